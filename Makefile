@@ -1,0 +1,61 @@
+# Two commands do all the set-up: `make run` and `make test`. `make help` lists the rest.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Locked versions, also for the tools that build the package; set by `make lock`.
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
+LOCKED := pyproject.toml constraints.txt Makefile
+
+.PHONY: help run test quick lint docs bench reproduce lock clean
+
+help:  ## list the commands
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Margrave needs Python 3.11 or later; set one with: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@echo "Making $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV) \
+	  || { rm -rf $(VENV); echo "$(PYTHON) cannot make environments; install its venv module (Debian: python3-venv)" >&2; exit 1; }
+
+$(VENV)/.pip: $(BIN)/python constraints.txt
+	@$(PIP) pip && touch $@
+
+$(VENV)/.run: $(VENV)/.pip $(LOCKED)
+	@echo "Installing Margrave with its locked versions ..."
+	@$(PIP) --build-constraint constraints.txt -e '.[app]' && touch $@
+
+$(VENV)/.test: $(VENV)/.run
+	@echo "Installing what the tests need ..."
+	@$(PIP) --build-constraint constraints.txt -e '.[all]' --group test && touch $@
+
+$(VENV)/.docs: $(VENV)/.test
+	@echo "Installing what the documentation needs ..."
+	@$(PIP) --group docs && touch $@
+
+run: $(VENV)/.run  ## set up and show the main job: a committee on Spambase
+	@$(BIN)/python -m experiments.multi_classifiers
+
+test: $(VENV)/.test lint  ## set up and run every check
+	@$(BIN)/python -m pytest -q
+
+quick: $(VENV)/.test  ## the inner loop: tests that are not slow
+	@$(BIN)/python -m pytest -q -x -m "not slow" --no-header
+
+lint: $(VENV)/.test
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+
+docs: $(VENV)/.docs  ## build the site, warnings are errors
+	@$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html && echo "docs/_build/html/index.html"
+
+bench: $(VENV)/.test  ## speed against peers, as ratios in one run
+	@$(BIN)/python -m benchmarks
+
+reproduce: $(VENV)/.run  ## what the documents print beside what we measure
+	@$(BIN)/python -m experiments.multi_classifiers
+
+lock: $(BIN)/python  ## refresh constraints.txt with today's versions
+	@$(BIN)/python tools/lock.py
+
+clean:  ## remove everything these commands made
+	rm -rf $(VENV) docs/_build docs/api/generated docs/gallery/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

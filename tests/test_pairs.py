@@ -1,0 +1,145 @@
+"""Every statistic against the brute force over the table of all differences."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
+
+from margrave import pairs as pairs_module
+from margrave.pairs import CrucialPairs
+
+# Few distinct values make ties; free floats make the roundings of a difference matter.
+tied = st.lists(st.sampled_from([-1.0, -0.3, 0.1, 0.2, 0.3, 0.7, 1.0]), min_size=1, max_size=30)
+free = st.lists(st.floats(-1, 1), min_size=1, max_size=30)
+sides = st.tuples(tied, tied) | st.tuples(free, free)
+
+
+def brute(positives, negatives):
+    return np.subtract.outer(np.array(positives), np.array(negatives))
+
+
+@given(sides)
+def test_auc_counts_pairs_with_ties_half(both):
+    positives, negatives = map(np.array, both)
+    wins = (positives[:, None] > negatives).sum() + 0.5 * (positives[:, None] == negatives).sum()
+    assert CrucialPairs(*both).auc == pytest.approx(wins / (len(positives) * len(negatives)))
+
+
+def test_auc_agrees_with_scikit_learn():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 3_000)
+    scores = np.round(y + rng.normal(size=3_000), 1)
+    assert CrucialPairs.of(scores, y).auc == pytest.approx(roc_auc_score(y, scores), abs=1e-12)
+
+
+@given(sides)
+def test_smallest_largest_and_mean(both):
+    table = brute(*both)
+    pairs = CrucialPairs(*both)
+    assert pairs.smallest_margin == table.min()
+    assert pairs.largest_margin == table.max()
+    assert pairs.mean_margin == pytest.approx(table.mean(), abs=1e-12)
+    assert pairs.n_pairs == table.size
+
+
+@given(sides, st.data())
+def test_cdf_is_exact_also_at_the_margins_themselves(both, data):
+    table = brute(*both)
+    points = [data.draw(st.sampled_from(table.ravel().tolist())), data.draw(st.floats(-2, 2))]
+    assert CrucialPairs(*both).cdf(points).tolist() == [(table <= t).mean() for t in points]
+
+
+@given(sides, st.floats(0, 1))
+def test_quantile_is_the_smallest_margin_that_covers_the_share(both, share):
+    margins = np.sort(brute(*both), axis=None)
+    covered = np.arange(1, margins.size + 1) / margins.size >= share
+    assert CrucialPairs(*both).quantile(share) == margins[covered][0]
+
+
+@given(sides, st.floats(0, 1))
+def test_quantile_by_narrowing_is_the_same(both, share):
+    expected = CrucialPairs(*both).quantile(share)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pairs_module, "_SORTED_AT_ONCE", 0)
+        patch.setattr(pairs_module, "_DRAWN", 4)
+        assert CrucialPairs(*both).quantile(share) == expected
+
+
+@pytest.mark.parametrize("decimals", [1, 16])
+def test_quantile_at_a_size_that_narrows(decimals):
+    rng = np.random.default_rng(1)
+    positives = rng.normal(1, 1, 1_500).round(decimals)
+    negatives = rng.normal(0, 1, 1_300).round(decimals)
+    shares = [0, 1e-6, 0.05, 0.5, 0.999, 1]
+    expected = np.quantile(brute(positives, negatives), shares, method="inverted_cdf")
+    assert CrucialPairs(positives, negatives).quantile(shares).tolist() == expected.tolist()
+
+
+@given(sides, st.floats(-2, 2))
+def test_hinge_sum_and_counts(both, rho):
+    table = brute(*both)
+    hinge = CrucialPairs(*both).hinge(rho)
+    assert hinge.total == pytest.approx(np.maximum(rho - table, 0).sum(), abs=1e-9)
+    assert hinge.positive_counts.tolist() == (table < rho).sum(axis=1).tolist()
+    assert hinge.negative_counts.tolist() == (table < rho).sum(axis=0).tolist()
+    assert hinge.n_active == (table < rho).sum()
+
+
+def test_the_callers_arrays_are_left_alone():
+    positives, negatives = np.array([0.3, 0.1]), np.array([0.2, -0.5])
+    pairs = CrucialPairs(positives, negatives)
+    pairs.hinge(0.1), pairs.quantile(0.5), pairs.auc
+    assert positives.tolist() == [0.3, 0.1]
+    assert negatives.tolist() == [0.2, -0.5]
+
+
+def test_of_splits_by_label_of_any_type():
+    scores = [0.2, 0.9, 0.1, 0.5]
+    assert CrucialPairs.of(scores, [1, 2, 1, 2]).auc == 1.0
+    assert CrucialPairs.of(scores, [False, True, False, True]).auc == 1.0
+    assert CrucialPairs.of(scores, ["a", "b", "a", "c"], positive="a").auc == 0.0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: CrucialPairs([], [1.0]),
+            "CrucialPairs needs positives as a list of at least one score; got shape (0,).",
+        ),
+        (
+            lambda: CrucialPairs([0.1], [np.nan]),
+            "CrucialPairs needs finite scores; negatives hold NaN or infinity.",
+        ),
+        (
+            lambda: CrucialPairs.of([0.1, 0.2], [1, 1]),
+            "CrucialPairs.of needs y with two labels, or positive=; got 1: 1.",
+        ),
+        (
+            lambda: CrucialPairs.of([[0.1, 0.2]], [1, 0]),
+            "CrucialPairs.of needs one score and one label per sample; "
+            "got scores of shape (1, 2) and y of shape (2,).",
+        ),
+        (
+            lambda: CrucialPairs.of([0.1, 0.2], [0, 1], positive=7),
+            "CrucialPairs needs positives as a list of at least one score; got shape (0,).",
+        ),
+        (
+            lambda: CrucialPairs([1.0], [0.0]).quantile(1.5),
+            "CrucialPairs.quantile needs shares in [0, 1]; got 1.5.",
+        ),
+        (
+            lambda: CrucialPairs([1.0], [0.0]).cdf([np.nan]),
+            "CrucialPairs.cdf needs margins that are numbers; got NaN.",
+        ),
+        (
+            lambda: CrucialPairs([1.0], [0.0]).hinge(np.inf),
+            "CrucialPairs.hinge needs a finite rho; got inf.",
+        ),
+    ],
+)
+def test_bad_input_says_what_is_wrong(call, message):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
+        call()
+    assert str(caught.value) == message

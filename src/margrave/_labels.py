@@ -1,0 +1,133 @@
+"""Labels of any one type: their union, their codes, and the label that stands for "rejected".
+
+Scores, confusion matrices and committees meet labels as strings, numbers or booleans. They agree
+on three things here: classes are sorted as scikit-learn sorts them, a sample carries the position
+of its class (its code), and a rejected sample carries the code ``REJECTED``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+REJECTED = -1
+
+_KINDS = {
+    "b": "booleans",
+    "i": "numbers",
+    "u": "numbers",
+    "f": "numbers",
+    "U": "strings",
+    "T": "strings",
+}
+
+
+def kind_of(labels: NDArray[Any]) -> str:
+    """Booleans, numbers or strings; what else an object array holds, by the name of its type."""
+    if labels.dtype.kind in _KINDS:
+        return _KINDS[labels.dtype.kind]
+    kinds = {_kind_of_one(label) for label in labels.flat}
+    return "/".join(sorted(kinds))
+
+
+def _kind_of_one(label: Any) -> str:
+    if isinstance(label, str):
+        return "strings"
+    if isinstance(label, bool | np.bool_):
+        return "booleans"
+    return "numbers" if isinstance(label, Real) else type(label).__name__
+
+
+def union(sets: Iterable[tuple[str, ArrayLike]]) -> NDArray[Any]:
+    """The sorted classes of several label sets, each given with the name of its owner.
+
+    Sets of different kinds are refused: numpy would turn the number 1 into the string "1".
+    """
+    named = [(owner, np.asarray(labels)) for owner, labels in sets]
+    kinds = {kind_of(labels): owner for owner, labels in named if labels.size}
+    if len(kinds) != 1 or not kinds.keys() <= set(_KINDS.values()):
+        got = ", ".join(f"{kind} ({owner})" for kind, owner in kinds.items()) or "none at all"
+        raise ValueError(f"Labels must all be strings, all numbers or all booleans; got {got}.")
+    found = np.concatenate([labels.ravel() for _, labels in named])
+    if found.dtype == object and "numbers" in kinds:
+        found = found.astype(np.result_type(*{type(label) for label in found}))
+    elif found.dtype == object and "booleans" in kinds:
+        found = found.astype(bool)
+    classes = np.unique(found)
+    if classes.dtype.kind == "f" and np.isnan(classes).any():
+        raise ValueError(f"Labels must not be NaN; got some in {named[0][0]}.")
+    return classes
+
+
+def encode(
+    labels: ArrayLike, classes: NDArray[Any], owner: str, reject_label: Any = None
+) -> NDArray[np.int64]:
+    """The position of each label in ``classes``; ``REJECTED`` for the reject label.
+
+    Raises
+    ------
+    ValueError
+        If a label is neither a class nor the reject label.
+    """
+    array = np.asarray(labels)
+    codes = np.full(array.shape, REJECTED, dtype=np.int64)
+    known = np.zeros(array.shape, dtype=bool)
+    if reject_label is not None:
+        known |= array == reject_label
+    if kind_of(array) == kind_of(classes) and array.dtype != object:
+        order = np.argsort(classes)
+        found = np.searchsorted(classes, array, sorter=order)
+        places = order[np.minimum(found, len(classes) - 1)]
+        matching = classes[places] == array
+        codes[matching] = places[matching]
+        known |= matching
+    else:
+        for code, label in enumerate(classes.tolist()):
+            matching = array == label
+            codes[matching] = code
+            known |= matching
+    if not known.all():
+        unknown = array[~known].ravel()[0]
+        raise ValueError(
+            f"{owner} hold the label {plain(unknown)!r}, which is not one of the classes "
+            f"{shown(classes)}."
+        )
+    return codes
+
+
+def default_reject_label(classes: NDArray[Any]) -> Any:
+    """A label that is none of the classes: "rejected", or one below the smallest number."""
+    if kind_of(classes) == "numbers":
+        return plain(classes.min()) - 1
+    label = "rejected"
+    while label in classes.tolist():
+        label += "_"
+    return label
+
+
+def decode(codes: NDArray[np.int64], classes: NDArray[Any], reject_label: Any) -> NDArray[Any]:
+    """Labels for codes, ``reject_label`` for ``REJECTED``, in a type that holds them all."""
+    if not (codes == REJECTED).any():
+        return classes[codes]
+    if kind_of(np.asarray([reject_label])) == kind_of(classes):
+        wide = np.append(classes, np.asarray([reject_label]))
+    else:
+        wide = np.append(classes.astype(object), np.array([reject_label], dtype=object))
+    return wide[codes]  # REJECTED is the last place
+
+
+def shown(classes: NDArray[Any], limit: int = 10) -> str:
+    """Classes for a message."""
+    texts = [repr(label) for label in classes.tolist()[:limit]]
+    if len(classes) > limit:
+        texts.append(f"... ({len(classes)} in all)")
+    return ", ".join(texts)
+
+
+def plain(label: Any) -> Any:
+    """A numpy scalar as Python's own type."""
+    return label.item() if isinstance(label, np.generic) else label

@@ -1,0 +1,110 @@
+"""Several bounds at once, held against a confusion matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from margrave.preference._bounds import Bound, Matrix, PreferenceError, implied_by, quoted
+from margrave.preference._clash import UnknownMatrix, clash
+from margrave.preference._reading import marked, parse
+
+
+@dataclass(frozen=True)
+class Preference:
+    """What a user can afford, as bounds on a confusion matrix.
+
+    Parameters
+    ----------
+    *wants : str or Preference
+        Bounds in words, one or several in a text (separated by a comma, a semicolon, "and" or a
+        new line); the words are in the documentation of :mod:`margrave.preference`.
+
+    Raises
+    ------
+    PreferenceError
+        If a text cannot be read, or no confusion matrix at all could meet it.
+
+    Examples
+    --------
+    >>> from margrave import Confusion, Preference
+    >>> wish = Preference("fp <= 5", "recall(spam) >= 90%")
+    >>> matrix = Confusion([[95, 5], [12, 88]], classes=["ham", "spam"])
+    >>> wish.met(matrix), wish.shortfall(matrix)
+    (False, 2.0)
+    >>> print(wish.binding(matrix))
+    recall(spam) >= 90%
+    >>> Preference("fp <= 5, recal(spam) >= 0.9")
+    Traceback (most recent call last):
+    ...
+    margrave.preference.PreferenceError: unknown word 'recal'; there are accuracy, alarms, ...
+        fp <= 5, recal(spam) >= 0.9
+                 ^^^^^
+    """
+
+    bounds: tuple[Bound, ...] = field(init=False)
+
+    def __init__(self, *wants: str | Preference) -> None:
+        if not wants:
+            raise PreferenceError("Preference needs at least one bound, such as 'fp <= 5'.")
+        text = ", ".join(str(want) for want in wants)
+        bounds, spans = zip(*parse(text), strict=True)
+        object.__setattr__(self, "bounds", bounds)
+        together = clash(self.all_bounds, UnknownMatrix.of(bounds))
+        if together:
+            last = max(bounds.index(bound) for bound in together if not bound.implied)
+            raise marked(text, spans[last], f"these cannot hold together: {_listed(together)}")
+
+    @property
+    def all_bounds(self) -> tuple[Bound, ...]:
+        """The bounds, and that nothing is rejected where they do not speak of it."""
+        implied = implied_by(self.bounds)
+        return (*self.bounds, implied) if implied else self.bounds
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.bounds))
+
+    def __repr__(self) -> str:
+        return f"Preference({str(self)!r})"
+
+    def __and__(self, other: Preference) -> Preference:
+        """Both at once."""
+        return Preference(self, other)
+
+    def met(self, confusion: Matrix) -> bool:
+        """Whether the matrix keeps every bound."""
+        return all(bound.slack(confusion) >= 0 for bound in self.all_bounds)
+
+    def shortfall(self, confusion: Matrix) -> float:
+        """How many samples are in the wrong place, summed over the bounds; 0 when met."""
+        missing = (-bound.slack(confusion) for bound in self.all_bounds)
+        return float(sum(amount for amount in missing if amount > 0))
+
+    def binding(self, confusion: Matrix) -> Bound:
+        """The bound that is missed by most samples or, if all are met, has fewest to spare."""
+        slack = {bound: bound.slack(confusion) for bound in self.all_bounds}
+        candidates = [bound for bound in slack if slack[bound] < 0 or not bound.implied]
+        return min(candidates, key=slack.__getitem__)
+
+    def check(self, confusion: Matrix) -> None:
+        """Refuse what no classifier could do on these samples.
+
+        Raises
+        ------
+        PreferenceError
+            If a class is not there, or no matrix with these class sizes meets all bounds; the
+            message lists bounds that cannot hold together.
+        """
+        sizes = confusion.counts.sum(axis=1)
+        together = clash(self.all_bounds, confusion, sizes)
+        if together:
+            known = zip(map(quoted, confusion.classes), sizes.tolist(), strict=True)
+            raise PreferenceError(
+                f"No matrix with these class sizes can have {_listed(together)}; there are "
+                + ", ".join(f"{size} of {label}" for label, size in known)
+                + "."
+            )
+
+
+def _listed(bounds: Sequence[Bound]) -> str:
+    return " and ".join(f"'{bound}'" for bound in bounds)

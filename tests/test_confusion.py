@@ -1,0 +1,183 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import confusion_matrix
+
+from margrave import Confusion, Preference
+
+MAIL = Confusion([[90, 6, 4], [8, 40, 2]], classes=["ham", "spam"])
+
+
+def test_counts_and_rates_worked_by_hand():
+    assert (MAIL.tp, MAIL.fn, MAIL.fp, MAIL.tn) == (40, 8, 6, 90)
+    assert (MAIL.n, MAIL.n_rejected) == (150, 6)
+    assert MAIL.acc_plus == MAIL.recall("spam") == 40 / 50
+    assert MAIL.acc_minus == MAIL.recall("ham") == 90 / 100
+    assert MAIL.precision() == 40 / 46
+    assert MAIL.precision("ham") == 90 / 98
+    assert MAIL.accuracy == 130 / 150
+    assert MAIL.balanced_accuracy == pytest.approx((0.8 + 0.9) / 2)
+    assert MAIL.alarms == 46 / 150
+    assert MAIL.rejected == 6 / 150
+    assert MAIL["spam", "ham"] == 8
+    assert MAIL["spam", None] == 2
+
+
+def test_one_class_against_the_rest():
+    matrix = Confusion([[5, 1, 2, 1], [0, 7, 1, 0], [2, 2, 6, 0]], "abc", positive="b")
+    assert (matrix.tp, matrix.fn, matrix.fp) == (7, 1, 3)
+    assert matrix.tn == 5 + 2 + 2 + 6
+    assert matrix.acc_minus == 15 / 19
+
+
+def test_rates_of_nothing_are_not_numbers():
+    matrix = Confusion([[3, 0], [0, 0]])
+    assert np.isnan([matrix.recall(1), matrix.precision(1)]).all()
+    assert matrix.balanced_accuracy == 1.0
+
+
+label_sets = st.sampled_from([["a", "b", "c"], [-1, 1], [1, 2], [True, False], [1.0, 2.0]])
+
+
+@given(label_sets, st.data())
+def test_of_agrees_with_scikit_learn(labels, data):
+    labels_of = st.lists(st.sampled_from(labels), min_size=1, max_size=30)
+    y_true = data.draw(labels_of)
+    y_pred = data.draw(
+        st.lists(st.sampled_from(labels), min_size=len(y_true), max_size=len(y_true))
+    )
+    ours = Confusion.of(y_true, y_pred, classes=labels)
+    theirs = confusion_matrix(y_true, y_pred, labels=labels)
+    assert ours.classes == tuple(labels)
+    assert ours.counts[:, :-1].tolist() == theirs.tolist()
+    assert ours.n_rejected == 0
+
+
+@pytest.mark.parametrize(
+    ("classes", "reject_label"),
+    [(["a", "b"], "rejected"), ([1, 2], 0), ([False, True], "rejected"), ([0.5, 1.5], -0.5)],
+)
+def test_rejected_answers_have_their_column(classes, reject_label):
+    no, yes = classes
+    y_pred = np.array([no, yes, reject_label, reject_label, yes], dtype=object)
+    matrix = Confusion.of([no, no, no, yes, yes], y_pred, reject_label=reject_label)
+    assert matrix.counts.tolist() == [[1, 1, 1], [0, 1, 1]]
+    assert matrix.classes == (no, yes)
+
+
+def test_classes_that_do_not_occur_keep_their_rows():
+    matrix = Confusion.of(["a", "c"], ["a", "a"], classes=["a", "b", "c"])
+    assert matrix.counts.tolist() == [[1, 0, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0]]
+
+
+def test_matrices_are_values():
+    same = Confusion([[90, 6, 4], [8, 40, 2]], classes=["ham", "spam"])
+    assert same == MAIL
+    assert hash(same) == hash(MAIL)
+    assert Confusion(MAIL.counts, MAIL.classes, positive="ham") != MAIL
+    assert (MAIL + MAIL).counts.tolist() == [[180, 12, 8], [16, 80, 4]]
+    assert eval(repr(MAIL), {"Confusion": Confusion}) == MAIL  # noqa: S307
+
+
+def test_counts_cannot_be_changed_and_the_callers_are_not():
+    given_counts = np.array([[1, 2], [3, 4]])
+    matrix = Confusion(given_counts)
+    with pytest.raises(ValueError, match="read-only"):
+        matrix.counts[0, 0] = 9
+    given_counts[0, 0] = 9
+    assert matrix[0, 0] == 1
+
+
+@pytest.mark.parametrize(
+    ("cell", "to", "text"),
+    [
+        (("ham", "spam"), 5, "fp <= 5"),
+        (("ham", "spam"), 50, "fp <= 50"),  # raised: more of them can be afforded
+        (("spam", "ham"), "2%", "fn <= 2%"),
+        (("spam", "spam"), 45, "correct(spam) >= 45"),
+        (("ham", None), 3, "rejected(ham) <= 3"),
+    ],
+)
+def test_editing_a_cell_gives_a_preference(cell, to, text):
+    assert MAIL.edit(*cell, to) == Preference(text)
+
+
+def test_editing_a_larger_matrix_names_both_classes():
+    matrix = Confusion(np.full((3, 3), 9), classes=["a", "b c", "d"])
+    assert matrix.edit("a", "b c", 2) == Preference('errors(a -> "b c") <= 2')
+
+
+def test_an_edit_is_met_exactly_by_the_edited_matrix():
+    wish = MAIL.edit("ham", "spam", 5) & Preference("rejected <= 100%")
+    assert not wish.met(MAIL)
+    assert wish.met(Confusion([[91, 5, 4], [8, 40, 2]], classes=["ham", "spam"]))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: Confusion([1, 2]),
+            "Confusion needs counts of shape (k, k), or (k, k + 1) with the rejected last; "
+            "got (2,).",
+        ),
+        (
+            lambda: Confusion(np.zeros((0, 1), dtype=int)),
+            "Confusion needs counts of shape (k, k), or (k, k + 1) with the rejected last; "
+            "got (0, 1).",
+        ),
+        (
+            lambda: Confusion([[1.5, 0], [0, 1]]),
+            "Confusion needs counts that are whole numbers, none below 0.",
+        ),
+        (
+            lambda: Confusion([[-1, 0], [0, 1]]),
+            "Confusion needs counts that are whole numbers, none below 0.",
+        ),
+        (
+            lambda: Confusion([[1, 0], [0, 1]], classes=["a", "a"]),
+            "Confusion needs 2 different classes for its 2 rows; got ('a', 'a').",
+        ),
+        (
+            lambda: Confusion([[1, 0], [0, 1]], classes=["a", "b"], positive="c"),
+            "Confusion has no class 'c'; its classes are 'a', 'b'.",
+        ),
+        (
+            lambda: Confusion.of([], []),
+            "Confusion.of needs one true label and one answer for each of at least one sample; "
+            "got shapes (0,) and (0,).",
+        ),
+        (
+            lambda: Confusion.of(["a", "b"], ["a", "z"], classes=["a", "b"]),
+            "y_pred hold the label 'z', which is not one of the classes 'a', 'b'.",
+        ),
+        (
+            lambda: Confusion.of(["a", "b"], [0, 1]),
+            "Labels must all be strings, all numbers or all booleans; "
+            "got strings (y_true), numbers (y_pred).",
+        ),
+        (
+            lambda: Confusion.of([0.0, np.nan], [0.0, 1.0]),
+            "Labels must not be NaN; got some in y_true.",
+        ),
+        (
+            lambda: MAIL.edit("ham", "spam", 101),
+            "Confusion.edit needs a count between 0 and the 100 samples of 'ham'; got 101.",
+        ),
+        (
+            lambda: Confusion(np.eye(3, dtype=int)).fp,
+            "Confusion has 3 classes and none is the positive one; "
+            "give positive= or name the class.",
+        ),
+        (
+            lambda: MAIL + Confusion([[1, 0], [0, 1]]),
+            "Confusion matrices add only with the same classes and positive class; got "
+            "('ham', 'spam') ('spam') and (0, 1) (1).",
+        ),
+    ],
+)
+def test_bad_input_says_what_is_wrong(call, message):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
+        call()
+    assert str(caught.value) == message

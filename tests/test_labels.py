@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from margrave import _labels
+
+label_lists = st.one_of(
+    st.lists(st.text(max_size=3), min_size=1, max_size=8),
+    st.lists(st.integers(-3, 3), min_size=1, max_size=8),
+    st.lists(st.booleans(), min_size=1, max_size=8),
+    st.lists(st.sampled_from([0.5, 1.5, -2.0]), min_size=1, max_size=8),
+)
+
+
+@given(label_lists, st.booleans())
+def test_codes_lead_back_to_labels(labels, as_objects):
+    given_labels = np.array(labels, dtype=object) if as_objects else labels
+    classes = _labels.union([("y", given_labels)])
+    codes = _labels.encode(given_labels, classes, "y")
+    assert classes[codes].tolist() == labels
+    assert classes.tolist() == sorted(set(labels))
+
+
+@given(label_lists)
+def test_the_reject_label_is_never_a_class_and_decodes(labels):
+    classes = _labels.union([("y", labels)])
+    reject = _labels.default_reject_label(classes)
+    assert reject not in classes.tolist()
+    codes = np.array([_labels.REJECTED, *_labels.encode(labels, classes, "y")])
+    answers = _labels.decode(codes, classes, reject)
+    assert answers.tolist() == [reject, *labels]
+    assert _labels.encode(answers, classes, "y", reject).tolist() == codes.tolist()
+
+
+def test_default_reject_labels_as_documented():
+    assert _labels.default_reject_label(np.array(["a", "rejected"])) == "rejected_"
+    assert _labels.default_reject_label(np.array([1, 2])) == 0
+    assert _labels.default_reject_label(np.array([-1, 1])) == -2
+    assert _labels.default_reject_label(np.array([False, True])) == "rejected"
+
+
+def test_order_of_classes_is_kept():
+    classes = np.array(["low", "mid", "high"])
+    assert _labels.encode(["high", "low", "mid"], classes, "y").tolist() == [2, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("sets", "got"),
+    [
+        ([("a", ["x"]), ("b", [1])], "strings (a), numbers (b)"),
+        ([("a", [True]), ("b", [1])], "booleans (a), numbers (b)"),
+        ([("a", np.array(["x", None], dtype=object))], "NoneType/strings (a)"),
+        ([("a", [])], "none at all"),
+    ],
+)
+def test_labels_of_mixed_kinds_are_refused(sets, got):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
+        _labels.union(sets)
+    expected = f"Labels must all be strings, all numbers or all booleans; got {got}."
+    assert str(caught.value) == expected
+
+
+def test_an_unknown_label_among_many_classes_is_named():
+    with pytest.raises(ValueError, match=r"y hold the label 99, .* 9, ... \(20 in all\)\."):
+        _labels.encode([3, 99], np.arange(20), "y")

@@ -1,0 +1,286 @@
+import itertools
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from margrave import Confusion, Preference
+from margrave.preference import PreferenceError, quoted
+
+# By hand: 100 ham, 90 right, 6 called spam, 4 rejected; 50 spam, 40 right, 8 missed, 2 rejected.
+MAIL = Confusion([[90, 6, 4], [8, 40, 2]], classes=["ham", "spam"])
+REJECTS = ", rejected <= 100%"
+
+
+@pytest.mark.parametrize(
+    ("text", "met"),
+    [
+        ("fp <= 6", True),
+        ("fp <= 5", False),
+        ("fp <= 6%", True),
+        ("fp <= 5.9%", False),
+        ("fn <= 8", True),
+        ("fn <= 16%", True),
+        ("fn <= 15.99%", False),
+        ("fn(ham) <= 6", True),
+        ("fp(ham) <= 7", False),
+        ("recall >= 0.8", True),
+        ("recall(spam) >= 80.1%", False),
+        ("recall(ham) >= .9", True),
+        ("precision >= 86.9%", True),  # 40 of 46 called spam
+        ("precision >= 87%", False),
+        ("alarms <= 30.7%", True),  # 46 of 150
+        ("alarms <= 46", True),
+        ("alarms(ham) <= 97", False),
+        ("errors <= 14", True),
+        ("errors(ham -> spam) <= 5", False),
+        ("errors(spam -> ham) <= 16%", True),
+        ("correct >= 130", True),
+        ("correct(spam) >= 41", False),
+        ("accuracy >= 0.86", True),  # 130 of 150
+        ("accuracy >= 0.87", False),
+        ("FP ≤ 6 and FN ≤ 8", True),
+        ("fp <= 6; fn <= 7", False),
+    ],
+)
+def test_words_on_a_hand_worked_matrix(text, met):
+    assert Preference(text + REJECTS).met(MAIL) is met
+
+
+@pytest.mark.parametrize(
+    ("text", "met"),
+    [
+        ("fp <= 100%", False),  # nothing said of rejecting: none is allowed
+        ("fp <= 100%, rejected <= 6", True),
+        ("fp <= 100%, rejected <= 4%", True),
+        ("fp <= 100%, rejected <= 3.9%", False),
+        ("rejected(ham) <= 4", False),  # spam is rejected too, and was not spoken of
+        ("rejected(ham) <= 4, rejected(spam) <= 2", True),
+    ],
+)
+def test_rejecting_is_allowed_only_where_it_is_mentioned(text, met):
+    assert Preference(text).met(MAIL) is met
+
+
+def test_shares_are_exact_where_floats_are_not():
+    assert 0.29 * 100 < 29  # in floats the bound below would be missed
+    assert Preference("fp <= 29%").met(Confusion([[71, 29], [0, 5]]))
+
+
+def test_shortfall_counts_samples_and_binding_names_the_worst():
+    wish = Preference("fp <= 4, recall(spam) >= 90%, rejected <= 6")
+    assert wish.shortfall(MAIL) == (6 - 4) + (45 - 40)
+    assert str(wish.binding(MAIL)) == "recall(spam) >= 90%"
+    loose = Preference("fp <= 7, fn <= 20, rejected <= 6%")
+    assert loose.shortfall(MAIL) == 0
+    assert str(loose.binding(MAIL)) == "fp <= 7"
+
+
+def test_binding_names_the_implied_bound_only_when_it_is_missed():
+    wish = Preference("fp <= 10")
+    assert str(wish.binding(Confusion([[9, 1], [2, 8]]))) == "fp <= 10"
+    assert str(wish.binding(MAIL)) == "none rejected (implied, as nothing else was said)"
+    partly = Preference("rejected(ham) <= 9")
+    assert str(partly.binding(MAIL)).startswith("none rejected outside ham (implied")
+
+
+def test_a_share_of_nothing_is_not_met():
+    silent = Confusion([[10, 0], [5, 0]])
+    assert not Preference("precision >= 10%").met(silent)
+    assert Preference("precision >= 10%").shortfall(silent) == 1
+
+
+def test_more_than_two_classes():
+    matrix = Confusion([[8, 1, 1], [0, 9, 1], [2, 0, 8]], classes=["a", "b", "c"])
+    assert Preference("errors(c -> a) <= 2, fp(c) <= 2, recall(b) >= 0.9").met(matrix)
+    assert not Preference("fp(c) <= 1").met(matrix)
+    assert Preference("fp <= 1").met(Confusion(matrix.counts, "abc", positive="b"))
+
+
+@pytest.mark.parametrize(
+    ("classes", "text"),
+    [
+        ([-1, 1], "errors(-1 -> 1) <= 2"),
+        ([1.0, 2.0], "recall(2) >= 50%"),
+        ([False, True], "fp(True) <= 2"),
+        (["not spam", "spam-like"], 'errors("not spam" -> spam-like) <= 2'),
+        (["it's", 'so "called"'], "fp('so \"called\"') <= 2"),
+        (["", "x"], 'fn("") <= 2'),
+    ],
+)
+def test_labels_of_any_type_and_spelling(classes, text):
+    wish = Preference(text)
+    assert wish.met(Confusion([[8, 2], [1, 9]], classes=classes))
+    assert Preference(str(wish)) == wish
+
+
+words = st.sampled_from(["fp", "fn", "alarms", "rejected", "correct(a)", "errors(b -> a)", "fp(b)"])
+rates = st.sampled_from(["recall(a)", "precision(b)", "accuracy"])
+signs = st.sampled_from(["<=", ">="])
+counts = st.integers(0, 500).map(str)
+shares = st.decimals(0, 100, places=3).map(lambda share: f"{share}%")
+bound_texts = st.builds("{} {} {}".format, words, signs, counts | shares) | st.builds(
+    "{} {} {}".format, rates, signs, shares
+)
+
+
+@given(bound_texts)
+def test_what_is_printed_reads_back(text):
+    try:
+        wish = Preference(text)
+    except PreferenceError:
+        return  # contradicts the implied bound
+    assert Preference(str(wish)) == wish
+    assert eval(repr(wish), {"Preference": Preference}) == wish  # noqa: S307
+
+
+matrices = st.lists(st.integers(0, 20), min_size=6, max_size=6).map(
+    lambda cells: Confusion(np.reshape(cells, (2, 3)), classes=["a", "b"])
+)
+
+
+@given(bound_texts, matrices)
+def test_met_exactly_when_the_shortfall_is_zero(text, matrix):
+    try:
+        wish = Preference(text, "rejected <= 100%")
+    except PreferenceError:
+        return
+    assert wish.met(matrix) == (wish.shortfall(matrix) == 0)
+    assert wish.met(matrix) == (wish.binding(matrix).slack(matrix) >= 0)
+
+
+@given(st.lists(bound_texts, min_size=1, max_size=3), st.integers(1, 3), st.integers(1, 3))
+def test_check_agrees_with_trying_every_matrix(texts, n_a, n_b):
+    try:
+        wish = Preference(*texts)
+    except PreferenceError:
+        return
+    rows_a = [row for row in itertools.product(range(n_a + 1), repeat=3) if sum(row) == n_a]
+    rows_b = [row for row in itertools.product(range(n_b + 1), repeat=3) if sum(row) == n_b]
+    possible = any(wish.met(Confusion([a, b], classes=["a", "b"])) for a in rows_a for b in rows_b)
+    sizes = Confusion([[n_a, 0], [0, n_b]], classes=["a", "b"])
+    if possible:
+        wish.check(sizes)
+    else:
+        with pytest.raises(PreferenceError, match="No matrix with these class sizes can have"):
+            wish.check(sizes)
+
+
+@given(st.lists(bound_texts, min_size=2, max_size=3), matrices)
+def test_what_some_matrix_meets_is_never_called_contradictory(texts, matrix):
+    single = [Preference(text, "rejected <= 100%") for text in texts if _readable(text)]
+    if single and all(wish.met(matrix) for wish in single):
+        assert Preference(*single).met(matrix)
+
+
+def _readable(text):
+    try:
+        Preference(text, "rejected <= 100%")
+    except PreferenceError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "marked"),
+    [
+        ("", "expected a word such as fp, fn or recall, got the end", "\0"),
+        ("fp <= 5,", "expected a word such as fp, fn or recall, got the end", "\0"),
+        (
+            "fp <= 5, recal(spam) >= 0.9",
+            "unknown word 'recal'; there are accuracy, alarms, correct, errors, fn, fp, "
+            "precision, recall, rejected",
+            "recal",
+        ),
+        ("fp < 5", "expected <= or >=, got '<'", "<"),
+        ("fp = 5", "expected <= or >=, got '='", "="),
+        ("fp <= five", "expected a number such as 5 or 5%, got 'five'", "five"),
+        ("fp <= -1", "expected a number such as 5 or 5%, got '-1'", "-1"),
+        ("fp <= 5 fn <= 3", "expected a comma or the end, got 'fn'", "fn"),
+        ("fp <= 0.05", "a count is a whole number; for a share write 5%", "0.05"),
+        ("recall >= 90", "recall is a share of at most 1; write 90% for a percentage", "90"),
+        ("fp <= 120%", "fp is a share of at most 1", "120%"),
+        ("fp() <= 1", "expected a class in brackets, such as (spam) or (a -> b), got '()'", "()"),
+        ("errors(a) <= 1", "write errors or errors(class -> class)", "(a)"),
+        ("fp(a -> b) <= 1", "write fp or fp(class)", "(a -> b)"),
+        (
+            "errors(a -> a) <= 1",
+            "errors go to another class; for right answers write correct(a)",
+            "(a -> a)",
+        ),
+        (
+            "fp <= 5, fn <= 1, fp >= 10",
+            "these cannot hold together: 'fp <= 5' and 'fp >= 10'",
+            "fp >= 10",
+        ),
+        (
+            "recall(spam) >= 0.9, fn(spam) >= 20%",
+            "these cannot hold together: 'recall(spam) >= 90%' and 'fn(spam) >= 20%'",
+            "fn(spam) >= 20%",
+        ),
+        (
+            "recall <= 90%, fn <= 5%",
+            "these cannot hold together: 'recall <= 90%' and 'fn <= 5%' and "
+            "'none rejected (implied, as nothing else was said)'",
+            "fn <= 5%",
+        ),
+        ("alarms(a) >= 60%, alarms(b) >= 60%", None, "alarms(b) >= 60%"),
+    ],
+)
+def test_what_cannot_be_read_is_quoted_and_marked(text, message, marked):
+    with pytest.raises(PreferenceError) as caught:
+        Preference(text)
+    head, quote, marks = str(caught.value).split("\n")
+    if message is not None:
+        assert head == message
+    assert quote == "    " + text
+    place = (text + "\0").index(marked)
+    assert marks == "    " + " " * place + "^" * len(marked)
+
+
+def test_several_texts_are_marked_as_one():
+    with pytest.raises(PreferenceError) as caught:
+        Preference("fp <= 5", "fn <= x")
+    assert str(caught.value).endswith("    fp <= 5, fn <= x\n                   ^")
+
+
+def test_a_class_that_is_not_there():
+    with pytest.raises(PreferenceError, match="names the class 'eggs'; the classes are ham, spam"):
+        Preference("recall(eggs) >= 0.5").met(MAIL)
+    three = Confusion(np.eye(3, dtype=int), classes=["a", "b", "c"])
+    message = "'fp <= 1' needs a class, since there are 3 and none is the positive one: write fp"
+    with pytest.raises(PreferenceError, match=message):
+        Preference("fp <= 1").met(three)
+
+
+def test_check_refuses_more_than_there_are():
+    with pytest.raises(PreferenceError) as caught:
+        Preference("correct(spam) >= 60, rejected <= 9").check(MAIL)
+    assert str(caught.value) == (
+        "No matrix with these class sizes can have 'correct(spam) >= 60'; "
+        "there are 100 of ham, 50 of spam."
+    )
+
+
+def test_no_bound_at_all():
+    with pytest.raises(PreferenceError, match="at least one bound, such as 'fp <= 5'"):
+        Preference()
+
+
+def test_both_at_once_and_values():
+    both = Preference("fp <= 5") & Preference("fn <= 2%")
+    assert both == Preference("fp <= 5, fn <= 2%")
+    assert [bound.limit for bound in both.bounds] == [5, Fraction(1, 50)]
+    assert hash(both) == hash(Preference("fp <= 5", "fn <= 2%"))
+    assert pickle.loads(pickle.dumps(both)) == both  # noqa: S301
+
+
+@given(st.text(max_size=12))
+def test_any_label_can_be_written(label):
+    if '"' in label and "'" in label:
+        return
+    wish = Preference(f"fp({quoted(label)}) <= 1")
+    assert wish.bounds[0].labels == (label,)

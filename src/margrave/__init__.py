@@ -2,7 +2,8 @@
 
 from margrave.confusion import Confusion
 from margrave.preference import Preference
+from margrave.scores import Scores
 
 __version__ = "0.1.0"
 
-__all__ = ["Confusion", "Preference"]
+__all__ = ["Confusion", "Preference", "Scores"]

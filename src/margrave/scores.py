@@ -1,0 +1,396 @@
+"""Scores: what the members of a committee say about some samples, computed once.
+
+Members may give probabilities, decision values or labels only, may have seen different classes,
+and may look at different columns. Here they are brought onto the union of their classes and onto
+one scale; combiners, selectors and steering work on this, never on the members again.
+
+With two classes there is one value per sample and member, in [-1, 1] and larger for the second
+class (the scores of "Rank margin"); with more there is one per class. A value is
+
+- ``2 p - 1`` for a member that gives probabilities, with p = 0 for a class it has not seen;
+- ``d / max |d|`` for one that gives decision values, the maximum taken over a reference set and
+  kept, so that new data is scaled the same way and clipped to [-1, 1];
+- ``±1`` for one that gives labels only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.parallel import Parallel, delayed
+
+from margrave import _labels
+from margrave._asking import (
+    Answer,
+    Ask,
+    Columns,
+    Floats,
+    Kind,
+    ask_member,
+    classes_of,
+    columns_for,
+    features_by_member,
+    named_members,
+)
+
+__all__ = ["Scores"]
+
+Codes = NDArray[np.signedinteger[Any]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scores:
+    """What K members say about n samples.
+
+    Made by :meth:`of` from trained members, or by :meth:`from_arrays`.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (C,)
+        The union of the members' classes, sorted.
+    members : tuple of str
+        The members' names.
+    codes : ndarray of int, shape (n, K), or None
+        The position in ``classes`` of each member's label; -1 where a member rejects.
+    values : ndarray of float, shape (n, K) for two classes, else (n, K, C), or None
+        How far each member leans to the second class (to each class), in [-1, 1].
+    kinds : tuple of str
+        Where each member's values come from: probability, decision, label or score.
+    scales : ndarray of shape (K,)
+        What decision values were divided by.
+    features : tuple
+        The columns each member looks at; None for all.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from margrave import Scores
+    >>> X, y = load_iris(return_X_y=True)
+    >>> members = [GaussianNB().fit(X, y), DecisionTreeClassifier(max_depth=2).fit(X[:, 2:], y)]
+    >>> Scores.of(members, X, features=[None, [2, 3]])
+    Scores(150 samples, 2 members: gaussiannb, decisiontreeclassifier, 3 classes: 0, 1, 2)
+    """
+
+    classes: NDArray[Any]
+    members: tuple[str, ...]
+    codes: Codes | None
+    values: Floats | None
+    kinds: tuple[Kind, ...]
+    scales: Floats
+    features: tuple[Columns | None, ...]
+
+    @classmethod
+    def of(
+        cls,
+        members: Sequence[Any],
+        X: Any,
+        *,
+        like: Scores | None = None,
+        features: Sequence[Columns | None] | Mapping[str, Columns] | None = None,
+        ask: Ask = "both",
+        n_jobs: int | None = None,
+    ) -> Scores:
+        """Ask trained members about samples.
+
+        Parameters
+        ----------
+        members : sequence of classifiers, or of (name, classifier)
+            Trained; each has ``classes_`` and ``predict``.
+        X : array, sparse matrix or data frame
+            The samples.
+        like : Scores, optional
+            Scores of the same members on a reference set: classes, columns and scales are taken
+            from there.
+        features : sequence (one entry per member) or mapping by name, optional
+            The columns a member looks at: names, positions or a slice; None for all. A member
+            that knows its column names finds them in a data frame by itself.
+        ask : {"both", "labels", "values"}
+            What to ask for; labels and values each cost a call of every member.
+        n_jobs : int, optional
+            Members asked at a time, in threads.
+
+        Returns
+        -------
+        Scores
+        """
+        if ask not in ("both", "labels", "values"):
+            raise ValueError(f"Scores.of needs ask='both', 'labels' or 'values'; got {ask!r}.")
+        named = named_members(members, "Scores.of")
+        names = tuple(name for name, _ in named)
+        if like is not None and like.members != names:
+            raise ValueError(
+                f"Scores.of needs the members of like=, {', '.join(like.members)}; "
+                f"got {', '.join(names)}."
+            )
+        columns = like.features if like is not None else features_by_member(features, names)
+        known = [(f"member {name!r}", classes_of(name, member)) for name, member in named]
+        classes = like.classes if like is not None else _labels.union(known)
+        if like is not None and like.values is None and ask != "labels":
+            raise ValueError("Scores.of needs values in like= to scale new ones by; it has none.")
+        answers = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
+            delayed(ask_member)(name, member, columns_for(X, chosen, name, member), classes, ask)
+            for (name, member), chosen in zip(named, columns, strict=True)
+        )
+        return _gathered(answers, names, classes, columns, like)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        *,
+        labels: ArrayLike | None = None,
+        proba: ArrayLike | None = None,
+        decision: ArrayLike | None = None,
+        scores: ArrayLike | None = None,
+        classes: Sequence[Any] | None = None,
+        members: Sequence[str] | None = None,
+        like: Scores | None = None,
+    ) -> Scores:
+        """Take what members said from arrays.
+
+        Parameters
+        ----------
+        labels : array-like of shape (n, K), optional
+            A label per sample and member. Left out, they follow from the values: the class with
+            the largest one, the first of equals.
+        proba, decision, scores : array-like, shape (n, K) for two classes or (n, K, C), optional
+            At most one of them: probabilities (of the second class, or of each), decision values
+            of any size, or scores already in [-1, 1].
+        classes : sequence of labels, optional
+            Sorted; by default the labels that occur, or 0, 1, ...
+        members : sequence of str, optional
+            Names; by default member1, member2, ...
+        like : Scores, optional
+            A reference set: classes, names and the scales of decision values are taken from there.
+        """
+        kind, values = _one_of(probability=proba, decision=decision, score=scores)
+        told = None if labels is None else np.asarray(labels)
+        shapes = [array.shape for array in (values, told) if array is not None] or [()]
+        shape = shapes[0]
+        if len(shape) < 2 or not all(shape) or (told is not None and told.shape != shape[:2]):
+            raise ValueError(
+                "Scores.from_arrays needs labels of shape (n, K) and values of shape (n, K), or "
+                "(n, K, C) for C classes, with at least one sample and one member; got "
+                + (" and ".join(map(str, shapes)) + ".")
+            )
+        n_classes = None if values is None else (2 if values.ndim == 2 else shape[2])
+        known = like.classes if like is not None else _array_classes(classes, told, n_classes)
+        names = like.members if like is not None else _array_names(members, shape[1])
+        codes = None if told is None else _labels.encode(told, known, "labels")
+        answers = []
+        for j in range(shape[1]):
+            own = None if values is None else values[:, j]
+            answers.append(Answer(kind, _codes_of(own) if codes is None else codes[:, j], own))
+        return _gathered(answers, names, known, (None,) * len(names), like)
+
+    def __repr__(self) -> str:
+        return (
+            f"Scores({len(self)} samples, {self.n_members} members: {', '.join(self.members)}, "
+            f"{len(self.classes)} classes: {', '.join(map(str, self.classes))})"
+        )
+
+    def __len__(self) -> int:
+        told = self.codes if self.codes is not None else self.values
+        return 0 if told is None else len(told)
+
+    @property
+    def n_members(self) -> int:
+        """K."""
+        return len(self.members)
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The members' labels, shape (n, K)."""
+        reject_label = _labels.default_reject_label(self.classes)
+        return _labels.decode(self._known_codes(), self.classes, reject_label)
+
+    def toward(self, label: Any = None) -> Floats:
+        """How far each member leans to one class rather than the rest, in [-1, 1].
+
+        Parameters
+        ----------
+        label : label, optional
+            The class; may be left out with two classes, and is then the second.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+        """
+        values = self._known_values()
+        if label is None and len(self.classes) > 2:
+            raise ValueError(
+                f"Scores.toward needs one of the classes {_labels.shown(self.classes)}."
+            )
+        last = len(self.classes) - 1
+        code = last if label is None else int(_labels.encode([label], self.classes, "label")[0])
+        if values.ndim == 3:
+            return values[:, :, code]
+        return values if code == last else -values
+
+    def proba(self) -> Floats:
+        """The members' probabilities, a new array of shape (n, K, C).
+
+        Raises
+        ------
+        ValueError
+            If a member does not give probabilities.
+        """
+        others = [
+            name
+            for name, kind in zip(self.members, self.kinds, strict=True)
+            if kind != "probability"
+        ]
+        if others:
+            raise ValueError(
+                f"Scores.proba needs members with predict_proba; {', '.join(others)} "
+                "have none (sklearn.calibration.CalibratedClassifierCV adds it)."
+            )
+        values = self._known_values()
+        if values.ndim == 2:
+            values = np.stack([-values, values], axis=2)[:, :, -len(self.classes) :]
+        return (values + 1) / 2
+
+    def rows(self, index: Any) -> Scores:
+        """The same members on some of the samples (a mask, positions or a slice)."""
+        return replace(
+            self,
+            codes=None if self.codes is None else _frozen(self.codes[index]),
+            values=None if self.values is None else _frozen(self.values[index]),
+        )
+
+    def pick(self, members: Sequence[str]) -> Scores:
+        """Some of the members on the same samples, by name."""
+        unknown = [name for name in members if name not in self.members]
+        if unknown or not len(members):
+            raise ValueError(
+                f"Scores.pick needs names among {', '.join(self.members)}; got {list(members)!r}."
+            )
+        at = [self.members.index(name) for name in members]
+        return replace(
+            self,
+            members=tuple(members),
+            codes=None if self.codes is None else _frozen(self.codes[:, at]),
+            values=None if self.values is None else _frozen(self.values[:, at]),
+            kinds=tuple(self.kinds[j] for j in at),
+            scales=self.scales[at],
+            features=tuple(self.features[j] for j in at),
+        )
+
+    def _known_codes(self) -> Codes:
+        if self.codes is None:
+            raise ValueError("Scores were made with ask='values' and hold no labels.")
+        return self.codes
+
+    def _known_values(self) -> Floats:
+        if self.values is None:
+            raise ValueError("Scores were made with ask='labels' and hold no values.")
+        return self.values
+
+
+def _gathered(
+    answers: Iterable[Answer],
+    names: tuple[str, ...],
+    classes: NDArray[Any],
+    features: tuple[Columns | None, ...],
+    like: Scores | None,
+) -> Scores:
+    """The members' answers side by side, decision values divided by their scale."""
+    codes: Codes | None = None
+    values: Floats | None = None
+    kinds: list[Kind] = []
+    scales = np.ones(len(names)) if like is None else like.scales.copy()
+    for j, answer in enumerate(answers):
+        kinds.append(answer.kind)
+        if answer.codes is not None:
+            if codes is None:
+                smallest = np.min_scalar_type(-len(classes))
+                codes = np.empty((len(answer.codes), len(names)), dtype=smallest)
+            codes[:, j] = answer.codes
+        if answer.values is not None:
+            if values is None:
+                values = np.empty((len(answer.values), len(names), *answer.values.shape[1:]))
+            if like is None and answer.kind == "decision":
+                scales[j] = answer.scale()
+            values[:, j] = answer.on_scale(scales[j])
+    return Scores(
+        classes=_frozen(classes),
+        members=names,
+        codes=None if codes is None else _frozen(codes),
+        values=None if values is None else _frozen(values),
+        kinds=tuple(kinds),
+        scales=_frozen(scales),
+        features=features,
+    )
+
+
+def _codes_of(values: Floats | None) -> NDArray[np.int64] | None:
+    """The class with the largest value, the first of equals."""
+    if values is None:
+        return None
+    return np.argmax(values, axis=1) if values.ndim == 2 else (values > 0).astype(np.int64)
+
+
+def _one_of(**given: ArrayLike | None) -> tuple[Kind, Floats | None]:
+    """The one kind of values that was given, on its way to [-1, 1]."""
+    chosen = [(kind, array) for kind, array in given.items() if array is not None]
+    if len(chosen) > 1:
+        raise ValueError(
+            "Scores.from_arrays needs at most one of proba, decision and scores; got several."
+        )
+    if not chosen:
+        return "label", None
+    kind, array = chosen[0]
+    values = np.asarray(array, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError("Scores.from_arrays needs finite values; got NaN or infinity.")
+    low, high = {"probability": (0, 1), "score": (-1, 1)}.get(kind, (-np.inf, np.inf))
+    if values.size and not low <= values.min() <= values.max() <= high:
+        raise ValueError(
+            f"Scores.from_arrays needs {kind} values in [{low}, {high}]; "
+            f"got {values.min():g} to {values.max():g}."
+        )
+    if values.ndim == 3 and values.shape[2] <= 2:
+        values = values[:, :, -1]
+    return cast(Kind, kind), 2 * values - 1 if kind == "probability" else values
+
+
+def _array_classes(
+    classes: Sequence[Any] | None, labels: NDArray[Any] | None, n_classes: int | None
+) -> NDArray[Any]:
+    """The classes given, or those of the labels, or numbers; sorted, and as many as the values."""
+    if classes is not None:
+        known = _labels.union([("classes", np.asarray(classes))])
+        if known.tolist() != list(classes):
+            raise ValueError(
+                f"Scores.from_arrays needs sorted, different classes; got {list(classes)!r}."
+            )
+    elif labels is not None:
+        known = _labels.union([("labels", labels)])
+    else:
+        known = np.arange(n_classes or 0)
+    if n_classes is not None and len(known) != n_classes:
+        raise ValueError(
+            f"Scores.from_arrays has values for {n_classes} classes, but classes "
+            f"{_labels.shown(known)}; give classes=."
+        )
+    return known
+
+
+def _array_names(members: Sequence[str] | None, n_members: int) -> tuple[str, ...]:
+    names = tuple(members or (f"member{j + 1}" for j in range(n_members)))
+    if len(set(names)) != n_members or len(names) != n_members:
+        raise ValueError(
+            f"Scores.from_arrays needs {n_members} different members' names; got {list(names)!r}."
+        )
+    return names
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,386 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from margrave import Scores
+
+
+class LabelsOnly(ClassifierMixin, BaseEstimator):
+    """A member that can only predict."""
+
+    def __init__(self, member):
+        self.member = member
+        self.classes_ = member.classes_
+
+    def predict(self, X):
+        return self.member.predict(X)
+
+
+def blobs(n=60, labels=(0, 1), seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, len(labels), n)
+    X = rng.normal(size=(n, 3)) + 2 * y[:, None]
+    return X, np.array(labels)[y]
+
+
+LABEL_SETS = [("ham", "spam"), (-1, 1), (1, 2), (False, True), (1.0, 2.0)]
+
+
+@pytest.mark.parametrize("labels", LABEL_SETS, ids=str)
+def test_two_classes_of_any_type(labels):
+    X, y = blobs(labels=labels)
+    encoded = (y == labels[1]).astype(int)
+    tree = DecisionTreeClassifier(max_depth=2).fit(X, y)
+    scores = Scores.of([tree, LabelsOnly(tree)], X)
+    assert scores.classes.tolist() == list(labels)
+    assert scores.labels[:, 0].tolist() == tree.predict(X).tolist()
+    np.testing.assert_allclose(scores.values[:, 0], 2 * tree.predict_proba(X)[:, 1] - 1)
+    assert set(scores.values[:, 1]) <= {-1.0, 1.0}
+    assert (scores.codes[:, 1] == (scores.values[:, 1] > 0)).all()
+    assert ((scores.codes[:, 0] == encoded).mean()) > 0.8
+
+
+def test_every_kind_of_member_comes_into_range():
+    X, y = blobs(labels=("ham", "spam"))
+    members = [
+        ("nb", GaussianNB().fit(X, y)),
+        ("ridge", RidgeClassifier().fit(X, y)),
+        ("labels", LabelsOnly(Perceptron().fit(X, y))),
+    ]
+    scores = Scores.of(members, X)
+    assert scores.kinds == ("probability", "decision", "label")
+    assert np.abs(scores.values).max() <= 1
+    decision = members[1][1].decision_function(X)
+    np.testing.assert_allclose(scores.values[:, 1], decision / np.abs(decision).max())
+    np.testing.assert_allclose(scores.toward("ham"), -scores.toward("spam"))
+    assert scores.toward("spam") is scores.values
+
+
+def test_new_data_is_scaled_as_the_reference_was():
+    X, y = blobs()
+    member = LinearSVC().fit(X, y)
+    reference = Scores.of([member], X)
+    new = 100 * X
+    again = Scores.of([member], new, like=reference)
+    expected = np.clip(member.decision_function(new) / reference.scales[0], -1, 1)
+    np.testing.assert_allclose(again.values[:, 0], expected)
+    assert np.abs(again.values).max() == 1
+    arrays_again = Scores.from_arrays(
+        decision=member.decision_function(new)[:, None], like=reference
+    )
+    np.testing.assert_allclose(arrays_again.values, again.values)
+    assert arrays_again.members == reference.members
+
+
+def test_members_that_saw_different_classes():
+    X, y = blobs(n=90, labels=("a", "b", "c"))
+    all_three = GaussianNB().fit(X, y)
+    without_c = GaussianNB().fit(X[y != "c"], y[y != "c"])
+    line = LinearSVC().fit(X[y != "a"], y[y != "a"])
+    only_b = DecisionTreeClassifier().fit(X[y == "b"], y[y == "b"])
+    scores = Scores.of([all_three, without_c, line, only_b], X)
+    assert scores.classes.tolist() == ["a", "b", "c"]
+    assert scores.values.shape == (90, 4, 3)
+    np.testing.assert_allclose(scores.values[:, 0], 2 * all_three.predict_proba(X) - 1, atol=1e-12)
+    np.testing.assert_allclose(scores.values[:, 1, :2], 2 * without_c.predict_proba(X) - 1)
+    assert (scores.toward("c")[:, 1] == -1).all()
+    assert (scores.values[:, 2, 0] == -1).all()
+    np.testing.assert_allclose(scores.values[:, 2, 1], -scores.values[:, 2, 2])
+    assert (scores.values[:, 3] == [-1, 1, -1]).all()
+    assert (scores.labels[:, 3] == "b").all()
+
+
+def test_members_with_disjoint_classes_meet_in_the_union():
+    X, y = blobs(n=80, labels=("a", "b", "c", "d"))
+    low, high = np.isin(y, ["a", "b"]), np.isin(y, ["c", "d"])
+    scores = Scores.of([GaussianNB().fit(X[low], y[low]), GaussianNB().fit(X[high], y[high])], X)
+    assert scores.classes.tolist() == ["a", "b", "c", "d"]
+    assert (scores.proba()[:, 0, 2:] == 0).all()
+    np.testing.assert_allclose(scores.proba().sum(axis=2), 1)
+
+
+def test_proba_gives_back_what_the_members_said():
+    X, y = blobs(labels=("ham", "spam"))
+    member = GaussianNB().fit(X, y)
+    np.testing.assert_allclose(Scores.of([member], X).proba()[:, 0], member.predict_proba(X))
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
+        Scores.of([("nb", member), ("line", LinearSVC().fit(X, y))], X).proba()
+    assert str(caught.value) == (
+        "Scores.proba needs members with predict_proba; line have none "
+        "(sklearn.calibration.CalibratedClassifierCV adds it)."
+    )
+
+
+def test_members_on_different_columns_by_position_name_and_by_themselves():
+    X, y = blobs()
+    frame = pd.DataFrame(X, columns=["u", "v", "w"])
+    by_position = GaussianNB().fit(X[:, [2, 0]], y)
+    by_slice = GaussianNB().fit(X[:, 1:], y)
+    by_name = GaussianNB().fit(frame[["w", "u"]], y)
+    expected = by_position.predict_proba(X[:, [2, 0]])[:, 1] * 2 - 1
+    scores = Scores.of([by_position, by_slice], X, features=[[2, 0], slice(1, 3)])
+    np.testing.assert_allclose(scores.values[:, 0], expected)
+    again = Scores.of([by_position, by_slice], X, like=scores)
+    np.testing.assert_allclose(again.values, scores.values)
+    by_itself = Scores.of({"named": by_name}, frame)
+    np.testing.assert_allclose(by_itself.values[:, 0], expected)
+    told = Scores.of({"named": by_name}, frame, features={"named": ["w", "u"]})
+    np.testing.assert_allclose(told.values, by_itself.values)
+    frame_by_position = Scores.of([by_name], frame, features=[[2, 0]])
+    np.testing.assert_allclose(frame_by_position.values, by_itself.values)
+
+
+def test_labels_are_the_members_own_not_the_largest_probability():
+    X, y = blobs()
+    member = SVC().fit(X, y)
+
+    class Cautious(LabelsOnly):
+        def predict_proba(self, X):
+            return np.full((len(X), 2), 0.5)
+
+    scores = Scores.of([Cautious(member)], X)
+    assert scores.labels[:, 0].tolist() == member.predict(X).tolist()
+    assert (scores.values == 0).all()
+
+
+def test_asking_for_one_thing_calls_nothing_else():
+    X, y = blobs()
+
+    class Counting(GaussianNB):
+        calls = ()
+
+        def predict(self, X):
+            self.calls += ("predict",)
+            return super().predict(X)
+
+        def predict_proba(self, X):
+            self.calls += ("predict_proba",)
+            return super().predict_proba(X)
+
+    member = Counting().fit(X, y)
+    values = Scores.of([member], X, ask="values")
+    assert member.calls == ("predict_proba",)
+    with pytest.raises(ValueError, match="hold no labels"):
+        _ = values.labels
+    member.calls = ()
+    labels = Scores.of([member], X, ask="labels")
+    assert member.calls[0] == "predict"
+    with pytest.raises(ValueError, match="hold no values"):
+        labels.toward()
+    with pytest.raises(ValueError, match="needs values in like= to scale new ones by"):
+        Scores.of([member], X, like=labels)
+
+
+def test_jobs_do_not_change_the_answer():
+    X, y = blobs(labels=("a", "b", "c"))
+    members = [GaussianNB().fit(X, y), LogisticRegression().fit(X, y), LinearSVC().fit(X, y)]
+    one, two = Scores.of(members, X), Scores.of(members, X, n_jobs=2)
+    assert (one.values == two.values).all()
+    assert (one.codes == two.codes).all()
+
+
+@given(arrays(float, (4, 3), elements=st.floats(-1, 1)))
+def test_labels_follow_from_the_values(values):
+    scores = Scores.from_arrays(scores=values, classes=["no", "yes"])
+    assert (scores.labels == np.where(values > 0, "yes", "no")).all()
+    assert (scores.values == values).all()
+
+
+@given(arrays(float, (4, 2, 3), elements=st.floats(-50, 50)))
+def test_decision_values_keep_their_order_and_sign(values):
+    scores = Scores.from_arrays(decision=values)
+    assert np.abs(scores.values).max() <= 1
+    assert (np.sign(scores.values) == np.sign(values)).all()
+    for j in range(2):
+        largest = np.abs(values[:, j]).max()
+        assert np.abs(scores.values[:, j]).max() == (1 if largest > 0 else 0)
+    assert (scores.codes == values.argmax(axis=2)).all()
+
+
+def test_rows_and_members_can_be_picked():
+    values = np.linspace(-1, 1, 12).reshape(4, 3)
+    scores = Scores.from_arrays(scores=values, members=["a", "b", "c"])
+    assert scores.rows([3, 1]).values.tolist() == values[[3, 1]].tolist()
+    picked = scores.pick(["c", "a"])
+    assert picked.members == ("c", "a")
+    assert picked.values.tolist() == values[:, [2, 0]].tolist()
+    assert len(picked.rows(values[:, 0] > 0)) == (values[:, 0] > 0).sum()
+    with pytest.raises(ValueError, match=r"names among a, b, c; got \['z'\]"):
+        scores.pick(["z"])
+
+
+def test_nothing_of_the_callers_is_changed_or_shared():
+    values = np.zeros((3, 2))
+    scores = Scores.from_arrays(scores=values)
+    values[0, 0] = 1
+    assert scores.values[0, 0] == 0
+    with pytest.raises(ValueError, match="read-only"):
+        scores.values[0, 0] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        scores.codes[0, 0] = 1
+
+
+def test_a_column_of_codes_takes_one_byte():
+    assert Scores.from_arrays(labels=[["a", "b"], ["b", "b"]]).codes.dtype == np.int8
+
+
+def test_one_class_and_one_member_are_fine():
+    X, _ = blobs()
+    member = DecisionTreeClassifier().fit(X, np.ones(len(X)))
+    scores = Scores.of([member], X[:1])
+    assert scores.labels.tolist() == [[1.0]]
+    assert scores.proba().tolist() == [[[1.0]]]
+
+
+class Broken(LabelsOnly):
+    """Says what it is told to."""
+
+    def __init__(self, member, proba):
+        super().__init__(member)
+        self.proba = proba
+
+    def predict_proba(self, X):
+        return np.broadcast_to(self.proba, (len(X), np.shape(self.proba)[-1]))
+
+
+def _members():
+    X, y = blobs()
+    return X, y, GaussianNB().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda X, y, nb: Scores.of([], X), "Scores.of needs at least one member; got none."),
+        (
+            lambda X, y, nb: Scores.of(nb, X),
+            "Scores.of needs a list of classifiers, or of (name, classifier) pairs; "
+            "got GaussianNB.",
+        ),
+        (
+            lambda X, y, nb: Scores.of([("a", nb), ("a", nb)], X),
+            "Scores.of needs a different name for each member; 'a' repeats.",
+        ),
+        (
+            lambda X, y, nb: Scores.of([("a", nb), nb], X),
+            "Scores.of needs names for all members or for none; got both.",
+        ),
+        (
+            lambda X, y, nb: Scores.of([nb], X, ask="all"),
+            "Scores.of needs ask='both', 'labels' or 'values'; got 'all'.",
+        ),
+        (
+            lambda X, y, nb: Scores.of([nb, GaussianNB().fit(X, y.astype(str))], X),
+            "Labels must all be strings, all numbers or all booleans; "
+            "got numbers (member 'gaussiannb-1'), strings (member 'gaussiannb-2').",
+        ),
+        (
+            lambda X, y, nb: Scores.of([("a", Broken(nb, [np.nan, 1.0]))], X),
+            "Member 'a' gives values that are NaN or infinite.",
+        ),
+        (
+            lambda X, y, nb: Scores.of([("a", Broken(nb, [2.0, -1.0]))], X),
+            "Member 'a' gives probabilities outside [0, 1]: from -1 to 2.",
+        ),
+        (
+            lambda X, y, nb: Scores.of([("a", Broken(nb, [0.2, 0.3, 0.5]))], X),
+            "Member 'a' knows 2 classes, but gives values of shape (60, 3).",
+        ),
+        (
+            lambda X, y, nb: Scores.of([("a", nb)], X, features=[["u"]]),
+            "Member 'a' looks at columns by name; X must then be a data frame, got ndarray.",
+        ),
+        (
+            lambda X, y, nb: Scores.of([("a", nb)], X, features=[[0, 7]]),
+            "Member 'a' needs the columns [0, 7]; X has 3.",
+        ),
+        (
+            lambda X, y, nb: Scores.of(
+                [("a", nb)], pd.DataFrame(X, columns=list("uvw")), features=[["u", "z"]]
+            ),
+            "Member 'a' needs columns that X lacks: z.",
+        ),
+        (
+            lambda X, y, nb: Scores.of([("a", nb)], X, features=[None, None]),
+            "Scores.of needs features for each of 1 members; got 2.",
+        ),
+        (
+            lambda X, y, nb: Scores.of([("a", nb)], X, features={"b": [1]}),
+            "Scores.of has features for 'b'; members are a.",
+        ),
+        (
+            lambda X, y, nb: Scores.of([("b", nb)], X, like=Scores.of([("a", nb)], X)),
+            "Scores.of needs the members of like=, a; got b.",
+        ),
+        (
+            lambda X, y, nb: Scores.from_arrays(scores=[[1.5]]),
+            "Scores.from_arrays needs score values in [-1, 1]; got 1.5 to 1.5.",
+        ),
+        (
+            lambda X, y, nb: Scores.from_arrays(scores=[[np.inf]]),
+            "Scores.from_arrays needs finite values; got NaN or infinity.",
+        ),
+        (
+            lambda X, y, nb: Scores.from_arrays(scores=[[1]], proba=[[1]]),
+            "Scores.from_arrays needs at most one of proba, decision and scores; got several.",
+        ),
+        (
+            lambda X, y, nb: Scores.from_arrays(scores=[[0.1]], labels=[[1], [2]]),
+            "Scores.from_arrays needs labels of shape (n, K) and values of shape (n, K), or "
+            "(n, K, C) for C classes, with at least one sample and one member; "
+            "got (1, 1) and (2, 1).",
+        ),
+        (
+            lambda X, y, nb: Scores.from_arrays(),
+            "Scores.from_arrays needs labels of shape (n, K) and values of shape (n, K), or "
+            "(n, K, C) for C classes, with at least one sample and one member; got ().",
+        ),
+        (
+            lambda X, y, nb: Scores.from_arrays(scores=[[0.1]], classes=["b", "a"]),
+            "Scores.from_arrays needs sorted, different classes; got ['b', 'a'].",
+        ),
+        (
+            lambda X, y, nb: Scores.from_arrays(scores=[[0.1]], classes=["a", "b", "c"]),
+            "Scores.from_arrays has values for 2 classes, but classes 'a', 'b', 'c'; "
+            "give classes=.",
+        ),
+        (
+            lambda X, y, nb: Scores.from_arrays(scores=[[0.1, 0.2]], members=["a"]),
+            "Scores.from_arrays needs 2 different members' names; got ['a'].",
+        ),
+        (
+            lambda X, y, nb: Scores.from_arrays(proba=np.zeros((1, 1, 3))).toward(),
+            "Scores.toward needs one of the classes 0, 1, 2.",
+        ),
+        (
+            lambda X, y, nb: Scores.of([nb], X).toward("spam"),
+            "label hold the label 'spam', which is not one of the classes 0, 1.",
+        ),
+    ],
+)
+def test_bad_input_says_what_is_wrong(call, message):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
+        call(*_members())
+    assert str(caught.value) == message
+
+
+def test_a_member_that_is_not_fitted():
+    X, _ = blobs()
+    with pytest.raises(NotFittedError) as caught:
+        Scores.of([("nb", GaussianNB())], X)
+    assert str(caught.value) == "Member 'nb' (GaussianNB) has no classes_: fit it first."
+
+
+def test_wrong_column_count_is_the_members_own_error():
+    X, _, nb = _members()
+    with pytest.raises(ValueError, match="X has 2 features, but GaussianNB is expecting 3"):
+        Scores.of([nb], X[:, :2])

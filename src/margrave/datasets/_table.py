@@ -1,0 +1,108 @@
+"""From a CSV file's bytes to arrays: one reader and one set of rules for every source.
+
+A column is numeric when each of its cells is empty or a number; any other column is categorical
+and becomes the positions of its values in their sorted order. An empty cell is missing: NaN.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+TARGET = "target"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of text: the names of its features, and rows that end with the target."""
+
+    feature_names: tuple[str, ...]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """A table of numbers, its target, and what the codes of categorical columns stand for."""
+
+    feature_names: tuple[str, ...]
+    data: NDArray[np.float64]
+    target: NDArray[Any]
+    categories: dict[str, tuple[str, ...]]
+
+
+def read_table(raw: bytes, where: str) -> Table:
+    """Read the text of a CSV file, header first, target last; `where` names it in errors."""
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{where}: this is not UTF-8 text ({error})") from error
+    reader = csv.reader(io.StringIO(text, newline=""))
+    rows: list[list[str]] = []
+    try:
+        names = _header(next(reader, []), where)
+        for row in reader:
+            if len(row) != len(names):
+                raise ValueError(
+                    f"{where}, line {reader.line_num}: "
+                    f"the header names {len(names)} columns, this line has {len(row)}"
+                )
+            if not row[-1]:
+                raise ValueError(f"{where}, line {reader.line_num}: the target is empty")
+            rows.append(row)
+    except csv.Error as error:
+        raise ValueError(f"{where}, line {reader.line_num}: {error}") from error
+    if not rows:
+        raise ValueError(f"{where}, line 2: there are no rows under the header")
+    return Table(tuple(names[:-1]), rows)
+
+
+def _header(names: list[str], where: str) -> list[str]:
+    """Check the first line: names that differ, at least one feature, the target last."""
+    if not names:
+        raise ValueError(f"{where}, line 1: there is no header; is the file empty?")
+    if len(names) < 2 or names[-1] != TARGET:
+        raise ValueError(
+            f"{where}, line 1: the header must name the features and, last, {TARGET!r}; "
+            f"its last name is {names[-1]!r}"
+        )
+    if len(set(names)) < len(names):
+        raise ValueError(f"{where}, line 1: the header names a column twice")
+    return names
+
+
+def to_arrays(table: Table) -> Arrays:
+    """Turn text into numbers and codes; the arrays are new and writable."""
+    *columns, target = zip(*table.rows, strict=True)
+    data = np.empty((len(table.rows), len(columns)), dtype=np.float64)
+    categories: dict[str, tuple[str, ...]] = {}
+    for j, (name, column) in enumerate(zip(table.feature_names, columns, strict=True)):
+        try:
+            data[:, j] = np.array([cell or "nan" for cell in column]).astype(np.float64)
+        except ValueError:
+            data[:, j], categories[name] = _codes(np.array(column))
+    return Arrays(table.feature_names, data, _target(np.array(target)), categories)
+
+
+def _codes(column: NDArray[np.str_]) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """Give positions in the sorted values, NaN where the cell is empty, and those values."""
+    present = column != ""
+    values, positions = np.unique(column[present], return_inverse=True)
+    codes = np.full(column.shape, np.nan)
+    codes[present] = positions
+    return codes, tuple(values.tolist())
+
+
+def _target(column: NDArray[np.str_]) -> NDArray[Any]:
+    """Keep the simplest type that holds every value: integers, floats, or text."""
+    for kind in (np.int64, np.float64):
+        try:
+            return column.astype(kind)
+        except ValueError:
+            continue
+    return column

@@ -342,7 +342,7 @@ def _members():
         (
             lambda X, y, nb: Scores.from_arrays(),
             "Scores.from_arrays needs labels of shape (n, K) and values of shape (n, K), or "
-            "(n, K, C) for C classes, with at least one sample and one member; got ().",
+            "(n, K, C) for C classes, with at least one sample and one member; got nothing.",
         ),
         (
             lambda X, y, nb: Scores.from_arrays(scores=[[0.1]], classes=["b", "a"]),

@@ -92,6 +92,7 @@ class Scores:
         X: Any,
         *,
         like: Scores | None = None,
+        classes: ArrayLike | None = None,
         features: Sequence[Columns | None] | Mapping[str, Columns] | None = None,
         ask: Ask = "both",
         n_jobs: int | None = None,
@@ -107,6 +108,8 @@ class Scores:
         like : Scores, optional
             Scores of the same members on a reference set: classes, columns and scales are taken
             from there.
+        classes : sequence of labels, optional
+            More classes than the members know, to make room for.
         features : sequence (one entry per member) or mapping by name, optional
             The columns a member looks at: names, positions or a slice; None for all. A member
             that knows its column names finds them in a data frame by itself.
@@ -130,14 +133,16 @@ class Scores:
             )
         columns = like.features if like is not None else features_by_member(features, names)
         known = [(f"member {name!r}", classes_of(name, member)) for name, member in named]
-        classes = like.classes if like is not None else _labels.union(known)
+        if classes is not None:
+            known.append(("classes", np.asarray(classes)))
+        union = like.classes if like is not None else _labels.union(known)
         if like is not None and like.values is None and ask != "labels":
             raise ValueError("Scores.of needs values in like= to scale new ones by; it has none.")
         answers = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
-            delayed(ask_member)(name, member, columns_for(X, chosen, name, member), classes, ask)
+            delayed(ask_member)(name, member, columns_for(X, chosen, name, member), union, ask)
             for (name, member), chosen in zip(named, columns, strict=True)
         )
-        return _gathered(answers, names, classes, columns, like)
+        return _gathered(answers, names, union, columns, like)
 
     @classmethod
     def from_arrays(
@@ -170,13 +175,13 @@ class Scores:
         """
         kind, values = _one_of(probability=proba, decision=decision, score=scores)
         told = None if labels is None else np.asarray(labels)
-        shapes = [array.shape for array in (values, told) if array is not None] or [()]
-        shape = shapes[0]
+        shapes = [array.shape for array in (values, told) if array is not None]
+        shape = shapes[0] if shapes else ()
         if len(shape) < 2 or not all(shape) or (told is not None and told.shape != shape[:2]):
             raise ValueError(
                 "Scores.from_arrays needs labels of shape (n, K) and values of shape (n, K), or "
-                "(n, K, C) for C classes, with at least one sample and one member; got "
-                + (" and ".join(map(str, shapes)) + ".")
+                "(n, K, C) for C classes, with at least one sample and one member; "
+                f"got {' and '.join(map(str, shapes)) or 'nothing'}."
             )
         n_classes = None if values is None else (2 if values.ndim == 2 else shape[2])
         known = like.classes if like is not None else _array_classes(classes, told, n_classes)

@@ -1,0 +1,208 @@
+"""Plots, in the manner of scikit-learn's displays.
+
+`BiasVarianceDisplay` draws figure 1 of Survey of Ensemble Classifiers (Nair, 2015): total error,
+bias and variance against the complexity of a model.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from margrave.compare._decomposition import BiasVariance, bias_variance
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe and Ito's colours stay apart for colour-blind readers; the markers do in print.
+_STYLES: dict[str, dict[str, Any]] = {
+    "error": {"color": "black", "marker": "o", "linewidth": 2},
+    "bias": {"color": "#0072B2", "marker": "s"},
+    "variance": {"color": "#D55E00", "marker": "^"},
+    "noise": {"color": "#666666", "linestyle": ":"},
+}
+
+
+class BiasVarianceDisplay:
+    """Error, bias and variance against a parameter.
+
+    The lines add up: error = bias + variance, plus noise where it is known. For the zero-one loss
+    the variance is therefore the net one, which can be below 0. Make the display with
+    `from_estimator`, or from results at hand with the constructor and `plot`.
+
+    Parameters
+    ----------
+    results : sequence of BiasVariance
+        One for each value of the parameter, all with the same loss.
+    param_name : str
+        Name of the parameter, for the axis.
+    param_range : sequence
+        Its values: numbers in order, or anything else, which is then drawn by name.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure around it.
+    lines_ : dict of str to matplotlib Line2D
+        The lines "error", "bias", "variance" and, if known, "noise".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from margrave.compare import BiasVarianceDisplay
+    >>> X, y = make_moons(400, noise=0.3, random_state=0)
+    >>> display = BiasVarianceDisplay.from_estimator(
+    ...     DecisionTreeClassifier(), X[:200], y[:200], X[200:], y[200:],
+    ...     param_name="max_depth", param_range=[1, 3, 5], n_rounds=10, random_state=0,
+    ... )
+    >>> display.ax_.get_xlabel()
+    'max_depth'
+    """
+
+    def __init__(
+        self, results: Sequence[BiasVariance], *, param_name: str, param_range: Sequence[Any]
+    ) -> None:
+        self.results = results
+        self.param_name = param_name
+        self.param_range = param_range
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        X_test: Any,
+        y_test: ArrayLike,
+        *,
+        param_name: str,
+        param_range: Sequence[Any],
+        loss: str = "squared",
+        n_rounds: int = 100,
+        true_proba: ArrayLike | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        ax: "Axes | None" = None,
+    ) -> Self:
+        """Decompose the error for each value of a parameter, and draw it.
+
+        Parameters
+        ----------
+        estimator : classifier or regressor
+            The estimator.
+        X : array-like of shape (n_samples, n_features)
+            Training samples.
+        y : array-like of shape (n_samples,)
+            Their targets.
+        X_test : array-like of shape (n_test, n_features)
+            Test samples.
+        y_test : array-like of shape (n_test,)
+            Their targets.
+        param_name : str
+            The parameter to vary, as `set_params` of the estimator takes it.
+        param_range : sequence
+            Its values.
+        loss : {"squared", "zero-one"}, default="squared"
+            As in `bias_variance`.
+        n_rounds : int, default=100
+            As in `bias_variance`.
+        true_proba : array-like of shape (n_test, n_classes), default=None
+            As in `bias_variance`.
+        random_state : int, RandomState instance or None, default=None
+            Seed of the resampling. Every value of the parameter gets the same resamples, so that
+            the lines differ by the parameter alone.
+        n_jobs : int, default=None
+            Rounds in parallel.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        display : BiasVarianceDisplay
+            The display, drawn.
+        """
+        _pyplot()  # before the work, which may be long
+        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+        results = [
+            bias_variance(
+                clone(estimator).set_params(**{param_name: value}),
+                X,
+                y,
+                X_test,
+                y_test,
+                loss=loss,
+                n_rounds=n_rounds,
+                true_proba=true_proba,
+                random_state=seed,
+                n_jobs=n_jobs,
+            )
+            for value in param_range
+        ]
+        return cls(results, param_name=param_name, param_range=param_range).plot(ax)
+
+    def plot(self, ax: "Axes | None" = None) -> Self:
+        """Draw the lines.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        self : BiasVarianceDisplay
+            With `ax_`, `figure_` and `lines_`.
+        """
+        if not self.results or len(self.results) != len(self.param_range):
+            raise ValueError(
+                "The 'results' parameter of BiasVarianceDisplay must be one result for each value "
+                f"in 'param_range'. Got {len(self.results)} for {len(self.param_range)} instead."
+            )
+        if ax is None:
+            _, ax = _pyplot().subplots(layout="constrained")
+        loss = self.results[0].loss
+        square, net = ("²", "") if loss == "squared" else ("", "net ")
+        terms = {
+            "error": ("error", "error"),
+            "bias": ("bias", f"bias{square}"),
+            "variance": ("net_variance", f"{net}variance"),
+        }
+        if all(result.noise is not None for result in self.results):
+            terms["noise"] = ("net_noise", f"{net}noise")
+        ticks = _positions(self.param_range)
+        self.lines_ = {}
+        for name, (term, label) in terms.items():
+            values = [getattr(result, term) for result in self.results]
+            (self.lines_[name],) = ax.plot(ticks, values, label=label, **_STYLES[name])
+        if len(ticks) <= 12:
+            ax.set_xticks(ticks, labels=[str(value) for value in self.param_range])
+        ax.set(xlabel=self.param_name, ylabel=f"{loss} loss")
+        ax.spines[["top", "right"]].set_visible(False)
+        # Beside the lines, never over them, in the order in which they end.
+        top_down = sorted(self.lines_.values(), key=lambda line: -np.asarray(line.get_ydata())[-1])
+        ax.legend(handles=top_down, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _positions(values: Sequence[Any]) -> Sequence[Any]:
+    """Return numbers as they are, and the places 0, 1, … for anything else."""
+    numeric = all(isinstance(v, int | float | np.integer | np.floating) for v in values)
+    return values if numeric else range(len(values))
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            "BiasVarianceDisplay needs matplotlib, which is not installed. "
+            "Install it with: pip install 'margrave[plot]'"
+        ) from error
+    return plt

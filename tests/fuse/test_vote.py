@@ -1,0 +1,383 @@
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import make_blobs
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import VotingClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+from margrave import Confusion
+from margrave.fuse import VoteClassifier
+from margrave.fuse._rules import count_votes, decide
+
+
+class Says(ClassifierMixin, BaseEstimator):
+    """A trained member that reads its answers off one column of X."""
+
+    def __init__(self, column, classes):
+        self.column = column
+        self.classes = classes
+
+    @property
+    def classes_(self):
+        return np.sort(np.asarray(self.classes))
+
+    def predict(self, X):
+        return np.sort(np.asarray(self.classes))[np.asarray(X)[:, self.column].astype(int)]
+
+
+def voting(votes, classes, **settings):
+    """A fitted vote whose members say just what ``votes`` (n, L) holds."""
+    codes = np.searchsorted(np.sort(classes), np.asarray(votes))
+    members = [(f"D{i + 1}", Says(i, list(classes))) for i in range(codes.shape[1])]
+    vote = VoteClassifier(members, prefit=True, **settings)
+    return vote.fit(codes, np.full(len(codes), sorted(classes)[0])), codes
+
+
+# The slide's three consensus patterns: ten voters, and who wins under each rule.
+UNANIMOUS = ["A"] * 10
+MAJORITY = ["A"] * 6 + ["B"] * 2 + ["C"] * 2
+PLURALITY = ["A"] * 4 + ["B"] * 3 + ["C"] * 3
+HALF = ["A"] * 5 + ["B"] * 3 + ["C"] * 2
+PATTERNS = [UNANIMOUS, MAJORITY, PLURALITY, HALF]
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"rule": "unanimity"}, ["A", "?", "?", "?"]),
+        ({"rule": "majority"}, ["A", "A", "?", "?"]),  # half is not half plus one
+        ({"rule": "plurality"}, ["A", "A", "A", "A"]),
+        ({"threshold": 0.5}, ["A", "A", "?", "A"]),
+        ({"threshold": 0.6}, ["A", "A", "?", "?"]),
+        ({"threshold": 1.0}, ["A", "?", "?", "?"]),
+    ],
+)
+def test_the_consensus_patterns_of_the_slides(settings, expected):
+    vote, X = voting(PATTERNS, ["A", "B", "C"], reject_label="?", **settings)
+    assert vote.predict(X).tolist() == expected
+    assert vote.vote_counts(X).tolist() == [[10, 0, 0], [6, 2, 2], [4, 3, 3], [5, 3, 2]]
+    assert vote.vote_counts(X).dtype.kind == "i"
+
+
+def test_weighted_votes_worked_by_hand():
+    votes = [["A", "B", "B"], ["A", "A", "B"]]
+    vote, X = voting(votes, ["A", "B"], weights=[0.6, 0.3, 0.1])
+    np.testing.assert_allclose(vote.vote_counts(X), [[0.6, 0.4], [0.9, 0.1]])
+    assert vote.predict(X).tolist() == ["A", "A"]
+    np.testing.assert_allclose(vote.predict_proba(X), [[0.6, 0.4], [0.9, 0.1]])
+    most, X = voting(votes, ["A", "B"], weights=[0.6, 0.3, 0.1], threshold=0.7)
+    assert most.predict(X).tolist() == ["rejected", "A"]
+
+
+def test_equal_votes_go_to_the_first_class_also_when_sums_round_apart():
+    assert 0.1 + 0.2 > 0.3
+    vote, X = voting([["A", "B", "B"]], ["A", "B"], weights=[0.3, 0.1, 0.2])
+    assert vote.predict(X).tolist() == ["A"]
+
+
+def test_a_threshold_is_kept_where_floats_would_miss_it():
+    assert 0.56 * 25 > 14
+    vote, X = voting([["A"] * 14 + ["B"] * 11], ["A", "B"], threshold=0.56)
+    assert vote.predict(X).tolist() == ["A"]
+
+
+tables = st.integers(1, 7).flatmap(
+    lambda size: st.lists(
+        st.lists(st.integers(0, 2), min_size=size, max_size=size), min_size=1, max_size=8
+    )
+)
+
+
+@given(tables, st.data())
+def test_counts_are_the_brute_force_sums(table, data):
+    codes = np.array(table)
+    weights = np.array(
+        data.draw(st.lists(st.integers(0, 5), min_size=codes.shape[1], max_size=codes.shape[1]))
+    )
+    expected = [
+        [sum(w for w, v in zip(weights, row, strict=True) if v == c) for c in range(3)]
+        for row in table
+    ]
+    assert count_votes(codes, weights, 3).tolist() == expected
+
+
+@given(tables)
+def test_relations_between_the_rules(table):
+    codes = np.array(table)
+    size = codes.shape[1]
+    votes = count_votes(codes, np.ones(size, dtype=int), 3)
+    unanimous = decide(votes, size, "unanimity")
+    assert (unanimous == decide(votes, size, threshold=1.0)).all()
+    majority, plurality = decide(votes, size, "majority"), decide(votes, size)
+    assert (plurality >= 0).all()
+    assert (majority[majority >= 0] == plurality[majority >= 0]).all()
+    assert (unanimous[unanimous >= 0] == plurality[unanimous >= 0]).all()
+    if size % 2:
+        two = count_votes(codes % 2, np.ones(size, dtype=int), 2)
+        assert (decide(two, size, "majority") == decide(two, size)).all()
+
+
+def test_blocks_do_not_show():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(-1, 3, (45_001, 3)).astype(np.int8)
+    whole = np.stack([(codes == c).sum(axis=1) for c in range(3)], axis=1)
+    assert (count_votes(codes, np.ones(3, dtype=int), 3) == whole).all()
+
+
+LABELS = [("no", "yes"), (-1, 1), (1, 2), (False, True)]
+
+
+@pytest.mark.parametrize("labels", LABELS, ids=str)
+@pytest.mark.parametrize("wrap", [lambda member: member, FrozenEstimator], ids=["bare", "frozen"])
+def test_labels_of_any_type_where_scikit_learns_vote_fails(labels, wrap):
+    """Frozen members answer in their own labels; VotingClassifier takes those for its codes."""
+    X, y = make_blobs(120, centers=2, cluster_std=2.0, random_state=0)
+    y = np.array(labels)[y]
+    members = [
+        wrap(member.fit(X, y))
+        for member in (GaussianNB(), KNeighborsClassifier(1), DecisionTreeClassifier(max_depth=1))
+    ]
+    for prefit in (True, False) if wrap is FrozenEstimator else (True,):
+        vote = VoteClassifier(members, prefit=prefit).fit(X, y)
+        yes = sum((member.predict(X) == labels[1]).astype(int) for member in members)
+        assert (vote.predict(X) == np.where(yes >= 2, labels[1], labels[0])).all()
+        assert vote.classes_.tolist() == list(labels)
+        assert vote.predict(X).dtype == np.asarray(labels).dtype
+
+
+def test_frozen_members_break_scikit_learns_own_vote():
+    """What the test above is for: if this starts to fail, the peer has been mended."""
+    X, y = make_blobs(60, centers=2, random_state=0)
+
+    def peer(labels):
+        members = [(f"m{i}", FrozenEstimator(GaussianNB().fit(X, labels))) for i in range(3)]
+        return VotingClassifier(members, voting="hard").fit(X, labels).predict(X)
+
+    with pytest.raises((TypeError, ValueError)):
+        peer(np.array(["no", "yes"])[y])
+    try:
+        right = (peer(y + 1) == y + 1).all()
+    except (IndexError, ValueError):
+        right = False
+    assert not right
+
+
+def test_rejected_answers_flow_into_the_confusion_matrix():
+    X, y = make_blobs(200, centers=2, cluster_std=4.0, random_state=0)
+    members = [GaussianNB(), DecisionTreeClassifier(random_state=0), KNeighborsClassifier(3)]
+    for labels in LABELS:
+        words = np.array(labels)[y]
+        vote = VoteClassifier(members, rule="unanimity").fit(X[:100], words[:100])
+        matrix = Confusion.of(words[100:], vote.predict(X[100:]), reject_label=vote.reject_label_)
+        agree = (
+            np.ptp(
+                np.stack([m.predict(X[100:]) == labels[1] for m in vote.estimators_]).astype(int),
+                axis=0,
+            )
+            == 0
+        )
+        assert matrix.n_rejected == (~agree).sum() > 0
+        assert matrix.classes == labels
+
+
+def test_members_that_know_different_classes():
+    X, y = make_blobs(90, centers=3, random_state=0)
+    y = np.array(["a", "b", "c"])[y]
+    members = [GaussianNB().fit(X, y), GaussianNB().fit(X[y != "c"], y[y != "c"])]
+    vote = VoteClassifier(members, prefit=True).fit(X, y)
+    assert vote.classes_.tolist() == ["a", "b", "c"]
+    assert vote.vote_counts(X[y == "c"])[:, 2].max() == 1
+
+
+def test_members_on_columns_of_a_data_frame():
+    X, y = make_blobs(90, n_features=3, centers=2, random_state=0)
+    frame = pd.DataFrame(X, columns=["u", "v", "w"])
+    members = [GaussianNB().fit(frame[["w", "u"]], y), GaussianNB().fit(frame[["v"]], y)]
+    vote = VoteClassifier(members, prefit=True).fit(frame, y)
+    assert (vote.explain(frame).votes[:, 1] == members[1].predict(frame[["v"]])).all()
+
+
+def test_a_member_that_rejects_abstains():
+    X, y = make_blobs(100, centers=2, cluster_std=5.0, random_state=0)
+    inner = VoteClassifier([GaussianNB(), KNeighborsClassifier(1)], rule="unanimity").fit(X, y)
+    outer = VoteClassifier(
+        [("inner", inner), ("tree", DecisionTreeClassifier().fit(X, y))], prefit=True
+    )
+    outer.fit(X, y)
+    silent = inner.predict(X) == inner.reject_label_
+    assert silent.any()
+    assert (outer.vote_counts(X).sum(axis=1) == np.where(silent, 1, 2)).all()
+    alone = VoteClassifier([inner], prefit=True).fit(X, y)
+    assert (alone.predict(X)[silent] == alone.reject_label_).all()
+    assert (alone.predict_proba(X)[silent] == 0.5).all()
+
+
+def test_accuracy_weights_of_trained_members():
+    X, y = make_blobs(100, centers=2, cluster_std=4.0, random_state=0)
+    members = [GaussianNB().fit(X[:50], y[:50]), DummyClassifier().fit(X[:50], y[:50])]
+    vote = VoteClassifier(members, weights="accuracy", prefit=True).fit(X[50:], y[50:])
+    expected = [member.score(X[50:], y[50:]) for member in members]
+    np.testing.assert_allclose(vote.weights_, expected)
+    heavy = np.arange(50) + 1.0
+    vote.fit(X[50:], y[50:], sample_weight=heavy)
+    expected = [member.score(X[50:], y[50:], sample_weight=heavy) for member in members]
+    np.testing.assert_allclose(vote.weights_, expected)
+
+
+def test_accuracy_weights_of_new_members_are_held_out():
+    X, y = make_blobs(100, centers=2, cluster_std=2.0, random_state=0)
+    overfit = DecisionTreeClassifier(random_state=0)
+    vote = VoteClassifier([("tree", overfit), ("bayes", GaussianNB())], weights="accuracy")
+    vote.fit(X, y)
+    assert vote.named_estimators_.tree.score(X, y) == 1.0
+    assert vote.weights_[0] < 0.95
+    assert vote.weights_[0] < vote.weights_[1]
+
+
+def test_sample_weights_reach_the_members():
+    X, y = make_blobs(60, centers=2, cluster_std=4.0, random_state=0)
+    weights = np.where(y == 0, 1.0, 5.0)
+    vote = VoteClassifier([("nb", GaussianNB())]).fit(X, y, sample_weight=weights)
+    alone = GaussianNB().fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(vote.estimators_[0].class_prior_, alone.class_prior_)
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
+        VoteClassifier([("knn", KNeighborsClassifier())]).fit(X, y, sample_weight=weights)
+    assert str(caught.value) == (
+        "VoteClassifier: member 'knn' (KNeighborsClassifier) takes no sample_weight; leave it "
+        "out, or enable metadata routing and request it where it is taken."
+    )
+
+
+def test_metadata_routing_sends_weights_where_they_are_requested():
+    X, y = make_blobs(60, centers=2, cluster_std=4.0, random_state=0)
+    weights = np.where(y == 0, 1.0, 5.0)
+    with sklearn.config_context(enable_metadata_routing=True):
+        vote = VoteClassifier(
+            [
+                ("nb", GaussianNB().set_fit_request(sample_weight=True)),
+                ("line", LogisticRegression().set_fit_request(sample_weight=False)),
+                ("knn", KNeighborsClassifier()),
+            ],
+            weights="accuracy",
+        ).set_fit_request(sample_weight=True)
+        vote.fit(X, y, sample_weight=weights)
+    assert vote.named_estimators_.nb.class_prior_[1] > 0.8
+    np.testing.assert_allclose(
+        vote.named_estimators_.line.coef_, LogisticRegression().fit(X, y).coef_
+    )
+
+
+def test_explain_says_who_voted_what():
+    vote, X = voting([["A", "B", "B"], ["A", "A", "A"]], ["A", "B"], weights=[1, 1, 0.5])
+    told = vote.explain(X)
+    assert told.members == ("D1", "D2", "D3")
+    assert told.votes.tolist() == [["A", "B", "B"], ["A", "A", "A"]]
+    assert str(told) == "B: A 1 (D1); B 1.5 (D2, D3)\nA: A 2.5 (D1, D2, D3)"
+
+
+def test_nothing_of_the_callers_is_changed():
+    X, y = make_blobs(60, centers=2, random_state=0)
+    X_before, y_before, weights = X.copy(), y.copy(), np.array([1.0, 2.0])
+    members = [("nb", GaussianNB()), ("tree", DecisionTreeClassifier())]
+    VoteClassifier(members, weights=weights).fit(X, y).predict(X)
+    np.testing.assert_array_equal(X, X_before)
+    np.testing.assert_array_equal(y, y_before)
+    assert weights.tolist() == [1.0, 2.0]
+    assert not hasattr(members[0][1], "classes_")
+
+
+def _fit(estimators, y=None, **settings):
+    X, labels = make_blobs(30, centers=2, random_state=0)
+    return VoteClassifier(estimators, **settings).fit(X, labels if y is None else y)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: _fit([]), "VoteClassifier needs at least one member; got none."),
+        (
+            lambda: _fit(GaussianNB()),
+            "VoteClassifier needs a list of classifiers, or of (name, classifier) pairs; "
+            "got GaussianNB.",
+        ),
+        (
+            lambda: _fit([GaussianNB()], rule="most"),
+            "VoteClassifier needs rule to be one of plurality, majority, unanimity; got 'most'.",
+        ),
+        (
+            lambda: _fit([GaussianNB()], threshold=0.0),
+            "VoteClassifier needs threshold in (0, 1], a share of the votes; got 0.0.",
+        ),
+        (
+            lambda: _fit([GaussianNB()], threshold=1.1),
+            "VoteClassifier needs threshold in (0, 1], a share of the votes; got 1.1.",
+        ),
+        (
+            lambda: _fit([GaussianNB()], rule="majority", threshold=0.5),
+            "VoteClassifier takes a threshold with rule='plurality' only; got 'majority'.",
+        ),
+        (
+            lambda: _fit([GaussianNB()], weights=[1, 2]),
+            "VoteClassifier needs a weight for each of 1 members; got shape (2,).",
+        ),
+        (
+            lambda: _fit([GaussianNB(), GaussianNB()], weights=[1, -2]),
+            "VoteClassifier needs weights that are finite, none negative and not all zero; "
+            "got [1.0, -2.0].",
+        ),
+        (
+            lambda: _fit([GaussianNB(), GaussianNB()], weights=[0, 0]),
+            "VoteClassifier needs weights that are finite, none negative and not all zero; "
+            "got [0.0, 0.0].",
+        ),
+        (
+            lambda: _fit([GaussianNB()], weights="auc"),
+            "VoteClassifier needs weights to be None, 'accuracy' or one number per member; "
+            "got 'auc'.",
+        ),
+        (
+            lambda: _fit([GaussianNB()], reject_label=1),
+            "VoteClassifier needs a reject_label that is not a class; 1 is among 0, 1.",
+        ),
+        (
+            lambda: _fit([GaussianNB()], y=[0] * 29 + [1], weights="accuracy"),
+            "VoteClassifier with weights='accuracy' needs at least two samples of each class "
+            "to cross-validate; 1 has one.",
+        ),
+        (
+            lambda: VoteClassifier([Says(0, ["a", "b"])], prefit=True).fit([[0]], ["z"]),
+            "y hold the label 'z', which is not one of the classes 'a', 'b'.",
+        ),
+        (
+            lambda: VoteClassifier([Says(0, ["a", "b"])], prefit=True, weights="accuracy").fit(
+                [[0]], ["b"]
+            ),
+            "VoteClassifier with weights='accuracy' has no member that is ever right.",
+        ),
+    ],
+)
+def test_bad_input_says_what_is_wrong(call, message):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
+        call()
+    assert str(caught.value) == message
+
+
+def test_prefit_members_must_be_fitted():
+    with pytest.raises(NotFittedError, match=r"Member 'gaussiannb' \(GaussianNB\) has no classes_"):
+        _fit([GaussianNB()], prefit=True)
+
+
+def test_one_member_and_one_class_are_fine():
+    vote = _fit([DecisionTreeClassifier()], y=["only"] * 30)
+    assert set(vote.predict(np.zeros((3, 2)))) == {"only"}
+    assert vote.predict_proba(np.zeros((3, 2))).tolist() == [[1.0]] * 3

@@ -1,0 +1,109 @@
+"""Every estimator against scikit-learn's own checks; what fails is a row in one table."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from margrave import fuse, members
+
+PAIR = [("line", LogisticRegression()), ("tree", DecisionTreeClassifier(random_state=0))]
+ESTIMATORS = [
+    fuse.VoteClassifier(PAIR),
+    fuse.BayesOptimalClassifier(PAIR, random_state=0),
+    members.SmoothedBaggingClassifier(n_estimators=5, random_state=0),
+]
+
+# Checks that an estimator does not pass: estimator, check, reason.
+_DRAWN = "weights and repeated rows draw different parts at random, as in scikit-learn's bagging"
+EXPECTED_FAILURES = {
+    "BayesOptimalClassifier": {
+        "check_sample_weight_equivalence_on_dense_data": _DRAWN,
+        "check_sample_weight_equivalence_on_sparse_data": _DRAWN,
+    },
+    "SmoothedBaggingClassifier": {"check_sample_weight_equivalence_on_dense_data": _DRAWN},
+}
+
+
+@parametrize_with_checks(
+    ESTIMATORS,
+    expected_failed_checks=lambda estimator: EXPECTED_FAILURES.get(type(estimator).__name__, {}),
+)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+each = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda one: type(one).__name__)
+
+
+@pytest.fixture(scope="module")
+def table():
+    X, y = make_classification(80, 6, random_state=0)
+    return pd.DataFrame(X, columns=list("abcdef")), np.array(["no", "yes"])[y]
+
+
+@each
+def test_every_public_estimator_is_checked(estimator):
+    public = {name for room in (fuse, members) for name in room.__all__ if "Classifier" in name}
+    assert {type(one).__name__ for one in ESTIMATORS} == public
+
+
+@each
+def test_column_names_are_kept_and_compared(estimator, table):
+    X, y = table
+    fitted = clone(estimator).fit(X, y)
+    assert fitted.feature_names_in_.tolist() == list("abcdef")
+    with pytest.raises(ValueError, match="feature names"):
+        fitted.predict(X.rename(columns={"a": "z"}))
+
+
+@each
+def test_pickles_and_skops_answer_the_same(estimator, table):
+    X, y = table
+    fitted = clone(estimator).fit(X, y)
+    packed = skops.io.dumps(fitted)
+    trusted = skops.io.get_untrusted_types(data=packed)
+    outside = {name for name in trusted if not name.startswith("margrave.")}
+    assert outside <= {"sklearn.tree._tree.Tree"}
+    for again in (
+        pickle.loads(pickle.dumps(fitted)),  # noqa: S301
+        skops.io.loads(packed, trusted=trusted),
+    ):
+        assert (again.predict(X) == fitted.predict(X)).all()
+        assert (again.predict_proba(X) == fitted.predict_proba(X)).all()
+
+
+@each
+def test_jobs_do_not_change_the_answer(estimator, table):
+    X, y = table
+    one = clone(estimator).fit(X, y).predict_proba(X)
+    two = clone(estimator).set_params(n_jobs=2).fit(X, y).predict_proba(X)
+    assert (one == two).all()
+
+
+def test_grid_search_reaches_into_named_members(table):
+    X, y = table
+    vote = fuse.VoteClassifier([("line", LogisticRegression()), ("bayes", GaussianNB())])
+    grid = {
+        "vote__line__C": [0.01, 1.0],
+        "vote__bayes": [GaussianNB(), DecisionTreeClassifier(max_depth=2, random_state=0)],
+        "vote__rule": ["plurality"],
+    }
+    pipeline = make_pipeline(StandardScaler(), vote)
+    pipeline.steps[-1] = ("vote", vote)
+    search = GridSearchCV(pipeline, grid, cv=3).fit(X, y)
+    best = search.best_estimator_["vote"]
+    chosen = best.named_estimators_.line.C
+    assert chosen == search.best_params_["vote__line__C"]
+    assert type(best.named_estimators_.bayes) is type(search.best_params_["vote__bayes"])

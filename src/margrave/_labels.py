@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 REJECTED = -1
+_LARGEST_TABLE = 10_000
 
 _KINDS = {
     "b": "booleans",
@@ -74,28 +75,35 @@ def encode(
         If a label is neither a class nor the reject label.
     """
     array = np.asarray(labels)
-    codes = np.full(array.shape, REJECTED, dtype=np.int64)
-    known = np.zeros(array.shape, dtype=bool)
-    if reject_label is not None:
+    codes = _places(array, classes)
+    known = codes != REJECTED
+    if reject_label is not None and not known.all():
         known |= array == reject_label
-    if kind_of(array) == kind_of(classes) and array.dtype != object:
-        order = np.argsort(classes)
-        found = np.searchsorted(classes, array, sorter=order)
-        places = order[np.minimum(found, len(classes) - 1)]
-        matching = classes[places] == array
-        codes[matching] = places[matching]
-        known |= matching
-    else:
-        for code, label in enumerate(classes.tolist()):
-            matching = array == label
-            codes[matching] = code
-            known |= matching
     if not known.all():
         unknown = array[~known].ravel()[0]
         raise ValueError(
             f"{owner} hold the label {plain(unknown)!r}, which is not one of the classes "
             f"{shown(classes)}."
         )
+    return codes
+
+
+def _places(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+    """The position of each label in ``classes``, ``REJECTED`` for what is not there."""
+    if labels.dtype.kind in "iub" and classes.dtype.kind in "iub":
+        low, high = int(classes.min()), int(classes.max())
+        if high - low < _LARGEST_TABLE and labels.size:
+            table = np.full(high - low + 3, REJECTED)  # the ends take what is out of range
+            table[classes.astype(np.int64) - low + 1] = np.arange(len(classes))
+            return table[np.clip(labels.astype(np.int64) - low + 1, 0, high - low + 2)]
+    if kind_of(labels) == kind_of(classes) and labels.dtype != object:
+        order = np.argsort(classes)
+        found = np.searchsorted(classes, labels, sorter=order)
+        places = order[np.minimum(found, len(classes) - 1)]
+        return np.where(classes[places] == labels, places, REJECTED)
+    codes = np.full(labels.shape, REJECTED)
+    for code, label in enumerate(classes.tolist()):
+        codes[labels == label] = code
     return codes
 
 

@@ -45,12 +45,13 @@ def count_votes(codes: NDArray[Any], weights: NDArray[Any], n_classes: int) -> N
     ndarray of shape (n, n_classes)
     """
     votes = np.empty((len(codes), n_classes), dtype=weights.dtype)
+    equal = bool((weights == 1).all())  # then counting needs no sums
     width = n_classes + 1  # a first column takes the abstentions
     for start in range(0, len(codes), _BLOCK):
         block = codes[start : start + _BLOCK]
         rows = len(block)
-        cells = (block.astype(np.int64) + (np.arange(rows) * width + 1)[:, None]).ravel()
-        repeated = np.broadcast_to(weights, block.shape).ravel()
+        cells = (block + (np.arange(rows) * width + 1)[:, None]).ravel()
+        repeated = None if equal else np.broadcast_to(weights, block.shape).ravel()
         sums = np.bincount(cells, weights=repeated, minlength=rows * width)
         votes[start : start + rows] = sums.reshape(rows, width)[:, 1:]
     return votes
@@ -60,10 +61,12 @@ def decide(
     votes: NDArray[Any], total: float, rule: str = "plurality", threshold: float | None = None
 ) -> NDArray[np.int64]:
     """The class each sample is given, as a code; -1 where the rule rejects it."""
-    votes = np.asarray(votes, dtype=np.float64)
     slack = ROUNDING * total
-    most = votes.max(axis=1)
-    winner = np.argmax(votes >= most[:, None] - slack, axis=1)
+    winner = np.zeros(len(votes), dtype=np.int64)
+    most = votes[:, 0].astype(np.float64)
+    for code in range(1, votes.shape[1]):
+        winner[votes[:, code] > most + slack] = code
+        np.maximum(most, votes[:, code], out=most)
     if rule == "majority":
         enough = most > total / 2 + slack
     elif rule == "unanimity":

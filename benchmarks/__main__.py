@@ -1,0 +1,43 @@
+"""Print every comparison as a table: ``python -m benchmarks``; exit 1 if a bar is missed."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+from importlib.metadata import version
+
+from benchmarks import foundation
+
+IMPORT_BAR = 0.050
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run all, print as they come."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks")
+    parser.add_argument("--quick", action="store_true", help="10,000 samples instead of 1,000,000")
+    n = 10_000 if parser.parse_args(arguments).quick else 1_000_000
+    versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scikit-learn"))
+    print(f"Python {platform.python_version()}, {versions}, {platform.machine()}\n")
+    print("| job | ours (s) | peer (s) | peer | ours / peer | bar | kept |")
+    print("|---|---|---|---|---|---|---|")
+    missed = 0
+    for group in (foundation.votes(n), foundation.crucial_pairs(n)):
+        for one in group:
+            missed += not one.kept
+            print(
+                f"| {one.what} | {one.ours:.4f} | {one.theirs:.4f} | {one.peer} | "
+                f"{one.ratio:.3f} | {one.bar:.3g} | {'yes' if one.kept else 'NO'} |",
+                flush=True,
+            )
+    seconds = foundation.extra_import_seconds()
+    kept = seconds <= IMPORT_BAR
+    print(
+        f"| import margrave after sklearn.ensemble | {seconds:.4f} | | | | {IMPORT_BAR} s | "
+        f"{'yes' if kept else 'NO'} |"
+    )
+    return int(bool(missed) or not kept)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""What the source documents say, measured: one folder per document or pair of documents."""

@@ -195,7 +195,7 @@ def test_labels_follow_from_the_values(values):
     assert (scores.values == values).all()
 
 
-@given(arrays(float, (4, 2, 3), elements=st.floats(-50, 50)))
+@given(arrays(float, (4, 2, 3), elements=st.floats(-50, 50, width=32)))
 def test_decision_values_keep_their_order_and_sign(values):
     scores = Scores.from_arrays(decision=values)
     assert np.abs(scores.values).max() <= 1

@@ -1,4 +1,12 @@
-"""Margrave: committees of classifiers, steered by the mistakes their user can afford."""
+"""Margrave: committees of classifiers, steered by the mistakes their user can afford.
+
+The three shared ideas are here; everything else is in a room of its own, which is loaded when it is
+first used: ``margrave.fuse``, ``members``, ``catalogue``, ``compare``, ``datasets``, ``pairs`` and
+``preference``.
+"""
+
+from importlib import import_module
+from typing import Any
 
 from margrave.confusion import Confusion
 from margrave.preference import Preference
@@ -7,3 +15,15 @@ from margrave.scores import Scores
 __version__ = "0.1.0"
 
 __all__ = ["Confusion", "Preference", "Scores"]
+
+_ROOMS = ("catalogue", "compare", "datasets", "fuse", "members", "pairs", "preference")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"margrave.{name}")
+    raise AttributeError(f"module 'margrave' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_ROOMS])

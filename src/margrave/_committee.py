@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -128,11 +129,23 @@ class Committee(ClassifierMixin, BaseEstimator):
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
         check_consistent_length(X, y)
-        labels = check_array(y, dtype=None, ensure_2d=False, input_name="y")
-        labels = column_or_1d(labels, warn=True)
+        given = check_array(y, dtype=None, ensure_2d=False, input_name="y")
+        labels: NDArray[Any] = column_or_1d(given, warn=True)
         check_classification_targets(labels)
         _labels.union([("y", labels)])
         return labels
+
+    def _checked_weight(self, sample_weight: Any, n_samples: int) -> NDArray[np.float64] | None:
+        """One finite weight per sample, or None."""
+        if sample_weight is None:
+            return None
+        weights = np.asarray(sample_weight, dtype=np.float64)
+        if weights.shape != (n_samples,) or not np.isfinite(weights).all():
+            raise ValueError(
+                f"{type(self).__name__}.fit needs sample_weight with a finite number for each of "
+                f"{n_samples} samples; got shape {weights.shape}."
+            )
+        return weights
 
     def _take_prefit(self) -> list[Any]:
         """The members as they were given, all of them trained."""

@@ -346,6 +346,11 @@ def _fit(estimators, y=None, **settings):
             "got 'auc'.",
         ),
         (
+            lambda: VoteClassifier([GaussianNB()]).fit([[0], [1]], [0, 1], sample_weight=[1.0]),
+            "VoteClassifier.fit needs sample_weight with a finite number for each of 2 samples; "
+            "got shape (1,).",
+        ),
+        (
             lambda: _fit([GaussianNB()], reject_label=1),
             "VoteClassifier needs a reject_label that is not a class; 1 is among 0, 1.",
         ),

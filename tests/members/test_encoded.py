@@ -10,8 +10,6 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.model_selection import GridSearchCV
-from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from margrave.members._encoded import EncodedLabelsClassifier
 
@@ -30,16 +28,6 @@ def booster(request):
     return pytest.importorskip("catboost").CatBoostClassifier(
         n_estimators=5, verbose=0, allow_writing_files=False, random_state=0
     )
-
-
-@parametrize_with_checks(
-    [
-        EncodedLabelsClassifier(DecisionTreeClassifier(random_state=0)),
-        EncodedLabelsClassifier(LogisticRegression()),
-    ]
-)
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
 
 
 def test_says_what_the_wrapped_classifier_says(blobs):

@@ -18,17 +18,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from margrave.members import SmoothedBaggingClassifier
 from margrave.members._smoothed import smooth
-
-# Checks that scikit-learn's own BaggingClassifier fails too.
-EXPECTED_FAILURES = {
-    "check_sample_weight_equivalence_on_dense_data": (
-        "weights set the chances of rows: equal to repeated rows on average, not draw by draw"
-    ),
-}
 
 
 @pytest.fixture
@@ -43,25 +35,6 @@ class Recorder(GaussianNB):
         assert sample_weight is None
         self.rows_, self.labels_ = X.copy(), y.copy()
         return super().fit(X, y)
-
-
-@parametrize_with_checks(
-    [
-        SmoothedBaggingClassifier(n_estimators=3),
-        SmoothedBaggingClassifier(KNeighborsClassifier(), n_estimators=3),
-    ],
-    expected_failed_checks=lambda _: EXPECTED_FAILURES,
-)
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
-
-
-def test_expected_failures_are_those_of_bagging():
-    results = sklearn.utils.estimator_checks.check_estimator(
-        BaggingClassifier(n_estimators=3), on_fail=None, on_skip=None
-    )
-    failed = {result["check_name"] for result in results if result["status"] == "failed"}
-    assert set(EXPECTED_FAILURES) <= failed
 
 
 def test_noise_has_the_asked_share_of_each_features_deviation():

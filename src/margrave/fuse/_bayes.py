@@ -150,6 +150,7 @@ class BayesOptimalClassifier(Committee):
         """
         self._check_settings()
         labels = self._start(X, y)
+        sample_weight = self._checked_weight(sample_weight, len(labels))
         prior = self._checked_prior()
         if self.prefit:
             self._keep(self._take_prefit())
@@ -201,7 +202,7 @@ class BayesOptimalClassifier(Committee):
         """Train the members on one part of the data; give back the other, the tuning part."""
         per_sample = {"y": y}
         if sample_weight is not None:
-            per_sample["sample_weight"] = np.asarray(sample_weight)
+            per_sample["sample_weight"] = sample_weight
         for key, value in fit_params.items():
             if np.ndim(value) and len(value) == len(y):
                 per_sample[key] = value

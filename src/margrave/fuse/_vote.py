@@ -119,6 +119,7 @@ class VoteClassifier(Committee):
         """
         self._check_settings()
         labels = self._start(X, y)
+        sample_weight = self._checked_weight(sample_weight, len(labels))
         given = self._given_weights()
         if self.prefit:
             self._keep(self._take_prefit())

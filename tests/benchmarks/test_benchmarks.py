@@ -1,0 +1,32 @@
+import pytest
+from benchmarks.__main__ import main
+from benchmarks._timing import Comparison, compare
+
+from benchmarks import foundation
+
+
+def test_a_ratio_is_kept_up_to_the_bar():
+    assert Comparison("job", "peer", ours=1.5, theirs=1.0, bar=1.5).kept
+    assert not Comparison("job", "peer", ours=1.6, theirs=1.0, bar=1.5).kept
+
+
+def test_both_jobs_run_as_often_and_the_best_counts():
+    calls = []
+    one = compare("job", lambda: calls.append(0), "peer", lambda: calls.append(1), 1.0, repeats=3)
+    assert calls == [0, 1] * 3
+    assert min(one.ours, one.theirs) > 0
+
+
+def test_the_table_has_a_row_for_every_bar(capsys, monkeypatch):
+    """At this size times mean little: it runs, and a miss is told by the exit code."""
+    monkeypatch.setattr(foundation, "extra_import_seconds", lambda: 1.0)
+    assert main(["--quick"]) == 1
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
+    for job in ("add up 10,000 x 11", "predict from", "AUC", "median", "hinge"):
+        assert any(job in row for row in rows)
+    assert rows[-1].endswith("NO |")
+
+
+@pytest.mark.slow
+def test_import_time_is_measured_in_fresh_interpreters():
+    assert 0 < foundation.extra_import_seconds(repeats=1) < 5

@@ -1,0 +1,83 @@
+"""What `import margrave` gives, and what it leaves alone."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import margrave
+
+ROOT = Path(__file__).resolve().parents[1]
+OPTIONAL = ("pandas", "pyarrow", "matplotlib", "xgboost", "lightgbm", "catboost", "skops", "rich")
+
+
+def run(code):
+    return subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
+    )
+
+
+def test_rooms_are_loaded_when_first_used():
+    done = run(
+        "import sys, margrave; before = 'margrave.fuse' in sys.modules;"
+        "margrave.fuse.VoteClassifier; print(before, 'margrave.fuse' in sys.modules)"
+    )
+    assert (done.stdout, done.stderr) == ("False True\n", "")
+
+
+@pytest.mark.parametrize("room", margrave._ROOMS)
+def test_every_room_is_listed_and_says_what_is_public(room):
+    module = getattr(margrave, room)
+    assert room in dir(margrave)
+    assert all(hasattr(module, name) for name in module.__all__)
+    assert module.__doc__
+
+
+def test_unknown_names_are_the_usual_error():
+    with pytest.raises(AttributeError, match="module 'margrave' has no attribute 'steering'"):
+        _ = margrave.steering
+
+
+def test_the_core_works_without_any_optional_package():
+    code = f"""
+import sys
+for name in {OPTIONAL!r}:
+    sys.modules[name] = None  # importing it raises ImportError
+import margrave
+margrave.datasets.load("iris")
+margrave.catalogue.make("tree")
+margrave.fuse.VoteClassifier([margrave.catalogue.make("knn")]).fit([[0], [1]] * 5, [0, 1] * 5)
+import margrave.compare, margrave.members
+"""
+    done = run(code)
+    assert done.stderr == ""
+    assert done.returncode == 0
+
+
+def test_import_adds_no_optional_package():
+    code = (
+        "import sys, sklearn.ensemble; before = set(sys.modules); import margrave;"
+        f"print([m for m in {OPTIONAL!r} if m in sys.modules and m not in before])"
+    )
+    assert run(code).stdout == "[]\n"
+
+
+def test_the_lock_names_versions_only_and_covers_what_is_required():
+    lines = (ROOT / "constraints.txt").read_text().splitlines()[1:]
+    locked = {}
+    for line in lines:
+        name, version = line.split("==")
+        assert version[0].isdigit()
+        locked[name.lower().replace("_", "-")] = version
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    groups = [project["project"]["dependencies"], *project["dependency-groups"].values()]
+    groups += project["project"]["optional-dependencies"].values()
+    for requirement in (line for group in groups for line in group):
+        if not requirement.startswith("margrave["):
+            assert requirement.split(">=")[0] in locked
+
+
+def test_the_version_is_in_the_changelog():
+    assert f"## {margrave.__version__}" in (ROOT / "CHANGELOG.md").read_text()

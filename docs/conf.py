@@ -1,7 +1,5 @@
 """How the site is built: `make docs`. Nothing is fetched while building or reading it."""
 
-import re
-
 import matplotlib
 
 import margrave
@@ -67,15 +65,3 @@ html_theme_options = {
     "footer_end": [],
 }
 html_sidebars = {"index": [], "changelog": []}
-
-
-def escape_learned_names(_app, _what, _name, _obj, _options, lines):
-    """Keep `n_features_in_` in "name : ndarray of shape (n_features_in_,)" from being a link."""
-    for i, line in enumerate(lines):
-        found = re.match(r"\s*\w+ : ", line)
-        if found:
-            lines[i] = found.group() + re.sub(r"(?<=\w)_(?!\w)", r"\\_", line[found.end() :])
-
-
-def setup(app):
-    app.connect("autodoc-process-docstring", escape_learned_names, priority=100)

@@ -43,8 +43,11 @@ def test_unknown_names_are_the_usual_error():
 def test_the_core_works_without_any_optional_package():
     code = f"""
 import sys
-for name in {OPTIONAL!r}:
-    sys.modules[name] = None  # importing it raises ImportError
+class Missing:
+    def find_spec(self, name, *_):
+        if name in {OPTIONAL!r}:
+            raise ModuleNotFoundError(name, name=name)
+sys.meta_path.insert(0, Missing())
 import margrave
 margrave.datasets.load("iris")
 margrave.catalogue.make("tree")

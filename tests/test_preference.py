@@ -43,6 +43,9 @@ REJECTS = ", rejected <= 100%"
         ("accuracy >= 0.86", True),  # 130 of 150
         ("accuracy >= 0.87", False),
         ("FP ≤ 6 and FN ≤ 8", True),
+        ("fp <= 6 AND fn <= 8", True),
+        ("fp <= 6\nfn <= 7", False),
+        ("fp <= 6 % ,\n fn <= 8", True),
         ("fp <= 6; fn <= 7", False),
     ],
 )
@@ -200,6 +203,7 @@ def _readable(text):
         ("fp <= five", "expected a number such as 5 or 5%, got 'five'", "five"),
         ("fp <= -1", "expected a number such as 5 or 5%, got '-1'", "-1"),
         ("fp <= 5 fn <= 3", "expected a comma or the end, got 'fn'", "fn"),
+        ("fp <= 2.5", "a count is a whole number", "2.5"),
         ("fp <= 0.05", "a count is a whole number; for a share write 5%", "0.05"),
         ("recall >= 90", "recall is a share of at most 1; write 90% for a percentage", "90"),
         ("fp <= 120%", "fp is a share of at most 1", "120%"),
@@ -239,6 +243,11 @@ def test_what_cannot_be_read_is_quoted_and_marked(text, message, marked):
     assert quote == "    " + text
     place = (text + "\0").index(marked)
     assert marks == "    " + " " * place + "^" * len(marked)
+
+
+def test_a_bound_that_is_said_twice_counts_once():
+    assert Preference("fp <= 4, rejected <= 6, fp <= 4").shortfall(MAIL) == 2
+    assert Preference("fp <= 4") & Preference("fp <= 4") == Preference("fp <= 4")
 
 
 def test_several_texts_are_marked_as_one():

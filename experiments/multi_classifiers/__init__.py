@@ -1,1 +1,1 @@
-"""Multi-classifiers (documents 001 and 003): a committee, its members and its combinations."""
+"""Multi-classifiers and the survey of ensembles: a committee, its members, its combinations."""

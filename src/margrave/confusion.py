@@ -236,12 +236,34 @@ class Confusion:
         return _share(self.n_rejected, self.n)
 
     def recall(self, label: Any = None) -> float:
-        """Share of a class (the positive one) that is called so."""
+        """Share of a class that is called so.
+
+        Parameters
+        ----------
+        label : label, optional
+            The class; the positive one if left out.
+
+        Returns
+        -------
+        float
+            Not a number if there is no sample of the class.
+        """
         c = self._positive_index if label is None else self._index(label)
         return _share(self._counts[c, c], self._counts[c].sum())
 
     def precision(self, label: Any = None) -> float:
-        """Share of what is called a class (the positive one) that is of it."""
+        """Share of what is called a class that is of it.
+
+        Parameters
+        ----------
+        label : label, optional
+            The class; the positive one if left out.
+
+        Returns
+        -------
+        float
+            Not a number if nothing is called so.
+        """
         c = self._positive_index if label is None else self._index(label)
         return _share(self._counts[c, c], self._counts[:, c].sum())
 

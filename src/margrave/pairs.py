@@ -116,7 +116,7 @@ class CrucialPairs:
 
     @property
     def n_pairs(self) -> int:
-        """N⁺·N⁻."""
+        """Number of pairs, N⁺·N⁻."""
         return len(self.positives) * len(self.negatives)
 
     @cached_property

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,6 +36,7 @@ from margrave._asking import (
     features_by_member,
     named_members,
 )
+from margrave._given import array_classes, array_names, codes_of, one_of
 
 __all__ = ["Scores"]
 
@@ -173,7 +174,7 @@ class Scores:
         like : Scores, optional
             A reference set: classes, names and the scales of decision values are taken from there.
         """
-        kind, values = _one_of(probability=proba, decision=decision, score=scores)
+        kind, values = one_of(probability=proba, decision=decision, score=scores)
         told = None if labels is None else np.asarray(labels)
         shapes = [array.shape for array in (values, told) if array is not None]
         shape = shapes[0] if shapes else ()
@@ -184,13 +185,13 @@ class Scores:
                 f"got {' and '.join(map(str, shapes)) or 'nothing'}."
             )
         n_classes = None if values is None else (2 if values.ndim == 2 else shape[2])
-        known = like.classes if like is not None else _array_classes(classes, told, n_classes)
-        names = like.members if like is not None else _array_names(members, shape[1])
+        known = like.classes if like is not None else array_classes(classes, told, n_classes)
+        names = like.members if like is not None else array_names(members, shape[1])
         codes = None if told is None else _labels.encode(told, known, "labels")
         answers = []
         for j in range(shape[1]):
             own = None if values is None else values[:, j]
-            answers.append(Answer(kind, _codes_of(own) if codes is None else codes[:, j], own))
+            answers.append(Answer(kind, codes_of(own) if codes is None else codes[:, j], own))
         return _gathered(answers, names, known, (None,) * len(names), like)
 
     def __repr__(self) -> str:
@@ -205,7 +206,7 @@ class Scores:
 
     @property
     def n_members(self) -> int:
-        """K."""
+        """Number of members, K."""
         return len(self.members)
 
     @property
@@ -261,7 +262,17 @@ class Scores:
         return (values + 1) / 2
 
     def rows(self, index: Any) -> Scores:
-        """The same members on some of the samples (a mask, positions or a slice)."""
+        """The same members on some of the samples.
+
+        Parameters
+        ----------
+        index : mask, positions or slice
+            The samples.
+
+        Returns
+        -------
+        Scores
+        """
         return replace(
             self,
             codes=None if self.codes is None else _frozen(self.codes[index]),
@@ -269,7 +280,17 @@ class Scores:
         )
 
     def pick(self, members: Sequence[str]) -> Scores:
-        """Some of the members on the same samples, by name."""
+        """Some of the members on the same samples.
+
+        Parameters
+        ----------
+        members : sequence of str
+            Their names, in the order wanted.
+
+        Returns
+        -------
+        Scores
+        """
         unknown = [name for name in members if name not in self.members]
         if unknown or not len(members):
             raise ValueError(
@@ -331,68 +352,6 @@ def _gathered(
         scales=_frozen(scales),
         features=features,
     )
-
-
-def _codes_of(values: Floats | None) -> NDArray[np.int64] | None:
-    """The class with the largest value, the first of equals."""
-    if values is None:
-        return None
-    return np.argmax(values, axis=1) if values.ndim == 2 else (values > 0).astype(np.int64)
-
-
-def _one_of(**given: ArrayLike | None) -> tuple[Kind, Floats | None]:
-    """The one kind of values that was given, on its way to [-1, 1]."""
-    chosen = [(kind, array) for kind, array in given.items() if array is not None]
-    if len(chosen) > 1:
-        raise ValueError(
-            "Scores.from_arrays needs at most one of proba, decision and scores; got several."
-        )
-    if not chosen:
-        return "label", None
-    kind, array = chosen[0]
-    values = np.asarray(array, dtype=np.float64)
-    if not np.isfinite(values).all():
-        raise ValueError("Scores.from_arrays needs finite values; got NaN or infinity.")
-    low, high = {"probability": (0, 1), "score": (-1, 1)}.get(kind, (-np.inf, np.inf))
-    if values.size and not low <= values.min() <= values.max() <= high:
-        raise ValueError(
-            f"Scores.from_arrays needs {kind} values in [{low}, {high}]; "
-            f"got {values.min():g} to {values.max():g}."
-        )
-    if values.ndim == 3 and values.shape[2] <= 2:
-        values = values[:, :, -1]
-    return cast(Kind, kind), 2 * values - 1 if kind == "probability" else values
-
-
-def _array_classes(
-    classes: Sequence[Any] | None, labels: NDArray[Any] | None, n_classes: int | None
-) -> NDArray[Any]:
-    """The classes given, or those of the labels, or numbers; sorted, and as many as the values."""
-    if classes is not None:
-        known = _labels.union([("classes", np.asarray(classes))])
-        if known.tolist() != list(classes):
-            raise ValueError(
-                f"Scores.from_arrays needs sorted, different classes; got {list(classes)!r}."
-            )
-    elif labels is not None:
-        known = _labels.union([("labels", labels)])
-    else:
-        known = np.arange(n_classes or 0)
-    if n_classes is not None and len(known) != n_classes:
-        raise ValueError(
-            f"Scores.from_arrays has values for {n_classes} classes, but classes "
-            f"{_labels.shown(known)}; give classes=."
-        )
-    return known
-
-
-def _array_names(members: Sequence[str] | None, n_members: int) -> tuple[str, ...]:
-    names = tuple(members or (f"member{j + 1}" for j in range(n_members)))
-    if len(set(names)) != n_members or len(names) != n_members:
-        raise ValueError(
-            f"Scores.from_arrays needs {n_members} different members' names; got {list(names)!r}."
-        )
-    return names
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:

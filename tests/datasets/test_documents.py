@@ -1,4 +1,4 @@
-"""The sets are the documents': two-class versions by their rules, shares as document 000 prints."""
+"""The sets are the documents': two-class versions by their rules, shares as they print them."""
 
 import numpy as np
 import pytest

@@ -277,6 +277,31 @@ def test_metadata_routing_sends_weights_where_they_are_requested():
     )
 
 
+@pytest.mark.parametrize("labels", LABELS, ids=str)
+def test_score_counts_rejected_samples_as_not_right(labels):
+    X, y = make_blobs(200, centers=2, cluster_std=4.0, random_state=0)
+    words = np.array(labels)[y]
+    vote = VoteClassifier([GaussianNB(), KNeighborsClassifier(1)], "unanimity").fit(
+        X[:100], words[:100]
+    )
+    answers = vote.predict(X[100:]).tolist()
+    right = [answer == label for answer, label in zip(answers, words[100:].tolist(), strict=True)]
+    assert vote.reject_label_ in answers
+    assert vote.score(X[100:], words[100:]) == np.mean(right)
+    weights = np.arange(100)
+    expected = np.average(right, weights=weights)
+    assert vote.score(X[100:], words[100:], sample_weight=weights) == pytest.approx(expected)
+
+
+def test_rule_and_threshold_may_be_set_anew_and_are_checked():
+    vote, X = voting(PATTERNS, ["A", "B", "C"], reject_label="?")
+    assert vote.set_params(rule="majority").predict(X).tolist() == ["A", "A", "?", "?"]
+    with pytest.raises(ValueError, match="got 'foo'"):
+        vote.set_params(rule="foo").predict(X)
+    with pytest.raises(ValueError, match="got 7"):
+        vote.set_params(rule="plurality", threshold=7).predict(X)
+
+
 def test_explain_says_who_voted_what():
     vote, X = voting([["A", "B", "B"], ["A", "A", "A"]], ["A", "B"], weights=[1, 1, 0.5])
     told = vote.explain(X)

@@ -25,7 +25,7 @@ _MAX_SEED = np.iinfo(np.int32).max
 class BiasVariance:
     """Error, bias and variance, as means over the test points.
 
-    `error = net_noise + bias + net_variance`, up to rounding.
+    ``error = net_noise + bias + net_variance``, up to rounding.
 
     Parameters
     ----------
@@ -103,7 +103,8 @@ def bias_variance(
     """Split the error of an estimator into bias, variance and, if it can be known, noise.
 
     The training set is drawn anew with replacement in each round, the estimator trained on it, and
-    its predictions for the test points collected; the table of predictions is then decomposed.
+    its predictions for the test points collected; the table of predictions is then decomposed, as
+    the survey [1]_ does for the squared loss and Domingos [2]_ for the zero-one loss.
 
     Parameters
     ----------
@@ -146,8 +147,8 @@ def bias_variance(
 
     References
     ----------
-    A. V. Nair, "Survey of Ensemble Classifiers", 2015, section 3.
-    P. Domingos, "A unified bias-variance decomposition", ICML 2000.
+    .. [1] A. V. Nair, "Survey of Ensemble Classifiers", 2015, section 3.
+    .. [2] P. Domingos, "A unified bias-variance decomposition", ICML 2000.
 
     Examples
     --------

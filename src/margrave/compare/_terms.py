@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class PointTerms:
-    """The terms at each test point; `error = net_noise + bias + net_variance` in every place.
+    """The terms at each test point; ``error = net_noise + bias + net_variance`` in every place.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ class Facts:
     name, title : str
         The name to load it by, and what it is about.
     documents : tuple of str
-        The source documents that use it or its two-class version.
+        First authors of the source documents that use it or its two-class version.
     rows, features, missing : int
         The size of the table, and how many cells are empty.
     source, licence, notes : str
@@ -94,7 +94,7 @@ class Facts:
         if self.positive is not None:
             target += f" Positive: {self.positive}."
         size = f"{self.rows} rows, {self.features} features, {self.missing} missing values."
-        used = f"Used in: document {', '.join(self.documents)}."
+        used = f"Used by: {' and '.join(f'{author} et al.' for author in self.documents)}."
         parts = [self.title, f"{size} {target}", f"Source: {self.source}"]
         parts += [f"Licence: {self.licence}", self.notes, used]
         return "\n\n".join(part for part in parts if part) + "\n"

@@ -24,7 +24,8 @@ class VoteClassifier(Committee):
     estimators : list of classifiers, or of (name, classifier)
         The members.
     rule : {"plurality", "majority", "unanimity"}, default="plurality"
-        How many votes an answer takes: the most, more than half, or all.
+        How many votes an answer takes: the most, more than half, or all. Like ``threshold``, it
+        may be set anew on a fitted vote.
     threshold : float in (0, 1], optional
         With plurality: the share of all votes the winner needs, else the sample is rejected.
     weights : None, "accuracy" or array-like of shape (n_members,), default=None
@@ -57,7 +58,9 @@ class VoteClassifier(Committee):
     -----
     "Multi-classifiers", slides on fusion. With two classes, odd L and equal weights plurality and
     majority agree. A member that itself rejects a sample abstains; a sample nobody votes on is
-    rejected under every rule.
+    rejected under every rule. scikit-learn's metrics want labels of one type: where rejected
+    answers differ in type from the labels (the default for booleans), use :meth:`score` or
+    :meth:`margrave.Confusion.of`.
 
     Examples
     --------
@@ -181,6 +184,24 @@ class VoteClassifier(Committee):
         cast = votes.sum(axis=1, keepdims=True)
         return np.where(cast > 0, votes / np.where(cast > 0, cast, 1), 1 / len(self.classes_))
 
+    def score(self, X: Any, y: ArrayLike, sample_weight: Any = None) -> float:
+        """Share of the samples answered right; a rejected one is not.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Samples.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            How much each sample counts.
+
+        Returns
+        -------
+        float
+        """
+        return float(np.average(self.predict(X) == np.asarray(y), weights=sample_weight))
+
     def explain(self, X: Any) -> VoteExplanation:
         """Who voted what.
 
@@ -210,6 +231,7 @@ class VoteClassifier(Committee):
         return scores.codes  # type: ignore[return-value]  # labels were asked for
 
     def _answers(self, votes: NDArray[Any]) -> NDArray[Any]:
+        self._check_settings()  # rule and threshold may be set anew after fit
         codes = decide(votes, float(self.weights_.sum()), self.rule, self.threshold)
         return _labels.decode(codes, self.classes_, self.reject_label_)
 

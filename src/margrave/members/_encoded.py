@@ -35,7 +35,7 @@ class EncodedLabelsClassifier(ClassifierMixin, BaseEstimator):
         The trained classifier.
     n_features_in_ : int
         Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of str
         Names of the features, where the wrapped classifier keeps them.
 
     Examples

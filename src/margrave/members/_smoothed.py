@@ -75,7 +75,7 @@ class SmoothedBaggingClassifier(ClassifierMixin, BaseEstimator):
     normal, independent for each row and feature, with standard deviation `noise` times that of the
     feature in the resample. Copies of a row thus differ, which matters most for members that
     follow single rows, such as deep trees and nearest neighbours. The answer is the mean of the
-    members' probabilities, or the share of their votes where they have no probabilities.
+    members' probabilities, or the share of their votes where they have no probabilities [1]_.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class SmoothedBaggingClassifier(ClassifierMixin, BaseEstimator):
         The ensemble that holds them.
     n_features_in_ : int
         Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of str
         Names of the features, where `X` has names that are all strings.
 
     Notes
@@ -115,7 +115,7 @@ class SmoothedBaggingClassifier(ClassifierMixin, BaseEstimator):
 
     References
     ----------
-    A. V. Nair, "Survey of Ensemble Classifiers", 2015, section 4.
+    .. [1] A. V. Nair, "Survey of Ensemble Classifiers", 2015, section 4.
 
     Examples
     --------

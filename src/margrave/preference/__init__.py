@@ -25,7 +25,8 @@ shares (``0.9`` or ``90%``). Rejected samples stay in the base. A preference tha
 all is not met.
 """
 
-from margrave.preference._bounds import Bound, PreferenceError, quoted
+from margrave.preference._bounds import Bound, PreferenceError
+from margrave.preference._bounds import quoted as quoted  # not public: Confusion.edit writes texts
 from margrave.preference._preference import Preference
 
-__all__ = ["Bound", "Preference", "PreferenceError", "quoted"]
+__all__ = ["Bound", "Preference", "PreferenceError"]

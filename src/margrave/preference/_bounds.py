@@ -142,7 +142,17 @@ class Bound:
         return f"{self.word}{labels} {'<=' if self.at_most else '>='} {limit}"
 
     def cells(self, matrix: Matrix) -> tuple[Mask, Mask]:
-        """Which cells of the matrix are the amount, and which it is a share of."""
+        """Which cells of the matrix are the amount, and which it is a share of.
+
+        Parameters
+        ----------
+        matrix : Confusion
+            The matrix.
+
+        Returns
+        -------
+        amount, base : ndarrays of bool, shape (k, k + 1)
+        """
         k = len(matrix.classes)
         at = tuple(_place(label, matrix.classes, self) for label in self.labels)
         if self.implied:
@@ -157,7 +167,17 @@ class Bound:
         return WORDS[self.word].cells(k, at)
 
     def slack(self, matrix: Matrix) -> Fraction:
-        """How many samples there are to spare; below 0, how many are missing."""
+        """How many samples there are to spare; below 0, how many are missing.
+
+        Parameters
+        ----------
+        matrix : Confusion
+            The matrix.
+
+        Returns
+        -------
+        Fraction
+        """
         amount, base = (int(matrix.counts[mask].sum()) for mask in self.cells(matrix))
         if self.share and base == 0:
             return Fraction(-1)  # a share of nothing: one sample at least is missing

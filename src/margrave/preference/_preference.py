@@ -48,12 +48,12 @@ class Preference:
         if not wants:
             raise PreferenceError("Preference needs at least one bound, such as 'fp <= 5'.")
         text = ", ".join(str(want) for want in wants)
-        bounds, spans = zip(*parse(text), strict=True)
-        object.__setattr__(self, "bounds", bounds)
-        together = clash(self.all_bounds, UnknownMatrix.of(bounds))
+        places = dict(parse(text))  # a bound that is said twice counts once
+        object.__setattr__(self, "bounds", tuple(places))
+        together = clash(self.all_bounds, UnknownMatrix.of(self.bounds))
         if together:
-            last = max(bounds.index(bound) for bound in together if not bound.implied)
-            raise marked(text, spans[last], f"these cannot hold together: {_listed(together)}")
+            last = max(places[bound] for bound in together if not bound.implied)
+            raise marked(text, last, f"these cannot hold together: {_listed(together)}")
 
     @property
     def all_bounds(self) -> tuple[Bound, ...]:
@@ -72,22 +72,58 @@ class Preference:
         return Preference(self, other)
 
     def met(self, confusion: Matrix) -> bool:
-        """Whether the matrix keeps every bound."""
+        """Whether the matrix keeps every bound.
+
+        Parameters
+        ----------
+        confusion : Confusion
+            The matrix.
+
+        Returns
+        -------
+        bool
+        """
         return all(bound.slack(confusion) >= 0 for bound in self.all_bounds)
 
     def shortfall(self, confusion: Matrix) -> float:
-        """How many samples are in the wrong place, summed over the bounds; 0 when met."""
+        """How many samples are in the wrong place, summed over the bounds.
+
+        Parameters
+        ----------
+        confusion : Confusion
+            The matrix.
+
+        Returns
+        -------
+        float
+            0 when the preference is met; not a whole number where a share is not.
+        """
         missing = (-bound.slack(confusion) for bound in self.all_bounds)
         return float(sum(amount for amount in missing if amount > 0))
 
     def binding(self, confusion: Matrix) -> Bound:
-        """The bound that is missed by most samples or, if all are met, has fewest to spare."""
+        """The bound that is missed by most samples or, if all are met, has fewest to spare.
+
+        Parameters
+        ----------
+        confusion : Confusion
+            The matrix.
+
+        Returns
+        -------
+        Bound
+        """
         slack = {bound: bound.slack(confusion) for bound in self.all_bounds}
         candidates = [bound for bound in slack if slack[bound] < 0 or not bound.implied]
         return min(candidates, key=slack.__getitem__)
 
     def check(self, confusion: Matrix) -> None:
         """Refuse what no classifier could do on these samples.
+
+        Parameters
+        ----------
+        confusion : Confusion
+            A matrix with the classes and their sizes; how it answers does not matter.
 
         Raises
         ------

@@ -12,11 +12,11 @@ from fractions import Fraction
 from margrave.preference._bounds import LABEL, WORDS, Bound, PreferenceError, decimal, quoted
 
 _SPACE = re.compile(r"\s*")
-_SEPARATOR = re.compile(r"\s*(?:[,;\n]|and\b)\s*")
+_SEPARATOR = re.compile(r"[^\S\n]*(?:[,;\n]|and\b)\s*", re.IGNORECASE)
 _NAME = re.compile(r"[^\W\d]\w*")
 _LABELS = re.compile(rf"\(\s*({LABEL})\s*(?:->\s*({LABEL})\s*)?\)")
 _SIGN = re.compile(r"<=|≤|>=|≥")
-_NUMBER = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(%?)")
+_NUMBER = re.compile(r"(\d+(?:\.\d*)?|\.\d+)((?:[^\S\n]*%)?)")
 _JUNK = re.compile(r"[^\s,;]+|.|$", re.DOTALL)
 
 
@@ -31,7 +31,7 @@ def parse(text: str) -> list[tuple[Bound, tuple[int, int]]]:
             return found
         match = _SEPARATOR.match(text, position)
         if not match:
-            raise _unexpected(text, position, "a comma or the end")
+            raise _unexpected(text, _skip(text, position), "a comma or the end")
         position = match.end()
 
 
@@ -89,8 +89,8 @@ def _limit(text: str, number: re.Match[str], word: str) -> tuple[Fraction, bool]
         hint = "" if percent else f"; write {number.group(1)}% for a percentage"
         raise marked(text, number.span(), f"{word} is a share of at most 1{hint}")
     if not share and limit.denominator != 1:
-        hint = decimal(limit * 100)
-        raise marked(text, number.span(), f"a count is a whole number; for a share write {hint}%")
+        hint = f"; for a share write {decimal(limit * 100)}%" if limit < 1 else ""
+        raise marked(text, number.span(), f"a count is a whole number{hint}")
     return limit, share
 
 

@@ -1,5 +1,8 @@
 # Two commands do all the set-up: `make run` and `make test`. `make help` lists the rest.
-PYTHON ?= python3
+ifndef PYTHON
+PYTHON := $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+endif
 VENV := .venv
 BIN := $(VENV)/bin
 # Locked versions, also for the tools that build the package; set by `make lock`.
@@ -12,11 +15,12 @@ help:  ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 $(BIN)/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	  || { echo "Margrave needs Python 3.11 or later; set one with: make PYTHON=/path/to/python3" >&2; exit 1; }
-	@echo "Making $(VENV) ..."
-	@$(PYTHON) -m venv $(VENV) \
-	  || { rm -rf $(VENV); echo "$(PYTHON) cannot make environments; install its venv module (Debian: python3-venv)" >&2; exit 1; }
+	@test -n "$(PYTHON)" \
+	  || { echo "No Python 3.11 or later found; name one with: make run PYTHON=..." >&2; exit 1; }
+	@echo "Making $(VENV) with $(PYTHON) ..."
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo "$(PYTHON) cannot make environments: install its venv module (Debian: python3-venv)," \
+	       "or name another with: make run PYTHON=..." >&2; exit 1; }
 
 $(VENV)/.pip: $(BIN)/python constraints.txt
 	@$(PIP) pip && touch $@
@@ -36,8 +40,9 @@ $(VENV)/.docs: $(VENV)/.test
 run: $(VENV)/.run  ## set up and show the main job: a committee on Spambase
 	@$(BIN)/python -m experiments.multi_classifiers
 
-test: $(VENV)/.test lint  ## set up and run every check
+test: $(VENV)/.docs lint  ## set up and run every check
 	@$(BIN)/python -m pytest -q
+	@$(MAKE) --no-print-directory docs
 
 quick: $(VENV)/.test  ## the inner loop: tests that are not slow
 	@$(BIN)/python -m pytest -q -x -m "not slow" --no-header

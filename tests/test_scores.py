@@ -229,6 +229,14 @@ def test_nothing_of_the_callers_is_changed_or_shared():
         scores.codes[0, 0] = 1
 
 
+def test_a_large_committee_prints_in_a_line():
+    many = Scores.from_arrays(scores=np.zeros((1, 100)))
+    assert repr(many) == (
+        "Scores(1 samples, 100 members: member1, member2, member3, member4, member5, ..., "
+        "2 classes: 0, 1)"
+    )
+
+
 def test_a_column_of_codes_takes_one_byte():
     assert Scores.from_arrays(labels=[["a", "b"], ["b", "b"]]).codes.dtype == np.int8
 

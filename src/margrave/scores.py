@@ -195,9 +195,13 @@ class Scores:
         return _gathered(answers, names, known, (None,) * len(names), like)
 
     def __repr__(self) -> str:
+        members, classes = (
+            ", ".join([*map(str, names[:5]), *(["..."] if len(names) > 5 else [])])
+            for names in (self.members, self.classes)
+        )
         return (
-            f"Scores({len(self)} samples, {self.n_members} members: {', '.join(self.members)}, "
-            f"{len(self.classes)} classes: {', '.join(map(str, self.classes))})"
+            f"Scores({len(self)} samples, {self.n_members} members: {members}, "
+            f"{len(self.classes)} classes: {classes})"
         )
 
     def __len__(self) -> int:

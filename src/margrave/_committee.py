@@ -147,6 +147,22 @@ class Committee(ClassifierMixin, BaseEstimator):
             )
         return weights
 
+    def _one_per_member(self, parameter: str) -> NDArray[np.float64]:
+        """A parameter that holds a weight for each member: none negative, not all zero."""
+        n_members = len(self._names())
+        values = np.array(getattr(self, parameter), dtype=np.float64)
+        if values.shape != (n_members,):
+            raise ValueError(
+                f"{type(self).__name__} needs {parameter} with a number for each of {n_members} "
+                f"members; got shape {values.shape}."
+            )
+        if not np.isfinite(values).all() or (values < 0).any() or not values.any():
+            raise ValueError(
+                f"{type(self).__name__} needs {parameter} with finite numbers, none negative and "
+                f"not all zero; got {values.tolist()}."
+            )
+        return values
+
     def _take_prefit(self) -> list[Any]:
         """The members as they were given, all of them trained."""
         for name, member in self._pairs():

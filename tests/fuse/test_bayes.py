@@ -129,11 +129,12 @@ def _fit(estimators=None, **settings):
         (lambda: _fit(clip=0.5), "BayesOptimalClassifier needs clip in (0, 0.5); got 0.5."),
         (
             lambda: _fit(prior=[1, 1]),
-            "BayesOptimalClassifier needs a prior for each of 1 members; got shape (2,).",
+            "BayesOptimalClassifier needs prior with a number for each of 1 members; "
+            "got shape (2,).",
         ),
         (
             lambda: _fit([GaussianNB(), DecisionTreeClassifier()], prior=[0, 0]),
-            "BayesOptimalClassifier needs a prior that is finite, nowhere negative and not all "
+            "BayesOptimalClassifier needs prior with finite numbers, none negative and not all "
             "zero; got [0.0, 0.0].",
         ),
         (

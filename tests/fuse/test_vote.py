@@ -353,16 +353,16 @@ def _fit(estimators, y=None, **settings):
         ),
         (
             lambda: _fit([GaussianNB()], weights=[1, 2]),
-            "VoteClassifier needs a weight for each of 1 members; got shape (2,).",
+            "VoteClassifier needs weights with a number for each of 1 members; got shape (2,).",
         ),
         (
             lambda: _fit([GaussianNB(), GaussianNB()], weights=[1, -2]),
-            "VoteClassifier needs weights that are finite, none negative and not all zero; "
+            "VoteClassifier needs weights with finite numbers, none negative and not all zero; "
             "got [1.0, -2.0].",
         ),
         (
             lambda: _fit([GaussianNB(), GaussianNB()], weights=[0, 0]),
-            "VoteClassifier needs weights that are finite, none negative and not all zero; "
+            "VoteClassifier needs weights with finite numbers, none negative and not all zero; "
             "got [0.0, 0.0].",
         ),
         (

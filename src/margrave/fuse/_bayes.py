@@ -151,7 +151,7 @@ class BayesOptimalClassifier(Committee):
         self._check_settings()
         labels = self._start(X, y)
         sample_weight = self._checked_weight(sample_weight, len(labels))
-        prior = self._checked_prior()
+        prior = np.ones(len(self._names())) if self.prior is None else self._one_per_member("prior")
         if self.prefit:
             self._keep(self._take_prefit())
             tuning = (X, labels, sample_weight)
@@ -229,23 +229,6 @@ class BayesOptimalClassifier(Committee):
                 raise ValueError(
                     f"BayesOptimalClassifier needs {name} in (0, {upper:g}); got {value!r}."
                 )
-
-    def _checked_prior(self) -> Floats:
-        n_members = len(self._names())
-        if self.prior is None:
-            return np.full(n_members, 1 / n_members)
-        prior = np.array(self.prior, dtype=np.float64)
-        if prior.shape != (n_members,):
-            raise ValueError(
-                f"BayesOptimalClassifier needs a prior for each of {n_members} members; "
-                f"got shape {prior.shape}."
-            )
-        if not np.isfinite(prior).all() or (prior < 0).any() or not prior.any():
-            raise ValueError(
-                "BayesOptimalClassifier needs a prior that is finite, nowhere negative and not "
-                f"all zero; got {prior.tolist()}."
-            )
-        return np.asarray(prior / prior.sum(), dtype=np.float64)
 
 
 def _can_stratify(y: NDArray[Any], fraction: float) -> bool:

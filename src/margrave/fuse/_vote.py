@@ -254,9 +254,8 @@ class VoteClassifier(Committee):
 
     def _given_weights(self) -> NDArray[Any] | None:
         """The weights, unless they follow from accuracies."""
-        n_members = len(self._names())
         if self.weights is None:
-            return np.ones(n_members, dtype=np.int64)
+            return np.ones(len(self._names()), dtype=np.int64)
         if isinstance(self.weights, str):
             if self.weights != "accuracy":
                 raise ValueError(
@@ -264,18 +263,7 @@ class VoteClassifier(Committee):
                     f"member; got {self.weights!r}."
                 )
             return None
-        weights = np.array(self.weights, dtype=np.float64)
-        if weights.shape != (n_members,):
-            raise ValueError(
-                f"VoteClassifier needs a weight for each of {n_members} members; "
-                f"got shape {weights.shape}."
-            )
-        if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
-            raise ValueError(
-                "VoteClassifier needs weights that are finite, none negative and not all zero; "
-                f"got {weights.tolist()}."
-            )
-        return weights
+        return self._one_per_member("weights")
 
     def _checked_reject_label(self) -> Any:
         if self.reject_label is None:

@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
 LOCKED := pyproject.toml constraints.txt Makefile
 
-.PHONY: help run test quick lint docs bench reproduce lock clean
+.PHONY: help run test quick lint docs bench lock clean
 
 help:  ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -56,11 +56,9 @@ docs: $(VENV)/.docs  ## build the site, warnings are errors
 bench: $(VENV)/.test  ## speed against peers, as ratios in one run
 	@$(BIN)/python -m benchmarks
 
-reproduce: $(VENV)/.run  ## what the documents print beside what we measure
-	@$(BIN)/python -m experiments.multi_classifiers
-
 lock: $(BIN)/python  ## refresh constraints.txt with today's versions
 	@$(BIN)/python tools/lock.py
 
 clean:  ## remove everything these commands made
-	rm -rf $(VENV) docs/_build docs/api/generated docs/gallery/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) docs/_build docs/api/generated docs/gallery/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+	  .import_linter_cache docs/sg_execution_times.rst

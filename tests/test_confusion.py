@@ -1,5 +1,8 @@
+import pickle
+
 import numpy as np
 import pytest
+import skops.io
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import confusion_matrix
@@ -80,11 +83,37 @@ def test_matrices_are_values():
     assert eval(repr(MAIL), {"Confusion": Confusion}) == MAIL  # noqa: S307
 
 
+def test_folds_add_up():
+    assert sum([MAIL, MAIL, MAIL]) == MAIL + MAIL + MAIL
+    with pytest.raises(TypeError):
+        MAIL + 1
+
+
+def test_a_cell_has_two_places():
+    with pytest.raises(TypeError, match=r"a cell as \[true, answer\]; got 'ham'"):
+        _ = MAIL["ham"]
+
+
+def test_the_positive_class_is_seen_in_print():
+    assert str(MAIL).startswith("spam is positive  called ham")
+    other = Confusion(MAIL.counts, MAIL.classes, positive=np.str_("ham"))
+    assert str(other).startswith("ham is positive")
+    assert repr(other).endswith("positive='ham')")
+    assert str(Confusion(np.eye(3, dtype=int))).startswith(" ")
+
+
+def test_matrices_survive_skops():
+    packed = skops.io.dumps(MAIL)
+    trusted = skops.io.get_untrusted_types(data=packed)
+    assert skops.io.loads(packed, trusted=trusted) == MAIL
+
+
 def test_counts_cannot_be_changed_and_the_callers_are_not():
     given_counts = np.array([[1, 2], [3, 4]])
     matrix = Confusion(given_counts)
-    with pytest.raises(ValueError, match="read-only"):
-        matrix.counts[0, 0] = 9
+    for one in (matrix, pickle.loads(pickle.dumps(matrix))):  # noqa: S301
+        with pytest.raises(ValueError, match="read-only"):
+            one.counts[0, 0] = 9
     given_counts[0, 0] = 9
     assert matrix[0, 0] == 1
 
@@ -141,7 +170,8 @@ def test_an_edit_is_met_exactly_by_the_edited_matrix():
         ),
         (
             lambda: Confusion([[1, 0], [0, 1]], classes=["a", "b"], positive="c"),
-            "Confusion has no class 'c'; its classes are 'a', 'b'.",
+            "Confusion has no class 'c'; its classes are 'a', 'b', "
+            "and None is the rejected column.",
         ),
         (
             lambda: Confusion.of([], []),
@@ -150,12 +180,27 @@ def test_an_edit_is_met_exactly_by_the_edited_matrix():
         ),
         (
             lambda: Confusion.of(["a", "b"], ["a", "z"], classes=["a", "b"]),
-            "y_pred hold the label 'z', which is not one of the classes 'a', 'b'.",
+            "y_pred: 'z' is not one of the classes 'a', 'b'. If it means rejected, give it as "
+            "reject_label=; if it is a class that y_true happens to lack, give classes=.",
         ),
         (
             lambda: Confusion.of(["a", "b"], [0, 1]),
-            "Labels must all be strings, all numbers or all booleans; "
-            "got strings (y_true), numbers (y_pred).",
+            "y_pred: 0 is not one of the classes 'a', 'b'. If it means rejected, give it as "
+            "reject_label=; if it is a class that y_true happens to lack, give classes=.",
+        ),
+        (
+            lambda: Confusion.of([0, 1], [0.2, 0.9]),
+            "y_pred: 0.2 is not one of the classes 0, 1. If it means rejected, give it as "
+            "reject_label=; if it is a class that y_true happens to lack, give classes=.",
+        ),
+        (
+            lambda: Confusion.of(["a", "b", "a"], ["a", "b", "b"], reject_label="b"),
+            "Confusion.of needs a reject_label that is not a class; 'b' is among 'a', 'b'.",
+        ),
+        (
+            lambda: MAIL.edit("ham", "spam", "5, fn <= 0"),
+            "Confusion.edit needs a count of at most the 100 samples of 'ham', or a share such as "
+            "'2%'; got '5, fn <= 0'.",
         ),
         (
             lambda: Confusion.of([0.0, np.nan], [0.0, 1.0]),
@@ -163,7 +208,8 @@ def test_an_edit_is_met_exactly_by_the_edited_matrix():
         ),
         (
             lambda: MAIL.edit("ham", "spam", 101),
-            "Confusion.edit needs a count between 0 and the 100 samples of 'ham'; got 101.",
+            "Confusion.edit needs a count of at most the 100 samples of 'ham', or a share such as "
+            "'2%'; got 101.",
         ),
         (
             lambda: Confusion(np.eye(3, dtype=int)).fp,

@@ -42,6 +42,15 @@ def test_default_reject_labels_as_documented():
     assert _labels.default_reject_label(np.array([False, True])) == "rejected"
 
 
+def test_very_large_labels():
+    floats = np.array([1e16, 2e16])
+    assert _labels.default_reject_label(floats) not in floats
+    huge = np.array([1, 2**64 - 1], dtype=np.uint64)
+    assert _labels.encode(huge, huge, "y").tolist() == [0, 1]
+    with pytest.raises(ValueError, match="is not one of the classes -1, 1"):
+        _labels.encode(huge, np.array([-1, 1]), "y")
+
+
 def test_order_of_classes_is_kept():
     classes = np.array(["low", "mid", "high"])
     assert _labels.encode(["high", "low", "mid"], classes, "y").tolist() == [2, 0, 1]
@@ -64,5 +73,5 @@ def test_labels_of_mixed_kinds_are_refused(sets, got):
 
 
 def test_an_unknown_label_among_many_classes_is_named():
-    with pytest.raises(ValueError, match=r"y hold the label 99, .* 9, ... \(20 in all\)\."):
+    with pytest.raises(ValueError, match=r"y: 99 is not one of .* 9, ... \(20 in all\)\."):
         _labels.encode([3, 99], np.arange(20), "y")

@@ -86,12 +86,44 @@ def test_hinge_sum_and_counts(both, rho):
     assert hinge.n_active == (table < rho).sum()
 
 
-def test_the_callers_arrays_are_left_alone():
+def test_the_callers_arrays_are_neither_changed_nor_kept():
     positives, negatives = np.array([0.3, 0.1]), np.array([0.2, -0.5])
     pairs = CrucialPairs(positives, negatives)
     pairs.hinge(0.1), pairs.quantile(0.5), pairs.auc
     assert positives.tolist() == [0.3, 0.1]
     assert negatives.tolist() == [0.2, -0.5]
+    positives[1] = -5
+    assert pairs.smallest_margin == 0.1 - 0.2
+    with pytest.raises(ValueError, match="read-only"):
+        pairs.positives[0] = 1
+
+
+@pytest.mark.parametrize("rho", [1.0, np.nextafter(1, 2)])
+def test_margins_that_round_to_one_value_are_bisected_not_walked(rho):
+    """Every negative is too small to change 1 - s, and each is a run of its own."""
+    asked = []
+
+    def close(margins, margin):
+        asked.append(len(margins))
+        return np.less(margins, margin)
+
+    rng = np.random.default_rng(0)
+    positives, negatives = np.ones(300), 10 ** rng.uniform(-300, -17, 300)
+    pairs = CrucialPairs(positives, negatives)
+    first = pairs._first(rho, close)
+    assert first.tolist() == (~(brute(positives, negatives) < rho)).sum(axis=1).tolist()
+    assert len(asked) <= 2 + 10
+
+
+def test_hinge_sums_of_large_scores_do_not_cancel():
+    rng = np.random.default_rng(0)
+    positives, negatives = 1e9 + rng.normal(1, 1, 50), 1e9 + rng.normal(0, 1, 50)
+    expected = np.maximum(0.5 - brute(positives, negatives), 0).sum()
+    assert CrucialPairs(positives, negatives).hinge(0.5).total == pytest.approx(expected, rel=1e-9)
+
+
+def test_printing_does_not_print_the_scores():
+    assert repr(CrucialPairs([1.0, 2.0], [0.0])) == "CrucialPairs(2 positives, 1 negatives)"
 
 
 def test_of_splits_by_label_of_any_type():
@@ -123,7 +155,7 @@ def test_of_splits_by_label_of_any_type():
         ),
         (
             lambda: CrucialPairs.of([0.1, 0.2], [0, 1], positive=7),
-            "CrucialPairs needs positives as a list of at least one score; got shape (0,).",
+            "CrucialPairs.of finds no label 7 in y.",
         ),
         (
             lambda: CrucialPairs([1.0], [0.0]).quantile(1.5),

@@ -191,11 +191,21 @@ def _readable(text):
     ("text", "message", "marked"),
     [
         ("", "expected a word such as fp, fn or recall, got the end", "\0"),
-        ("fp <= 5,", "expected a word such as fp, fn or recall, got the end", "\0"),
+        ("fp <= 5; ,", "expected a word such as fp, fn or recall, got ','", ","),
+        (
+            "fp <= 1,000",
+            "expected a word such as fp, fn or recall (numbers have no commas), got '000'",
+            "000",
+        ),
+        (
+            "speed <= 5",
+            "unknown word 'speed'; there are accuracy, alarms, correct, errors, fn, fp, "
+            "precision, recall, rejected",
+            "speed",
+        ),
         (
             "fp <= 5, recal(spam) >= 0.9",
-            "unknown word 'recal'; there are accuracy, alarms, correct, errors, fn, fp, "
-            "precision, recall, rejected",
+            "unknown word 'recal'; did you mean recall?",
             "recal",
         ),
         ("fp < 5", "expected <= or >=, got '<'", "<"),
@@ -207,7 +217,16 @@ def _readable(text):
         ("fp <= 0.05", "a count is a whole number; for a share write 5%", "0.05"),
         ("recall >= 90", "recall is a share of at most 1; write 90% for a percentage", "90"),
         ("fp <= 120%", "fp is a share of at most 1", "120%"),
-        ("fp() <= 1", "expected a class in brackets, such as (spam) or (a -> b), got '()'", "()"),
+        (
+            "fp() <= 1",
+            "expected a class in brackets, such as (spam), (\"not spam\") or (a -> b), got '()'",
+            "()",
+        ),
+        (
+            "recall(not ok) >= 1",
+            "expected a class in brackets, such as (spam), (\"not spam\") or (a -> b), got '(not'",
+            "(not",
+        ),
         ("errors(a) <= 1", "write errors or errors(class -> class)", "(a)"),
         ("fp(a -> b) <= 1", "write fp or fp(class)", "(a -> b)"),
         (
@@ -256,6 +275,42 @@ def test_several_texts_are_marked_as_one():
     assert str(caught.value).endswith("    fp <= 5, fn <= x\n                   ^")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "errors >= 1",
+        "errors >= 1%",
+        "accuracy <= 90%",
+        "accuracy >= 25%, correct <= 1, errors >= 2",
+        f"fp <= {100 / 3}%",
+        f"recall >= {0.1 + 0.2}",
+        f"recall(a) >= {2 / 3}, fp(a) <= {200 / 7}%",
+        "fp <= 5,",
+    ],
+)
+def test_what_can_be_met_is_not_refused(text):
+    wish = Preference(text)
+    assert Preference(str(wish)) == wish
+
+
+@given(st.decimals(0, 1, allow_nan=False), signs, rates | words)
+def test_no_single_share_is_refused_whatever_its_digits(share, sign, word):
+    assert Preference(f"{word} {sign} {share * 100:f}%, rejected <= 100%").bounds[0].share
+
+
+def test_counts_of_any_size_read_back():
+    wish = Preference(f"fp <= {10**33 + 1}")
+    assert wish.bounds[0].limit == 10**33 + 1
+    assert Preference(str(wish)) == wish
+
+
+def test_check_is_silent_and_exact_for_awkward_shares(capfd):
+    third = Preference("fp <= 33.33333333%, fp >= 33.33333333%")
+    with pytest.raises(PreferenceError, match="No matrix with these class sizes"):
+        third.check(Confusion([[3, 0], [0, 3]]))
+    assert capfd.readouterr().out == ""
+
+
 def test_a_class_that_is_not_there():
     with pytest.raises(PreferenceError, match="names the class 'eggs'; the classes are ham, spam"):
         Preference("recall(eggs) >= 0.5").met(MAIL)
@@ -272,6 +327,19 @@ def test_check_refuses_more_than_there_are():
         "No matrix with these class sizes can have 'correct(spam) >= 60'; "
         "there are 100 of ham, 50 of spam."
     )
+
+
+@pytest.mark.parametrize("matrix", [[[1, 2], [3, 4]], np.eye(2)])
+def test_something_that_is_no_confusion_matrix(matrix):
+    message = f"'fp <= 1' needs a margrave.Confusion; got {type(matrix).__name__}."
+    with pytest.raises(TypeError) as caught:
+        Preference("fp <= 1").met(matrix)
+    assert str(caught.value) == message
+
+
+def test_bounds_come_as_texts():
+    with pytest.raises(TypeError, match=r"bounds as texts; got \['fp <= 5'\]"):
+        Preference(["fp <= 5"])
 
 
 def test_no_bound_at_all():

@@ -1,9 +1,12 @@
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.sparse import coo_array
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
@@ -115,7 +118,7 @@ def test_proba_gives_back_what_the_members_said():
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
         Scores.of([("nb", member), ("line", LinearSVC().fit(X, y))], X).proba()
     assert str(caught.value) == (
-        "Scores.proba needs members with predict_proba; line have none "
+        "Scores.proba needs members with predict_proba; these lack it: line "
         "(sklearn.calibration.CalibratedClassifierCV adds it)."
     )
 
@@ -206,6 +209,42 @@ def test_decision_values_keep_their_order_and_sign(values):
     assert (scores.codes == values.argmax(axis=2)).all()
 
 
+def test_two_columns_of_values_lean_by_their_difference():
+    for given_values in ({"scores": [[[0.9, 0.5]]]}, {"decision": [[[3.0, 1.0]]]}):
+        scores = Scores.from_arrays(**given_values)
+        assert scores.codes.tolist() == [[0]]
+        assert scores.values[0, 0] < 0
+    proba = np.array([[[0.3, 0.7], [0.6, 0.4]]])
+    np.testing.assert_allclose(Scores.from_arrays(proba=proba).proba(), proba)
+
+
+def test_one_class_makes_the_round_trip():
+    scores = Scores.from_arrays(proba=np.ones((2, 1, 1)), classes=["only"])
+    assert scores.labels.tolist() == [["only"], ["only"]]
+    assert scores.proba().tolist() == [[[1.0]], [[1.0]]]
+
+
+def test_labels_of_members_that_reject():
+    scores = Scores.from_arrays(labels=[["a", "?"], ["b", "a"]], reject_label="?")
+    assert scores.classes.tolist() == ["a", "b"]
+    assert scores.codes.tolist() == [[0, -1], [1, 0]]
+    assert scores.reject_label == "rejected"
+    assert scores.labels.tolist() == [["a", "rejected"], ["b", "a"]]
+
+
+def test_columns_of_a_data_frame_name_the_members():
+    frame = pd.DataFrame({"forest": [0.1, 0.9], "line": [0.3, 0.2]})
+    assert Scores.from_arrays(proba=frame).members == ("forest", "line")
+
+
+def test_sparse_columns_in_any_format():
+    X, y = blobs()
+    line = LogisticRegression().fit(X[:, [0, 2]], y)
+    dense = Scores.of([line], X, features=[[0, 2]])
+    thin = Scores.of([line], coo_array(X), features=[[0, 2]])
+    np.testing.assert_allclose(dense.values, thin.values)
+
+
 def test_rows_and_members_can_be_picked():
     values = np.linspace(-1, 1, 12).reshape(4, 3)
     scores = Scores.from_arrays(scores=values, members=["a", "b", "c"])
@@ -214,8 +253,10 @@ def test_rows_and_members_can_be_picked():
     assert picked.members == ("c", "a")
     assert picked.values.tolist() == values[:, [2, 0]].tolist()
     assert len(picked.rows(values[:, 0] > 0)) == (values[:, 0] > 0).sum()
-    with pytest.raises(ValueError, match=r"names among a, b, c; got \['z'\]"):
-        scores.pick(["z"])
+    assert scores.rows(2).values.tolist() == [values[2].tolist()]
+    for wrong in (["z"], ["a", "a"], "a", []):
+        with pytest.raises(ValueError, match="a list of different names among a, b, c; got"):
+            scores.pick(wrong)
 
 
 def test_nothing_of_the_callers_is_changed_or_shared():
@@ -227,6 +268,9 @@ def test_nothing_of_the_callers_is_changed_or_shared():
         scores.values[0, 0] = 1
     with pytest.raises(ValueError, match="read-only"):
         scores.codes[0, 0] = 1
+    again = pickle.loads(pickle.dumps(scores))  # noqa: S301
+    with pytest.raises(ValueError, match="read-only"):
+        again.values[0, 0] = 1
 
 
 def test_a_large_committee_prints_in_a_line():
@@ -258,6 +302,11 @@ class Broken(LabelsOnly):
 
     def predict_proba(self, X):
         return np.broadcast_to(self.proba, (len(X), np.shape(self.proba)[-1]))
+
+
+def _pairwise():
+    X, y = blobs(labels=("a", "b", "c"))
+    return SVC(decision_function_shape="ovo").fit(X, y)
 
 
 def _members():
@@ -358,20 +407,60 @@ def _members():
         ),
         (
             lambda X, y, nb: Scores.from_arrays(scores=[[0.1]], classes=["a", "b", "c"]),
-            "Scores.from_arrays has values for 2 classes, but classes 'a', 'b', 'c'; "
-            "give classes=.",
+            "Scores.from_arrays has values for 2 classes, but the classes are 'a', 'b', 'c'. "
+            "Values of shape (n, K) are for two classes; give (n, K, C) for C of them, or other classes=.",
         ),
         (
             lambda X, y, nb: Scores.from_arrays(scores=[[0.1, 0.2]], members=["a"]),
             "Scores.from_arrays needs 2 different members' names; got ['a'].",
         ),
         (
-            lambda X, y, nb: Scores.from_arrays(proba=np.zeros((1, 1, 3))).toward(),
+            lambda X, y, nb: Scores.from_arrays(scores=np.zeros((1, 1, 3))).toward(),
             "Scores.toward needs one of the classes 0, 1, 2.",
         ),
         (
             lambda X, y, nb: Scores.of([nb], X).toward("spam"),
-            "label hold the label 'spam', which is not one of the classes 0, 1.",
+            "Scores.toward: 'spam' is not one of the classes 0, 1.",
+        ),
+        (
+            lambda X, y, nb: Scores.from_arrays(proba=nb.predict_proba(X), classes=[0, 1]),
+            "Scores.from_arrays needs proba of shape (n, K), one column a member, for two classes; "
+            "these rows sum to 1, as one member's predict_proba does: give proba[:, None, :].",
+        ),
+        (
+            lambda X, y, nb: Scores.from_arrays(proba=[[[0.5, 0.1]]]),
+            "Scores.from_arrays needs proba that sum to 1 over the classes.",
+        ),
+        (
+            lambda X, y, nb: Scores.of([nb], X, features=["age"]),
+            "Scores.of needs features as a list of columns for each member, such as [0, 2] or "
+            "['age', 'sum']; got 'age'.",
+        ),
+        (
+            lambda X, y, nb: Scores.of([nb], X, like=Scores.of([nb], X), features=[[0]]),
+            "Scores.of takes features and classes from like=; leave them out.",
+        ),
+        (
+            lambda X, y, nb: Scores.from_arrays(
+                scores=[[0.1]], like=Scores.from_arrays(scores=np.zeros((1, 1, 3)))
+            ),
+            "Scores.from_arrays has values for 2 classes, but the classes are 0, 1, 2. Values of "
+            "shape (n, K) are for two classes; give (n, K, C) for C of them, or other classes=.",
+        ),
+        (
+            lambda X, y, nb: Scores.from_arrays(
+                scores=[[0.1, 0.2]], like=Scores.from_arrays(scores=[[0.1]])
+            ),
+            "Scores.from_arrays needs 2 different members' names; got ['member1'].",
+        ),
+        (
+            lambda X, y, nb: Scores.of([X], X),
+            "Scores.of needs classifiers; member 'ndarray' is a ndarray.",
+        ),
+        (
+            lambda X, y, nb: Scores.of([("svc", _pairwise())], X),
+            "Member 'svc' decides between pairs of classes; decision_function_shape='ovr' is "
+            "needed.",
         ),
     ],
 )

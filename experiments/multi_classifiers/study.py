@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -60,7 +59,7 @@ class Row:
     name: str
     auc: float
     confusion: Confusion
-    seconds: float
+    note: str = ""
 
 
 def split(name: str, seed: int) -> Parts:
@@ -77,36 +76,32 @@ def split(name: str, seed: int) -> Parts:
     return Parts(name, data.positive, X, y, X_tune, y_tune, X_test, y_test)
 
 
-def train(parts: Parts, names: tuple[str, ...], seed: int) -> Iterator[tuple[str, Any, float]]:
-    """Each member once it is trained, with the seconds it took."""
+def train(parts: Parts, names: tuple[str, ...], seed: int) -> Iterator[tuple[str, Any]]:
+    """Each member once it is trained."""
     for name in names:
-        start = perf_counter()
         member = make_pipeline(
             SimpleImputer(), StandardScaler(), catalogue.make(name, random_state=seed)
         )
-        yield name, member.fit(parts.X_train, parts.y_train), perf_counter() - start
+        yield name, member.fit(parts.X_train, parts.y_train)
 
 
-def member_rows(parts: Parts, trained: list[tuple[str, Any, float]]) -> list[Row]:
+def member_rows(parts: Parts, members: list[tuple[str, Any]]) -> list[Row]:
     """The members by themselves."""
-    scores = Scores.of([(name, member) for name, member, _ in trained], parts.X_test)
+    scores = Scores.of(members, parts.X_test)
     leaning = scores.toward(parts.positive)
     return [
         Row(
             name,
             CrucialPairs.of(leaning[:, j], parts.y_test, positive=parts.positive).auc,
             Confusion.of(parts.y_test, scores.labels[:, j], positive=parts.positive),
-            seconds,
         )
-        for j, (name, _, seconds) in enumerate(trained)
+        for j, (name, _) in enumerate(members)
     ]
 
 
 def combination_row(parts: Parts, name: str, members: list[tuple[str, Any]]) -> Row:
     """One combination of the trained members, set on the tuning part."""
-    start = perf_counter()
     model = COMBINATIONS[name](members).fit(parts.X_tune, parts.y_tune)
-    seconds = perf_counter() - start
     column = model.classes_.tolist().index(parts.positive)
     leaning = model.predict_proba(parts.X_test)[:, column]
     return Row(
@@ -119,5 +114,17 @@ def combination_row(parts: Parts, name: str, members: list[tuple[str, Any]]) -> 
             positive=parts.positive,
             reject_label=getattr(model, "reject_label_", None),
         ),
-        seconds,
+        _note(model),
     )
+
+
+def _note(model: Any) -> str:
+    """What a combination made of its members, where they do not count alike."""
+    weights = getattr(model, "posterior_", None)
+    if weights is not None:
+        largest = int(np.argmax(weights))
+        return f"{weights[largest]:.0%} of the posterior is {model.member_names_[largest]}'s"
+    if model.weights is not None:
+        low, high = model.weights_.min(), model.weights_.max()
+        return f"votes count from {low:.2f} to {high:.2f}, the members' accuracy"
+    return ""

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_regressor
 from sklearn.exceptions import NotFittedError
 
 from margrave import _labels
@@ -44,8 +45,7 @@ class Answer:
 
     def scale(self) -> float:
         """The largest size of a decision value; 1 if all are 0 or none is known."""
-        known = np.array(0.0) if self.values is None else self.values[~np.isnan(self.values)]
-        return float(np.abs(known).max(initial=0.0)) or 1.0
+        return float(np.nan_to_num(np.abs(self.values)).max()) or 1.0  # type: ignore[arg-type]
 
     def on_scale(self, scale: float) -> Floats | None:
         """Values in [-1, 1]; -1 for a class that the member has not seen."""
@@ -65,7 +65,7 @@ def named_members(members: Any, owner: str) -> list[tuple[str, Any]]:
     listed = list(members.items()) if isinstance(members, Mapping) else _as_list(members, owner)
     if not listed:
         raise ValueError(f"{owner} needs at least one member; got none.")
-    pairs = [entry for entry in listed if _is_pair(entry)]
+    pairs = [entry for entry in listed if is_pair(entry)]
     if pairs and len(pairs) < len(listed):
         raise ValueError(f"{owner} needs names for all members or for none; got both.")
     if not pairs:
@@ -74,12 +74,28 @@ def named_members(members: Any, owner: str) -> list[tuple[str, Any]]:
         for name, member in zip(types, listed, strict=True):
             seen[name] += 1
             pairs.append((name if total[name] == 1 else f"{name}-{seen[name]}", member))
+    for name, member in pairs:
+        _check_member(name, member, owner)
     repeated = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
     if repeated:
         raise ValueError(
             f"{owner} needs a different name for each member; {repeated[0]!r} repeats."
         )
     return pairs
+
+
+def _check_member(name: str, member: Any, owner: str) -> None:
+    if isinstance(member, str):
+        raise ValueError(
+            f"{owner} needs classifiers; got the text {member!r} "
+            f"(margrave.catalogue.make makes one by name)."
+        )
+    if not hasattr(member, "predict") or (
+        hasattr(member, "__sklearn_tags__") and is_regressor(member)
+    ):
+        raise ValueError(
+            f"{owner} needs classifiers; member {name!r} is a {type(member).__name__}."
+        )
 
 
 def _as_list(members: Any, owner: str) -> list[Any]:
@@ -91,8 +107,21 @@ def _as_list(members: Any, owner: str) -> list[Any]:
     return list(members)
 
 
-def _is_pair(entry: Any) -> bool:
+def is_pair(entry: Any) -> bool:
+    """Whether an entry is a name with a member."""
     return isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)
+
+
+def _last_step(member: Any, attribute: str) -> Any:
+    """An attribute of a member, or of what a pipeline or a search ends in; None without one."""
+    while not hasattr(member, attribute):
+        if hasattr(member, "best_estimator_"):
+            member = member.best_estimator_
+        elif hasattr(member, "steps"):
+            member = member.steps[-1][1]
+        else:
+            return None
+    return getattr(member, attribute)
 
 
 def classes_of(name: str, member: Any) -> NDArray[Any]:
@@ -119,11 +148,19 @@ def features_by_member(
             raise ValueError(
                 f"Scores.of has features for {unknown[0]!r}; members are {', '.join(names)}."
             )
-        return tuple(features.get(name) for name in names)
+        features = [features.get(name) for name in names]
     if len(features) != len(names):
         raise ValueError(
             f"Scores.of needs features for each of {len(names)} members; got {len(features)}."
         )
+    for chosen in features:
+        if not isinstance(chosen, Sequence | np.ndarray | slice | type(None)) or isinstance(
+            chosen, str
+        ):
+            raise ValueError(
+                "Scores.of needs features as a list of columns for each member, such as [0, 2] or "
+                f"['age', 'sum']; got {chosen!r}."
+            )
     return tuple(features)
 
 
@@ -151,6 +188,8 @@ def columns_for(X: Any, chosen: Columns | None, name: str, member: Any) -> Any:
 
 
 def _sliceable(X: Any) -> Any:
+    if hasattr(X, "tocsr"):
+        return X.tocsr()  # not every sparse format gives columns
     return X if hasattr(X, "shape") else np.asarray(X)
 
 
@@ -165,7 +204,8 @@ def _taken(X: Any, wanted: list[Any], name: str) -> Any:
 
 def ask_member(name: str, member: Any, X: Any, classes: NDArray[Any], ask: Ask) -> Answer:
     """One call of ``predict`` for labels, one of ``predict_proba`` or its like for values."""
-    own = _labels.encode(classes_of(name, member), classes, f"The classes of member {name!r}")
+    own_classes = classes_of(name, member)
+    own = _labels.encode(own_classes, classes, f"The classes of member {name!r}")
     kind: Kind = "label"
     if hasattr(member, "predict_proba"):
         kind = "probability"
@@ -174,8 +214,10 @@ def ask_member(name: str, member: Any, X: Any, classes: NDArray[Any], ask: Ask) 
     codes = None
     if ask != "values" or kind == "label":
         answers = np.asarray(member.predict(X)).reshape(-1)
-        reject_label = getattr(member, "reject_label_", None)
-        codes = _labels.encode(answers, classes, f"Answers of member {name!r}", reject_label)
+        told = _labels.encode(
+            answers, own_classes, f"Answers of member {name!r}", _last_step(member, "reject_label_")
+        )
+        codes = np.append(own, _labels.REJECTED)[told]
     if ask == "labels":
         return Answer(kind, codes, None)
     if codes is not None and kind == "label":
@@ -184,6 +226,11 @@ def ask_member(name: str, member: Any, X: Any, classes: NDArray[Any], ask: Ask) 
         given = _finite(member.predict_proba(X), name, len(own))
         values = _probability_values(_spread(given, own, len(classes), unseen=0.0), name)
     else:
+        if len(own) > 2 and _last_step(member, "decision_function_shape") == "ovo":
+            raise ValueError(
+                f"Member {name!r} decides between pairs of classes; "
+                "decision_function_shape='ovr' is needed."
+            )
         given = np.asarray(member.decision_function(X), dtype=np.float64)
         if given.ndim == 1:
             given = np.stack([-given, given], axis=1)

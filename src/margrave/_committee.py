@@ -7,13 +7,21 @@ their parameters are reached as ``name__parameter``; fit parameters are routed t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils import Bunch, check_array, check_consistent_length, column_or_1d, get_tags
+from sklearn.utils import (
+    Bunch,
+    _safe_indexing,  # in scikit-learn's reference, for all its underscore
+    check_array,
+    check_consistent_length,
+    column_or_1d,
+    get_tags,
+)
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
@@ -37,15 +45,16 @@ class Committee(ClassifierMixin, BaseEstimator):
     n_jobs: int | None
     classes_: NDArray[Any]
     estimators_: list[Any]
+    member_names_: list[str]
 
     @property
     def named_estimators_(self) -> Bunch:
         """The trained members by name."""
         check_is_fitted(self)
-        return Bunch(**dict(zip(self._names(), self.estimators_, strict=True)))
+        return Bunch(**dict(zip(self.member_names_, self.estimators_, strict=True)))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters, with those of named members as ``name__parameter``.
+        """Parameters, with those of the members as ``name__parameter``.
 
         Parameters
         ----------
@@ -58,7 +67,7 @@ class Committee(ClassifierMixin, BaseEstimator):
         """
         params: dict[str, Any] = super().get_params(deep=False)
         if deep:
-            for name, member in self._given_pairs():
+            for name, member in self._readable_pairs():
                 params[name] = member
                 nested = member.get_params(deep=True) if hasattr(member, "get_params") else {}
                 params.update({f"{name}__{key}": value for key, value in nested.items()})
@@ -78,17 +87,19 @@ class Committee(ClassifierMixin, BaseEstimator):
         """
         if "estimators" in params:
             self.estimators = params.pop("estimators")
-        pairs = self._given_pairs()
+        pairs = self._readable_pairs()
         replaced = {name: params.pop(name) for name, _ in pairs if name in params}
         if replaced:
             self.estimators = [(name, replaced.get(name, member)) for name, member in pairs]
         super().set_params(**params)
         return self
 
-    def _given_pairs(self) -> list[tuple[str, Any]]:
-        """Members that were given with a name."""
-        given = self.estimators if isinstance(self.estimators, list | tuple) else []
-        return [entry for entry in given if isinstance(entry, tuple) and len(entry) == 2]
+    def _readable_pairs(self) -> list[tuple[str, Any]]:
+        """Members with their names; none where something is wrong with them, which fit tells."""
+        try:
+            return self._pairs()
+        except ValueError:
+            return []
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Where fit parameters go: to the members that ask for them.
@@ -99,26 +110,34 @@ class Committee(ClassifierMixin, BaseEstimator):
         """
         router = MetadataRouter(owner=self).add_self_request(self)
         to_fit = MethodMapping().add(caller="fit", callee="fit")
-        for name, member in self._pairs():
+        for name, member in self._readable_pairs():
             if hasattr(member, "fit"):
                 router.add(**{name: member}, method_mapping=to_fit)
         return router
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        try:
-            inputs = [get_tags(member).input_tags for _, member in self._pairs()]
-        except (ValueError, AttributeError, TypeError):
-            return tags  # what is wrong with the members is said by fit
+        members = [member for _, member in self._readable_pairs()]
+        if not members or not all(hasattr(member, "__sklearn_tags__") for member in members):
+            return tags
+        inputs = [get_tags(member).input_tags for member in members]
         tags.input_tags.sparse = all(member.sparse for member in inputs)
         tags.input_tags.allow_nan = all(member.allow_nan for member in inputs)
         return tags
 
     def _pairs(self) -> list[tuple[str, Any]]:
-        return named_members(self.estimators, type(self).__name__)
-
-    def _names(self) -> list[str]:
-        return [name for name, _ in self._pairs()]
+        """The members as given, with names that can be told from our own parameters."""
+        owner = type(self).__name__
+        if isinstance(self.estimators, Mapping):
+            raise ValueError(f"{owner} needs a list of members; got a {type(self.estimators)}.")
+        pairs = named_members(self.estimators, owner)
+        for name, _ in pairs:
+            if "__" in name or name in super().get_params(deep=False):
+                raise ValueError(
+                    f"{owner} needs names for its members without '__' that are not its own "
+                    f"parameters; got {name!r}."
+                )
+        return pairs
 
     def _start(self, X: Any, y: ArrayLike) -> NDArray[Any]:
         """Check the members, X and y as far as it does not depend on the members."""
@@ -129,10 +148,11 @@ class Committee(ClassifierMixin, BaseEstimator):
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
         check_consistent_length(X, y)
-        given = check_array(y, dtype=None, ensure_2d=False, input_name="y")
-        labels: NDArray[Any] = column_or_1d(given, warn=True)
-        check_classification_targets(labels)
+        labels: NDArray[Any] = column_or_1d(_labels.natural(y), warn=True)
+        if labels.dtype != object:
+            check_array(labels, dtype=None, ensure_2d=False, input_name="y")
         _labels.union([("y", labels)])
+        check_classification_targets(labels)
         return labels
 
     def _checked_weight(self, sample_weight: Any, n_samples: int) -> NDArray[np.float64] | None:
@@ -140,34 +160,48 @@ class Committee(ClassifierMixin, BaseEstimator):
         if sample_weight is None:
             return None
         weights = np.asarray(sample_weight, dtype=np.float64)
-        if weights.shape != (n_samples,) or not np.isfinite(weights).all():
+        if weights.shape != (n_samples,):
             raise ValueError(
-                f"{type(self).__name__}.fit needs sample_weight with a finite number for each of "
+                f"{type(self).__name__}.fit needs sample_weight with a number for each of "
                 f"{n_samples} samples; got shape {weights.shape}."
+            )
+        if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+            raise ValueError(
+                f"{type(self).__name__}.fit needs sample_weight with finite numbers, none negative "
+                "and not all zero."
             )
         return weights
 
     def _one_per_member(self, parameter: str) -> NDArray[np.float64]:
         """A parameter that holds a weight for each member: none negative, not all zero."""
-        n_members = len(self._names())
-        values = np.array(getattr(self, parameter), dtype=np.float64)
+        n_members, given = len(self._pairs()), getattr(self, parameter)
+        try:
+            values = np.array(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            values = np.array(np.nan)
         if values.shape != (n_members,):
             raise ValueError(
                 f"{type(self).__name__} needs {parameter} with a number for each of {n_members} "
-                f"members; got shape {values.shape}."
+                f"members; got {given!r}."
             )
-        if not np.isfinite(values).all() or (values < 0).any() or not values.any():
+        with np.errstate(over="ignore"):
+            total = values.sum()
+        if not np.isfinite(total) or (values < 0).any() or not values.any():
             raise ValueError(
                 f"{type(self).__name__} needs {parameter} with finite numbers, none negative and "
                 f"not all zero; got {values.tolist()}."
             )
         return values
 
-    def _take_prefit(self) -> list[Any]:
-        """The members as they were given, all of them trained."""
-        for name, member in self._pairs():
-            classes_of(name, member)
-        return [member for _, member in self._pairs()]
+    def _take_prefit(self, X: Any, fit_params: dict[str, Any]) -> None:
+        """Keep the members as they were given; all of them are trained and can answer for X."""
+        if fit_params:
+            raise ValueError(
+                f"{type(self).__name__}.fit has nobody to pass {', '.join(fit_params)} to: the "
+                "members are prefit."
+            )
+        self._keep([member for _, member in self._pairs()])
+        self._ask(_safe_indexing(X, [0]), "labels")
 
     def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, dict[str, Any]]:
         """The fit parameters of each member."""
@@ -176,7 +210,7 @@ class Committee(ClassifierMixin, BaseEstimator):
             given["sample_weight"] = sample_weight
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", **given)
-            return {name: dict(routed[name].fit) for name in self._names()}
+            return {name: dict(routed[name].fit) for name, _ in self._pairs()}
         for name, member in self._pairs():
             for key in given:
                 if not has_fit_parameter(member, key):
@@ -185,7 +219,7 @@ class Committee(ClassifierMixin, BaseEstimator):
                         f"no {key}; leave it out, or enable metadata routing and request it where "
                         "it is taken."
                     )
-        return dict.fromkeys(self._names(), given)
+        return dict.fromkeys([name for name, _ in self._pairs()], given)
 
     def _train(self, X: Any, y: NDArray[Any], params: dict[str, dict[str, Any]]) -> list[Any]:
         """Clones of the members, trained side by side."""
@@ -197,11 +231,13 @@ class Committee(ClassifierMixin, BaseEstimator):
 
     def _keep(self, members: list[Any], y: NDArray[Any] | None = None) -> None:
         """Store the trained members and all classes they or the labels know."""
+        names = [name for name, _ in self._pairs()]
         sets: list[tuple[str, Any]] = [] if y is None else [("y", y)]
-        for name, member in zip(self._names(), members, strict=True):
+        for name, member in zip(names, members, strict=True):
             sets.append((f"member {name!r}", classes_of(name, member)))
         self.classes_ = _labels.union(sets)
         self.estimators_ = members
+        self.member_names_ = names
 
     def _ask(self, X: Any, ask: Ask) -> Scores:
         """What the trained members say about new samples."""
@@ -212,9 +248,43 @@ class Committee(ClassifierMixin, BaseEstimator):
                 "or column only. Reshape your data: X.reshape(1, -1) makes one sample of it."
             )
         validate_data(self, X, reset=False, skip_check_array=True)
-        members = list(zip(self._names(), self.estimators_, strict=True))
+        members = list(zip(self.member_names_, self.estimators_, strict=True))
         return Scores.of(members, X, classes=self.classes_, ask=ask, n_jobs=self.n_jobs)
 
 
 def _fit_member(member: Any, X: Any, y: NDArray[Any], params: dict[str, Any]) -> Any:
     return member.fit(X, y, **params)
+
+
+def held_out_labels(
+    member: Any, X: Any, y: NDArray[Any], folds: list[Any], params: dict[str, Any]
+) -> NDArray[Any]:
+    """A member's labels for each sample from a clone that was not trained on it.
+
+    Parameters
+    ----------
+    member : classifier
+        Not changed.
+    X, y
+        All samples.
+    folds : list of (training, held out) positions
+        The held out ones are all samples, once each.
+    params : dict
+        Fit parameters; those with an entry per sample are split with the samples.
+    """
+    answers = np.empty(len(y), dtype=object)
+    for training, held_out in folds:
+        own = {
+            key: _safe_indexing(value, training) if per_sample(value, len(y)) else value
+            for key, value in params.items()
+        }
+        fitted = clone(member).fit(_safe_indexing(X, training), y[training], **own)
+        answers[held_out] = fitted.predict(_safe_indexing(X, held_out)).reshape(-1)
+    return _labels.natural(answers)
+
+
+def per_sample(value: Any, n_samples: int) -> bool:
+    """Whether a fit parameter has an entry for each sample."""
+    return (
+        not isinstance(value, str | dict) and hasattr(value, "__len__") and len(value) == n_samples
+    )

@@ -12,11 +12,10 @@ from margrave import _labels
 from margrave._asking import Floats, Kind
 
 
-def codes_of(values: Floats | None) -> NDArray[np.int64] | None:
-    """The class with the largest value, the first of equals."""
-    if values is None:
-        return None
-    return np.argmax(values, axis=1) if values.ndim == 2 else (values > 0).astype(np.int64)
+def codes_of(values: Floats, n_classes: int) -> NDArray[np.int64]:
+    """The class with the largest value, the first of equals, of values as Scores hold them."""
+    codes = np.argmax(values, axis=2) if values.ndim == 3 else (values > 0) & (n_classes > 1)
+    return codes.astype(np.int64)
 
 
 def one_of(**given: ArrayLike | None) -> tuple[Kind, Floats | None]:
@@ -38,13 +37,36 @@ def one_of(**given: ArrayLike | None) -> tuple[Kind, Floats | None]:
             f"Scores.from_arrays needs {kind} values in [{low}, {high}]; "
             f"got {values.min():g} to {values.max():g}."
         )
-    if values.ndim == 3 and values.shape[2] <= 2:
-        values = values[:, :, -1]
-    return cast(Kind, kind), 2 * values - 1 if kind == "probability" else values
+    if kind == "probability":
+        _check_sums(values)
+        values = 2 * values - 1
+    return cast(Kind, kind), values
+
+
+def _check_sums(proba: Floats) -> None:
+    """Probabilities over all classes sum to 1, and only those."""
+    if proba.ndim == 3 and not np.allclose(proba.sum(axis=2), 1, atol=1e-3):
+        raise ValueError("Scores.from_arrays needs proba that sum to 1 over the classes.")
+    one_member = proba.ndim == 2 and proba.shape[1] > 1 and len(proba) > 1
+    if one_member and np.allclose(proba.sum(axis=1), 1):
+        raise ValueError(
+            "Scores.from_arrays needs proba of shape (n, K), one column a member, for two classes; "
+            "these rows sum to 1, as one member's predict_proba does: give proba[:, None, :]."
+        )
+
+
+def leaning(values: Floats) -> Floats:
+    """With two classes, how far each member leans to the second: half the difference of both."""
+    if values.ndim == 3 and values.shape[2] == 2:
+        return (values[:, :, 1] - values[:, :, 0]) / 2
+    return values[:, :, 0] if values.ndim == 3 and values.shape[2] == 1 else values
 
 
 def array_classes(
-    classes: Sequence[Any] | None, labels: NDArray[Any] | None, n_classes: int | None
+    classes: Sequence[Any] | None,
+    labels: NDArray[Any] | None,
+    n_classes: int | None,
+    reject_label: Any,
 ) -> NDArray[Any]:
     """The classes given, or those of the labels, or numbers; sorted, and as many as the values."""
     if classes is not None:
@@ -54,19 +76,23 @@ def array_classes(
                 f"Scores.from_arrays needs sorted, different classes; got {list(classes)!r}."
             )
     elif labels is not None:
-        known = _labels.union([("labels", labels)])
+        answered = labels if reject_label is None else labels[labels != reject_label]
+        known = _labels.union([("labels", answered)])
     else:
         known = np.arange(n_classes or 0)
     if n_classes is not None and len(known) != n_classes:
         raise ValueError(
-            f"Scores.from_arrays has values for {n_classes} classes, but classes "
-            f"{_labels.shown(known)}; give classes=."
+            f"Scores.from_arrays has values for {n_classes} classes, but the classes are "
+            f"{_labels.shown(known)}. Values of shape (n, K) are for two classes; give (n, K, C) "
+            "for C of them, or other classes=."
         )
     return known
 
 
-def array_names(members: Sequence[str] | None, n_members: int) -> tuple[str, ...]:
-    """The members' names, or numbered ones."""
+def array_names(members: Sequence[str] | None, given: Any, n_members: int) -> tuple[str, ...]:
+    """The members' names, a data frame's columns, or numbers."""
+    if members is None and hasattr(given, "columns"):
+        members = [str(column) for column in given.columns]
     names = tuple(members or (f"member{j + 1}" for j in range(n_members)))
     if len(set(names)) != n_members or len(names) != n_members:
         raise ValueError(

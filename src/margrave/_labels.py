@@ -27,6 +27,14 @@ _KINDS = {
 }
 
 
+def natural(labels: ArrayLike) -> NDArray[Any]:
+    """Labels as an array; numbers and booleans that came as objects in their own type."""
+    array = np.asarray(labels)
+    if array.dtype == object and kind_of(array) in ("numbers", "booleans"):
+        return np.array(array.tolist())
+    return array
+
+
 def kind_of(labels: NDArray[Any]) -> str:
     """Booleans, numbers or strings; what else an object array holds, by the name of its type."""
     if labels.dtype.kind in _KINDS:
@@ -48,16 +56,12 @@ def union(sets: Iterable[tuple[str, ArrayLike]]) -> NDArray[Any]:
 
     Sets of different kinds are refused: numpy would turn the number 1 into the string "1".
     """
-    named = [(owner, np.asarray(labels)) for owner, labels in sets]
+    named = [(owner, natural(labels)) for owner, labels in sets]
     kinds = {kind_of(labels): owner for owner, labels in named if labels.size}
     if len(kinds) != 1 or not kinds.keys() <= set(_KINDS.values()):
         got = ", ".join(f"{kind} ({owner})" for kind, owner in kinds.items()) or "none at all"
         raise ValueError(f"Labels must all be strings, all numbers or all booleans; got {got}.")
     found = np.concatenate([labels.ravel() for _, labels in named])
-    if found.dtype == object and "numbers" in kinds:
-        found = found.astype(np.result_type(*{type(label) for label in found}))
-    elif found.dtype == object and "booleans" in kinds:
-        found = found.astype(bool)
     classes = np.unique(found)
     if classes.dtype.kind == "f" and np.isnan(classes).any():
         raise ValueError(f"Labels must not be NaN; got some in {named[0][0]}.")
@@ -74,23 +78,20 @@ def encode(
     ValueError
         If a label is neither a class nor the reject label.
     """
-    array = np.asarray(labels)
+    array = natural(labels)
     codes = _places(array, classes)
     known = codes != REJECTED
     if reject_label is not None and not known.all():
         known |= array == reject_label
     if not known.all():
         unknown = array[~known].ravel()[0]
-        raise ValueError(
-            f"{owner} hold the label {plain(unknown)!r}, which is not one of the classes "
-            f"{shown(classes)}."
-        )
+        raise ValueError(f"{owner}: {plain(unknown)!r} is not one of the classes {shown(classes)}.")
     return codes
 
 
 def _places(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
     """The position of each label in ``classes``, ``REJECTED`` for what is not there."""
-    if labels.dtype.kind in "iub" and classes.dtype.kind in "iub":
+    if labels.dtype.kind in "iub" and classes.dtype.kind in "iub" and labels.dtype != np.uint64:
         low, high = int(classes.min()), int(classes.max())
         if high - low < _LARGEST_TABLE and labels.size:
             table = np.full(high - low + 3, REJECTED)  # the ends take what is out of range
@@ -110,7 +111,8 @@ def _places(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
 def default_reject_label(classes: NDArray[Any]) -> Any:
     """A label that is none of the classes: "rejected", or one below the smallest number."""
     if kind_of(classes) == "numbers":
-        return plain(classes.min()) - 1
+        below = plain(classes.min()) - 1
+        return below if below != classes.min() else float(np.nextafter(below, -np.inf))
     label = "rejected"
     while label in classes.tolist():
         label += "_"
@@ -121,10 +123,8 @@ def decode(codes: NDArray[np.int64], classes: NDArray[Any], reject_label: Any) -
     """Labels for codes, ``reject_label`` for ``REJECTED``, in a type that holds them all."""
     if not (codes == REJECTED).any():
         return classes[codes]
-    if kind_of(np.asarray([reject_label])) == kind_of(classes):
-        wide = np.append(classes, np.asarray([reject_label]))
-    else:
-        wide = np.append(classes.astype(object), np.array([reject_label], dtype=object))
+    one_kind = kind_of(np.asarray([reject_label])) == kind_of(classes)
+    wide = np.array([*classes.tolist(), reject_label], dtype=None if one_kind else object)
     return wide[codes]  # REJECTED is the last place
 
 

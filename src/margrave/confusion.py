@@ -8,6 +8,7 @@ denominator. Editing a cell says what its user can afford: a :class:`margrave.Pr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from margrave import _labels
 from margrave.preference import Preference, quoted
 
 __all__ = ["Confusion"]
+
+_PERCENTAGE = re.compile(r"\d+(\.\d*)?\s*%")
 
 
 class Confusion:
@@ -42,16 +45,14 @@ class Confusion:
     ...     reject_label="?",
     ... )
     >>> print(matrix)
-                called ham  called spam  rejected
-    true ham             2            1         0
-    true spam            0            1         1
+    spam is positive  called ham  called spam  rejected
+    true ham                   2            1         0
+    true spam                  0            1         1
     >>> matrix.fp, matrix.fn, matrix.acc_plus
     (1, 0, 0.5)
     >>> matrix.edit("ham", "spam", 0)
     Preference('fp <= 0')
     """
-
-    __slots__ = ("_classes", "_counts", "_positive")
 
     def __init__(
         self, counts: ArrayLike, classes: Sequence[Any] | None = None, positive: Any = None
@@ -64,7 +65,9 @@ class Confusion:
             raise ValueError(
                 f"Confusion needs {k} different classes for its {k} rows; got {self._classes!r}."
             )
-        self._positive = self._classes[1] if positive is None and k == 2 else positive
+        self._positive = (
+            self._classes[1] if positive is None and k == 2 else _labels.plain(positive)
+        )
         if self._positive is not None:
             self._index(self._positive)
 
@@ -85,7 +88,7 @@ class Confusion:
         y_true, y_pred : array-like of shape (n_samples,)
             True labels and answers.
         classes : sequence of labels, optional
-            All classes, in the order wanted; by default those that occur, sorted.
+            All classes, in the order wanted; by default those in ``y_true``, sorted.
         positive : label, optional
             As for the class.
         reject_label : label, optional
@@ -97,14 +100,21 @@ class Confusion:
                 "Confusion.of needs one true label and one answer for each of at least one sample; "
                 f"got shapes {true.shape} and {answers.shape}."
             )
-        if classes is None:
-            known = answers if reject_label is None else answers[answers != reject_label]
-            labels = _labels.union([("y_true", true), ("y_pred", known)])
-        else:
-            labels = np.asarray(classes)
+        labels = _labels.union([("y_true", true)]) if classes is None else np.asarray(classes)
+        if reject_label is not None and reject_label in labels.tolist():
+            raise ValueError(
+                f"Confusion.of needs a reject_label that is not a class; {reject_label!r} is among "
+                f"{_labels.shown(labels)}."
+            )
         k = len(labels)
         rows = _labels.encode(true, labels, "y_true")
-        columns = _labels.encode(answers, labels, "y_pred", reject_label)
+        try:
+            columns = _labels.encode(answers, labels, "y_pred", reject_label)
+        except ValueError as error:
+            raise ValueError(
+                f"{error} If it means rejected, give it as reject_label=; if it is a class that "
+                "y_true happens to lack, give classes=."
+            ) from None
         columns = np.where(columns == _labels.REJECTED, k, columns)
         counts = np.bincount(rows * (k + 1) + columns, minlength=k * (k + 1))
         return cls(counts.reshape(k, k + 1), labels.tolist(), positive)
@@ -126,6 +136,8 @@ class Confusion:
 
     def __getitem__(self, cell: tuple[Any, Any]) -> int:
         """The count of ``matrix[true, answer]``; None as the answer is the rejected column."""
+        if not isinstance(cell, tuple) or len(cell) != 2:
+            raise TypeError(f"Confusion needs a cell as [true, answer]; got {cell!r}.")
         true, answer = cell
         return int(self._counts[self._index(true), self._answer(answer)])
 
@@ -139,6 +151,17 @@ class Confusion:
                 f"{self.classes!r} ({self.positive!r}) and {other.classes!r} ({other.positive!r})."
             )
         return Confusion(self._counts + other._counts, self.classes, self.positive)
+
+    def __radd__(self, other: object) -> Confusion:
+        """For ``sum(matrices)``, which starts at 0."""
+        if other != 0:
+            return NotImplemented
+        return self
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """The counts come back from a pickle writable; ours are not."""
+        self.__dict__.update(state)
+        self._counts.flags.writeable = False
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Confusion) and self._key() == other._key()
@@ -154,7 +177,8 @@ class Confusion:
         return f"Confusion({self._counts.tolist()}, classes={list(self._classes)}{positive})"
 
     def __str__(self) -> str:
-        heads = ["", *(f"called {label}" for label in self._classes), "rejected"]
+        corner = "" if self._positive is None else f"{self._positive} is positive"
+        heads = [corner, *(f"called {label}" for label in self._classes), "rejected"]
         rows = [
             [f"true {label}", *map(str, row)]
             for label, row in zip(self._classes, self._counts.tolist(), strict=True)
@@ -295,10 +319,11 @@ class Confusion:
         """
         row, column = self._index(true), self._answer(answer)
         size = int(self._counts[row].sum())
-        if isinstance(to, int | np.integer) and not 0 <= to <= size:
+        text = str(to).strip()
+        if not (text.isdecimal() and int(text) <= size) and not _PERCENTAGE.fullmatch(text):
             raise ValueError(
-                f"Confusion.edit needs a count between 0 and the {size} samples of {true!r}; "
-                f"got {to}."
+                f"Confusion.edit needs a count of at most the {size} samples of {true!r}, or a "
+                f"share such as '2%'; got {to!r}."
             )
         if column == len(self._classes):
             return Preference(f"rejected({quoted(true)}) <= {to}")
@@ -314,11 +339,12 @@ class Confusion:
         if label not in self._classes:
             raise ValueError(
                 f"Confusion has no class {label!r}; its classes are "
-                f"{', '.join(map(repr, self._classes))}."
+                f"{', '.join(map(repr, self._classes))}, and None is the rejected column."
             )
         return self._classes.index(label)
 
     def _answer(self, answer: Any) -> int:
+        """The column; None is the rejected one."""
         return len(self._classes) if answer is None else self._index(answer)
 
     @property

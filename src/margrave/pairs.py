@@ -10,8 +10,8 @@ sides sort, so every statistic here costs O(n log n) time and O(n) memory:
 - a quantile is found by narrowing the counts of two such distribution functions;
 - the hinge sum ``Σ (ρ - m_ik)₊`` needs only how many pairs each sample is active in.
 
-A pair's margin is the float ``s_i - s_k`` as computed, so that all of these agree to the last bit
-with the brute force over an N⁺ × N⁻ table of differences.
+A pair's margin is the float ``s_i - s_k`` as computed, so that counts, shares and quantiles are
+those of the brute force over an N⁺ × N⁻ table of differences; sums agree up to rounding.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class HingeSum:
         return int(self.positive_counts.sum())
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CrucialPairs:
     """All pairs of a positive and a negative sample, by their scores.
 
@@ -112,7 +112,12 @@ class CrucialPairs:
         if positive is None:
             positive = _larger_label(labels)
         chosen = labels == positive
+        if not np.any(chosen):
+            raise ValueError(f"CrucialPairs.of finds no label {positive!r} in y.")
         return cls(values[chosen], values[~chosen])
+
+    def __repr__(self) -> str:
+        return f"CrucialPairs({len(self.positives)} positives, {len(self.negatives)} negatives)"
 
     @property
     def n_pairs(self) -> int:
@@ -207,7 +212,9 @@ class CrucialPairs:
         # those whose count reaches down to it; the counts fall as the positives rise.
         reach = np.bincount(len(negatives) - active, minlength=len(negatives) + 1)
         active_negatives = np.cumsum(reach)[:-1]
-        total = active @ (rho - positives) + active_negatives @ negatives
+        # Both sides count the same pairs, so a common shift cancels; it keeps the sums small.
+        centre = positives.mean()
+        total = active @ (rho - (positives - centre)) + active_negatives @ (negatives - centre)
         by_positive, by_negative = self._order
         return HingeSum(
             total=float(total),
@@ -230,20 +237,23 @@ class CrucialPairs:
     def _first(self, margin: float, close: np.ufunc) -> Ints:
         """Per sorted positive, the first sorted negative k with ``close(s_i - s_k, margin)``.
 
-        Solving ``s_i - s_k = margin`` for s_k rounds differently from the margin itself, so the
-        place found is moved over runs of equal negatives until the margins on both sides agree.
+        Solving ``s_i - s_k = margin`` for s_k rounds differently from the margin itself; where
+        the place found so is wrong, bisecting on the margins finds the right one.
         """
         positives, negatives = self._sorted
         first: Ints = np.searchsorted(negatives, positives - margin, "left").astype(np.int64)
-        while True:
-            before = np.maximum(first - 1, 0)
-            back = (first > 0) & close(positives - negatives[before], margin)
-            at = np.minimum(first, len(negatives) - 1)
-            on = (first < len(negatives)) & ~close(positives - negatives[at], margin)
-            if not (back.any() or on.any()):
-                return first
-            first[back] = np.searchsorted(negatives, negatives[before[back]], "left")
-            first[on] = np.searchsorted(negatives, negatives[at[on]], "right")
+        before, at = np.maximum(first - 1, 0), np.minimum(first, len(negatives) - 1)
+        back = (first > 0) & close(positives - negatives[before], margin)
+        on = (first < len(negatives)) & ~close(positives - negatives[at], margin)
+        wrong = np.flatnonzero(back | on)
+        low, high = np.zeros(len(wrong), dtype=np.int64), np.full(len(wrong), len(negatives))
+        while (open_ := low < high).any():
+            middle = np.minimum((low + high) // 2, len(negatives) - 1)
+            near = close(positives[wrong] - negatives[middle], margin)
+            high = np.where(open_ & near, middle, high)
+            low = np.where(open_ & ~near, middle + 1, low)
+        first[wrong] = low
+        return first
 
     def _ranked(self, rank: int) -> float:
         """The margin at 1-based ``rank`` among all pairs in rising order.
@@ -285,13 +295,14 @@ class CrucialPairs:
 
 
 def _side(scores: ArrayLike, name: str) -> Floats:
-    values = np.asarray(scores, dtype=np.float64)
+    values = np.array(scores, dtype=np.float64)  # a copy: ours to keep
     if values.ndim != 1 or len(values) == 0:
         raise ValueError(
             f"CrucialPairs needs {name} as a list of at least one score; got shape {values.shape}."
         )
     if not np.isfinite(values).all():
         raise ValueError(f"CrucialPairs needs finite scores; {name} hold NaN or infinity.")
+    values.flags.writeable = False
     return values
 
 

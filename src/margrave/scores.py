@@ -36,7 +36,7 @@ from margrave._asking import (
     features_by_member,
     named_members,
 )
-from margrave._given import array_classes, array_names, codes_of, one_of
+from margrave._given import array_classes, array_names, codes_of, leaning, one_of
 
 __all__ = ["Scores"]
 
@@ -125,6 +125,8 @@ class Scores:
         """
         if ask not in ("both", "labels", "values"):
             raise ValueError(f"Scores.of needs ask='both', 'labels' or 'values'; got {ask!r}.")
+        if like is not None and (features is not None or classes is not None):
+            raise ValueError("Scores.of takes features and classes from like=; leave them out.")
         named = named_members(members, "Scores.of")
         names = tuple(name for name, _ in named)
         if like is not None and like.members != names:
@@ -155,6 +157,7 @@ class Scores:
         scores: ArrayLike | None = None,
         classes: Sequence[Any] | None = None,
         members: Sequence[str] | None = None,
+        reject_label: Any = None,
         like: Scores | None = None,
     ) -> Scores:
         """Take what members said from arrays.
@@ -166,11 +169,14 @@ class Scores:
             the largest one, the first of equals.
         proba, decision, scores : array-like, shape (n, K) for two classes or (n, K, C), optional
             At most one of them: probabilities (of the second class, or of each), decision values
-            of any size, or scores already in [-1, 1].
+            of any size, or scores already in [-1, 1]. One member's ``predict_proba(X)`` is
+            ``proba[:, None, :]`` here.
         classes : sequence of labels, optional
             Sorted; by default the labels that occur, or 0, 1, ...
         members : sequence of str, optional
-            Names; by default member1, member2, ...
+            Names; by default a data frame's columns, or member1, member2, ...
+        reject_label : label, optional
+            The label that means a member gave no answer.
         like : Scores, optional
             A reference set: classes, names and the scales of decision values are taken from there.
         """
@@ -185,13 +191,20 @@ class Scores:
                 f"got {' and '.join(map(str, shapes)) or 'nothing'}."
             )
         n_classes = None if values is None else (2 if values.ndim == 2 else shape[2])
-        known = like.classes if like is not None else array_classes(classes, told, n_classes)
-        names = like.members if like is not None else array_names(members, shape[1])
-        codes = None if told is None else _labels.encode(told, known, "labels")
-        answers = []
-        for j in range(shape[1]):
-            own = None if values is None else values[:, j]
-            answers.append(Answer(kind, codes_of(own) if codes is None else codes[:, j], own))
+        if like is not None:
+            classes, members = like.classes.tolist(), like.members
+        known = array_classes(classes, told, n_classes, reject_label)
+        given = next((one for one in (proba, decision, scores, labels) if one is not None), None)
+        names = array_names(members, given, shape[1])
+        values = None if values is None else leaning(values)
+        if told is not None:
+            codes = _labels.encode(told, known, "labels", reject_label)
+        else:
+            codes = codes_of(values, len(known))  # type: ignore[arg-type]  # one of the two is there
+        answers = (
+            Answer(kind, codes[:, j], None if values is None else values[:, j])
+            for j in range(len(names))
+        )
         return _gathered(answers, names, known, (None,) * len(names), like)
 
     def __repr__(self) -> str:
@@ -214,10 +227,20 @@ class Scores:
         return len(self.members)
 
     @property
+    def reject_label(self) -> Any:
+        """What :attr:`labels` hold where a member gave no answer: never a class."""
+        return _labels.default_reject_label(self.classes)
+
+    @property
     def labels(self) -> NDArray[Any]:
-        """The members' labels, shape (n, K)."""
-        reject_label = _labels.default_reject_label(self.classes)
-        return _labels.decode(self._known_codes(), self.classes, reject_label)
+        """The members' labels, shape (n, K); :attr:`reject_label` where a member rejects."""
+        return _labels.decode(self._known_codes(), self.classes, self.reject_label)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Arrays come back from a pickle writable; ours are not."""
+        for name, value in state.items():
+            kept = _frozen(value) if isinstance(value, np.ndarray) else value
+            object.__setattr__(self, name, kept)
 
     def toward(self, label: Any = None) -> Floats:
         """How far each member leans to one class rather than the rest, in [-1, 1].
@@ -237,13 +260,15 @@ class Scores:
                 f"Scores.toward needs one of the classes {_labels.shown(self.classes)}."
             )
         last = len(self.classes) - 1
-        code = last if label is None else int(_labels.encode([label], self.classes, "label")[0])
+        code = last
+        if label is not None:
+            code = int(_labels.encode([label], self.classes, "Scores.toward")[0])
         if values.ndim == 3:
             return values[:, :, code]
         return values if code == last else -values
 
     def proba(self) -> Floats:
-        """The members' probabilities, a new array of shape (n, K, C).
+        """The members' probabilities, a new array of shape (n, K, C), exact to 1e-16.
 
         Raises
         ------
@@ -257,8 +282,8 @@ class Scores:
         ]
         if others:
             raise ValueError(
-                f"Scores.proba needs members with predict_proba; {', '.join(others)} "
-                "have none (sklearn.calibration.CalibratedClassifierCV adds it)."
+                "Scores.proba needs members with predict_proba; these lack it: "
+                f"{', '.join(others)} (sklearn.calibration.CalibratedClassifierCV adds it)."
             )
         values = self._known_values()
         if values.ndim == 2:
@@ -277,10 +302,11 @@ class Scores:
         -------
         Scores
         """
+        at = np.atleast_1d(np.arange(len(self))[index])
         return replace(
             self,
-            codes=None if self.codes is None else _frozen(self.codes[index]),
-            values=None if self.values is None else _frozen(self.values[index]),
+            codes=None if self.codes is None else _frozen(self.codes[at]),
+            values=None if self.values is None else _frozen(self.values[at]),
         )
 
     def pick(self, members: Sequence[str]) -> Scores:
@@ -295,10 +321,11 @@ class Scores:
         -------
         Scores
         """
-        unknown = [name for name in members if name not in self.members]
-        if unknown or not len(members):
+        different = set(members) <= set(self.members) and len(set(members)) == len(members)
+        if isinstance(members, str) or not different or not len(members):
             raise ValueError(
-                f"Scores.pick needs names among {', '.join(self.members)}; got {list(members)!r}."
+                "Scores.pick needs a list of different names among "
+                f"{', '.join(self.members)}; got {members!r}."
             )
         at = [self.members.index(name) for name in members]
         return replace(

@@ -95,6 +95,21 @@ def test_sample_weights_are_split_with_the_samples():
     assert model.log_likelihoods_[0] > flat.log_likelihoods_[0]
 
 
+def test_fit_parameters_that_are_not_per_sample_are_passed_whole():
+    class Takes(GaussianNB):
+        def fit(self, X, y, pairs=None, ids=None):
+            self.pairs, self.ids, self.rows = pairs, ids, X
+            return super().fit(X, y)
+
+    X, y = blobs()
+    model = BayesOptimalClassifier([Takes()], random_state=0)
+    model.fit(X, y, pairs=[(X, y)], ids=list(range(200)))
+    member = model.estimators_[0]
+    assert len(member.pairs) == 1
+    assert len(member.ids) == 150
+    np.testing.assert_array_equal(member.rows, X[member.ids])
+
+
 def test_a_class_too_small_for_both_parts_is_still_known():
     X, y = blobs()
     y = y.astype("<U4")
@@ -114,9 +129,10 @@ def test_members_with_disjoint_classes():
     assert model.posterior_[1] == pytest.approx(1)  # it explains two of the three classes
 
 
-def _fit(estimators=None, **settings):
+def _fit(estimators=None, sample_weight=None, **settings):
     X, y = blobs()
-    return BayesOptimalClassifier(estimators or [GaussianNB()], **settings).fit(X, y)
+    model = BayesOptimalClassifier(estimators or [GaussianNB()], **settings)
+    return model.fit(X, y, sample_weight=sample_weight)
 
 
 @pytest.mark.parametrize(
@@ -129,8 +145,7 @@ def _fit(estimators=None, **settings):
         (lambda: _fit(clip=0.5), "BayesOptimalClassifier needs clip in (0, 0.5); got 0.5."),
         (
             lambda: _fit(prior=[1, 1]),
-            "BayesOptimalClassifier needs prior with a number for each of 1 members; "
-            "got shape (2,).",
+            "BayesOptimalClassifier needs prior with a number for each of 1 members; got [1, 1].",
         ),
         (
             lambda: _fit([GaussianNB(), DecisionTreeClassifier()], prior=[0, 0]),
@@ -139,12 +154,17 @@ def _fit(estimators=None, **settings):
         ),
         (
             lambda: _fit([("line", LinearSVC())]),
-            "Scores.proba needs members with predict_proba; line have none "
+            "BayesOptimalClassifier needs members with predict_proba; 'line' (LinearSVC) has none "
             "(sklearn.calibration.CalibratedClassifierCV adds it).",
         ),
         (
+            lambda: _fit(sample_weight=-np.ones(200)),
+            "BayesOptimalClassifier.fit needs sample_weight with finite numbers, none negative and "
+            "not all zero.",
+        ),
+        (
             lambda: BayesOptimalClassifier([_fit()], prefit=True).fit([[0.0, 0.0]], ["z"]),
-            "y hold the label 'z', which is not one of the classes 'a', 'b', 'c'.",
+            "y: 'z' is not one of the classes 'a', 'b', 'c'.",
         ),
     ],
 )

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import train_test_split
 
 from margrave import _labels
-from margrave._committee import Committee
+from margrave._committee import Committee, per_sample
 from margrave.scores import Scores
 
 Floats = NDArray[np.float64]
@@ -85,6 +85,8 @@ class BayesOptimalClassifier(Committee):
         The trained members.
     named_estimators_ : Bunch
         The same by name.
+    member_names_ : list of str
+        Their names: as given, or by type.
     posterior_ : ndarray of shape (n_members,)
         P(h | T), the weight of each member.
     log_likelihoods_ : ndarray of shape (n_members,)
@@ -151,9 +153,9 @@ class BayesOptimalClassifier(Committee):
         self._check_settings()
         labels = self._start(X, y)
         sample_weight = self._checked_weight(sample_weight, len(labels))
-        prior = np.ones(len(self._names())) if self.prior is None else self._one_per_member("prior")
+        prior = np.ones(len(self._pairs())) if self.prior is None else self._one_per_member("prior")
         if self.prefit:
-            self._keep(self._take_prefit())
+            self._take_prefit(X, fit_params)
             tuning = (X, labels, sample_weight)
         else:
             tuning = self._train_on_a_part(X, labels, sample_weight, fit_params)
@@ -200,21 +202,21 @@ class BayesOptimalClassifier(Committee):
         self, X: Any, y: NDArray[Any], sample_weight: Any, fit_params: dict[str, Any]
     ) -> tuple[Any, NDArray[Any], Any]:
         """Train the members on one part of the data; give back the other, the tuning part."""
-        per_sample = {"y": y}
+        split: dict[str, Any] = {"y": y}
         if sample_weight is not None:
-            per_sample["sample_weight"] = sample_weight
+            split["sample_weight"] = sample_weight
         for key, value in fit_params.items():
-            if np.ndim(value) and len(value) == len(y):
-                per_sample[key] = value
+            if per_sample(value, len(y)):
+                split[key] = value
         parts = train_test_split(
             X,
-            *per_sample.values(),
+            *split.values(),
             test_size=self.tuning_fraction,
             random_state=self.random_state,
             stratify=y if _can_stratify(y, self.tuning_fraction) else None,
         )
-        training = dict(zip(per_sample, parts[2::2], strict=True))
-        tuning = dict(zip(per_sample, parts[3::2], strict=True))
+        training = dict(zip(split, parts[2::2], strict=True))
+        tuning = dict(zip(split, parts[3::2], strict=True))
         params = self._routed(
             training.get("sample_weight"),
             {key: training.get(key, value) for key, value in fit_params.items()},
@@ -223,6 +225,13 @@ class BayesOptimalClassifier(Committee):
         return parts[1], tuning["y"], tuning.get("sample_weight")
 
     def _check_settings(self) -> None:
+        for name, member in self._pairs():
+            if not hasattr(member, "predict_proba"):
+                raise ValueError(
+                    f"BayesOptimalClassifier needs members with predict_proba; {name!r} "
+                    f"({type(member).__name__}) has none "
+                    "(sklearn.calibration.CalibratedClassifierCV adds it)."
+                )
         for name, upper in (("tuning_fraction", 1.0), ("clip", 0.5)):
             value = getattr(self, name)
             if not 0 < value < upper:

@@ -71,11 +71,10 @@ def decide(
         enough = most > total / 2 + slack
     elif rule == "unanimity":
         enough = most >= total - slack
-    elif threshold is not None:
-        enough = most >= threshold * total - slack
     else:
-        enough = most > 0  # everyone may have abstained
-    return np.where(enough, winner, _labels.REJECTED)
+        enough = most >= (threshold or 0.0) * total - slack
+    # Where everyone abstained there is no winner under any rule.
+    return np.where(enough & (most > 0), winner, _labels.REJECTED)
 
 
 @dataclass(frozen=True)

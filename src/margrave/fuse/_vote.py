@@ -6,11 +6,12 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.parallel import Parallel, delayed
 
 from margrave import _labels
-from margrave._committee import Committee
+from margrave._committee import Committee, held_out_labels
 from margrave.fuse._rules import RULES, VoteExplanation, count_votes, decide
 
 _FOLDS = 5
@@ -47,6 +48,8 @@ class VoteClassifier(Committee):
         The trained members.
     named_estimators_ : Bunch
         The same by name.
+    member_names_ : list of str
+        Their names: as given, or by type.
     weights_ : ndarray of shape (n_members,)
         The weight of each vote.
     reject_label_ : label
@@ -125,7 +128,7 @@ class VoteClassifier(Committee):
         sample_weight = self._checked_weight(sample_weight, len(labels))
         given = self._given_weights()
         if self.prefit:
-            self._keep(self._take_prefit())
+            self._take_prefit(X, fit_params)
             _labels.encode(labels, self.classes_, "y")
         else:
             params = self._routed(sample_weight, fit_params)
@@ -200,7 +203,9 @@ class VoteClassifier(Committee):
         -------
         float
         """
-        return float(np.average(self.predict(X) == np.asarray(y), weights=sample_weight))
+        labels = column_or_1d(y)
+        check_consistent_length(X, labels, sample_weight)
+        return float(np.average(self.predict(X) == labels, weights=sample_weight))
 
     def explain(self, X: Any) -> VoteExplanation:
         """Who voted what.
@@ -218,7 +223,7 @@ class VoteClassifier(Committee):
         codes = self._codes(X)
         counts = count_votes(codes, self.weights_, len(self.classes_))
         return VoteExplanation(
-            members=tuple(self._names()),
+            members=tuple(self.member_names_),
             weights=self.weights_,
             votes=_labels.decode(codes, self.classes_, self.reject_label_),
             classes=self.classes_,
@@ -246,7 +251,7 @@ class VoteClassifier(Committee):
             raise ValueError(
                 f"VoteClassifier takes a threshold with rule='plurality' only; got {self.rule!r}."
             )
-        if not 0 < self.threshold <= 1:
+        if not _is_share(self.threshold):
             raise ValueError(
                 f"VoteClassifier needs threshold in (0, 1], a share of the votes; "
                 f"got {self.threshold!r}."
@@ -255,7 +260,7 @@ class VoteClassifier(Committee):
     def _given_weights(self) -> NDArray[Any] | None:
         """The weights, unless they follow from accuracies."""
         if self.weights is None:
-            return np.ones(len(self._names()), dtype=np.int64)
+            return np.ones(len(self._pairs()), dtype=np.int64)
         if isinstance(self.weights, str):
             if self.weights != "accuracy":
                 raise ValueError(
@@ -268,6 +273,8 @@ class VoteClassifier(Committee):
     def _checked_reject_label(self) -> Any:
         if self.reject_label is None:
             return _labels.default_reject_label(self.classes_)
+        if self.reject_label != self.reject_label:
+            raise ValueError("VoteClassifier needs a reject_label that equals itself; got NaN.")
         if self.reject_label in self.classes_.tolist():
             raise ValueError(
                 f"VoteClassifier needs a reject_label that is not a class; {self.reject_label!r} "
@@ -283,12 +290,12 @@ class VoteClassifier(Committee):
                 "VoteClassifier with weights='accuracy' needs at least two samples of each class "
                 f"to cross-validate; {_labels.plain(classes[sizes.argmin()])!r} has one."
             )
-        folds = StratifiedKFold(min(_FOLDS, int(sizes.min())))
+        folds = list(StratifiedKFold(min(_FOLDS, int(sizes.min()))).split(y, y))
         columns = Parallel(n_jobs=self.n_jobs)(
-            delayed(cross_val_predict)(member, X, y, cv=folds, params=params[name])
+            delayed(held_out_labels)(member, X, y, folds, params[name])
             for name, member in self._pairs()
         )
-        return np.stack([column.reshape(-1) for column in columns], axis=1)
+        return np.stack(columns, axis=1)
 
 
 def _accuracies(answers: NDArray[Any], y: NDArray[Any], sample_weight: Any) -> NDArray[np.float64]:
@@ -297,3 +304,8 @@ def _accuracies(answers: NDArray[Any], y: NDArray[Any], sample_weight: Any) -> N
     if not weights.any():
         raise ValueError("VoteClassifier with weights='accuracy' has no member that is ever right.")
     return weights
+
+
+def _is_share(value: Any) -> bool:
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return number and bool(0 < value <= 1)

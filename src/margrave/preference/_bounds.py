@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -153,6 +152,8 @@ class Bound:
         -------
         amount, base : ndarrays of bool, shape (k, k + 1)
         """
+        if not hasattr(matrix, "counts") or not hasattr(matrix, "classes"):
+            raise TypeError(f"'{self}' needs a margrave.Confusion; got {type(matrix).__name__}.")
         k = len(matrix.classes)
         at = tuple(_place(label, matrix.classes, self) for label in self.labels)
         if self.implied:
@@ -223,5 +224,8 @@ def quoted(label: Any) -> str:
 
 def decimal(value: Fraction) -> str:
     """A decimal fraction in full."""
-    digits = Decimal(value.numerator) / Decimal(value.denominator)
-    return f"{digits:f}".rstrip("0").rstrip(".") if "." in f"{digits:f}" else f"{digits:f}"
+    digits = 0
+    while (value * 10**digits).denominator != 1:
+        digits += 1
+    text = str(int(value * 10**digits)).rjust(digits + 1, "0")
+    return f"{text[:-digits]}.{text[-digits:]}" if digits else text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import ceil, floor
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from margrave.preference._bounds import WORDS, Bound, Matrix, row
 
 @dataclass(frozen=True)
 class UnknownMatrix:
-    """The matrix of a preference before there is one: the classes it names, and one more."""
+    """The matrix of a preference before there is one: the classes it names, and two more."""
 
     classes: tuple[Any, ...]
     positive: Any
@@ -27,8 +28,8 @@ class UnknownMatrix:
         unnamed = any(WORDS[bound.word].of_positive and not bound.labels for bound in bounds)
         if named and unnamed:
             return None
-        positive = "positive" if unnamed else None
-        return cls((*sorted(named), *(["positive"] if unnamed else []), object()), positive)
+        positive = ("positive",) if unnamed else ()
+        return cls((*sorted(named), *positive, object(), object()), *(positive or (None,)))
 
 
 def clash(
@@ -55,21 +56,27 @@ def _possible(bounds: Sequence[Bound], matrix: Matrix, sizes: NDArray[np.int64] 
 
     k = len(matrix.classes)
     rows, lower, upper = [], [], []
+
+    def require(cells: NDArray[Any], low: float, high: float) -> None:
+        rows.append(cells.astype(float).ravel())
+        lower.append(low)
+        upper.append(high)
+
     for bound in bounds:
-        amount, base = (mask.astype(float).ravel() for mask in bound.cells(matrix))
-        limit = bound.limit
-        rows.append(limit.denominator * amount - limit.numerator * base if bound.share else amount)
-        end = 0.0 if bound.share else float(limit)
-        lower.append(-np.inf if bound.at_most else end)
-        upper.append(end if bound.at_most else np.inf)
+        amount, base = bound.cells(matrix)
+        whole = _size(base, sizes)
+        if bound.share and whole is not None:  # the share of a known number: an exact count
+            end = bound.limit * whole
+            limit = float(floor(end) if bound.at_most else ceil(end))
+        elif bound.share:
+            amount, limit = amount - float(bound.limit) * base, 0.0
+        else:
+            limit = float(bound.limit)
+        require(amount, -np.inf if bound.at_most else limit, limit if bound.at_most else np.inf)
         if bound.share:
-            rows.append(base)
-            lower.append(1.0)
-            upper.append(np.inf)
-    if sizes is not None:
-        rows.extend(row(k, c).astype(float).ravel() for c in range(k))
-        lower.extend(sizes)
-        upper.extend(sizes)
+            require(base, 1.0, np.inf)
+    for c, size in enumerate([] if sizes is None else sizes.tolist()):
+        require(row(k, c), size, size)
     if not rows:
         return True
     found = milp(
@@ -79,3 +86,11 @@ def _possible(bounds: Sequence[Bound], matrix: Matrix, sizes: NDArray[np.int64] 
     )
     infeasible = 2
     return int(found.status) != infeasible
+
+
+def _size(base: NDArray[np.bool_], sizes: NDArray[np.int64] | None) -> int | None:
+    """How many samples the base holds, if it is whole rows of known size."""
+    whole_rows = base.all(axis=1)
+    if sizes is None or (base.any(axis=1) != whole_rows).any():
+        return None
+    return int(sizes[whole_rows].sum())

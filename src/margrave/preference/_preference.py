@@ -37,7 +37,7 @@ class Preference:
     >>> Preference("fp <= 5, recal(spam) >= 0.9")
     Traceback (most recent call last):
     ...
-    margrave.preference.PreferenceError: unknown word 'recal'; there are accuracy, alarms, ...
+    margrave.preference.PreferenceError: unknown word 'recal'; did you mean recall?
         fp <= 5, recal(spam) >= 0.9
                  ^^^^^
     """
@@ -47,7 +47,10 @@ class Preference:
     def __init__(self, *wants: str | Preference) -> None:
         if not wants:
             raise PreferenceError("Preference needs at least one bound, such as 'fp <= 5'.")
-        text = ", ".join(str(want) for want in wants)
+        for want in wants:
+            if not isinstance(want, str | Preference):
+                raise TypeError(f"Preference needs its bounds as texts; got {want!r}.")
+        text = ", ".join(map(str, wants))
         places = dict(parse(text))  # a bound that is said twice counts once
         object.__setattr__(self, "bounds", tuple(places))
         together = clash(self.all_bounds, UnknownMatrix.of(self.bounds))

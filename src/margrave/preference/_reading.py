@@ -7,6 +7,7 @@ classes in brackets if any, ``<=`` or ``>=``, and a number with or without a per
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from fractions import Fraction
 
 from margrave.preference._bounds import LABEL, WORDS, Bound, PreferenceError, decimal, quoted
@@ -33,16 +34,20 @@ def parse(text: str) -> list[tuple[Bound, tuple[int, int]]]:
         if not match:
             raise _unexpected(text, _skip(text, position), "a comma or the end")
         position = match.end()
+        if position == len(text):
+            return found
 
 
 def _parse_bound(text: str, start: int) -> tuple[Bound, int]:
     name = _NAME.match(text, start)
     if not name:
-        raise _unexpected(text, start, "a word such as fp, fn or recall")
+        hint = " (numbers have no commas)" if text[start : start + 1].isdigit() else ""
+        raise _unexpected(text, start, f"a word such as fp, fn or recall{hint}")
     word = name.group().lower()
     if word not in WORDS:
-        message = f"unknown word {name.group()!r}; there are {', '.join(WORDS)}"
-        raise marked(text, name.span(), message)
+        near = get_close_matches(word, WORDS)
+        hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(WORDS)}"
+        raise marked(text, name.span(), f"unknown word {name.group()!r}{hint}")
     position = _skip(text, name.end())
     labels, position = _parse_labels(text, position, word, name.span())
     sign = _SIGN.match(text, position)
@@ -63,7 +68,9 @@ def _parse_labels(
     if text[position : position + 1] == "(":
         match = _LABELS.match(text, position)
         if not match or not match.group(1):
-            raise _unexpected(text, position, "a class in brackets, such as (spam) or (a -> b)")
+            raise _unexpected(
+                text, position, 'a class in brackets, such as (spam), ("not spam") or (a -> b)'
+            )
         labels = tuple(_unquoted(label) for label in match.groups() if label is not None)
         span, position = match.span(), match.end()
     if len(labels) not in WORDS[word].labels:

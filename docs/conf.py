@@ -18,7 +18,11 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "gallery/GALLERY_HEADER.rst", "sg_execution_times.rst"]
+exclude_patterns = [
+    "_build",
+    "gallery/GALLERY_HEADER.rst",
+    "sg_execution_times.rst",
+]
 templates_path = ["_templates"]
 
 # `name` in a docstring is code, and a link where it is something in the reference.

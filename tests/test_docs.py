@@ -28,7 +28,8 @@ def outcome(code, names):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_examples(page):
+def test_examples(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some examples save a figure
     names: dict[str, object] = {}
     for example in EXAMPLE.finditer(page.read_text()):
         told = outcome(example["code"], names)

@@ -408,7 +408,8 @@ def _members():
         (
             lambda X, y, nb: Scores.from_arrays(scores=[[0.1]], classes=["a", "b", "c"]),
             "Scores.from_arrays has values for 2 classes, but the classes are 'a', 'b', 'c'. "
-            "Values of shape (n, K) are for two classes; give (n, K, C) for C of them, or other classes=.",
+            "Values of shape (n, K) are for two classes; give (n, K, C) for C of them, or other "
+            "classes=.",
         ),
         (
             lambda X, y, nb: Scores.from_arrays(scores=[[0.1, 0.2]], members=["a"]),

@@ -55,7 +55,10 @@ display = BiasVarianceDisplay.from_estimator(
     param_range=range(1, 11),
     **settings,
 )
-display.ax_.set(title="First the bias falls, then the variance grows", xlabel="depth of the tree")
+display.ax_.set(
+    title="First the bias falls, then the variance grows",
+    xlabel="depth of the tree",
+)
 display.ax_.set_ylim(bottom=0)
 
 # %%
@@ -69,10 +72,13 @@ display.ax_.set_ylim(bottom=0)
 models = {
     "one tree": catalogue.make("tree"),
     "bagging": catalogue.make("bagging", n_estimators=20),
-    "smoothed bagging": catalogue.make("smoothed-bagging", n_estimators=20, noise=0.3),
+    "smoothed bagging": catalogue.make(
+        "smoothed-bagging", n_estimators=20, noise=0.3
+    ),
 }
 parts = {
-    name: bias_variance(model, X, y, X_test, y_test, **settings) for name, model in models.items()
+    name: bias_variance(model, X, y, X_test, y_test, **settings)
+    for name, model in models.items()
 }
 for name, result in parts.items():
     print(f"{name}: {result}\n")

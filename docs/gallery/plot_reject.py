@@ -44,7 +44,9 @@ for name in ("tree", "random-forest", "knn", "logistic", "svm"):
 def count(**settings):
     """The confusion matrix of a vote by the trained members."""
     vote = VoteClassifier(members, prefit=True, **settings).fit(X_weigh, y_weigh)
-    return Confusion.of(y_test, vote.predict(X_test), reject_label=vote.reject_label_)
+    return Confusion.of(
+        y_test, vote.predict(X_test), reject_label=vote.reject_label_
+    )
 
 
 # %%
@@ -69,7 +71,9 @@ for votes, matrix in steps.items():
 # Weights that follow the members' accuracy make finer steps: which four agree now matters. Every
 # share of the votes that some winner has is a step.
 
-vote = VoteClassifier(members, prefit=True, weights="accuracy").fit(X_weigh, y_weigh)
+vote = VoteClassifier(members, prefit=True, weights="accuracy").fit(
+    X_weigh, y_weigh
+)
 shares = vote.predict_proba(X_test).max(axis=1)
 weighted = []
 for alpha in np.unique(shares):

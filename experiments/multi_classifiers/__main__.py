@@ -79,8 +79,8 @@ def _report(
     met = [row.name for row in rows if wish.met(row.confusion)]
     console.print(
         f'"{wish}" is met by: {", ".join(met) or "none"}.\n'
-        "[dim]short: by how many samples it is missed, summed over its parts (2% of 697 is 13.94, "
-        "so 16 are 2.06 too many). This counts these samples; it is no promise for new ones.[/dim]",
+        "[dim]short: by how many samples it is missed, over all its parts (a share of the samples "
+        "need not be a whole number). It counts these samples, no promise for others.[/dim]",
         highlight=False,
     )
 

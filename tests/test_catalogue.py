@@ -126,20 +126,22 @@ def test_random_subspace_draws_features_with_replacement():
 
 def test_unknown_name():
     message = (
-        f"The 'name' parameter of margrave.catalogue must be one of {', '.join(NAMES)}. "
-        "Got 'random-forrest' instead. Did you mean 'random-forest'?"
+        f"margrave.catalogue needs name to be one of {', '.join(NAMES)}; "
+        "got 'logistic-regression'. Did you mean 'logistic'?"
     )
     with pytest.raises(ValueError, match=exactly(message)):
+        catalogue.make("logistic-regression")
+    with pytest.raises(ValueError, match=r"\. Did you mean 'random-forest' or"):
         catalogue.make("random-forrest")
-    with pytest.raises(ValueError, match=r"Got 'zzz' instead\.$"):
+    with pytest.raises(ValueError, match=r"; got 'zzz'\.$"):
         catalogue.describe("zzz")
 
 
 def test_unknown_parameter():
     message = (
-        "A parameter of 'knn' must be one of KNeighborsClassifier's: algorithm, leaf_size, "
-        "metric, metric_params, n_jobs, n_neighbors, p, weights. "
-        "Got 'n_neighbours' instead. Did you mean 'n_neighbors'?"
+        "margrave.catalogue.make needs parameters of 'knn' to be among KNeighborsClassifier's: "
+        "algorithm, leaf_size, metric, metric_params, n_jobs, n_neighbors, p, weights; "
+        "got 'n_neighbours'. Did you mean 'n_neighbors'?"
     )
     with pytest.raises(TypeError, match=exactly(message)):
         catalogue.make("knn", n_neighbours=3)
@@ -148,7 +150,7 @@ def test_unknown_parameter():
 @pytest.mark.parametrize("name", ["xgboost", "lightgbm", "catboost"])
 def test_unknown_parameter_of_a_booster(name):
     pytest.importorskip(name)
-    with pytest.raises(TypeError, match=r"Got 'max_dept' instead\. Did you mean 'max_depth'"):
+    with pytest.raises(TypeError, match=r"; got 'max_dept'\. Did you mean 'max_depth'"):
         catalogue.make(name, max_dept=3)
 
 
@@ -156,8 +158,8 @@ def test_unknown_parameter_of_a_booster(name):
 def test_package_that_is_not_installed(name, monkeypatch):
     monkeypatch.setitem(sys.modules, name, None)
     message = (
-        f"{name!r} of margrave.catalogue needs {name}, which is not installed. "
-        "Install it with: pip install 'margrave[boosters]'"
+        f"{name!r} of margrave.catalogue needs {name}, which is not installed: install Margrave "
+        "with its extra 'boosters' (in a checkout: pip install '.[boosters]')."
     )
     with pytest.raises(ImportError, match=exactly(message)):
         catalogue.make(name)
@@ -173,7 +175,7 @@ def test_import_brings_no_learning_library():
     )
     # A fresh interpreter, as this one has them all by now.
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
-    assert done.stdout.splitlines() == ["['margrave.catalogue']", "[]"]
+    assert done.stdout.splitlines() == ["['margrave._near', 'margrave.catalogue']", "[]"]
 
 
 def test_the_table_cannot_be_changed():

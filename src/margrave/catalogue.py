@@ -8,13 +8,15 @@ own. Nothing here scales the features; where a method needs it (`knn`, `perceptr
 `svm`, `neural-network`), put the method behind a scaler in a pipeline.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
 from inspect import Parameter, signature
 from types import MappingProxyType
 from typing import Any
+
+from margrave._near import did_you_mean, near_names
 
 __all__ = ["Entry", "describe", "make", "names"]
 
@@ -218,8 +220,8 @@ def describe(name: str) -> Entry:
     if name in _BY_NAME:
         return _BY_NAME[name]
     raise ValueError(
-        f"The 'name' parameter of margrave.catalogue must be one of {', '.join(_BY_NAME)}. "
-        f"Got {name!r} instead.{_hint(str(name), _BY_NAME)}"
+        f"margrave.catalogue needs name to be one of {', '.join(_BY_NAME)}; "
+        f"got {name!r}.{did_you_mean(near_names(str(name), _BY_NAME))}"
     )
 
 
@@ -253,8 +255,9 @@ def make(name: str, /, *, random_state: Any = None, **params: Any) -> Any:
     for param in params:
         if param not in allowed:
             raise TypeError(
-                f"A parameter of {name!r} must be one of {cls.__name__}'s: {', '.join(allowed)}. "
-                f"Got {param!r} instead.{_hint(param, allowed)}"
+                f"margrave.catalogue.make needs parameters of {name!r} to be among "
+                f"{cls.__name__}'s: {', '.join(allowed)}; "
+                f"got {param!r}.{did_you_mean(get_close_matches(param, allowed))}"
             )
     if random_state is not None and "random_state" in allowed:
         params["random_state"] = random_state
@@ -266,11 +269,6 @@ def make(name: str, /, *, random_state: Any = None, **params: Any) -> Any:
     return EncodedLabelsClassifier(made)
 
 
-def _hint(word: str, known: Iterable[str]) -> str:
-    near = get_close_matches(word, known)
-    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-
-
 def _load(entry: Entry) -> type:
     module, _, cls = entry.estimator.rpartition(".")
     try:
@@ -280,8 +278,9 @@ def _load(entry: Entry) -> type:
         if entry.needs is None or error.name != module:
             raise
         raise ImportError(
-            f"{entry.name!r} of margrave.catalogue needs {module}, which is not installed. "
-            f"Install it with: pip install 'margrave[{entry.needs}]'"
+            f"{entry.name!r} of margrave.catalogue needs {module}, which is not installed: install "
+            f"Margrave with its extra {entry.needs!r} (in a checkout: pip install "
+            f"'.[{entry.needs}]')."
         ) from error
     return loaded
 

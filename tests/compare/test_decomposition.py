@@ -153,10 +153,37 @@ def test_resamples_with_one_class_alone(loss):
     assert 0 < parts.error < 1
 
 
-def test_label_that_only_the_test_set_has():
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(
+    ("strange", "got"),
+    [
+        ([7, 1, 5, 7], "7, 5"),
+        (["1", "0", "1", "0"], "'1', '0'"),
+        ([0, 1, np.nan, 1], "nan"),
+        (np.arange(20) + 2, "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ... (20 in all)"),
+    ],
+)
+def test_labels_that_only_the_test_set_has(loss, strange, got):
     X, y = make_blobs(40, centers=2, random_state=0)
-    parts = bias_variance(DecisionTreeClassifier(), X, y, X[:1], [7], loss="zero-one", n_rounds=3)
-    assert parts.error == parts.bias == 1
+    message = f"bias_variance needs y_test with labels that are in y; got {got}."
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        bias_variance(DecisionTreeClassifier(), X, y, X[: len(strange)], strange, loss=loss)
+
+
+def test_labels_that_the_test_set_lacks_are_no_matter():
+    X, y = make_blobs(40, centers=3, random_state=0)
+    proba = np.eye(3)[y[:1]]
+    parts = bias_variance(
+        DecisionTreeClassifier(), X, y, X[:1], y[:1], true_proba=proba, n_rounds=3, random_state=0
+    )
+    add_up(parts)
+    assert parts.noise == 0
+
+
+def test_targets_of_a_regression_need_not_be_known():
+    X = np.arange(6.0).reshape(-1, 1)
+    parts = bias_variance(LinearRegression(), X, X.ravel(), [[7.5]], [7.5], n_rounds=3)
+    assert parts.error == pytest.approx(0, abs=1e-12)
 
 
 class Refuses(ClassifierMixin, BaseEstimator):
@@ -231,56 +258,53 @@ TREE = DecisionTreeClassifier()
         (
             TREE,
             {"n_rounds": 0},
-            "'n_rounds' parameter of {} must be an integer of at least 1. Got 0",
+            "n_rounds to be an integer of at least 1; got 0",
         ),
         (
             TREE,
             {"n_rounds": 1.5},
-            "'n_rounds' parameter of {} must be an integer of at least 1. Got 1.5",
+            "n_rounds to be an integer of at least 1; got 1.5",
         ),
         (
             TREE,
             {"loss": "hinge"},
-            "'loss' parameter of {} must be one of 'squared', 'zero-one'. Got 'hinge'",
+            "loss to be one of 'squared', 'zero-one'; got 'hinge'",
         ),
-        ("tree", {}, "'estimator' parameter of {} must be a classifier or a regressor. Got 'tree'"),
+        ("tree", {}, "estimator to be a classifier or a regressor; got 'tree'"),
         (
             StandardScaler(),
             {},
-            "'estimator' parameter of {} must be a classifier or a regressor. Got StandardScaler()",
+            "estimator to be a classifier or a regressor; got StandardScaler()",
         ),
         (
             LinearRegression(),
             {"loss": "zero-one"},
-            "'loss' parameter of {} must be 'squared' for a regressor such as LinearRegression. "
-            "Got 'zero-one'",
+            "loss to be 'squared' for a regressor such as LinearRegression; got 'zero-one'",
         ),
         (
             LinearRegression(),
             {"true_proba": [[1.0]]},
-            "'true_proba' parameter of {} must be None for a regressor such as LinearRegression. "
-            "Got an array",
+            "true_proba to be None for a regressor such as LinearRegression; got an array",
         ),
         (
             SVC(),
             {"loss": "squared"},
-            "'loss' parameter of {} must be 'zero-one' for SVC, which has no predict_proba. "
-            "Got 'squared'",
+            "loss to be 'zero-one' for SVC, which has no predict_proba; got 'squared'",
         ),
         (
             TREE,
             {"true_proba": np.ones((120, 3)) / 3},
-            "'true_proba' parameter of {} must be of shape (120, 2). Got shape (120, 3)",
+            "true_proba of shape (120, 2); got shape (120, 3)",
         ),
         (
             TREE,
             {"true_proba": np.ones((120, 2))},
-            "'true_proba' parameter of {} must have rows of at least 0 that sum to 1. Got others",
+            "true_proba with rows of at least 0 that sum to 1; got others",
         ),
     ],
 )
 def test_bad_settings(moons, estimator, settings, message):
-    full = f"The {message.format('bias_variance')} instead."
+    full = f"bias_variance needs {message}."
     with pytest.raises(ValueError, match=f"^{re.escape(full)}$"):
         bias_variance(estimator, *moons, **settings)
 
@@ -290,25 +314,24 @@ def test_bad_settings(moons, estimator, settings, message):
     [
         (
             (np.empty((0, 2)), [], [[0, 0]], [0]),
-            "'X' parameter of {} must have at least one row. Got none",
+            "X with at least one row; got none",
         ),
-        (([[0, 0]], [0], [], []), "'X_test' parameter of {} must have at least one row. Got none"),
+        (([[0, 0]], [0], [], []), "X_test with at least one row; got none"),
         (
             ([[0, 0]], [0, 1], [[0, 0]], [0]),
-            "'y' parameter of {} must have one target for each of the 1 rows of X. Got 2",
+            "y with one target for each of the 1 rows of X; got 2",
         ),
         (
             ([[0, 0]], [0], [[0, 0]], [0, 1]),
-            "'y_test' parameter of {} must have one target for each of the 1 rows of X_test. Got 2",
+            "y_test with one target for each of the 1 rows of X_test; got 2",
         ),
         (
             ([[0, 0]], [0], [[0, 0, 0]], [0]),
-            "'X_test' parameter of {} must have rows of the same shape as those of X, (2,). "
-            "Got (3,)",
+            "X_test with rows of the same shape as those of X, (2,); got (3,)",
         ),
     ],
 )
 def test_bad_samples(data, message):
-    full = f"The {message.format('bias_variance')} instead."
+    full = f"bias_variance needs {message}."
     with pytest.raises(ValueError, match=f"^{re.escape(full)}$"):
         bias_variance(TREE, *data)

@@ -95,8 +95,8 @@ def test_the_estimator_is_not_changed(moons):
 
 def test_results_and_values_must_match():
     message = (
-        "The 'results' parameter of BiasVarianceDisplay must be one result for each value in "
-        "'param_range'. Got 0 for 2 instead."
+        "BiasVarianceDisplay needs results with one for each value in param_range, and at least "
+        "one; got 0 for 2."
     )
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         BiasVarianceDisplay([], param_name="max_depth", param_range=[1, 2]).plot()
@@ -105,8 +105,8 @@ def test_results_and_values_must_match():
 def test_without_matplotlib(moons, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     message = (
-        "BiasVarianceDisplay needs matplotlib, which is not installed. "
-        "Install it with: pip install 'margrave[plot]'"
+        "BiasVarianceDisplay needs matplotlib, which is not installed: install Margrave with its "
+        "extra 'plot' (in a checkout: pip install '.[plot]')."
     )
     with pytest.raises(ImportError, match=f"^{re.escape(message)}$"):
         draw(moons)

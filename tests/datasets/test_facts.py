@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -54,7 +55,8 @@ def test_facts_agree_with_each_other(facts):
     assert set(facts.documents) <= {"Marrocco", "Pelckmans", "Kulkarni"}
     assert facts.documents
     assert facts.licence in LICENCES.values()
-    assert re.fullmatch("[0-9a-f]{64}", facts.sha256)
+    assert (facts.sha256 is not None) == facts.bundled
+    assert facts.sha256 is None or re.fullmatch("[0-9a-f]{64}", facts.sha256)
 
 
 def test_two_class_versions_are_named_by_their_base():
@@ -77,6 +79,19 @@ def test_the_description_says_what_a_user_needs(facts):
     assert text.startswith(facts.title)
     for part in (facts.source, facts.licence, facts.notes, f"{facts.rows} rows"):
         assert part in text
+
+
+@pytest.mark.parametrize(
+    ("source", "origin"),
+    [("A. Author.", "A. Author"), ("UCI, A; B, C; D; read from E 1.2.", "UCI, A; read from E 1.2")],
+)
+def test_the_origin_is_the_source_without_the_people(source, origin):
+    assert replace(FACTS["iris"], source=source).origin == origin
+
+
+@pytest.mark.parametrize("facts", FACTS.values(), ids=lambda facts: facts.name)
+def test_the_origin_of_a_set_to_bring_says_where_ours_was_read(facts):
+    assert facts.bundled or "read from" in facts.origin.rpartition("; ")[2]
 
 
 @pytest.mark.skipif(not GUIDE.is_file(), reason="the guide is not part of this checkout")

@@ -14,14 +14,11 @@ from margrave.datasets._find import find, read_file
 TEXT = "a,b,target\n1,x,1\n,y,-1\n2.5,,1\n"
 
 
-def sha256(text):
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 @pytest.fixture
 def facts():
-    """Facts of a set that is not bundled, with the checksum of the text above."""
-    return replace(all_facts()["raetsch_banana"], sha256=sha256(TEXT))
+    """Facts of a set that is not bundled, with the size and the classes of the text above."""
+    banana = all_facts()["raetsch_banana"]
+    return replace(banana, rows=3, features=2, missing=2, classes={-1: 1, 1: 2})
 
 
 @pytest.mark.parametrize("end", [".csv", ".csv.gz"])
@@ -46,9 +43,12 @@ def test_missing_and_no_folder_named(bare):
     with pytest.raises(FileNotFoundError) as error:
         load("raetsch_banana")
     assert str(error.value) == (
-        "margrave.datasets.load: 'raetsch_banana' was not found. Tried: the package, "
+        "margrave.datasets.load needs a file for 'raetsch_banana'; got none. Tried: the package, "
         "MARGRAVE_DATA (not set), OpenML (no id known). "
-        "Set MARGRAVE_DATA to a folder with raetsch_banana.csv or raetsch_banana.csv.gz."
+        "Set MARGRAVE_DATA to a folder with raetsch_banana.csv or raetsch_banana.csv.gz: "
+        "a header row, the target last and named 'target'. The data are from: Benchmark collection "
+        "of G. Rätsch, T. Onoda and K.-R. Müller (Machine Learning 42, 2001), an artificial set; "
+        "read from GitHub Devn913/AGMR_entropy_sparse."
     )
 
 
@@ -60,67 +60,90 @@ def test_missing_in_the_folder_named(folder):
     )
 
 
+def test_a_copy_in_other_words_is_the_same_set(folder, facts):
+    """Other names of the features, other spellings of numbers, rows in another order."""
+    (folder / f"{facts.name}.csv").write_text("u,v,target\r\n2.50,,1\r\n1.0,x,1\r\n,y,-1\r\n")
+    arrays = find(facts)
+    np.testing.assert_array_equal(arrays.data, [[2.5, np.nan], [1, 0], [np.nan, 1]])
+    assert arrays.target.tolist() == [1, 1, -1]
+
+
 def test_another_file_of_that_name_is_refused(folder):
-    other = "x1,x2,target\n0,0,1\n"
     file = folder / "raetsch_banana.csv"
-    file.write_text(other)
-    with pytest.raises(ValueError, match="SHA-256") as error:
+    file.write_text("x1,x2,x3,target\n0,0,0,1\n0,0,0,2\n")
+    with pytest.raises(ValueError, match="Bring another copy") as error:
         load("raetsch_banana")
     assert str(error.value) == (
-        f"{file}: this is not the file that Margrave knows by that name: SHA-256 of its text "
-        f"expected {all_facts()['raetsch_banana'].sha256}, found {sha256(other)}. "
-        "Replace it or take it away."
+        f"margrave.datasets.load needs {file} to be 'raetsch_banana' with 5300 rows, 2 features, "
+        "0 missing values, classes {-1: 2924, 1: 2376}; got 2 rows, 3 features, 0 missing values, "
+        "classes {1: 1, 2: 1}. Bring another copy."
     )
+
+
+def test_a_packaged_file_is_known_to_the_byte(tmp_path):
+    iris = all_facts()["iris"]
+    file = tmp_path / "iris.csv"
+    file.write_text(TEXT)
+    with pytest.raises(ValueError, match="SHA-256") as error:
+        read_file(file, iris)
+    assert str(error.value) == (
+        f"margrave.datasets.load needs {file} with the SHA-256 {iris.sha256} of its text; "
+        f"got {hashlib.sha256(TEXT.encode()).hexdigest()}. Install Margrave again."
+    )
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(folder, facts):
+    (folder / f"{facts.name}.csv").write_text(TEXT, encoding="utf-8-sig")
+    assert find(facts).feature_names == ("a", "b")
 
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("", ", line 1: there is no header; is the file empty?"),
+        ("", ", line 1: needs a header; got an empty line."),
         (
             "a,b,class\n1,2,3\n",
-            ", line 1: the header must name the features and, last, 'target'; "
-            "its last name is 'class'",
+            ", line 1: needs a header with the features' names and, last, 'target'; "
+            "got ..., b, class.",
         ),
         (
             "target\n1\n",
-            ", line 1: the header must name the features and, last, 'target'; "
-            "its last name is 'target'",
+            ", line 1: needs a header with the features' names and, last, 'target'; got target.",
         ),
-        ("a,a,target\n1,2,3\n", ", line 1: the header names a column twice"),
-        ("a,target\n", ", line 2: there are no rows under the header"),
-        ("a,target\n1,2\n1\n", ", line 3: the header names 2 columns, this line has 1"),
-        ("a,target\n1,2\n\n", ", line 3: the header names 2 columns, this line has 0"),
-        ("a,target\n1,2,3\n", ", line 2: the header names 2 columns, this line has 3"),
-        ("a,target\n1,2\n3,\n", ", line 3: the target is empty"),
+        ("a,a,target\n1,2,3\n", ", line 1: needs names that differ; got 'a' twice."),
+        ("a,target\n", ", line 2: needs rows under the header; got none."),
+        ("a,target\n1,2\n1\n", ", line 3: needs 2 cells, as the header has; got 1."),
+        ("a,target\n1,2\n\n", ", line 3: needs 2 cells, as the header has; got 0."),
+        ("a,target\n1,2,3\n", ", line 2: needs 2 cells, as the header has; got 3."),
+        ("a,target\n1,2\n3,\n", ", line 3: needs a target; got an empty cell."),
         (
             "a,target\n1,2\n" + '"' + "x" * 200_000,
-            ", line 3: field larger than field limit (131072)",
+            ", line 3: needs CSV; got field larger than field limit (131072).",
         ),
     ],
 )
-def test_a_damaged_file_is_named_with_the_line(tmp_path, text, complaint):
+def test_a_damaged_file_is_named_with_the_line(tmp_path, facts, text, complaint):
     file = tmp_path / "set.csv"
     file.write_text(text)
     with pytest.raises(ValueError, match="line") as error:
-        read_file(file, sha256(text))
+        read_file(file, facts)
     assert str(error.value) == f"{file}{complaint}"
 
 
 @pytest.mark.parametrize("raw", [b"plain text", gzip.compress(TEXT.encode())[:-12]])
-def test_a_broken_gzip_file_is_named(tmp_path, raw):
+def test_a_broken_gzip_file_is_named(tmp_path, facts, raw):
     file = tmp_path / "set.csv.gz"
     file.write_bytes(raw)
-    with pytest.raises(ValueError, match="this is not a whole gzip file") as error:
-        read_file(file, sha256(TEXT))
+    with pytest.raises(ValueError, match=": needs a whole gzip file; got ") as error:
+        read_file(file, facts)
     assert str(error.value).startswith(str(file))
 
 
-def test_bytes_that_are_not_text_are_named(tmp_path):
+def test_bytes_that_are_not_text_are_named(tmp_path, facts):
     file = tmp_path / "set.csv"
     file.write_bytes(b"a,target\n\xff,1\n")
-    with pytest.raises(ValueError, match="this is not UTF-8 text") as error:
-        read_file(file, "")
+    with pytest.raises(ValueError, match=": needs UTF-8 text; got ") as error:
+        read_file(file, facts)
     assert str(error.value).startswith(str(file))
 
 

@@ -140,15 +140,20 @@ def test_a_file_in_the_folder_is_available(folder):
     ("name", "hint"),
     [
         ("spam_base", " Did you mean 'spambase'?"),
-        ("housing_two", " Did you mean 'housing' or 'housing_bin'?"),
+        ("housing_two", " Did you mean 'housing' or 'housing_bin' or 'twonorm'?"),
+        ("heart", " Did you mean 'heart_statlog'?"),
+        (
+            "breast",
+            " Did you mean 'breast_ljubljana' or 'breast_wisconsin' or 'raetsch_breast_cancer'?",
+        ),
         ("qqq", ""),
     ],
 )
 def test_an_unknown_name_is_answered_with_the_nearest(name, hint):
-    with pytest.raises(ValueError, match="name must be one of") as error:
+    with pytest.raises(ValueError, match="needs name to be one of") as error:
         load(name)
     assert str(error.value) == (
-        "margrave.datasets.load: name must be one of margrave.datasets.names(), "
+        "margrave.datasets.load needs name to be one of margrave.datasets.names(); "
         f"got {name!r}.{hint}"
     )
 
@@ -159,7 +164,8 @@ def test_without_pandas_only_frames_fail(monkeypatch):
     with pytest.raises(ImportError) as error:
         load("iris", as_frame=True)
     assert str(error.value) == (
-        "margrave.datasets.load(as_frame=True) needs pandas: pip install 'margrave[app]'"
+        "margrave.datasets.load(as_frame=True) needs pandas, which is not installed: install "
+        "Margrave with its extra 'app' (in a checkout: pip install '.[app]')."
     )
 
 

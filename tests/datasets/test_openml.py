@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.utils import Bunch
 
-from margrave.datasets import load
+from margrave.datasets import _openml, load
 from margrave.datasets._facts import all_facts
 
 HEART = all_facts()["heart_statlog"]
@@ -19,9 +19,9 @@ def heart():
     its third numeric with a missing value.
     """
     data = np.zeros((HEART.rows, HEART.features))
-    data[:3, 0] = [1, 0, np.nan]
-    data[:3, 1] = [1, 0, np.nan]
-    data[:3, 2] = [0.1, 1e-300, np.nan]
+    data[:2, 0] = [1, 0]
+    data[:2, 1] = [1, 0]
+    data[:2, 2] = [0.1, 1e-300]
     features = [f"f{j}" for j in range(HEART.features)]
     target = np.repeat(np.array(list(HEART.classes), dtype=object), list(HEART.classes.values()))
     categories = {"f0": ["z", "a"], "f1": ["10", "9"]}
@@ -47,10 +47,7 @@ def test_a_set_with_a_number_is_fetched_and_read_as_our_files_are(openml):
     data = load("heart_statlog")
     assert openml.asked == [{"data_id": 53, "as_frame": False, "parser": "liac-arff"}]
     assert data.categories == {"f0": ("a", "z")}
-    nan = np.nan
-    np.testing.assert_array_equal(
-        data.data[:4, :3], [[0, 9, 0.1], [1, 10, 1e-300], [nan, nan, nan], [1, 10, 0]]
-    )
+    np.testing.assert_array_equal(data.data[:3, :3], [[0, 9, 0.1], [1, 10, 1e-300], [1, 10, 0]])
     assert data.target.dtype.kind == "U"
     assert data.positive in data.target
 
@@ -66,7 +63,7 @@ def test_a_real_valued_target_is_checked_by_its_range(openml):
     )
     np.testing.assert_array_equal(load("stock").target, target)
     openml.answer.target = target + 1
-    with pytest.raises(FileNotFoundError, match="OpenML 223 is another set"):
+    with pytest.raises(FileNotFoundError, match="needs OpenML 223 to be 'stock'"):
         load("stock")
 
 
@@ -75,10 +72,25 @@ def test_no_network(openml):
     with pytest.raises(FileNotFoundError) as error:
         load("heart_statlog")
     assert str(error.value) == (
-        "margrave.datasets.load: 'heart_statlog' was not found. Tried: the package, "
+        "margrave.datasets.load needs a file for 'heart_statlog'; got none. Tried: the package, "
         "MARGRAVE_DATA (not set), OpenML 53 (URLError: <urlopen error no route>). "
-        "Set MARGRAVE_DATA to a folder with heart_statlog.csv or heart_statlog.csv.gz."
+        "Set MARGRAVE_DATA to a folder with heart_statlog.csv or heart_statlog.csv.gz: "
+        "a header row, the target last and named 'target'. The data are from: "
+        "UCI Machine Learning Repository, Statlog (Heart); "
+        "read from GitHub renatopp/arff-datasets."
     )
+
+
+def test_missing_values_are_empty_cells():
+    column = np.array([1, np.nan, 0])
+    assert _openml._text(column, None) == ["1", "", "0"]
+    assert _openml._text(column, ["a", "b"]) == ["b", "", "a"]
+
+
+def test_other_missing_values_are_another_set(openml):
+    openml.answer.data[0, 0] = np.nan
+    with pytest.raises(FileNotFoundError, match="got 270 rows, 13 features, 1 missing values"):
+        load("heart_statlog")
 
 
 def test_another_set_is_refused(openml):
@@ -86,8 +98,10 @@ def test_another_set_is_refused(openml):
     with pytest.raises(FileNotFoundError) as error:
         load("heart_statlog")
     assert (
-        "OpenML 53 is another set: expected shape (270, 13) and target "
-        "{'absent': 150, 'present': 120}, got (270, 13) and {'absent': 149, 'present': 121}"
+        "OpenML 53 (ValueError: margrave.datasets.load needs OpenML 53 to be 'heart_statlog' with "
+        "270 rows, 13 features, 0 missing values, classes {'absent': 150, 'present': 120}; got "
+        "270 rows, 13 features, 0 missing values, classes {'absent': 149, 'present': 121}. "
+        "Bring another copy). Set"
     ) in str(error.value)
 
 

@@ -47,7 +47,7 @@ def test_the_command_prints_the_table(capsys):
     [
         (["iris"], "The study needs two classes; 'iris' has others."),
         (["sonar", "--prefer", "fp < 3"], "expected <= or >=, got '<'\n    fp < 3\n       ^"),
-        (["nowhere"], "name must be one of margrave.datasets.names(), got 'nowhere'"),
+        (["nowhere"], "needs name to be one of margrave.datasets.names(); got 'nowhere'"),
     ],
 )
 def test_bad_arguments_end_with_a_message_and_code_2(arguments, message, capsys):

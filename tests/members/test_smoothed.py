@@ -202,52 +202,49 @@ def test_saved_and_loaded(blobs, tmp_path):
     [
         (
             {"noise": -0.1},
-            "'noise' parameter of {} must be a finite number of at least 0. Got -0.1",
+            "noise to be a finite number of at least 0; got -0.1",
         ),
         (
             {"noise": np.nan},
-            "'noise' parameter of {} must be a finite number of at least 0. Got nan",
+            "noise to be a finite number of at least 0; got nan",
         ),
         (
             {"noise": np.inf},
-            "'noise' parameter of {} must be a finite number of at least 0. Got inf",
+            "noise to be a finite number of at least 0; got inf",
         ),
-        ({"noise": "a"}, "'noise' parameter of {} must be a finite number of at least 0. Got 'a'"),
+        ({"noise": "a"}, "noise to be a finite number of at least 0; got 'a'"),
         (
             {"n_estimators": 0},
-            "'n_estimators' parameter of {} must be an integer of at least 1. Got 0",
+            "n_estimators to be an integer of at least 1; got 0",
         ),
         (
             {"n_estimators": 2.5},
-            "'n_estimators' parameter of {} must be an integer of at least 1. Got 2.5",
+            "n_estimators to be an integer of at least 1; got 2.5",
         ),
         (
             {"max_samples": 0},
-            "'max_samples' parameter of {} must be an integer of at least 1 or a float above 0 and "
-            "at most 1. Got 0",
+            "max_samples to be an integer of at least 1 or a float above 0 and at most 1; got 0",
         ),
         (
             {"max_samples": 1.5},
-            "'max_samples' parameter of {} must be an integer of at least 1 or a float above 0 and "
-            "at most 1. Got 1.5",
+            "max_samples to be an integer of at least 1 or a float above 0 and at most 1; got 1.5",
         ),
         (
             {"estimator": SVR()},
-            "'estimator' parameter of {} must be a classifier or None. Got SVR()",
+            "estimator to be a classifier or None; got SVR()",
         ),
         (
             {"estimator": "tree"},
-            "'estimator' parameter of {} must be a classifier or None. Got 'tree'",
+            "estimator to be a classifier or None; got 'tree'",
         ),
         (
             {"estimator": GaussianNB},
-            "'estimator' parameter of {} must be a classifier or None. "
-            "Got <class 'sklearn.naive_bayes.GaussianNB'>",
+            "estimator to be a classifier or None; got <class 'sklearn.naive_bayes.GaussianNB'>",
         ),
     ],
 )
 def test_bad_parameters(blobs, params, message):
-    full = f"The {message.format('SmoothedBaggingClassifier')} instead."
+    full = f"SmoothedBaggingClassifier needs {message}."
     with pytest.raises(ValueError, match=f"^{re.escape(full)}$"):
         SmoothedBaggingClassifier(**params).fit(*blobs)
 
@@ -263,8 +260,8 @@ def test_bad_parameters(blobs, params, message):
 def test_bad_weights(blobs, value, got):
     X, y = blobs
     full = (
-        "The 'sample_weight' given to SmoothedBaggingClassifier.fit must be finite numbers of at "
-        f"least 0, not all of them zero. Got {got} instead."
+        "SmoothedBaggingClassifier.fit needs sample_weight with finite numbers, none negative and "
+        f"not all zero; got {got}."
     )
     with pytest.raises(ValueError, match=f"^{re.escape(full)}$"):
         SmoothedBaggingClassifier().fit(X, y, sample_weight=np.full(len(y), value))

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state, column_or_1d, resample
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.parallel import Parallel, delayed
 
+from margrave import _labels
 from margrave.compare._terms import Floats, PointTerms, squared_terms, zero_one_terms
 
 LOSSES = ("squared", "zero-one")
@@ -118,7 +119,7 @@ def bias_variance(
     X_test : array-like of shape (n_test, n_features)
         Test samples.
     y_test : array-like of shape (n_test,)
-        Their targets.
+        Their targets; for a classifier, labels that are in `y`.
     loss : {"squared", "zero-one"}, default="squared"
         The squared loss of a classifier is that of its probabilities, summed over the classes
         (the Brier score, which is 0 to 2): each label counts as 1 for its class and 0 for the
@@ -127,7 +128,7 @@ def bias_variance(
         Number of training sets to draw.
     true_proba : array-like of shape (n_test, n_classes), default=None
         True probabilities of the classes at the test points, columns in sorted order of the labels
-        in `y` and `y_test`; known for made data only. With them the error is the expected one
+        in `y`; known for made data only. With them the error is the expected one
         under these probabilities, whatever labels `y_test` drew, and the noise is told apart.
     random_state : int, RandomState instance or None, default=None
         Seed of the resampling. An int gives the same result for every `n_jobs`.
@@ -165,7 +166,7 @@ def bias_variance(
     _check_settings(estimator, loss, n_rounds, true_proba)
     targets, test_targets = column_or_1d(y), column_or_1d(y_test)
     _check_samples(X, targets, X_test, test_targets)
-    classes = unique_labels(targets, test_targets) if is_classifier(estimator) else None
+    classes = _classes(targets, test_targets) if is_classifier(estimator) else None
     truth = _truth(test_targets, classes, true_proba)
     seeds = check_random_state(random_state).randint(_MAX_SEED, size=n_rounds)
     table = np.stack(
@@ -234,6 +235,18 @@ def _seeded(model: Any, rng: np.random.RandomState) -> Any:
     return model.set_params(**{name: rng.randint(_MAX_SEED) for name in unset})
 
 
+def _classes(y: NDArray[Any], y_test: NDArray[Any]) -> NDArray[Any]:
+    """Return the labels to learn, sorted, after a check that the test asks for no others."""
+    classes: NDArray[Any] = unique_labels(y)
+    learnt = set(classes.tolist())
+    strange = [label for label in dict.fromkeys(y_test.tolist()) if label not in learnt]
+    if strange:
+        raise _error(
+            "y_test", "with labels that are in y", _labels.shown(np.array(strange, dtype=object))
+        )
+    return classes
+
+
 def _truth(
     y_test: NDArray[Any], classes: NDArray[Any] | None, true_proba: ArrayLike | None
 ) -> Floats:
@@ -245,27 +258,27 @@ def _truth(
     proba = np.asarray(true_proba, dtype=np.float64)
     expected = (len(y_test), len(classes))
     if proba.shape != expected:
-        raise _error("true_proba", f"be of shape {expected}", f"shape {proba.shape}")
+        raise _error("true_proba", f"of shape {expected}", f"shape {proba.shape}")
     if not (np.all(proba >= 0) and np.allclose(proba.sum(axis=1), 1)):
-        raise _error("true_proba", "have rows of at least 0 that sum to 1", "others")
+        raise _error("true_proba", "with rows of at least 0 that sum to 1", "others")
     return proba
 
 
 def _check_settings(estimator: Any, loss: str, n_rounds: int, true_proba: object) -> None:
     kind = type(estimator).__name__
     if not hasattr(estimator, "fit") or not (is_classifier(estimator) or is_regressor(estimator)):
-        raise _error("estimator", "be a classifier or a regressor", repr(estimator))
+        raise _error("estimator", "to be a classifier or a regressor", repr(estimator))
     if loss not in LOSSES:
-        raise _error("loss", f"be one of {', '.join(map(repr, LOSSES))}", repr(loss))
+        raise _error("loss", f"to be one of {', '.join(map(repr, LOSSES))}", repr(loss))
     if not isinstance(n_rounds, int | np.integer) or n_rounds < 1:
-        raise _error("n_rounds", "be an integer of at least 1", repr(n_rounds))
+        raise _error("n_rounds", "to be an integer of at least 1", repr(n_rounds))
     if is_regressor(estimator):
         if loss == "zero-one":
-            raise _error("loss", f"be 'squared' for a regressor such as {kind}", repr(loss))
+            raise _error("loss", f"to be 'squared' for a regressor such as {kind}", repr(loss))
         if true_proba is not None:
-            raise _error("true_proba", f"be None for a regressor such as {kind}", "an array")
+            raise _error("true_proba", f"to be None for a regressor such as {kind}", "an array")
     elif loss == "squared" and not hasattr(estimator, "predict_proba"):
-        raise _error("loss", f"be 'zero-one' for {kind}, which has no predict_proba", repr(loss))
+        raise _error("loss", f"to be 'zero-one' for {kind}, which has no predict_proba", repr(loss))
 
 
 def _check_samples(X: Any, y: NDArray[Any], X_test: Any, y_test: NDArray[Any]) -> None:
@@ -273,12 +286,12 @@ def _check_samples(X: Any, y: NDArray[Any], X_test: Any, y_test: NDArray[Any]) -
     for part, targets in (("", y), ("_test", y_test)):
         n_rows = shapes[part][0]
         if n_rows == 0:
-            raise _error(f"X{part}", "have at least one row", "none")
+            raise _error(f"X{part}", "with at least one row", "none")
         if len(targets) != n_rows:
-            rule = f"have one target for each of the {n_rows} rows of X{part}"
+            rule = f"with one target for each of the {n_rows} rows of X{part}"
             raise _error(f"y{part}", rule, str(len(targets)))
     if shapes[""][1:] != shapes["_test"][1:]:
-        rule = f"have rows of the same shape as those of X, {shapes[''][1:]}"
+        rule = f"with rows of the same shape as those of X, {shapes[''][1:]}"
         raise _error("X_test", rule, str(shapes["_test"][1:]))
 
 
@@ -288,6 +301,4 @@ def _shape(X: Any) -> tuple[int, ...]:
 
 
 def _error(parameter: str, rule: str, got: str) -> ValueError:
-    return ValueError(
-        f"The {parameter!r} parameter of bias_variance must {rule}. Got {got} instead."
-    )
+    return ValueError(f"bias_variance needs {parameter} {rule}; got {got}.")

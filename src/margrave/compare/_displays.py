@@ -161,8 +161,8 @@ class BiasVarianceDisplay:
         """
         if not self.results or len(self.results) != len(self.param_range):
             raise ValueError(
-                "The 'results' parameter of BiasVarianceDisplay must be one result for each value "
-                f"in 'param_range'. Got {len(self.results)} for {len(self.param_range)} instead."
+                "BiasVarianceDisplay needs results with one for each value in param_range, and at "
+                f"least one; got {len(self.results)} for {len(self.param_range)}."
             )
         if ax is None:
             _, ax = _pyplot().subplots(layout="constrained")
@@ -202,7 +202,7 @@ def _pyplot() -> Any:
         import matplotlib.pyplot as plt
     except ModuleNotFoundError as error:
         raise ImportError(
-            "BiasVarianceDisplay needs matplotlib, which is not installed. "
-            "Install it with: pip install 'margrave[plot]'"
+            "BiasVarianceDisplay needs matplotlib, which is not installed: install Margrave with "
+            "its extra 'plot' (in a checkout: pip install '.[plot]')."
         ) from error
     return plt

@@ -44,10 +44,10 @@ class Facts:
         The size of the table, and how many cells are empty.
     source, licence, notes : str
         Where it is from, what it may be used for, and what is odd about it.
-    sha256 : str
-        Of the uncompressed CSV.
     bundled : bool
         Whether the file is in the package.
+    sha256 : str, optional
+        Of the uncompressed CSV in the package; None for a set that is not there.
     classes : mapping of label to count, optional
         None for a real-valued target, which has a `target_range` instead.
     target_range : pair of float, optional
@@ -67,8 +67,8 @@ class Facts:
     features: int
     source: str
     licence: str
-    sha256: str
     bundled: bool
+    sha256: str | None = None
     missing: int = 0
     notes: str = ""
     classes: Mapping[Label, int] | None = None
@@ -83,6 +83,12 @@ class Facts:
         if self.classes is None:
             return "regression"
         return "binary" if len(self.classes) == 2 else "multiclass"
+
+    @property
+    def origin(self) -> str:
+        """The source in short: its first clause and its last, without the people between them."""
+        first, *others = self.source.rstrip(".").split("; ")
+        return "; ".join([first, *others[-1:]])
 
     def describe(self) -> str:
         """Everything a user should know, as text."""

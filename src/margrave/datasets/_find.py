@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import os
 import zlib
 from http.client import HTTPException
@@ -11,8 +10,9 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from margrave.datasets import _openml
+from margrave.datasets._check import check_bytes, check_facts
 from margrave.datasets._facts import PACKAGE, Facts
-from margrave.datasets._table import Arrays, read_table, to_arrays
+from margrave.datasets._table import TARGET, Arrays, read_table, to_arrays
 
 FOLDER = "MARGRAVE_DATA"
 
@@ -32,7 +32,7 @@ def find(facts: Facts) -> Arrays:
     """Read a set from the first place that has it."""
     file = local_file(facts)
     if file is not None:
-        return read_file(file, facts.sha256)
+        return read_file(file, facts)
     folder = os.environ.get(FOLDER)
     tried = ["the package", f"{FOLDER} ({folder or 'not set'})"]
     if facts.openml is None:
@@ -40,34 +40,35 @@ def find(facts: Facts) -> Arrays:
     try:
         return _openml.fetch(facts)
     except (OSError, ValueError, HTTPException) as error:
-        reason = f"OpenML {facts.openml} ({type(error).__name__}: {error})"
+        reason = f"OpenML {facts.openml} ({type(error).__name__}: {str(error).rstrip('.')})"
         raise _missing(facts, [*tried, reason]) from error
 
 
-def read_file(file: Traversable, sha256: str) -> Arrays:
-    """Read a CSV file, gzipped or not, and check that it is the one that is known.
+def read_file(file: Traversable, facts: Facts) -> Arrays:
+    """Read a CSV file, gzipped or not, and check that it is the set that is meant.
 
     What is wrong with a damaged file is said first, as far as its form can show it.
     """
+    where = str(file)
     raw = file.read_bytes()
     if file.name.endswith(".gz"):
         try:
             raw = gzip.decompress(raw)
         except (OSError, EOFError, zlib.error) as error:
-            raise ValueError(f"{file}: this is not a whole gzip file ({error})") from error
-    table = read_table(raw, str(file))
-    found = hashlib.sha256(raw).hexdigest()
-    if found != sha256:
-        raise ValueError(
-            f"{file}: this is not the file that Margrave knows by that name: "
-            f"SHA-256 of its text expected {sha256}, found {found}. Replace it or take it away."
-        )
-    return to_arrays(table)
+            raise ValueError(f"{where}: needs a whole gzip file; got {error}.") from error
+    table = read_table(raw, where)
+    if facts.sha256 is not None:
+        check_bytes(raw, facts.sha256, where)
+        return to_arrays(table)
+    arrays = to_arrays(table)
+    check_facts(arrays, facts, where)
+    return arrays
 
 
 def _missing(facts: Facts, tried: list[str]) -> FileNotFoundError:
     name = facts.name
     return FileNotFoundError(
-        f"margrave.datasets.load: {name!r} was not found. Tried: {', '.join(tried)}. "
-        f"Set {FOLDER} to a folder with {name}.csv or {name}.csv.gz."
+        f"margrave.datasets.load needs a file for {name!r}; got none. Tried: {', '.join(tried)}. "
+        f"Set {FOLDER} to a folder with {name}.csv or {name}.csv.gz: a header row, the target last "
+        f"and named {TARGET!r}. The data are from: {facts.origin}."
     )

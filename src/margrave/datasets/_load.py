@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from margrave._near import did_you_mean, near_names
 from margrave.datasets._facts import Facts, all_facts
 from margrave.datasets._find import find, local_file
 from margrave.datasets._table import TARGET, Arrays
@@ -62,8 +62,9 @@ def load(name: str, *, as_frame: bool = False, return_X_y: bool = False) -> Any:
     """Load a data set by name.
 
     It is looked for in the package, then in the folder that the environment variable MARGRAVE_DATA
-    names (``NAME.csv`` or ``NAME.csv.gz``), then, where its number there is known, on OpenML. Files
-    are checked against a known SHA-256, OpenML's answer against the known size and class counts.
+    names (``NAME.csv`` or ``NAME.csv.gz``), then, where its number there is known, on OpenML. The
+    package's files are checked by their SHA-256, any other copy by its rows, its features and the
+    class counts, or the range, of its target.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ def load(name: str, *, as_frame: bool = False, return_X_y: bool = False) -> Any:
     Raises
     ------
     ValueError
-        If the name is not known, or a file is damaged or not the one that is known.
+        If the name is not known, or a file is damaged or not the set that is meant.
     FileNotFoundError
         If the set is in none of the three places.
 
@@ -137,11 +138,9 @@ def _known(name: str) -> Facts:
     known = all_facts()
     if name in known:
         return known[name]
-    near = difflib.get_close_matches(str(name), known)
-    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     raise ValueError(
-        "margrave.datasets.load: name must be one of margrave.datasets.names(), "
-        f"got {name!r}.{hint}"
+        "margrave.datasets.load needs name to be one of margrave.datasets.names(); "
+        f"got {name!r}.{did_you_mean(near_names(str(name), known))}"
     )
 
 
@@ -149,9 +148,10 @@ def _frame(arrays: Arrays) -> pd.DataFrame:
     """Give features and target as one DataFrame, codes turned back into categories."""
     try:
         import pandas as pd
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise ImportError(
-            "margrave.datasets.load(as_frame=True) needs pandas: pip install 'margrave[app]'"
+            "margrave.datasets.load(as_frame=True) needs pandas, which is not installed: install "
+            "Margrave with its extra 'app' (in a checkout: pip install '.[app]')."
         ) from error
     columns: dict[str, Any] = {}
     for name, column in zip(arrays.feature_names, arrays.data.T, strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from margrave.datasets._check import check_facts
 from margrave.datasets._facts import Facts
 from margrave.datasets._table import Arrays, Table, to_arrays
 
@@ -25,7 +26,7 @@ def fetch(facts: Facts) -> Arrays:
     target = [t if isinstance(t, str) else f"{t:.17g}" for t in found.target.tolist()]
     rows = list(zip(*columns, target, strict=True))
     arrays = to_arrays(Table(tuple(found.feature_names), rows))
-    _check(arrays, facts)
+    check_facts(arrays, facts, f"OpenML {facts.openml}")
     return arrays
 
 
@@ -35,20 +36,3 @@ def _text(column: np.typing.NDArray[np.float64], values: list[str] | None) -> li
     if values is None:
         return ["" if np.isnan(cell) else f"{cell:.17g}" for cell in cells]
     return ["" if np.isnan(cell) else values[int(cell)] for cell in cells]
-
-
-def _check(arrays: Arrays, facts: Facts) -> None:
-    """Refuse a set whose size, class counts or range of targets is not what is known."""
-    if facts.classes is None:
-        wanted: object = facts.target_range
-        got: object = (float(arrays.target.min()), float(arrays.target.max()))
-    else:
-        labels, counts = np.unique(arrays.target, return_counts=True)
-        wanted = dict(facts.classes)
-        got = dict(zip(labels.tolist(), counts.tolist(), strict=True))
-    expected, shape = (facts.rows, facts.features), arrays.data.shape
-    if (shape, got) != (expected, wanted):
-        raise ValueError(
-            f"OpenML {facts.openml} is another set: expected shape {expected} and target {wanted}, "
-            f"got {shape} and {got}"
-        )

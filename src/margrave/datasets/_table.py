@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -39,9 +40,9 @@ class Arrays:
 def read_table(raw: bytes, where: str) -> Table:
     """Read the text of a CSV file, header first, target last; `where` names it in errors."""
     try:
-        text = raw.decode("utf-8")
+        text = raw.decode("utf-8-sig")  # spreadsheets put a byte-order mark before the header
     except UnicodeDecodeError as error:
-        raise ValueError(f"{where}: this is not UTF-8 text ({error})") from error
+        raise ValueError(f"{where}: needs UTF-8 text; got {error}.") from error
     reader = csv.reader(io.StringIO(text, newline=""))
     rows: list[list[str]] = []
     try:
@@ -50,29 +51,32 @@ def read_table(raw: bytes, where: str) -> Table:
             if len(row) != len(names):
                 raise ValueError(
                     f"{where}, line {reader.line_num}: "
-                    f"the header names {len(names)} columns, this line has {len(row)}"
+                    f"needs {len(names)} cells, as the header has; got {len(row)}."
                 )
             if not row[-1]:
-                raise ValueError(f"{where}, line {reader.line_num}: the target is empty")
+                raise ValueError(
+                    f"{where}, line {reader.line_num}: needs a target; got an empty cell."
+                )
             rows.append(row)
     except csv.Error as error:
-        raise ValueError(f"{where}, line {reader.line_num}: {error}") from error
+        raise ValueError(f"{where}, line {reader.line_num}: needs CSV; got {error}.") from error
     if not rows:
-        raise ValueError(f"{where}, line 2: there are no rows under the header")
+        raise ValueError(f"{where}, line 2: needs rows under the header; got none.")
     return Table(tuple(names[:-1]), rows)
 
 
 def _header(names: list[str], where: str) -> list[str]:
     """Check the first line: names that differ, at least one feature, the target last."""
     if not names:
-        raise ValueError(f"{where}, line 1: there is no header; is the file empty?")
+        raise ValueError(f"{where}, line 1: needs a header; got an empty line.")
     if len(names) < 2 or names[-1] != TARGET:
         raise ValueError(
-            f"{where}, line 1: the header must name the features and, last, {TARGET!r}; "
-            f"its last name is {names[-1]!r}"
+            f"{where}, line 1: needs a header with the features' names and, last, {TARGET!r}; "
+            f"got {', '.join(['...', *names[-2:]] if len(names) > 2 else names)}."
         )
-    if len(set(names)) < len(names):
-        raise ValueError(f"{where}, line 1: the header names a column twice")
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ValueError(f"{where}, line 1: needs names that differ; got {twice[0]!r} twice.")
     return names
 
 

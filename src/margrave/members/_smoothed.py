@@ -248,8 +248,8 @@ class SmoothedBaggingClassifier(ClassifierMixin, BaseEstimator):
         for name, (allowed, kept) in rules.items():
             if not kept:
                 raise ValueError(
-                    f"The {name!r} parameter of SmoothedBaggingClassifier must be {allowed}. "
-                    f"Got {getattr(self, name)!r} instead."
+                    f"SmoothedBaggingClassifier needs {name} to be {allowed}; "
+                    f"got {getattr(self, name)!r}."
                 )
 
 
@@ -274,8 +274,7 @@ def _checked_chances(sample_weight: ArrayLike) -> NDArray[np.float64]:
     weights = np.asarray(sample_weight, dtype=np.float64)
     if not (np.all(weights >= 0) and 0 < weights.sum() < np.inf):
         raise ValueError(
-            "The 'sample_weight' given to SmoothedBaggingClassifier.fit must be finite numbers of "
-            "at least 0, not all of them zero. "
-            f"Got a smallest of {weights.min()} and a sum of {weights.sum()} instead."
+            "SmoothedBaggingClassifier.fit needs sample_weight with finite numbers, none negative "
+            f"and not all zero; got a smallest of {weights.min()} and a sum of {weights.sum()}."
         )
     return weights

@@ -43,6 +43,7 @@ EXPECTED_FAILURES = {
 }
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     ESTIMATORS + OTHER_MEMBERS,
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES.get(type(estimator).__name__, {}),

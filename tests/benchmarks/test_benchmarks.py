@@ -17,6 +17,7 @@ def test_both_jobs_run_as_often_and_the_best_counts():
     assert min(one.ours, one.theirs) > 0
 
 
+@pytest.mark.slow
 def test_the_table_has_a_row_for_every_bar(capsys, monkeypatch):
     """At this size times mean little: it runs, and a miss is told by the exit code."""
     monkeypatch.setattr(foundation, "extra_import_seconds", lambda: 1.0)

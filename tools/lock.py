@@ -1,6 +1,7 @@
 """Write constraints.txt: the newest versions that suit pyproject.toml, as ``name==version`` lines.
 
-It asks pip to resolve every extra and dependency group without installing anything.
+It asks pip to resolve every extra and dependency group, without installing anything, for the first
+release of the oldest Python that the project supports: what suits that suits the later ones.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+OLDEST = "3.11.0"
 HEADER = "# Locked versions for `make run` and `make test`. Refresh with `make lock`.\n"
 
 
@@ -29,6 +31,7 @@ def wanted(pyproject: Path) -> list[str]:
 def resolve(requirements: list[str]) -> list[str]:
     """Pip's own answer to what would be installed, as sorted ``name==version`` lines."""
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed"]
+    command += ["--python-version", OLDEST, "--only-binary", ":all:", "--target", "nowhere"]
     command += ["--report", "-", *requirements]
     report = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)  # noqa: S603
     chosen = {entry["metadata"]["name"].lower(): entry["metadata"] for entry in report["install"]}

@@ -69,6 +69,12 @@ def test_rejected_answers_have_their_column(classes, reject_label):
     assert matrix.classes == (no, yes)
 
 
+def test_plain_lists_may_mix_answers_with_a_text_that_means_rejected():
+    matrix = Confusion.of([True, False], [True, "rejected"], reject_label="rejected")
+    assert matrix.counts.tolist() == [[0, 0, 1], [0, 1, 0]]
+    assert Confusion.of([0, 1], [0, 1], classes={0, 1}).n == 2
+
+
 def test_classes_that_do_not_occur_keep_their_rows():
     matrix = Confusion.of(["a", "c"], ["a", "a"], classes=["a", "b", "c"])
     assert matrix.counts.tolist() == [[1, 0, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0]]
@@ -204,7 +210,20 @@ def test_an_edit_is_met_exactly_by_the_edited_matrix():
         ),
         (
             lambda: Confusion.of([0.0, np.nan], [0.0, 1.0]),
-            "Labels must not be NaN; got some in y_true.",
+            "y_true: a label is missing (None or NaN).",
+        ),
+        (
+            lambda: Confusion.of(["a", "b"], ["a", None]),
+            "y_pred: a label is missing (None or NaN). If it means rejected, give it as "
+            "reject_label=; if it is a class that y_true happens to lack, give classes=.",
+        ),
+        (
+            lambda: Confusion.of(["a", "b"], ["a", "b"], reject_label=np.nan),
+            "Confusion.of needs a reject_label that is not NaN or missing.",
+        ),
+        (
+            lambda: Confusion.of(["a", "b"], ["a", "b"], classes=[]),
+            "Labels must all be strings, all numbers or all booleans; got none at all.",
         ),
         (
             lambda: MAIL.edit("ham", "spam", 101),

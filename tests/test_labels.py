@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -61,7 +62,7 @@ def test_order_of_classes_is_kept():
     [
         ([("a", ["x"]), ("b", [1])], "strings (a), numbers (b)"),
         ([("a", [True]), ("b", [1])], "booleans (a), numbers (b)"),
-        ([("a", np.array(["x", None], dtype=object))], "NoneType/strings (a)"),
+        ([("a", np.array(["x", b"y"], dtype=object))], "bytes/strings (a)"),
         ([("a", [])], "none at all"),
     ],
 )
@@ -70,6 +71,23 @@ def test_labels_of_mixed_kinds_are_refused(sets, got):
         _labels.union(sets)
     expected = f"Labels must all be strings, all numbers or all booleans; got {got}."
     assert str(caught.value) == expected
+
+
+@pytest.mark.parametrize(
+    "labels", [["x", None], [1.0, np.nan], pd.Series(["x", None], dtype="string"), ["x", np.nan]]
+)
+def test_missing_labels_are_named_wherever_they_come(labels):
+    for call in (
+        lambda: _labels.union([("y", labels)]),
+        lambda: _labels.encode(labels, np.array(["x"]), "y"),
+    ):
+        with pytest.raises(ValueError, match=r"y: a label is missing \(None or NaN\)\."):
+            call()
+
+
+def test_strings_of_numpys_own_type():
+    labels = np.array(["a", "b"], dtype=np.dtypes.StringDType())
+    assert _labels.encode(labels, _labels.union([("y", labels)]), "y").tolist() == [0, 1]
 
 
 def test_an_unknown_label_among_many_classes_is_named():

@@ -122,6 +122,10 @@ def test_hinge_sums_of_large_scores_do_not_cancel():
     assert CrucialPairs(positives, negatives).hinge(0.5).total == pytest.approx(expected, rel=1e-9)
 
 
+def test_hinge_sums_stand_an_outlier():
+    assert CrucialPairs([0.5, 0.6, 1e17], [0.4, 0.7]).hinge(0.2).total == pytest.approx(0.8)
+
+
 def test_printing_does_not_print_the_scores():
     assert repr(CrucialPairs([1.0, 2.0], [0.0])) == "CrucialPairs(2 positives, 1 negatives)"
 
@@ -147,6 +151,10 @@ def test_of_splits_by_label_of_any_type():
         (
             lambda: CrucialPairs.of([0.1, 0.2], [1, 1]),
             "CrucialPairs.of needs y with two labels, or positive=; got 1: 1.",
+        ),
+        (
+            lambda: CrucialPairs.of([0.1, 0.2, 0.3], [1, 0, np.nan], positive=1),
+            "CrucialPairs.of needs a label for every sample; y has missing ones.",
         ),
         (
             lambda: CrucialPairs.of([[0.1, 0.2]], [1, 0]),

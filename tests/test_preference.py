@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from margrave import Confusion, Preference
-from margrave.preference import PreferenceError, quoted
+from margrave.preference import Bound, PreferenceError, quoted
 
 # By hand: 100 ham, 90 right, 6 called spam, 4 rejected; 50 spam, 40 right, 8 missed, 2 rejected.
 MAIL = Confusion([[90, 6, 4], [8, 40, 2]], classes=["ham", "spam"])
@@ -251,6 +251,11 @@ def _readable(text):
             "fn <= 5%",
         ),
         ("alarms(a) >= 60%, alarms(b) >= 60%", None, "alarms(b) >= 60%"),
+        (
+            "fp <= 5, recall(spam) >= 90%, fp >= 6",
+            "these cannot hold together: 'fp <= 5' and 'fp >= 6'",
+            "fp >= 6",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_quoted_and_marked(text, message, marked):
@@ -286,6 +291,8 @@ def test_several_texts_are_marked_as_one():
         f"recall >= {0.1 + 0.2}",
         f"recall(a) >= {2 / 3}, fp(a) <= {200 / 7}%",
         "fp <= 5,",
+        "fp >= 1, precision >= 99.9999999%",
+        "alarms >= 60%, alarms(spam) >= 60%",  # spam may be the positive class
     ],
 )
 def test_what_can_be_met_is_not_refused(text):
@@ -296,6 +303,10 @@ def test_what_can_be_met_is_not_refused(text):
 @given(st.decimals(0, 1, allow_nan=False), signs, rates | words)
 def test_no_single_share_is_refused_whatever_its_digits(share, sign, word):
     assert Preference(f"{word} {sign} {share * 100:f}%, rejected <= 100%").bounds[0].share
+
+
+def test_a_bound_of_a_third_prints():
+    assert str(Bound("recall", (), False, Fraction(1, 3), True)).startswith("recall >= 33.33333")
 
 
 def test_counts_of_any_size_read_back():

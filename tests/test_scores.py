@@ -232,9 +232,23 @@ def test_labels_of_members_that_reject():
     assert scores.labels.tolist() == [["a", "rejected"], ["b", "a"]]
 
 
+def test_numbers_beside_a_text_that_means_rejected():
+    scores = Scores.from_arrays(labels=[[0, "?"], [1, 1]], reject_label="?")
+    assert scores.classes.tolist() == [0, 1]
+    assert scores.codes.tolist() == [[0, -1], [1, 1]]
+
+
+def test_probabilities_may_be_past_the_end_by_a_float32():
+    proba = np.array([[1.0000001, 0.2], [0.3, 0.5]], dtype=np.float32)
+    assert Scores.from_arrays(proba=proba).values.max() == 1
+    assert (Scores.from_arrays(proba=[[0.5, 0.5], [0.5, 0.5]]).values == 0).all()
+
+
 def test_columns_of_a_data_frame_name_the_members():
     frame = pd.DataFrame({"forest": [0.1, 0.9], "line": [0.3, 0.2]})
     assert Scores.from_arrays(proba=frame).members == ("forest", "line")
+    again = Scores.from_arrays(proba=frame.to_numpy(), members=frame.columns)
+    assert again.members == ("forest", "line")
 
 
 def test_sparse_columns_in_any_format():
@@ -426,7 +440,8 @@ def _members():
         (
             lambda X, y, nb: Scores.from_arrays(proba=nb.predict_proba(X), classes=[0, 1]),
             "Scores.from_arrays needs proba of shape (n, K), one column a member, for two classes; "
-            "these rows sum to 1, as one member's predict_proba does: give proba[:, None, :].",
+            "these rows sum to 1, as one member's predict_proba does: give proba[:, None, :], or "
+            "both classes of every member in (n, K, 2).",
         ),
         (
             lambda X, y, nb: Scores.from_arrays(proba=[[[0.5, 0.1]]]),
@@ -455,6 +470,27 @@ def _members():
             "Scores.from_arrays needs 2 different members' names; got ['member1'].",
         ),
         (
+            lambda X, y, nb: Scores.from_arrays(
+                decision=[[5.0]], like=Scores.from_arrays(proba=[[0.2]])
+            ),
+            "Scores.from_arrays needs decision values in like= to scale new ones by.",
+        ),
+        (
+            lambda X, y, nb: Scores.from_arrays(
+                scores=[[0.5]], like=Scores.from_arrays(scores=[[0.2]]), members=["a"]
+            ),
+            "Scores.from_arrays takes classes and members from like=; leave them out.",
+        ),
+        (
+            lambda X, y, nb: Scores.from_arrays(labels=[[0, -1]], classes=[-1, 0], reject_label=-1),
+            "Scores.from_arrays needs a reject_label that is not a class; -1 is among -1, 0.",
+        ),
+        (
+            lambda X, y, nb: Scores.from_arrays(scores=np.zeros((1, 1, 1, 1))),
+            "Scores.from_arrays needs labels of shape (n, K) and values of shape (n, K), or "
+            "(n, K, C) for C classes, with at least one sample and one member; got (1, 1, 1, 1).",
+        ),
+        (
             lambda X, y, nb: Scores.of([X], X),
             "Scores.of needs classifiers; member 'ndarray' is a ndarray.",
         ),
@@ -475,7 +511,10 @@ def test_a_member_that_is_not_fitted():
     X, _ = blobs()
     with pytest.raises(NotFittedError) as caught:
         Scores.of([("nb", GaussianNB())], X)
-    assert str(caught.value) == "Member 'nb' (GaussianNB) has no classes_: fit it first."
+    assert str(caught.value) == (
+        "Member 'nb' (GaussianNB) has no classes_: fit it first. (A clone forgets what was "
+        "learned, unless it is in a sklearn.frozen.FrozenEstimator.)"
+    )
 
 
 def test_wrong_column_count_is_the_members_own_error():

@@ -129,7 +129,8 @@ def classes_of(name: str, member: Any) -> NDArray[Any]:
     classes = getattr(member, "classes_", None)
     if classes is None or not len(classes):
         raise NotFittedError(
-            f"Member {name!r} ({type(member).__name__}) has no classes_: fit it first."
+            f"Member {name!r} ({type(member).__name__}) has no classes_: fit it first. (A clone "
+            "forgets what was learned, unless it is in a sklearn.frozen.FrozenEstimator.)"
         )
     if isinstance(classes, list) and isinstance(classes[0], np.ndarray):
         raise ValueError(f"Member {name!r} answers several targets at once; one is needed.")

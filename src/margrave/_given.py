@@ -32,11 +32,12 @@ def one_of(**given: ArrayLike | None) -> tuple[Kind, Floats | None]:
     if not np.isfinite(values).all():
         raise ValueError("Scores.from_arrays needs finite values; got NaN or infinity.")
     low, high = {"probability": (0, 1), "score": (-1, 1)}.get(kind, (-np.inf, np.inf))
-    if values.size and not low <= values.min() <= values.max() <= high:
+    if values.size and not low - 1e-6 <= values.min() <= values.max() <= high + 1e-6:
         raise ValueError(
             f"Scores.from_arrays needs {kind} values in [{low}, {high}]; "
             f"got {values.min():g} to {values.max():g}."
         )
+    values = np.clip(values, low, high)  # float32 may be past the end by its last digit
     if kind == "probability":
         _check_sums(values)
         values = 2 * values - 1
@@ -48,10 +49,11 @@ def _check_sums(proba: Floats) -> None:
     if proba.ndim == 3 and not np.allclose(proba.sum(axis=2), 1, atol=1e-3):
         raise ValueError("Scores.from_arrays needs proba that sum to 1 over the classes.")
     one_member = proba.ndim == 2 and proba.shape[1] > 1 and len(proba) > 1
-    if one_member and np.allclose(proba.sum(axis=1), 1):
+    if one_member and np.allclose(proba.sum(axis=1), 1) and not (proba == proba[0, 0]).all():
         raise ValueError(
             "Scores.from_arrays needs proba of shape (n, K), one column a member, for two classes; "
-            "these rows sum to 1, as one member's predict_proba does: give proba[:, None, :]."
+            "these rows sum to 1, as one member's predict_proba does: give proba[:, None, :], or "
+            "both classes of every member in (n, K, 2)."
         )
 
 
@@ -77,9 +79,14 @@ def array_classes(
             )
     elif labels is not None:
         answered = labels if reject_label is None else labels[labels != reject_label]
-        known = _labels.union([("labels", answered)])
+        known = _labels.union([("labels", answered.ravel().tolist())])
     else:
         known = np.arange(n_classes or 0)
+    if reject_label is not None and reject_label in known.tolist():
+        raise ValueError(
+            f"Scores.from_arrays needs a reject_label that is not a class; {reject_label!r} is "
+            f"among {_labels.shown(known)}."
+        )
     if n_classes is not None and len(known) != n_classes:
         raise ValueError(
             f"Scores.from_arrays has values for {n_classes} classes, but the classes are "
@@ -93,7 +100,9 @@ def array_names(members: Sequence[str] | None, given: Any, n_members: int) -> tu
     """The members' names, a data frame's columns, or numbers."""
     if members is None and hasattr(given, "columns"):
         members = [str(column) for column in given.columns]
-    names = tuple(members or (f"member{j + 1}" for j in range(n_members)))
+    if members is None:
+        members = [f"member{j + 1}" for j in range(n_members)]
+    names = tuple(str(name) for name in members)
     if len(set(names)) != n_members or len(names) != n_members:
         raise ValueError(
             f"Scores.from_arrays needs {n_members} different members' names; got {list(names)!r}."

@@ -28,11 +28,26 @@ _KINDS = {
 
 
 def natural(labels: ArrayLike) -> NDArray[Any]:
-    """Labels as an array; numbers and booleans that came as objects in their own type."""
-    array = np.asarray(labels)
-    if array.dtype == object and kind_of(array) in ("numbers", "booleans"):
+    """Labels as an array in their own type; as objects where a list mixes types."""
+    listed = isinstance(labels, list | tuple)
+    array = np.array(labels, dtype=object) if listed else np.asarray(labels)
+    if array.dtype.kind == "T":
         return np.array(array.tolist())
+    if array.dtype == object and (kind_of(array) in ("numbers", "booleans") or listed):
+        return np.array(array.tolist(), dtype=object if "/" in kind_of(array) else None)
     return array
+
+
+def has_missing(labels: NDArray[Any]) -> bool:
+    """Whether a label is None, NaN or pandas' NA."""
+    if labels.dtype.kind == "f":
+        return bool(np.isnan(labels).any())
+    return labels.dtype == object and any(is_missing(label) for label in labels.flat)
+
+
+def is_missing(label: Any) -> bool:
+    """Whether a label stands for none: None, NaN or pandas' NA."""
+    return label is None or type(label).__name__ == "NAType" or bool(label != label)
 
 
 def kind_of(labels: NDArray[Any]) -> str:
@@ -57,15 +72,14 @@ def union(sets: Iterable[tuple[str, ArrayLike]]) -> NDArray[Any]:
     Sets of different kinds are refused: numpy would turn the number 1 into the string "1".
     """
     named = [(owner, natural(labels)) for owner, labels in sets]
+    for owner, labels in named:
+        if has_missing(labels):
+            raise ValueError(f"{owner}: a label is missing (None or NaN).")
     kinds = {kind_of(labels): owner for owner, labels in named if labels.size}
     if len(kinds) != 1 or not kinds.keys() <= set(_KINDS.values()):
         got = ", ".join(f"{kind} ({owner})" for kind, owner in kinds.items()) or "none at all"
         raise ValueError(f"Labels must all be strings, all numbers or all booleans; got {got}.")
-    found = np.concatenate([labels.ravel() for _, labels in named])
-    classes = np.unique(found)
-    if classes.dtype.kind == "f" and np.isnan(classes).any():
-        raise ValueError(f"Labels must not be NaN; got some in {named[0][0]}.")
-    return classes
+    return np.unique(np.concatenate([labels.ravel() for _, labels in named]))
 
 
 def encode(
@@ -79,6 +93,8 @@ def encode(
         If a label is neither a class nor the reject label.
     """
     array = natural(labels)
+    if has_missing(array):
+        raise ValueError(f"{owner}: a label is missing (None or NaN).")
     codes = _places(array, classes)
     known = codes != REJECTED
     if reject_label is not None and not known.all():

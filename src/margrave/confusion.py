@@ -94,13 +94,18 @@ class Confusion:
         reject_label : label, optional
             The answer that means "rejected" (``reject_label_`` of a fitted vote).
         """
-        true, answers = np.asarray(y_true), np.asarray(y_pred)
+        true, answers = _labels.natural(y_true), _labels.natural(y_pred)
         if true.ndim != 1 or true.shape != answers.shape or not len(true):
             raise ValueError(
                 "Confusion.of needs one true label and one answer for each of at least one sample; "
                 f"got shapes {true.shape} and {answers.shape}."
             )
-        labels = _labels.union([("y_true", true)]) if classes is None else np.asarray(classes)
+        labels = _labels.union([("y_true", true)])
+        if classes is not None:
+            _labels.union([("classes", list(classes))])
+            labels = _labels.natural(list(classes))
+        if reject_label is not None and _labels.is_missing(reject_label):
+            raise ValueError("Confusion.of needs a reject_label that is not NaN or missing.")
         if reject_label is not None and reject_label in labels.tolist():
             raise ValueError(
                 f"Confusion.of needs a reject_label that is not a class; {reject_label!r} is among "

@@ -23,6 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from margrave import _labels
+
 __all__ = ["CrucialPairs", "HingeSum"]
 
 Floats = NDArray[np.float64]
@@ -109,6 +111,8 @@ class CrucialPairs:
                 "CrucialPairs.of needs one score and one label per sample; "
                 f"got scores of shape {values.shape} and y of shape {labels.shape}."
             )
+        if _labels.has_missing(labels):
+            raise ValueError("CrucialPairs.of needs a label for every sample; y has missing ones.")
         if positive is None:
             positive = _larger_label(labels)
         chosen = labels == positive
@@ -212,8 +216,9 @@ class CrucialPairs:
         # those whose count reaches down to it; the counts fall as the positives rise.
         reach = np.bincount(len(negatives) - active, minlength=len(negatives) + 1)
         active_negatives = np.cumsum(reach)[:-1]
-        # Both sides count the same pairs, so a common shift cancels; it keeps the sums small.
-        centre = positives.mean()
+        # Both sides count the same pairs, so a common shift cancels; the middle of the active
+        # positives, which are the lowest, keeps the sums small.
+        centre = positives[(np.count_nonzero(active) or 1) // 2]
         total = active @ (rho - (positives - centre)) + active_negatives @ (negatives - centre)
         by_positive, by_negative = self._order
         return HingeSum(

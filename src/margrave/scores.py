@@ -181,10 +181,14 @@ class Scores:
             A reference set: classes, names and the scales of decision values are taken from there.
         """
         kind, values = one_of(probability=proba, decision=decision, score=scores)
-        told = None if labels is None else np.asarray(labels)
+        told = None if labels is None else _labels.natural(labels)
         shapes = [array.shape for array in (values, told) if array is not None]
         shape = shapes[0] if shapes else ()
-        if len(shape) < 2 or not all(shape) or (told is not None and told.shape != shape[:2]):
+        if (
+            len(shape) not in (2, 3)
+            or not all(shape)
+            or (told is not None and told.shape != shape[:2])
+        ):
             raise ValueError(
                 "Scores.from_arrays needs labels of shape (n, K) and values of shape (n, K), or "
                 "(n, K, C) for C classes, with at least one sample and one member; "
@@ -192,6 +196,7 @@ class Scores:
             )
         n_classes = None if values is None else (2 if values.ndim == 2 else shape[2])
         if like is not None:
+            _check_like(like, kind, classes, members)
             classes, members = like.classes.tolist(), like.members
         known = array_classes(classes, told, n_classes, reject_label)
         given = next((one for one in (proba, decision, scores, labels) if one is not None), None)
@@ -347,6 +352,14 @@ class Scores:
         if self.values is None:
             raise ValueError("Scores were made with ask='labels' and hold no values.")
         return self.values
+
+
+def _check_like(like: Scores, kind: Kind, classes: Any, members: Any) -> None:
+    """Refuse what a reference set already says, and one that cannot scale decision values."""
+    if classes is not None or members is not None:
+        raise ValueError("Scores.from_arrays takes classes and members from like=; leave them out.")
+    if kind == "decision" and (like.values is None or set(like.kinds) != {"decision"}):
+        raise ValueError("Scores.from_arrays needs decision values in like= to scale new ones by.")
 
 
 def _gathered(

@@ -450,7 +450,7 @@ def _fit(estimators, y=None, **settings):
         ),
         (
             lambda: _fit([GaussianNB()], y=np.array(["a", None] * 15, dtype=object)),
-            "Labels must all be strings, all numbers or all booleans; got NoneType/strings (y).",
+            "y: a label is missing (None or NaN).",
         ),
         (
             lambda: VoteClassifier([Says(0, [1, 2])], prefit=True).fit([[0]], [1], extra=3),

@@ -3,7 +3,7 @@
 Every word is a sum of cells of the matrix, the *amount*, and the cells it is a share of, the
 *base*; so a bound is one linear inequality in the counts. Whether it is met, how many samples it
 is short of, and whether several can hold together follow from that. Counts are whole numbers and
-limits are fractions, so nothing here is rounded.
+limits are fractions, so whether a matrix meets them is not a matter of rounding.
 
 ========================  =====================================  =========================
 word                      amount                                 as a share of

@@ -223,8 +223,13 @@ def quoted(label: Any) -> str:
 
 
 def decimal(value: Fraction) -> str:
-    """A decimal fraction in full."""
-    digits = 0
+    """A decimal fraction in full; another one to 17 digits."""
+    rest, digits = value.denominator, 0
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    if rest != 1:
+        return f"{float(value):.17g}"
     while (value * 10**digits).denominator != 1:
         digits += 1
     text = str(int(value * 10**digits)).rjust(digits + 1, "0")

@@ -22,21 +22,22 @@ class UnknownMatrix:
     counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
 
     @classmethod
-    def of(cls, bounds: Sequence[Bound]) -> UnknownMatrix | None:
-        """None if words with and without a class stand together: which is positive is open."""
-        named = {label for bound in bounds for label in bound.labels}
+    def all_of(cls, bounds: Sequence[Bound]) -> list[UnknownMatrix]:
+        """One matrix for each class that may be the positive one, named or not."""
+        named = sorted({label for bound in bounds for label in bound.labels})
         unnamed = any(WORDS[bound.word].of_positive and not bound.labels for bound in bounds)
-        if named and unnamed:
-            return None
-        positive = ("positive",) if unnamed else ()
-        return cls((*sorted(named), *positive, object(), object()), *(positive or (None,)))
+        others = (object(), object())
+        if not unnamed:
+            return [cls((*named, *others), None)]
+        new = object()
+        return [cls((*named, new, *others), positive) for positive in (new, *named)]
 
 
 def clash(
-    bounds: Sequence[Bound], matrix: Matrix | None, sizes: NDArray[np.int64] | None = None
+    bounds: Sequence[Bound], matrix: Matrix, sizes: NDArray[np.int64] | None = None
 ) -> tuple[Bound, ...]:
     """Bounds that no matrix can meet together, as few as possible; empty if all can be met."""
-    if matrix is None or _possible(bounds, matrix, sizes):
+    if _possible(bounds, matrix, sizes):
         return ()
     kept = list(bounds)
     for bound in bounds:
@@ -69,7 +70,7 @@ def _possible(bounds: Sequence[Bound], matrix: Matrix, sizes: NDArray[np.int64] 
             end = bound.limit * whole
             limit = float(floor(end) if bound.at_most else ceil(end))
         elif bound.share:
-            amount, limit = amount - float(bound.limit) * base, 0.0
+            amount, limit = amount - _loosened(bound) * base, 0.0
         else:
             limit = float(bound.limit)
         require(amount, -np.inf if bound.at_most else limit, limit if bound.at_most else np.inf)
@@ -86,6 +87,12 @@ def _possible(bounds: Sequence[Bound], matrix: Matrix, sizes: NDArray[np.int64] 
     )
     infeasible = 2
     return int(found.status) != infeasible
+
+
+def _loosened(bound: Bound) -> float:
+    """A share to six digits, on the safe side: the solver cannot tell finer ones apart."""
+    step = ceil if bound.at_most else floor
+    return step(bound.limit * 10**6) / 10**6
 
 
 def _size(base: NDArray[np.bool_], sizes: NDArray[np.int64] | None) -> int | None:

@@ -23,7 +23,8 @@ class Preference:
     Raises
     ------
     PreferenceError
-        If a text cannot be read, or no confusion matrix at all could meet it.
+        If a text cannot be read, or no confusion matrix could meet it, whatever the sizes of the
+        classes (judged to six digits of a share, and as if samples could be divided).
 
     Examples
     --------
@@ -53,8 +54,9 @@ class Preference:
         text = ", ".join(map(str, wants))
         places = dict(parse(text))  # a bound that is said twice counts once
         object.__setattr__(self, "bounds", tuple(places))
-        together = clash(self.all_bounds, UnknownMatrix.of(self.bounds))
-        if together:
+        clashes = [clash(self.all_bounds, one) for one in UnknownMatrix.all_of(self.bounds)]
+        if all(clashes):
+            together = clashes[0]
             last = max(places[bound] for bound in together if not bound.implied)
             raise marked(text, last, f"these cannot hold together: {_listed(together)}")
 

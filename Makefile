@@ -63,5 +63,5 @@ lock: $(BIN)/python  ## refresh constraints.txt with today's versions
 	@$(BIN)/python tools/lock.py
 
 clean:  ## remove everything these commands made
-	rm -rf $(VENV) docs/_build docs/api/generated docs/gallery/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+	rm -rf $(VENV) docs/_build docs/api/generated docs/auto_examples .pytest_cache .mypy_cache .ruff_cache .hypothesis \
 	  .import_linter_cache docs/sg_execution_times.rst

@@ -41,7 +41,7 @@ myst_heading_anchors = 3
 
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
-    "gallery_dirs": "gallery/generated",
+    "gallery_dirs": "auto_examples",
     "nested_sections": False,
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,

@@ -44,6 +44,20 @@ def one_of(**given: ArrayLike | None) -> tuple[Kind, Floats | None]:
     return cast(Kind, kind), values
 
 
+def checked_shape(values: Floats | None, labels: NDArray[Any] | None) -> tuple[int, ...]:
+    """The shape (n, K) or (n, K, C) that values and labels share."""
+    shapes = [array.shape for array in (values, labels) if array is not None]
+    shape = shapes[0] if shapes else ()
+    fits = len(shape) in (2, 3) and all(shape)
+    if not fits or (labels is not None and labels.shape != shape[:2]):
+        raise ValueError(
+            "Scores.from_arrays needs labels of shape (n, K) and values of shape (n, K), or "
+            "(n, K, C) for C classes, with at least one sample and one member; "
+            f"got {' and '.join(map(str, shapes)) or 'nothing'}."
+        )
+    return shape
+
+
 def _check_sums(proba: Floats) -> None:
     """Probabilities over all classes sum to 1, and only those."""
     if proba.ndim == 3 and not np.allclose(proba.sum(axis=2), 1, atol=1e-3):

@@ -36,7 +36,7 @@ from margrave._asking import (
     features_by_member,
     named_members,
 )
-from margrave._given import array_classes, array_names, codes_of, leaning, one_of
+from margrave._given import array_classes, array_names, checked_shape, codes_of, leaning, one_of
 
 __all__ = ["Scores"]
 
@@ -182,18 +182,7 @@ class Scores:
         """
         kind, values = one_of(probability=proba, decision=decision, score=scores)
         told = None if labels is None else _labels.natural(labels)
-        shapes = [array.shape for array in (values, told) if array is not None]
-        shape = shapes[0] if shapes else ()
-        if (
-            len(shape) not in (2, 3)
-            or not all(shape)
-            or (told is not None and told.shape != shape[:2])
-        ):
-            raise ValueError(
-                "Scores.from_arrays needs labels of shape (n, K) and values of shape (n, K), or "
-                "(n, K, C) for C classes, with at least one sample and one member; "
-                f"got {' and '.join(map(str, shapes)) or 'nothing'}."
-            )
+        shape = checked_shape(values, told)
         n_classes = None if values is None else (2 if values.ndim == 2 else shape[2])
         if like is not None:
             _check_like(like, kind, classes, members)

@@ -68,6 +68,23 @@ def test_every_kind_of_member_comes_into_range():
     assert scores.toward("spam") is scores.values
 
 
+def test_a_member_of_labels_only_that_rejects_leans_to_no_class():
+    X, y = blobs(labels=("ham", "spam"))
+
+    class Shy(LabelsOnly):
+        reject_label_ = "?"
+
+        def predict(self, X):
+            return np.where(X[:, 0] > 1, super().predict(X), "?")
+
+    scores = Scores.of([Shy(GaussianNB().fit(X, y))], X)
+    silent = X[:, 0] <= 1
+    assert silent.any()
+    assert (scores.values[silent] == 0).all()
+    assert (np.abs(scores.values[~silent]) == 1).all()
+    assert (scores.codes[silent] == -1).all()
+
+
 def test_new_data_is_scaled_as_the_reference_was():
     X, y = blobs()
     member = LinearSVC().fit(X, y)

@@ -43,15 +43,15 @@ class Answer:
     codes: NDArray[np.int64] | None
     values: Floats | None
 
-    def scale(self) -> float:
-        """The largest size of a decision value; 1 if all are 0 or none is known."""
-        return float(np.nan_to_num(np.abs(self.values)).max()) or 1.0  # type: ignore[arg-type]
 
-    def on_scale(self, scale: float) -> Floats | None:
-        """Values in [-1, 1]; -1 for a class that the member has not seen."""
-        if self.kind != "decision" or self.values is None:
-            return self.values
-        return np.nan_to_num(np.clip(self.values / scale, -1, 1), nan=-1.0)
+def largest_size(decision: Floats) -> float:
+    """The largest size of a decision value; 1 if all are 0 or none is known."""
+    return float(np.nan_to_num(np.abs(decision)).max()) or 1.0
+
+
+def on_scale(decision: Floats, scale: float) -> Floats:
+    """Decision values in [-1, 1]; -1 for a class that the member has not seen."""
+    return np.nan_to_num(np.clip(decision / scale, -1, 1), nan=-1.0)
 
 
 def named_members(members: Any, owner: str) -> list[tuple[str, Any]]:
@@ -188,6 +188,13 @@ def columns_for(X: Any, chosen: Columns | None, name: str, member: Any) -> Any:
     return X.iloc[:, wanted] if hasattr(X, "iloc") else _taken(_sliceable(X), wanted, name)
 
 
+def rows_of(X: Any, at: Sequence[int] | NDArray[np.int64]) -> Any:
+    """Some rows of samples, or some entries of a parameter with one per sample."""
+    if hasattr(X, "iloc"):
+        return X.iloc[at]
+    return [X[i] for i in at] if isinstance(X, list | tuple) else _sliceable(X)[at]
+
+
 def _sliceable(X: Any) -> Any:
     if hasattr(X, "tocsr"):
         return X.tocsr()  # not every sparse format gives columns
@@ -222,7 +229,9 @@ def ask_member(name: str, member: Any, X: Any, classes: NDArray[Any], ask: Ask) 
     if ask == "labels":
         return Answer(kind, codes, None)
     if codes is not None and kind == "label":
-        values = _last(np.where(codes[:, None] == np.arange(len(classes)), 1.0, -1.0))
+        signs = np.where(codes[:, None] == np.arange(len(classes)), 1.0, -1.0)
+        signs[codes == _labels.REJECTED] = 0.0  # no answer leans to no class
+        values = _last(signs)
     elif kind == "probability":
         given = _finite(member.predict_proba(X), name, len(own))
         values = _probability_values(_spread(given, own, len(classes), unseen=0.0), name)

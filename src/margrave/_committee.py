@@ -14,21 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils import (
-    Bunch,
-    _safe_indexing,  # in scikit-learn's reference, for all its underscore
-    check_array,
-    check_consistent_length,
-    column_or_1d,
-    get_tags,
-)
+from sklearn.utils import Bunch, check_array, check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from margrave import _labels
-from margrave._asking import Ask, classes_of, named_members
+from margrave._asking import Ask, classes_of, named_members, rows_of
 from margrave.scores import Scores
 
 
@@ -129,7 +122,9 @@ class Committee(ClassifierMixin, BaseEstimator):
         """The members as given, with names that can be told from our own parameters."""
         owner = type(self).__name__
         if isinstance(self.estimators, Mapping):
-            raise ValueError(f"{owner} needs a list of members; got a {type(self.estimators)}.")
+            raise ValueError(
+                f"{owner} needs a list of members; got a {type(self.estimators).__name__}."
+            )
         pairs = named_members(self.estimators, owner)
         for name, _ in pairs:
             if "__" in name or name in super().get_params(deep=False):
@@ -201,7 +196,7 @@ class Committee(ClassifierMixin, BaseEstimator):
                 "members are prefit."
             )
         self._keep([member for _, member in self._pairs()])
-        self._ask(_safe_indexing(X, [0]), "labels")
+        self._ask(rows_of(X, [0]), "labels")
 
     def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, dict[str, Any]]:
         """The fit parameters of each member."""
@@ -275,11 +270,11 @@ def held_out_labels(
     answers = np.empty(len(y), dtype=object)
     for training, held_out in folds:
         own = {
-            key: _safe_indexing(value, training) if per_sample(value, len(y)) else value
+            key: rows_of(value, training) if per_sample(value, len(y)) else value
             for key, value in params.items()
         }
-        fitted = clone(member).fit(_safe_indexing(X, training), y[training], **own)
-        answers[held_out] = fitted.predict(_safe_indexing(X, held_out)).reshape(-1)
+        fitted = clone(member).fit(rows_of(X, training), y[training], **own)
+        answers[held_out] = fitted.predict(rows_of(X, held_out)).reshape(-1)
     return _labels.natural(answers)
 
 

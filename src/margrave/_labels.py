@@ -42,7 +42,17 @@ def has_missing(labels: NDArray[Any]) -> bool:
     """Whether a label is None, NaN or pandas' NA."""
     if labels.dtype.kind == "f":
         return bool(np.isnan(labels).any())
-    return labels.dtype == object and any(is_missing(label) for label in labels.flat)
+    if labels.dtype != object or _types(labels) <= {str, bool, int}:
+        return False
+    return any(is_missing(label) for label in labels.flat)
+
+
+def _complete(labels: ArrayLike, owner: str) -> NDArray[Any]:
+    """Labels as an array, none of them missing."""
+    array = natural(labels)
+    if has_missing(array):
+        raise ValueError(f"{owner}: a label is missing (None or NaN).")
+    return array
 
 
 def is_missing(label: Any) -> bool:
@@ -54,16 +64,20 @@ def kind_of(labels: NDArray[Any]) -> str:
     """Booleans, numbers or strings; what else an object array holds, by the name of its type."""
     if labels.dtype.kind in _KINDS:
         return _KINDS[labels.dtype.kind]
-    kinds = {_kind_of_one(label) for label in labels.flat}
-    return "/".join(sorted(kinds))
+    return "/".join(sorted({_kind_of_type(one) for one in _types(labels)}))
 
 
-def _kind_of_one(label: Any) -> str:
-    if isinstance(label, str):
+def _types(labels: NDArray[Any]) -> set[type]:
+    """The types in an array of objects; there are few, however many labels there are."""
+    return set(map(type, labels.ravel().tolist()))
+
+
+def _kind_of_type(one: type) -> str:
+    if issubclass(one, str):
         return "strings"
-    if isinstance(label, bool | np.bool_):
+    if issubclass(one, bool | np.bool_):
         return "booleans"
-    return "numbers" if isinstance(label, Real) else type(label).__name__
+    return "numbers" if issubclass(one, Real) else one.__name__
 
 
 def union(sets: Iterable[tuple[str, ArrayLike]]) -> NDArray[Any]:
@@ -71,10 +85,7 @@ def union(sets: Iterable[tuple[str, ArrayLike]]) -> NDArray[Any]:
 
     Sets of different kinds are refused: numpy would turn the number 1 into the string "1".
     """
-    named = [(owner, natural(labels)) for owner, labels in sets]
-    for owner, labels in named:
-        if has_missing(labels):
-            raise ValueError(f"{owner}: a label is missing (None or NaN).")
+    named = [(owner, _complete(labels, owner)) for owner, labels in sets]
     kinds = {kind_of(labels): owner for owner, labels in named if labels.size}
     if len(kinds) != 1 or not kinds.keys() <= set(_KINDS.values()):
         got = ", ".join(f"{kind} ({owner})" for kind, owner in kinds.items()) or "none at all"
@@ -92,9 +103,7 @@ def encode(
     ValueError
         If a label is neither a class nor the reject label.
     """
-    array = natural(labels)
-    if has_missing(array):
-        raise ValueError(f"{owner}: a label is missing (None or NaN).")
+    array = _complete(labels, owner)
     codes = _places(array, classes)
     known = codes != REJECTED
     if reject_label is not None and not known.all():

@@ -100,9 +100,10 @@ class Confusion:
                 "Confusion.of needs one true label and one answer for each of at least one sample; "
                 f"got shapes {true.shape} and {answers.shape}."
             )
-        labels = _labels.union([("y_true", true)])
-        if classes is not None:
-            _labels.union([("classes", list(classes))])
+        if classes is None:
+            labels = _labels.union([("y_true", true)])
+        else:
+            _labels.union([("classes", list(classes))])  # of one kind, and some
             labels = _labels.natural(list(classes))
         if reject_label is not None and _labels.is_missing(reject_label):
             raise ValueError("Confusion.of needs a reject_label that is not NaN or missing.")

@@ -10,7 +10,7 @@ class (the scores of "Rank margin"); with more there is one per class. A value i
 - ``2 p - 1`` for a member that gives probabilities, with p = 0 for a class it has not seen;
 - ``d / max |d|`` for one that gives decision values, the maximum taken over a reference set and
   kept, so that new data is scaled the same way and clipped to [-1, 1];
-- ``±1`` for one that gives labels only.
+- ``±1`` for one that gives labels only, 0 where it rejects.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ from margrave._asking import (
     classes_of,
     columns_for,
     features_by_member,
+    largest_size,
     named_members,
+    on_scale,
 )
 from margrave._given import array_classes, array_names, checked_shape, codes_of, leaning, one_of
 
@@ -373,9 +375,11 @@ def _gathered(
         if answer.values is not None:
             if values is None:
                 values = np.empty((len(answer.values), len(names), *answer.values.shape[1:]))
-            if like is None and answer.kind == "decision":
-                scales[j] = answer.scale()
-            values[:, j] = answer.on_scale(scales[j])
+            own = answer.values
+            if answer.kind == "decision":
+                scales[j] = largest_size(own) if like is None else scales[j]
+                own = on_scale(own, scales[j])
+            values[:, j] = own
     return Scores(
         classes=_frozen(classes),
         members=names,

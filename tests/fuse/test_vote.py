@@ -4,6 +4,7 @@ import pytest
 import sklearn
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import coo_array, csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_blobs
 from sklearn.dummy import DummyClassifier
@@ -266,6 +267,16 @@ def test_prefit_members_must_be_able_to_answer_for_what_fit_is_given():
         vote.fit(X[:, :2], y)
 
 
+@pytest.mark.parametrize(
+    "form", [np.asarray, pd.DataFrame, coo_array, csr_array, lambda X: X.tolist()]
+)
+def test_accuracy_weights_split_samples_of_any_form(form):
+    X, y = make_blobs(60, centers=2, cluster_std=3.0, random_state=0)
+    vote = VoteClassifier([LogisticRegression(), DecisionTreeClassifier(random_state=0)])
+    expected = vote.set_params(weights="accuracy").fit(X, y).weights_
+    assert (vote.fit(form(X), y).weights_ == expected).all()
+
+
 def test_labels_in_a_nullable_column():
     X, y = make_blobs(60, centers=2, random_state=0)
     labels = pd.Series(y == 1, dtype="boolean")
@@ -442,11 +453,11 @@ def _fit(estimators, y=None, **settings):
         ),
         (
             lambda: _fit({"a": GaussianNB()}),
-            "VoteClassifier needs a list of members; got a <class 'dict'>.",
+            "VoteClassifier needs a list of members; got a dict.",
         ),
         (
             lambda: _fit([GaussianNB()], reject_label=np.nan),
-            "VoteClassifier needs a reject_label that equals itself; got NaN.",
+            "VoteClassifier needs a reject_label that is not NaN or missing.",
         ),
         (
             lambda: _fit([GaussianNB()], y=np.array(["a", None] * 15, dtype=object)),

@@ -273,8 +273,8 @@ class VoteClassifier(Committee):
     def _checked_reject_label(self) -> Any:
         if self.reject_label is None:
             return _labels.default_reject_label(self.classes_)
-        if self.reject_label != self.reject_label:
-            raise ValueError("VoteClassifier needs a reject_label that equals itself; got NaN.")
+        if _labels.is_missing(self.reject_label):
+            raise ValueError("VoteClassifier needs a reject_label that is not NaN or missing.")
         if self.reject_label in self.classes_.tolist():
             raise ValueError(
                 f"VoteClassifier needs a reject_label that is not a class; {self.reject_label!r} "

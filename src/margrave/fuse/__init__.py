@@ -7,7 +7,14 @@
 """
 
 from margrave.fuse._bayes import BayesOptimalClassifier
+from margrave.fuse._rank_weights import RankMarginWeights, rank_margin_weights
 from margrave.fuse._rules import VoteExplanation
 from margrave.fuse._vote import VoteClassifier
 
-__all__ = ["BayesOptimalClassifier", "VoteClassifier", "VoteExplanation"]
+__all__ = [
+    "BayesOptimalClassifier",
+    "RankMarginWeights",
+    "VoteClassifier",
+    "VoteExplanation",
+    "rank_margin_weights",
+]

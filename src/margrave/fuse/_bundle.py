@@ -1,0 +1,206 @@
+"""Weights on the simplex that maximise a rank margin, by cutting planes.
+
+Two programs of "A Linear Combination of Classifiers via Rank Margin Maximization", section 3.
+
+`hard_margin`: the document's LP has a row for each of N⁺·N⁻ pairs, but the minimum splits,
+``min_ik (s_i - s_k) = min_i s_i - max_k s_k``, so that
+
+    maximise a - b  subject to  P w >= a,  N w <= b,  Σ w = 1,  w >= 0
+
+is the same with N⁺ + N⁻ rows. (The document's block form has Σ w <= 1, which collapses to w = 0
+on data that is not separable.) Few of the rows bind: the lowest positive and the highest negative
+are added until the bound meets the value.
+
+`soft_margin`: the mean margin φ(w) of the worst share ν of the pairs is concave, and homogeneous:
+each evaluation gives a cut ``φ(v) <= g·v``. The next weights are the nearest to the best so far
+that could reach a level between value and bound (Lemaréchal, Nemirovskii and Nesterov's level
+method), a least-distance problem. That takes a handful of rounds where plain cutting planes take
+dozens.
+
+Every bound is computed from multipliers made feasible first, never taken from the solver: with
+cuts G and multipliers λ on the simplex, ``φ(w) <= max_j (λ G)_j`` for all w.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog, nnls
+
+Floats = NDArray[np.float64]
+
+# Share of the way from the value to the bound that the next weights should reach.
+_LEVEL = 0.4
+_SOLVER_TOLERANCE = 1e-10
+# Weights and multipliers below this are rounding.
+_NOTHING = 1e-12
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Weights with what was proven about them.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (K,)
+        On the simplex.
+    value : float
+        The margin that they reach.
+    bound : float
+        No weights reach more.
+    n_iter : int
+        Rounds taken.
+    """
+
+    weights: Floats
+    value: float
+    bound: float
+    n_iter: int
+
+
+def hard_margin(P: Floats, N: Floats, tol: float, max_iter: int) -> Solution:
+    """Maximise the margin of the worst pair.
+
+    Parameters
+    ----------
+    P, N : ndarray of shape (N⁺, K) and (N⁻, K)
+        Scores of the positives and of the negatives.
+    tol : float
+        Stop when value and bound are this close.
+    max_iter : int
+        Most rounds.
+    """
+    n_members = P.shape[1]
+    # Begin with the worst samples of each member by itself.
+    low, high = set(np.argmin(P, axis=0).tolist()), set(np.argmax(N, axis=0).tolist())
+    best, best_value, bound = np.full(n_members, 1 / n_members), -np.inf, np.inf
+    n_iter, done = 0, False
+    while not done and n_iter < max_iter:
+        n_iter += 1
+        weights, upper = _split_program(P[sorted(low)], N[sorted(high)])
+        bound = min(bound, upper)
+        of_positives, of_negatives = P @ weights, N @ weights
+        lowest, highest = int(of_positives.argmin()), int(of_negatives.argmax())
+        value = float(of_positives[lowest] - of_negatives[highest])
+        if value > best_value:
+            best, best_value = weights, value
+        # With nothing to add, what is left of the gap is the solver's rounding.
+        done = bound - best_value <= tol or (lowest in low and highest in high)
+        low.add(lowest)
+        high.add(highest)
+    return Solution(best, best_value, max(bound, best_value), n_iter)
+
+
+def soft_margin(
+    evaluate: Callable[[Floats], tuple[float, Floats]],
+    n_members: int,
+    tol: float,
+    max_iter: int,
+) -> Solution:
+    """Maximise a concave, homogeneous function on the simplex by the level method.
+
+    Parameters
+    ----------
+    evaluate : function of weights
+        Gives a value that is reached, and a cut g with φ(v) <= g·v for all v on the simplex.
+    n_members : int
+        K.
+    tol : float
+        Stop when value and bound are this close.
+    max_iter : int
+        Most rounds.
+    """
+    weights = best = np.full(n_members, 1 / n_members)
+    best_value, bound = -np.inf, np.inf
+    cuts: list[Floats] = []
+    while bound - best_value > tol and len(cuts) < max_iter:
+        value, cut = evaluate(weights)
+        cuts.append(cut)
+        if value > best_value:
+            best, best_value = weights, value
+        G = np.array(cuts)
+        peak, bound = _matrix_game(G)
+        nearest = _nearest(best, G, best_value + _LEVEL * (bound - best_value))
+        weights = peak if nearest is None else nearest
+    return Solution(best, best_value, max(bound, best_value), len(cuts))
+
+
+def _split_program(P: Floats, N: Floats) -> tuple[Floats, float]:
+    """Weights for some of the samples, and the bound that their multipliers prove."""
+    n_members = P.shape[1]
+    rows = np.zeros((len(P) + len(N), n_members + 2))
+    rows[: len(P), :n_members], rows[: len(P), n_members] = -P, 1
+    rows[len(P) :, :n_members], rows[len(P) :, n_members + 1] = N, -1
+    gain = np.zeros(n_members + 2)
+    gain[n_members:] = 1, -1
+    weights, multipliers = _solve(rows, gain, n_members)
+    of_positives = _on_simplex(multipliers[: len(P)])
+    of_negatives = _on_simplex(multipliers[len(P) :])
+    return weights, float((of_positives @ P - of_negatives @ N).max())
+
+
+def _matrix_game(G: Floats) -> tuple[Floats, float]:
+    """Weights with the largest smallest cut, and the bound that the multipliers prove."""
+    rows = np.column_stack([-G, np.ones(len(G))])
+    gain = np.zeros(G.shape[1] + 1)
+    gain[-1] = 1
+    weights, multipliers = _solve(rows, gain, G.shape[1])
+    return weights, float((_on_simplex(multipliers) @ G).max())
+
+
+def _solve(rows: Floats, gain: Floats, n_members: int) -> tuple[Floats, Floats]:
+    """Maximise ``gain·x`` with ``rows·x <= 0``, the first entries of x on the simplex."""
+    n_free = len(gain) - n_members
+    result = linprog(
+        -gain,
+        A_ub=rows,
+        b_ub=np.zeros(len(rows)),
+        A_eq=np.concatenate([np.ones(n_members), np.zeros(n_free)])[None, :],
+        b_eq=[1.0],
+        bounds=[(0, None)] * n_members + [(None, None)] * n_free,
+        method="highs",
+        options={
+            "primal_feasibility_tolerance": _SOLVER_TOLERANCE,
+            "dual_feasibility_tolerance": _SOLVER_TOLERANCE,
+        },
+    )
+    if result.status != 0:
+        raise RuntimeError(
+            "rank_margin_weights: the linear program was not solved; HiGHS ended with status "
+            f"{result.status}: {result.message}"
+        )
+    return _on_simplex(result.x[:n_members]), -result.ineqlin.marginals
+
+
+def _on_simplex(values: Floats) -> Floats:
+    """Solver's numbers without their rounding: none negative, sum 1."""
+    positive = np.where(values > _NOTHING, values, 0.0)
+    total = positive.sum()
+    return positive / total if total > 0 else np.full(len(values), 1 / len(values))
+
+
+def _nearest(centre: Floats, G: Floats, level: float) -> Floats | None:
+    """The weights nearest to `centre` with ``G w >= level``; None if rounding hides them.
+
+    Lawson and Hanson's least-distance programming: min ‖d‖ with A d >= r is one non-negative
+    least-squares problem.
+    """
+    n_members = len(centre)
+    above = G - level  # on the simplex, G w >= level is (G - level) w >= 0
+    A = np.vstack([above, np.eye(n_members), np.ones(n_members), -np.ones(n_members)])
+    r = np.concatenate([-above @ centre, -centre, [0.0, 0.0]])
+    E = np.vstack([A.T, r])
+    unit = np.zeros(n_members + 1)
+    unit[-1] = 1
+    try:
+        multipliers, _ = nnls(E, unit)
+    except RuntimeError:  # it cycled
+        return None
+    residual = E @ multipliers - unit
+    if abs(residual[-1]) < 1e-14:
+        return None
+    nearest = _on_simplex(centre - residual[:n_members] / residual[-1])
+    return None if (nearest == centre).all() else nearest

@@ -112,7 +112,7 @@ def is_pair(entry: Any) -> bool:
     return isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)
 
 
-def _last_step(member: Any, attribute: str) -> Any:
+def last_step(member: Any, attribute: str) -> Any:
     """An attribute of a member, or of what a pipeline or a search ends in; None without one."""
     while not hasattr(member, attribute):
         if hasattr(member, "best_estimator_"):
@@ -223,7 +223,7 @@ def ask_member(name: str, member: Any, X: Any, classes: NDArray[Any], ask: Ask) 
     if ask != "values" or kind == "label":
         answers = np.asarray(member.predict(X)).reshape(-1)
         told = _labels.encode(
-            answers, own_classes, f"Answers of member {name!r}", _last_step(member, "reject_label_")
+            answers, own_classes, f"Answers of member {name!r}", last_step(member, "reject_label_")
         )
         codes = np.append(own, _labels.REJECTED)[told]
     if ask == "labels":
@@ -236,7 +236,7 @@ def ask_member(name: str, member: Any, X: Any, classes: NDArray[Any], ask: Ask) 
         given = _finite(member.predict_proba(X), name, len(own))
         values = _probability_values(_spread(given, own, len(classes), unseen=0.0), name)
     else:
-        if len(own) > 2 and _last_step(member, "decision_function_shape") == "ovo":
+        if len(own) > 2 and last_step(member, "decision_function_shape") == "ovo":
             raise ValueError(
                 f"Member {name!r} decides between pairs of classes; "
                 "decision_function_shape='ovr' is needed."

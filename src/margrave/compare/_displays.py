@@ -1,4 +1,4 @@
-"""Plots, in the manner of scikit-learn's displays.
+"""A plot of bias and variance, in the manner of scikit-learn's displays.
 
 `BiasVarianceDisplay` draws figure 1 of Survey of Ensemble Classifiers (Nair, 2015): total error,
 bias and variance against the complexity of a model.
@@ -13,15 +13,16 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from margrave.compare._decomposition import BiasVariance, bias_variance
+from margrave.compare._plotting import BLACK, BLUE, VERMILION, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's colours stay apart for colour-blind readers; the markers do in print.
+# The colours stay apart for colour-blind readers; the markers do in print.
 _STYLES: dict[str, dict[str, Any]] = {
-    "error": {"color": "black", "marker": "o", "linewidth": 2},
-    "bias": {"color": "#0072B2", "marker": "s"},
-    "variance": {"color": "#D55E00", "marker": "^"},
+    "error": {"color": BLACK, "marker": "o", "linewidth": 2},
+    "bias": {"color": BLUE, "marker": "s"},
+    "variance": {"color": VERMILION, "marker": "^"},
     "noise": {"color": "#666666", "linestyle": ":"},
 }
 
@@ -127,7 +128,7 @@ class BiasVarianceDisplay:
         display : BiasVarianceDisplay
             The display, drawn.
         """
-        _pyplot()  # before the work, which may be long
+        pyplot("BiasVarianceDisplay")  # before the work, which may be long
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
         results = [
             bias_variance(
@@ -165,7 +166,7 @@ class BiasVarianceDisplay:
                 f"least one; got {len(self.results)} for {len(self.param_range)}."
             )
         if ax is None:
-            _, ax = _pyplot().subplots(layout="constrained")
+            _, ax = pyplot("BiasVarianceDisplay").subplots(layout="constrained")
         loss = self.results[0].loss
         square, net = ("²", "") if loss == "squared" else ("", "net ")
         terms = {
@@ -195,14 +196,3 @@ def _positions(values: Sequence[Any]) -> Sequence[Any]:
     """Return numbers as they are, and the places 0, 1, … for anything else."""
     numeric = all(isinstance(v, int | float | np.integer | np.floating) for v in values)
     return values if numeric else range(len(values))
-
-
-def _pyplot() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            "BiasVarianceDisplay needs matplotlib, which is not installed: install Margrave with "
-            "its extra 'plot' (in a checkout: pip install '.[plot]')."
-        ) from error
-    return plt

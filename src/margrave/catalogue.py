@@ -59,6 +59,7 @@ def _entry(name: str, summary: str, source: str, estimator: str, /, **defaults: 
 
 _SLIDES = "Multi-classifiers (slides)"
 _SURVEY = "Survey of Ensemble Classifiers (Nair, 2015)"
+_RANK_MARGIN = "A Linear Combination of Classifiers via Rank Margin Maximization (Marrocco et al.)"
 
 _ENTRIES = (
     _entry(
@@ -140,6 +141,18 @@ _ENTRIES = (
         "stumps in sequence, on rows weighted by the mistakes so far",
         f"{_SLIDES}, 'Data level (x)' and '(xi)'; {_SURVEY}, section 5.1",
         "sklearn.ensemble.AdaBoostClassifier",
+    ),
+    _entry(
+        "modest-adaboost",
+        "trees in sequence that hold back where they are right anyway; it has no probabilities",
+        f"{_RANK_MARGIN}, section 4",
+        "margrave.members.ModestAdaBoostClassifier",
+    ),
+    _entry(
+        "rankboost",
+        "thresholds in sequence that order positives above negatives; it has no probabilities",
+        f"{_RANK_MARGIN}, sections 2 and 4",
+        "margrave.members.RankBoostClassifier",
     ),
     _entry(
         # Histograms, not GradientBoostingClassifier's exact splits: the same method, in time that

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.model_selection import train_test_split
 from sklearn.utils import Bunch, check_array, check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
@@ -224,6 +225,71 @@ class Committee(ClassifierMixin, BaseEstimator):
         )
         return trained
 
+    def _train_on_a_part(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        sample_weight: Any,
+        fit_params: dict[str, Any],
+        fraction: float,
+        random_state: Any,
+    ) -> tuple[Any, NDArray[Any], Any]:
+        """Train the members on one part of the data; give back the other, the tuning part."""
+        split: dict[str, Any] = {"y": y}
+        if sample_weight is not None:
+            split["sample_weight"] = sample_weight
+        for key, value in fit_params.items():
+            if _per_sample(value, len(y)):
+                split[key] = value
+        parts = train_test_split(
+            X,
+            *split.values(),
+            test_size=fraction,
+            random_state=random_state,
+            stratify=y if _can_stratify(y, fraction) else None,
+        )
+        training = dict(zip(split, parts[2::2], strict=True))
+        tuning = dict(zip(split, parts[3::2], strict=True))
+        params = self._routed(
+            training.get("sample_weight"),
+            {key: training.get(key, value) for key, value in fit_params.items()},
+        )
+        self._keep(self._train(parts[0], training["y"], params), y)
+        return parts[1], tuning["y"], tuning.get("sample_weight")
+
+    def _cross_fitted(
+        self, X: Any, y: NDArray[Any], folds: list[Any], params: dict[str, dict[str, Any]]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """What members trained without a sample say about it, in their own units.
+
+        Parameters
+        ----------
+        X, y
+            All samples.
+        folds : list of (training, held out) positions
+            The held out ones need not be all samples.
+        params : dict
+            Fit parameters of each member; those with an entry per sample are split.
+
+        Returns
+        -------
+        rows : ndarray of int
+            The samples held out, fold by fold.
+        raw : ndarray of shape (len(rows), K) or (len(rows), K, C)
+            As :meth:`Scores.raw`.
+        """
+        names, classes = [name for name, _ in self._pairs()], np.unique(y)
+        told = []
+        for training, held_out in folds:
+            own = {name: _rows_of_params(params[name], training, len(y)) for name in names}
+            members = self._train(rows_of(X, training), y[training], own)
+            pairs = list(zip(names, members, strict=True))
+            asked = rows_of(X, held_out)
+            told.append(
+                Scores.of(pairs, asked, classes=classes, ask="values", n_jobs=self.n_jobs).raw()
+            )
+        return np.concatenate([held_out for _, held_out in folds]), np.concatenate(told)
+
     def _keep(self, members: list[Any], y: NDArray[Any] | None = None) -> None:
         """Store the trained members and all classes they or the labels know."""
         names = [name for name, _ in self._pairs()]
@@ -269,17 +335,29 @@ def held_out_labels(
     """
     answers = np.empty(len(y), dtype=object)
     for training, held_out in folds:
-        own = {
-            key: rows_of(value, training) if per_sample(value, len(y)) else value
-            for key, value in params.items()
-        }
+        own = _rows_of_params(params, training, len(y))
         fitted = clone(member).fit(rows_of(X, training), y[training], **own)
         answers[held_out] = fitted.predict(rows_of(X, held_out)).reshape(-1)
     return _labels.natural(answers)
 
 
-def per_sample(value: Any, n_samples: int) -> bool:
+def _rows_of_params(params: dict[str, Any], rows: Any, n_samples: int) -> dict[str, Any]:
+    """Fit parameters for some of the samples."""
+    return {
+        key: rows_of(value, rows) if _per_sample(value, n_samples) else value
+        for key, value in params.items()
+    }
+
+
+def _per_sample(value: Any, n_samples: int) -> bool:
     """Whether a fit parameter has an entry for each sample."""
     return (
         not isinstance(value, str | dict) and hasattr(value, "__len__") and len(value) == n_samples
     )
+
+
+def _can_stratify(y: NDArray[Any], fraction: float) -> bool:
+    """Whether each class can be in both parts."""
+    classes, sizes = np.unique(y, return_counts=True)
+    smaller = min(np.floor(len(y) * fraction), np.floor(len(y) * (1 - fraction)))
+    return bool(sizes.min() >= 2 and smaller >= len(classes))

@@ -263,6 +263,16 @@ class Scores:
             return values[:, :, code]
         return values if code == last else -values
 
+    def raw(self) -> Floats:
+        """The values in the members' own units: decision values undivided, others as they are.
+
+        Returns
+        -------
+        ndarray of the shape of ``values``
+        """
+        values = self._known_values()
+        return values * (self.scales if values.ndim == 2 else self.scales[:, None])
+
     def proba(self) -> Floats:
         """The members' probabilities, a new array of shape (n, K, C), exact to 1e-16.
 

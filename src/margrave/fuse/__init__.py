@@ -3,16 +3,21 @@
 - :class:`VoteClassifier`: unanimity, majority and plurality votes, weighted, with a reject option
   ("Multi-classifiers");
 - :class:`BayesOptimalClassifier`: members weighed by how well they explain unseen data ("Survey of
-  Ensemble Classifiers", section 6).
+  Ensemble Classifiers", section 6);
+- :class:`RankMarginClassifier` and :func:`rank_margin_weights`: members weighed so that positives
+  are ranked above negatives with the largest margin ("A Linear Combination of Classifiers via Rank
+  Margin Maximization").
 """
 
 from margrave.fuse._bayes import BayesOptimalClassifier
+from margrave.fuse._rank_margin import RankMarginClassifier
 from margrave.fuse._rank_weights import RankMarginWeights, rank_margin_weights
 from margrave.fuse._rules import VoteExplanation
 from margrave.fuse._vote import VoteClassifier
 
 __all__ = [
     "BayesOptimalClassifier",
+    "RankMarginClassifier",
     "RankMarginWeights",
     "VoteClassifier",
     "VoteExplanation",

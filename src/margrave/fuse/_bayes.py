@@ -16,10 +16,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import train_test_split
 
 from margrave import _labels
-from margrave._committee import Committee, per_sample
+from margrave._committee import Committee
 from margrave.scores import Scores
 
 Floats = NDArray[np.float64]
@@ -158,7 +157,9 @@ class BayesOptimalClassifier(Committee):
             self._take_prefit(X, fit_params)
             tuning = (X, labels, sample_weight)
         else:
-            tuning = self._train_on_a_part(X, labels, sample_weight, fit_params)
+            tuning = self._train_on_a_part(
+                X, labels, sample_weight, fit_params, self.tuning_fraction, self.random_state
+            )
         X_tune, y_tune, weight_tune = tuning
         codes = _labels.encode(y_tune, self.classes_, "y")
         proba = self._ask(X_tune, "values").proba()
@@ -198,32 +199,6 @@ class BayesOptimalClassifier(Committee):
         answers: NDArray[Any] = self.classes_[most_probable]
         return answers
 
-    def _train_on_a_part(
-        self, X: Any, y: NDArray[Any], sample_weight: Any, fit_params: dict[str, Any]
-    ) -> tuple[Any, NDArray[Any], Any]:
-        """Train the members on one part of the data; give back the other, the tuning part."""
-        split: dict[str, Any] = {"y": y}
-        if sample_weight is not None:
-            split["sample_weight"] = sample_weight
-        for key, value in fit_params.items():
-            if per_sample(value, len(y)):
-                split[key] = value
-        parts = train_test_split(
-            X,
-            *split.values(),
-            test_size=self.tuning_fraction,
-            random_state=self.random_state,
-            stratify=y if _can_stratify(y, self.tuning_fraction) else None,
-        )
-        training = dict(zip(split, parts[2::2], strict=True))
-        tuning = dict(zip(split, parts[3::2], strict=True))
-        params = self._routed(
-            training.get("sample_weight"),
-            {key: training.get(key, value) for key, value in fit_params.items()},
-        )
-        self._keep(self._train(parts[0], training["y"], params), y)
-        return parts[1], tuning["y"], tuning.get("sample_weight")
-
     def _check_settings(self) -> None:
         for name, member in self._pairs():
             if not hasattr(member, "predict_proba"):
@@ -238,10 +213,3 @@ class BayesOptimalClassifier(Committee):
                 raise ValueError(
                     f"BayesOptimalClassifier needs {name} in (0, {upper:g}); got {value!r}."
                 )
-
-
-def _can_stratify(y: NDArray[Any], fraction: float) -> bool:
-    """Whether each class can be in both parts."""
-    classes, sizes = np.unique(y, return_counts=True)
-    smaller = min(np.floor(len(y) * fraction), np.floor(len(y) * (1 - fraction)))
-    return bool(sizes.min() >= 2 and smaller >= len(classes))

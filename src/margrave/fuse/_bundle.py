@@ -144,6 +144,8 @@ def _split_program(P: Floats, N: Floats) -> tuple[Floats, float]:
 
 def _matrix_game(G: Floats) -> tuple[Floats, float]:
     """Weights with the largest smallest cut, and the bound that the multipliers prove."""
+    if len(G) == 1:
+        return np.eye(G.shape[1])[int(np.argmax(G[0]))], float(G[0].max())
     rows = np.column_stack([-G, np.ones(len(G))])
     gain = np.zeros(G.shape[1] + 1)
     gain[-1] = 1

@@ -138,19 +138,47 @@ def rank_margin_weights(
     values, names = _checked_scores(scores, positive)
     of_positives = _checked_labels(y, len(values), positive)
     weight = _checked_weight(sample_weight, len(values))
-    positives, negatives_at = (_used(chosen, weight) for chosen in (of_positives, ~of_positives))
-    for rows, name in ((positives, "positive"), (negatives_at, "negative")):
+    silent = values.min(axis=0) == values.max(axis=0)
+    if silent.all():
+        raise ValueError(
+            f"{_OWNER} needs a member that tells samples apart; each says the same of all."
+        )
+    if silent.any():
+        told = ", ".join(name for name, one in zip(names, silent, strict=True) if one)
+        warnings.warn(
+            f"{_OWNER}: these members say the same of all samples and get the weight 0: {told}.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return weigh(values, of_positives, weight, nu, hardest, tol, max_iter)
+
+
+def weigh(
+    values: Floats,
+    positive: NDArray[np.bool_],
+    weight: Floats | None,
+    nu: float,
+    hardest: float,
+    tol: float,
+    max_iter: int,
+) -> RankMarginWeights:
+    """As `rank_margin_weights`, with everything checked; equal weights if no member speaks."""
+    at_positive, at_negative = (_used(chosen, weight) for chosen in (positive, ~positive))
+    for rows, name in ((at_positive, "positive"), (at_negative, "negative")):
         if not len(rows):
             raise ValueError(
                 f"{_OWNER} needs samples of both classes with a weight above 0; got no {name} one."
             )
-    P, N = (np.asfortranarray(values[rows]) for rows in (positives, negatives_at))
-    speaking = _speaking(P, N, names)
+    P, N = (np.asfortranarray(values[rows]) for rows in (at_positive, at_negative))
+    low = np.minimum(P.min(axis=0), N.min(axis=0))
+    speaking = np.flatnonzero(low < np.maximum(P.max(axis=0), N.max(axis=0)))
+    if not len(speaking):  # all weights are alike, and the search begins with equal ones
+        speaking = np.arange(values.shape[1])
     problem = _Problem(
-        P[:, speaking] if not speaking.all() else P,
-        N[:, speaking] if not speaking.all() else N,
-        _shares(weight, positives),
-        _shares(weight, negatives_at),
+        P[:, speaking] if len(speaking) < values.shape[1] else P,
+        N[:, speaking] if len(speaking) < values.shape[1] else N,
+        _shares(weight, at_positive),
+        _shares(weight, at_negative),
         nu,
         hardest,
         tol,
@@ -162,12 +190,12 @@ def rank_margin_weights(
             f"{_OWNER} stopped after {found.n_iter} rounds with a gap of {found.gap:.2g}, above "
             f"tol={tol:g}; raise max_iter or tol.",
             ConvergenceWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
-    weights = np.zeros(len(speaking))
+    weights = np.zeros(values.shape[1])
     weights[speaking] = found.weights
     i, k = found.active.T
-    active = np.column_stack([positives[i], negatives_at[k]])
+    active = np.column_stack([at_positive[i], at_negative[k]])
     return replace(found, weights=weights, active=active)
 
 
@@ -242,9 +270,9 @@ class _Problem:
 
 def _checked_settings(nu: Any, negatives: Any, tol: Any, max_iter: Any) -> float:
     """The share of the negatives that counts; refuse settings that mean nothing."""
-    if not _is_number(nu) or not 0 <= nu <= 1:
+    if not is_number(nu) or not 0 <= nu <= 1:
         raise ValueError(f"{_OWNER} needs nu in [0, 1], a share of the pairs; got {nu!r}.")
-    if not _is_number(tol) or not tol > 0:
+    if not is_number(tol) or not tol > 0:
         raise ValueError(f"{_OWNER} needs tol above 0; got {tol!r}.")
     if isinstance(max_iter, bool) or not isinstance(max_iter, int | np.integer) or max_iter < 1:
         raise ValueError(
@@ -266,7 +294,8 @@ def hardest_share(negatives: str | None, owner: str) -> float:
     return share
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a setting is a number; True and False are not."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
@@ -332,26 +361,6 @@ def _shares(weight: Floats | None, rows: NDArray[np.int64]) -> Floats:
     if weight is None:
         return np.full(len(rows), 1 / len(rows))
     return np.asarray(weight[rows] / weight[rows].sum())
-
-
-def _speaking(P: Floats, N: Floats, names: list[str]) -> NDArray[np.bool_]:
-    """Which members say different things of different samples."""
-    low = np.minimum(P.min(axis=0), N.min(axis=0))
-    high = np.maximum(P.max(axis=0), N.max(axis=0))
-    speaking: NDArray[np.bool_] = low < high
-    silent = [name for name, speaks in zip(names, speaking, strict=True) if not speaks]
-    if not speaking.any():
-        raise ValueError(
-            f"{_OWNER} needs a member that tells samples apart; each says the same of all."
-        )
-    if silent:
-        warnings.warn(
-            f"{_OWNER}: these members say the same of all samples and get the weight 0: "
-            f"{', '.join(silent)}.",
-            UserWarning,
-            stacklevel=3,
-        )
-    return speaking
 
 
 def _count_up_to(margin: float, s: Floats, t: Floats) -> int:

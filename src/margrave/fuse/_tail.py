@@ -90,6 +90,38 @@ def exact_tail(
     return Tail(rho, mean, positive_mass, negative_mass, n_pairs)
 
 
+def standard_error(positives: Side, negatives: Side, nu: float, hardest: float = 1.0) -> float:
+    """How far the mean margin of the tail may be from that of the population, one standard error.
+
+    φ is a mean over positives and over negatives of what they add to the hinge
+    ``(ρ - m_ik)₊ / ν``; the two classes are drawn apart, so their variances add.
+    """
+    rho = exact_tail(positives, negatives, nu, hardest).rho
+    order = np.argsort(negatives.scores)
+    kept = np.empty_like(negatives.weights)
+    kept[order] = _kept(negatives.weights[order], hardest)
+    x, a, z, b = positives.scores, positives.weights, negatives.scores, kept
+    # Seen upside down, a negative is a positive.
+    of_positives = _hinges(x, z, b, rho) / nu
+    of_negatives = _hinges(-z, -x, a, rho) / nu
+    return float(np.sqrt(_variance_of_mean(of_positives, a) + _variance_of_mean(of_negatives, b)))
+
+
+def _hinges(x: Floats, z: Floats, b: Floats, rho: float) -> Floats:
+    """``Σ_k b_k (ρ - (x_i - z_k))₊`` for each i."""
+    order = np.argsort(z)
+    above = np.append(np.cumsum(b[order][::-1])[::-1], 0.0)
+    sums = np.append(np.cumsum((b * z)[order][::-1])[::-1], 0.0)
+    at = np.searchsorted(z[order], x - rho, "right")
+    hinges: Floats = (rho - x) * above[at] + sums[at]
+    return hinges
+
+
+def _variance_of_mean(values: Floats, weights: Floats) -> float:
+    mean = weights @ values
+    return float(weights**2 @ (values - mean) ** 2)
+
+
 def binned_tail(
     positives: Side, negatives: Side, nu: float, hardest: float = 1.0, *, width: float
 ) -> Tail:

@@ -1,0 +1,204 @@
+"""One class against the rest: scale, share ν, weights, and what a combined score means.
+
+The steps after the members have spoken on tuning data, on arrays: bring their values onto one
+scale (`_scales`), find weights (`_rank_weights`), by cross-validation for several ν if asked, and
+learn where on the combined score the classes part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit
+from sklearn.model_selection import StratifiedKFold
+
+from margrave.fuse._rank_weights import RankMarginWeights, weigh
+from margrave.fuse._scales import Flags, Floats, LineScale, RankScale, learn_scale
+from margrave.fuse._tail import Side, standard_error
+from margrave.pairs import CrucialPairs
+
+NUS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
+"""Shares of the pairs that ``nu="cv"`` chooses from."""
+
+# What is taken where there are too few samples to choose.
+_USUAL_NU = 0.1
+_FOLDS = 5
+_MOST_CHOOSING = 20_000
+_LEAST_TOL = 1e-4
+_MAX_ITER = 500
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What to do with the members' values.
+
+    Attributes
+    ----------
+    scale : str
+        One of `margrave.fuse._scales.SCALES`.
+    nu : float or "cv"
+        Share of the pairs.
+    hardest : float
+        Share of the negatives whose pairs count.
+    tol : float or "auto"
+        Gap, or half a standard error of the margin.
+    calibrate : bool
+        Whether the cut is where both classes are equally probable; else by balanced accuracy.
+    """
+
+    scale: str
+    nu: float | str
+    hardest: float
+    tol: float | str
+    calibrate: bool
+
+
+@dataclass(frozen=True)
+class Combination:
+    """Members combined for one class.
+
+    Attributes
+    ----------
+    scale : LineScale or RankScale
+        Brings raw values to [-1, 1].
+    found : RankMarginWeights
+        The weights.
+    slope, cut : float
+        ``slope · (score - cut)`` is the log-odds of the class; slope 1 if not calibrated.
+    margins : CrucialPairs
+        The combined scores of the tuning data.
+    auc_by_nu : dict
+        Cross-validated AUC of each ν that was tried.
+    """
+
+    scale: LineScale | RankScale
+    found: RankMarginWeights
+    slope: float
+    cut: float
+    margins: CrucialPairs
+    auc_by_nu: dict[float, float]
+
+    def decision(self, raw: Floats) -> Floats:
+        """Above 0 for the class."""
+        decision: Floats = self.slope * (self.scale(raw) @ self.found.weights - self.cut)
+        return decision
+
+
+def combine(
+    raw: Floats, probabilities: Flags, positive: Flags, weight: Floats, asked: Asked
+) -> Combination:
+    """Learn scale, weights and cut on tuning data.
+
+    Parameters
+    ----------
+    raw : ndarray of shape (n, K)
+        What the members say toward the class, in their own units.
+    probabilities : ndarray of bool, shape (K,)
+        Which members give probabilities.
+    positive : ndarray of bool, shape (n,)
+        The samples of the class.
+    weight : ndarray of shape (n,)
+        Sample weights.
+    asked : Asked
+        The settings.
+    """
+    auc_by_nu: dict[float, float] = {}
+    nu = asked.nu
+    if isinstance(nu, str):
+        auc_by_nu = _cross_validated(raw, probabilities, positive, weight, asked)
+        nu = max(auc_by_nu, key=lambda one: auc_by_nu[one]) if auc_by_nu else _USUAL_NU
+    scale, found = _weighed(raw, probabilities, positive, weight, nu, asked)
+    combined = scale(raw) @ found.weights
+    if asked.calibrate:
+        slope, cut = _sigmoid(combined, positive, weight)
+    else:
+        slope, cut = 1.0, _balanced_cut(combined, positive, weight)
+    margins = CrucialPairs(combined[positive], combined[~positive])
+    return Combination(scale, found, slope, cut, margins, auc_by_nu)
+
+
+def _weighed(
+    raw: Floats, probabilities: Flags, positive: Flags, weight: Floats, nu: float, asked: Asked
+) -> tuple[LineScale | RankScale, RankMarginWeights]:
+    scale = learn_scale(asked.scale, raw, probabilities, positive, weight)
+    scores = scale(raw)
+    tol = asked.tol
+    if isinstance(tol, str):
+        mean, sides = scores.mean(axis=1), (positive, ~positive)
+        halves = [Side(mean[of], weight[of] / weight[of].sum()) for of in sides]
+        error = standard_error(halves[0], halves[1], nu, asked.hardest) if nu > 0 else 0.0
+        tol = max(error / 2, _LEAST_TOL)
+    return scale, weigh(scores, positive, weight, nu, asked.hardest, tol, _MAX_ITER)
+
+
+def _cross_validated(
+    raw: Floats, probabilities: Flags, positive: Flags, weight: Floats, asked: Asked
+) -> dict[float, float]:
+    """Mean AUC of each ν on parts of the tuning data that scale and weights have not seen."""
+    rows = np.flatnonzero(weight > 0)
+    if len(rows) > _MOST_CHOOSING:
+        rows = rows[:: -(-len(rows) // _MOST_CHOOSING)]
+    n_positive = int(positive[rows].sum())
+    n_folds = min(_FOLDS, n_positive, len(rows) - n_positive)
+    if n_folds < 2:
+        return {}
+    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=0)
+    folds = [(rows[a], rows[b]) for a, b in splitter.split(rows, positive[rows])]
+    totals = dict.fromkeys(sorted(NUS, reverse=True), 0.0)  # of equals the largest
+    for training, held_out in folds:
+        part = raw[training], probabilities, positive[training], weight[training]
+        for nu in totals:
+            scale, found = _weighed(*part, nu, asked)
+            combined = scale(raw[held_out]) @ found.weights
+            totals[nu] += _auc(combined, positive[held_out], asked.hardest) / n_folds
+    return totals
+
+
+def _auc(scores: Floats, positive: Flags, hardest: float) -> float:
+    """AUC, over the pairs with the hardest negatives only."""
+    negatives = np.sort(scores[~positive])
+    kept = negatives[-max(round(hardest * len(negatives)), 1) :]
+    return CrucialPairs(scores[positive], kept).auc
+
+
+def _sigmoid(scores: Floats, positive: Flags, weight: Floats) -> tuple[float, float]:
+    """Slope and cut of ``log p/(1-p) = slope (score - cut)``, Platt's way.
+
+    His targets, (N⁺ + 1)/(N⁺ + 2) and 1/(N⁻ + 2), keep the slope finite where the scores part the
+    classes. A score that ranks no better than chance gets no slope, and its cut puts all samples
+    in the larger class.
+    """
+    spread = scores.std() or 1.0
+    x = (scores - scores.mean()) / spread
+    total = weight / weight.mean()
+    n_positive, n_negative = total[positive].sum(), total[~positive].sum()
+    target = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+
+    def loss(line: Floats) -> tuple[float, Floats]:
+        z = line[0] * x + line[1]
+        error = total * (expit(z) - target)
+        value = total @ (np.logaddexp(0, z) - target * z)
+        return float(value), np.array([error @ x, error.sum()])
+
+    prior = np.log((n_positive + 1) / (n_negative + 1))
+    found = minimize(loss, [1.0, prior], jac=True, bounds=[(0, None), (None, None)])
+    slope, offset = found.x[0], found.x[1]
+    if slope < 1e-9:
+        return 1e-9, -prior / 1e-9
+    return float(slope / spread), float(scores.mean() - offset * spread / slope)
+
+
+def _balanced_cut(scores: Floats, positive: Flags, weight: Floats) -> float:
+    """The middle of the widest gap among the cuts with the largest balanced accuracy."""
+    order = np.argsort(scores, kind="stable")
+    ordered = scores[order]
+    signed = np.where(positive, -weight / weight[positive].sum(), weight / weight[~positive].sum())
+    gain = np.append(0.0, np.cumsum(signed[order]))  # negatives below less positives below
+    middles = np.concatenate(
+        [[ordered[0] - 1], (ordered[1:] + ordered[:-1]) / 2, [ordered[-1] + 1]]
+    )
+    apart = np.concatenate([[True], ordered[1:] > ordered[:-1], [True]])
+    best = int(np.argmax(np.where(apart, gain, -np.inf)))
+    return float(middles[best])

@@ -1,0 +1,310 @@
+"""A committee that ranks: weights by the rank margin, as a scikit-learn estimator.
+
+"A Linear Combination of Classifiers via Rank Margin Maximization" (Marrocco et al.), equation (3):
+the committee's score is ``Σ_j w_j f_j(x)``, with weights found on tuning data that the members were
+not trained on. With more than two classes each has weights of its own, against all the others.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.utils.metaestimators import available_if
+
+from margrave import _labels
+from margrave._committee import Committee
+from margrave.fuse._combination import Asked, Combination, combine
+from margrave.fuse._rank_weights import hardest_share, is_number
+from margrave.fuse._scales import SCALES
+from margrave.pairs import CrucialPairs
+
+Floats = NDArray[np.float64]
+
+
+class RankMarginClassifier(Committee):
+    """A committee weighed so that its ranking has the largest margin.
+
+    For those who need the ranking right, and know neither costs nor shares of the classes.
+
+    Parameters
+    ----------
+    estimators : list of classifiers, or of (name, classifier)
+        The members, with probabilities, decision values or labels only.
+    nu : float in [0, 1] or "cv", default="cv"
+        Share of the crucial pairs, the worst ones, whose mean margin is maximised; 0 is the
+        document's program, the worst pair alone. "cv" chooses by AUC among 0.02, 0.05, 0.1, 0.2,
+        0.3 and 0.5, by cross-validation within the tuning data.
+    scale : {"logit", "probability", "rank", "decision"}, default="logit"
+        How members' values come to [-1, 1], learned on the tuning data: log-odds with the same
+        mean margin for every member; 2p - 1, as in the document; shares of the tuning samples
+        below; or from the smallest to the largest value.
+    negatives : str, optional
+        ``"hardest 10%"``: only pairs with that share of the negatives, those that score highest.
+    tuning : int, float in (0, 1), or cross-validation splitter, default=5
+        Where the tuning data comes from: members' answers for samples they were not trained on in
+        so many folds, the members then trained on all; or a part of the data held out from them.
+        Without effect if `prefit`.
+    calibrate : bool, default=True
+        Whether `decision_function` is a log-odds and there is `predict_proba`, from a sigmoid
+        learned on the tuning data. Else `predict` cuts where the balanced accuracy is largest.
+    prefit : bool, default=False
+        Whether the members are trained already. The data given to ``fit`` is then the tuning data,
+        which no member should have seen.
+    tol : float or "auto", default="auto"
+        How close to the largest margin the weights must be. The search starts at equal weights
+        and goes no farther than it must; "auto" is half a standard error of the margin, because
+        what is within it is not told apart by this much data, and equal weights are a good guess.
+    n_jobs : int, optional
+        Members trained or asked at a time.
+    random_state : int, RandomState or None, default=None
+        How a part is drawn if `tuning` is a float.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        All classes; of two the second is the positive one.
+    weights_ : ndarray of shape (K,), or (n_classes, K) for more than two classes
+        The members' weights, on scores of the chosen scale; 0 for a member that says the same of
+        all tuning samples.
+    nu_ : float, or ndarray of shape (n_classes,)
+        The share used.
+    rank_margin_ : float, or ndarray of shape (n_classes,)
+        The smallest margin over all pairs of the tuning data, on scores in [-1, 1].
+    margin_distribution_ : CrucialPairs, or list of them
+        The committee's scores on the tuning data, as pairs: AUC, distribution and quantiles of the
+        margins.
+    results_ : list of RankMarginWeights
+        What was proven about the weights, for each class (for the second of two).
+    auc_by_nu_ : list of dict
+        With ``nu="cv"``, the cross-validated AUC of each share.
+    estimators_ : list
+        The trained members.
+    named_estimators_ : Bunch
+        The same by name.
+    member_names_ : list of str
+        Their names: as given, or by type.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    AUC and margins on the tuning data are of the data that chose the weights; measure the committee
+    on other data. Folds from an int are stratified and keep the order of the samples; for samples
+    that belong together or drift in time, pass a splitter, or a list of (training, held out)
+    positions. Samples that a splitter never holds out do not take part in the weights.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from margrave.fuse import RankMarginClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> members = [
+    ...     ("line", make_pipeline(StandardScaler(), LogisticRegression())),
+    ...     ("bayes", GaussianNB()),
+    ... ]
+    >>> committee = RankMarginClassifier(members).fit(X[::2], y[::2])
+    >>> committee.weights_.sum().round(6)
+    np.float64(1.0)
+    >>> committee.margin_distribution_.auc > 0.99
+    True
+    """
+
+    def __init__(
+        self,
+        estimators: Any,
+        *,
+        nu: float | Literal["cv"] = "cv",
+        scale: Literal["logit", "probability", "rank", "decision"] = "logit",
+        negatives: str | None = None,
+        tuning: Any = 5,
+        calibrate: bool = True,
+        prefit: bool = False,
+        tol: float | Literal["auto"] = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimators = estimators
+        self.nu = nu
+        self.scale = scale
+        self.negatives = negatives
+        self.tuning = tuning
+        self.calibrate = calibrate
+        self.prefit = prefit
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: Any = None, **fit_params: Any) -> Self:
+        """Train the members (unless prefit), and weigh them on tuning data.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Samples.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Passed to the members, and used in scales and margins.
+        **fit_params : dict
+            Passed to the members; with metadata routing, to those that request them.
+
+        Returns
+        -------
+        self
+        """
+        asked = self._checked_settings()
+        labels = self._start(X, y)
+        if (labels == labels[0]).all():
+            raise ValueError(
+                "RankMarginClassifier needs samples of at least two classes; got one class, "
+                f"{_labels.plain(labels[0])!r}."
+            )
+        sample_weight = self._checked_weight(sample_weight, len(labels))
+        if self.prefit:
+            self._take_prefit(X, fit_params)
+            raw, y_tune, weight = self._raw(X), labels, sample_weight
+        elif isinstance(self.tuning, float):
+            X_tune, y_tune, weight = self._train_on_a_part(
+                X, labels, sample_weight, fit_params, self.tuning, self.random_state
+            )
+            raw = self._raw(X_tune)
+        else:
+            params = self._routed(sample_weight, fit_params)
+            rows, raw = self._cross_fitted(X, labels, self._folds(X, labels), params)
+            self._keep(self._train(X, labels, params), labels)
+            y_tune, weight = labels[rows], None if sample_weight is None else sample_weight[rows]
+        codes = _labels.encode(y_tune, self.classes_, "y")
+        self._combine(raw, codes, np.ones(len(codes)) if weight is None else weight, asked)
+        return self
+
+    def decision_function(self, X: Any) -> Floats:
+        """How far the committee leans to a class: its log-odds, unless ``calibrate=False``.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            With two classes above 0 for the second; with more one column for each class.
+        """
+        raw = self._raw(X)
+        if len(self.combinations_) == 1:
+            return self.combinations_[0].decision(raw)
+        columns = [one.decision(raw[:, :, code]) for code, one in enumerate(self.combinations_)]
+        return np.column_stack(columns)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class the committee leans to.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        decision = self.decision_function(X)
+        codes = np.argmax(decision, axis=1) if decision.ndim == 2 else (decision > 0).astype(int)
+        answers: NDArray[Any] = self.classes_[codes]
+        return answers
+
+    @available_if(lambda self: self.calibrate)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Floats:
+        """Calibrated probabilities; with more than two classes, each by itself and then divided.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        proba: Floats = expit(self.decision_function(X))
+        if proba.ndim == 1:
+            return np.column_stack([1 - proba, proba])
+        total = proba.sum(axis=1, keepdims=True)
+        return np.divide(proba, total, out=np.full_like(proba, 1 / proba.shape[1]), where=total > 0)
+
+    def _combine(self, raw: Floats, codes: NDArray[np.int64], weight: Floats, asked: Asked) -> None:
+        """Weights for each class; with two, for the second."""
+        n_classes = len(self.classes_)
+        mass = np.bincount(codes, weights=weight, minlength=n_classes)
+        if not mass.all():
+            missing = _labels.plain(self.classes_[np.argmin(mass)])
+            raise ValueError(
+                "RankMarginClassifier needs tuning samples of every class, with a weight above 0; "
+                f"got none of class {missing!r}."
+            )
+        sides = [(1, raw)] if n_classes == 2 else [(c, raw[:, :, c]) for c in range(n_classes)]
+        probabilities = np.array([hasattr(one, "predict_proba") for one in self.estimators_])
+        self.combinations_: list[Combination] = [
+            combine(values, probabilities, codes == code, weight, asked) for code, values in sides
+        ]
+        self.results_ = [one.found for one in self.combinations_]
+        self.auc_by_nu_ = [one.auc_by_nu for one in self.combinations_]
+        self.weights_: Floats = np.array([one.weights for one in self.results_])
+        self.nu_: Any = np.array([one.nu for one in self.results_])
+        pairs = [one.margins for one in self.combinations_]
+        self.rank_margin_: Any = np.array([one.smallest_margin for one in pairs])
+        self.margin_distribution_: CrucialPairs | list[CrucialPairs] = pairs
+        if n_classes == 2:
+            self.weights_, self.nu_ = self.weights_[0], float(self.nu_[0])
+            self.rank_margin_ = float(self.rank_margin_[0])
+            self.margin_distribution_ = pairs[0]
+
+    def _raw(self, X: Any) -> Floats:
+        """What the trained members say, in their own units."""
+        return self._ask(X, "values").raw()
+
+    def _folds(self, X: Any, y: NDArray[Any]) -> list[Any]:
+        if not isinstance(self.tuning, int | np.integer):
+            return list(check_cv(self.tuning, y, classifier=True).split(X, y))
+        classes, sizes = np.unique(y, return_counts=True)
+        if sizes.min() < 2:
+            raise ValueError(
+                "RankMarginClassifier needs at least two samples of each class for its folds; "
+                f"{_labels.plain(classes[sizes.argmin()])!r} has one."
+            )
+        return list(StratifiedKFold(min(self.tuning, int(sizes.min()))).split(y, y))
+
+    def _checked_settings(self) -> Asked:
+        owner = "RankMarginClassifier"
+        if self.scale not in SCALES:
+            raise ValueError(
+                f"{owner} needs scale to be one of {', '.join(SCALES)}; got {self.scale!r}."
+            )
+        if self.nu != "cv" and not (is_number(self.nu) and 0 <= self.nu <= 1):
+            raise ValueError(f"{owner} needs nu to be 'cv' or a number in [0, 1]; got {self.nu!r}.")
+        if self.tol != "auto" and not (is_number(self.tol) and self.tol > 0):
+            raise ValueError(
+                f"{owner} needs tol to be 'auto' or a number above 0; got {self.tol!r}."
+            )
+        share = isinstance(self.tuning, float) and not 0 < self.tuning < 1
+        count = isinstance(self.tuning, int | np.integer) and self.tuning < 2
+        if share or count:
+            raise ValueError(
+                f"{owner} needs tuning to be a number of folds of at least 2, a share in (0, 1) or "
+                f"a splitter; got {self.tuning!r}."
+            )
+        return Asked(
+            scale=self.scale,
+            nu=self.nu,
+            hardest=hardest_share(self.negatives, owner),
+            tol=self.tol,
+            calibrate=self.calibrate,
+        )

@@ -1,0 +1,142 @@
+"""Members' scores on one scale in [-1, 1], learned on tuning data and kept for new data.
+
+"A Linear Combination of Classifiers via Rank Margin Maximization" combines scores in [-1, 1] and
+does not say how they come there. It matters more than the share ν: margins are compared across
+members, and the worst pairs favour a member that says little, whether or not it knows much. So the
+default, "logit", gives every member the same mean margin over the crucial pairs; what is left to
+differ is how far the bad pairs are from the mean. The four scales:
+
+- "logit": log-odds of probabilities, decision values as they are, divided by the member's mean
+  margin (at least a tenth of the best member's), then all by one number;
+- "probability": 2p - 1, the document's way; decision values are divided by the largest size;
+- "rank": the share of the tuning samples below, less the share above;
+- "decision": from the smallest to the largest value on the tuning data.
+
+Raw values are those of :meth:`margrave.Scores.raw`: 2p - 1 for probabilities.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+SCALES = ("logit", "probability", "rank", "decision")
+
+# A probability of 0 is a matter of how many trees there are: beyond this log-odds are not believed.
+_SMALLEST_PROBABILITY = 0.01
+# A member with a mean margin below this share of the best one's is scaled as if it had that much.
+_LEAST_MARGIN = 0.1
+# Enough for the empirical distribution of any number of tuning samples.
+_MOST_KNOTS = 2001
+
+
+@dataclass(frozen=True)
+class LineScale:
+    """``slope · x + offset``, clipped to [-1, 1], with x a raw value or its log-odds.
+
+    Attributes
+    ----------
+    log_odds : ndarray of bool, shape (K,)
+        Which members' values are probabilities to be turned into log-odds.
+    slope, offset : ndarray of shape (K,)
+        The lines.
+    """
+
+    log_odds: Flags
+    slope: Floats
+    offset: Floats
+
+    def __call__(self, raw: Floats) -> Floats:
+        """Scale the values of shape (n, K); what a member cannot say (NaN) becomes -1."""
+        values = self.slope * _unbounded(raw, self.log_odds) + self.offset
+        return np.nan_to_num(np.clip(values, -1, 1), nan=-1.0)
+
+
+@dataclass(frozen=True)
+class RankScale:
+    """The empirical distribution of the tuning data, from -1 to 1, linear between its values.
+
+    Attributes
+    ----------
+    knots, shares : tuple of ndarray
+        For each member, values and what they become.
+    """
+
+    knots: tuple[Floats, ...]
+    shares: tuple[Floats, ...]
+
+    def __call__(self, raw: Floats) -> Floats:
+        """Scale the values of shape (n, K); what a member cannot say (NaN) becomes -1."""
+        scaled = np.empty_like(raw)
+        for j, (knots, shares) in enumerate(zip(self.knots, self.shares, strict=True)):
+            scaled[:, j] = np.interp(raw[:, j], knots, shares)
+        return np.nan_to_num(scaled, nan=-1.0)
+
+
+def learn_scale(
+    name: str, raw: Floats, probabilities: Flags, positive: Flags, weight: Floats
+) -> LineScale | RankScale:
+    """Learn one of `SCALES` on tuning data.
+
+    Parameters
+    ----------
+    name : str
+        The scale.
+    raw : ndarray of shape (n, K)
+        The members' values toward the positive class.
+    probabilities : ndarray of bool, shape (K,)
+        Which members give probabilities, as 2p - 1.
+    positive : ndarray of bool, shape (n,)
+        The positive samples.
+    weight : ndarray of shape (n,)
+        Sample weights.
+    """
+    if name == "rank":
+        columns = [_distribution(column, weight) for column in raw.T]
+        return RankScale(*(tuple(part) for part in zip(*columns, strict=True)))
+    if name == "probability":
+        sizes = np.where(probabilities, 1.0, np.nanmax(np.abs(raw), axis=0))
+        return _line(np.zeros_like(probabilities), np.zeros(raw.shape[1]), sizes)
+    if name == "decision":
+        low, high = np.nanmin(raw, axis=0), np.nanmax(raw, axis=0)
+        return _line(np.zeros_like(probabilities), (low + high) / 2, (high - low) / 2)
+    values = np.nan_to_num(_unbounded(raw, probabilities), nan=np.nanmin(raw))
+    means = [np.average(values[of], axis=0, weights=weight[of]) for of in (positive, ~positive)]
+    centre, margin = (means[0] + means[1]) / 2, means[0] - means[1]
+    margin = np.maximum(margin, _LEAST_MARGIN * max(margin.max(), 0))
+    margin = np.where(margin > 0, margin, values.std(axis=0))  # no member is better than chance
+    sizes = margin * (np.abs(values - centre) / np.where(margin > 0, margin, 1)).max()
+    return _line(probabilities, centre, sizes)
+
+
+def _line(log_odds: Flags, centre: Floats, sizes: Floats) -> LineScale:
+    """``(x - centre) / size``; a member that says nothing has the size 0 and stays at 0."""
+    slope = np.divide(1.0, sizes, out=np.zeros_like(sizes), where=sizes > 0)
+    return LineScale(log_odds, slope, -centre * slope)
+
+
+def _unbounded(raw: Floats, log_odds: Flags) -> Floats:
+    """Raw values, with log-odds in place of probabilities."""
+    if not log_odds.any():
+        return raw
+    values = raw.copy()
+    p = (raw[:, log_odds] + 1) / 2
+    values[:, log_odds] = logit(np.clip(p, _SMALLEST_PROBABILITY, 1 - _SMALLEST_PROBABILITY))
+    return values
+
+
+def _distribution(values: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    """Values and the mid-distribution at them: share below less share above."""
+    knots, place = np.unique(values, return_inverse=True)
+    mass = np.bincount(place, weights=weight) / weight.sum()
+    shares = 2 * np.cumsum(mass) - mass - 1
+    if len(knots) > _MOST_KNOTS:
+        kept = np.unique(np.searchsorted(shares, np.linspace(shares[0], shares[-1], _MOST_KNOTS)))
+        knots, shares = knots[kept], shares[kept]
+    return knots, shares

@@ -23,7 +23,8 @@ def test_the_table_has_a_row_for_every_bar(capsys, monkeypatch):
     monkeypatch.setattr(foundation, "extra_import_seconds", lambda: 1.0)
     assert main(["--quick"]) == 1
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
-    for job in ("add up 10,000 x 11", "predict from", "AUC", "median", "hinge"):
+    jobs = ("add up 10,000 x 11", "predict from", "AUC", "median", "hinge")
+    for job in (*jobs, "nu=0, 20 x 7", "nu=0.05, gap 1e-3", "extra memory", "RankBoost"):
         assert any(job in row for row in rows)
     assert rows[-1].endswith("NO |")
 

@@ -238,7 +238,9 @@ class RankMarginClassifier(Committee):
         if proba.ndim == 1:
             return np.column_stack([1 - proba, proba])
         total = proba.sum(axis=1, keepdims=True)
-        return np.divide(proba, total, out=np.full_like(proba, 1 / proba.shape[1]), where=total > 0)
+        shares = np.full_like(proba, 1 / proba.shape[1])
+        np.divide(proba, total, out=shares, where=total > 0)
+        return shares
 
     def _combine(self, raw: Floats, codes: NDArray[np.int64], weight: Floats, asked: Asked) -> None:
         """Weights for each class; with two, for the second."""

@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
 LOCKED := pyproject.toml constraints.txt Makefile
 
-.PHONY: help run test quick lint docs bench lock clean
+.PHONY: help run test quick lint docs bench reproduce lock clean
 
 help:  ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -41,7 +41,7 @@ run: $(VENV)/.run  ## set up and show the main job: a committee on Spambase
 	@$(BIN)/python -m experiments.multi_classifiers
 
 # Small data is learned faster on one thread, above all on a busy machine.
-test quick docs: export OMP_NUM_THREADS = 1
+test quick docs reproduce: export OMP_NUM_THREADS = 1
 
 test: $(VENV)/.docs lint  ## set up and run every check
 	@$(BIN)/python -m pytest -q
@@ -58,6 +58,9 @@ docs: $(VENV)/.docs  ## build the site, warnings are errors
 
 bench: $(VENV)/.test  ## speed against peers, as ratios in one run
 	@$(BIN)/python -m benchmarks
+
+reproduce: $(VENV)/.run  ## run the documents' experiments in full and write their pages (some minutes)
+	@$(BIN)/python -m experiments.rank_margin
 
 lock: $(BIN)/python  ## refresh constraints.txt with today's versions
 	@$(BIN)/python tools/lock.py

@@ -1,0 +1,161 @@
+"""The page that the study writes: a Markdown template filled in, with the figures beside it."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from string import Template
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from experiments.rank_margin import study
+from experiments.rank_margin.document import METHODS, SOURCES, TABLES
+from experiments.rank_margin.results import ALPHA, Column, Results
+from margrave.compare import (
+    CriticalDifferenceDisplay,
+    FriedmanHolm,
+    RankMarginDisplay,
+    friedman_holm,
+)
+
+TEMPLATE = Path(__file__).with_name("template.md")
+FIGURES = {1: "Contraceptive", 2: "Liver"}
+VERSIONS = ("margrave", "numpy", "scipy", "scikit-learn")
+OURS = "ν by cv, logit"
+
+
+def write(results: Results, folder: Path, seed: int, strong: Sequence[str], command: str) -> Path:
+    """Write the page and its figures; gives back where the page is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    of_strong = [column for column in results.columns if column[0] == "strong"]
+    tested = results.over_data_sets(of_strong, [name for _, name in of_strong], control=OURS)
+    _difference_figure(tested, folder / "rank_margin_strong.png")
+    versions = ", ".join(f"{name} {version(name)}" for name in VERSIONS)
+    text = Template(TEMPLATE.read_text()).substitute(
+        command=command,
+        n_sets=len(results.titles),
+        n_runs=results.values.shape[1],
+        seed=seed,
+        versions=f"Python {platform.python_version()}, {versions}, {platform.machine()}",
+        alpha=f"{ALPHA:g}",
+        tables="\n".join(_documents_table(results, size) for size in study.SIZES),
+        figures="\n".join(_margin_figures(results, folder, seed)),
+        n_strong=len(strong),
+        strong=", ".join(strong),
+        columns=_columns_table(results),
+        strong_tests=tested,
+        settled="\n".join(_settled(results)),
+        largest=" and ".join(_largest_difference(results, size) for size in study.SIZES),
+    )
+    path = folder / "rank_margin.md"
+    path.write_text(text)
+    return path
+
+
+def _documents_table(results: Results, size: int) -> str:
+    """Table 2 or 3, the printed figures beside ours, and both by the same tests."""
+    members: list[Column] = [(f"{size} Modest", method) for method in METHODS]
+    features: list[Column] = [("features", name) for name in study.FEATURES]
+    lines = [
+        f"### Table {study.SIZES.index(size) + 2}: {size} members",
+        "",
+        "| data set | RankMargin, document | ours | RankBoost, document | ours | features | "
+        "SVM, document | ours | features |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for title in results.titles:
+        bold = results.best_of(title, members)
+        printed = [f"{mean:.3f} ({sd:.3f})" for mean, sd in TABLES[size][title]]
+        ours = [_cell(results, title, column, bold) for column in members]
+        raw = [_cell(results, title, column, set()) for column in features]
+        cells = [printed[0], ours[0], printed[1], ours[1], raw[0], printed[2], ours[2], raw[1]]
+        lines.append(f"| {title} | {' | '.join(cells)} |")
+    tested = results.over_data_sets(members, METHODS, control="RankMargin")
+    theirs = friedman_holm(
+        _printed_means(results, size), methods=METHODS, control="RankMargin", alpha=ALPHA
+    )
+    lines += ["", "Over the data sets, ours:", "", "```text", str(tested), "```", ""]
+    lines += ["The printed means, by the same tests:", "", "```text", str(theirs), "```", ""]
+    return "\n".join(lines)
+
+
+def _cell(results: Results, title: str, column: Column, bold: set[Column]) -> str:
+    runs = results.runs(title, [column])
+    text = f"{runs.mean():.3f} ({runs.std(ddof=1):.3f})"
+    return f"**{text}**" if column in bold else text
+
+
+def _printed_means(results: Results, size: int) -> list[list[float]]:
+    return [[mean for mean, _ in TABLES[size][title]] for title in results.titles]
+
+
+def _margin_figures(results: Results, folder: Path, seed: int) -> list[str]:
+    """Figures 1 and 2; gives back the lines that show them."""
+    lines = []
+    for number, title in FIGURES.items():
+        if title not in results.titles:
+            continue
+        parts = study.split(*study.load(title), seed=seed)
+        figure, axes = plt.subplots(2, 1, figsize=(8, 7), layout="constrained", sharex=True)
+        for ax, size in zip(axes, study.SIZES, strict=True):
+            spoken = study.modest_committee(parts, size, seed)
+            on_tuning = replace(spoken, test=spoken.tune)
+            curves = {name: study.COMBINERS[name](on_tuning) for name in (*METHODS, OURS)}
+            RankMarginDisplay.from_predictions(spoken.y_tune, curves, ax=ax)
+            ax.set_title(f"{title}, {size} members")
+        name = f"rank_margin_figure_{number}.png"
+        figure.savefig(folder / name, dpi=100)
+        plt.close(figure)
+        lines += [f"![Margins on {title}]({name})", ""]
+    return lines
+
+
+def _columns_table(results: Results) -> str:
+    """Every combiner of the larger committee and of the strong one, by data set."""
+    columns = [column for column in results.columns if column[0] != f"{study.SIZES[0]} Modest"]
+    means, ranks = results.means(columns), results.mean_ranks(columns)
+    overall = means.mean(axis=0)
+    lines = [
+        f"| committee | combiner | {' | '.join(results.titles)} | mean | rank |",
+        "|---|---|" + "---|" * (len(results.titles) + 2),
+    ]
+    for j, (committee, combiner) in enumerate(columns):
+        cells = [_bold(value, value == means[i].max()) for i, value in enumerate(means[:, j])]
+        cells += [
+            _bold(overall[j], overall[j] == overall.max(), 4),
+            _bold(ranks[j], ranks[j] == ranks.min(), 1),
+        ]
+        lines.append(f"| {committee} | {combiner} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _bold(value: float, yes: bool, digits: int = 3) -> str:
+    return f"**{value:.{digits}f}**" if yes else f"{value:.{digits}f}"
+
+
+def _difference_figure(tested: FriedmanHolm, path: Path) -> None:
+    figure, ax = plt.subplots(figsize=(9, 3.6), layout="constrained")
+    CriticalDifferenceDisplay(tested).plot(ax)
+    figure.savefig(path, dpi=100)
+    plt.close(figure)
+
+
+def _settled(results: Results) -> list[str]:
+    lines = [f"- {title}: {SOURCES[title].settled}" for title in results.titles]
+    lines = [line for line in lines if not line.endswith(": ")]
+    missing = [title for title in SOURCES if title not in results.titles]
+    if missing:
+        lines.append(f"- Not in this run: {', '.join(missing)}.")
+    return lines
+
+
+def _largest_difference(results: Results, size: int) -> str:
+    columns: list[Column] = [(f"{size} Modest", method) for method in METHODS]
+    differences = results.means(columns) - _printed_means(results, size)
+    i, j = np.unravel_index(np.abs(differences).argmax(), differences.shape)
+    where = f"{results.titles[int(i)]}, {METHODS[int(j)]}"
+    return f"{differences[i, j]:+.3f} with {size} members ({where})"

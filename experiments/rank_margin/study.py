@@ -1,0 +1,258 @@
+"""The protocol: members on one part, combiners on a second, AUC on a third, over several runs.
+
+Two committees. *Modest*: the document's, K Modest AdaBoosts on the training part, which differ by
+their first weights; combiners learn on the tuning part. *Strong*: six common classifiers on both
+parts together; combiners learn on their answers for samples they were not trained on (five folds).
+Both give plain score arrays, and a combiner is a function of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_predict, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from experiments.rank_margin.document import SOURCES
+from margrave import catalogue, datasets
+from margrave.fuse import RankMarginClassifier
+from margrave.members import ModestAdaBoostClassifier, RankBoostClassifier
+from margrave.pairs import CrucialPairs
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+SIZES = (5, 7)
+SCALES = ("logit", "probability", "rank", "decision")
+STRONG = ("logistic", "svm", "random-forest", "gradient-boosting", "knn", "rankboost")
+QUICK_STRONG = ("logistic", "knn", "rankboost")
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A data set in thirds, the classes' shares kept; the features scaled on the first."""
+
+    X_train: Floats
+    y_train: Ints
+    X_tune: Floats
+    y_tune: Ints
+    X_test: Floats
+    y_test: Ints
+
+    @property
+    def both(self) -> tuple[Floats, Ints]:
+        """Samples and labels of the training and the tuning part together."""
+        return (
+            np.concatenate([self.X_train, self.X_tune]),
+            np.concatenate([self.y_train, self.y_tune]),
+        )
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """What a committee's members say: values of any size, larger for the positive class."""
+
+    tune: Floats
+    y_tune: Ints
+    test: Floats
+    probabilities: tuple[bool, ...]
+
+
+class Column(ClassifierMixin, BaseEstimator):
+    """A trained member whose answers stand in a column of X: decision values, or probabilities."""
+
+    def __init__(self, column: int) -> None:
+        self.column = column
+        self.classes_ = np.array([0, 1])
+
+    def predict(self, X: Floats) -> Ints:
+        """Labels, which the combiners here do not ask for."""
+        return (X[:, self.column] > 0).astype(np.int64)
+
+
+class DecisionColumn(Column):
+    """A member that gives decision values."""
+
+    def decision_function(self, X: Floats) -> Floats:
+        """Read them."""
+        return X[:, self.column]
+
+
+class ProbabilityColumn(Column):
+    """A member that gives probabilities."""
+
+    def predict_proba(self, X: Floats) -> Floats:
+        """Read that of the positive class."""
+        return np.column_stack([1 - X[:, self.column], X[:, self.column]])
+
+
+def load(title: str) -> tuple[Floats, Ints]:
+    """Samples and labels 0 and 1 of one of the document's data sets."""
+    source = SOURCES[title]
+    data = datasets.load(source.name)
+    X, y = np.asarray(data.data, dtype=np.float64), np.asarray(data.target) == source.positive
+    if title == "Breast":
+        complete = ~np.isnan(X).any(axis=1)
+        X, y = X[complete], y[complete]
+    return X, y.astype(np.int64)
+
+
+def available() -> list[str]:
+    """The document's data sets that are here."""
+    found = []
+    for title in SOURCES:
+        try:
+            load(title)
+        except FileNotFoundError:
+            continue
+        found.append(title)
+    return found
+
+
+def split(X: Floats, y: Ints, seed: int) -> Parts:
+    """Three parts of one size."""
+    X_rest, X_test, y_rest, y_test = train_test_split(
+        X, y, test_size=1 / 3, stratify=y, random_state=seed
+    )
+    X_train, X_tune, y_train, y_tune = train_test_split(
+        X_rest, y_rest, test_size=0.5, stratify=y_rest, random_state=seed
+    )
+    scaler = make_pipeline(SimpleImputer(), StandardScaler()).fit(X_train)
+    X_train, X_tune, X_test = (scaler.transform(part) for part in (X_train, X_tune, X_test))
+    return Parts(X_train, y_train, X_tune, y_tune, X_test, y_test)
+
+
+def modest_committee(parts: Parts, n_members: int, seed: int) -> Spoken:
+    """The document's members: CART of depth 3, ten rounds, random first weights."""
+    members = [
+        ModestAdaBoostClassifier(random_state=1000 * seed + j).fit(parts.X_train, parts.y_train)
+        for j in range(n_members)
+    ]
+    tune, test = (
+        np.column_stack([member.decision_function(X) for member in members])
+        for X in (parts.X_tune, parts.X_test)
+    )
+    return Spoken(tune, parts.y_tune, test, (False,) * n_members)
+
+
+def strong_committee(parts: Parts, names: tuple[str, ...], seed: int) -> Spoken:
+    """Common classifiers with their usual settings, by out-of-fold answers."""
+    X, y = parts.both
+    folds = StratifiedKFold(5, shuffle=True, random_state=seed)
+    tune, test, probabilities = [], [], []
+    for name in names:
+        member = catalogue.make(name, random_state=seed)
+        gives = hasattr(member, "predict_proba")
+        method = "predict_proba" if gives else "decision_function"
+        held_out = cross_val_predict(member, X, y, cv=folds, method=method)
+        new = getattr(member.fit(X, y), method)(parts.X_test)
+        tune.append(held_out[:, 1] if gives else held_out)
+        test.append(new[:, 1] if gives else new)
+        probabilities.append(gives)
+    return Spoken(np.column_stack(tune), y, np.column_stack(test), tuple(probabilities))
+
+
+def rank_margin(spoken: Spoken, **settings: Any) -> RankMarginClassifier:
+    """A rank-margin committee of members that have spoken already."""
+    members = [
+        (f"member{j}", ProbabilityColumn(j) if gives else DecisionColumn(j))
+        for j, gives in enumerate(spoken.probabilities)
+    ]
+    committee = RankMarginClassifier(members, prefit=True, **settings)
+    return committee.fit(spoken.tune, spoken.y_tune)
+
+
+def on_one_scale(spoken: Spoken) -> tuple[Floats, Floats]:
+    """2p − 1, and decision values divided by the largest size on the tuning data."""
+    size = np.where(spoken.probabilities, 1.0, np.abs(spoken.tune).max(axis=0))
+    shift = np.where(spoken.probabilities, 1.0, 0.0)
+    tune, test = ((1 + shift) * values / size - shift for values in (spoken.tune, spoken.test))
+    return tune, test
+
+
+def by_rank_margin(spoken: Spoken, **settings: Any) -> Floats:
+    """Test scores of a rank-margin committee."""
+    scores: Floats = rank_margin(spoken, **settings).decision_function(spoken.test)
+    return scores
+
+
+def by_model(spoken: Spoken, model: Any) -> Floats:
+    """Test scores of a classifier trained on the members' scores."""
+    tune, test = on_one_scale(spoken)
+    scores: Floats = model.fit(tune, spoken.y_tune).decision_function(test)
+    return scores
+
+
+def by_mean(spoken: Spoken) -> Floats:
+    """The plain mean of the members' scores."""
+    mean: Floats = on_one_scale(spoken)[1].mean(axis=1)
+    return mean
+
+
+def by_best(spoken: Spoken) -> Floats:
+    """The member with the best AUC on the tuning data."""
+    aucs = [auc(column, spoken.y_tune) for column in spoken.tune.T]
+    return spoken.test[:, int(np.argmax(aucs))]
+
+
+def stacking() -> LogisticRegression:
+    """The usual second layer."""
+    return LogisticRegression(max_iter=1000)
+
+
+COMBINERS: dict[str, Callable[[Spoken], Floats]] = {
+    "RankMargin": partial(by_rank_margin, nu=0.0, scale="probability", tol=1e-6),
+    "RankBoost": lambda spoken: by_model(spoken, RankBoostClassifier()),
+    "SVM": lambda spoken: by_model(spoken, SVC(kernel="linear")),
+    "best member": by_best,
+    "mean": by_mean,
+    "stacking": lambda spoken: by_model(spoken, stacking()),
+    **{f"ν by cv, {scale}": partial(by_rank_margin, scale=scale) for scale in SCALES},
+}
+FEATURES: dict[str, Callable[[], Any]] = {
+    "RankBoost, features": RankBoostClassifier,
+    "SVM, features": lambda: SVC(kernel="linear"),
+}
+
+
+def auc(scores: Floats, y: Ints) -> float:
+    """Area under the ROC curve."""
+    return CrucialPairs.of(scores, y).auc
+
+
+def one_run(
+    title: str, run: int, seed: int, strong: tuple[str, ...]
+) -> tuple[str, int, dict[tuple[str, str], float]]:
+    """AUC on the test part of everything, by (committee, combiner)."""
+    parts = split(*load(title), seed=seed + run)
+    committees = {f"{size} Modest": modest_committee(parts, size, seed + run) for size in SIZES} | {
+        "strong": strong_committee(parts, strong, seed + run)
+    }
+    found = {
+        (committee, name): auc(combiner(spoken), parts.y_test)
+        for committee, spoken in committees.items()
+        for name, combiner in COMBINERS.items()
+    }
+    for name, make in FEATURES.items():
+        model = make().fit(*parts.both)
+        found["features", name] = auc(model.decision_function(parts.X_test), parts.y_test)
+    return title, run, found
+
+
+def all_runs(
+    titles: list[str], n_runs: int, seed: int, strong: tuple[str, ...], n_jobs: int
+) -> Iterator[tuple[str, int, dict[tuple[str, str], float]]]:
+    """Every run of every data set, as they are done."""
+    jobs = (delayed(one_run)(title, run, seed, strong) for title in titles for run in range(n_runs))
+    yield from Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs)

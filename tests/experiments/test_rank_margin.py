@@ -1,0 +1,119 @@
+"""The rank-margin study: its protocol, its tables, and the command."""
+
+import re
+
+import numpy as np
+import pytest
+from experiments.rank_margin import study
+from experiments.rank_margin.__main__ import main
+from experiments.rank_margin.document import METHODS, SOURCES, TABLES
+from experiments.rank_margin.results import Results
+from sklearn.metrics import roc_auc_score
+
+
+@pytest.fixture(scope="module")
+def parts():
+    return study.split(*study.load("Sonar"), seed=0)
+
+
+@pytest.fixture(scope="module")
+def spoken(parts):
+    return study.modest_committee(parts, 5, seed=0)
+
+
+def test_the_documents_tables_name_every_data_set_and_method():
+    for table in TABLES.values():
+        assert set(table) == set(SOURCES)
+        assert all(len(row) == len(METHODS) for row in table.values())
+
+
+@pytest.mark.parametrize(
+    ("title", "shape", "share"),
+    # Features and shares of table 1, where they can be had.
+    [("Breast", (683, 9), 0.6501), ("Housing", (506, 13), 0.4921), ("Sonar", (208, 60), 0.5337)],
+)
+def test_data_sets_are_those_of_table_1(title, shape, share):
+    X, y = study.load(title)
+    assert X.shape == shape
+    assert y.mean() == pytest.approx(share, abs=5e-5)
+
+
+def test_parts_are_thirds_that_do_not_overlap(parts):
+    sizes = [len(y) for y in (parts.y_train, parts.y_tune, parts.y_test)]
+    assert max(sizes) - min(sizes) <= 1
+    rows = np.concatenate([parts.X_train, parts.X_tune, parts.X_test])
+    assert len(np.unique(rows, axis=0)) == 208
+    assert parts.X_train.mean(axis=0) == pytest.approx(0, abs=1e-9)
+
+
+def test_the_members_of_a_committee_differ(spoken):
+    assert spoken.tune.shape == (69, 5)
+    assert len(np.unique(spoken.tune, axis=1).T) == 5
+
+
+def test_out_of_fold_answers_are_not_those_of_the_trained_member(parts):
+    told = study.strong_committee(parts, ("knn", "rankboost"), seed=0)
+    X, y = parts.both
+    assert told.probabilities == (True, False)
+    assert len(told.tune) == len(y)
+    trained = study.RankBoostClassifier().fit(X, y).decision_function(X)
+    assert study.auc(trained, y) > study.auc(told.tune[:, 1], y)
+
+
+def test_every_combiner_ranks_the_test_part(parts, spoken):
+    for name, combiner in study.COMBINERS.items():
+        scores = combiner(spoken)
+        assert scores.shape == parts.y_test.shape, name
+        assert study.auc(scores, parts.y_test) == pytest.approx(roc_auc_score(parts.y_test, scores))
+
+
+def test_the_documents_column_is_the_hard_margin(spoken):
+    committee = study.rank_margin(spoken, nu=0.0, scale="probability", tol=1e-6)
+    for weights in np.random.default_rng(0).dirichlet(np.ones(5), size=200):
+        scaled = study.on_one_scale(spoken)[0] @ weights
+        worst = scaled[spoken.y_tune == 1].min() - scaled[spoken.y_tune == 0].max()
+        assert worst <= committee.rank_margin_ + 1e-6
+
+
+class TestResults:
+    columns = (("a", "x"), ("a", "y"), ("a", "z"))
+
+    def results(self, values):
+        runs = [
+            (title, run, dict(zip(self.columns, row, strict=True)))
+            for title, table in values.items()
+            for run, row in reversed(list(enumerate(table)))
+        ]
+        return Results.of(list(values), iter(runs))
+
+    def test_runs_come_in_any_order(self):
+        results = self.results({"A": [[1, 2, 3], [4, 5, 6]], "B": [[7, 8, 9], [1, 1, 1]]})
+        assert results.values[0].tolist() == [[1, 2, 3], [4, 5, 6]]
+        assert results.means([("a", "y")])[:, 0].tolist() == [3.5, 4.5]
+        assert results.mean_ranks(self.columns).tolist() == [3, 2, 1]
+
+    def test_bold_is_the_best_and_what_is_not_told_from_it(self):
+        """Two that take turns are not told apart, the third is always last."""
+        turns = [[0.9, 0.8, 0.1], [0.8, 0.9, 0.1]] * 5
+        results = self.results({"A": turns, "B": [[0.5, 0.5, 0.5]] * 10})
+        assert results.best_of("A", self.columns) == {("a", "x"), ("a", "y")}
+        assert results.best_of("B", self.columns) == set()
+
+
+@pytest.mark.slow
+def test_the_command_writes_the_page(tmp_path, capsys):
+    assert main(["--quick", "--jobs", "1", "--out", str(tmp_path)]) == 0
+    page = (tmp_path / "rank_margin.md").read_text()
+    assert "3 data sets, 2 runs each, seed 0" in page
+    for heading in ("Table 2: 5 members", "Table 3: 7 members", "Columns that the document lacks"):
+        assert heading in page
+    assert "| Liver | 0.737 (0.033) |" in page  # the document's figure, beside ours
+    assert "$" not in page
+    for figure in re.findall(r"\]\((.*?\.png)\)", page):
+        assert (tmp_path / figure).stat().st_size > 10_000
+    assert "Written:" in capsys.readouterr().out
+
+
+def test_a_quick_run_does_not_overwrite_the_page(capsys):
+    assert main(["--quick"]) == 2
+    assert "say where it goes with --out" in capsys.readouterr().err

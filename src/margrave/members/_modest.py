@@ -16,7 +16,6 @@ and D is multiplied by exp(−y f) and normalised. Without the division by n −
 turns the sign of f in every larger leaf.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,8 @@ from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 
-from margrave.members._two_sided import Flags, Floats, TwoSidedClassifier, is_count, shares
+from margrave.members._rules import Rules, is_count
+from margrave.members._two_sided import Flags, Floats, TwoSidedClassifier, shares
 
 # What rounding leaves of an f of 0.
 _ZERO = 1e-12
@@ -143,7 +143,7 @@ class ModestAdaBoostClassifier(TwoSidedClassifier):
         self.random_weights = random_weights
         self.random_state = random_state
 
-    def _rules(self) -> Mapping[str, tuple[str, bool]]:
+    def _rules(self) -> Rules:
         is_tree = self.estimator is None or isinstance(self.estimator, DecisionTreeClassifier)
         is_flag = isinstance(self.random_weights, bool | np.bool_)
         return {

@@ -14,14 +14,15 @@ direction is the sign of α. Then r = Σ u_i h(x_i) − Σ v_k h(x_k), for all t
 at once from one running sum in the order of its values: O(n) after one sort.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.members._two_sided import Flags, Floats, TwoSidedClassifier, is_count, shares
+from margrave.members._rules import Rules, is_count
+from margrave.members._two_sided import Flags, Floats, TwoSidedClassifier, shares
 
 MAX_ALPHA = 5.0
 """The largest weight of one ranker: α is infinite where a ranker makes no mistake.
@@ -286,7 +287,7 @@ class RankBoostClassifier(TwoSidedClassifier):
         self.n_estimators = n_estimators
         self.alpha = alpha
 
-    def _rules(self) -> Mapping[str, tuple[str, bool]]:
+    def _rules(self) -> Rules:
         known = isinstance(self.alpha, str) and self.alpha in ("bound", "exact")
         return {
             "n_estimators": ("an integer of at least 1", is_count(self.n_estimators)),

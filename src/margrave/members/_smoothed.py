@@ -20,6 +20,8 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from margrave.members._rules import check_rules, is_count
+
 
 def smooth(
     X: NDArray[np.floating[Any]], noise: float, rng: np.random.RandomState
@@ -231,35 +233,26 @@ class SmoothedBaggingClassifier(ClassifierMixin, BaseEstimator):
 
     def _n_draws(self, n_rows: int) -> int:
         """Rows to draw, as a count: bagging itself would take a share of the sum of weights."""
-        if _is_count(self.max_samples):
+        if is_count(self.max_samples):
             return int(self.max_samples)
         return max(1, int(self.max_samples * n_rows))
 
     def _check_parameters(self) -> None:
         rules = {
             "estimator": ("a classifier or None", _is_classifier(self._base())),
-            "n_estimators": ("an integer of at least 1", _is_count(self.n_estimators)),
+            "n_estimators": ("an integer of at least 1", is_count(self.n_estimators)),
             "noise": ("a finite number of at least 0", _is_scale(self.noise)),
             "max_samples": (
                 "an integer of at least 1 or a float above 0 and at most 1",
-                _is_count(self.max_samples) or _is_share(self.max_samples),
+                is_count(self.max_samples) or _is_share(self.max_samples),
             ),
         }
-        for name, (allowed, kept) in rules.items():
-            if not kept:
-                raise ValueError(
-                    f"SmoothedBaggingClassifier needs {name} to be {allowed}; "
-                    f"got {getattr(self, name)!r}."
-                )
+        check_rules(self, rules)
 
 
 def _is_classifier(value: Any) -> bool:
     is_instance = hasattr(value, "__sklearn_tags__") and not isinstance(value, type)
     return is_instance and is_classifier(value)
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and bool(value >= 1)
 
 
 def _is_scale(value: Any) -> bool:

@@ -7,7 +7,6 @@ supplies the learning of one problem and its scores.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
+
+from margrave.members._rules import Rules, check_rules
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -26,11 +27,6 @@ def shares(weights: Floats) -> Floats:
     return divided
 
 
-def is_count(value: Any) -> bool:
-    """Whether a value is an integer of at least 1."""
-    return isinstance(value, int | np.integer) and bool(value >= 1)
-
-
 class TwoSidedClassifier(ClassifierMixin, BaseEstimator, ABC):
     """Base of the scorers: `fit`, `decision_function` and `predict` for any number of classes.
 
@@ -39,7 +35,7 @@ class TwoSidedClassifier(ClassifierMixin, BaseEstimator, ABC):
     """
 
     @abstractmethod
-    def _rules(self) -> Mapping[str, tuple[str, bool]]:
+    def _rules(self) -> Rules:
         """Every parameter with what it may be, in words, and whether it is."""
 
     @abstractmethod
@@ -68,7 +64,7 @@ class TwoSidedClassifier(ClassifierMixin, BaseEstimator, ABC):
         self : object
             The trained classifier.
         """
-        self._check_parameters()
+        check_rules(self, self._rules())
         rows, labels = validate_data(self, X, y, dtype=np.float64, order="F")
         check_classification_targets(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
@@ -121,14 +117,6 @@ class TwoSidedClassifier(ClassifierMixin, BaseEstimator, ABC):
         codes = np.argmax(scores, axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)
         labels: NDArray[Any] = self.classes_[codes]
         return labels
-
-    def _check_parameters(self) -> None:
-        for name, (allowed, kept) in self._rules().items():
-            if not kept:
-                raise ValueError(
-                    f"{type(self).__name__} needs {name} to be {allowed}; "
-                    f"got {getattr(self, name)!r}."
-                )
 
     def _checked_weights(self, sample_weight: ArrayLike | None, codes: NDArray[np.intp]) -> Floats:
         """One finite weight a sample, none negative, with a sum above 0 in every class."""

@@ -47,6 +47,8 @@ def write(results: Results, folder: Path, seed: int, strong: Sequence[str], comm
         n_strong=len(strong),
         strong=", ".join(strong),
         columns=_columns_table(results),
+        n_members=study.SIZES[-1],
+        shares=_shares_table(results),
         strong_tests=tested,
         settled="\n".join(_settled(results)),
         largest=" and ".join(_largest_difference(results, size) for size in study.SIZES),
@@ -116,7 +118,8 @@ def _margin_figures(results: Results, folder: Path, seed: int) -> list[str]:
 
 def _columns_table(results: Results) -> str:
     """Every combiner of the larger committee and of the strong one, by data set."""
-    columns = [column for column in results.columns if column[0] != f"{study.SIZES[0]} Modest"]
+    shown = (f"{study.SIZES[-1]} Modest", "features", "strong")
+    columns = [column for column in results.columns if column[0] in shown]
     means, ranks = results.means(columns), results.mean_ranks(columns)
     overall = means.mean(axis=0)
     lines = [
@@ -130,6 +133,25 @@ def _columns_table(results: Results) -> str:
             _bold(ranks[j], ranks[j] == ranks.min(), 1),
         ]
         lines.append(f"| {committee} | {combiner} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _shares_table(results: Results) -> str:
+    """RankMargin with the larger committee, for several sizes of the three parts."""
+    size = study.SIZES[-1]
+    headings = [study.parted(shares) for shares in study.OTHER_SHARES]
+    columns: list[Column] = [
+        (committee, "RankMargin") for committee in (f"{size} Modest", *headings)
+    ]
+    lines = [
+        f"| data set | document | thirds | {' | '.join(headings)} |",
+        "|---|---|" + "---|" * len(columns),
+    ]
+    for title in results.titles:
+        mean, deviation = TABLES[size][title][0]
+        cells = [f"{mean:.3f} ({deviation:.3f})"]
+        cells += [_cell(results, title, column, set()) for column in columns]
+        lines.append(f"| {title} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -34,6 +34,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 SIZES = (5, 7)
+# Shares of training, tuning and test part. The document does not print its own.
+THIRDS = (1 / 3, 1 / 3, 1 / 3)
+OTHER_SHARES = ((0.5, 0.25, 0.25), (0.6, 0.2, 0.2), (0.7, 0.15, 0.15))
 SCALES = ("logit", "probability", "rank", "decision")
 STRONG = ("logistic", "svm", "random-forest", "gradient-boosting", "knn", "rankboost")
 QUICK_STRONG = ("logistic", "knn", "rankboost")
@@ -41,7 +44,7 @@ QUICK_STRONG = ("logistic", "knn", "rankboost")
 
 @dataclass(frozen=True)
 class Parts:
-    """A data set in thirds, the classes' shares kept; the features scaled on the first."""
+    """A data set in three, the classes' shares kept; the features scaled on the first part."""
 
     X_train: Floats
     y_train: Ints
@@ -120,13 +123,14 @@ def available() -> list[str]:
     return found
 
 
-def split(X: Floats, y: Ints, seed: int) -> Parts:
-    """Three parts of one size."""
+def split(X: Floats, y: Ints, seed: int, shares: tuple[float, float, float] = THIRDS) -> Parts:
+    """Training, tuning and test part."""
+    train, tune, _ = shares
     X_rest, X_test, y_rest, y_test = train_test_split(
-        X, y, test_size=1 / 3, stratify=y, random_state=seed
+        X, y, train_size=train + tune, stratify=y, random_state=seed
     )
     X_train, X_tune, y_train, y_tune = train_test_split(
-        X_rest, y_rest, test_size=0.5, stratify=y_rest, random_state=seed
+        X_rest, y_rest, train_size=train / (train + tune), stratify=y_rest, random_state=seed
     )
     scaler = make_pipeline(SimpleImputer(), StandardScaler()).fit(X_train)
     X_train, X_tune, X_test = (scaler.transform(part) for part in (X_train, X_tune, X_test))
@@ -235,7 +239,8 @@ def one_run(
     title: str, run: int, seed: int, strong: tuple[str, ...]
 ) -> tuple[str, int, dict[tuple[str, str], float]]:
     """AUC on the test part of everything, by (committee, combiner)."""
-    parts = split(*load(title), seed=seed + run)
+    X, y = load(title)
+    parts = split(X, y, seed + run)
     committees = {f"{size} Modest": modest_committee(parts, size, seed + run) for size in SIZES} | {
         "strong": strong_committee(parts, strong, seed + run)
     }
@@ -247,7 +252,16 @@ def one_run(
     for name, make in FEATURES.items():
         model = make().fit(*parts.both)
         found["features", name] = auc(model.decision_function(parts.X_test), parts.y_test)
+    for shares in OTHER_SHARES:
+        parts = split(X, y, seed + run, shares)
+        scores = COMBINERS["RankMargin"](modest_committee(parts, SIZES[-1], seed + run))
+        found[parted(shares), "RankMargin"] = auc(scores, parts.y_test)
     return title, run, found
+
+
+def parted(shares: tuple[float, float, float]) -> str:
+    """Shares of the parts, for a heading."""
+    return "/".join(f"{share:.0%}".removesuffix("%") for share in shares)
 
 
 def all_runs(

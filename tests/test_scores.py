@@ -140,6 +140,33 @@ def test_proba_gives_back_what_the_members_said():
     )
 
 
+@pytest.mark.parametrize("labels", [("ham", "spam"), ("a", "b", "c")], ids=["two", "three"])
+def test_raw_values_are_in_the_members_own_units(labels):
+    X, y = blobs(labels=labels)
+    nb, ridge = GaussianNB().fit(X, y), RidgeClassifier().fit(X, y)
+    members = [nb, ridge, LabelsOnly(nb)]
+    raw = Scores.of(members, X, ask="values").raw()
+    own = ridge.decision_function(X)
+    np.testing.assert_allclose(raw[:, 1], own)
+    proba = nb.predict_proba(X)
+    np.testing.assert_allclose(raw[:, 0], 2 * (proba if len(labels) > 2 else proba[:, 1]) - 1)
+    assert set(np.unique(raw[:, 2])) == {-1.0, 1.0}
+    alone = Scores.of(members, X[:1], ask="values").raw()
+    np.testing.assert_allclose(alone, raw[:1])  # whatever else is asked about
+    assert raw.shape == Scores.of(members, X).values.shape
+
+
+def test_raw_values_of_a_reference_set_are_clipped_where_it_ends():
+    X, y = blobs()
+    ridge = RidgeClassifier().fit(X, y)
+    reference = Scores.of([ridge], X)
+    beyond = Scores.of([ridge], 100 * X, like=reference).raw()[:, 0]
+    size = reference.scales[0]
+    np.testing.assert_allclose(beyond, np.clip(ridge.decision_function(100 * X), -size, size))
+    with pytest.raises(ValueError, match="Scores were made with ask='labels' and hold no values"):
+        Scores.of([ridge], X, ask="labels").raw()
+
+
 def test_members_on_different_columns_by_position_name_and_by_themselves():
     X, y = blobs()
     frame = pd.DataFrame(X, columns=["u", "v", "w"])

@@ -266,7 +266,7 @@ class Committee(ClassifierMixin, BaseEstimator):
         ----------
         X, y
             All samples.
-        folds : list of (training, held out) positions
+        folds : list of (training, held out) positions or masks
             The held out ones need not be all samples.
         params : dict
             Fit parameters of each member; those with an entry per sample are split.
@@ -276,10 +276,12 @@ class Committee(ClassifierMixin, BaseEstimator):
         rows : ndarray of int
             The samples held out, fold by fold.
         raw : ndarray of shape (len(rows), K) or (len(rows), K, C)
-            As :meth:`Scores.raw`.
+            As :meth:`Scores.raw`; the same for all where a member tells no two samples of any fold
+            apart: that folds differ in their classes' shares says nothing about a sample.
         """
         names, classes = [name for name, _ in self._pairs()], np.unique(y)
-        told = []
+        places, told = np.arange(len(y)), []
+        folds = [(places[training], places[held_out]) for training, held_out in folds]
         for training, held_out in folds:
             own = {name: _rows_of_params(params[name], training, len(y)) for name in names}
             members = self._train(rows_of(X, training), y[training], own)
@@ -288,7 +290,11 @@ class Committee(ClassifierMixin, BaseEstimator):
             told.append(
                 Scores.of(pairs, asked, classes=classes, ask="values", n_jobs=self.n_jobs).raw()
             )
-        return np.concatenate([held_out for _, held_out in folds]), np.concatenate(told)
+        raw = np.concatenate(told)
+        apart = [np.ptp(one, axis=0) > 0 for one in told if len(one) > 1]
+        if apart:
+            raw = np.where(np.any(apart, axis=0), raw, raw[0])
+        return np.concatenate([held_out for _, held_out in folds]), raw
 
     def _keep(self, members: list[Any], y: NDArray[Any] | None = None) -> None:
         """Store the trained members and all classes they or the labels know."""

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from margrave.fuse._tail import Side, binned_tail, exact_tail
+from margrave.fuse._tail import Side, binned_tail, exact_tail, standard_error
 from margrave.pairs import CrucialPairs
 
 grid = st.integers(-8, 8).map(lambda k: k / 8)
@@ -78,3 +78,41 @@ def test_bins_are_off_by_their_width_at_most_and_their_masses_are_allowed(
     assert reached >= exact.mean - 1e-9  # no allowed masses have less than the tail
     assert binned.positive_mass.sum() == pytest.approx(1, abs=1e-9)
     assert binned.negative_mass.sum() == pytest.approx(1, abs=1e-9)
+
+
+def drawn(n_positive, n_negative, seed=0):
+    """Scores of two classes that overlap, with weights."""
+    rng = np.random.default_rng(seed)
+    return tuple(
+        side(np.column_stack([np.tanh(rng.normal(mean, 1, n)), rng.choice([1.0, 2.0], n)]))
+        for mean, n in ((0.5, n_positive), (-0.5, n_negative))
+    )
+
+
+@given(sides, sides)
+def test_the_standard_error_of_all_pairs_is_that_of_a_difference_of_means(positives, negatives):
+    p, n = side(positives), side(negatives)
+    variances = [one.weights**2 @ (one.scores - one.weights @ one.scores) ** 2 for one in (p, n)]
+    assert standard_error(p, n, 1.0) == pytest.approx(np.sqrt(sum(variances)), abs=1e-9)
+    if len({w for _, w in positives + negatives}) == 1:
+        textbook = np.sqrt(p.scores.var() / len(positives) + n.scores.var() / len(negatives))
+        assert standard_error(p, n, 1.0) == pytest.approx(textbook, abs=1e-9)
+
+
+@pytest.mark.parametrize("nu", [0.05, 0.3, 1.0])
+@pytest.mark.parametrize("hardest", [1.0, 0.3])
+def test_the_standard_error_is_the_spread_of_resampled_tails(nu, hardest):
+    p, n = drawn(250, 150)
+    rng = np.random.default_rng(0)
+
+    def resampled(one):
+        rows = rng.integers(len(one.scores), size=len(one.scores))
+        return side(np.column_stack([one.scores[rows], one.weights[rows]]))
+
+    means = [exact_tail(resampled(p), resampled(n), nu, hardest).mean for _ in range(400)]
+    assert standard_error(p, n, nu, hardest) == pytest.approx(np.std(means), rel=0.25)
+
+
+def test_the_standard_error_falls_with_the_root_of_the_samples():
+    few, many = (standard_error(*drawn(m, m), 0.1) for m in (500, 8000))
+    assert few / many == pytest.approx(4, rel=0.15)

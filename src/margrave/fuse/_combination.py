@@ -7,7 +7,7 @@ learn where on the combined score the classes part.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize
@@ -28,6 +28,10 @@ _FOLDS = 5
 _MOST_CHOOSING = 20_000
 _LEAST_TOL = 1e-4
 _MAX_ITER = 500
+# Scores, and balanced accuracies, this close are equal.
+_SAME = 1e-12
+# As good as 0, and can be divided by.
+_NO_SLOPE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,8 @@ def combine(
     asked : Asked
         The settings.
     """
+    used = np.flatnonzero(weight > 0)
+    raw, positive, weight = raw[used], positive[used], weight[used]
     auc_by_nu: dict[float, float] = {}
     nu = asked.nu
     if isinstance(nu, str):
@@ -116,6 +122,7 @@ def combine(
     else:
         slope, cut = 1.0, _balanced_cut(combined, positive, weight)
     margins = CrucialPairs(combined[positive], combined[~positive])
+    found = replace(found, active=used[found.active])
     return Combination(scale, found, slope, cut, margins, auc_by_nu)
 
 
@@ -137,11 +144,11 @@ def _cross_validated(
     raw: Floats, probabilities: Flags, positive: Flags, weight: Floats, asked: Asked
 ) -> dict[float, float]:
     """Mean AUC of each ν on parts of the tuning data that scale and weights have not seen."""
-    rows = np.flatnonzero(weight > 0)
-    if len(rows) > _MOST_CHOOSING:
-        rows = rows[:: -(-len(rows) // _MOST_CHOOSING)]
-    n_positive = int(positive[rows].sum())
-    n_folds = min(_FOLDS, n_positive, len(rows) - n_positive)
+    sides = [np.flatnonzero(of) for of in (positive, ~positive)]
+    if len(positive) > _MOST_CHOOSING:  # fewer of a class that has many; a rare one is kept
+        generator = np.random.default_rng(0)
+        sides = [generator.permutation(rows)[: _MOST_CHOOSING // 2] for rows in sides]
+    rows, n_folds = np.sort(np.concatenate(sides)), min(_FOLDS, *map(len, sides))
     if n_folds < 2:
         return {}
     splitter = StratifiedKFold(n_folds, shuffle=True, random_state=0)
@@ -170,10 +177,13 @@ def _sigmoid(scores: Floats, positive: Flags, weight: Floats) -> tuple[float, fl
     classes. A score that ranks no better than chance gets no slope, and its cut puts all samples
     in the larger class.
     """
-    spread = scores.std() or 1.0
-    x = (scores - scores.mean()) / spread
     total = weight / weight.mean()
     n_positive, n_negative = total[positive].sum(), total[~positive].sum()
+    prior = float(np.log((n_positive + 1) / (n_negative + 1)))
+    if np.ptp(scores) < _SAME:
+        return _NO_SLOPE, -prior / _NO_SLOPE
+    spread = scores.std()
+    x = (scores - scores.mean()) / spread
     target = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
 
     def loss(line: Floats) -> tuple[float, Floats]:
@@ -182,11 +192,10 @@ def _sigmoid(scores: Floats, positive: Flags, weight: Floats) -> tuple[float, fl
         value = total @ (np.logaddexp(0, z) - target * z)
         return float(value), np.array([error @ x, error.sum()])
 
-    prior = np.log((n_positive + 1) / (n_negative + 1))
     found = minimize(loss, [1.0, prior], jac=True, bounds=[(0, None), (None, None)])
     slope, offset = found.x[0], found.x[1]
-    if slope < 1e-9:
-        return 1e-9, -prior / 1e-9
+    if slope < _NO_SLOPE:
+        return _NO_SLOPE, -prior / _NO_SLOPE
     return float(slope / spread), float(scores.mean() - offset * spread / slope)
 
 
@@ -199,6 +208,9 @@ def _balanced_cut(scores: Floats, positive: Flags, weight: Floats) -> float:
     middles = np.concatenate(
         [[ordered[0] - 1], (ordered[1:] + ordered[:-1]) / 2, [ordered[-1] + 1]]
     )
-    apart = np.concatenate([[True], ordered[1:] > ordered[:-1], [True]])
-    best = int(np.argmax(np.where(apart, gain, -np.inf)))
-    return float(middles[best])
+    gaps = np.concatenate([[0.0], np.diff(ordered), [0.0]])
+    apart = gaps > 0
+    apart[[0, -1]] = True  # all samples on one side: taken if no other cut is as good
+    gain[~apart] = -np.inf
+    best = np.flatnonzero(gain >= gain.max() - _SAME)
+    return float(middles[best[np.argmax(gaps[best])]])

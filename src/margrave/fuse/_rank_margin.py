@@ -171,9 +171,9 @@ class RankMarginClassifier(Committee):
         if self.prefit:
             self._take_prefit(X, fit_params)
             raw, y_tune, weight = self._raw(X), labels, sample_weight
-        elif isinstance(self.tuning, float):
+        elif isinstance(self.tuning, float | np.floating):
             X_tune, y_tune, weight = self._train_on_a_part(
-                X, labels, sample_weight, fit_params, self.tuning, self.random_state
+                X, labels, sample_weight, fit_params, float(self.tuning), self.random_state
             )
             raw = self._raw(X_tune)
         else:
@@ -296,9 +296,9 @@ class RankMarginClassifier(Committee):
             raise ValueError(
                 f"{owner} needs tol to be 'auto' or a number above 0; got {self.tol!r}."
             )
-        share = isinstance(self.tuning, float) and not 0 < self.tuning < 1
+        share = isinstance(self.tuning, float | np.floating) and not 0 < self.tuning < 1
         count = isinstance(self.tuning, int | np.integer) and self.tuning < 2
-        if share or count:
+        if share or count or isinstance(self.tuning, str):
             raise ValueError(
                 f"{owner} needs tuning to be a number of folds of at least 2, a share in (0, 1) or "
                 f"a splitter; got {self.tuning!r}."

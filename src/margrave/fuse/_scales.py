@@ -7,7 +7,9 @@ default, "logit", gives every member the same mean margin over the crucial pairs
 differ is how far the bad pairs are from the mean. The four scales:
 
 - "logit": log-odds of probabilities, decision values as they are, divided by the member's mean
-  margin (at least a tenth of the best member's), then all by one number;
+  margin, then all by one number; a margin that is small beside the member's own spread is raised
+  to a tenth of the best ratio of the two, so that noise does not come out loud, nor a member
+  that hardly says anything quiet, whatever the units;
 - "probability": 2p - 1, the document's way; decision values are divided by the largest size;
 - "rank": the share of the tuning samples below, less the share above;
 - "decision": from the smallest to the largest value on the tuning data.
@@ -30,7 +32,8 @@ SCALES = ("logit", "probability", "rank", "decision")
 
 # A probability of 0 is a matter of how many trees there are: beyond this log-odds are not believed.
 _SMALLEST_PROBABILITY = 0.01
-# A member with a mean margin below this share of the best one's is scaled as if it had that much.
+# A member whose mean margin, in units of its spread, is below this share of the best one's is
+# scaled as if it had that much.
 _LEAST_MARGIN = 0.1
 # Enough for the empirical distribution of any number of tuning samples.
 _MOST_KNOTS = 2001
@@ -76,7 +79,8 @@ class RankScale:
         scaled = np.empty_like(raw)
         for j, (knots, shares) in enumerate(zip(self.knots, self.shares, strict=True)):
             scaled[:, j] = np.interp(raw[:, j], knots, shares)
-        return np.nan_to_num(scaled, nan=-1.0)
+        scaled[np.isnan(raw)] = -1.0
+        return scaled
 
 
 def learn_scale(
@@ -97,20 +101,27 @@ def learn_scale(
     weight : ndarray of shape (n,)
         Sample weights.
     """
+    lowest = np.nan_to_num(np.fmin.reduce(raw, axis=0))
+    known = np.where(np.isnan(raw), lowest, raw)
     if name == "rank":
-        columns = [_distribution(column, weight) for column in raw.T]
+        columns = [_distribution(column, weight) for column in known.T]
         return RankScale(*(tuple(part) for part in zip(*columns, strict=True)))
     if name == "probability":
-        sizes = np.where(probabilities, 1.0, np.nanmax(np.abs(raw), axis=0))
+        sizes = np.where(probabilities, 1.0, np.abs(known).max(axis=0))
         return _line(np.zeros_like(probabilities), np.zeros(raw.shape[1]), sizes)
     if name == "decision":
-        low, high = np.nanmin(raw, axis=0), np.nanmax(raw, axis=0)
+        low, high = known.min(axis=0), known.max(axis=0)
         return _line(np.zeros_like(probabilities), (low + high) / 2, (high - low) / 2)
-    values = np.nan_to_num(_unbounded(raw, probabilities), nan=np.nanmin(raw))
+    values = _unbounded(known, probabilities)
     means = [np.average(values[of], axis=0, weights=weight[of]) for of in (positive, ~positive)]
     centre, margin = (means[0] + means[1]) / 2, means[0] - means[1]
-    margin = np.maximum(margin, _LEAST_MARGIN * max(margin.max(), 0))
-    margin = np.where(margin > 0, margin, values.std(axis=0))  # no member is better than chance
+    speaking = values.min(axis=0) < values.max(axis=0)
+    variance = np.average((values - centre) ** 2, axis=0, weights=weight)
+    spread = np.where(speaking, np.sqrt(variance), 0.0)
+    ratio = np.divide(margin, spread, out=np.zeros_like(spread), where=spread > 0)
+    least = _LEAST_MARGIN * ratio.max()
+    # If no member is better than chance, their spreads are made equal.
+    margin = np.maximum(ratio, least) * spread if least > 0 else spread
     sizes = margin * (np.abs(values - centre) / np.where(margin > 0, margin, 1)).max()
     return _line(probabilities, centre, sizes)
 

@@ -94,17 +94,19 @@ def standard_error(positives: Side, negatives: Side, nu: float, hardest: float =
     """How far the mean margin of the tail may be from that of the population, one standard error.
 
     φ is a mean over positives and over negatives of what they add to the hinge
-    ``(ρ - m_ik)₊ / ν``; the two classes are drawn apart, so their variances add.
+    ``(ρ - m_ik)₊ / ν``; the two classes are drawn apart, so their variances add. Which negatives
+    are the hardest is chance too: one of them counts for what it adds beyond the last of them.
     """
     rho = exact_tail(positives, negatives, nu, hardest).rho
     order = np.argsort(negatives.scores)
     kept = np.empty_like(negatives.weights)
     kept[order] = _kept(negatives.weights[order], hardest)
-    x, a, z, b = positives.scores, positives.weights, negatives.scores, kept
-    # Seen upside down, a negative is a positive.
-    of_positives = _hinges(x, z, b, rho) / nu
-    of_negatives = _hinges(-z, -x, a, rho) / nu
-    return float(np.sqrt(_variance_of_mean(of_positives, a) + _variance_of_mean(of_negatives, b)))
+    x, a, z = positives.scores, positives.weights, negatives.scores
+    of_positives = _hinges(x, z, kept, rho) / nu
+    of_negatives = _hinges(-z, -x, a, rho) / nu  # seen upside down, a negative is a positive
+    beyond = np.maximum(of_negatives - of_negatives[kept > 0].min(), 0) / hardest
+    variances = _variance_of_mean(of_positives, a), _variance_of_mean(beyond, negatives.weights)
+    return float(np.sqrt(sum(variances)))
 
 
 def _hinges(x: Floats, z: Floats, b: Floats, rho: float) -> Floats:

@@ -1,0 +1,280 @@
+"""From scaled scores to a decision: sigmoid, cut, the choice of ν, and sample weights."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedKFold
+
+from margrave.fuse import _combination, rank_margin_weights
+from margrave.fuse._combination import NUS, Asked, combine
+from margrave.fuse._scales import learn_scale
+from margrave.fuse._tail import Side, standard_error
+from margrave.pairs import CrucialPairs
+
+
+def asked(**settings):
+    usual = {"scale": "logit", "nu": 0.1, "hardest": 1.0, "tol": 1e-6, "calibrate": True}
+    return Asked(**{**usual, **settings})
+
+
+def made(n=120, strengths=(2.0, 1.0, 0.5), seed=0, share=0.5):
+    rng = np.random.default_rng(seed)
+    positive = rng.random(n) < share
+    raw = rng.normal(size=(n, len(strengths))) + np.outer(positive, strengths)
+    return raw, np.zeros(len(strengths), dtype=bool), positive, np.ones(n)
+
+
+# The sigmoid.
+
+
+@pytest.mark.parametrize(("slope", "cut", "size"), [(3.0, 0.2, 1.0), (0.5, -1.0, 1.0), (5, 0, 0.1)])
+def test_the_sigmoid_is_logistic_regression_where_data_is_plenty(slope, cut, size):
+    rng = np.random.default_rng(0)
+    scores = size * rng.uniform(-1, 1, 30_000)
+    positive = rng.random(30_000) < expit(slope / size * (scores - size * cut))
+    weight = rng.choice([1.0, 3.0], 30_000)
+    found, where = _combination._sigmoid(scores, positive, weight)
+    peer = LogisticRegression(C=1e9, tol=1e-8).fit(scores[:, None], positive, sample_weight=weight)
+    assert found == pytest.approx(peer.coef_[0, 0], rel=0.01)
+    assert where == pytest.approx(-peer.intercept_[0] / peer.coef_[0, 0], abs=0.01 * size)
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-6, 1.0])
+def test_the_sigmoid_is_finite_where_scores_part_the_classes(gap):
+    positive = np.arange(60) >= 20
+    scores = np.linspace(-0.1, 0.1, 60) + np.where(positive, gap, 0)
+    slope, cut = _combination._sigmoid(scores, positive, np.ones(60))
+    proba = expit(slope * (scores - cut))
+    assert np.isfinite(slope)
+    assert scores[19] < cut < scores[20] or gap == 0.0
+    assert 0 < proba[0] < proba[-1] < 1
+    assert ((proba > 0.5) == positive).mean() > 0.95
+
+
+@pytest.mark.parametrize("share", [0.3, 0.7])
+def test_the_sigmoid_of_a_score_that_ranks_backwards_is_flat(share):
+    rng = np.random.default_rng(0)
+    positive = np.arange(200) < 200 * share
+    scores = rng.normal(size=200) - positive
+    slope, cut = _combination._sigmoid(scores, positive, np.ones(200))
+    assert 0 <= slope < 1e-6
+    decision = slope * (scores - cut)
+    assert ((decision > 0) == (share > 0.5)).all()
+    assert expit(decision) == pytest.approx(share, abs=0.01)
+
+
+@given(st.floats(-1, 1), st.integers(2, 120))
+def test_the_sigmoid_of_one_score_for_all_is_the_share_of_the_class(score, n):
+    """Also where the mean of equal numbers rounds away from them."""
+    positive = np.arange(n) % 3 == 0
+    slope, cut = _combination._sigmoid(np.full(n, score), positive, np.ones(n))
+    expected = (positive.sum() + 1) / (n + 2)
+    assert expit(slope * (score - cut)) == pytest.approx(expected, abs=1e-6)
+    assert expit(slope * (score + 0.1 - cut)) == pytest.approx(expected, abs=1e-6)
+
+
+# The cut.
+
+rows = st.lists(
+    st.tuples(st.integers(-4, 4), st.booleans(), st.sampled_from([1.0, 2.0, 0.5])), max_size=12
+).map(lambda some: [(0, True, 1.0), (1, False, 1.0), *some])
+
+
+@given(rows)
+def test_no_cut_has_a_larger_balanced_accuracy(table):
+    scores, positive, weight = (np.array(column) for column in zip(*table, strict=True))
+    scores = scores / 4
+
+    def accuracy(cut):
+        right = (scores > cut) == positive
+        return np.mean(
+            [weight[of & right].sum() / weight[of].sum() for of in (positive, ~positive)]
+        )
+
+    cut = _combination._balanced_cut(scores, positive, weight)
+    ordered = np.unique(scores)
+    cuts = [ordered[0] - 1, *(ordered[1:] + ordered[:-1]) / 2, ordered[-1] + 1]
+    best = max(map(accuracy, cuts))
+    assert accuracy(cut) == pytest.approx(best)
+    # It is in the middle of a gap, the widest of those that are as good.
+    widths = dict(zip(cuts, [0, *np.diff(ordered), 0], strict=True))
+    assert cut in widths
+    assert widths[cut] == max(widths[one] for one in cuts if accuracy(one) > best - 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("scores", "cut"), [([-0.9, -0.8, 0.0, 0.2], 0.1), ([-0.9, -0.3, 0.0, 0.2], -0.6)]
+)
+def test_the_cut_is_in_the_widest_gap_worked_by_hand(scores, cut):
+    positive = np.array([False, True, False, True])  # the first and the third gap have 3/4
+    found = _combination._balanced_cut(np.array(scores), positive, np.ones(4))
+    assert found == pytest.approx(cut)
+
+
+@pytest.mark.parametrize("calibrate", [True, False])
+def test_the_decision_is_above_zero_beyond_the_cut(calibrate):
+    raw, positive = np.array([[-2], [-1], [1], [2.0]]), np.array([False, False, True, True])
+    found = combine(raw, np.array([False]), positive, np.ones(4), asked(calibrate=calibrate))
+    assert ((found.decision(raw) > 0) == positive).all()
+    assert found.slope == 1 or calibrate
+    assert found.cut == pytest.approx(0, abs=1e-6)
+
+
+# The share ν.
+
+
+def test_each_nu_is_judged_on_parts_that_scale_and_weights_have_not_seen():
+    raw, probabilities, positive, weight = made()
+    found = combine(raw, probabilities, positive, weight, asked(nu="cv", tol=1e-3))
+    splitter = StratifiedKFold(5, shuffle=True, random_state=0)
+    for nu in NUS:
+        areas = []
+        for training, held_out in splitter.split(raw, positive):
+            part = raw[training], probabilities, positive[training], weight[training]
+            scale = learn_scale("logit", *part)
+            weights = rank_margin_weights(
+                scale(raw[training]), positive[training], nu, tol=1e-3
+            ).weights
+            areas.append(roc_auc_score(positive[held_out], scale(raw[held_out]) @ weights))
+        assert found.auc_by_nu[nu] == pytest.approx(np.mean(areas), abs=1e-9)
+    assert set(found.auc_by_nu) == set(NUS)
+    assert found.auc_by_nu[found.found.nu] == max(found.auc_by_nu.values())
+
+
+def test_of_equal_shares_the_largest_is_taken():
+    raw, probabilities, positive, weight = made(strengths=(1.0,))  # one member: all are equal
+    found = combine(raw, probabilities, positive, weight, asked(nu="cv"))
+    assert len(set(found.auc_by_nu.values())) == 1
+    assert found.found.nu == max(NUS)
+
+
+@pytest.mark.parametrize("n_positive", [1, 2])
+def test_a_class_with_a_single_sample_leaves_no_choice(n_positive):
+    raw, probabilities, _, weight = made()
+    positive = np.arange(len(raw)) < n_positive
+    found = combine(raw, probabilities, positive, weight, asked(nu="cv", tol=1e-2))
+    if n_positive == 1:
+        assert found.auc_by_nu == {}
+        assert found.found.nu == 0.1
+    else:
+        assert found.found.nu in NUS
+        assert found.auc_by_nu
+
+
+@pytest.mark.parametrize(
+    ("positive", "kept"),
+    [
+        (np.arange(2000) % 2 == 0, (150, 150)),  # every second sample would be of one class
+        (np.arange(2000) % 400 == 0, (5, 150)),  # a rare class stays as it is
+    ],
+    ids=["even", "rare"],
+)
+def test_of_many_samples_some_of_each_class_choose(monkeypatch, positive, kept):
+    sizes = []
+
+    def counted(raw, probabilities, positive, weight, nu, asked):
+        sizes.append((positive.sum(), (~positive).sum()))
+        return unchanged(raw, probabilities, positive, weight, nu, asked)
+
+    unchanged = _combination._weighed
+    monkeypatch.setattr(_combination, "_MOST_CHOOSING", 300)
+    monkeypatch.setattr(_combination, "_weighed", counted)
+    raw = np.random.default_rng(0).normal(size=(2000, 2)) + positive[:, None] * [2, 1]
+    found = combine(raw, np.zeros(2, bool), positive, np.ones(2000), asked(nu="cv", tol="auto"))
+    assert set(found.auc_by_nu) == set(NUS)
+    assert sizes[-1] == (positive.sum(), (~positive).sum())  # in the end all have a say
+    chosen = np.array(sizes[:-1])
+    folds = len(chosen) // len(NUS)
+    assert chosen.sum(axis=0).tolist() == [(folds - 1) * len(NUS) * size for size in kept]
+
+
+def test_more_than_twenty_thousand_samples():
+    raw, probabilities, positive, weight = made(20_002, strengths=(2.0, 1.0))
+    found = combine(raw, probabilities, positive, weight, asked(nu="cv", tol="auto"))
+    assert set(found.auc_by_nu) == set(NUS)
+    assert len(found.margins.positives) + len(found.margins.negatives) == 20_002
+    assert found.margins.auc > roc_auc_score(positive, raw[:, 0]) - 0.001
+
+
+@given(st.integers(0, 300), st.sampled_from([1.0, 0.5, 0.1, 0.001]))
+def test_the_area_over_the_hardest_negatives(seed, hardest):
+    rng = np.random.default_rng(seed)
+    scores, positive = rng.integers(0, 9, 40), rng.permutation(np.arange(40) < 15)
+    kept = np.sort(scores[~positive])[-max(round(25 * hardest), 1) :]
+    expected = roc_auc_score(
+        np.repeat([1, 0], [15, len(kept)]), np.concatenate([scores[positive], kept])
+    )
+    found = _combination._auc(scores.astype(float), positive, hardest)
+    assert found == pytest.approx(expected)
+
+
+def test_the_hardest_negatives_choose_nu_too():
+    raw, probabilities, positive, weight = made(200, strengths=(1.0, 1.0))
+    whole = combine(raw, probabilities, positive, weight, asked(nu="cv", tol=1e-2))
+    hard = combine(raw, probabilities, positive, weight, asked(nu="cv", tol=1e-2, hardest=0.1))
+    assert max(hard.auc_by_nu.values()) < min(whole.auc_by_nu.values()) - 0.1
+
+
+# Weights.
+
+
+@pytest.mark.parametrize(
+    ("scale", "nu"),
+    [("logit", "cv"), ("logit", 0.0), ("probability", 0.2), ("rank", 0.2), ("decision", 0.2)],
+)
+def test_a_sample_of_weight_zero_is_not_there(scale, nu):
+    raw, probabilities, positive, weight = made(80)
+    weight[::4] = 0
+    raw[::4] = 100 * raw[::4] + 50
+    used = np.flatnonzero(weight)
+    settings = asked(scale=scale, nu=nu, tol=1e-3)
+    weighted = combine(raw, probabilities, positive, weight, settings)
+    less = combine(raw[used], probabilities, positive[used], weight[used], settings)
+    np.testing.assert_array_equal(weighted.decision(raw), less.decision(raw))
+    assert weighted.margins.smallest_margin == less.margins.smallest_margin
+    assert weighted.auc_by_nu == less.auc_by_nu
+    # The pairs that decide are named by their places among all samples.
+    np.testing.assert_array_equal(weighted.found.active, used[less.found.active])
+    i, k = weighted.found.active[0]
+    assert positive[i]
+    assert not positive[k]
+
+
+def test_heavier_samples_pull_the_cut():
+    raw, probabilities, positive, weight = made(400, strengths=(1.0,))
+    for calibrate in (True, False):
+        plain = combine(raw, probabilities, positive, weight, asked(calibrate=calibrate))
+        heavy = combine(
+            raw, probabilities, positive, np.where(positive, 5.0, 1.0), asked(calibrate=calibrate)
+        )
+        if calibrate:
+            assert (heavy.decision(raw) > 0).sum() > (plain.decision(raw) > 0).sum() + 50
+        else:  # within its class a sample counts as before
+            np.testing.assert_allclose(heavy.decision(raw), plain.decision(raw))
+
+
+@pytest.mark.parametrize("scale", ["logit", "probability"])
+def test_auto_is_half_a_standard_error_of_the_margin(scale):
+    raw, probabilities, positive, weight = made(300, strengths=(1.2, 1.0, 1.0))
+    fine = combine(raw, probabilities, positive, weight, asked(scale=scale)).found
+    auto = combine(raw, probabilities, positive, weight, asked(scale=scale, tol="auto"))
+    mean = auto.scale(raw).mean(axis=1)
+    sides = [Side(mean[of], np.full(of.sum(), 1 / of.sum())) for of in (positive, ~positive)]
+    half = standard_error(*sides, 0.1) / 2
+    assert 1e-3 < half < 0.1
+    assert fine.margin - half <= auto.found.margin <= fine.margin + 1e-6
+    assert auto.found.gap <= half
+    assert auto.found.n_iter < fine.n_iter
+
+
+def test_margins_are_those_of_the_combined_scores():
+    raw, probabilities, positive, weight = made()
+    found = combine(raw, probabilities, positive, weight, asked(nu=0.0))
+    combined = found.scale(raw) @ found.found.weights
+    pairs = CrucialPairs.of(combined, positive)
+    assert found.margins.smallest_margin == pairs.smallest_margin == found.found.rho
+    assert found.margins.auc == pytest.approx(roc_auc_score(positive, found.decision(raw)))

@@ -1,0 +1,310 @@
+"""The rank-margin committee: its weights, tuning data, answers and sample weights."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GroupKFold, ShuffleSplit, StratifiedKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from margrave import Scores
+from margrave.fuse import RankMarginClassifier, rank_margin_weights
+from margrave.fuse._combination import NUS
+from margrave.fuse._scales import SCALES, learn_scale
+
+NB, LINE = GaussianNB(), LogisticRegression()
+STUMP = DecisionTreeClassifier(max_depth=2, random_state=0)
+
+
+class Spy(GaussianNB):
+    """Notes the samples it is trained on and asked about, by their first column."""
+
+    def __init__(self, notes):
+        super().__init__()
+        self.notes = notes
+
+    def __sklearn_clone__(self):
+        return Spy(self.notes)
+
+    def fit(self, X, y, sample_weight=None):
+        self.trained_on, self.weights_given = X[:, 0].astype(int), sample_weight
+        return super().fit(X[:, 1:], y, sample_weight)
+
+    def predict_proba(self, X):
+        self.notes.append((set(self.trained_on.tolist()), set(X[:, 0].astype(int).tolist())))
+        return super().predict_proba(X[:, 1:])
+
+
+def table(n=120, labels=(0, 1), seed=0, **settings):
+    settings = {"n_features": 4, "n_redundant": 0, "n_informative": 3, "flip_y": 0.1, **settings}
+    X, y = make_classification(n, n_classes=len(labels), random_state=seed, **settings)
+    return X, np.array(labels)[y]
+
+
+def numbered(n=60):
+    X, y = table(n)
+    return np.column_stack([np.arange(n), X]), y
+
+
+def prefit(X, y, *members):
+    return [clone(member).fit(X, y) for member in members]
+
+
+def fitted(members=(NB, LINE, STUMP), nu=0.2, data=None, **settings):
+    X, y = table() if data is None else data
+    return RankMarginClassifier(list(members), nu=nu, **settings).fit(X, y)
+
+
+# Weights, and what is told about them.
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("negatives", [None, "hardest 10%"])
+def test_weights_are_those_of_the_scaled_scores(scale, negatives):
+    X, y = table(200)
+    members = prefit(X[:80], y[:80], NB, LINE, LinearSVC())
+    settings = {"nu": 0.2, "tol": 1e-6, "negatives": negatives}
+    committee = RankMarginClassifier(members, prefit=True, scale=scale, **settings)
+    committee.fit(X[80:], y[80:])
+    raw = Scores.of(members, X[80:]).raw()
+    gives = np.array([True, True, False])
+    scores = learn_scale(scale, raw, gives, y[80:] == 1, np.ones(120))(raw)
+    found = rank_margin_weights(scores, y[80:], **settings)
+    np.testing.assert_allclose(committee.weights_, found.weights)
+    assert committee.estimators_ == members
+    assert committee.weights_.sum() == pytest.approx(1)
+    assert committee.results_[0].gap <= 1e-6
+    assert committee.nu_ == 0.2
+    assert committee.auc_by_nu_ == [{}]
+
+
+def test_all_negatives_are_the_hardest_hundred_per_cent():
+    one, other = fitted(tol=1e-6), fitted(tol=1e-6, negatives="hardest 100%")
+    np.testing.assert_allclose(one.weights_, other.weights_)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_margins_and_area_are_those_of_the_tuning_scores(scale):
+    X, y = table(200)
+    committee = RankMarginClassifier(
+        prefit(X[:80], y[:80], NB, LINE), prefit=True, scale=scale, calibrate=False
+    ).fit(X[80:], y[80:])
+    scores, positive = committee.decision_function(X[80:]), y[80:] == 1
+    assert committee.margin_distribution_.auc == pytest.approx(roc_auc_score(positive, scores))
+    assert committee.rank_margin_ == pytest.approx(scores[positive].min() - scores[~positive].max())
+    assert committee.nu_ in NUS
+    assert max(committee.auc_by_nu_[0].values()) == committee.auc_by_nu_[0][committee.nu_]
+
+
+def test_nu_zero_is_the_documents_worst_pair():
+    committee = fitted(nu=0)
+    assert committee.nu_ == 0.0
+    assert committee.rank_margin_ == pytest.approx(committee.results_[0].rho)
+
+
+# Where the tuning data comes from.
+
+
+def test_no_member_answers_for_a_sample_it_was_trained_on():
+    X, y = numbered()
+    notes = []
+    committee = fitted([Spy(notes)], data=(X, y), tuning=4)
+    assert len(notes) == 4
+    assert all(not trained & asked for trained, asked in notes)
+    assert set().union(*(asked for _, asked in notes)) == set(range(60))
+    assert sorted(committee.estimators_[0].trained_on) == list(range(60))
+
+
+def test_a_member_that_learns_by_heart_gains_nothing():
+    X, y = table(300, flip_y=0.5)
+    by_heart = [KNeighborsClassifier(1), DecisionTreeClassifier(random_state=0)]
+    for member in by_heart:
+        assert clone(member).fit(X, y).score(X, y) == 1
+        assert fitted([member], data=(X, y)).margin_distribution_.auc < 0.8
+    apart = fitted([LINE, *by_heart], data=(X, y))
+    assert 0.2 < apart.weights_[0] < 1
+    seen = RankMarginClassifier(prefit(X, y, LINE, *by_heart), nu=0.2, prefit=True).fit(X, y)
+    assert seen.weights_[0] < 0.05  # what tuning on the samples of the training does
+
+
+@pytest.mark.parametrize("share", [0.25, np.float32(0.25)])
+def test_a_part_held_out_for_tuning(share):
+    X, y = numbered(100)
+    notes = []
+    committee = fitted([Spy(notes)], data=(X, y), tuning=share, random_state=0)
+    ((trained, asked),) = notes
+    assert not trained & asked
+    assert (len(trained), len(asked)) == (75, 25)
+    pairs = committee.margin_distribution_
+    assert len(pairs.positives) + len(pairs.negatives) == 25
+    assert set(committee.estimators_[0].trained_on) == trained
+    again = fitted([Spy([])], data=(X, y), tuning=share, random_state=0)
+    np.testing.assert_array_equal(again.decision_function(X), committee.decision_function(X))
+
+
+def test_a_splitter_and_its_folds_are_the_same():
+    X, y = table()
+    splitter = StratifiedKFold(3, shuffle=True, random_state=1)
+    folds = list(splitter.split(X, y))
+    masks = [tuple(np.isin(np.arange(len(y)), part) for part in fold) for fold in folds]
+    one = fitted(tuning=splitter).decision_function(X)
+    np.testing.assert_array_equal(one, fitted(tuning=folds).decision_function(X))
+    np.testing.assert_allclose(one, fitted(tuning=masks).decision_function(X))
+    assert (one != fitted(tuning=3).decision_function(X)).any()
+
+
+def test_samples_that_are_never_held_out_do_not_weigh_but_train():
+    X, y = numbered()
+    notes = []
+    folds = [(range(30), range(30, 45)), (range(45), range(45, 60))]  # as time goes on
+    committee = fitted([Spy(notes)], data=(X, y), tuning=[tuple(map(list, fold)) for fold in folds])
+    assert [asked for _, asked in notes] == [set(range(30, 45)), set(range(45, 60))]
+    assert len(committee.margin_distribution_.positives) == (y[30:] == 1).sum()
+    assert len(committee.estimators_[0].trained_on) == 60
+    drawn = fitted(tuning=ShuffleSplit(3, test_size=0.1, random_state=0))
+    assert drawn.margin_distribution_.n_pairs <= 36**2
+
+
+def test_groups_stay_together_through_explicit_folds():
+    X, y = numbered()
+    groups = np.arange(60) // 3
+    notes = []
+    folds = list(GroupKFold(5).split(X, y, groups))
+    fitted([Spy(notes)], data=(X, y), tuning=folds)
+    for trained, asked in notes:
+        assert not {i // 3 for i in trained} & {i // 3 for i in asked}
+
+
+def test_a_rare_class_lowers_the_number_of_folds():
+    X, y = numbered()
+    y[:] = 0
+    y[:3] = 1
+    notes = []
+    fitted([Spy(notes)], data=(X, y), tuning=10)
+    assert len(notes) == 3
+
+
+# Answers.
+
+
+@pytest.mark.parametrize(
+    "labels", [("ham", "spam"), (1, 2), (-1, 1), (False, True), (0.0, 1.0)], ids=str
+)
+def test_two_classes_of_any_type(labels):
+    X, y = table(labels=labels)
+    committee = fitted(data=(X, y))
+    assert committee.classes_.tolist() == list(labels)
+    assert committee.predict(X).dtype == y.dtype
+    decision, proba = committee.decision_function(X), committee.predict_proba(X)
+    np.testing.assert_allclose(proba[:, 1], expit(decision))
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+    assert (committee.predict(X) == np.where(decision > 0, labels[1], labels[0])).all()
+    numbers = fitted(data=table()).decision_function(X)
+    np.testing.assert_array_equal(decision, numbers)  # the second is the positive one
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_more_classes_each_against_the_rest(scale):
+    X, y = table(150, labels=("a", "b", "c"))
+    committee = fitted([NB, LinearSVC(), STUMP], data=(X, y), scale=scale)
+    assert committee.weights_.shape == (3, 3)
+    np.testing.assert_allclose(committee.weights_.sum(axis=1), 1)
+    assert committee.nu_.tolist() == [0.2] * 3
+    decision, proba = committee.decision_function(X), committee.predict_proba(X)
+    each = expit(decision)
+    np.testing.assert_allclose(proba, each / each.sum(axis=1, keepdims=True))
+    assert (committee.predict(X) == committee.classes_[proba.argmax(axis=1)]).all()
+    assert (committee.predict(X) == committee.classes_[decision.argmax(axis=1)]).all()
+    assert len(committee.results_) == len(committee.margin_distribution_) == 3
+    smallest = [pairs.smallest_margin for pairs in committee.margin_distribution_]
+    assert committee.rank_margin_.tolist() == smallest
+    assert [len(pairs.positives) for pairs in committee.margin_distribution_] == [
+        (y == label).sum() for label in "abc"
+    ]
+
+
+def test_without_calibration_the_cut_has_the_best_balanced_accuracy():
+    X, y = table(200, weights=[0.8])
+    members = prefit(X[:60], y[:60], NB, LINE)
+    committee = RankMarginClassifier(members, prefit=True, calibrate=False).fit(X[60:], y[60:])
+    assert not hasattr(committee, "predict_proba")
+    scores, positive = committee.decision_function(X[60:]), y[60:] == 1
+
+    def accuracy(cut):
+        return (scores[positive] > cut).mean() + (scores[~positive] <= cut).mean()
+
+    assert accuracy(0) == pytest.approx(max(accuracy(cut) for cut in scores))
+    assert ((scores > 0) == (committee.predict(X[60:]) == 1)).all()
+    three = fitted(data=table(labels=(0, 1, 2)), calibrate=False)
+    assert (three.decision_function(X).argmax(axis=1) == three.predict(X)).all()
+
+
+def test_answers_survive_a_pickle_and_settings_a_clone():
+    X, y = table(labels=("a", "b", "c"))
+    committee = fitted([NB, LINE], data=(X, y), scale="rank", tuning=3)
+    again = pickle.loads(pickle.dumps(committee))  # noqa: S301
+    np.testing.assert_array_equal(again.predict_proba(X), committee.predict_proba(X))
+    other = clone(committee)
+    assert not hasattr(other, "weights_")
+    assert (other.scale, other.nu, other.tuning) == ("rank", 0.2, 3)
+    np.testing.assert_array_equal(other.fit(X, y).weights_, committee.weights_)
+
+
+def test_data_frames_and_members_on_their_own_columns():
+    X, y = table()
+    frame = pd.DataFrame(X, columns=list("abcd"), index=np.arange(len(y)) + 1000)
+    series = pd.Series(np.where(y == 1, "yes", "no"), index=frame.index)
+    committee = fitted(data=(frame, series))
+    np.testing.assert_array_equal(committee.decision_function(frame), fitted().decision_function(X))
+    assert committee.feature_names_in_.tolist() == list("abcd")
+    members = [NB.__class__().fit(frame[["d", "a"]], series), LINE.__class__().fit(frame, series)]
+    own = RankMarginClassifier(members, nu=0.2, prefit=True).fit(frame, series)
+    assert own.score(frame, series) > 0.7
+
+
+# Sample weights.
+
+
+def test_weights_travel_with_their_samples():
+    X, y = numbered()
+    notes, weight = [], 1 + np.arange(60) / 60
+    for tuning in (3, 0.5):
+        committee = RankMarginClassifier([Spy(notes)], nu=0.2, tuning=tuning, random_state=0)
+        member = committee.fit(X, y, sample_weight=weight).estimators_[0]
+        np.testing.assert_allclose(member.weights_given, weight[member.trained_on])
+
+
+def test_weights_count_like_repeated_tuning_samples():
+    X, y = table()
+    members, often = prefit(X, y, NB, STUMP), np.arange(120) % 3
+    settings = {"nu": 0.2, "prefit": True, "tol": 1e-7}
+    weighted = RankMarginClassifier(members, **settings).fit(X, y, sample_weight=often)
+    again = np.repeat(np.arange(120), often)
+    repeated = RankMarginClassifier(members, **settings).fit(X[again], y[again])
+    np.testing.assert_allclose(weighted.weights_, repeated.weights_, atol=1e-4)
+    assert weighted.rank_margin_ == pytest.approx(repeated.rank_margin_, abs=1e-4)
+
+
+def test_weights_reach_the_members_that_request_them():
+    X, y = table()
+    weight = np.where(y == 1, 3.0, 1.0)
+    with sklearn.config_context(enable_metadata_routing=True):
+        members = [
+            ("asks", GaussianNB().set_fit_request(sample_weight=True)),
+            ("does not", GaussianNB().set_fit_request(sample_weight=False)),
+            ("cannot", KNeighborsClassifier(5)),
+        ]
+        committee = RankMarginClassifier(members, nu=0.2).fit(X, y, sample_weight=weight)
+    asks, does_not, _ = committee.estimators_
+    assert asks.class_prior_[1] == pytest.approx(weight[y == 1].sum() / weight.sum())
+    assert does_not.class_prior_[1] == pytest.approx((y == 1).mean())

@@ -229,33 +229,39 @@ class Committee(ClassifierMixin, BaseEstimator):
         self,
         X: Any,
         y: NDArray[Any],
-        sample_weight: Any,
-        fit_params: dict[str, Any],
+        params: dict[str, dict[str, Any]],
         fraction: float,
         random_state: Any,
-    ) -> tuple[Any, NDArray[Any], Any]:
-        """Train the members on one part of the data; give back the other, the tuning part."""
-        split: dict[str, Any] = {"y": y}
-        if sample_weight is not None:
-            split["sample_weight"] = sample_weight
-        for key, value in fit_params.items():
-            if _per_sample(value, len(y)):
-                split[key] = value
-        parts = train_test_split(
-            X,
-            *split.values(),
+    ) -> NDArray[np.int64]:
+        """Train the members on one part of the data; give back the rows of the other, for tuning.
+
+        Parameters
+        ----------
+        X, y
+            All samples.
+        params : dict
+            Fit parameters of each member; those with an entry per sample are split.
+        fraction : float
+            The share of the tuning part.
+        random_state
+            How it is drawn, with the same classes' shares where that can be.
+        """
+        training, tuning = train_test_split(
+            np.arange(len(y)),
             test_size=fraction,
             random_state=random_state,
             stratify=y if _can_stratify(y, fraction) else None,
         )
-        training = dict(zip(split, parts[2::2], strict=True))
-        tuning = dict(zip(split, parts[3::2], strict=True))
-        params = self._routed(
-            training.get("sample_weight"),
-            {key: training.get(key, value) for key, value in fit_params.items()},
-        )
-        self._keep(self._train(parts[0], training["y"], params), y)
-        return parts[1], tuning["y"], tuning.get("sample_weight")
+        self._keep(self._train_on(X, y, params, training), y)
+        rows: NDArray[np.int64] = tuning
+        return rows
+
+    def _train_on(
+        self, X: Any, y: NDArray[Any], params: dict[str, dict[str, Any]], rows: NDArray[np.int64]
+    ) -> list[Any]:
+        """Clones of the members, trained on some of the samples."""
+        own = {name: _rows_of_params(given, rows, len(y)) for name, given in params.items()}
+        return self._train(rows_of(X, rows), y[rows], own)
 
     def _cross_fitted(
         self, X: Any, y: NDArray[Any], folds: list[Any], params: dict[str, dict[str, Any]]
@@ -283,9 +289,7 @@ class Committee(ClassifierMixin, BaseEstimator):
         places, told = np.arange(len(y)), []
         folds = [(places[training], places[held_out]) for training, held_out in folds]
         for training, held_out in folds:
-            own = {name: _rows_of_params(params[name], training, len(y)) for name in names}
-            members = self._train(rows_of(X, training), y[training], own)
-            pairs = list(zip(names, members, strict=True))
+            pairs = list(zip(names, self._train_on(X, y, params, training), strict=True))
             asked = rows_of(X, held_out)
             told.append(
                 Scores.of(pairs, asked, classes=classes, ask="values", n_jobs=self.n_jobs).raw()

@@ -83,9 +83,9 @@ def test_weights_are_those_of_the_scaled_scores(scale, negatives):
     np.testing.assert_allclose(committee.weights_, found.weights)
     assert committee.estimators_ == members
     assert committee.weights_.sum() == pytest.approx(1)
-    assert committee.results_[0].gap <= 1e-6
+    assert committee.result_.gap <= 1e-6
     assert committee.nu_ == 0.2
-    assert committee.auc_by_nu_ == [{}]
+    assert committee.auc_by_nu_ == {}
 
 
 def test_all_negatives_are_the_hardest_hundred_per_cent():
@@ -103,13 +103,51 @@ def test_margins_and_area_are_those_of_the_tuning_scores(scale):
     assert committee.margin_distribution_.auc == pytest.approx(roc_auc_score(positive, scores))
     assert committee.rank_margin_ == pytest.approx(scores[positive].min() - scores[~positive].max())
     assert committee.nu_ in NUS
-    assert max(committee.auc_by_nu_[0].values()) == committee.auc_by_nu_[0][committee.nu_]
+    assert max(committee.auc_by_nu_.values()) == committee.auc_by_nu_[committee.nu_]
+
+
+@pytest.mark.parametrize("tuning", [3, 0.4])
+def test_active_pairs_are_rows_of_the_data_given(tuning):
+    X, y = table(150, flip_y=0.2)
+    committee = fitted(data=(X, y), nu=0.05, tuning=tuning, random_state=0)
+    positive, negative = committee.result_.active.T
+    assert set(y[positive]) == {1}
+    assert set(y[negative]) == {0}
+
+
+def test_margins_are_differences_of_the_combined_scores():
+    X, y = table(150)
+    committee = RankMarginClassifier(prefit(X[:50], y[:50], NB, LINE), prefit=True, nu=0.1)
+    committee.fit(X[50:], y[50:])
+    scores = committee.combined_scores(X[50:])
+    assert np.abs(scores).max() <= 1
+    assert scores[y[50:] == 1] == pytest.approx(committee.margin_distribution_.positives)
+    i, k = committee.result_.active[0]
+    worst = committee.margin_distribution_.smallest_margin
+    assert scores[i] - scores[k] == pytest.approx(worst)
+    three = fitted(data=table(labels=(0, 1, 2)))
+    assert three.combined_scores(X).shape == (150, 3)
+
+
+def test_the_positive_class_decides_whose_negatives_are_hard_and_nothing_else():
+    X, y = table(200, labels=("fraud", "ok"), weights=[0.3])
+    by_default = fitted(data=(X, y), nu="cv")
+    same = fitted(data=(X, y), nu="cv", positive="fraud")
+    assert same.decision_function(X) == pytest.approx(by_default.decision_function(X), abs=1e-6)
+    assert same.combined_scores(X) == pytest.approx(-by_default.combined_scores(X), abs=1e-6)
+    hard = {"nu": 1.0, "negatives": "hardest 5%", "tol": 1e-6}
+    found = fitted(data=(X, y), positive="fraud", **hard)
+    swapped = fitted(data=(X, np.where(y == "fraud", "z_fraud", "ok")), **hard)
+    assert found.weights_ == pytest.approx(swapped.weights_, abs=1e-6)
+    assert (found.predict(X) == "fraud").tolist() == (swapped.predict(X) == "z_fraud").tolist()
+    other = fitted(data=(X, y), **hard)
+    assert other.weights_ != pytest.approx(found.weights_, abs=1e-3)
 
 
 def test_nu_zero_is_the_documents_worst_pair():
     committee = fitted(nu=0)
     assert committee.nu_ == 0.0
-    assert committee.rank_margin_ == pytest.approx(committee.results_[0].rho)
+    assert committee.rank_margin_ == pytest.approx(committee.result_.rho)
 
 
 # Where the tuning data comes from.
@@ -225,7 +263,7 @@ def test_more_classes_each_against_the_rest(scale):
     np.testing.assert_allclose(proba, each / each.sum(axis=1, keepdims=True))
     assert (committee.predict(X) == committee.classes_[proba.argmax(axis=1)]).all()
     assert (committee.predict(X) == committee.classes_[decision.argmax(axis=1)]).all()
-    assert len(committee.results_) == len(committee.margin_distribution_) == 3
+    assert len(committee.result_) == len(committee.margin_distribution_) == 3
     smallest = [pairs.smallest_margin for pairs in committee.margin_distribution_]
     assert committee.rank_margin_.tolist() == smallest
     assert [len(pairs.positives) for pairs in committee.margin_distribution_] == [

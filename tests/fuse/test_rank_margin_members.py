@@ -129,7 +129,7 @@ def test_one_member_keeps_its_order():
     assert committee.weights_.tolist() == [1.0]
     order = np.argsort(committee.estimators_[0].decision_function(X))
     assert (np.diff(committee.decision_function(X)[order]) >= 0).all()
-    assert committee.results_[0].gap == 0
+    assert committee.result_.gap == 0
 
 
 def test_a_member_named_twice_changes_nothing():
@@ -137,7 +137,7 @@ def test_a_member_named_twice_changes_nothing():
     once = fitted([NB, LINE], tol=1e-7)
     twice = fitted([NB, LINE, NB], tol=1e-7)
     assert twice.member_names_ == ["gaussiannb-1", "logisticregression", "gaussiannb-2"]
-    assert twice.results_[0].margin == pytest.approx(once.results_[0].margin, abs=1e-6)
+    assert twice.result_.margin == pytest.approx(once.result_.margin, abs=1e-6)
     shared = twice.weights_[0] + twice.weights_[2]
     assert shared == pytest.approx(once.weights_[0], abs=1e-3)
     np.testing.assert_allclose(twice.decision_function(X), once.decision_function(X), atol=0.01)
@@ -256,9 +256,10 @@ _TUNING = (
         *(
             (
                 lambda tol=tol: fitted([NB], tol=tol),
-                f"RankMarginClassifier needs tol to be 'auto' or a number above 0; got {tol!r}.",
+                "RankMarginClassifier needs tol to be 'auto' or a finite number above 0; "
+                f"got {tol!r}.",
             )
-            for tol in (0, -1.0, "cv", None, float("nan"))
+            for tol in (0, -1.0, "cv", None, float("nan"), float("inf"))
         ),
         *(
             (lambda tuning=tuning: fitted([NB], tuning=tuning), f"{_TUNING}{tuning!r}.")
@@ -319,6 +320,24 @@ _TUNING = (
             "RankMarginClassifier: member 'kneighborsclassifier' (KNeighborsClassifier) takes no "
             "sample_weight; leave it out, or enable metadata routing and request it where it is "
             "taken.",
+        ),
+        (
+            lambda: fitted([NB], nu=1),
+            "RankMarginClassifier has nothing to choose by with nu=1 and scale='logit', which "
+            "gives every member the same mean margin; take a smaller nu or another scale.",
+        ),
+        (
+            lambda: fitted([NB], tuning=[]),
+            "RankMarginClassifier needs tuning with at least one fold.",
+        ),
+        (
+            lambda: fitted([NB], positive="spam"),
+            "RankMarginClassifier: 'spam' is not one of the classes 0, 1.",
+        ),
+        (
+            lambda: fitted([NB], data=table(labels=(0, 1, 2)), positive=1),
+            "RankMarginClassifier takes positive= with two classes only; with 3 each is ranked "
+            "against the others.",
         ),
         (lambda: fitted([]), "RankMarginClassifier needs at least one member; got none."),
     ],

@@ -321,7 +321,12 @@ GOOD = [[0.1, 0.2], [0.3, -0.4]]
             {"nu": "cv"},
             "rank_margin_weights needs nu in [0, 1], a share of the pairs; got 'cv'.",
         ),
-        (GOOD, [0, 1], {"tol": 0}, "rank_margin_weights needs tol above 0; got 0."),
+        (
+            GOOD,
+            [0, 1],
+            {"tol": 0},
+            "rank_margin_weights needs tol to be a finite number above 0; got 0.",
+        ),
         (
             GOOD,
             [0, 1],

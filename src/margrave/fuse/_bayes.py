@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrave import _labels
+from margrave._asking import rows_of
 from margrave._committee import Committee
 from margrave.scores import Scores
 
@@ -153,15 +154,15 @@ class BayesOptimalClassifier(Committee):
         labels = self._start(X, y)
         sample_weight = self._checked_weight(sample_weight, len(labels))
         prior = np.ones(len(self._pairs())) if self.prior is None else self._one_per_member("prior")
+        rows: Any = slice(None)
         if self.prefit:
             self._take_prefit(X, fit_params)
-            tuning = (X, labels, sample_weight)
         else:
-            tuning = self._train_on_a_part(
-                X, labels, sample_weight, fit_params, self.tuning_fraction, self.random_state
-            )
-        X_tune, y_tune, weight_tune = tuning
-        codes = _labels.encode(y_tune, self.classes_, "y")
+            params = self._routed(sample_weight, fit_params)
+            rows = self._train_on_a_part(X, labels, params, self.tuning_fraction, self.random_state)
+        X_tune = X if self.prefit else rows_of(X, rows)
+        weight_tune = None if sample_weight is None else sample_weight[rows]
+        codes = _labels.encode(labels[rows], self.classes_, "y")
         proba = self._ask(X_tune, "values").proba()
         self.log_likelihoods_ = log_likelihoods(proba, codes, self.clip, weight_tune)
         self.posterior_ = posterior(self.log_likelihoods_, prior)

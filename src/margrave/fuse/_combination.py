@@ -84,10 +84,14 @@ class Combination:
     margins: CrucialPairs
     auc_by_nu: dict[float, float]
 
+    def scores(self, raw: Floats) -> Floats:
+        """The weighted sum of the members' scores, in [-1, 1]."""
+        scores: Floats = self.scale(raw) @ self.found.weights
+        return scores
+
     def decision(self, raw: Floats) -> Floats:
         """Above 0 for the class."""
-        decision: Floats = self.slope * (self.scale(raw) @ self.found.weights - self.cut)
-        return decision
+        return self.slope * (self.scores(raw) - self.cut)
 
 
 def combine(

@@ -7,6 +7,7 @@ not trained on. With more than two classes each has weights of its own, against 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils.metaestimators import available_if
 
 from margrave import _labels
+from margrave._asking import rows_of
 from margrave._committee import Committee
 from margrave.fuse._combination import Asked, Combination, combine
 from margrave.fuse._rank_weights import hardest_share, is_number
@@ -44,7 +46,10 @@ class RankMarginClassifier(Committee):
         below; or from the smallest to the largest value.
     negatives : str, optional
         ``"hardest 10%"``: only pairs with that share of the negatives, those that score highest.
-    tuning : int, float in (0, 1), or cross-validation splitter, default=5
+    positive : label, optional
+        The class that is looked for, of two; by default the second. It decides which samples
+        `negatives` means, and nothing else: without it both classes are treated alike.
+    tuning : int, float in (0, 1), splitter or list of folds, default=5
         Where the tuning data comes from: members' answers for samples they were not trained on in
         so many folds, the members then trained on all; or a part of the data held out from them.
         Without effect if `prefit`.
@@ -55,9 +60,10 @@ class RankMarginClassifier(Committee):
         Whether the members are trained already. The data given to ``fit`` is then the tuning data,
         which no member should have seen.
     tol : float or "auto", default="auto"
-        How close to the largest margin the weights must be. The search starts at equal weights
-        and goes no farther than it must; "auto" is half a standard error of the margin, because
-        what is within it is not told apart by this much data, and equal weights are a good guess.
+        How close to the largest margin the weights are proven to be. The search starts at equal
+        weights and ends with the proof; "auto" is half a standard error of the margin, because
+        what is within it is not told apart by this much data, and a short way from equal weights
+        is a good guess.
     n_jobs : int, optional
         Members trained or asked at a time.
     random_state : int, RandomState or None, default=None
@@ -66,7 +72,7 @@ class RankMarginClassifier(Committee):
     Attributes
     ----------
     classes_ : ndarray
-        All classes; of two the second is the positive one.
+        All classes. With more than two, attributes below have an entry for each.
     weights_ : ndarray of shape (K,), or (n_classes, K) for more than two classes
         The members' weights, on scores of the chosen scale; 0 for a member that says the same of
         all tuning samples.
@@ -77,10 +83,10 @@ class RankMarginClassifier(Committee):
     margin_distribution_ : CrucialPairs, or list of them
         The committee's scores on the tuning data, as pairs: AUC, distribution and quantiles of the
         margins.
-    results_ : list of RankMarginWeights
-        What was proven about the weights, for each class (for the second of two).
-    auc_by_nu_ : list of dict
-        With ``nu="cv"``, the cross-validated AUC of each share.
+    result_ : RankMarginWeights, or list of them
+        What was proven about the weights; its active pairs are rows of the data given to ``fit``.
+    auc_by_nu_ : dict, or list of them
+        With ``nu="cv"``, the cross-validated AUC of each share; else empty.
     estimators_ : list
         The trained members.
     named_estimators_ : Bunch
@@ -93,9 +99,10 @@ class RankMarginClassifier(Committee):
     Notes
     -----
     AUC and margins on the tuning data are of the data that chose the weights; measure the committee
-    on other data. Folds from an int are stratified and keep the order of the samples; for samples
-    that belong together or drift in time, pass a splitter, or a list of (training, held out)
-    positions. Samples that a splitter never holds out do not take part in the weights.
+    on other data. Folds from an int are stratified and keep the order of the samples. For samples
+    that belong together or drift in time pass a list of (training, held out) positions, such as
+    ``list(GroupKFold().split(X, y, groups))``. Samples that are never held out do not take part in
+    the weights.
 
     Examples
     --------
@@ -124,6 +131,7 @@ class RankMarginClassifier(Committee):
         nu: float | Literal["cv"] = "cv",
         scale: Literal["logit", "probability", "rank", "decision"] = "logit",
         negatives: str | None = None,
+        positive: Any = None,
         tuning: Any = 5,
         calibrate: bool = True,
         prefit: bool = False,
@@ -135,6 +143,7 @@ class RankMarginClassifier(Committee):
         self.nu = nu
         self.scale = scale
         self.negatives = negatives
+        self.positive = positive
         self.tuning = tuning
         self.calibrate = calibrate
         self.prefit = prefit
@@ -168,21 +177,26 @@ class RankMarginClassifier(Committee):
                 f"{_labels.plain(labels[0])!r}."
             )
         sample_weight = self._checked_weight(sample_weight, len(labels))
+        weight = np.ones(len(labels)) if sample_weight is None else sample_weight
+        rows = np.arange(len(labels))
         if self.prefit:
             self._take_prefit(X, fit_params)
-            raw, y_tune, weight = self._raw(X), labels, sample_weight
-        elif isinstance(self.tuning, float | np.floating):
-            X_tune, y_tune, weight = self._train_on_a_part(
-                X, labels, sample_weight, fit_params, float(self.tuning), self.random_state
-            )
-            raw = self._raw(X_tune)
+            self._check_classes(labels, weight)
+            raw = self._raw(X)
         else:
+            self.classes_ = np.unique(labels)
+            self._check_classes(labels, weight)
             params = self._routed(sample_weight, fit_params)
-            rows, raw = self._cross_fitted(X, labels, self._folds(X, labels), params)
-            self._keep(self._train(X, labels, params), labels)
-            y_tune, weight = labels[rows], None if sample_weight is None else sample_weight[rows]
-        codes = _labels.encode(y_tune, self.classes_, "y")
-        self._combine(raw, codes, np.ones(len(codes)) if weight is None else weight, asked)
+            if isinstance(self.tuning, float | np.floating):
+                rows = self._train_on_a_part(
+                    X, labels, params, float(self.tuning), self.random_state
+                )
+                raw = self._raw(rows_of(X, rows))
+            else:
+                rows, raw = self._cross_fitted(X, labels, self._folds(X, labels), params)
+                self._keep(self._train(X, labels, params), labels)
+            self._check_classes(labels[rows], weight[rows])
+        self._combine(raw, labels[rows], weight[rows], rows, asked)
         return self
 
     def decision_function(self, X: Any) -> Floats:
@@ -198,11 +212,28 @@ class RankMarginClassifier(Committee):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             With two classes above 0 for the second; with more one column for each class.
         """
-        raw = self._raw(X)
-        if len(self.combinations_) == 1:
-            return self.combinations_[0].decision(raw)
-        columns = [one.decision(raw[:, :, code]) for code, one in enumerate(self.combinations_)]
-        return np.column_stack(columns)
+        sides = self._sides(self._raw(X))
+        columns = [one.decision(raw) for one, (_, raw) in zip(self._combined, sides, strict=True)]
+        if len(columns) > 1:
+            return np.column_stack(columns)
+        return columns[0] if self._positive_code == 1 else -columns[0]
+
+    def combined_scores(self, X: Any) -> Floats:
+        """The weighted sum of the members' scores: what the margins are differences of.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            In [-1, 1]; with two classes larger for the positive one.
+        """
+        sides = self._sides(self._raw(X))
+        columns = [one.scores(raw) for one, (_, raw) in zip(self._combined, sides, strict=True)]
+        return columns[0] if len(columns) == 1 else np.column_stack(columns)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class the committee leans to.
@@ -242,32 +273,65 @@ class RankMarginClassifier(Committee):
         np.divide(proba, total, out=shares, where=total > 0)
         return shares
 
-    def _combine(self, raw: Floats, codes: NDArray[np.int64], weight: Floats, asked: Asked) -> None:
-        """Weights for each class; with two, for the second."""
-        n_classes = len(self.classes_)
-        mass = np.bincount(codes, weights=weight, minlength=n_classes)
+    def _combine(
+        self,
+        raw: Floats,
+        y: NDArray[Any],
+        weight: Floats,
+        rows: NDArray[np.int64],
+        asked: Asked,
+    ) -> None:
+        """Weights for each class; with two, for the positive one."""
+        codes = _labels.encode(y, self.classes_, "y")
+        probabilities = np.array([hasattr(one, "predict_proba") for one in self.estimators_])
+        combined = [
+            combine(values, probabilities, codes == code, weight, asked)
+            for code, values in self._sides(raw)
+        ]
+        # Pairs as rows of the data, not of its tuning part.
+        results = [replace(one.found, active=rows[one.found.active]) for one in combined]
+        pairs = [one.margins for one in combined]
+        self._combined: list[Combination] = combined
+        self.result_: Any = results
+        self.auc_by_nu_: Any = [one.auc_by_nu for one in combined]
+        self.weights_: Floats = np.array([one.weights for one in results])
+        self.nu_: Any = np.array([one.nu for one in results])
+        self.rank_margin_: Any = np.array([one.smallest_margin for one in pairs])
+        self.margin_distribution_: CrucialPairs | list[CrucialPairs] = pairs
+        if len(combined) == 1:
+            self.result_, self.auc_by_nu_ = results[0], combined[0].auc_by_nu
+            self.weights_, self.nu_ = results[0].weights, results[0].nu
+            self.margin_distribution_, self.rank_margin_ = pairs[0], pairs[0].smallest_margin
+
+    @property
+    def _positive_code(self) -> int:
+        """The place of the positive class, of two."""
+        if self.positive is None:
+            return 1
+        return int(_labels.encode([self.positive], self.classes_, "RankMarginClassifier")[0])
+
+    def _sides(self, raw: Floats) -> list[tuple[int, Floats]]:
+        """Classes with what the members say toward each; with two, the positive one."""
+        if raw.ndim == 3:
+            return [(code, raw[:, :, code]) for code in range(raw.shape[2])]
+        code = self._positive_code
+        return [(code, raw if code == 1 else -raw)]
+
+    def _check_classes(self, y: NDArray[Any], weight: Floats) -> None:
+        """Every class has tuning samples, and the positive one is one of two."""
+        if self.positive is not None and len(self.classes_) > 2:
+            raise ValueError(
+                "RankMarginClassifier takes positive= with two classes only; with "
+                f"{len(self.classes_)} each is ranked against the others."
+            )
+        codes = _labels.encode(y, self.classes_, "y")
+        mass = np.bincount(codes, weights=weight, minlength=len(self.classes_))
         if not mass.all():
             missing = _labels.plain(self.classes_[np.argmin(mass)])
             raise ValueError(
                 "RankMarginClassifier needs tuning samples of every class, with a weight above 0; "
                 f"got none of class {missing!r}."
             )
-        sides = [(1, raw)] if n_classes == 2 else [(c, raw[:, :, c]) for c in range(n_classes)]
-        probabilities = np.array([hasattr(one, "predict_proba") for one in self.estimators_])
-        self.combinations_: list[Combination] = [
-            combine(values, probabilities, codes == code, weight, asked) for code, values in sides
-        ]
-        self.results_ = [one.found for one in self.combinations_]
-        self.auc_by_nu_ = [one.auc_by_nu for one in self.combinations_]
-        self.weights_: Floats = np.array([one.weights for one in self.results_])
-        self.nu_: Any = np.array([one.nu for one in self.results_])
-        pairs = [one.margins for one in self.combinations_]
-        self.rank_margin_: Any = np.array([one.smallest_margin for one in pairs])
-        self.margin_distribution_: CrucialPairs | list[CrucialPairs] = pairs
-        if n_classes == 2:
-            self.weights_, self.nu_ = self.weights_[0], float(self.nu_[0])
-            self.rank_margin_ = float(self.rank_margin_[0])
-            self.margin_distribution_ = pairs[0]
 
     def _raw(self, X: Any) -> Floats:
         """What the trained members say, in their own units."""
@@ -275,7 +339,10 @@ class RankMarginClassifier(Committee):
 
     def _folds(self, X: Any, y: NDArray[Any]) -> list[Any]:
         if not isinstance(self.tuning, int | np.integer):
-            return list(check_cv(self.tuning, y, classifier=True).split(X, y))
+            folds = list(check_cv(self.tuning, y, classifier=True).split(X, y))
+            if not folds:
+                raise ValueError("RankMarginClassifier needs tuning with at least one fold.")
+            return folds
         classes, sizes = np.unique(y, return_counts=True)
         if sizes.min() < 2:
             raise ValueError(
@@ -292,9 +359,14 @@ class RankMarginClassifier(Committee):
             )
         if self.nu != "cv" and not (is_number(self.nu) and 0 <= self.nu <= 1):
             raise ValueError(f"{owner} needs nu to be 'cv' or a number in [0, 1]; got {self.nu!r}.")
-        if self.tol != "auto" and not (is_number(self.tol) and self.tol > 0):
+        if self.nu == 1 and self.scale == "logit" and self.negatives is None:
             raise ValueError(
-                f"{owner} needs tol to be 'auto' or a number above 0; got {self.tol!r}."
+                f"{owner} has nothing to choose by with nu=1 and scale='logit', which gives every "
+                "member the same mean margin; take a smaller nu or another scale."
+            )
+        if self.tol != "auto" and not (is_number(self.tol) and 0 < self.tol < np.inf):
+            raise ValueError(
+                f"{owner} needs tol to be 'auto' or a finite number above 0; got {self.tol!r}."
             )
         share = isinstance(self.tuning, float | np.floating) and not 0 < self.tuning < 1
         count = isinstance(self.tuning, int | np.integer) and self.tuning < 2

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -70,7 +70,7 @@ class RankMarginWeights:
     gap: float
     n_iter: int
     n_active: int
-    active: NDArray[np.int64]
+    active: NDArray[np.int64] = field(repr=False)
     tie_nu: float | None = None
 
 
@@ -272,8 +272,8 @@ def _checked_settings(nu: Any, negatives: Any, tol: Any, max_iter: Any) -> float
     """The share of the negatives that counts; refuse settings that mean nothing."""
     if not is_number(nu) or not 0 <= nu <= 1:
         raise ValueError(f"{_OWNER} needs nu in [0, 1], a share of the pairs; got {nu!r}.")
-    if not is_number(tol) or not tol > 0:
-        raise ValueError(f"{_OWNER} needs tol above 0; got {tol!r}.")
+    if not is_number(tol) or not 0 < tol < np.inf:
+        raise ValueError(f"{_OWNER} needs tol to be a finite number above 0; got {tol!r}.")
     if isinstance(max_iter, bool) or not isinstance(max_iter, int | np.integer) or max_iter < 1:
         raise ValueError(
             f"{_OWNER} needs max_iter to be an integer of at least 1; got {max_iter!r}."

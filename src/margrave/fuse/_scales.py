@@ -30,8 +30,9 @@ Flags = NDArray[np.bool_]
 
 SCALES = ("logit", "probability", "rank", "decision")
 
-# A probability of 0 is a matter of how many trees there are: beyond this log-odds are not believed.
-_SMALLEST_PROBABILITY = 0.01
+# A probability of 0 is a matter of how many trees there are. As if so many labels of each class
+# were noise, probabilities run from here to 1 less this, in their order.
+_NOISE = 0.02
 # A member whose mean margin, in units of its spread, is below this share of the best one's is
 # scaled as if it had that much.
 _LEAST_MARGIN = 0.1
@@ -138,7 +139,7 @@ def _unbounded(raw: Floats, log_odds: Flags) -> Floats:
         return raw
     values = raw.copy()
     p = (raw[:, log_odds] + 1) / 2
-    values[:, log_odds] = logit(np.clip(p, _SMALLEST_PROBABILITY, 1 - _SMALLEST_PROBABILITY))
+    values[:, log_odds] = logit(_NOISE + (1 - 2 * _NOISE) * p)
     return values
 
 

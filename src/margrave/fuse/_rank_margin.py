@@ -303,13 +303,6 @@ class RankMarginClassifier(Committee):
             self.weights_, self.nu_ = results[0].weights, results[0].nu
             self.margin_distribution_, self.rank_margin_ = pairs[0], pairs[0].smallest_margin
 
-    @property
-    def _positive_code(self) -> int:
-        """The place of the positive class, of two."""
-        if self.positive is None:
-            return 1
-        return int(_labels.encode([self.positive], self.classes_, "RankMarginClassifier")[0])
-
     def _sides(self, raw: Floats) -> list[tuple[int, Floats]]:
         """Classes with what the members say toward each; with two, the positive one."""
         if raw.ndim == 3:
@@ -318,12 +311,16 @@ class RankMarginClassifier(Committee):
         return [(code, raw if code == 1 else -raw)]
 
     def _check_classes(self, y: NDArray[Any], weight: Floats) -> None:
-        """Every class has tuning samples, and the positive one is one of two."""
-        if self.positive is not None and len(self.classes_) > 2:
-            raise ValueError(
-                "RankMarginClassifier takes positive= with two classes only; with "
-                f"{len(self.classes_)} each is ranked against the others."
-            )
+        """Every class has samples, and the positive one is one of two."""
+        self._positive_code = 1
+        if self.positive is not None:
+            if len(self.classes_) > 2:
+                raise ValueError(
+                    "RankMarginClassifier takes positive= with two classes only; with "
+                    f"{len(self.classes_)} each is ranked against the others."
+                )
+            place = _labels.encode([self.positive], self.classes_, "RankMarginClassifier")
+            self._positive_code = int(place[0])
         codes = _labels.encode(y, self.classes_, "y")
         mass = np.bincount(codes, weights=weight, minlength=len(self.classes_))
         if not mass.all():

@@ -78,12 +78,12 @@ def rank_margin_weights(
     scores: Scores | ArrayLike,
     y: ArrayLike,
     nu: float = 0.0,
-    *,
-    positive: Any = None,
-    negatives: str | None = None,
     sample_weight: ArrayLike | None = None,
     tol: float = 1e-4,
     max_iter: int = 200,
+    *,
+    positive: Any = None,
+    negatives: str | None = None,
 ) -> RankMarginWeights:
     """Weigh classifiers so that positives are ranked above negatives with the largest margin.
 
@@ -97,17 +97,17 @@ def rank_margin_weights(
         Maximise the mean margin of this share of the crucial pairs, the worst ones. 0 is the worst
         pair alone, the document's program, which one mislabelled sample decides; 1 the mean of
         all, which picks a single member.
-    positive : label, optional
-        The positive class, the others are negative; by default the larger of two labels.
-    negatives : str, optional
-        ``"hardest 10%"``: only pairs with the negatives that score highest, that share of them.
-        For those who can afford few false alarms, and do not care how the easy ones are ordered.
     sample_weight : array-like of shape (n_samples,), optional
         How much each sample counts within its class; with ``nu=0`` only whether it is 0.
     tol : float, default=1e-4
         Stop when the margin is proven to be this close to the best.
     max_iter : int, default=200
         Most rounds; ending there gives a warning, and `gap` says how far it got.
+    positive : label, optional
+        The positive class, the others are negative; by default the larger of two labels.
+    negatives : str, optional
+        ``"hardest 10%"``: only pairs with the negatives that score highest, that share of them.
+        For those who can afford few false alarms, and do not care how the easy ones are ordered.
 
     Returns
     -------

@@ -187,7 +187,7 @@ def on_one_scale(spoken: Spoken) -> tuple[Floats, Floats]:
 
 def by_rank_margin(spoken: Spoken, **settings: Any) -> Floats:
     """Test scores of a rank-margin committee."""
-    scores: Floats = rank_margin(spoken, **settings).decision_function(spoken.test)
+    scores: Floats = rank_margin(spoken, **settings).combined_scores(spoken.test)
     return scores
 
 

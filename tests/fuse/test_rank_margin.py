@@ -144,6 +144,23 @@ def test_the_positive_class_decides_whose_negatives_are_hard_and_nothing_else():
     assert other.weights_ != pytest.approx(found.weights_, abs=1e-3)
 
 
+def test_nu_one_shares_the_weight_where_all_mean_margins_are_equal():
+    assert fitted(nu=1.0).weights_ == pytest.approx(1 / 3)
+    assert sorted(fitted(nu=1.0, scale="rank").weights_) == [0, 0, 1]
+
+
+def test_huge_sample_weights_are_as_good_as_small_ones():
+    X, y = table(150)
+    members = prefit(X[:50], y[:50], NB, LINE)
+    weight = np.random.default_rng(0).uniform(0.5, 1, 100)
+    one, other = (
+        RankMarginClassifier(members, prefit=True).fit(X[50:], y[50:], sample_weight=size * weight)
+        for size in (1.0, 1e307)
+    )
+    assert one.weights_ == pytest.approx(other.weights_)
+    assert one.predict_proba(X) == pytest.approx(other.predict_proba(X))
+
+
 def test_nu_zero_is_the_documents_worst_pair():
     committee = fitted(nu=0)
     assert committee.nu_ == 0.0

@@ -322,13 +322,8 @@ _TUNING = (
             "taken.",
         ),
         (
-            lambda: fitted([NB], nu=1),
-            "RankMarginClassifier has nothing to choose by with nu=1 and scale='logit', which "
-            "gives every member the same mean margin; take a smaller nu or another scale.",
-        ),
-        (
             lambda: fitted([NB], tuning=[]),
-            "RankMarginClassifier needs tuning with at least one fold.",
+            "RankMarginClassifier needs tuning with at least one fold; got none.",
         ),
         (
             lambda: fitted([NB], positive="spam"),
@@ -338,6 +333,10 @@ _TUNING = (
             lambda: fitted([NB], data=table(labels=(0, 1, 2)), positive=1),
             "RankMarginClassifier takes positive= with two classes only; with 3 each is ranked "
             "against the others.",
+        ),
+        (
+            lambda: fitted([NB], calibrate="no"),
+            "RankMarginClassifier needs calibrate to be True or False; got 'no'.",
         ),
         (lambda: fitted([]), "RankMarginClassifier needs at least one member; got none."),
     ],

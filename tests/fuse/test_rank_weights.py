@@ -13,6 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from margrave import Scores
 from margrave.fuse import _bundle, rank_margin_weights
+from margrave.fuse._bundle import LEVEL
+from margrave.fuse._rank_problem import FINER
 from margrave.fuse._tail import binned_tail
 from margrave.pairs import CrucialPairs
 
@@ -139,7 +141,7 @@ def test_bins_and_sorting_agree(monkeypatch):
         calls.append(1)
         return binned_tail(*args, **named)
 
-    monkeypatch.setattr("margrave.fuse._rank_weights.binned_tail", counted)
+    monkeypatch.setattr("margrave.fuse._rank_problem.binned_tail", counted)
     quick = rank_margin_weights(F, y, 0.05, tol=5e-3)
     assert calls
     calls.clear()
@@ -148,6 +150,77 @@ def test_bins_and_sorting_agree(monkeypatch):
     assert quick.margin <= fine.margin + fine.gap
     assert quick.margin + quick.gap >= fine.margin
     assert quick.gap <= 5e-3
+
+
+def test_bins_are_finer_than_the_level_so_that_the_search_cannot_stay_where_it_is():
+    assert 2 / FINER < LEVEL
+    rows = [
+        [0.8, -0.2],
+        [0.6, -0.8],
+        [0, -0.4],
+        [-1, 0.2],
+        [0, -1],
+        [-0.4, 0.8],
+        [-1, 0.8],
+        [0.8, -1],
+    ]
+    F, y = np.repeat(rows, 7000, axis=0), np.repeat(np.arange(8) % 2, 7000)
+    found = rank_margin_weights(F, y, 0.1, tol=1e-3)
+    assert found.n_iter < 30
+    assert found.gap <= 1e-3
+
+
+@pytest.mark.parametrize("size", [1e-9, 1e-3])
+def test_small_scores_are_solved_like_large_ones(size):
+    F, y = made(80, 4)
+    for nu in (0.0, 0.1):
+        large = rank_margin_weights(F, y, nu, tol=1e-6)
+        small = rank_margin_weights(size * F, y, nu, tol=size * 1e-6)
+        assert small.weights == pytest.approx(large.weights, abs=1e-6)
+        assert small.margin == pytest.approx(size * large.margin, rel=1e-6)
+        assert small.tie_nu is None
+
+
+def test_huge_weights_are_as_good_as_small_ones():
+    F, y = made(30, 3)
+    small = rank_margin_weights(F, y, 0.2, sample_weight=np.ones(30))
+    huge = rank_margin_weights(F, y, 0.2, sample_weight=np.full(30, 1e308))
+    assert huge.margin == pytest.approx(small.margin)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.integers(0, 1000),
+    st.sampled_from([0.0, 0.03, 0.3, 1.0]),
+    st.sampled_from([None, "hardest 20%"]),
+    st.sampled_from([1e-6, 0.05]),
+)
+def test_the_gap_holds_with_weights_hardest_negatives_and_bins(seed, nu, negatives, tol):
+    rng = np.random.default_rng(seed)
+    F, y = made(600, 3, seed)
+    F = np.round(F * 4) / 4
+    weight = rng.integers(0, 3, 600).astype(float)
+    found = rank_margin_weights(F, y, nu, weight, tol, negatives=negatives)
+    assert found.gap <= tol
+    for other in (*np.eye(3), *rng.dirichlet(np.ones(3), size=10)):
+        margin = tail_mean(F @ other, y, weight, nu, 0.2 if negatives else 1.0)
+        assert margin <= found.margin + found.gap + 1e-9
+
+
+def tail_mean(scores, y, weight, nu, hardest):
+    """Brute force: fill the worst pairs up to ν, with the hardest negatives."""
+    a, b = (weight[y == code] / weight[y == code].sum() for code in (1, 0))
+    s, t = scores[y == 1], scores[y == 0]
+    order = np.argsort(-t, kind="stable")
+    t, b = t[order], b[order]
+    b = np.clip(hardest - (np.cumsum(b) - b), 0, b) / hardest
+    margins, mass = np.subtract.outer(s, t).ravel(), np.outer(a, b).ravel()
+    if nu == 0:
+        return margins[mass > 0].min()
+    order = np.argsort(margins)
+    mass = mass[order]
+    part = np.clip(nu - (np.cumsum(mass) - mass), 0, mass)
+    return (margins[order] @ part) / part.sum()
 
 
 def test_weights_count_like_repeated_samples():
@@ -193,6 +266,55 @@ def test_where_every_weighting_has_the_same_worst_pair_more_pairs_decide():
     assert found.tie_nu == pytest.approx(2 / 400)
     assert found.weights[0] > 0.9
     assert found.gap == 0
+
+
+@pytest.mark.parametrize("negatives", [None, "hardest 50%"])
+def test_a_tie_is_settled_by_weight(negatives):
+    """The saturated pair weighs a hundred times as much: its share is that of its weight."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([1, 0], 20)
+    F = np.column_stack([np.where(y == 1, 0.8, -0.8), rng.uniform(-0.9, 0.9, 40)])
+    F[0], F[20] = -1, 1
+    weight = np.where(np.isin(np.arange(40), [0, 20]), 10.0, 1.0)
+    found = rank_margin_weights(F, y, sample_weight=weight, negatives=negatives)
+    share = (10 / 29) ** 2 / (0.5 if negatives else 1.0)
+    assert found.tie_nu == pytest.approx(2 * share)
+    assert found.weights[0] > 0.9
+
+
+def test_active_pairs_are_with_the_hardest_negatives():
+    scores = np.array([0.9, 0.8, -0.9, 0.7, 0.6, 0.59, 0.58, -0.5])[:, None]
+    y = [1, 1, 1, 1, 0, 0, 0, 0]
+    found = rank_margin_weights(scores, y, 0.5, negatives="hardest 25%")
+    assert found.n_active == 2
+    assert found.active.tolist() == [[2, 4], [3, 4]]
+    assert found.rho == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("nu", [0.1, 0.3, 0.6, 0.7, 0.8, 1.0])
+def test_rho_is_the_last_margin_in_the_tail_where_pairs_fill_it_exactly(nu):
+    scores = np.append(np.arange(10) / 10, 0)[:, None]
+    found = rank_margin_weights(scores, [1] * 10 + [0], nu)
+    assert found.n_active == round(10 * nu)
+    assert found.rho == pytest.approx(nu - 0.1, abs=1e-12)
+
+
+def test_a_member_that_is_silent_where_it_counts_is_told():
+    F, y = made(40, 3)
+    F[1:, 2] = 0.5
+    weight = np.ones(40)
+    weight[0] = 0
+    with pytest.warns(UserWarning, match="get the weight 0: 2"):
+        found = rank_margin_weights(F, y, 0.1, weight)
+    assert found.weights[2] == 0
+    with pytest.raises(ValueError, match="needs a member that tells samples apart"):
+        rank_margin_weights(F[:, 2:], y, 0.1, weight)
+
+
+def test_results_are_compared_by_identity_and_printed_without_their_pairs():
+    found = rank_margin_weights(*made(40, 3))
+    assert found != rank_margin_weights(*made(40, 3))
+    assert ", active=" not in repr(found)
 
 
 def test_scores_know_their_positive_class_and_members():
@@ -248,111 +370,6 @@ def test_a_program_that_is_not_solved_is_told_with_its_status(monkeypatch):
     monkeypatch.setattr(_bundle, "linprog", lambda *args, **named: Failed)
     with pytest.raises(RuntimeError, match="HiGHS ended with status 4: numerical trouble"):
         rank_margin_weights(*made(20, 2))
-
-
-GOOD = [[0.1, 0.2], [0.3, -0.4]]
-
-
-@pytest.mark.parametrize(
-    ("scores", "y", "settings", "message"),
-    [
-        (
-            [[0.1, 2.0], [0.3, -0.4]],
-            [0, 1],
-            {},
-            "rank_margin_weights needs scores in [-1, 1]; got -0.4 to 2. RankMarginClassifier "
-            "scales them; so does Scores.from_arrays(decision=...) or (proba=...).",
-        ),
-        (
-            [[0.1, np.nan], [0.3, -0.4]],
-            [0, 1],
-            {},
-            "rank_margin_weights needs finite scores; got NaN or infinity.",
-        ),
-        (
-            [0.1, 0.2],
-            [0, 1],
-            {},
-            "rank_margin_weights needs scores with a row per sample and a column per member; "
-            "got shape (2,).",
-        ),
-        (
-            GOOD,
-            [0, 1, 1],
-            {},
-            "rank_margin_weights needs y with a label for each of 2 samples; got shape (3,).",
-        ),
-        (
-            GOOD,
-            [1, 1],
-            {},
-            "rank_margin_weights needs y with two classes, or positive=; got 1: 1.",
-        ),
-        (
-            GOOD,
-            [0, 1],
-            {"positive": 7},
-            "rank_margin_weights needs samples of both classes with a weight above 0; "
-            "got no positive one.",
-        ),
-        (
-            GOOD,
-            [0, 1],
-            {"sample_weight": [0, 1]},
-            "rank_margin_weights needs samples of both classes with a weight above 0; "
-            "got no negative one.",
-        ),
-        (
-            GOOD,
-            [0, 1],
-            {"sample_weight": [-1, 1]},
-            "rank_margin_weights needs sample_weight with a finite number for each of 2 samples, "
-            "none negative.",
-        ),
-        (
-            GOOD,
-            [0, 1],
-            {"nu": 1.5},
-            "rank_margin_weights needs nu in [0, 1], a share of the pairs; got 1.5.",
-        ),
-        (
-            GOOD,
-            [0, 1],
-            {"nu": "cv"},
-            "rank_margin_weights needs nu in [0, 1], a share of the pairs; got 'cv'.",
-        ),
-        (
-            GOOD,
-            [0, 1],
-            {"tol": 0},
-            "rank_margin_weights needs tol to be a finite number above 0; got 0.",
-        ),
-        (
-            GOOD,
-            [0, 1],
-            {"max_iter": 0},
-            "rank_margin_weights needs max_iter to be an integer of at least 1; got 0.",
-        ),
-        (
-            GOOD,
-            [0, 1],
-            {"negatives": "easiest 10%"},
-            "rank_margin_weights needs negatives to be None or like 'hardest 10%'; "
-            "got 'easiest 10%'.",
-        ),
-        (
-            [[0.5, 0.5], [0.5, 0.5]],
-            [0, 1],
-            {},
-            "rank_margin_weights needs a member that tells samples apart; each says the same of "
-            "all.",
-        ),
-    ],
-)
-def test_bad_input_is_told(scores, y, settings, message):
-    with pytest.raises(ValueError, match="rank_margin_weights") as error:
-        rank_margin_weights(scores, y, **settings)
-    assert str(error.value) == message
 
 
 def test_nothing_is_printed_and_nothing_warned_on_good_input(capsys):

@@ -1,8 +1,8 @@
 """The cumulative distribution of the rank margins of several methods, as curves.
 
-"Rank margin" (Marrocco, Simeone and Tortorella, 2010), figures 1 and 2: over all pairs of a
-positive and a negative sample, the share with a margin s_i − s_k of at most m, against m, with a
-logarithmic share. The counts are those of `margrave.pairs`.
+"A Linear Combination of Classifiers via Rank Margin Maximization" (Marrocco et al.), figures 1 and
+2: over all pairs of a positive and a negative sample, the share with a margin s_i − s_k of at most
+m, against m, with a logarithmic share. The counts are those of `margrave.pairs`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,8 @@
 """Whether methods differ: Friedman's test, and Holm's procedure against a control.
 
-"Rank margin" (Marrocco, Simeone and Tortorella, 2010), section 4, after J. Demšar, "Statistical
-comparisons of classifiers over multiple data sets", JMLR 7, 2006. With k methods, N rows and mean
-ranks R_i:
+"A Linear Combination of Classifiers via Rank Margin Maximization" (Marrocco et al.), section 4,
+after J. Demšar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7, 2006.
+With k methods, N rows and mean ranks R_i:
 
 - Friedman's statistic, corrected for ties, is χ² with k − 1 degrees of freedom if no two differ;
 - Iman and Davenport's F = (N − 1)·χ² / (N·(k − 1) − χ²), with k − 1 and (k − 1)(N − 1);

@@ -11,7 +11,8 @@
 
 from margrave.fuse._bayes import BayesOptimalClassifier
 from margrave.fuse._rank_margin import RankMarginClassifier
-from margrave.fuse._rank_weights import RankMarginWeights, rank_margin_weights
+from margrave.fuse._rank_problem import RankMarginWeights
+from margrave.fuse._rank_weights import rank_margin_weights
 from margrave.fuse._rules import VoteExplanation
 from margrave.fuse._vote import VoteClassifier
 

@@ -13,9 +13,10 @@ are added until the bound meets the value.
 
 `soft_margin`: the mean margin φ(w) of the worst share ν of the pairs is concave, and homogeneous:
 each evaluation gives a cut ``φ(v) <= g·v``. The next weights are the nearest to the best so far
-that could reach a level between value and bound (Lemaréchal, Nemirovskii and Nesterov's level
-method), a least-distance problem. That takes a handful of rounds where plain cutting planes take
-dozens.
+that could reach a level between value and bound, a least-distance problem (the level method of
+Lemaréchal, Nemirovskii and Nesterov, who take the nearest to the last weights). That takes a
+handful of rounds where plain cutting planes take dozens. It ends: a point in the level set is away
+from all points evaluated before, as their own cuts are below the level there.
 
 Every bound is computed from multipliers made feasible first, never taken from the solver: with
 cuts G and multipliers λ on the simplex, ``φ(w) <= max_j (λ G)_j`` for all w.
@@ -32,8 +33,9 @@ from scipy.optimize import linprog, nnls
 
 Floats = NDArray[np.float64]
 
-# Share of the way from the value to the bound that the next weights should reach.
-_LEVEL = 0.4
+LEVEL = 0.4
+"""Share of the way from the value to the bound that the next weights should reach."""
+
 _SOLVER_TOLERANCE = 1e-10
 # Weights and multipliers below this are rounding.
 _NOTHING = 1e-12
@@ -105,7 +107,8 @@ def soft_margin(
     Parameters
     ----------
     evaluate : function of weights
-        Gives a value that is reached, and a cut g with φ(v) <= g·v for all v on the simplex.
+        Gives a value that is reached, and a cut g with φ(v) <= g·v for all v on the simplex. At the
+        weights themselves the cut is above the value by less than ``LEVEL * tol``.
     n_members : int
         K.
     tol : float
@@ -123,7 +126,7 @@ def soft_margin(
             best, best_value = weights, value
         G = np.array(cuts)
         peak, bound = _matrix_game(G)
-        nearest = _nearest(best, G, best_value + _LEVEL * (bound - best_value))
+        nearest = _nearest(best, G, best_value + LEVEL * (bound - best_value))
         weights = peak if nearest is None else nearest
     return Solution(best, best_value, max(bound, best_value), len(cuts))
 
@@ -171,7 +174,7 @@ def _solve(rows: Floats, gain: Floats, n_members: int) -> tuple[Floats, Floats]:
     )
     if result.status != 0:
         raise RuntimeError(
-            "rank_margin_weights: the linear program was not solved; HiGHS ended with status "
+            "Rank margin: the linear program was not solved; HiGHS ended with status "
             f"{result.status}: {result.message}"
         )
     return _on_simplex(result.x[:n_members]), -result.ineqlin.marginals

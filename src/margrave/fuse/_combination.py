@@ -7,14 +7,16 @@ learn where on the combined score the classes part.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
-from margrave.fuse._rank_weights import RankMarginWeights, weigh
+from margrave.fuse._rank_problem import RankMarginWeights, weigh
 from margrave.fuse._scales import Flags, Floats, LineScale, RankScale, learn_scale
 from margrave.fuse._tail import Side, standard_error
 from margrave.pairs import CrucialPairs
@@ -31,7 +33,7 @@ _MAX_ITER = 500
 # Scores, and balanced accuracies, this close are equal.
 _SAME = 1e-12
 # As good as 0, and can be divided by.
-_NO_SLOPE = 1e-9
+_NO_SLOPE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,14 @@ def combine(
     if isinstance(nu, str):
         auc_by_nu = _cross_validated(raw, probabilities, positive, weight, asked)
         nu = max(auc_by_nu, key=lambda one: auc_by_nu[one]) if auc_by_nu else _USUAL_NU
-    scale, found = _weighed(raw, probabilities, positive, weight, nu, asked)
+    scale, found, tol = _weighed(raw, probabilities, positive, weight, nu, asked)
+    if found.gap > tol:
+        warnings.warn(
+            f"RankMarginClassifier stopped after {found.n_iter} rounds with a gap of "
+            f"{found.gap:.2g}, above tol={tol:g}; raise tol.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
     combined = scale(raw) @ found.weights
     if asked.calibrate:
         slope, cut = _sigmoid(combined, positive, weight)
@@ -132,7 +141,8 @@ def combine(
 
 def _weighed(
     raw: Floats, probabilities: Flags, positive: Flags, weight: Floats, nu: float, asked: Asked
-) -> tuple[LineScale | RankScale, RankMarginWeights]:
+) -> tuple[LineScale | RankScale, RankMarginWeights, float]:
+    """Scale and weights for one ν, and the gap that was asked for."""
     scale = learn_scale(asked.scale, raw, probabilities, positive, weight)
     scores = scale(raw)
     tol = asked.tol
@@ -141,7 +151,8 @@ def _weighed(
         halves = [Side(mean[of], weight[of] / weight[of].sum()) for of in sides]
         error = standard_error(halves[0], halves[1], nu, asked.hardest) if nu > 0 else 0.0
         tol = max(error / 2, _LEAST_TOL)
-    return scale, weigh(scores, positive, weight, nu, asked.hardest, tol, _MAX_ITER)
+    found = weigh(scores, positive, weight, nu, asked.hardest, tol, _MAX_ITER)
+    return scale, found, tol
 
 
 def _cross_validated(
@@ -161,7 +172,7 @@ def _cross_validated(
     for training, held_out in folds:
         part = raw[training], probabilities, positive[training], weight[training]
         for nu in totals:
-            scale, found = _weighed(*part, nu, asked)
+            scale, found, _ = _weighed(*part, nu, asked)
             combined = scale(raw[held_out]) @ found.weights
             totals[nu] += _auc(combined, positive[held_out], asked.hardest) / n_folds
     return totals

@@ -7,6 +7,7 @@ not trained on. With more than two classes each has weights of its own, against 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal, Self
 
@@ -38,8 +39,9 @@ class RankMarginClassifier(Committee):
         The members, with probabilities, decision values or labels only.
     nu : float in [0, 1] or "cv", default="cv"
         Share of the crucial pairs, the worst ones, whose mean margin is maximised; 0 is the
-        document's program, the worst pair alone. "cv" chooses by AUC among 0.02, 0.05, 0.1, 0.2,
-        0.3 and 0.5, by cross-validation within the tuning data.
+        document's program, the worst pair alone; 1 picks the member with the largest mean margin,
+        or shares the weight of equals (all members, on the scale "logit"). "cv" chooses by AUC
+        among 0.02, 0.05, 0.1, 0.2, 0.3 and 0.5, by cross-validation within the tuning data.
     scale : {"logit", "probability", "rank", "decision"}, default="logit"
         How members' values come to [-1, 1], learned on the tuning data: log-odds with the same
         mean margin for every member; 2p - 1, as in the document; shares of the tuning samples
@@ -102,7 +104,7 @@ class RankMarginClassifier(Committee):
     on other data. Folds from an int are stratified and keep the order of the samples. For samples
     that belong together or drift in time pass a list of (training, held out) positions, such as
     ``list(GroupKFold().split(X, y, groups))``. Samples that are never held out do not take part in
-    the weights.
+    the weights. The folds in which ν is chosen are always the same, so that `fit` is repeatable.
 
     Examples
     --------
@@ -177,7 +179,9 @@ class RankMarginClassifier(Committee):
                 f"{_labels.plain(labels[0])!r}."
             )
         sample_weight = self._checked_weight(sample_weight, len(labels))
-        weight = np.ones(len(labels)) if sample_weight is None else sample_weight
+        weight = np.ones(len(labels))
+        if sample_weight is not None:
+            weight = sample_weight / sample_weight.max()  # sums of large ones may overflow
         rows = np.arange(len(labels))
         if self.prefit:
             self._take_prefit(X, fit_params)
@@ -212,11 +216,8 @@ class RankMarginClassifier(Committee):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             With two classes above 0 for the second; with more one column for each class.
         """
-        sides = self._sides(self._raw(X))
-        columns = [one.decision(raw) for one, (_, raw) in zip(self._combined, sides, strict=True)]
-        if len(columns) > 1:
-            return np.column_stack(columns)
-        return columns[0] if self._positive_code == 1 else -columns[0]
+        decision = self._by_class(X, Combination.decision)
+        return -decision if decision.ndim == 1 and self._positive_code == 0 else decision
 
     def combined_scores(self, X: Any) -> Floats:
         """The weighted sum of the members' scores: what the margins are differences of.
@@ -231,9 +232,7 @@ class RankMarginClassifier(Committee):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             In [-1, 1]; with two classes larger for the positive one.
         """
-        sides = self._sides(self._raw(X))
-        columns = [one.scores(raw) for one, (_, raw) in zip(self._combined, sides, strict=True)]
-        return columns[0] if len(columns) == 1 else np.column_stack(columns)
+        return self._by_class(X, Combination.scores)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class the committee leans to.
@@ -303,6 +302,12 @@ class RankMarginClassifier(Committee):
             self.weights_, self.nu_ = results[0].weights, results[0].nu
             self.margin_distribution_, self.rank_margin_ = pairs[0], pairs[0].smallest_margin
 
+    def _by_class(self, X: Any, told: Callable[[Combination, Floats], Floats]) -> Floats:
+        """What the combination of each class tells; a single column as a vector."""
+        sides = self._sides(self._raw(X))
+        columns = [told(one, raw) for one, (_, raw) in zip(self._combined, sides, strict=True)]
+        return columns[0] if len(columns) == 1 else np.column_stack(columns)
+
     def _sides(self, raw: Floats) -> list[tuple[int, Floats]]:
         """Classes with what the members say toward each; with two, the positive one."""
         if raw.ndim == 3:
@@ -338,7 +343,9 @@ class RankMarginClassifier(Committee):
         if not isinstance(self.tuning, int | np.integer):
             folds = list(check_cv(self.tuning, y, classifier=True).split(X, y))
             if not folds:
-                raise ValueError("RankMarginClassifier needs tuning with at least one fold.")
+                raise ValueError(
+                    "RankMarginClassifier needs tuning with at least one fold; got none."
+                )
             return folds
         classes, sizes = np.unique(y, return_counts=True)
         if sizes.min() < 2:
@@ -356,11 +363,6 @@ class RankMarginClassifier(Committee):
             )
         if self.nu != "cv" and not (is_number(self.nu) and 0 <= self.nu <= 1):
             raise ValueError(f"{owner} needs nu to be 'cv' or a number in [0, 1]; got {self.nu!r}.")
-        if self.nu == 1 and self.scale == "logit" and self.negatives is None:
-            raise ValueError(
-                f"{owner} has nothing to choose by with nu=1 and scale='logit', which gives every "
-                "member the same mean margin; take a smaller nu or another scale."
-            )
         if self.tol != "auto" and not (is_number(self.tol) and 0 < self.tol < np.inf):
             raise ValueError(
                 f"{owner} needs tol to be 'auto' or a finite number above 0; got {self.tol!r}."
@@ -371,6 +373,10 @@ class RankMarginClassifier(Committee):
             raise ValueError(
                 f"{owner} needs tuning to be a number of folds of at least 2, a share in (0, 1) or "
                 f"a splitter; got {self.tuning!r}."
+            )
+        if not isinstance(self.calibrate, bool | np.bool_):
+            raise ValueError(
+                f"{owner} needs calibrate to be True or False; got {self.calibrate!r}."
             )
         return Asked(
             scale=self.scale,

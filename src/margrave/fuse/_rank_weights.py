@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import re
 import warnings
-from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,57 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from margrave import _labels
-from margrave.fuse._bundle import Solution, hard_margin, soft_margin
-from margrave.fuse._tail import Side, binned_tail, exact_tail
+from margrave.fuse._rank_problem import RankMarginWeights, silent_members, weigh
 from margrave.scores import Scores
 
 Floats = NDArray[np.float64]
 
 _OWNER = "rank_margin_weights"
-# Bins are this much finer than the gap asked for, and used where samples are as many times more.
-_FINER = 4
-_SHOWN_PAIRS = 100
-# Margins this close are equal: as an optimum, and as sums of a few products.
-_SAME, _ROUNDING = 1e-9, 1e-12
-
-
-@dataclass(frozen=True)
-class RankMarginWeights:
-    """The weights of a committee, with what was proven about them.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (K,)
-        None negative, sum 1.
-    nu : float
-        The share of the pairs that was looked at.
-    margin : float
-        What was maximised: the mean margin of the worst share `nu` of the pairs; of the worst pair
-        if `nu` is 0.
-    rho : float
-        The largest margin among those pairs; with ``nu=0`` the rank margin itself.
-    gap : float
-        No weights have a `margin` larger by more than this. Proven from multipliers of the linear
-        program that were checked, not taken from the solver.
-    n_iter : int
-        Rounds taken.
-    n_active : int
-        Number of pairs with a margin of at most `rho`.
-    active : ndarray of int, shape (m, 2)
-        The worst of them, at most 100, worst first: row of the positive, row of the negative.
-    tie_nu : float or None
-        If every weighting has the same worst pair, the share by which the tie was settled.
-    """
-
-    weights: Floats
-    nu: float
-    margin: float
-    rho: float
-    gap: float
-    n_iter: int
-    n_active: int
-    active: NDArray[np.int64] = field(repr=False)
-    tie_nu: float | None = None
 
 
 def rank_margin_weights(
@@ -98,7 +51,8 @@ def rank_margin_weights(
         pair alone, the document's program, which one mislabelled sample decides; 1 the mean of
         all, which picks a single member.
     sample_weight : array-like of shape (n_samples,), optional
-        How much each sample counts within its class; with ``nu=0`` only whether it is 0.
+        How much each sample counts within its class; with ``nu=0`` it matters only whether it is
+        0, unless a tie is to be settled.
     tol : float, default=1e-4
         Stop when the margin is proven to be this close to the best.
     max_iter : int, default=200
@@ -135,10 +89,21 @@ def rank_margin_weights(
            [1, 3]])
     """
     hardest = _checked_settings(nu, negatives, tol, max_iter)
+    known = scores.classes if isinstance(scores, Scores) else None
+    of_positives, positive = _checked_labels(y, known, positive)
     values, names = _checked_scores(scores, positive)
-    of_positives = _checked_labels(y, len(values), positive)
+    if of_positives.shape != (len(values),):
+        raise ValueError(
+            f"{_OWNER} needs y with a label for each of {len(values)} samples; got shape "
+            f"{of_positives.shape}."
+        )
     weight = _checked_weight(sample_weight, len(values))
-    silent = values.min(axis=0) == values.max(axis=0)
+    for chosen, name in ((of_positives, "positive"), (~of_positives, "negative")):
+        if not (chosen if weight is None else chosen & (weight > 0)).any():
+            raise ValueError(
+                f"{_OWNER} needs samples of both classes with a weight above 0; got no {name} one."
+            )
+    silent = silent_members(values, weight)
     if silent.all():
         raise ValueError(
             f"{_OWNER} needs a member that tells samples apart; each says the same of all."
@@ -150,122 +115,15 @@ def rank_margin_weights(
             UserWarning,
             stacklevel=2,
         )
-    return weigh(values, of_positives, weight, nu, hardest, tol, max_iter)
-
-
-def weigh(
-    values: Floats,
-    positive: NDArray[np.bool_],
-    weight: Floats | None,
-    nu: float,
-    hardest: float,
-    tol: float,
-    max_iter: int,
-) -> RankMarginWeights:
-    """As `rank_margin_weights`, with everything checked; equal weights if no member speaks."""
-    at_positive, at_negative = (_used(chosen, weight) for chosen in (positive, ~positive))
-    for rows, name in ((at_positive, "positive"), (at_negative, "negative")):
-        if not len(rows):
-            raise ValueError(
-                f"{_OWNER} needs samples of both classes with a weight above 0; got no {name} one."
-            )
-    P, N = (np.asfortranarray(values[rows]) for rows in (at_positive, at_negative))
-    low = np.minimum(P.min(axis=0), N.min(axis=0))
-    speaking = np.flatnonzero(low < np.maximum(P.max(axis=0), N.max(axis=0)))
-    if not len(speaking):  # all weights are alike, and the search begins with equal ones
-        speaking = np.arange(values.shape[1])
-    problem = _Problem(
-        P[:, speaking] if len(speaking) < values.shape[1] else P,
-        N[:, speaking] if len(speaking) < values.shape[1] else N,
-        _shares(weight, at_positive),
-        _shares(weight, at_negative),
-        nu,
-        hardest,
-        tol,
-        max_iter,
-    )
-    found = problem.solve()
+    found = weigh(values, of_positives, weight, nu, hardest, tol, max_iter)
     if found.gap > tol:
         warnings.warn(
             f"{_OWNER} stopped after {found.n_iter} rounds with a gap of {found.gap:.2g}, above "
             f"tol={tol:g}; raise max_iter or tol.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=2,
         )
-    weights = np.zeros(values.shape[1])
-    weights[speaking] = found.weights
-    i, k = found.active.T
-    active = np.column_stack([at_positive[i], at_negative[k]])
-    return replace(found, weights=weights, active=active)
-
-
-@dataclass(frozen=True)
-class _Problem:
-    """Scores of both classes, their weights, and what is to be maximised."""
-
-    P: Floats
-    N: Floats
-    a: Floats
-    b: Floats
-    nu: float
-    hardest: float
-    tol: float
-    max_iter: int
-
-    def solve(self) -> RankMarginWeights:
-        """The best weights; the active pairs by their places in P and N."""
-        n_members = self.P.shape[1]
-        if n_members == 1:
-            return self._told(Solution(np.ones(1), np.nan, np.nan, 0))
-        if self.nu == 1 and self.hardest == 1:
-            means = self.a @ self.P - self.b @ self.N
-            best, largest = int(np.argmax(means)), float(means.max())
-            return self._told(Solution(np.eye(n_members)[best], largest, largest, 0))
-        if self.nu > 0:
-            return self._told(self._soft(self.nu))
-        found = hard_margin(self.P, self.N, self.tol, self.max_iter)
-        alone = self.P.min(axis=0) - self.N.max(axis=0)
-        if alone.min() < found.value - _SAME:
-            return self._told(found)
-        # A concave function that is as high at every corner is flat: look at more than the worst.
-        flat = self._told(replace(found, weights=np.full(n_members, 1 / n_members)))
-        tie_nu = min(1.0, 2 * flat.n_active / (len(self.P) * len(self.N)))
-        settled = self._soft(tie_nu)
-        told = self._told(replace(found, weights=settled.weights, n_iter=settled.n_iter))
-        return replace(told, tie_nu=tie_nu)
-
-    def _soft(self, nu: float) -> Solution:
-        return soft_margin(partial(self._cut, nu), self.P.shape[1], self.tol, self.max_iter)
-
-    def _cut(self, nu: float, weights: Floats) -> tuple[float, Floats]:
-        """A value that the weights reach, and a cut; bins where they are fine enough and save."""
-        positives, negatives = Side(self.P @ weights, self.a), Side(self.N @ weights, self.b)
-        width = self.tol / _FINER
-        if 2 / width * _FINER < len(self.P) + len(self.N):
-            tail = binned_tail(positives, negatives, nu, self.hardest, width=width)
-        else:
-            width, tail = 0.0, exact_tail(positives, negatives, nu, self.hardest)
-        return tail.mean - width, tail.positive_mass @ self.P - tail.negative_mass @ self.N
-
-    def _told(self, found: Solution) -> RankMarginWeights:
-        """A solution with its margin as it is, without bins, and the pairs that decide it."""
-        s, t = self.P @ found.weights, self.N @ found.weights
-        if self.nu == 0:
-            margin = rho = float(s.min() - t.max())
-            n_active = _count_up_to(rho + _ROUNDING, s, t)
-        else:
-            tail = exact_tail(Side(s, self.a), Side(t, self.b), self.nu, self.hardest)
-            margin, rho, n_active = tail.mean, tail.rho, tail.n_pairs
-        return RankMarginWeights(
-            weights=found.weights,
-            nu=float(self.nu),
-            margin=margin,
-            rho=rho,
-            gap=max(found.bound - margin, 0.0) if found.n_iter else 0.0,
-            n_iter=found.n_iter,
-            n_active=n_active,
-            active=_worst_pairs(s, t, min(n_active, _SHOWN_PAIRS)),
-        )
+    return found
 
 
 def _checked_settings(nu: Any, negatives: Any, tol: Any, max_iter: Any) -> float:
@@ -303,7 +161,10 @@ def _checked_scores(scores: Scores | ArrayLike, positive: Any) -> tuple[Floats, 
     """The members' scores toward the positive class, in [-1, 1], and their names."""
     if isinstance(scores, Scores):
         return scores.toward(positive), list(scores.members)
-    values = np.asarray(scores, dtype=np.float64)
+    try:
+        values = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{_OWNER} needs scores that are numbers; got {error}.") from error
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(
             f"{_OWNER} needs scores with a row per sample and a column per member; got shape "
@@ -317,18 +178,19 @@ def _checked_scores(scores: Scores | ArrayLike, positive: Any) -> tuple[Floats, 
             f"{_OWNER} needs scores in [-1, 1]; got {low:g} to {high:g}. RankMarginClassifier "
             "scales them; so does Scores.from_arrays(decision=...) or (proba=...)."
         )
-    return values, [str(j) for j in range(values.shape[1])]
+    names = scores.columns if hasattr(scores, "columns") else range(values.shape[1])
+    return values, [str(name) for name in names]
 
 
-def _checked_labels(y: ArrayLike, n_samples: int, positive: Any) -> NDArray[np.bool_]:
-    """Which samples are positive."""
+def _checked_labels(
+    y: ArrayLike, known: NDArray[Any] | None, positive: Any
+) -> tuple[NDArray[np.bool_], Any]:
+    """Which samples are positive, and the label of these; labels are among those known."""
     labels = _labels.natural(y)
-    if labels.shape != (n_samples,):
-        raise ValueError(
-            f"{_OWNER} needs y with a label for each of {n_samples} samples; got shape "
-            f"{labels.shape}."
-        )
     classes = _labels.union([("y", labels)])
+    if known is not None:
+        _labels.encode(classes, known, f"{_OWNER}, y")
+        classes = known
     if positive is None:
         if len(classes) != 2:
             raise ValueError(
@@ -337,56 +199,21 @@ def _checked_labels(y: ArrayLike, n_samples: int, positive: Any) -> NDArray[np.b
             )
         positive = classes[1]
     chosen: NDArray[np.bool_] = labels == positive
-    return chosen
+    return chosen, positive
 
 
 def _checked_weight(sample_weight: ArrayLike | None, n_samples: int) -> Floats | None:
     if sample_weight is None:
         return None
     weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_samples,) or not np.isfinite(weight).all() or (weight < 0).any():
+    if weight.shape != (n_samples,):
         raise ValueError(
-            f"{_OWNER} needs sample_weight with a finite number for each of {n_samples} samples, "
-            "none negative."
+            f"{_OWNER} needs sample_weight with a number for each of {n_samples} samples; got "
+            f"shape {weight.shape}."
+        )
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        raise ValueError(
+            f"{_OWNER} needs sample_weight with finite numbers, none negative; got "
+            f"{weight.min()} to {weight.max()}."
         )
     return weight
-
-
-def _used(chosen: NDArray[np.bool_], weight: Floats | None) -> NDArray[np.int64]:
-    return np.flatnonzero(chosen if weight is None else chosen & (weight > 0))
-
-
-def _shares(weight: Floats | None, rows: NDArray[np.int64]) -> Floats:
-    """Weights within a class, summing to 1."""
-    if weight is None:
-        return np.full(len(rows), 1 / len(rows))
-    return np.asarray(weight[rows] / weight[rows].sum())
-
-
-def _count_up_to(margin: float, s: Floats, t: Floats) -> int:
-    """Number of pairs with a margin of at most `margin`; quick if there are few."""
-    low, high = s[s <= margin + t.max()], np.sort(t[t >= s.min() - margin])
-    return int((len(high) - np.searchsorted(high, low - margin)).sum())
-
-
-def _worst_pairs(s: Floats, t: Floats, limit: int) -> NDArray[np.int64]:
-    """Places of the pairs with the smallest margins, worst first.
-
-    The r-th lowest positive and the k-th highest negative have r·k pairs that are no better.
-    """
-    low, high = _smallest(s, limit), _smallest(-t, limit)
-    r, k = np.meshgrid(np.arange(len(low)), np.arange(len(high)), indexing="ij")
-    near = (r + 1) * (k + 1) <= limit
-    pairs = np.column_stack([low[r[near]], high[k[near]]])
-    worst_first = np.argsort(s[pairs[:, 0]] - t[pairs[:, 1]], kind="stable")
-    return pairs[worst_first[:limit]]
-
-
-def _smallest(values: Floats, limit: int) -> NDArray[np.int64]:
-    """Places of the smallest values, in rising order."""
-    chosen = (
-        np.flatnonzero(values <= np.partition(values, limit - 1)[limit - 1])
-        if (limit < len(values))
-        else np.arange(len(values))
-    )
-    return chosen[np.argsort(values[chosen], kind="stable")][:limit]

@@ -14,6 +14,10 @@ differ is how far the bad pairs are from the mean. The four scales:
 - "rank": the share of the tuning samples below, less the share above;
 - "decision": from the smallest to the largest value on the tuning data.
 
+Log-odds calibrated member by member, as Platt does, were tried first. Calibration is a line too,
+and leaves a poor member quiet: the weights then depended much on ν, which with equal mean margins
+they do little, and on fourteen data sets the committee ranked worse.
+
 Raw values are those of :meth:`margrave.Scores.raw`: 2p - 1 for probabilities.
 """
 
@@ -42,23 +46,23 @@ _MOST_KNOTS = 2001
 
 @dataclass(frozen=True)
 class LineScale:
-    """``slope · x + offset``, clipped to [-1, 1], with x a raw value or its log-odds.
+    """``slope · (x - centre)``, clipped to [-1, 1], with x a raw value or its log-odds.
 
     Attributes
     ----------
     log_odds : ndarray of bool, shape (K,)
         Which members' values are probabilities to be turned into log-odds.
-    slope, offset : ndarray of shape (K,)
+    slope, centre : ndarray of shape (K,)
         The lines.
     """
 
     log_odds: Flags
     slope: Floats
-    offset: Floats
+    centre: Floats
 
     def __call__(self, raw: Floats) -> Floats:
         """Scale the values of shape (n, K); what a member cannot say (NaN) becomes -1."""
-        values = self.slope * _unbounded(raw, self.log_odds) + self.offset
+        values = self.slope * (_unbounded(raw, self.log_odds) - self.centre)
         return np.nan_to_num(np.clip(values, -1, 1), nan=-1.0)
 
 
@@ -130,7 +134,7 @@ def learn_scale(
 def _line(log_odds: Flags, centre: Floats, sizes: Floats) -> LineScale:
     """``(x - centre) / size``; a member that says nothing has the size 0 and stays at 0."""
     slope = np.divide(1.0, sizes, out=np.zeros_like(sizes), where=sizes > 0)
-    return LineScale(log_odds, slope, -centre * slope)
+    return LineScale(log_odds, slope, centre)
 
 
 def _unbounded(raw: Floats, log_odds: Flags) -> Floats:

@@ -29,6 +29,8 @@ Ints = NDArray[np.int64]
 
 # What a mean margin may be off by, because the search for rho ends.
 _PRECISION = 1e-13
+# Sums of weights this close, relatively, are equal.
+_SHARE_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,23 @@ def exact_tail(
     return Tail(rho, mean, positive_mass, negative_mass, n_pairs)
 
 
+def hardest_weights(negatives: Side, hardest: float) -> Floats:
+    """Weights of the negatives that count, in the order given: 0 for the others, of sum 1."""
+    order = np.argsort(negatives.scores)
+    kept = np.empty_like(negatives.weights)
+    kept[order] = _kept(negatives.weights[order], hardest)
+    return kept
+
+
+def mass_up_to(margin: float, positives: Side, negatives: Side, hardest: float = 1.0) -> float:
+    """Share of the pairs, by weight, with a margin of at most `margin`."""
+    order = np.argsort(negatives.scores)
+    kept = _kept(negatives.weights[order], hardest)
+    above = np.append(np.cumsum(kept[::-1])[::-1], 0.0)
+    first = np.searchsorted(negatives.scores[order], positives.scores - margin, "left")
+    return float(positives.weights @ above[first])
+
+
 def standard_error(positives: Side, negatives: Side, nu: float, hardest: float = 1.0) -> float:
     """How far the mean margin of the tail may be from that of the population, one standard error.
 
@@ -98,9 +117,7 @@ def standard_error(positives: Side, negatives: Side, nu: float, hardest: float =
     are the hardest is chance too: one of them counts for what it adds beyond the last of them.
     """
     rho = exact_tail(positives, negatives, nu, hardest).rho
-    order = np.argsort(negatives.scores)
-    kept = np.empty_like(negatives.weights)
-    kept[order] = _kept(negatives.weights[order], hardest)
+    kept = hardest_weights(negatives, hardest)
     x, a, z = positives.scores, positives.weights, negatives.scores
     of_positives = _hinges(x, z, kept, rho) / nu
     of_negatives = _hinges(-z, -x, a, rho) / nu  # seen upside down, a negative is a positive
@@ -199,14 +216,17 @@ def _sorted_tail(
             rho = (low + high) / 2
         found = np.searchsorted(z, x - rho, "right")
         mass = float(a @ above[found])
-        if mass < nu:
+        if mass < nu * (1 - _SHARE_ROUNDING):
             low, inner, less = rho, found, mass
         else:
             high, outer, more = rho, found, mass
-    share = (nu - less) / (more - less) if more > less else 1.0
+    share = min((nu - less) / (more - less), 1.0) if more > less else 1.0
     per_positive = ((1 - share) * above[inner] + share * above[outer]) / nu
     # Seen from the other side, negative k is in the tail with the positives that reach down to it.
     reach = (1 - share) * _mass_at(inner, a, len(z) + 1) + share * _mass_at(outer, a, len(z) + 1)
     per_negative = np.cumsum(reach)[:-1] * b / nu
-    first = int(np.argmax(b > 0))
-    return float(high), per_positive, per_negative, int((len(z) - np.maximum(outer, first)).sum())
+    # From here on positives have pairs in the tail; the first of them has the largest margin.
+    begins = np.maximum(outer, int(np.argmax(b > 0)))
+    some = begins < len(z)
+    rho = float((x[some] - z[begins[some]]).max())
+    return rho, per_positive, per_negative, int((len(z) - begins).sum())

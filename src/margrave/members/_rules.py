@@ -20,5 +20,6 @@ def check_rules(estimator: Any, rules: Rules) -> None:
 
 
 def is_count(value: Any) -> bool:
-    """Whether a value is an integer of at least 1."""
-    return isinstance(value, int | np.integer) and bool(value >= 1)
+    """Whether a value is an integer of at least 1; True is not."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return whole and bool(value >= 1)

@@ -35,12 +35,13 @@ def write(results: Results, folder: Path, seed: int, strong: Sequence[str], comm
     tested = results.over_data_sets(of_strong, [name for _, name in of_strong], control=OURS)
     _difference_figure(tested, folder / "rank_margin_strong.png")
     versions = ", ".join(f"{name} {version(name)}" for name in VERSIONS)
-    text = Template(TEMPLATE.read_text()).substitute(
+    text = Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
         command=command,
         n_sets=len(results.titles),
         n_runs=results.values.shape[1],
         seed=seed,
         versions=f"Python {platform.python_version()}, {versions}, {platform.machine()}",
+        verdict=" ".join(_verdict(results, size) for size in study.SIZES),
         alpha=f"{ALPHA:g}",
         tables="\n".join(_documents_table(results, size) for size in study.SIZES),
         figures="\n".join(_margin_figures(results, folder, seed)),
@@ -54,7 +55,7 @@ def write(results: Results, folder: Path, seed: int, strong: Sequence[str], comm
         largest=" and ".join(_largest_difference(results, size) for size in study.SIZES),
     )
     path = folder / "rank_margin.md"
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     return path
 
 
@@ -76,13 +77,33 @@ def _documents_table(results: Results, size: int) -> str:
         raw = [_cell(results, title, column, set()) for column in features]
         cells = [printed[0], ours[0], printed[1], ours[1], raw[0], printed[2], ours[2], raw[1]]
         lines.append(f"| {title} | {' | '.join(cells)} |")
-    tested = results.over_data_sets(members, METHODS, control="RankMargin")
-    theirs = friedman_holm(
-        _printed_means(results, size), methods=METHODS, control="RankMargin", alpha=ALPHA
-    )
+    tested, theirs = _both_tests(results, size)
     lines += ["", "Over the data sets, ours:", "", "```text", str(tested), "```", ""]
     lines += ["The printed means, by the same tests:", "", "```text", str(theirs), "```", ""]
     return "\n".join(lines)
+
+
+def _both_tests(results: Results, size: int) -> tuple[FriedmanHolm, FriedmanHolm]:
+    """The same tests over the data sets, of our means and of the printed ones."""
+    members: list[Column] = [(f"{size} Modest", method) for method in METHODS]
+    ours = results.over_data_sets(members, METHODS, control="RankMargin")
+    printed = _printed_means(results, size)
+    return ours, friedman_holm(printed, methods=METHODS, control="RankMargin", alpha=ALPHA)
+
+
+def _verdict(results: Results, size: int) -> str:
+    """Whether the document's order of its three methods is found here too."""
+    ours, theirs = _both_tests(results, size)
+    first, printed_first = (one.methods[int(np.argmin(one.mean_ranks))] for one in (ours, theirs))
+    ranks = ", ".join(
+        f"{name} {rank:.2f}" for name, rank in zip(ours.methods, ours.mean_ranks, strict=True)
+    )
+    found = "is" if first == printed_first else "is not"
+    tells = "tells them apart" if ours.differ else "does not tell them apart"
+    return (
+        f"With {size} members, that {printed_first} has the best mean rank {found} reproduced "
+        f"(here: {ranks}; Friedman's test {tells} at α = {ALPHA:g})."
+    )
 
 
 def _cell(results: Results, title: str, column: Column, bold: set[Column]) -> str:
@@ -152,6 +173,10 @@ def _shares_table(results: Results) -> str:
         cells = [f"{mean:.3f} ({deviation:.3f})"]
         cells += [_cell(results, title, column, set()) for column in columns]
         lines.append(f"| {title} | {' | '.join(cells)} |")
+    printed = np.array(_printed_means(results, size))[:, :1]
+    distances = np.abs(results.means(columns) - printed).mean(axis=0)
+    cells = [f"{distance:.3f}" for distance in distances]
+    lines.append(f"| mean distance from the document | | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from margrave import Confusion, Scores, catalogue, datasets
-from margrave.fuse import BayesOptimalClassifier, VoteClassifier
+from margrave.fuse import BayesOptimalClassifier, RankMarginClassifier, VoteClassifier
 from margrave.pairs import CrucialPairs
 
 MEMBERS = (
@@ -35,6 +35,7 @@ COMBINATIONS: dict[str, Callable[[list[Any]], Any]] = {
     "unanimity": lambda members: VoteClassifier(members, "unanimity", prefit=True),
     "weighted": lambda members: VoteClassifier(members, weights="accuracy", prefit=True),
     "Bayes optimal": lambda members: BayesOptimalClassifier(members, prefit=True),
+    "rank margin": lambda members: RankMarginClassifier(members, prefit=True),
 }
 
 
@@ -124,6 +125,10 @@ def _note(model: Any) -> str:
     if weights is not None:
         largest = int(np.argmax(weights))
         return f"{weights[largest]:.0%} of the posterior is {model.member_names_[largest]}'s"
+    if isinstance(model, RankMarginClassifier):
+        order = np.argsort(-model.weights_)[:3]
+        heard = ", ".join(f"{model.member_names_[j]} {model.weights_[j]:.0%}" for j in order)
+        return f"heard most are {heard}"
     if model.weights is not None:
         low, high = model.weights_.min(), model.weights_.max()
         return f"votes count from {low:.2f} to {high:.2f}, the members' accuracy"

@@ -273,7 +273,8 @@ GOOD = [[1, 2, 3], [2, 3, 1]]
         (
             [["iris", 1, 2], ["wine", 2, 1]],
             {},
-            "results as a table of numbers; got could not convert string to float: 'iris'.",
+            "results as a table of numbers; "
+            "got others (could not convert string to float: 'iris').",
         ),
     ],
 )

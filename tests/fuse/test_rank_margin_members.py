@@ -8,7 +8,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import LeaveOneOut, StratifiedKFold, train_test_split
+from sklearn.model_selection import GroupKFold, LeaveOneOut, StratifiedKFold, train_test_split
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -218,6 +218,22 @@ def test_the_committee_is_about_as_good_as_its_best_member(name):
     assert committee.score(X_test, y_test) > 0.75
 
 
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("nu", [0.02, "cv"])
+def test_a_member_that_ranks_backwards_changes_nothing(scale, nu):
+    X, y = table(labels=(0, 1))
+    members = [GaussianNB().fit(X[:50], y[:50]), clone(STUMP).fit(X[:50], y[:50])]
+    backwards = KNeighborsClassifier(9).fit(X[:50], 1 - y[:50])
+    with_it, without = (
+        RankMarginClassifier(some, prefit=True, nu=nu, scale=scale).fit(X[50:], y[50:])
+        for some in ([*members, backwards], members)
+    )
+    assert with_it.weights_[2] == 0
+    assert with_it.margin_distribution_.auc == pytest.approx(
+        without.margin_distribution_.auc, abs=0.01
+    )
+
+
 # Bad input.
 
 
@@ -233,8 +249,8 @@ def _prefit(labels, kept, **settings):
 
 
 _TUNING = (
-    "RankMarginClassifier needs tuning to be a number of folds of at least 2, a share in (0, 1) or "
-    "a splitter; got "
+    "RankMarginClassifier needs tuning to be a number of folds of at least 2, a share in (0, 1), "
+    "a splitter or a list of folds; got "
 )
 
 
@@ -304,8 +320,19 @@ _TUNING = (
             "none of class 'c'.",
         ),
         (
-            lambda: _prefit(("a", "b"), ["a", "b"], groups=[1]),
-            "RankMarginClassifier.fit has nobody to pass groups to: the members are prefit.",
+            lambda: _prefit(("a", "b"), ["a", "b"], costs=[1]),
+            "RankMarginClassifier.fit has nobody to pass costs to: the members are prefit.",
+        ),
+        *(
+            (
+                call,
+                "RankMarginClassifier needs the folds of samples in groups as a list: "
+                "tuning=list(GroupKFold().split(X, y, groups)).",
+            )
+            for call in (
+                lambda: fitted([NB], tuning=GroupKFold(3)),
+                lambda: RankMarginClassifier([NB]).fit(*table(), groups=[1]),
+            )
         ),
         (
             lambda: RankMarginClassifier([GaussianNB().fit(*table())], prefit=True).fit(

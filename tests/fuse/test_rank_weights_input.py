@@ -16,8 +16,8 @@ GOOD = [[0.1, 0.2], [0.3, -0.4]]
             [[0.1, 2.0], [0.3, -0.4]],
             [0, 1],
             {},
-            "rank_margin_weights needs scores in [-1, 1]; got -0.4 to 2. RankMarginClassifier "
-            "scales them; so does Scores.from_arrays(decision=...) or (proba=...).",
+            "rank_margin_weights needs scores in [-1, 1]; got -0.4 to 2. "
+            "Scores.from_arrays(decision=...) or (proba=...) brings them there.",
         ),
         (
             [[0.1, np.nan], [0.3, -0.4]],

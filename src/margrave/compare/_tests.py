@@ -275,7 +275,7 @@ def _named_columns(results: Any, methods: Sequence[str] | None) -> tuple[tuple[s
     try:
         values = np.asarray(results, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise _error("results as a table of numbers", str(error).rstrip(".")) from error
+        raise _error("results as a table of numbers", f"others ({error})") from error
     if values.ndim != 2:
         raise _error("results of shape (n_rows, n_methods)", f"shape {values.shape}")
     n, k = values.shape

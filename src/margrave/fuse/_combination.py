@@ -120,7 +120,8 @@ def combine(
     nu = asked.nu
     if isinstance(nu, str):
         auc_by_nu = _cross_validated(raw, probabilities, positive, weight, asked)
-        nu = max(auc_by_nu, key=lambda one: auc_by_nu[one]) if auc_by_nu else _USUAL_NU
+        # Of equals the largest, which looks at most pairs.
+        nu = max(auc_by_nu, key=lambda one: (auc_by_nu[one], one)) if auc_by_nu else _USUAL_NU
     scale, found, tol = _weighed(raw, probabilities, positive, weight, nu, asked)
     if found.gap > tol:
         warnings.warn(
@@ -142,13 +143,21 @@ def combine(
 def _weighed(
     raw: Floats, probabilities: Flags, positive: Flags, weight: Floats, nu: float, asked: Asked
 ) -> tuple[LineScale | RankScale, RankMarginWeights, float]:
-    """Scale and weights for one ν, and the gap that was asked for."""
+    """Scale and weights for one ν, and the gap that was asked for.
+
+    A member whose mean margin is not above 0 ranks no better than chance. It is heard only if all
+    are like that: errors that happen to be opposite would win it weight that it does not deserve.
+    """
     scale = learn_scale(asked.scale, raw, probabilities, positive, weight)
-    scores = scale(raw)
+    scores, sides = scale(raw), (positive, ~positive)
+    shares = [weight[of] / weight[of].sum() for of in sides]
+    heard = shares[0] @ scores[positive] > shares[1] @ scores[~positive]
+    if heard.any():
+        scores[:, ~heard] = 0.0
     tol = asked.tol
     if isinstance(tol, str):
-        mean, sides = scores.mean(axis=1), (positive, ~positive)
-        halves = [Side(mean[of], weight[of] / weight[of].sum()) for of in sides]
+        mean = scores[:, heard if heard.any() else slice(None)].mean(axis=1)
+        halves = [Side(mean[of], share) for of, share in zip(sides, shares, strict=True)]
         error = standard_error(halves[0], halves[1], nu, asked.hardest) if nu > 0 else 0.0
         tol = max(error / 2, _LEAST_TOL)
     found = weigh(scores, positive, weight, nu, asked.hardest, tol, _MAX_ITER)
@@ -168,7 +177,7 @@ def _cross_validated(
         return {}
     splitter = StratifiedKFold(n_folds, shuffle=True, random_state=0)
     folds = [(rows[a], rows[b]) for a, b in splitter.split(rows, positive[rows])]
-    totals = dict.fromkeys(sorted(NUS, reverse=True), 0.0)  # of equals the largest
+    totals = dict.fromkeys(NUS, 0.0)
     for training, held_out in folds:
         part = raw[training], probabilities, positive[training], weight[training]
         for nu in totals:

@@ -14,6 +14,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
+from sklearn import get_config
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils.metaestimators import available_if
 
@@ -26,6 +27,11 @@ from margrave.fuse._scales import SCALES
 from margrave.pairs import CrucialPairs
 
 Floats = NDArray[np.float64]
+
+_GROUPS = (
+    "RankMarginClassifier needs the folds of samples in groups as a list: "
+    "tuning=list(GroupKFold().split(X, y, groups))."
+)
 
 
 class RankMarginClassifier(Committee):
@@ -50,7 +56,8 @@ class RankMarginClassifier(Committee):
         ``"hardest 10%"``: only pairs with that share of the negatives, those that score highest.
     positive : label, optional
         The class that is looked for, of two; by default the second. It decides which samples
-        `negatives` means, and nothing else: without it both classes are treated alike.
+        `negatives` means, and where `combined_scores`, `result_` and `margin_distribution_` point;
+        `decision_function` and `predict_proba` follow `classes_`, as in all of scikit-learn.
     tuning : int, float in (0, 1), splitter or list of folds, default=5
         Where the tuning data comes from: members' answers for samples they were not trained on in
         so many folds, the members then trained on all; or a part of the data held out from them.
@@ -60,7 +67,7 @@ class RankMarginClassifier(Committee):
         learned on the tuning data. Else `predict` cuts where the balanced accuracy is largest.
     prefit : bool, default=False
         Whether the members are trained already. The data given to ``fit`` is then the tuning data,
-        which no member should have seen.
+        which no member should have seen. Without it clones of the members are trained anew.
     tol : float or "auto", default="auto"
         How close to the largest margin the weights are proven to be. The search starts at equal
         weights and ends with the proof; "auto" is half a standard error of the margin, because
@@ -77,7 +84,7 @@ class RankMarginClassifier(Committee):
         All classes. With more than two, attributes below have an entry for each.
     weights_ : ndarray of shape (K,), or (n_classes, K) for more than two classes
         The members' weights, on scores of the chosen scale; 0 for a member that says the same of
-        all tuning samples.
+        all tuning samples, or ranks them no better than chance, unless all do.
     nu_ : float, or ndarray of shape (n_classes,)
         The share used.
     rank_margin_ : float, or ndarray of shape (n_classes,)
@@ -163,7 +170,8 @@ class RankMarginClassifier(Committee):
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), optional
-            Passed to the members, and used in scales and margins.
+            Passed to the members, and used in scales, margins and probabilities. In the margins a
+            sample counts within its class: weighing a whole class changes nothing there.
         **fit_params : dict
             Passed to the members; with metadata routing, to those that request them.
 
@@ -172,6 +180,8 @@ class RankMarginClassifier(Committee):
         self
         """
         asked = self._checked_settings()
+        if "groups" in fit_params and not get_config()["enable_metadata_routing"]:
+            raise ValueError(_GROUPS)
         labels = self._start(X, y)
         if (labels == labels[0]).all():
             raise ValueError(
@@ -341,7 +351,12 @@ class RankMarginClassifier(Committee):
 
     def _folds(self, X: Any, y: NDArray[Any]) -> list[Any]:
         if not isinstance(self.tuning, int | np.integer):
-            folds = list(check_cv(self.tuning, y, classifier=True).split(X, y))
+            try:
+                folds = list(check_cv(self.tuning, y, classifier=True).split(X, y))
+            except ValueError as error:
+                if "groups" not in str(error):
+                    raise
+                raise ValueError(_GROUPS) from error
             if not folds:
                 raise ValueError(
                     "RankMarginClassifier needs tuning with at least one fold; got none."
@@ -371,8 +386,8 @@ class RankMarginClassifier(Committee):
         count = isinstance(self.tuning, int | np.integer) and self.tuning < 2
         if share or count or isinstance(self.tuning, str):
             raise ValueError(
-                f"{owner} needs tuning to be a number of folds of at least 2, a share in (0, 1) or "
-                f"a splitter; got {self.tuning!r}."
+                f"{owner} needs tuning to be a number of folds of at least 2, a share in (0, 1), a "
+                f"splitter or a list of folds; got {self.tuning!r}."
             )
         if not isinstance(self.calibrate, bool | np.bool_):
             raise ValueError(

@@ -175,8 +175,8 @@ def _checked_scores(scores: Scores | ArrayLike, positive: Any) -> tuple[Floats, 
         raise ValueError(f"{_OWNER} needs finite scores; got NaN or infinity.")
     if low < -1 or high > 1:
         raise ValueError(
-            f"{_OWNER} needs scores in [-1, 1]; got {low:g} to {high:g}. RankMarginClassifier "
-            "scales them; so does Scores.from_arrays(decision=...) or (proba=...)."
+            f"{_OWNER} needs scores in [-1, 1]; got {low:g} to {high:g}. "
+            "Scores.from_arrays(decision=...) or (proba=...) brings them there."
         )
     names = scores.columns if hasattr(scores, "columns") else range(values.shape[1])
     return values, [str(name) for name in names]

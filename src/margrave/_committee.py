@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils import Bunch, check_array, check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
@@ -349,6 +349,17 @@ def held_out_labels(
         fitted = clone(member).fit(rows_of(X, training), y[training], **own)
         answers[held_out] = fitted.predict(rows_of(X, held_out)).reshape(-1)
     return _labels.natural(answers)
+
+
+def stratified_folds(y: NDArray[Any], n_folds: int, owner: str) -> list[Any]:
+    """Folds with the classes' shares, fewer if a class is small."""
+    classes, sizes = np.unique(y, return_counts=True)
+    if sizes.min() < 2:
+        raise ValueError(
+            f"{owner} needs at least two samples of each class to cross-validate; "
+            f"{_labels.plain(classes[sizes.argmin()])!r} has one."
+        )
+    return list(StratifiedKFold(min(n_folds, int(sizes.min()))).split(y, y))
 
 
 def _rows_of_params(params: dict[str, Any], rows: Any, n_samples: int) -> dict[str, Any]:

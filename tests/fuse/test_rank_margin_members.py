@@ -291,8 +291,8 @@ _TUNING = (
         ),
         (
             lambda: fitted([NB], data=(np.arange(5.0)[:, None], ["a", "b", "a", "a", "a"])),
-            "RankMarginClassifier needs at least two samples of each class for its folds; 'b' has "
-            "one.",
+            "RankMarginClassifier needs at least two samples of each class to cross-validate; 'b' "
+            "has one.",
         ),
         (
             lambda: fitted([NB], tuning=[(np.arange(75), np.flatnonzero(table()[1] == 1))]),

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn import get_config
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import available_if
 
 from margrave import _labels
 from margrave._asking import rows_of
-from margrave._committee import Committee
+from margrave._committee import Committee, stratified_folds
 from margrave.fuse._combination import Asked, Combination, combine
 from margrave.fuse._rank_weights import hardest_share, is_number
 from margrave.fuse._scales import SCALES
@@ -362,13 +362,7 @@ class RankMarginClassifier(Committee):
                     "RankMarginClassifier needs tuning with at least one fold; got none."
                 )
             return folds
-        classes, sizes = np.unique(y, return_counts=True)
-        if sizes.min() < 2:
-            raise ValueError(
-                "RankMarginClassifier needs at least two samples of each class for its folds; "
-                f"{_labels.plain(classes[sizes.argmin()])!r} has one."
-            )
-        return list(StratifiedKFold(min(self.tuning, int(sizes.min()))).split(y, y))
+        return stratified_folds(y, int(self.tuning), "RankMarginClassifier")
 
     def _checked_settings(self) -> Asked:
         owner = "RankMarginClassifier"

@@ -6,12 +6,11 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.parallel import Parallel, delayed
 
 from margrave import _labels
-from margrave._committee import Committee, held_out_labels
+from margrave._committee import Committee, held_out_labels, stratified_folds
 from margrave.fuse._rules import RULES, VoteExplanation, count_votes, decide
 
 _FOLDS = 5
@@ -284,13 +283,7 @@ class VoteClassifier(Committee):
 
     def _held_out(self, X: Any, y: NDArray[Any], params: dict[str, dict[str, Any]]) -> NDArray[Any]:
         """The members' labels for samples they were not trained on, by cross-validation."""
-        classes, sizes = np.unique(y, return_counts=True)
-        if sizes.min() < 2:
-            raise ValueError(
-                "VoteClassifier with weights='accuracy' needs at least two samples of each class "
-                f"to cross-validate; {_labels.plain(classes[sizes.argmin()])!r} has one."
-            )
-        folds = list(StratifiedKFold(min(_FOLDS, int(sizes.min()))).split(y, y))
+        folds = stratified_folds(y, _FOLDS, "VoteClassifier with weights='accuracy'")
         columns = Parallel(n_jobs=self.n_jobs)(
             delayed(held_out_labels)(member, X, y, folds, params[name])
             for name, member in self._pairs()

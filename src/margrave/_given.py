@@ -122,3 +122,10 @@ def array_names(members: Sequence[str] | None, given: Any, n_members: int) -> tu
             f"Scores.from_arrays needs {n_members} different members' names; got {list(names)!r}."
         )
     return names
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """The same array, not to be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

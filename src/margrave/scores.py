@@ -38,7 +38,15 @@ from margrave._asking import (
     named_members,
     on_scale,
 )
-from margrave._given import array_classes, array_names, checked_shape, codes_of, leaning, one_of
+from margrave._given import (
+    array_classes,
+    array_names,
+    checked_shape,
+    codes_of,
+    frozen,
+    leaning,
+    one_of,
+)
 
 __all__ = ["Scores"]
 
@@ -235,7 +243,7 @@ class Scores:
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Arrays come back from a pickle writable; ours are not."""
         for name, value in state.items():
-            kept = _frozen(value) if isinstance(value, np.ndarray) else value
+            kept = frozen(value) if isinstance(value, np.ndarray) else value
             object.__setattr__(self, name, kept)
 
     def toward(self, label: Any = None) -> Floats:
@@ -264,12 +272,7 @@ class Scores:
         return values if code == last else -values
 
     def raw(self) -> Floats:
-        """The values in the members' own units: decision values undivided, others as they are.
-
-        Returns
-        -------
-        ndarray of the shape of ``values``
-        """
+        """The values in the members' own units: decision values undivided, others as they are."""
         values = self._known_values()
         return values * (self.scales if values.ndim == 2 else self.scales[:, None])
 
@@ -311,8 +314,8 @@ class Scores:
         at = np.atleast_1d(np.arange(len(self))[index])
         return replace(
             self,
-            codes=None if self.codes is None else _frozen(self.codes[at]),
-            values=None if self.values is None else _frozen(self.values[at]),
+            codes=None if self.codes is None else frozen(self.codes[at]),
+            values=None if self.values is None else frozen(self.values[at]),
         )
 
     def pick(self, members: Sequence[str]) -> Scores:
@@ -337,8 +340,8 @@ class Scores:
         return replace(
             self,
             members=tuple(members),
-            codes=None if self.codes is None else _frozen(self.codes[:, at]),
-            values=None if self.values is None else _frozen(self.values[:, at]),
+            codes=None if self.codes is None else frozen(self.codes[:, at]),
+            values=None if self.values is None else frozen(self.values[:, at]),
             kinds=tuple(self.kinds[j] for j in at),
             scales=self.scales[at],
             features=tuple(self.features[j] for j in at),
@@ -391,17 +394,11 @@ def _gathered(
                 own = on_scale(own, scales[j])
             values[:, j] = own
     return Scores(
-        classes=_frozen(classes),
+        classes=frozen(classes),
         members=names,
-        codes=None if codes is None else _frozen(codes),
-        values=None if values is None else _frozen(values),
+        codes=None if codes is None else frozen(codes),
+        values=None if values is None else frozen(values),
         kinds=tuple(kinds),
-        scales=_frozen(scales),
+        scales=frozen(scales),
         features=features,
     )
-
-
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    view = array.view()
-    view.flags.writeable = False
-    return view

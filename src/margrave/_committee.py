@@ -7,7 +7,7 @@ their parameters are reached as ``name__parameter``; fit parameters are routed t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from margrave import _labels
 from margrave._asking import Ask, classes_of, named_members, rows_of
+from margrave._weights import checked_weights
 from margrave.scores import Scores
 
 
@@ -155,18 +156,7 @@ class Committee(ClassifierMixin, BaseEstimator):
         """One finite weight per sample, or None."""
         if sample_weight is None:
             return None
-        weights = np.asarray(sample_weight, dtype=np.float64)
-        if weights.shape != (n_samples,):
-            raise ValueError(
-                f"{type(self).__name__}.fit needs sample_weight with a number for each of "
-                f"{n_samples} samples; got shape {weights.shape}."
-            )
-        if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
-            raise ValueError(
-                f"{type(self).__name__}.fit needs sample_weight with finite numbers, none negative "
-                "and not all zero."
-            )
-        return weights
+        return checked_weights(sample_weight, n_samples, f"{type(self).__name__}.fit")
 
     def _one_per_member(self, parameter: str) -> NDArray[np.float64]:
         """A parameter that holds a weight for each member: none negative, not all zero."""
@@ -263,10 +253,15 @@ class Committee(ClassifierMixin, BaseEstimator):
         own = {name: _rows_of_params(given, rows, len(y)) for name, given in params.items()}
         return self._train(rows_of(X, rows), y[rows], own)
 
-    def _cross_fitted(
-        self, X: Any, y: NDArray[Any], folds: list[Any], params: dict[str, dict[str, Any]]
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """What members trained without a sample say about it, in their own units.
+    def _held_out(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        folds: list[Any],
+        params: dict[str, dict[str, Any]],
+        ask: Ask,
+    ) -> Iterator[tuple[NDArray[np.int64], Scores]]:
+        """What members trained without some samples say about these, fold by fold.
 
         Parameters
         ----------
@@ -276,29 +271,19 @@ class Committee(ClassifierMixin, BaseEstimator):
             The held out ones need not be all samples.
         params : dict
             Fit parameters of each member; those with an entry per sample are split.
-
-        Returns
-        -------
-        rows : ndarray of int
-            The samples held out, fold by fold.
-        raw : ndarray of shape (len(rows), K) or (len(rows), K, C)
-            As :meth:`Scores.raw`; the same for all where a member tells no two samples of any fold
-            apart: that folds differ in their classes' shares says nothing about a sample.
+        ask : {"labels", "values"}
+            What to ask for.
         """
         names, classes = [name for name, _ in self._pairs()], np.unique(y)
-        places, told = np.arange(len(y)), []
-        folds = [(places[training], places[held_out]) for training, held_out in folds]
+        places = np.arange(len(y))
         for training, held_out in folds:
-            pairs = list(zip(names, self._train_on(X, y, params, training), strict=True))
-            asked = rows_of(X, held_out)
-            told.append(
-                Scores.of(pairs, asked, classes=classes, ask="values", n_jobs=self.n_jobs).raw()
+            members = self._train_on(X, y, params, places[training])
+            rows = places[held_out]
+            pairs = list(zip(names, members, strict=True))
+            yield (
+                rows,
+                Scores.of(pairs, rows_of(X, rows), classes=classes, ask=ask, n_jobs=self.n_jobs),
             )
-        raw = np.concatenate(told)
-        apart = [np.ptp(one, axis=0) > 0 for one in told if len(one) > 1]
-        if apart:
-            raw = np.where(np.any(apart, axis=0), raw, raw[0])
-        return np.concatenate([held_out for _, held_out in folds]), raw
 
     def _keep(self, members: list[Any], y: NDArray[Any] | None = None) -> None:
         """Store the trained members and all classes they or the labels know."""
@@ -325,30 +310,6 @@ class Committee(ClassifierMixin, BaseEstimator):
 
 def _fit_member(member: Any, X: Any, y: NDArray[Any], params: dict[str, Any]) -> Any:
     return member.fit(X, y, **params)
-
-
-def held_out_labels(
-    member: Any, X: Any, y: NDArray[Any], folds: list[Any], params: dict[str, Any]
-) -> NDArray[Any]:
-    """A member's labels for each sample from a clone that was not trained on it.
-
-    Parameters
-    ----------
-    member : classifier
-        Not changed.
-    X, y
-        All samples.
-    folds : list of (training, held out) positions
-        The held out ones are all samples, once each.
-    params : dict
-        Fit parameters; those with an entry per sample are split with the samples.
-    """
-    answers = np.empty(len(y), dtype=object)
-    for training, held_out in folds:
-        own = _rows_of_params(params, training, len(y))
-        fitted = clone(member).fit(rows_of(X, training), y[training], **own)
-        answers[held_out] = fitted.predict(rows_of(X, held_out)).reshape(-1)
-    return _labels.natural(answers)
 
 
 def stratified_folds(y: NDArray[Any], n_folds: int, owner: str) -> list[Any]:

@@ -160,7 +160,7 @@ def _fit(estimators=None, sample_weight=None, **settings):
         (
             lambda: _fit(sample_weight=-np.ones(200)),
             "BayesOptimalClassifier.fit needs sample_weight with finite numbers, none negative and "
-            "not all zero.",
+            "not all zero; got -1.0 to -1.0.",
         ),
         (
             lambda: BayesOptimalClassifier([_fit()], prefit=True).fit([[0.0, 0.0]], ["z"]),

@@ -79,41 +79,6 @@ def test_the_sigmoid_of_one_score_for_all_is_the_share_of_the_class(score, n):
 
 # The cut.
 
-rows = st.lists(
-    st.tuples(st.integers(-4, 4), st.booleans(), st.sampled_from([1.0, 2.0, 0.5])), max_size=12
-).map(lambda some: [(0, True, 1.0), (1, False, 1.0), *some])
-
-
-@given(rows)
-def test_no_cut_has_a_larger_balanced_accuracy(table):
-    scores, positive, weight = (np.array(column) for column in zip(*table, strict=True))
-    scores = scores / 4
-
-    def accuracy(cut):
-        right = (scores > cut) == positive
-        return np.mean(
-            [weight[of & right].sum() / weight[of].sum() for of in (positive, ~positive)]
-        )
-
-    cut = _combination._balanced_cut(scores, positive, weight)
-    ordered = np.unique(scores)
-    cuts = [ordered[0] - 1, *(ordered[1:] + ordered[:-1]) / 2, ordered[-1] + 1]
-    best = max(map(accuracy, cuts))
-    assert accuracy(cut) == pytest.approx(best)
-    # It is in the middle of a gap, the widest of those that are as good.
-    widths = dict(zip(cuts, [0, *np.diff(ordered), 0], strict=True))
-    assert cut in widths
-    assert widths[cut] == max(widths[one] for one in cuts if accuracy(one) > best - 1e-9)
-
-
-@pytest.mark.parametrize(
-    ("scores", "cut"), [([-0.9, -0.8, 0.0, 0.2], 0.1), ([-0.9, -0.3, 0.0, 0.2], -0.6)]
-)
-def test_the_cut_is_in_the_widest_gap_worked_by_hand(scores, cut):
-    positive = np.array([False, True, False, True])  # the first and the third gap have 3/4
-    found = _combination._balanced_cut(np.array(scores), positive, np.ones(4))
-    assert found == pytest.approx(cut)
-
 
 @pytest.mark.parametrize("calibrate", [True, False])
 def test_the_decision_is_above_zero_beyond_the_cut(calibrate):

@@ -307,7 +307,7 @@ _TUNING = (
         (
             lambda: _weighted(lambda y: -np.ones(len(y))),
             "RankMarginClassifier.fit needs sample_weight with finite numbers, none negative and "
-            "not all zero.",
+            "not all zero; got -1.0 to -1.0.",
         ),
         (
             lambda: _weighted(lambda y: np.ones(3)),

@@ -62,8 +62,8 @@ GOOD = [[0.1, 0.2], [0.3, -0.4]]
             GOOD,
             [0, 1],
             {"sample_weight": [-1, 1]},
-            "rank_margin_weights needs sample_weight with finite numbers, none negative; got -1.0 "
-            "to 1.0.",
+            "rank_margin_weights needs sample_weight with finite numbers, none negative and not "
+            "all zero; got -1.0 to 1.0.",
         ),
         (
             GOOD,

@@ -16,6 +16,7 @@ from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
+from margrave._cuts import best_cut
 from margrave.fuse._rank_problem import RankMarginWeights, weigh
 from margrave.fuse._scales import Flags, Floats, LineScale, RankScale, learn_scale
 from margrave.fuse._tail import Side, standard_error
@@ -30,7 +31,7 @@ _FOLDS = 5
 _MOST_CHOOSING = 20_000
 _LEAST_TOL = 1e-4
 _MAX_ITER = 500
-# Scores, and balanced accuracies, this close are equal.
+# Scores this close are equal.
 _SAME = 1e-12
 # As good as 0, and can be divided by.
 _NO_SLOPE = 1e-6
@@ -134,7 +135,8 @@ def combine(
     if asked.calibrate:
         slope, cut = _sigmoid(combined, positive, weight)
     else:
-        slope, cut = 1.0, _balanced_cut(combined, positive, weight)
+        u, v = (np.where(of, weight / weight[of].sum(), 0.0) for of in (positive, ~positive))
+        slope, cut = 1.0, best_cut(combined, u, v)
     margins = CrucialPairs(combined[positive], combined[~positive])
     found = replace(found, active=used[found.active])
     return Combination(scale, found, slope, cut, margins, auc_by_nu)
@@ -221,20 +223,3 @@ def _sigmoid(scores: Floats, positive: Flags, weight: Floats) -> tuple[float, fl
     if slope < _NO_SLOPE:
         return _NO_SLOPE, -prior / _NO_SLOPE
     return float(slope / spread), float(scores.mean() - offset * spread / slope)
-
-
-def _balanced_cut(scores: Floats, positive: Flags, weight: Floats) -> float:
-    """The middle of the widest gap among the cuts with the largest balanced accuracy."""
-    order = np.argsort(scores, kind="stable")
-    ordered = scores[order]
-    signed = np.where(positive, -weight / weight[positive].sum(), weight / weight[~positive].sum())
-    gain = np.append(0.0, np.cumsum(signed[order]))  # negatives below less positives below
-    middles = np.concatenate(
-        [[ordered[0] - 1], (ordered[1:] + ordered[:-1]) / 2, [ordered[-1] + 1]]
-    )
-    gaps = np.concatenate([[0.0], np.diff(ordered), [0.0]])
-    apart = gaps > 0
-    apart[[0, -1]] = True  # all samples on one side: taken if no other cut is as good
-    gain[~apart] = -np.inf
-    best = np.flatnonzero(gain >= gain.max() - _SAME)
-    return float(middles[best[np.argmax(gaps[best])]])

@@ -93,7 +93,8 @@ class RankMarginClassifier(Committee):
         The committee's scores on the tuning data, as pairs: AUC, distribution and quantiles of the
         margins.
     result_ : RankMarginWeights, or list of them
-        What was proven about the weights; its active pairs are rows of the data given to ``fit``.
+        What was proven about the weights of the members that are heard; its active pairs are rows
+        of the data given to ``fit``.
     auc_by_nu_ : dict, or list of them
         With ``nu="cv"``, the cross-validated AUC of each share; else empty.
     estimators_ : list
@@ -207,7 +208,7 @@ class RankMarginClassifier(Committee):
                 )
                 raw = self._raw(rows_of(X, rows))
             else:
-                rows, raw = self._cross_fitted(X, labels, self._folds(X, labels), params)
+                rows, raw = self._cross_fitted(X, labels, params)
                 self._keep(self._train(X, labels, params), labels)
             self._check_classes(labels[rows], weight[rows])
         self._combine(raw, labels[rows], weight[rows], rows, asked)
@@ -348,6 +349,22 @@ class RankMarginClassifier(Committee):
     def _raw(self, X: Any) -> Floats:
         """What the trained members say, in their own units."""
         return self._ask(X, "values").raw()
+
+    def _cross_fitted(
+        self, X: Any, y: NDArray[Any], params: dict[str, dict[str, Any]]
+    ) -> tuple[NDArray[np.int64], Floats]:
+        """Samples held out, fold by fold, and what members say that were trained without them.
+
+        A member that tells no two samples of any fold apart says the same of all: that folds
+        differ in their classes' shares says nothing about a sample.
+        """
+        parts = list(self._held_out(X, y, self._folds(X, y), params, "values"))
+        told = [scores.raw() for _, scores in parts]
+        raw = np.concatenate(told)
+        apart = [np.ptp(one, axis=0) > 0 for one in told if len(one) > 1]
+        if apart:
+            raw = np.where(np.any(apart, axis=0), raw, raw[0])
+        return np.concatenate([rows for rows, _ in parts]), raw
 
     def _folds(self, X: Any, y: NDArray[Any]) -> list[Any]:
         if not isinstance(self.tuning, int | np.integer):

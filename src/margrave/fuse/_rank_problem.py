@@ -148,6 +148,11 @@ class _Problem:
     tol: float
     max_iter: int
 
+    @property
+    def share(self) -> float:
+        """ν; less than the lightest pair is the lightest pair."""
+        return float(max(self.nu, self.a.min() * self.b.min()))
+
     def solve(self) -> RankMarginWeights:
         """The best weights; the active pairs by their places in P and N."""
         n_members = self.P.shape[1]
@@ -158,8 +163,7 @@ class _Problem:
             best = (means >= means.max() - _SAME).astype(np.float64)
             return self._told(best / best.sum())
         if self.nu > 0:
-            # Less than the lightest pair is the lightest pair.
-            found = self._soft(max(self.nu, self.a.min() * self.b.min()))
+            found = self._soft(self.share)
             return self._told(found.weights, found)
         found = hard_margin(self.P, self.N, self.tol, self.max_iter)
         alone = self.P.min(axis=0) - self.N.max(axis=0)
@@ -201,8 +205,7 @@ class _Problem:
             margin = rho = float(s.min() - t.max())
             n_active = _count_up_to(rho + _ROUNDING, s, t)
         else:
-            nu = max(self.nu, self.a.min() * self.b.min())
-            tail = exact_tail(positives, negatives, nu, self.hardest)
+            tail = exact_tail(positives, negatives, self.share, self.hardest)
             margin, rho, n_active = tail.mean, tail.rho, tail.n_pairs
             if self.hardest < 1:
                 places = np.flatnonzero(hardest_weights(negatives, self.hardest))
@@ -250,7 +253,7 @@ def _smallest(values: Floats, limit: int) -> NDArray[np.int64]:
     """Places of the smallest values, in rising order."""
     chosen = (
         np.flatnonzero(values <= np.partition(values, limit - 1)[limit - 1])
-        if (limit < len(values))
+        if limit < len(values)
         else np.arange(len(values))
     )
     return chosen[np.argsort(values[chosen], kind="stable")][:limit]

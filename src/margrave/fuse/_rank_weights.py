@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from margrave import _labels
+from margrave._weights import checked_weights
 from margrave.fuse._rank_problem import RankMarginWeights, silent_members, weigh
 from margrave.scores import Scores
 
@@ -97,7 +98,9 @@ def rank_margin_weights(
             f"{_OWNER} needs y with a label for each of {len(values)} samples; got shape "
             f"{of_positives.shape}."
         )
-    weight = _checked_weight(sample_weight, len(values))
+    weight = None
+    if sample_weight is not None:
+        weight = checked_weights(sample_weight, len(values), _OWNER)
     for chosen, name in ((of_positives, "positive"), (~of_positives, "negative")):
         if not (chosen if weight is None else chosen & (weight > 0)).any():
             raise ValueError(
@@ -200,20 +203,3 @@ def _checked_labels(
         positive = classes[1]
     chosen: NDArray[np.bool_] = labels == positive
     return chosen, positive
-
-
-def _checked_weight(sample_weight: ArrayLike | None, n_samples: int) -> Floats | None:
-    if sample_weight is None:
-        return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_samples,):
-        raise ValueError(
-            f"{_OWNER} needs sample_weight with a number for each of {n_samples} samples; got "
-            f"shape {weight.shape}."
-        )
-    if not np.isfinite(weight).all() or (weight < 0).any():
-        raise ValueError(
-            f"{_OWNER} needs sample_weight with finite numbers, none negative; got "
-            f"{weight.min()} to {weight.max()}."
-        )
-    return weight

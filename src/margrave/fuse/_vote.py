@@ -7,10 +7,9 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length, column_or_1d
-from sklearn.utils.parallel import Parallel, delayed
 
 from margrave import _labels
-from margrave._committee import Committee, held_out_labels, stratified_folds
+from margrave._committee import Committee, stratified_folds
 from margrave.fuse._rules import RULES, VoteExplanation, count_votes, decide
 
 _FOLDS = 5
@@ -134,10 +133,9 @@ class VoteClassifier(Committee):
             self._keep(self._train(X, labels, params), labels)
         self.reject_label_ = self._checked_reject_label()
         if given is None:
-            answers = (
-                self._ask(X, "labels").labels if self.prefit else self._held_out(X, labels, params)
-            )
-            given = _accuracies(answers, labels, sample_weight)
+            codes = self._codes(X) if self.prefit else self._held_out_codes(X, labels, params)
+            truth = _labels.encode(labels, self.classes_, "y")
+            given = _accuracies(codes, truth, sample_weight)
         self.weights_ = given
         return self
 
@@ -281,19 +279,22 @@ class VoteClassifier(Committee):
             )
         return self.reject_label
 
-    def _held_out(self, X: Any, y: NDArray[Any], params: dict[str, dict[str, Any]]) -> NDArray[Any]:
+    def _held_out_codes(
+        self, X: Any, y: NDArray[Any], params: dict[str, dict[str, Any]]
+    ) -> NDArray[Any]:
         """The members' labels for samples they were not trained on, by cross-validation."""
         folds = stratified_folds(y, _FOLDS, "VoteClassifier with weights='accuracy'")
-        columns = Parallel(n_jobs=self.n_jobs)(
-            delayed(held_out_labels)(member, X, y, folds, params[name])
-            for name, member in self._pairs()
-        )
-        return np.stack(columns, axis=1)
+        codes = np.empty((len(y), len(self._pairs())), dtype=np.int64)
+        for rows, scores in self._held_out(X, y, folds, params, "labels"):
+            codes[rows] = scores.codes  # type: ignore[assignment]  # labels were asked for
+        return codes
 
 
-def _accuracies(answers: NDArray[Any], y: NDArray[Any], sample_weight: Any) -> NDArray[np.float64]:
+def _accuracies(
+    codes: NDArray[Any], truth: NDArray[np.int64], sample_weight: Any
+) -> NDArray[np.float64]:
     """Each member's share of right answers."""
-    weights = np.average(answers == y[:, None], axis=0, weights=sample_weight)
+    weights = np.average(codes == truth[:, None], axis=0, weights=sample_weight)
     if not weights.any():
         raise ValueError("VoteClassifier with weights='accuracy' has no member that is ever right.")
     return weights

@@ -21,6 +21,7 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave._cuts import best_cut, middle
 from margrave.members._rules import Rules, is_count
 from margrave.members._two_sided import Flags, Floats, TwoSidedClassifier, shares
 
@@ -30,7 +31,7 @@ MAX_ALPHA = 5.0
 e to the 5, squared, takes the pairs it orders right to 1/22,000 of their weight: next to nothing.
 """
 
-# Differences below this come from rounding: such values of r are equal, such scores one score.
+# Differences below this come from rounding: such values of r are equal.
 _TIE = 1e-9
 
 
@@ -107,13 +108,6 @@ class Presorted:
         end = place if isinstance(ends, slice) else ends[place]
         low, high = self.values[feature, self.order[feature, end : end + 2]]
         return middle(float(low), float(high))
-
-
-def middle(low: float, high: float) -> float:
-    """A number t with low ≤ t < high, halfway if there is one: x > t tells the two apart."""
-    halfway = low / 2 + high / 2  # low + high may overflow
-    # Between neighbouring floats it rounds to either end, and below the smallest ones past them.
-    return halfway if low <= halfway < high else low
 
 
 def strengths(data: Presorted, signed: Floats, limits: Floats) -> Floats:
@@ -198,21 +192,6 @@ def rank_scores(X: Floats, rankers: Sequence[Ranker]) -> Floats:
         thresholds = [ranker.threshold for ranker in own]
         scores += totals[np.searchsorted(thresholds, X[:, feature])]  # those below the value
     return scores
-
-
-def best_cut(scores: Floats, u: Floats, v: Floats) -> float:
-    """The cut with the largest balanced accuracy, in the middle between two scores.
-
-    Of equals the lowest. Boosting has made the mean score of the positives larger than that of the
-    negatives (each round makes Σ D exp(−margin) smaller than 1), so some cut is better than chance.
-    """
-    order = np.argsort(scores, kind="stable")
-    ordered = scores[order]
-    # 2 · balanced accuracy − 1: the negatives at or below a score less the positives there.
-    gains = np.cumsum((v - u)[order])[:-1]
-    gains[np.diff(ordered) <= _TIE * (ordered[-1] - ordered[0])] = -np.inf
-    place = int(np.argmax(gains >= gains.max() - _TIE))
-    return middle(float(ordered[place]), float(ordered[place + 1]))
 
 
 class RankBoostClassifier(TwoSidedClassifier):

@@ -20,6 +20,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from margrave._weights import checked_weights
 from margrave.members._rules import check_rules, is_count
 
 
@@ -168,7 +169,8 @@ class SmoothedBaggingClassifier(ClassifierMixin, BaseEstimator):
         self._check_parameters()
         rows, labels = validate_data(self, X, y, **self._accepted())
         if sample_weight is not None:
-            sample_weight = _checked_chances(sample_weight)
+            weights = checked_weights(sample_weight, len(rows), "SmoothedBaggingClassifier.fit")
+            sample_weight = weights / weights.max()  # chances, of which the sum must be finite
         self.bagging_ = BaggingClassifier(
             _SmoothedMember(self._base(), self.noise),
             self.n_estimators,
@@ -261,13 +263,3 @@ def _is_scale(value: Any) -> bool:
 
 def _is_share(value: Any) -> bool:
     return isinstance(value, float | np.floating) and bool(0 < value <= 1)
-
-
-def _checked_chances(sample_weight: ArrayLike) -> NDArray[np.float64]:
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if not (np.all(weights >= 0) and 0 < weights.sum() < np.inf):
-        raise ValueError(
-            "SmoothedBaggingClassifier.fit needs sample_weight with finite numbers, none negative "
-            f"and not all zero; got a smallest of {weights.min()} and a sum of {weights.sum()}."
-        )
-    return weights

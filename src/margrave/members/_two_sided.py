@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from margrave._weights import checked_weights
 from margrave.members._rules import Rules, check_rules
 
 Floats = NDArray[np.float64]
@@ -122,19 +123,9 @@ class TwoSidedClassifier(ClassifierMixin, BaseEstimator, ABC):
         """One finite weight a sample, none negative, with a sum above 0 in every class."""
         if sample_weight is None:
             return np.ones(len(codes))
-        weights = np.asarray(sample_weight, dtype=np.float64)
-        if weights.shape != codes.shape:
-            raise ValueError(
-                f"{type(self).__name__}.fit needs sample_weight with a number for each of "
-                f"{len(codes)} samples; got shape {weights.shape}."
-            )
-        if not (np.isfinite(weights).all() and weights.min() >= 0):
-            raise ValueError(
-                f"{type(self).__name__}.fit needs sample_weight with finite numbers, none "
-                f"negative; got {weights.min()} to {weights.max()}."
-            )
+        weights = checked_weights(sample_weight, len(codes), f"{type(self).__name__}.fit")
         # Sums of finite numbers may still overflow, and only their ratios matter.
-        weights = weights / (weights.max() or 1.0)
+        weights = np.asarray(weights / weights.max())
         sums = np.bincount(codes, weights=weights)
         if not sums.all():
             empty = self.classes_[np.argmin(sums)]

@@ -131,7 +131,7 @@ def test_the_losses_bound_the_share_of_misordered_pairs(data, alpha):
     shown = np.square(pairs.agreements) > np.finfo(float).eps
     losses = np.array(pairs.losses)
     assert (losses[shown] < 1).all()
-    assert (losses <= 1).all()
+    assert (losses <= 1 + 1e-12).all()  # they are sums, rounded
     if alpha == "bound":
         uncapped = [
             loss <= np.sqrt(1 - r**2) + TIE

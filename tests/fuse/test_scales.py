@@ -75,6 +75,19 @@ def test_weights_count_like_repeated_samples(name, table, often):
     np.testing.assert_allclose(weighted(raw), repeated(raw), atol=1e-6)
 
 
+def test_means_that_differ_by_rounding_are_equal():
+    """No member is better than chance, however the sums are added up: spreads are made equal."""
+    raw = np.array([[0, 0], [-0.75, -0.75], [0, -0.75], *[[-0.75, -0.75]] * 6])
+    positive = np.array([False, True, True, False, True, False, True, False, True])
+    often = np.array([1, 3, 2, 2, 1, 1, 3, 1, 1])
+    again = np.repeat(np.arange(9), often)
+    weighted = learn_scale("logit", raw, np.array([True, False]), positive, often.astype(float))
+    repeated = learn_scale(
+        "logit", raw[again], np.array([True, False]), positive[again], np.ones(len(again))
+    )
+    np.testing.assert_allclose(weighted(raw), repeated(raw), atol=1e-12)
+
+
 @given(st.integers(0, 500))
 def test_log_odds_have_one_mean_margin_and_none_is_clipped(seed):
     raw, positive, weight = made(seed=seed)

@@ -153,7 +153,7 @@ def _weighed(
     scale = learn_scale(asked.scale, raw, probabilities, positive, weight)
     scores, sides = scale(raw), (positive, ~positive)
     shares = [weight[of] / weight[of].sum() for of in sides]
-    heard = shares[0] @ scores[positive] > shares[1] @ scores[~positive]
+    heard = shares[0] @ scores[positive] - shares[1] @ scores[~positive] > _SAME
     if heard.any():
         scores[:, ~heard] = 0.0
     tol = asked.tol

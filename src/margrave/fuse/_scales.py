@@ -40,6 +40,7 @@ _NOISE = 0.02
 # A member whose mean margin, in units of its spread, is below this share of the best one's is
 # scaled as if it had that much.
 _LEAST_MARGIN = 0.1
+_ROUNDING = 1e-12
 # Enough for the empirical distribution of any number of tuning samples.
 _MOST_KNOTS = 2001
 
@@ -124,6 +125,7 @@ def learn_scale(
     variance = np.average((values - centre) ** 2, axis=0, weights=weight)
     spread = np.where(speaking, np.sqrt(variance), 0.0)
     ratio = np.divide(margin, spread, out=np.zeros_like(spread), where=spread > 0)
+    ratio[np.abs(ratio) < _ROUNDING] = 0.0  # equal means, added up in another order
     least = _LEAST_MARGIN * ratio.max()
     # If no member is better than chance, their spreads are made equal.
     margin = np.maximum(ratio, least) * spread if least > 0 else spread

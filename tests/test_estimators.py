@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
-from margrave import fuse, members
+from margrave import fuse, martingale, members
 from margrave.members._encoded import EncodedLabelsClassifier
 
 PAIR = [("line", LogisticRegression()), ("tree", DecisionTreeClassifier(random_state=0))]
@@ -30,6 +30,7 @@ ESTIMATORS = [
     members.RankBoostClassifier(n_estimators=10),
     members.ModestAdaBoostClassifier(n_estimators=3, random_state=0),
     EncodedLabelsClassifier(LogisticRegression()),
+    martingale.TunableLogistic(),
 ]
 OTHER_MEMBERS = [
     members.SmoothedBaggingClassifier(KNeighborsClassifier(), n_estimators=3, random_state=0),
@@ -88,7 +89,12 @@ def answers(fitted, X):
 
 
 def test_every_public_estimator_is_checked():
-    public = {name for room in (fuse, members) for name in room.__all__ if "Classifier" in name}
+    public = {
+        name
+        for room in (fuse, martingale, members)
+        for name in room.__all__
+        if "Classifier" in name
+    }
     assert {type(one).__name__ for one in ESTIMATORS} >= public
 
 

@@ -16,7 +16,16 @@ __version__ = "0.1.0"
 
 __all__ = ["Confusion", "Preference", "Scores"]
 
-_ROOMS = ("catalogue", "compare", "datasets", "fuse", "members", "pairs", "preference")
+_ROOMS = (
+    "catalogue",
+    "compare",
+    "datasets",
+    "fuse",
+    "martingale",
+    "members",
+    "pairs",
+    "preference",
+)
 
 
 def __getattr__(name: str) -> Any:

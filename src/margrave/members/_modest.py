@@ -24,7 +24,7 @@ from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 
-from margrave.members._rules import Rules, is_count
+from margrave._rules import Rules, is_count
 from margrave.members._two_sided import Flags, Floats, TwoSidedClassifier, shares
 
 # What rounding leaves of an f of 0.

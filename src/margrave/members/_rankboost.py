@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave._cuts import best_cut, middle
-from margrave.members._rules import Rules, is_count
+from margrave._rules import Rules, is_count
 from margrave.members._two_sided import Flags, Floats, TwoSidedClassifier, shares
 
 MAX_ALPHA = 5.0

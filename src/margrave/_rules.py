@@ -1,4 +1,4 @@
-"""Parameters of the members: what each may be, as data, and one message for what it is not."""
+"""Parameters of estimators: what each may be, as data, and one message for what it is not."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,0 +1,163 @@
+"""A preference over the answers to one labelled set: what is missed, and what it costs.
+
+Every bound of a preference is linear in the counts of the confusion matrix
+(:mod:`margrave.preference`), so it is judged for all cuts of a score in one sweep: as the offset
+of one class grows, samples join that class one by one, and each cut's matrix differs from the last
+by one sample. The *price* is what a user did not ask about: errors in cells of which no bound
+speaks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.confusion import Confusion
+from margrave.preference import Preference
+
+Floats = NDArray[np.float64]
+
+# Scores nearer than this, as a share of their span, may be equal but for rounding: no cut there.
+_TIE = 1e-9
+
+
+class Verdict(NamedTuple):
+    """How good a matrix is; less is better, the first number first.
+
+    Attributes
+    ----------
+    shortfall : float
+        Samples in the wrong place, summed over the bounds; 0 when the preference is met.
+    price : int
+        Errors in cells of which the preference does not speak.
+    errors : int
+        All errors.
+    """
+
+    shortfall: float
+    price: int
+    errors: int
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A preference, and the true classes of the samples it is held against.
+
+    Attributes
+    ----------
+    preference : Preference
+        What is wanted.
+    codes : ndarray of shape (n,)
+        True classes.
+    classes : tuple of labels
+        All classes.
+    positive : label or None
+        The one that ``fp`` and ``fn`` speak of.
+    """
+
+    preference: Preference
+    codes: NDArray[np.intp]
+    classes: tuple[Any, ...]
+    positive: Any = None
+    _terms: list[tuple[Any, Floats, Floats]] = field(init=False, repr=False)
+    _errors: NDArray[np.bool_] = field(init=False, repr=False)
+    _spoken: NDArray[np.bool_] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        k = len(self.classes)
+        empty = Confusion(np.zeros((k, k), dtype=int), self.classes, self.positive)
+        errors = ~np.eye(k, dtype=bool)
+        spoken, terms = np.zeros((k, k), dtype=bool), []
+        for bound in self.preference.all_bounds:
+            amount, base = (mask[:, :k] for mask in bound.cells(empty))
+            spoken |= amount if bound.at_most else base & ~amount
+            terms.append((bound, amount.astype(float), base.astype(float)))
+        object.__setattr__(self, "_terms", terms)
+        object.__setattr__(self, "_errors", errors)
+        object.__setattr__(self, "_spoken", spoken & errors)
+
+    @property
+    def k(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    def matrix(self, answers: NDArray[np.intp]) -> Confusion:
+        """The confusion matrix of some answers."""
+        counts = np.bincount(self.codes * self.k + answers, minlength=self.k**2)
+        return Confusion(counts.reshape(self.k, self.k), self.classes, self.positive)
+
+    def verdict(self, answers: NDArray[np.intp]) -> Verdict:
+        """How good some answers are."""
+        counts = self.matrix(answers).counts[None, :, : self.k]
+        shortfall, price, errors = (of[0] for of in self._judged(counts))
+        return Verdict(float(shortfall), int(price), int(errors))
+
+    def _judged(self, counts: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
+        """Shortfall, price and errors of a stack of matrices of shape (m, k, k)."""
+        flat = counts.reshape(len(counts), -1).astype(np.float64)
+        shortfall = np.zeros(len(counts))
+        for bound, amount_mask, base_mask in self._terms:
+            amount, base = flat @ amount_mask.ravel(), flat @ base_mask.ravel()
+            p, q = (bound.limit.numerator, bound.limit.denominator)
+            # Whole numbers up to 2^53 are exact, so a limit that is just reached is not missed.
+            slack = (p * (base if bound.share else 1.0) - q * amount) / q
+            slack = slack if bound.at_most else -slack
+            if bound.share:
+                slack = np.where(base == 0, -1.0, slack)
+            shortfall += np.maximum(-slack, 0)
+        price = flat @ (self._errors & ~self._spoken).ravel()
+        return shortfall, price, flat @ self._errors.ravel()
+
+    def best_offset(self, scores: Floats) -> tuple[Floats, Verdict]:
+        """What to add to each class's score for the best verdict, by sweeps over all cuts.
+
+        Exact with two classes. With more, one class is moved at a time until none gains.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n, k)
+            The largest is the answer, the first of equals.
+
+        Returns
+        -------
+        offset : ndarray of shape (k,)
+        verdict : Verdict
+        """
+        offset = np.zeros(self.k)
+        best = self.verdict(scores.argmax(axis=1))
+        swept = [1] if self.k == 2 else range(self.k)
+        gained = True
+        while gained:
+            gained = False
+            for c in swept:
+                moved, verdict = self._sweep(scores + offset, c)
+                if verdict < best:
+                    offset[c] += moved
+                    best, gained = verdict, self.k > 2
+        return offset - offset.mean(), best
+
+    def _sweep(self, scores: Floats, c: int) -> tuple[float, Verdict]:
+        """The best amount to add to the scores of class c."""
+        others = scores.copy()
+        others[:, c] = -np.inf
+        second = others.argmax(axis=1)
+        needed = others[np.arange(len(scores)), second] - scores[:, c]  # called c above this
+        order = np.argsort(needed, kind="stable")
+        needed, true, from_ = needed[order], self.codes[order], second[order]
+        steps = np.zeros((len(order) + 1, self.k * self.k), dtype=np.int64)
+        steps[0] = np.bincount(true * self.k + from_, minlength=self.k**2)
+        joined = np.arange(1, len(order) + 1)
+        steps[joined, true * self.k + from_] -= 1
+        steps[joined, true * self.k + c] += 1
+        span = max(float(needed[-1] - needed[0]), 1e-300)
+        cuts = np.flatnonzero(np.diff(needed, prepend=-np.inf, append=np.inf) > _TIE * span)
+        counts = np.cumsum(steps, axis=0)[cuts].reshape(-1, self.k, self.k)
+        ends = needed[0] - 1, needed[-1] + 1
+        moves = np.concatenate([ends[:1], (needed[1:] + needed[:-1]) / 2, ends[1:]])[cuts]
+        judged = self._judged(counts)
+        best = int(np.lexsort((np.abs(moves), *judged[::-1]))[0])
+        shortfall, price, errors = (of[best] for of in judged)
+        return float(moves[best]), Verdict(float(shortfall), int(price), int(errors))

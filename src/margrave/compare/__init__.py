@@ -8,6 +8,7 @@
 `friedman_holm`              tests whether methods differ, and which from a control
 `FriedmanHolm`               what it returns
 `CriticalDifferenceDisplay`  the same as a plot of mean ranks
+`MartingaleDisplay`          a martingale program, as a picture
 `RankMarginDisplay`          distributions of the rank margins of methods, as a plot
 ===========================  ====================================================================
 """
@@ -16,6 +17,7 @@ from margrave.compare._decomposition import BiasVariance, bias_variance
 from margrave.compare._difference_display import CriticalDifferenceDisplay
 from margrave.compare._displays import BiasVarianceDisplay
 from margrave.compare._margin_display import RankMarginDisplay
+from margrave.compare._program_display import MartingaleDisplay
 from margrave.compare._terms import PointTerms
 from margrave.compare._tests import FriedmanHolm, friedman_holm
 
@@ -24,6 +26,7 @@ __all__ = [
     "BiasVarianceDisplay",
     "CriticalDifferenceDisplay",
     "FriedmanHolm",
+    "MartingaleDisplay",
     "PointTerms",
     "RankMarginDisplay",
     "bias_variance",

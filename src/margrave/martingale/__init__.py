@@ -1,6 +1,18 @@
 """Martingale boosting: a layered program of learners that can be tuned to a preference."""
 
+from margrave.martingale._boost import MartingaleBoostClassifier
 from margrave.martingale._logistic import Hypergradient, TunableLogistic
+from margrave.martingale._program import Edge, Node, Program
 from margrave.martingale._request import NotMetWarning, Step, Tuning
 
-__all__ = ["Hypergradient", "NotMetWarning", "Step", "TunableLogistic", "Tuning"]
+__all__ = [
+    "Edge",
+    "Hypergradient",
+    "MartingaleBoostClassifier",
+    "Node",
+    "NotMetWarning",
+    "Program",
+    "Step",
+    "TunableLogistic",
+    "Tuning",
+]

@@ -66,7 +66,7 @@ class TunableLogistic(ClassifierMixin, BaseEstimator):
         0 if None. It is part of every answer, probabilities included.
     standardize : bool, default=True
         Whether to centre and scale the features first. ``coef_`` is in the units given.
-    tol : float, default=1e-7
+    tol : float, default=1e-5
         How exactly to solve: Newton's squared decrement, as a share of the sum of weights.
     max_iter : int, default=100
         Most steps of the solver.
@@ -119,7 +119,7 @@ class TunableLogistic(ClassifierMixin, BaseEstimator):
         class_cost: ArrayLike | Mapping[Any, float] | None = None,
         offset: ArrayLike | Mapping[Any, float] | None = None,
         standardize: bool = True,
-        tol: float = 1e-7,
+        tol: float = 1e-5,
         max_iter: int = 100,
     ) -> None:
         self.log_penalty = log_penalty

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax
 
@@ -38,7 +38,7 @@ class Solution:
     ----------
     w : ndarray of shape (n_rows, d + 1)
         The weights, an intercept last in each row.
-    factor : tuple or None
+    factor : ndarray or None
         The Cholesky factor of the Hessian, at the weights or one small step before them; None
         from L-BFGS.
     n_iter : int
@@ -133,7 +133,7 @@ class Problem:
             r, p = self.residuals(scores)
             gradient = self._pinned((r * weights[:, None]).T @ self.Z) + penalty * w
             factor = _factor(self._hessian(p, penalty, weights))
-            step = -cho_solve(factor, gradient.ravel()).reshape(w.shape)
+            step = -_solved(factor, gradient)
             slope = float((gradient * step).sum())
             w, scores, value, moved = self._line(w, scores, value, step, slope, penalty, weights)
             if -slope <= tol or not moved:
@@ -207,7 +207,7 @@ class Problem:
         """H⁻¹ v at a solution, for v of the shape of the weights; 0 where an entry is pinned."""
         v = self._pinned(np.array(v, dtype=np.float64))
         if solution.factor is not None:
-            return np.asarray(cho_solve(solution.factor, v.ravel())).reshape(v.shape)
+            return _solved(solution.factor, v)
         from scipy.sparse.linalg import LinearOperator, cg
 
         p, c = self.residuals(self.Z @ solution.w.T)[1], weights[:, None]
@@ -258,8 +258,11 @@ def _factor(H: Floats) -> Any:
     """The Cholesky factor; a little is added to the diagonal where rounding asks for it."""
     scale = float(np.abs(np.diagonal(H)).max()) or 1.0
     for ridge in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):
-        try:
-            return cho_factor(H + ridge * scale * np.eye(len(H)) if ridge else H, lower=True)
-        except np.linalg.LinAlgError:
-            continue
+        factor, failed = dpotrf(H + ridge * scale * np.eye(len(H)) if ridge else H, lower=1)
+        if not failed and np.isfinite(factor[-1, -1]):
+            return factor
     raise FloatingPointError("TunableLogistic met numbers that are too large or too small to fit.")
+
+
+def _solved(factor: Floats, v: Floats) -> Floats:
+    return np.asarray(dpotrs(factor, v.ravel(), lower=1)[0]).reshape(v.shape)

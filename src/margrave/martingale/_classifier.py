@@ -1,0 +1,265 @@
+"""A program as a classifier: training, answers and what it counts.
+
+What martingale boosting and its adaptive form share as estimators; the walk is in `_layers`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.optimize import minimize_scalar
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier
+from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from margrave import _labels
+from margrave._asking import rows_of
+from margrave._rules import Rules, check_rules, is_count
+from margrave._weights import checked_weights
+from margrave.martingale._layers import Codes, Floats, Grown, Moves, Refine, Samples, grow
+from margrave.martingale._logistic import TunableLogistic
+from margrave.martingale._program import Program
+
+
+class ProgramClassifier(ClassifierMixin, BaseEstimator, ABC):
+    """Base of the classifiers that walk samples through a program."""
+
+    estimator: Any
+    n_levels: int
+    balance: bool
+    n_jobs: int | None
+    random_state: Any
+
+    @abstractmethod
+    def _moves(self, k: int) -> Moves:
+        """How samples move."""
+
+    @abstractmethod
+    def _standings(self, ends: Codes, positions: Floats) -> Floats:
+        """A number for each sample and class, the answer's the largest; shape (n, k)."""
+
+    def _rules(self) -> Rules:
+        """Every parameter with what it may be, in words, and whether it is."""
+        classifies = self.estimator is None or is_classifier(self.estimator)
+        return {
+            "estimator": ("a classifier or None", classifies),
+            "n_levels": ("a whole number of at least 1", is_count(self.n_levels)),
+        }
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        of_learner = get_tags(self._learner()).input_tags
+        tags.input_tags.sparse = of_learner.sparse
+        tags.input_tags.allow_nan = of_learner.allow_nan
+        return tags
+
+    def _learner(self) -> Any:
+        return TunableLogistic() if self.estimator is None else self.estimator
+
+    def _validated(self, X: Any, y: Any = None, *, reset: bool) -> Any:
+        tags = get_tags(self).input_tags
+        checks: dict[str, Any] = {
+            "accept_sparse": "csr" if tags.sparse else False,
+            "ensure_all_finite": not tags.allow_nan,
+            "dtype": "numeric",
+            "reset": reset,
+        }
+        return validate_data(self, X, y, **checks) if reset else validate_data(self, X, **checks)
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Grow the program.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The samples.
+        y : array-like of shape (n_samples,)
+            Their labels, of at least two classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; equal if None. Samples of weight 0 are left out. The counts of ``program_``
+            are of samples, whatever they weigh.
+
+        Returns
+        -------
+        self : object
+            The trained classifier.
+        """
+        check_rules(self, self._rules())
+        rows, labels = self._validated(X, y, reset=True)
+        check_classification_targets(labels)
+        weights = np.ones(len(labels))
+        if sample_weight is not None:
+            weights = checked_weights(sample_weight, len(labels), f"{type(self).__name__}.fit")
+            kept = np.flatnonzero(weights)
+            rows, labels, weights = rows_of(rows, kept), labels[kept], weights[kept]
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__}.fit needs y with at least two classes; "
+                f"got one class, {self.classes_.tolist()[0]!r}."
+            )
+        # Drawn once, so that tuning grows with the seeds of fit.
+        self._entropy = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self._samples = Samples(rows, codes, weights, len(self.classes_))
+        self._settle(self._grown(self._samples))
+        return self
+
+    def _grown(self, samples: Samples, refine: Refine | None = None) -> Grown:
+        return grow(
+            samples,
+            self._moves(samples.k),
+            self._learner(),
+            self.n_levels,
+            balance=self.balance,
+            n_jobs=self.n_jobs,
+            seeds=np.random.SeedSequence(self._entropy),
+            refine=refine,
+        )
+
+    def _settle(self, grown: Grown) -> None:
+        """Keep a grown program, and set the sharpness by its training samples."""
+        samples, self._layered = self._samples, grown.layered
+        self.learners_ = grown.layered.learners
+        self.program_ = grown.tally.program(grown.layered, tuple(self.classes_.tolist()))
+        self.offset_ = np.zeros(samples.k)
+        trained = slice(len(samples.codes))  # what came along stands after them
+        standings = self._standings(grown.ends[trained], grown.positions[trained])
+        self.sharpness_ = _sharpness(standings, samples.codes, samples.weights)
+
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """Return the scores of the final positions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            With two classes the log-odds of the second; with more one score for each class.
+        """
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def _scores(self, X: ArrayLike) -> Floats:
+        check_is_fitted(self)
+        rows = self._validated(X, reset=False)
+        return self.sharpness_ * self._standings(*self._layered.walk(rows)) + self.offset_
+
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """Return the probabilities of the classes, from the final positions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            A softmax of ``sharpness_`` times the final positions.
+        """
+        probabilities: Floats = softmax(self._scores(X), axis=1)
+        return probabilities
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        labels: NDArray[Any] = self.classes_[np.argmax(self._scores(X), axis=1)]
+        return labels
+
+    def decision_path(self, X: ArrayLike) -> sparse.csr_matrix:
+        """Return the nodes that samples come to.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        indicator : sparse matrix of shape (n_samples, n_nodes)
+            1 where a sample (row) comes to a node of ``program_`` (column).
+        """
+        check_is_fitted(self)
+        rows = self._validated(X, reset=False)
+        visits: list[tuple[int, Codes]] = []
+        self._layered.walk(rows, lambda node, came, _: visits.append((node, came)))
+        came = np.concatenate([at for _, at in visits])
+        nodes = np.repeat([node for node, _ in visits], [len(at) for _, at in visits])
+        ones = np.ones(len(came), dtype=np.int64)
+        return sparse.csr_matrix((ones, (came, nodes)), shape=(rows.shape[0], len(self.program_)))
+
+    def measured(self, X: ArrayLike, y: ArrayLike) -> Program:
+        """Return the program with the counts of other samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The samples.
+        y : array-like of shape (n_samples,)
+            Their labels.
+
+        Returns
+        -------
+        Program
+        """
+        check_is_fitted(self)
+        rows = self._validated(X, reset=False)
+        codes = _labels.encode(y, self.classes_, f"{type(self).__name__}.measured: y")
+        if codes.shape != (rows.shape[0],):
+            raise ValueError(
+                f"{type(self).__name__}.measured needs y with a label for each of "
+                f"{rows.shape[0]} samples; got shape {codes.shape}."
+            )
+        return self._layered.program(rows, codes, tuple(self.classes_.tolist()))
+
+    def error_rates(
+        self, X: ArrayLike | None = None, y: ArrayLike | None = None
+    ) -> dict[Any, float]:
+        """Return the share of each class that is answered wrongly, by theorem 1.
+
+        Parameters
+        ----------
+        X, y : array-like, optional
+            Samples to count; the training samples if left out.
+
+        Returns
+        -------
+        dict
+            By class; with two classes the rates of false positives and false negatives are those
+            of the negative and the positive class.
+        """
+        check_is_fitted(self)
+        if X is None or y is None:
+            return self.program_.error_rates()
+        return self.measured(X, y).error_rates()
+
+
+def _sharpness(standings: Floats, codes: Codes, weights: Floats) -> float:
+    """β ≥ 0 with the largest likelihood, and no surer than so many samples allow."""
+    lead = float(np.ptp(standings, axis=1).max())
+    most = float(np.log(weights.sum() + 1)) / max(lead, 1e-12)
+    behind = standings - standings[np.arange(len(codes)), codes][:, None]
+
+    def loss(beta: float) -> float:
+        return float(weights @ np.log(np.exp(beta * behind).sum(axis=1)))
+
+    found = minimize_scalar(loss, bounds=(0.0, most), method="bounded")
+    return max(float(found.x), 1e-6 * most)

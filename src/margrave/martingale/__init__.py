@@ -2,6 +2,7 @@
 
 from margrave.martingale._boost import MartingaleBoostClassifier
 from margrave.martingale._logistic import Hypergradient, TunableLogistic
+from margrave.martingale._nodewise import NodeRequest
 from margrave.martingale._program import Edge, Node, Program
 from margrave.martingale._request import NotMetWarning, Step, Tuning
 
@@ -10,6 +11,7 @@ __all__ = [
     "Hypergradient",
     "MartingaleBoostClassifier",
     "Node",
+    "NodeRequest",
     "NotMetWarning",
     "Program",
     "Step",

@@ -4,88 +4,34 @@
 (2005). A node is the vector of votes so far, so ways that got the same votes in another order meet
 again. Each node trains on the samples that came to it, its classes reweighted to the same weight,
 and sends each along the edge of its answer. After the last layer the class with most votes is the
-label.
+label. The rules are in `_votes`, tuning by the global matrix in `_rooted` and node by node in
+`_nodewise`; this file is the estimator.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from math import comb
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
-from margrave._rules import Rules as ParameterRules
-from margrave.martingale._classifier import ProgramClassifier
-from margrave.martingale._layers import Codes, Departure, Floats, Key, Moves, Said, Samples
-from margrave.martingale._program import Kind, Node
+from margrave._rules import Rules
+from margrave.martingale._classifier import ProgramClassifier, sharpness
+from margrave.martingale._growth import Grown, Refine
+from margrave.martingale._judge import Judge
+from margrave.martingale._layers import Codes, Floats, Layered, Moves
+from margrave.martingale._nodewise import NodeWise, Wants
+from margrave.martingale._request import Step, Tuning, judge_of, report, tuning_codes
+from margrave.martingale._rooted import RootSearch, Settled
+from margrave.martingale._votes import Votes, standing
+from margrave.preference import Preference
 
-
-class Votes(Moves):
-    """One vote a layer; a node is the votes so far."""
-
-    def __init__(self, n_levels: int, freeze: float | None, k: int) -> None:
-        self.n_levels = n_levels
-        # The document's rule for two classes, min < ε / (L (L + 1)), is the case k = 2.
-        self.least = 0.0 if freeze is None else freeze / (2 * comb(n_levels + k - 1, k))
-
-    def kind(self, layer: int, key: Key, mass: Floats, total: Floats) -> tuple[Kind, int | None]:
-        """A leaf, frozen, empty, constant, or a learner."""
-        votes, reach = np.array(key), mass / total
-        leading = votes == votes.max()
-        if layer == self.n_levels or not mass.any():
-            # Most votes; a tie is settled by who came, then by who there is.
-            by = reach if mass.any() else total
-            return "leaf" if layer == self.n_levels else "empty", _first(leading, by)
-        if np.sort(reach)[-2] < self.least:
-            return "frozen", int(np.argmax(reach))
-        if (mass > 0).sum() == 1:
-            return "constant", int(np.argmax(mass))
-        return "learner", None
-
-    def step(self, said: list[Said], rows: list[Codes], samples: Samples) -> float:
-        """One vote."""
-        return 1.0
-
-    def moved(self, said: Said, step: float, k: int) -> Floats:
-        """A vote for the answer."""
-        return np.asarray(np.eye(k)[said.answers] * step)
-
-    def departures(self, layer: int, positions: Floats, answers: Codes) -> list[Departure]:
-        """One node for each answer: all come from one."""
-        gone = []
-        for answer in np.unique(answers):
-            members = np.flatnonzero(answers == answer)
-            key = tuple(positions[members[0]].astype(int).tolist())
-            gone.append(Departure(key, int(answer), members))
-        return gone
-
-    def unreached(self, node: Node, classes: Codes) -> Iterator[tuple[Key, int]]:
-        """Every class that a learner knows is an edge."""
-        for answer in classes.tolist():
-            votes = [int(vote) + (c == answer) for c, vote in enumerate(node.position)]
-            yield tuple(votes), answer
-
-
-def _first(among: NDArray[np.bool_], by: Floats) -> int:
-    """The class with the largest value among some."""
-    return int(np.argmax(np.where(among, by, -1)))
-
-
-def standing(node: Node, n_levels: int) -> Floats:
-    """The votes at the end of a way.
-
-    A way that ends early casts its other votes for the answer, and an answer that does not lead
-    (a tie that the training data settled, a frozen node) leads by half a vote.
-    """
-    votes = np.array(node.position)
-    if node.answer is None:
-        return votes
-    votes[node.answer] += n_levels - node.layer
-    rest = np.delete(votes, node.answer).max()
-    votes[node.answer] = max(votes[node.answer], rest + 0.5)
-    return votes
+Granularity = Literal["root", "all", "select"]
 
 
 class MartingaleBoostClassifier(ProgramClassifier):
@@ -150,14 +96,153 @@ class MartingaleBoostClassifier(ProgramClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _rules(self) -> ParameterRules:
+    def _rules(self) -> Rules:
         number = isinstance(self.freeze, int | float) and not isinstance(self.freeze, bool)
         freezes = self.freeze is None or (number and self.freeze >= 0)
         return {**super()._rules(), "freeze": ("None or a number of at least 0", freezes)}
 
+    def tune(
+        self,
+        preference: Preference | str | Wants,
+        X_tune: ArrayLike,
+        y_tune: ArrayLike,
+        *,
+        granularity: Granularity = "root",
+        advantage_threshold: float = 0.3,
+        positive: Any = None,
+        max_models: int | None = None,
+        callback: Callable[[Step], Any] | None = None,
+    ) -> Self:
+        """A copy whose answers to the tuning set keep to a preference.
+
+        Parameters
+        ----------
+        preference : Preference, str, mapping or callable
+            With granularity "root", what is wanted of the confusion matrix on the tuning set. Else
+            what is wanted of the local matrix of each node: one text for all nodes; a mapping
+            from a node's votes, such as ``(0, 0)`` for the root, to a preference; or a callable
+            that is given a :class:`NodeRequest` and returns a preference, or None to leave
+            the node as it is.
+        X_tune, y_tune : array-like
+            Samples that were not trained on, of every class.
+        granularity : {"root", "all", "select"}, default="root"
+            Whether the global matrix is tuned (I-ROOT), every node (I-ALL), or those nodes whose
+            smallest advantage on the tuning samples is below ``advantage_threshold`` (I-SELECT).
+        advantage_threshold : float, default=0.3
+            See ``granularity``.
+        positive : label, optional
+            The class that ``fp`` and ``fn`` speak of; by default the second of two.
+        max_models : int, optional
+            With "root", most programs to grow again (2; with 0 only offsets move); else most
+            models to train for one node (20).
+        callback : callable, optional
+            Called with a :class:`Step` after each program, or after each node; a true answer
+            stops the search, and the best so far is returned.
+
+        Returns
+        -------
+        MartingaleBoostClassifier
+            With ``tuning_`` for what was done. If the preference is not met, the nearest one
+            that was found, with a :class:`NotMetWarning`. What was tuned is in the trained
+            program, not in the parameters: a clone of it starts anew.
+        """
+        check_is_fitted(self)
+        owner = f"{type(self).__name__}.tune"
+        rows = self._validated(X_tune, reset=False)
+        if granularity == "root":
+            if not isinstance(preference, str | Preference):
+                raise TypeError(
+                    f"{owner} needs one preference for granularity='root'; got {preference!r}."
+                )
+            judge = judge_of(preference, y_tune, self.classes_, positive, rows.shape[0], owner)
+            best, outcome = self._root_search(rows, judge, max_models, callback).run()
+            tuned = self._with(best.program, best.node_offset, best.end_offset)
+            tuned.tuning_ = report(judge, outcome, owner)
+            return tuned
+        if granularity not in ("all", "select"):
+            raise ValueError(
+                f"{owner} needs granularity to be 'root', 'all' or 'select'; got {granularity!r}."
+            )
+        codes = tuning_codes(y_tune, self.classes_, rows.shape[0], owner)
+        asked = NodeWise(
+            preference,
+            rows,
+            codes,
+            tuple(self.classes_.tolist()),
+            positive,
+            n_training=len(self._samples.codes),
+            threshold=advantage_threshold if granularity == "select" else None,
+            max_models=20 if max_models is None else max_models,
+            callback=callback,
+        )
+        asked.check(self.learners_.values(), owner)
+        program = self._again(rows, codes, self._log_cost, asked.refine, by_key=True)
+        tuned = self._with(program, np.zeros(len(self.classes_)), self.offset_)
+        before, after = (np.argmax(one._scores(rows), axis=1) for one in (self, tuned))
+        tuned.tuning_ = asked.report(before, after, owner)
+        return tuned
+
+    def _root_search(
+        self, rows: Any, judge: Judge, max_models: int | None, callback: Any
+    ) -> RootSearch:
+        return RootSearch(
+            Settled(self._layered, self._votes, self.sharpness_, self._log_cost),
+            self.offset_,
+            partial(self._again, rows, judge.codes),
+            rows,
+            judge,
+            len(self._samples.codes),
+            2 if max_models is None else max_models,
+            callback,
+        )
+
+    def _again(
+        self,
+        rows: Any,
+        codes: Codes,
+        log_cost: Floats,
+        refine: Refine | None,
+        by_key: bool = False,
+    ) -> Settled:
+        """Another program on the training samples; the tuning samples come along."""
+        samples = self._samples.with_companions(rows, codes)
+        grown = self._grown(samples, np.exp(log_cost), refine, by_key)
+        votes = self._final_votes(grown.layered)
+        ends = grown.ends[: len(self._samples.codes)]
+        beta = sharpness(votes[ends], self._samples.codes, self._samples.weights)
+        return Settled(grown.layered, votes, beta, log_cost)
+
+    def _with(self, program: Settled, node_offset: Floats, end_offset: Floats) -> Self:
+        """A copy that answers by another program and other offsets."""
+        tuned: Self = clone(self)
+        fitted = {name: value for name, value in vars(self).items() if name not in vars(tuned)}
+        tuned.__dict__.update(fitted)
+        answers = (program.sharpness * program.votes + end_offset).argmax(axis=1)
+        ends = {
+            place: int(answers[place])
+            for place, node in enumerate(program.layered.nodes)
+            if node.is_end
+        }
+        tuned._layered = replace(
+            program.layered, offset=program.layered.offset + node_offset, end_answers=ends
+        )
+        tuned._votes, tuned.sharpness_, tuned._log_cost = program[1:]
+        tuned.offset_, tuned.learners_ = end_offset, program.layered.learners
+        known = self._samples
+        tuned.program_ = tuned._layered.program(known.X, known.codes, self.program_.classes)
+        return tuned
+
     def _moves(self, k: int) -> Moves:
         return Votes(self.n_levels, self.freeze, k)
 
+    def _settle(self, grown: Grown) -> None:
+        self._votes = self._final_votes(grown.layered)
+        self._log_cost = np.zeros(grown.layered.k)
+        self.tuning_: Tuning | None = None
+        super()._settle(grown)
+
+    def _final_votes(self, layered: Layered) -> Floats:
+        return np.array([standing(node, self.n_levels) for node in layered.nodes])
+
     def _standings(self, ends: Codes, positions: Floats) -> Floats:
-        by_node = np.array([standing(node, self.n_levels) for node in self._layered.nodes])
-        return np.asarray(by_node[ends])
+        return np.asarray(self._votes[ends])

@@ -22,7 +22,8 @@ from margrave import _labels
 from margrave._asking import rows_of
 from margrave._rules import Rules, check_rules, is_count
 from margrave._weights import checked_weights
-from margrave.martingale._layers import Codes, Floats, Grown, Moves, Refine, Samples, grow
+from margrave.martingale._growth import Grown, Refine, grow
+from margrave.martingale._layers import Codes, Floats, Moves, Samples
 from margrave.martingale._logistic import TunableLogistic
 from margrave.martingale._program import Program
 
@@ -110,16 +111,24 @@ class ProgramClassifier(ClassifierMixin, BaseEstimator, ABC):
         self._settle(self._grown(self._samples))
         return self
 
-    def _grown(self, samples: Samples, refine: Refine | None = None) -> Grown:
+    def _grown(
+        self,
+        samples: Samples,
+        costs: Floats | None = None,
+        refine: Refine | None = None,
+        by_key: bool = False,
+    ) -> Grown:
         return grow(
             samples,
             self._moves(samples.k),
             self._learner(),
             self.n_levels,
             balance=self.balance,
-            n_jobs=self.n_jobs,
+            n_jobs=1 if by_key else self.n_jobs,
             seeds=np.random.SeedSequence(self._entropy),
+            costs=costs,
             refine=refine,
+            by_key=by_key,
         )
 
     def _settle(self, grown: Grown) -> None:
@@ -128,9 +137,8 @@ class ProgramClassifier(ClassifierMixin, BaseEstimator, ABC):
         self.learners_ = grown.layered.learners
         self.program_ = grown.tally.program(grown.layered, tuple(self.classes_.tolist()))
         self.offset_ = np.zeros(samples.k)
-        trained = slice(len(samples.codes))  # what came along stands after them
-        standings = self._standings(grown.ends[trained], grown.positions[trained])
-        self.sharpness_ = _sharpness(standings, samples.codes, samples.weights)
+        standings = self._standings(grown.ends, grown.positions)
+        self.sharpness_ = sharpness(standings, samples.codes, samples.weights)
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """Return the scores of the final positions.
@@ -252,7 +260,7 @@ class ProgramClassifier(ClassifierMixin, BaseEstimator, ABC):
         return self.measured(X, y).error_rates()
 
 
-def _sharpness(standings: Floats, codes: Codes, weights: Floats) -> float:
+def sharpness(standings: Floats, codes: Codes, weights: Floats) -> float:
     """β ≥ 0 with the largest likelihood, and no surer than so many samples allow."""
     lead = float(np.ptp(standings, axis=1).max())
     most = float(np.log(weights.sum() + 1)) / max(lead, 1e-12)

@@ -10,18 +10,26 @@ speaks.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrave.confusion import Confusion
-from margrave.preference import Preference
+from margrave.preference import Bound
 
 Floats = NDArray[np.float64]
 
 # Scores nearer than this, as a share of their span, may be equal but for rounding: no cut there.
 _TIE = 1e-9
+
+
+class Wanted(Protocol):
+    """What a judge needs to know of a preference."""
+
+    @property
+    def all_bounds(self) -> tuple[Bound, ...]:
+        """The bounds."""
 
 
 class Verdict(NamedTuple):
@@ -48,7 +56,7 @@ class Judge:
 
     Attributes
     ----------
-    preference : Preference
+    preference : Preference, or anything with bounds
         What is wanted.
     codes : ndarray of shape (n,)
         True classes.
@@ -58,7 +66,7 @@ class Judge:
         The one that ``fp`` and ``fn`` speak of.
     """
 
-    preference: Preference
+    preference: Wanted
     codes: NDArray[np.intp]
     classes: tuple[Any, ...]
     positive: Any = None

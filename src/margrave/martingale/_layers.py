@@ -1,4 +1,4 @@
-"""Growing a program layer by layer, and walking samples through it.
+"""Samples on their way through a program.
 
 What martingale boosting and its adaptive form share ("Interactive Martingale Boosting", document
 004, section 4.3): a sample stands at a position, one number for each class, and begins at 0; the
@@ -11,15 +11,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.utils.validation import has_fit_parameter
+from scipy import sparse
+from scipy.special import log_softmax, softmax
 
 from margrave._asking import rows_of
 from margrave.martingale._program import Edge, Kind, Node, Program
@@ -27,9 +25,6 @@ from margrave.martingale._program import Edge, Kind, Node, Program
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Key = tuple[int, ...]
-
-Refine = Callable[[Key, Any, Codes], Any]
-"""(key of a node, its learner, the rows that came) to the learner to keep."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +60,13 @@ class Samples:
         factor = np.divide(each, mass, out=np.zeros(self.k), where=mass > 0)
         return np.asarray(self.weights[rows] * factor[self.codes[rows]])
 
+    def with_companions(self, X: Any, codes: Codes) -> Samples:
+        """These samples and, after them, others of weight 0."""
+        are_sparse = sparse.issparse(self.X)
+        both = sparse.vstack([self.X, X], format="csr") if are_sparse else np.vstack([self.X, X])
+        weights = np.append(self.weights, np.zeros(len(codes)))
+        return Samples(both, np.append(self.codes, codes), weights, self.k)
+
 
 class Said(NamedTuple):
     """What a node says of its samples: a class for each, and the probabilities if asked for."""
@@ -79,14 +81,6 @@ class Departure(NamedTuple):
     key: Key
     answer: int | None
     members: Codes
-
-
-class Lead(NamedTuple):
-    """An edge to the layer that is placed next."""
-
-    start: int
-    key: Key
-    answer: int | None
 
 
 class Moves(ABC):
@@ -145,6 +139,8 @@ class Layered:
         How far each layer moves its samples.
     offset : ndarray of shape (k,)
         What is added to the logarithm of the probabilities at every node; 0 changes nothing.
+    end_answers : dict of int to int
+        Answers of ends that are not those they were grown with.
     """
 
     moves: Moves
@@ -155,6 +151,12 @@ class Layered:
     learners: dict[int, Any]
     steps: list[float]
     offset: Floats
+    end_answers: dict[int, int] = field(default_factory=dict)
+
+    def node(self, place: int) -> Node:
+        """A node, with the answer it gives now."""
+        node = self.nodes[place]
+        return replace(node, answer=self.end_answers.get(place, node.answer))
 
     def said(self, node: int, X: Any) -> Said:
         """What a node says of some samples."""
@@ -198,7 +200,7 @@ class Layered:
         if seen is not None:
             for end in np.unique(at):
                 rows = np.flatnonzero(at == end)
-                seen(int(end), rows, np.full(len(rows), self.nodes[end].answer))
+                seen(int(end), rows, np.full(len(rows), self.node(int(end)).answer))
         return at, positions
 
     def program(self, X: Any, codes: Codes, classes: tuple[Any, ...]) -> Program:
@@ -229,8 +231,8 @@ class Tally:
 
     def program(self, layered: Layered, classes: tuple[Any, ...]) -> Program:
         """The account of what was seen."""
-        nodes, edges = layered.nodes, layered.edges
-        counts = np.zeros((len(nodes), self.k, self.k), dtype=np.int64)
+        nodes, edges = map(layered.node, range(len(layered.nodes))), layered.edges
+        counts = np.zeros((len(layered.nodes), self.k, self.k), dtype=np.int64)
         for node, cells in self.counts.items():
             counts[node] = cells
         nothing = np.zeros(self.k, dtype=np.int64)
@@ -238,189 +240,6 @@ class Tally:
         return Program(
             classes, tuple(nodes), tuple(edges), counts, np.array(flow).reshape(-1, self.k)
         )
-
-
-class Grown(NamedTuple):
-    """A grown program, what it counted of its training samples, and where all of them ended."""
-
-    layered: Layered
-    tally: Tally
-    ends: Codes
-    positions: Floats
-
-
-def grow(
-    samples: Samples,
-    moves: Moves,
-    learner: Any,
-    n_levels: int,
-    *,
-    balance: bool,
-    n_jobs: int | None,
-    seeds: np.random.SeedSequence,
-    refine: Refine | None = None,
-) -> Grown:
-    """Train the learners of a program, layer by layer.
-
-    Parameters
-    ----------
-    samples : Samples
-        What to train on, and what comes along.
-    moves : Moves
-        The rules.
-    learner : classifier
-        Cloned at each node.
-    n_levels : int
-        Layers of learners.
-    balance : bool
-        Whether the classes weigh the same at every node.
-    n_jobs : int or None
-        Nodes of a layer at a time.
-    seeds : SeedSequence
-        One child for each node that is trained, in order, so that ``n_jobs`` changes nothing.
-    refine : callable, optional
-        Called in the job that trains a node, with its key, its learner and all rows that came.
-    """
-    n, k = len(samples.codes), samples.k
-    total = samples.mass(np.arange(n))
-    layered = Layered(moves, k, [], [], [], {}, [], np.zeros(k))
-    grown = Grown(layered, Tally(samples.codes, k), np.zeros(n, np.intp), np.zeros((n, k)))
-    train = partial(_train, Learner.of(learner), samples, balance, moves, refine)
-    here: dict[Key, Codes] = {(0,) * k: np.arange(n)}
-    leads: list[Lead] = []
-    for layer in range(n_levels + 1):
-        places = _place(layered, layer, here, leads, samples, total)
-        asked = [(at, key) for key, at in places.items() if layered.nodes[at].kind == "learner"]
-        trained = Parallel(n_jobs=n_jobs, prefer="threads")(
-            delayed(train)(seed, here[key], key)
-            for (_, key), seed in zip(asked, seeds.spawn(len(asked)), strict=True)
-        )
-        said = {}
-        for (node, _), (own, what) in zip(asked, trained, strict=True):
-            layered.learners[node], said[node] = own, what
-        if layer < n_levels:
-            rows = [here[key] for _, key in asked]
-            layered.steps.append(moves.step(list(said.values()), rows, samples))
-        here, leads = _send(grown, layer, places, here, said, samples)
-    return grown
-
-
-def _place(
-    layered: Layered,
-    layer: int,
-    here: dict[Key, Codes],
-    leads: list[Lead],
-    samples: Samples,
-    total: Floats,
-) -> dict[Key, int]:
-    """Add the nodes of a layer, and the edges to them."""
-    places: dict[Key, int] = {}
-    for key in sorted(here):
-        kind, answer = layered.moves.kind(layer, key, samples.mass(here[key]), total)
-        places[key] = len(layered.nodes)
-        layered.nodes.append(Node(layer, tuple(map(float, key)), kind, answer))
-    layered.keys.append(places)
-    layered.edges.extend(Edge(lead.start, places[lead.key], lead.answer) for lead in leads)
-    return places
-
-
-def _send(
-    grown: Grown,
-    layer: int,
-    places: dict[Key, int],
-    here: dict[Key, Codes],
-    said: dict[int, Said],
-    samples: Samples,
-) -> tuple[dict[Key, Codes], list[Lead]]:
-    """Move the samples of a layer: who comes to each key of the next, and the edges there."""
-    layered, positions = grown.layered, grown.positions
-    coming: dict[Key, list[Codes]] = {}
-    leads: dict[tuple[int, Key], int | None] = {}
-    for key, node in places.items():
-        rows, one = here[key], layered.nodes[node]
-        what = said[node] if node in said else constant(one.answer, len(rows), layered.k)
-        counted = samples.weights[rows] > 0
-        grown.tally.seen(node, rows[counted], what.answers[counted])
-        if one.is_end:
-            grown.ends[rows] = node
-            continue
-        positions[rows] += layered.moves.moved(what, layered.steps[layer], layered.k)
-        moved = layered.moves.departures(layer + 1, positions[rows], what.answers)
-        for to, answer, members in moved:
-            coming.setdefault(to, []).append(rows[members])
-            leads[node, to] = answer
-        if node in said:
-            for to, answer in layered.moves.unreached(one, layered.learners[node].classes_):
-                coming.setdefault(to, [])
-                leads.setdefault((node, to), answer)
-    nobody = np.zeros(0, dtype=np.intp)
-    arrived = {key: np.sort(np.concatenate([nobody, *rows])) for key, rows in coming.items()}
-    return arrived, [Lead(start, key, answer) for (start, key), answer in leads.items()]
-
-
-class Learner(NamedTuple):
-    """A learner to clone, and what there is to know of it once."""
-
-    template: Any
-    takes_weights: bool
-    random_states: tuple[str, ...]
-
-    @classmethod
-    def of(cls, template: Any) -> Learner:
-        """Look at a learner: its random states that have no number are given one."""
-        states = [
-            name
-            for name, value in template.get_params().items()
-            if (name == "random_state" or name.endswith("__random_state")) and value is None
-        ]
-        return cls(template, has_fit_parameter(template, "sample_weight"), tuple(states))
-
-    def trained(self, X: Any, codes: Codes, weights: Floats, seed: np.random.SeedSequence) -> Any:
-        """A clone, trained; weights that it cannot take decide what it is trained on."""
-        own = clone(self.template)
-        if self.random_states:
-            number = int(seed.generate_state(1)[0] >> 1)
-            own.set_params(**dict.fromkeys(self.random_states, number))
-        if (weights == (1 if self.takes_weights else weights[0])).all():
-            return own.fit(X, codes)
-        if self.takes_weights:
-            return own.fit(X, codes, sample_weight=weights)
-        return own.fit(*_drawn(X, codes, weights, seed))
-
-
-def _train(
-    learner: Learner,
-    samples: Samples,
-    balance: bool,
-    moves: Moves,
-    refine: Refine | None,
-    seed: np.random.SeedSequence,
-    rows: Codes,
-    key: Key,
-) -> tuple[Any, Said]:
-    """Train a node, and ask it about all that came."""
-    X = rows_of(samples.X, rows) if len(rows) < len(samples.codes) else samples.X
-    weights = samples.balanced(rows) if balance else samples.weights[rows]
-    counted = np.flatnonzero(weights)
-    X_own = X if len(counted) == len(rows) else rows_of(X, counted)
-    own = learner.trained(X_own, samples.codes[rows[counted]], weights[counted], seed)
-    if refine is not None:
-        own = refine(key, own, rows)
-    if hasattr(own, "_forget_training"):
-        own._forget_training()
-    return own, said_by(own, X, samples.k, np.zeros(samples.k), moves.needs_proba)
-
-
-def _drawn(
-    X: Any, codes: Codes, weights: Floats, seed: np.random.SeedSequence
-) -> tuple[Any, Codes]:
-    """As many samples again, drawn by their weights, for learners that take none."""
-    rng = np.random.default_rng(seed)
-    drawn = rng.choice(len(codes), len(codes), p=weights / weights.sum())
-    # One of each class at least: a learner that has not seen a class cannot answer it.
-    first = np.unique(codes, return_index=True)[1]
-    drawn[: len(first)] = first
-    return rows_of(X, drawn), codes[drawn]
 
 
 def constant(answer: int | None, n: int, k: int) -> Said:
@@ -432,16 +251,20 @@ def constant(answer: int | None, n: int, k: int) -> Said:
 
 def said_by(learner: Any, X: Any, k: int, offset: Floats, needs_proba: bool) -> Said:
     """What a learner says; with an offset, or where they are needed, from its probabilities."""
-    if not needs_proba and not offset.any():
-        return Said(np.asarray(learner.predict(X), dtype=np.intp), None)
-    proba = np.zeros((X.shape[0], k))
-    proba[:, learner.classes_] = learner.predict_proba(X)
-    if offset.any():
-        return Said(np.argmax(shifted(proba, offset), axis=1), proba)
-    return Said(np.asarray(learner.predict(X), dtype=np.intp), proba)
+    if needs_proba or offset.any():
+        scores = log_probabilities(learner, X, k) + offset
+        return Said(np.argmax(scores, axis=1), softmax(scores, axis=1))
+    if hasattr(learner, "_class_scores"):
+        return Said(learner.classes_[np.argmax(learner._class_scores(X), axis=1)], None)
+    return Said(np.asarray(learner.predict(X), dtype=np.intp), None)
 
 
-def shifted(proba: Floats, offset: Floats) -> Floats:
-    """Logarithms of probabilities plus the offset; -inf stays for classes that are not there."""
+def log_probabilities(learner: Any, X: Any, k: int) -> Floats:
+    """Of each class by a learner; -inf for those it does not know."""
+    scores = np.full((X.shape[0], k), -np.inf)
+    if hasattr(learner, "_class_scores"):  # ours, and X needs no checks any more
+        scores[:, learner.classes_] = log_softmax(learner._class_scores(X), axis=1)
+        return scores
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(proba) + offset)
+        scores[:, learner.classes_] = np.log(learner.predict_proba(X))
+    return scores

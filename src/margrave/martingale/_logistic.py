@@ -21,8 +21,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrave._rules import check_rules, is_count
 from margrave._weights import checked_weights
+from margrave.martingale._judge import Judge
 from margrave.martingale._newton import Problem, Solution
-from margrave.martingale._request import Step, Tuning, judge_of, report
+from margrave.martingale._request import Outcome, Step, Tuning, judge_of, report
 from margrave.martingale._settings import Setting, grouped, one_each
 from margrave.martingale._tuning import Search, expanded, summed
 from margrave.preference import Preference
@@ -161,6 +162,11 @@ class TunableLogistic(ClassifierMixin, BaseEstimator):
             weights = checked_weights(sample_weight, len(rows), f"{type(self).__name__}.fit")
             kept = weights > 0
             rows, labels, weights = rows[kept], labels[kept], weights[kept]
+        return self._fit_arrays(rows, labels, weights)
+
+    def _fit_arrays(self, rows: Floats, labels: NDArray[Any], weights: Floats) -> Self:
+        """Learn from arrays that need no checks, with weights above 0."""
+        self.n_features_in_ = rows.shape[1]
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -190,8 +196,7 @@ class TunableLogistic(ClassifierMixin, BaseEstimator):
             With two classes the log-odds of the second; with more one score for each class.
         """
         check_is_fitted(self)
-        scores = self._raw_scores(validate_data(self, X, reset=False, dtype=np.float64))
-        scores = scores + self.offset_
+        scores = self._class_scores(validate_data(self, X, reset=False, dtype=np.float64))
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict_proba(self, X: ArrayLike) -> Floats:
@@ -297,18 +302,40 @@ class TunableLogistic(ClassifierMixin, BaseEstimator):
             With the hyperparameters as its parameters, and ``tuning_`` for what was done. If no
             model met the preference, the nearest one, with a :class:`NotMetWarning`.
         """
-        problem, weights = self._training("tune")
+        self._training("tune")
         owner = f"{type(self).__name__}.tune"
         rows = validate_data(self, X_tune, reset=False, dtype=np.float64)
         judge = judge_of(preference, y_tune, self.classes_, positive, len(rows), owner)
-        search = Search(
-            problem, weights, self._group, self._columns(rows), judge, self._at, self._solution,
-            tol=self.tol, patience=patience, max_models=max_models, callback=callback,
-        )  # fmt: skip
-        outcome = search.run()
-        tuned = self._copy(problem, weights, outcome.best.setting, outcome.best.solution)
-        tuned.tuning_ = report(judge, outcome.answers, outcome.n_models, outcome.cancelled, owner)
+        tuned, outcome = self._tuned(judge, rows, patience, max_models, callback)
+        tuned.tuning_ = report(judge, outcome, owner)
         return tuned
+
+    def _tuned(
+        self,
+        judge: Judge,
+        rows: Floats,
+        patience: int,
+        max_models: int,
+        callback: Callable[[Step], Any] | None = None,
+        tol: float | None = None,
+    ) -> tuple[Self, Outcome]:
+        """A tuned copy and what the search found, without a report."""
+        problem, weights = self._training("tune")
+        search = Search(
+            problem,
+            weights,
+            self._group,
+            self._columns(rows),
+            judge,
+            self._at,
+            self._solution,
+            tol=self.tol if tol is None else tol,
+            patience=patience,
+            max_models=max_models,
+            callback=callback,
+        )
+        best, outcome = search.run()
+        return self._copy(problem, weights, best.setting, best.solution), outcome
 
     def _setting(self) -> Setting:
         """The hyperparameters as arrays, in the order of the groups and classes."""
@@ -384,12 +411,12 @@ class TunableLogistic(ClassifierMixin, BaseEstimator):
             )
         return self._problem, self._weights
 
-    def _raw_scores(self, rows: Floats) -> Floats:
-        """A score for each class, without offset."""
+    def _class_scores(self, rows: Floats) -> Floats:
+        """A score for each class, offset included, of an array that needs no checks."""
         scores = rows @ self.coef_.T + self.intercept_
         if len(self.classes_) == 2:
-            return np.column_stack([np.zeros(len(scores)), scores])
-        return np.asarray(scores)
+            scores = np.column_stack([np.zeros(len(scores)), scores])
+        return np.asarray(scores + self.offset_)
 
 
 def _is_positive(value: Any) -> bool:

@@ -176,7 +176,7 @@ class Problem:
             for b in range(a):
                 whole[b, :, a] = whole[a, :, b]  # symmetric itself
         H = whole.reshape(self.n_rows * d, self.n_rows * d)
-        H[np.diag_indices_from(H)] += np.tile(penalty, self.n_rows)
+        H.ravel()[:: len(H) + 1] += np.tile(penalty, self.n_rows)  # the diagonal
         if self.k > 2:  # the pinned intercept
             H[d - 1, :] = H[:, d - 1] = 0
             H[d - 1, d - 1] = 1
@@ -256,9 +256,10 @@ def _penalised(w: Floats, penalty: Floats) -> float:
 
 def _factor(H: Floats) -> Any:
     """The Cholesky factor; a little is added to the diagonal where rounding asks for it."""
-    scale = float(np.abs(np.diagonal(H)).max()) or 1.0
     for ridge in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):
-        factor, failed = dpotrf(H + ridge * scale * np.eye(len(H)) if ridge else H, lower=1)
+        if ridge:
+            H = H + ridge * max(float(np.diagonal(H).max()), 1e-300) * np.eye(len(H))
+        factor, failed = dpotrf(H, lower=1)
         if not failed and np.isfinite(factor[-1, -1]):
             return factor
     raise FloatingPointError("TunableLogistic met numbers that are too large or too small to fit.")

@@ -72,7 +72,7 @@ class Edge:
     answer: int | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Program:
     """A layered program, with counts of the samples that went through it.
 
@@ -101,10 +101,19 @@ class Program:
     positive: Any = None
 
     def __post_init__(self) -> None:
-        for name in ("counts", "flow"):
+        k = len(self.classes)
+        shapes = {"counts": (len(self.nodes), k, k), "flow": (len(self.edges), k)}
+        for name, shape in shapes.items():
             own = np.array(getattr(self, name), dtype=np.int64)
+            if own.shape != shape:
+                raise ValueError(f"Program needs {name} of shape {shape}; got {own.shape}.")
             own.flags.writeable = False
             object.__setattr__(self, name, own)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Arrays come back from a pickle writeable; these are not."""
+        self.__dict__.update(state)
+        self.__post_init__()
 
     def __len__(self) -> int:
         return len(self.nodes)

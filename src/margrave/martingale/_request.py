@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,45 +45,74 @@ class Tuning:
 
     Attributes
     ----------
-    preference : Preference
-        What was wanted.
+    preference : Preference or None
+        What was wanted; None where only nodes of a program were asked.
     met : bool
-        Whether the returned model keeps to it on the tuning set.
+        Whether the returned model keeps to it on the tuning set; without a preference, whether
+        every node that was asked keeps to its own.
     before, after : Confusion
         The tuning set by the model that was asked, and by the one that was returned.
-    by_offset : Confusion
+    by_offset : Confusion or None
         What moving the offset of the decision alone would have given.
     n_models : int
-        How many models were trained for it.
+        How many models (programs, for a whole program) were trained for it.
     cancelled : bool
         Whether a callback stopped the search.
+    nodes : dict of tuple to Tuning
+        What was done at the nodes that were asked, by their votes.
     """
 
-    preference: Preference
+    preference: Preference | None
     met: bool
     before: Confusion
     after: Confusion
-    by_offset: Confusion
+    by_offset: Confusion | None
     n_models: int
     cancelled: bool
+    nodes: dict[tuple[int, ...], Tuning] = field(default_factory=dict)
 
     @property
-    def binding(self) -> Bound:
+    def binding(self) -> Bound | None:
         """The bound that is missed by most samples, or has fewest to spare."""
-        return self.preference.binding(self.after)
+        return None if self.preference is None else self.preference.binding(self.after)
 
     @property
     def shortfall(self) -> float:
         """How many samples are in the wrong place; 0 when the preference is met."""
+        if self.preference is None:
+            return sum(node.shortfall for node in self.nodes.values())
         return self.preference.shortfall(self.after)
 
     def __str__(self) -> str:
-        short = f"not met, {self.shortfall:g} short ('{self.binding}' binds)"
-        said = "met" if self.met else short
-        lines = [f"{self.preference}: {said} on the tuning set, {self.n_models} models trained"]
-        named = ("before", self.before), ("after", self.after), ("by offset", self.by_offset)
-        lines += [f"{name + ':':11}{_in_short(matrix)}" for name, matrix in named]
+        what = f"{len(self.nodes)} nodes" if self.preference is None else str(self.preference)
+        binds = f" ('{self.binding}' binds)" if self.binding is not None else ""
+        said = "met" if self.met else f"not met, {self.shortfall:g} short{binds}"
+        lines = [f"{what}: {said} on the tuning set, {self.n_models} models trained"]
+        named = {"before": self.before, "after": self.after, "by offset": self.by_offset}
+        for name, matrix in named.items():
+            if matrix is not None:
+                lines.append(f"{name + ':':11}{_in_short(matrix)}")
         return "\n".join(lines)
+
+
+class Outcome(NamedTuple):
+    """What a search found: answers to the tuning set, and what they took.
+
+    Attributes
+    ----------
+    before, after, by_offset : ndarray of shape (m,)
+        The answers of the model that was asked, of the best one, and by the offset alone.
+    n_models : int
+        How many were trained.
+    cancelled : bool
+        Whether the callback stopped it.
+    """
+
+    before: NDArray[np.intp]
+    after: NDArray[np.intp]
+    by_offset: NDArray[np.intp]
+    n_models: int
+    cancelled: bool
 
 
 def _in_short(matrix: Confusion) -> str:
@@ -94,23 +123,10 @@ def _in_short(matrix: Confusion) -> str:
     return f"fp {matrix.fp}, fn {matrix.fn}, {errors} errors in {matrix.n}"
 
 
-def judge_of(
-    preference: Preference | str,
-    y_tune: ArrayLike,
-    classes: NDArray[Any],
-    positive: Any,
-    n_samples: int,
-    owner: str,
-) -> Judge:
-    """The judge of a request; refuses what cannot be judged or cannot be done.
-
-    Raises
-    ------
-    ValueError
-        If a label is not a class, or a class is missing.
-    PreferenceError
-        If no answers to these samples could meet it.
-    """
+def tuning_codes(
+    y_tune: ArrayLike, classes: NDArray[Any], n_samples: int, owner: str
+) -> NDArray[np.intp]:
+    """The classes of the tuning samples, of which there are some of each."""
     codes = _labels.encode(y_tune, classes, f"{owner}: y_tune")
     if codes.shape != (n_samples,):
         raise ValueError(
@@ -123,40 +139,49 @@ def judge_of(
             f"{owner} needs y_tune with samples of every class; "
             f"got none of {_labels.plain(classes[np.argmin(sizes)])!r}."
         )
+    return codes
+
+
+def judge_of(
+    preference: Preference | str,
+    y_tune: ArrayLike,
+    classes: NDArray[Any],
+    positive: Any,
+    n_samples: int,
+    owner: str,
+) -> Judge:
+    """The judge of a request.
+
+    Raises
+    ------
+    ValueError
+        If a label is not a class, or a class is missing.
+    PreferenceError
+        If no answers to these samples could meet it.
+    """
+    codes = tuning_codes(y_tune, classes, n_samples, owner)
     wanted = Preference(preference)
     judge = Judge(wanted, codes, tuple(classes.tolist()), positive)
     wanted.check(judge.matrix(codes))
     return judge
 
 
-def report(
-    judge: Judge,
-    answers: tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]],
-    n_models: int,
-    cancelled: bool,
-    owner: str,
-) -> Tuning:
-    """The account of a request, with a warning if it is not met.
+def account(judge: Judge, outcome: Outcome) -> Tuning:
+    """What a search did, told."""
+    wanted = cast(Preference, judge.preference)  # a user's; local bounds have no account
+    before, after, by_offset = map(judge.matrix, outcome[:3])
+    told = before, after, by_offset, outcome.n_models, outcome.cancelled
+    return Tuning(wanted, wanted.met(after), *told)
 
-    Parameters
-    ----------
-    judge : Judge
-        What was wanted.
-    answers : tuple of arrays
-        To the tuning set: before, after, and by the offset alone.
-    n_models, cancelled
-        As in :class:`Tuning`.
-    owner : str
-        Who speaks in the warning.
-    """
-    before, after, by_offset = map(judge.matrix, answers)
-    met = judge.preference.met(after)
-    told = Tuning(judge.preference, met, before, after, by_offset, n_models, cancelled)
-    if not met:
+
+def report(judge: Judge, outcome: Outcome, owner: str) -> Tuning:
+    """What a search did, with a warning in the owner's name if the preference is not met."""
+    tuning = account(judge, outcome)
+    if not tuning.met:
         warnings.warn(
-            f"{owner} did not meet '{judge.preference}': the nearest of {n_models + 1} models is "
-            f"{told.shortfall:g} samples short, and '{told.binding}' binds.",
+            f"{owner} did not meet '{tuning.preference}': the nearest of {tuning.n_models + 1} "
+            f"models is {tuning.shortfall:g} samples short, and '{tuning.binding}' binds.",
             NotMetWarning,
             stacklevel=3,
         )
-    return told
+    return tuning

@@ -29,13 +29,14 @@ from scipy.special import log_softmax
 from margrave.confusion import Confusion
 from margrave.martingale._judge import Judge, Verdict
 from margrave.martingale._newton import Problem, Solution
-from margrave.martingale._request import Step
+from margrave.martingale._request import Outcome, Step
 from margrave.martingale._settings import Setting
 
 Floats = NDArray[np.float64]
 
 # How far log-penalties, log-costs and offsets may go from where the request found them.
 _REACH = (6.0, 3.0, 20.0)
+ROUGH = 1e-4  # tolerance of the solver on the way; the model that is returned is solved as asked
 _STEPS = 50  # of Newton's method, for one model on the way
 
 
@@ -123,28 +124,6 @@ class _DoneError(Exception):
     """Nothing better is needed, or the work was cancelled."""
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What a search found.
-
-    Attributes
-    ----------
-    best : Candidate
-        The model to return.
-    answers : tuple of arrays
-        To the tuning set: before, by the best, and by the offset alone.
-    n_models : int
-        How many were trained.
-    cancelled : bool
-        Whether the callback stopped it.
-    """
-
-    best: Candidate
-    answers: tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]
-    n_models: int
-    cancelled: bool
-
-
 class Search:
     """The way from a trained model to one that meets a preference.
 
@@ -191,20 +170,22 @@ class Search:
         self.callback = callback
         self.n_models, self.gained_at, self.cancelled = 0, 0, False
 
-    def run(self) -> Outcome:
+    def run(self) -> tuple[Candidate, Outcome]:
         """Search until the preference is met cheaply enough, or the models are used up."""
         scores = self._scores() + self.start.offset
         before = scores.argmax(axis=1)
         verdict = self.judge.verdict(before)
         if verdict.shortfall == 0:
-            self.best = Candidate(self.start, self.solution, before, verdict)
-            return Outcome(self.best, (before, before, before), 0, False)
+            same = Candidate(self.start, self.solution, before, verdict)
+            return same, Outcome(before, before, before, 0, cancelled=False)
         self.first = self.best = self._judged(self.start)
         if self.max_models and self.first.verdict[:2] != (0, 0):  # else nothing can be cheaper
             self.targets = target_states(self.judge, log_softmax(scores, axis=1))
             self._descend()
+            if self.best is not self.first and self.tol < ROUGH:
+                self._polish()
         answers = before, self.best.answers, self.first.answers
-        return Outcome(self.best, answers, self.n_models, self.cancelled)
+        return self.best, Outcome(*answers, self.n_models, self.cancelled)
 
     def _descend(self) -> None:
         """BFGS on equation (2), within reach of the start."""
@@ -249,8 +230,10 @@ class Search:
         n_groups, k = len(self.start.log_penalty), self.problem.k
         setting = Setting(*np.split(theta, [n_groups, n_groups + k]))
         penalty, weights = expanded(setting, self.group, self.problem, self.weights)
-        self.solution = self.problem.solved(penalty, weights, self.solution.w, self.tol, _STEPS)
-        self._consider(setting)
+        if not self._is_start(setting):
+            tol = max(self.tol, ROUGH)
+            self.solution = self.problem.solved(penalty, weights, self.solution.w, tol, _STEPS)
+            self._consider(setting)
         log_p = log_softmax(self._scores() + setting.offset, axis=1)
         s = self.targets
         value = float((s * (np.log(np.where(s > 0, s, 1)) - log_p)).sum())
@@ -260,15 +243,28 @@ class Search:
         by_group = summed(by_column, self.group)
         return value, np.concatenate([by_group, by_class, r.sum(axis=0)])
 
+    def _is_start(self, setting: Setting) -> bool:
+        """Whether the descent is where it began, with the model that is there."""
+        same = zip(vars(setting).values(), vars(self.start).values(), strict=True)
+        return self.n_models == 0 and all((mine == its).all() for mine, its in same)
+
     def _consider(self, setting: Setting) -> None:
         """Judge the model that was just trained."""
-        if self.n_models == 0 and (setting.log_penalty == self.start.log_penalty).all():
-            return  # where the search began
         self.n_models += 1
         candidate = self._judged(setting)
         if candidate.verdict < self.best.verdict:
             self.best, self.gained_at = candidate, self.n_models
         self._tell()
+
+    def _polish(self) -> None:
+        """Solve for the best model as exactly as asked, if that leaves it as good."""
+        best = self.best
+        penalty, weights = expanded(best.setting, self.group, self.problem, self.weights)
+        start = best.solution.w
+        self.solution = self.problem.solved(penalty, weights, start, self.tol, _STEPS)
+        polished = self._judged(best.setting)
+        if polished.verdict <= best.verdict:
+            self.best = polished
 
 
 def expanded(

@@ -1,0 +1,269 @@
+"""Growing a program: its learners are trained layer by layer.
+
+"Interactive Martingale Boosting" (document 004), section 4.3 and figure 3. The samples of a layer
+stand at its nodes; the nodes' learners are trained side by side, each on the samples that came to
+it, and send them to the next layer (`_layers`). Samples of weight 0 come along without being
+trained on: a tuning set goes the same ways, so that nodes can be tuned as they are trained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from margrave._asking import rows_of
+from margrave.martingale._layers import (
+    Codes,
+    Floats,
+    Key,
+    Layered,
+    Moves,
+    Said,
+    Samples,
+    Tally,
+    constant,
+    said_by,
+)
+from margrave.martingale._program import Edge, Node
+
+Refine = Callable[[Key, Any, Codes], Any]
+"""(key of a node, its learner, the rows that came) to the learner to keep."""
+
+
+class Lead(NamedTuple):
+    """An edge to the layer that is placed next."""
+
+    start: int
+    key: Key
+    answer: int | None
+
+
+class Same:
+    """Learners by the samples that came to their nodes.
+
+    Where all samples take one edge, the next node has them again, and a learner without chance in
+    it would be the same again.
+    """
+
+    def __init__(self, active: bool) -> None:
+        self.active = active
+        self.known: dict[bytes, tuple[Any, Said]] = {}
+
+    def knows(self, rows: Codes) -> bool:
+        """Whether these samples have come to a node before."""
+        return self.active and rows.tobytes() in self.known
+
+    def keep(self, rows: Codes, trained: tuple[Any, Said]) -> None:
+        """Remember what was trained on these samples."""
+        if self.active:
+            self.known[rows.tobytes()] = trained
+
+    def of(self, rows: Codes) -> tuple[Any, Said]:
+        """What was trained on these samples."""
+        return self.known[rows.tobytes()]
+
+
+class Grown(NamedTuple):
+    """A grown program, what it counted of its training samples, and where all of them ended."""
+
+    layered: Layered
+    tally: Tally
+    ends: Codes
+    positions: Floats
+
+
+def grow(
+    samples: Samples,
+    moves: Moves,
+    learner: Any,
+    n_levels: int,
+    *,
+    balance: bool,
+    n_jobs: int | None,
+    seeds: np.random.SeedSequence,
+    costs: Floats | None = None,
+    refine: Refine | None = None,
+    by_key: bool = False,
+) -> Grown:
+    """Train the learners of a program, layer by layer.
+
+    Parameters
+    ----------
+    samples : Samples
+        What to train on, and what comes along.
+    moves : Moves
+        The rules.
+    learner : classifier
+        Cloned at each node.
+    n_levels : int
+        Layers of learners.
+    balance : bool
+        Whether the classes weigh the same at every node.
+    n_jobs : int or None
+        Nodes of a layer at a time.
+    seeds : SeedSequence
+        One child for each node that is trained, in order, so that ``n_jobs`` changes nothing.
+    costs : ndarray of shape (k,), optional
+        Factors of the classes' weights at every node.
+    refine : callable, optional
+        Called in the job that trains a node, with its key, its learner and all rows that came.
+    by_key : bool
+        Whether what ``refine`` does depends on the key, not on the rows alone.
+    """
+    n, k = len(samples.codes), samples.k
+    total = samples.mass(np.arange(n))
+    layered = Layered(moves, k, [], [], [], {}, [], np.zeros(k))
+    grown = Grown(layered, Tally(samples.codes, k), np.zeros(n, np.intp), np.zeros((n, k)))
+    each = np.ones(k) if costs is None else costs
+    train = partial(_train, Learner.of(learner), samples, balance, each, moves, refine)
+    same = Same(hasattr(learner, "_fit_arrays") and (refine is None or not by_key))
+    here: dict[Key, Codes] = {(0,) * k: np.arange(n)}
+    leads: list[Lead] = []
+    for layer in range(n_levels + 1):
+        places = _place(layered, layer, here, leads, samples, total)
+        asked = [(at, key) for key, at in places.items() if layered.nodes[at].kind == "learner"]
+        seeded = dict(zip(asked, seeds.spawn(len(asked)), strict=True))
+        new = {at: seed for at, seed in seeded.items() if not same.knows(here[at[1]])}
+        trained = Parallel(n_jobs=n_jobs, prefer="threads")(
+            delayed(train)(seed, here[key], key) for (_, key), seed in new.items()
+        )
+        for (_, key), one in zip(new, trained, strict=True):
+            same.keep(here[key], one)
+        fresh = dict(zip(new, trained, strict=True))
+        said = {}
+        for node, key in asked:
+            found = fresh.get((node, key)) or same.of(here[key])
+            layered.learners[node], said[node] = found
+        if layer < n_levels:
+            rows = [here[key] for _, key in asked]
+            layered.steps.append(moves.step(list(said.values()), rows, samples))
+        here, leads = _send(grown, layer, places, here, said, samples)
+    return grown
+
+
+def _place(
+    layered: Layered,
+    layer: int,
+    here: dict[Key, Codes],
+    leads: list[Lead],
+    samples: Samples,
+    total: Floats,
+) -> dict[Key, int]:
+    """Add the nodes of a layer, and the edges to them."""
+    places: dict[Key, int] = {}
+    for key in sorted(here):
+        kind, answer = layered.moves.kind(layer, key, samples.mass(here[key]), total)
+        places[key] = len(layered.nodes)
+        layered.nodes.append(Node(layer, tuple(map(float, key)), kind, answer))
+    layered.keys.append(places)
+    layered.edges.extend(Edge(lead.start, places[lead.key], lead.answer) for lead in leads)
+    return places
+
+
+def _send(
+    grown: Grown,
+    layer: int,
+    places: dict[Key, int],
+    here: dict[Key, Codes],
+    said: dict[int, Said],
+    samples: Samples,
+) -> tuple[dict[Key, Codes], list[Lead]]:
+    """Move the samples of a layer: who comes to each key of the next, and the edges there."""
+    layered, positions = grown.layered, grown.positions
+    coming: dict[Key, list[Codes]] = {}
+    leads: dict[tuple[int, Key], int | None] = {}
+    for key, node in places.items():
+        rows, one = here[key], layered.nodes[node]
+        what = said[node] if node in said else constant(one.answer, len(rows), layered.k)
+        counted = samples.weights[rows] > 0
+        grown.tally.seen(node, rows[counted], what.answers[counted])
+        if one.is_end:
+            grown.ends[rows] = node
+            continue
+        positions[rows] += layered.moves.moved(what, layered.steps[layer], layered.k)
+        moved = layered.moves.departures(layer + 1, positions[rows], what.answers)
+        for to, answer, members in moved:
+            coming.setdefault(to, []).append(rows[members])
+            leads[node, to] = answer
+        if node in said:
+            for to, answer in layered.moves.unreached(one, layered.learners[node].classes_):
+                coming.setdefault(to, [])
+                leads.setdefault((node, to), answer)
+    nobody = np.zeros(0, dtype=np.intp)
+    arrived = {key: np.sort(np.concatenate([nobody, *rows])) for key, rows in coming.items()}
+    return arrived, [Lead(start, key, answer) for (start, key), answer in leads.items()]
+
+
+class Learner(NamedTuple):
+    """A learner to clone, and what there is to know of it once."""
+
+    template: Any
+    takes_weights: bool
+    random_states: tuple[str, ...]
+
+    @classmethod
+    def of(cls, template: Any) -> Learner:
+        """Look at a learner: its random states that have no number are given one."""
+        states = [
+            name
+            for name, value in template.get_params().items()
+            if (name == "random_state" or name.endswith("__random_state")) and value is None
+        ]
+        return cls(template, has_fit_parameter(template, "sample_weight"), tuple(states))
+
+    def trained(self, X: Any, codes: Codes, weights: Floats, seed: np.random.SeedSequence) -> Any:
+        """A clone, trained; weights that it cannot take decide what it is trained on."""
+        own = clone(self.template)
+        if self.random_states:
+            number = int(seed.generate_state(1)[0] >> 1)
+            own.set_params(**dict.fromkeys(self.random_states, number))
+        if hasattr(own, "_fit_arrays"):  # ours, and X needs no checks any more
+            return own._fit_arrays(X, codes, weights)
+        if (weights == (1 if self.takes_weights else weights[0])).all():
+            return own.fit(X, codes)
+        if self.takes_weights:
+            return own.fit(X, codes, sample_weight=weights)
+        return own.fit(*_drawn(X, codes, weights, seed))
+
+
+def _train(
+    learner: Learner,
+    samples: Samples,
+    balance: bool,
+    costs: Floats,
+    moves: Moves,
+    refine: Refine | None,
+    seed: np.random.SeedSequence,
+    rows: Codes,
+    key: Key,
+) -> tuple[Any, Said]:
+    """Train a node, and ask it about all that came."""
+    X = rows_of(samples.X, rows) if len(rows) < len(samples.codes) else samples.X
+    weights = samples.balanced(rows) if balance else samples.weights[rows]
+    weights = weights * costs[samples.codes[rows]]
+    counted = np.flatnonzero(weights)
+    X_own = X if len(counted) == len(rows) else rows_of(X, counted)
+    own = learner.trained(X_own, samples.codes[rows[counted]], weights[counted], seed)
+    if refine is not None:
+        own = refine(key, own, rows)
+    if hasattr(own, "_forget_training"):
+        own._forget_training()
+    return own, said_by(own, X, samples.k, np.zeros(samples.k), moves.needs_proba)
+
+
+def _drawn(
+    X: Any, codes: Codes, weights: Floats, seed: np.random.SeedSequence
+) -> tuple[Any, Codes]:
+    """As many samples again, drawn by their weights, for learners that take none."""
+    rng = np.random.default_rng(seed)
+    drawn = rng.choice(len(codes), len(codes), p=weights / weights.sum())
+    # One of each class at least: a learner that has not seen a class cannot answer it.
+    first = np.unique(codes, return_index=True)[1]
+    drawn[: len(first)] = first
+    return rows_of(X, drawn), codes[drawn]

@@ -1,0 +1,171 @@
+"""Tuning a program node by node: every node (I-ALL), or the weak ones (I-SELECT).
+
+"Interactive Martingale Boosting" (document 004), section 4.3, "Granularity of interaction". As the
+program grows, layer by layer, each node's local confusion matrix on the tuning samples that come
+to it is shown, and what is wanted of it is asked of a person, or taken from a mapping or a text.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from margrave.confusion import Confusion
+from margrave.martingale._judge import Judge
+from margrave.martingale._layers import Codes, Floats, Key
+from margrave.martingale._request import NotMetWarning, Step, Tuning, account
+from margrave.preference import Preference, PreferenceError
+
+_PATIENCE = 4
+
+
+@dataclass(frozen=True)
+class NodeRequest:
+    """A node whose preference is asked for.
+
+    Attributes
+    ----------
+    votes : tuple of int
+        The votes so far for each class: the name of the node.
+    layer : int
+        Its layer, 0 for the root.
+    confusion : Confusion
+        Its answers to the tuning samples that come to it.
+    advantages : ndarray of shape (n_classes,)
+        Its share of right answers less ½, for each class.
+    """
+
+    votes: tuple[int, ...]
+    layer: int
+    confusion: Confusion
+    advantages: Floats
+
+
+Want = Preference | str | None
+Wants = Mapping[tuple[int, ...], Want] | Callable[[NodeRequest], Want]
+
+
+class NodeWise:
+    """What is wanted of the nodes of a program, asked as it grows.
+
+    Parameters
+    ----------
+    wants : Preference, str, mapping or callable
+        One text for all nodes, or something for each.
+    X, codes
+        The tuning samples and their classes.
+    classes : tuple of labels
+        All classes.
+    positive : label or None
+        The class that ``fp`` and ``fn`` speak of.
+    n_training : int
+        How many training samples stand before the tuning samples among the program's rows.
+    threshold : float or None
+        Only nodes with a smaller advantage are asked.
+    max_models : int
+        Most models to train for one node.
+    callback : callable or None
+        Called with a Step after each node; a true answer leaves the others as they are.
+    """
+
+    def __init__(
+        self,
+        wants: Preference | str | Wants,
+        X: Any,
+        codes: Codes,
+        classes: tuple[Any, ...],
+        positive: Any,
+        *,
+        n_training: int,
+        threshold: float | None,
+        max_models: int,
+        callback: Callable[[Step], Any] | None,
+    ) -> None:
+        self.wants, self.X, self.codes = wants, X, codes
+        self.classes, self.positive, self.n_training = classes, positive, n_training
+        self.threshold, self.max_models, self.callback = threshold, max_models, callback
+        self.nodes: dict[Key, Tuning] = {}
+        self.cancelled = False
+
+    def check(self, learners: Iterable[Any], owner: str) -> None:
+        """Refuse learners that cannot be tuned, and wants that are none."""
+        for learner in learners:
+            if not hasattr(learner, "_tuned"):
+                raise TypeError(
+                    f"{owner} needs nodes with a TunableLogistic to tune them one by one; got "
+                    f"{type(learner).__name__}. With granularity='root' any learner can be tuned."
+                )
+        if not isinstance(self.wants, str | Preference | Mapping) and not callable(self.wants):
+            raise TypeError(
+                f"{owner} needs a preference for all nodes, a mapping from their votes or a "
+                f"callable; got {self.wants!r}."
+            )
+
+    def refine(self, key: Key, learner: Any, rows: Codes) -> Any:
+        """Ask what is wanted of a node, and tune its learner to that."""
+        at = rows[rows >= self.n_training] - self.n_training
+        known = learner.classes_.tolist()
+        at = at[np.isin(self.codes[at], known)]
+        codes = np.searchsorted(known, self.codes[at])
+        if self.cancelled or not np.bincount(codes, minlength=len(known)).all():
+            return learner  # or no tuning samples of a class: nothing to judge it by
+        labels = tuple(self.classes[code] for code in known)
+        answers = np.searchsorted(known, learner.predict(self.X[at]))
+        positive = self.positive if self.positive in labels else None
+        wanted = self._wanted(key, _matrix(codes, answers, labels, positive))
+        if wanted is None:
+            return learner
+        judge = Judge(wanted, codes, labels, positive)
+        try:
+            wanted.check(judge.matrix(codes))
+        except PreferenceError:
+            if isinstance(self.wants, str | Preference):
+                return learner  # a text for all nodes need not suit each of them
+            raise
+        tuned, outcome = learner._tuned(judge, self.X[at], _PATIENCE, self.max_models)
+        self.nodes[key] = account(judge, outcome)
+        if self.callback is not None:
+            done = self.nodes[key]
+            step = Step(len(self.nodes), len(self.nodes), done.met, done.after)
+            self.cancelled = bool(self.callback(step))
+        return tuned
+
+    def _wanted(self, key: Key, matrix: Confusion) -> Preference | None:
+        """What is wanted of a node, if it is asked."""
+        advantages = np.array([matrix.recall(label) for label in matrix.classes]) - 0.5
+        if self.threshold is not None and advantages.min() >= self.threshold:
+            return None
+        if isinstance(self.wants, str | Preference):
+            wanted: Want = self.wants
+        elif isinstance(self.wants, Mapping):
+            wanted = self.wants.get(key)
+        else:
+            wanted = self.wants(NodeRequest(key, sum(key), matrix, advantages))
+        return None if wanted is None else Preference(wanted)
+
+    def report(self, before: Codes, after: Codes, owner: str) -> Tuning:
+        """What was done, with a warning if a node missed what was wanted of it."""
+        matrices = (
+            _matrix(self.codes, before, self.classes, self.positive),
+            _matrix(self.codes, after, self.classes, self.positive),
+        )
+        missed = [key for key, node in self.nodes.items() if not node.met]
+        if missed:
+            warnings.warn(
+                f"{owner} did not meet what was wanted of {len(missed)} of {len(self.nodes)} "
+                f"nodes, the first at votes {missed[0]}.",
+                NotMetWarning,
+                stacklevel=3,
+            )
+        n_models = sum(node.n_models for node in self.nodes.values())
+        return Tuning(None, not missed, *matrices, None, n_models, self.cancelled, self.nodes)
+
+
+def _matrix(codes: Codes, answers: Codes, labels: tuple[Any, ...], positive: Any) -> Confusion:
+    k = len(labels)
+    counts = np.bincount(codes * k + answers, minlength=k * k).reshape(k, k)
+    return Confusion(counts, labels, positive)

@@ -189,7 +189,8 @@ class ProgramClassifier(ClassifierMixin, BaseEstimator, ABC):
         -------
         labels : ndarray of shape (n_samples,)
         """
-        labels: NDArray[Any] = self.classes_[np.argmax(self._scores(X), axis=1)]
+        scores = self._scores(X)
+        labels: NDArray[Any] = self.classes_[np.argmax(scores, axis=1)]
         return labels
 
     def decision_path(self, X: ArrayLike) -> sparse.csr_matrix:

@@ -160,7 +160,7 @@ def _place(
     for key in sorted(here):
         kind, answer = layered.moves.kind(layer, key, samples.mass(here[key]), total)
         places[key] = len(layered.nodes)
-        layered.nodes.append(Node(layer, tuple(map(float, key)), kind, answer))
+        layered.nodes.append(Node(layer, layered.moves.place(layer, key), kind, answer))
     layered.keys.append(places)
     layered.edges.extend(Edge(lead.start, places[lead.key], lead.answer) for lead in leads)
     return places
@@ -191,10 +191,10 @@ def _send(
         for to, answer, members in moved:
             coming.setdefault(to, []).append(rows[members])
             leads[node, to] = answer
-        if node in said:
-            for to, answer in layered.moves.unreached(one, layered.learners[node].classes_):
-                coming.setdefault(to, [])
-                leads.setdefault((node, to), answer)
+        answered = layered.learners[node].classes_ if node in said else what.answers[:1]
+        for to, answer in layered.moves.unreached(one, answered):
+            coming.setdefault(to, [])
+            leads.setdefault((node, to), answer)
     nobody = np.zeros(0, dtype=np.intp)
     arrived = {key: np.sort(np.concatenate([nobody, *rows])) for key, rows in coming.items()}
     return arrived, [Lead(start, key, answer) for (start, key), answer in leads.items()]

@@ -92,6 +92,10 @@ class Moves(ABC):
     def kind(self, layer: int, key: Key, mass: Floats, total: Floats) -> tuple[Kind, int | None]:
         """What a node is and, if no learner, what it answers; by the weight of each class."""
 
+    def place(self, layer: int, key: Key) -> tuple[float, ...]:
+        """The position of a node."""
+        return tuple(map(float, key))
+
     @abstractmethod
     def step(self, said: list[Said], rows: list[Codes], samples: Samples) -> float:
         """How far a layer moves its samples."""
@@ -104,9 +108,9 @@ class Moves(ABC):
     def departures(self, layer: int, positions: Floats, answers: Codes) -> list[Departure]:
         """Samples at their new positions in a layer, by the node they come to."""
 
-    def unreached(self, node: Node, classes: Codes) -> Iterator[tuple[Key, int]]:
-        """Keys that a learner's answers lead to even if no sample went there, with the answer."""
-        return iter(())
+    @abstractmethod
+    def unreached(self, node: Node, classes: Codes) -> Iterator[tuple[Key, int | None]]:
+        """Keys that must be there even if no sample went to them, with the answers for them."""
 
     def nearest(self, key: Key, known: dict[Key, int]) -> int:
         """The node for a key; one that training has not seen goes to the nearest."""
@@ -231,15 +235,17 @@ class Tally:
 
     def program(self, layered: Layered, classes: tuple[Any, ...]) -> Program:
         """The account of what was seen."""
-        nodes, edges = map(layered.node, range(len(layered.nodes))), layered.edges
-        counts = np.zeros((len(layered.nodes), self.k, self.k), dtype=np.int64)
+        nodes = tuple(map(layered.node, range(len(layered.nodes))))
+        counts = np.zeros((len(nodes), self.k, self.k), dtype=np.int64)
         for node, cells in self.counts.items():
             counts[node] = cells
+        # Samples that were not trained on may take ways of their own between real positions.
+        known = {(edge.start, edge.end) for edge in layered.edges}
+        new = [Edge(*pair) for pair in self.flows if pair not in known and pair[0] >= 0]
+        edges = sorted([*layered.edges, *new], key=lambda edge: edge.start)
         nothing = np.zeros(self.k, dtype=np.int64)
         flow = [self.flows.get((edge.start, edge.end), nothing) for edge in edges]
-        return Program(
-            classes, tuple(nodes), tuple(edges), counts, np.array(flow).reshape(-1, self.k)
-        )
+        return Program(classes, nodes, tuple(edges), counts, np.array(flow).reshape(-1, self.k))
 
 
 def constant(answer: int | None, n: int, k: int) -> Said:

@@ -63,7 +63,7 @@ class Votes(Moves):
             gone.append(Departure(key, int(answer), members))
         return gone
 
-    def unreached(self, node: Node, classes: Codes) -> Iterator[tuple[Key, int]]:
+    def unreached(self, node: Node, classes: Codes) -> Iterator[tuple[Key, int | None]]:
         """Every class that a learner knows is an edge."""
         for answer in classes.tolist():
             votes = [int(vote) + (c == answer) for c, vote in enumerate(node.position)]

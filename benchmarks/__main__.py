@@ -7,7 +7,7 @@ import platform
 import sys
 from importlib.metadata import version
 
-from benchmarks import foundation, members, rank_margin
+from benchmarks import foundation, martingale, members, rank_margin
 
 IMPORT_BAR = 0.050
 
@@ -28,6 +28,8 @@ def main(arguments: list[str] | None = None) -> int:
         rank_margin.all_pairs(n // 500),
         rank_margin.large(n),
         members.rankboost(n // 10),
+        martingale.on_spambase(),
+        martingale.at_scale(n // 10),
     ):
         for one in group:
             missed += not one.kept

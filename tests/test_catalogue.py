@@ -28,6 +28,7 @@ NAMES = (
     "adaboost",
     "modest-adaboost",
     "rankboost",
+    "martingale",
     "gradient-boosting",
     "xgboost",
     "lightgbm",

@@ -31,6 +31,8 @@ ESTIMATORS = [
     members.ModestAdaBoostClassifier(n_estimators=3, random_state=0),
     EncodedLabelsClassifier(LogisticRegression()),
     martingale.TunableLogistic(),
+    martingale.MartingaleBoostClassifier(n_levels=3),
+    martingale.AdaptiveMartingaleBoostClassifier(n_levels=3),
 ]
 OTHER_MEMBERS = [
     members.SmoothedBaggingClassifier(KNeighborsClassifier(), n_estimators=3, random_state=0),

@@ -59,6 +59,7 @@ def _entry(name: str, summary: str, source: str, estimator: str, /, **defaults: 
 
 _SLIDES = "Multi-classifiers (slides)"
 _SURVEY = "Survey of Ensemble Classifiers (Nair, 2015)"
+_MARTINGALE = "Interactive Martingale Boosting (Kulkarni et al.)"
 _RANK_MARGIN = "A Linear Combination of Classifiers via Rank Margin Maximization (Marrocco et al.)"
 
 _ENTRIES = (
@@ -90,7 +91,7 @@ _ENTRIES = (
     _entry(
         "logistic",
         "logistic regression",
-        "Interactive Martingale Boosting (Kulkarni et al.), the learner of its nodes",
+        f"{_MARTINGALE}, the learner of its nodes",
         "sklearn.linear_model.LogisticRegression",
         # The solver's 100 iterations run out, with a warning, on features of mixed scales.
         max_iter=1000,
@@ -153,6 +154,12 @@ _ENTRIES = (
         "thresholds in sequence that order positives above negatives; it has no probabilities",
         f"{_RANK_MARGIN}, sections 2 and 4",
         "margrave.members.RankBoostClassifier",
+    ),
+    _entry(
+        "martingale",
+        "logistic regressions in layers, each trained where the votes so far lead",
+        f"{_MARTINGALE}, section 4.3",
+        "margrave.martingale.MartingaleBoostClassifier",
     ),
     _entry(
         # Histograms, not GradientBoostingClassifier's exact splits: the same method, in time that

@@ -161,7 +161,7 @@ def _place(
         kind, answer = layered.moves.kind(layer, key, samples.mass(here[key]), total)
         places[key] = len(layered.nodes)
         layered.nodes.append(Node(layer, layered.moves.place(layer, key), kind, answer))
-    layered.keys.append(places)
+    layered.keys.append(list(places))
     layered.edges.extend(Edge(lead.start, places[lead.key], lead.answer) for lead in leads)
     return places
 

@@ -133,8 +133,8 @@ class Layered:
         Number of classes.
     nodes : list of Node
         Layer by layer.
-    keys : list of dict
-        For each layer the place of each key in ``nodes``.
+    keys : list of list of tuple
+        The keys of the nodes, for each layer.
     edges : list of Edge
         In the order of their starts.
     learners : dict of int to classifier
@@ -150,12 +150,20 @@ class Layered:
     moves: Moves
     k: int
     nodes: list[Node]
-    keys: list[dict[Key, int]]
+    keys: list[list[Key]]
     edges: list[Edge]
     learners: dict[int, Any]
     steps: list[float]
     offset: Floats
     end_answers: dict[int, int] = field(default_factory=dict)
+
+    def places(self) -> list[dict[Key, int]]:
+        """For each layer where the nodes of its keys are."""
+        firsts = np.cumsum([0, *map(len, self.keys)]).tolist()
+        return [
+            {key: first + at for at, key in enumerate(keys)}
+            for first, keys in zip(firsts, self.keys, strict=False)
+        ]
 
     def node(self, place: int) -> Node:
         """A node, with the answer it gives now."""
@@ -189,8 +197,9 @@ class Layered:
         """
         n = X.shape[0]
         positions, at = np.zeros((n, self.k)), np.zeros(n, dtype=np.intp)
+        places = self.places()
         for layer, step in enumerate(self.steps):
-            for node in self.keys[layer].values():
+            for node in places[layer].values():
                 rows = np.flatnonzero(at == node)
                 if not len(rows) or self.nodes[node].is_end:
                     continue
@@ -200,7 +209,7 @@ class Layered:
                 positions[rows] += self.moves.moved(said, step, self.k)
                 gone = self.moves.departures(layer + 1, positions[rows], said.answers)
                 for key, _, members in gone:
-                    at[rows[members]] = self.moves.nearest(key, self.keys[layer + 1])
+                    at[rows[members]] = self.moves.nearest(key, places[layer + 1])
         if seen is not None:
             for end in np.unique(at):
                 rows = np.flatnonzero(at == end)

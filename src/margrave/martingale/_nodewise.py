@@ -162,7 +162,9 @@ class NodeWise:
                 stacklevel=3,
             )
         n_models = sum(node.n_models for node in self.nodes.values())
-        return Tuning(None, not missed, *matrices, None, n_models, self.cancelled, self.nodes)
+        return Tuning(
+            None, not missed, *matrices, None, n_models, self.cancelled, tuple(self.nodes.items())
+        )
 
 
 def _matrix(codes: Codes, answers: Codes, labels: tuple[Any, ...], positive: Any) -> Confusion:

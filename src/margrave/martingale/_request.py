@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -58,8 +58,8 @@ class Tuning:
         How many models (programs, for a whole program) were trained for it.
     cancelled : bool
         Whether a callback stopped the search.
-    nodes : dict of tuple to Tuning
-        What was done at the nodes that were asked, by their votes.
+    asked : tuple of (votes, Tuning)
+        What was done at the nodes that were asked; ``nodes`` has it by their votes.
     """
 
     preference: Preference | None
@@ -69,7 +69,12 @@ class Tuning:
     by_offset: Confusion | None
     n_models: int
     cancelled: bool
-    nodes: dict[tuple[int, ...], Tuning] = field(default_factory=dict)
+    asked: tuple[tuple[tuple[int, ...], Tuning], ...] = ()
+
+    @property
+    def nodes(self) -> dict[tuple[int, ...], Tuning]:
+        """What was done at the nodes that were asked, by their votes."""
+        return dict(self.asked)
 
     @property
     def binding(self) -> Bound | None:

@@ -26,7 +26,7 @@ from margrave.martingale._program import Kind, Node
 class Positions(Moves):
     """Positions are real, and a node is a cell of them."""
 
-    needs_proba = True
+    is_real = True
 
     def __init__(self, n_levels: int, width: float) -> None:
         self.n_levels, self.width = n_levels, width
@@ -58,15 +58,9 @@ class Positions(Moves):
         chance = 1 / samples.k
         return max(float(weights @ (own - chance)) / float(weights.sum() * (1 - chance)), 0.0)
 
-    def moved(self, said: Said, step: float, k: int) -> Floats:
-        """As far as the node is sure, times the step."""
-        if said.proba is None:
-            raise TypeError("Positions move by probabilities.")
-        return np.asarray(step * (said.proba - 1 / k))
-
-    def departures(self, layer: int, positions: Floats, answers: Codes) -> list[Departure]:
+    def departures(self, node: Node, answers: Codes, positions: Floats) -> list[Departure]:
         """By cells; after the last layer by the class that is ahead."""
-        if layer == self.n_levels:
+        if node.layer == self.n_levels - 1:
             ahead = np.argmax(positions, axis=1)
             cells = np.eye(positions.shape[1], dtype=np.int64)[ahead]
         else:

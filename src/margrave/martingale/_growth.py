@@ -28,6 +28,7 @@ from margrave.martingale._layers import (
     Samples,
     Tally,
     constant,
+    moved,
     said_by,
 )
 from margrave.martingale._program import Edge, Node
@@ -186,9 +187,9 @@ def _send(
         if one.is_end:
             grown.ends[rows] = node
             continue
-        positions[rows] += layered.moves.moved(what, layered.steps[layer], layered.k)
-        moved = layered.moves.departures(layer + 1, positions[rows], what.answers)
-        for to, answer, members in moved:
+        if what.proba is not None and layered.moves.is_real:
+            positions[rows] += moved(what.proba, layered.steps[layer])
+        for to, answer, members in layered.moves.departures(one, what.answers, positions[rows]):
             coming.setdefault(to, []).append(rows[members])
             leads[node, to] = answer
         answered = layered.learners[node].classes_ if node in said else what.answers[:1]
@@ -196,7 +197,10 @@ def _send(
             coming.setdefault(to, [])
             leads.setdefault((node, to), answer)
     nobody = np.zeros(0, dtype=np.intp)
-    arrived = {key: np.sort(np.concatenate([nobody, *rows])) for key, rows in coming.items()}
+    # Each part is in order already, and a stable sort merges them.
+    arrived = {
+        key: np.sort(np.concatenate([nobody, *rows]), kind="stable") for key, rows in coming.items()
+    }
     return arrived, [Lead(start, key, answer) for (start, key), answer in leads.items()]
 
 
@@ -254,7 +258,7 @@ def _train(
         own = refine(key, own, rows)
     if hasattr(own, "_forget_training"):
         own._forget_training()
-    return own, said_by(own, X, samples.k, np.zeros(samples.k), moves.needs_proba)
+    return own, said_by(own, X, samples.k, np.zeros(samples.k), moves.is_real)
 
 
 def _drawn(

@@ -86,7 +86,7 @@ class Departure(NamedTuple):
 class Moves(ABC):
     """The rules by which samples move: one set for each kind of program."""
 
-    needs_proba = False
+    is_real = False  # whether samples move by probabilities, each to a position of its own
 
     @abstractmethod
     def kind(self, layer: int, key: Key, mass: Floats, total: Floats) -> tuple[Kind, int | None]:
@@ -101,12 +101,11 @@ class Moves(ABC):
         """How far a layer moves its samples."""
 
     @abstractmethod
-    def moved(self, said: Said, step: float, k: int) -> Floats:
-        """The change of each sample's position."""
+    def departures(self, node: Node, answers: Codes, positions: Floats) -> list[Departure]:
+        """Samples that leave a node, by the node they come to.
 
-    @abstractmethod
-    def departures(self, layer: int, positions: Floats, answers: Codes) -> list[Departure]:
-        """Samples at their new positions in a layer, by the node they come to."""
+        Their positions are kept only for programs that are real.
+        """
 
     @abstractmethod
     def unreached(self, node: Node, classes: Codes) -> Iterator[tuple[Key, int | None]]:
@@ -175,7 +174,7 @@ class Layered:
         answer = self.nodes[node].answer
         if answer is not None:
             return constant(answer, X.shape[0], self.k)
-        return said_by(self.learners[node], X, self.k, self.offset, self.moves.needs_proba)
+        return said_by(self.learners[node], X, self.k, self.offset, self.moves.is_real)
 
     def walk(
         self, X: Any, seen: Callable[[int, Codes, Codes], None] | None = None
@@ -194,6 +193,7 @@ class Layered:
         ends : ndarray of shape (n,)
             Nodes.
         positions : ndarray of shape (n, k)
+            0 where they are not real.
         """
         n = X.shape[0]
         positions, at = np.zeros((n, self.k)), np.zeros(n, dtype=np.intp)
@@ -206,8 +206,9 @@ class Layered:
                 said = self.said(node, rows_of(X, rows) if len(rows) < n else X)
                 if seen is not None:
                     seen(node, rows, said.answers)
-                positions[rows] += self.moves.moved(said, step, self.k)
-                gone = self.moves.departures(layer + 1, positions[rows], said.answers)
+                if said.proba is not None and self.moves.is_real:
+                    positions[rows] += moved(said.proba, step)
+                gone = self.moves.departures(self.nodes[node], said.answers, positions[rows])
                 for key, _, members in gone:
                     at[rows[members]] = self.moves.nearest(key, places[layer + 1])
         if seen is not None:
@@ -237,7 +238,7 @@ class Tally:
         cells = np.bincount(self.codes[rows] * self.k + answers, minlength=self.k**2)
         self.counts[node] = cells.reshape(self.k, self.k)
         last = self.last[rows]
-        for start in np.unique(last):
+        for start in np.flatnonzero(np.bincount(last + 1)) - 1:
             came = self.codes[rows[last == start]]
             self.flows[int(start), node] = np.bincount(came, minlength=self.k)
         self.last[rows] = node
@@ -255,6 +256,11 @@ class Tally:
         nothing = np.zeros(self.k, dtype=np.int64)
         flow = [self.flows.get((edge.start, edge.end), nothing) for edge in edges]
         return Program(classes, nodes, tuple(edges), counts, np.array(flow).reshape(-1, self.k))
+
+
+def moved(proba: Floats, step: float) -> Floats:
+    """The change of positions: as far as a node is sure, times the step."""
+    return np.asarray(step * (proba - 1 / proba.shape[1]))
 
 
 def constant(answer: int | None, n: int, k: int) -> Said:

@@ -355,15 +355,17 @@ class TunableLogistic(ClassifierMixin, BaseEstimator):
             return np.zeros(rows.shape[1]), np.ones(rows.shape[1])
         share = weights / weights.sum()
         centre = share @ rows
-        spread = np.sqrt(share @ (rows - centre) ** 2)
+        away = rows - centre
+        spread = np.sqrt(np.einsum("i,ij,ij->j", share, away, away))
         constant = spread <= 1e-12 * np.abs(centre)
         return centre, np.where(constant | (spread == 0), 1.0, spread)
 
     def _columns(self, rows: Floats) -> Floats:
         """Features in the units of the solver, and ones."""
-        columns = np.ones((len(rows), rows.shape[1] + 1))
+        columns = np.empty((len(rows), rows.shape[1] + 1))
         np.subtract(rows, self._centre, out=columns[:, :-1])
-        columns[:, :-1] /= self._scale
+        columns[:, :-1] *= 1 / self._scale
+        columns[:, -1] = 1
         return columns
 
     def _keep(

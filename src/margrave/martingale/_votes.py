@@ -50,24 +50,22 @@ class Votes(Moves):
         """One vote."""
         return 1.0
 
-    def moved(self, said: Said, step: float, k: int) -> Floats:
-        """A vote for the answer."""
-        return np.asarray(np.eye(k)[said.answers] * step)
-
-    def departures(self, layer: int, positions: Floats, answers: Codes) -> list[Departure]:
-        """One node for each answer: all come from one."""
-        gone = []
-        for answer in np.unique(answers):
-            members = np.flatnonzero(answers == answer)
-            key = tuple(positions[members[0]].astype(int).tolist())
-            gone.append(Departure(key, int(answer), members))
-        return gone
+    def departures(self, node: Node, answers: Codes, positions: Floats) -> list[Departure]:
+        """To one more vote for the answer."""
+        return [
+            Departure(_voted(node, answer), answer, np.flatnonzero(answers == answer))
+            for answer in np.flatnonzero(np.bincount(answers)).tolist()
+        ]
 
     def unreached(self, node: Node, classes: Codes) -> Iterator[tuple[Key, int | None]]:
         """Every class that a learner knows is an edge."""
         for answer in classes.tolist():
-            votes = [int(vote) + (c == answer) for c, vote in enumerate(node.position)]
-            yield tuple(votes), answer
+            yield _voted(node, answer), answer
+
+
+def _voted(node: Node, answer: int) -> Key:
+    """The votes after one more."""
+    return tuple(int(vote) + (c == answer) for c, vote in enumerate(node.position))
 
 
 def _first(among: NDArray[np.bool_], by: Floats) -> int:

@@ -83,6 +83,16 @@ class MartingaleDisplay:
         The edges that samples took; wide ones first.
     places_ : ndarray of shape (n_nodes, 2)
         Where each node of the program is on the axes; not a number if it was not drawn.
+
+    Examples
+    --------
+    >>> from margrave.compare import MartingaleDisplay
+    >>> from margrave.martingale import MartingaleBoostClassifier
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.3, random_state=0)
+    >>> display = MartingaleDisplay.from_estimator(MartingaleBoostClassifier(n_levels=3).fit(X, y))
+    >>> display.ax_.get_xlabel()
+    'votes for 1 less votes for 0'
     """
 
     def __init__(self, program: Any) -> None:

@@ -26,7 +26,7 @@ from margrave.martingale._growth import Grown, Refine
 from margrave.martingale._judge import Judge
 from margrave.martingale._layers import Codes, Floats, Layered, Moves
 from margrave.martingale._nodewise import NodeWise, Wants
-from margrave.martingale._request import Step, Tuning, judge_of, report, tuning_codes
+from margrave.martingale._request import Step, Tuning, check_limits, judge_of, report, tuning_codes
 from margrave.martingale._rooted import RootSearch, Settled
 from margrave.martingale._votes import Votes, standing
 from margrave.preference import Preference
@@ -138,8 +138,8 @@ class MartingaleBoostClassifier(ProgramClassifier):
             With "root", most programs to grow again (2; with 0 only offsets move); else most
             models to train for one node (20).
         callback : callable, optional
-            Called with a :class:`Step` after each program, or after each node; a true answer
-            stops the search, and the best so far is returned.
+            Called with a :class:`Step` before each program that is grown and at the end, or after
+            each node; a true answer stops the search, and the best so far is returned.
 
         Returns
         -------
@@ -150,6 +150,8 @@ class MartingaleBoostClassifier(ProgramClassifier):
         """
         check_is_fitted(self)
         owner = f"{type(self).__name__}.tune"
+        if max_models is not None:
+            check_limits(owner, max_models=max_models)
         rows = self._validated(X_tune, reset=False)
         if granularity == "root":
             if not isinstance(preference, str | Preference):

@@ -20,8 +20,8 @@ from margrave.preference import Bound
 
 Floats = NDArray[np.float64]
 
-# Scores nearer than this, as a share of their span, may be equal but for rounding: no cut there.
-_TIE = 1e-9
+# Scores nearer than this, as a share of them, may be equal but for rounding: no cut there.
+_TIE, _TINY = 1e-9, 1e-12
 
 
 class Wanted(Protocol):
@@ -141,13 +141,15 @@ class Judge:
         while gained:
             gained = False
             for c in swept:
-                moved, verdict = self._sweep(scores + offset, c)
+                trial = offset.copy()
+                trial[c] += self._sweep(scores + offset, c)
+                trial -= trial.mean()
+                verdict = self.verdict((scores + trial).argmax(axis=1))
                 if verdict < best:
-                    offset[c] += moved
-                    best, gained = verdict, self.k > 2
-        return offset - offset.mean(), best
+                    offset, best, gained = trial, verdict, self.k > 2
+        return offset, best
 
-    def _sweep(self, scores: Floats, c: int) -> tuple[float, Verdict]:
+    def _sweep(self, scores: Floats, c: int) -> float:
         """The best amount to add to the scores of class c."""
         others = scores.copy()
         others[:, c] = -np.inf
@@ -160,12 +162,12 @@ class Judge:
         joined = np.arange(1, len(order) + 1)
         steps[joined, true * self.k + from_] -= 1
         steps[joined, true * self.k + c] += 1
-        span = max(float(needed[-1] - needed[0]), 1e-300)
-        cuts = np.flatnonzero(np.diff(needed, prepend=-np.inf, append=np.inf) > _TIE * span)
+        size = np.abs(needed)
+        apart = np.diff(needed) > _TIE * np.maximum(size[1:], size[:-1]) + _TINY
+        cuts = np.flatnonzero(np.concatenate([[True], apart, [True]]))
         counts = np.cumsum(steps, axis=0)[cuts].reshape(-1, self.k, self.k)
         ends = needed[0] - 1, needed[-1] + 1
         moves = np.concatenate([ends[:1], (needed[1:] + needed[:-1]) / 2, ends[1:]])[cuts]
         judged = self._judged(counts)
         best = int(np.lexsort((np.abs(moves), *judged[::-1]))[0])
-        shortfall, price, errors = (of[best] for of in judged)
-        return float(moves[best]), Verdict(float(shortfall), int(price), int(errors))
+        return float(moves[best])

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 
 from margrave._asking import rows_of
 from margrave.martingale._program import Edge, Kind, Node, Program
@@ -272,19 +272,21 @@ def constant(answer: int | None, n: int, k: int) -> Said:
 
 def said_by(learner: Any, X: Any, k: int, offset: Floats, needs_proba: bool) -> Said:
     """What a learner says; with an offset, or where they are needed, from its probabilities."""
-    if needs_proba or offset.any():
-        scores = log_probabilities(learner, X, k) + offset
-        return Said(np.argmax(scores, axis=1), softmax(scores, axis=1))
-    if hasattr(learner, "_class_scores"):
-        return Said(learner.classes_[np.argmax(learner._class_scores(X), axis=1)], None)
+    if needs_proba or offset.any() or hasattr(learner, "_class_scores"):
+        scores = class_scores(learner, X, k) + offset
+        proba = softmax(scores, axis=1) if needs_proba else None
+        return Said(np.argmax(scores, axis=1), proba)
     return Said(np.asarray(learner.predict(X), dtype=np.intp), None)
 
 
-def log_probabilities(learner: Any, X: Any, k: int) -> Floats:
-    """Of each class by a learner; -inf for those it does not know."""
+def class_scores(learner: Any, X: Any, k: int) -> Floats:
+    """Logarithms of a learner's probabilities, up to a number for each sample.
+
+    -inf for classes that it does not know.
+    """
     scores = np.full((X.shape[0], k), -np.inf)
     if hasattr(learner, "_class_scores"):  # ours, and X needs no checks any more
-        scores[:, learner.classes_] = log_softmax(learner._class_scores(X), axis=1)
+        scores[:, learner.classes_] = learner._class_scores(X)
         return scores
     with np.errstate(divide="ignore"):
         scores[:, learner.classes_] = np.log(learner.predict_proba(X))

@@ -136,7 +136,8 @@ class Problem:
             step = -_solved(factor, gradient)
             slope = float((gradient * step).sum())
             w, scores, value, moved = self._line(w, scores, value, step, slope, penalty, weights)
-            if -slope <= tol or not moved:
+            # A decrement below the last digits of F tells nothing any more.
+            if -slope <= max(tol, 1e-15 * abs(value)) or not moved:
                 return Solution(w, factor, n_iter, converged=True)
         return Solution(w, factor, max_iter, converged=False)
 
@@ -194,8 +195,10 @@ class Problem:
             gradient = self._pinned(r.T @ self.Z) + penalty * v
             return float(weights @ self.losses(scores)) + _penalised(v, penalty), gradient.ravel()
 
-        # λ² ≤ tol asks for a gradient of about √(tol · curvature); curvature is at least 1 here.
-        options = {"maxiter": 20 * max_iter, "maxfun": 40 * max_iter, "gtol": np.sqrt(tol) / 10}
+        # λ² = gᵀ H⁻¹ g is at most |g|² over the smallest curvature, which is a penalty's.
+        least = min(1.0, float(penalty[:-1].min(initial=1.0)))
+        gtol = float(np.sqrt(tol * least / w.size))
+        options = {"maxiter": 20 * max_iter, "maxfun": 40 * max_iter, "gtol": gtol}
         options |= {"ftol": 0.0, "maxcor": 20}
         found = minimize(
             value_and_gradient, w.ravel(), jac=True, method="L-BFGS-B", options=options

@@ -128,6 +128,16 @@ def _in_short(matrix: Confusion) -> str:
     return f"fp {matrix.fp}, fn {matrix.fn}, {errors} errors in {matrix.n}"
 
 
+def check_limits(owner: str, **limits: Any) -> None:
+    """Refuse limits of a search that are not counts."""
+    for name, value in limits.items():
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if not whole or value < 0:
+            raise ValueError(
+                f"{owner} needs {name} to be a whole number of at least 0; got {value!r}."
+            )
+
+
 def tuning_codes(
     y_tune: ArrayLike, classes: NDArray[Any], n_samples: int, owner: str
 ) -> NDArray[np.intp]:

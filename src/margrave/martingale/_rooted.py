@@ -24,17 +24,17 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import log_softmax
+from scipy.special import softmax
 
 from margrave.martingale._growth import Refine
 from margrave.martingale._judge import Judge, Verdict
-from margrave.martingale._layers import Codes, Floats, Key, Layered, log_probabilities
+from margrave.martingale._layers import Codes, Floats, Key, Layered, class_scores
 from margrave.martingale._request import Outcome, Step
 from margrave.martingale._tuning import ROUGH, target_states
 from margrave.preference import Bound
 
 # Offsets of the decision at the nodes, in log-odds along the direction of the request.
-_REACH = np.array(sorted(np.arange(-3.0, 6.5, 0.5), key=abs))
+_REACH = np.array(sorted({*np.arange(-3.0, 6.5, 0.5)} - {0.0}, key=abs))
 _FINER = np.array([-0.25, 0.25, -0.125, 0.125])
 # Log-cost along the direction; settled on data sets that are not in the experiments.
 _COST = 2.0
@@ -58,7 +58,7 @@ class Ways:
                 self.child[place] = self.child[place, node.answer]
         self.scores = np.zeros((len(layered.nodes), n, k))
         for place, learner in layered.learners.items():
-            self.scores[place] = log_probabilities(learner, X, k) + layered.offset
+            self.scores[place] = class_scores(learner, X, k) + layered.offset
 
     def ends(self, offsets: Floats) -> Codes:
         """Where samples end, for offsets of shape (m, k); shape (m, n)."""
@@ -166,8 +166,7 @@ class RootSearch:
             same = Candidate(program, np.zeros(k), self.offset, before, verdict)
             return same, Outcome(before, before, before, 0, cancelled=False)
         first = self.best = self._at(program, np.zeros(k), ends)
-        log_p = log_softmax(scores, axis=1)
-        pull = (target_states(self.judge, log_p) - np.exp(log_p)).sum(axis=0)
+        pull = (target_states(self.judge, scores) - softmax(scores, axis=1)).sum(axis=0)
         self.direction = pull / max(float(np.ptp(pull)), 1e-300)  # 1 between its ends
         self._consider(program)
         for grow in self._others(before):
@@ -199,12 +198,13 @@ class RootSearch:
 
     def _consider(self, program: Settled) -> None:
         """Judge a program with every offset at its nodes, then with finer ones about the best."""
+        # Without an offset learners answer as they predict, which need not be by probabilities.
+        as_is = self._at(program, np.zeros(self.judge.k), program.layered.walk(self.X)[0])
+        self.best = min(self.best, as_is, key=_rank)
         if not all(hasattr(one, "predict_proba") for one in self.learners):
-            ends = program.layered.walk(self.X)[0]
-            self.best = min(self.best, self._at(program, np.zeros(self.judge.k), ends), key=_rank)
             return
         ways = Ways(program.layered, self.X)
-        best = self._best_of(program, ways, _REACH[:, None] * self.direction)
+        best = min(as_is, self._best_of(program, ways, _REACH[:, None] * self.direction), key=_rank)
         finer = best.node_offset + _FINER[:, None] * self.direction
         self.best = min(self.best, best, self._best_of(program, ways, finer), key=_rank)
 
@@ -215,9 +215,9 @@ class RootSearch:
 
     def _at(self, program: Settled, node_offset: Floats, ends: Codes) -> Candidate:
         scores = program.sharpness * program.votes[ends]
-        offset, verdict = self.judge.best_offset(scores)
+        offset, _ = self.judge.best_offset(scores)
         answers = (scores + offset).argmax(axis=1)
-        return Candidate(program, node_offset, offset, answers, verdict)
+        return Candidate(program, node_offset, offset, answers, self.judge.verdict(answers))
 
 
 def _rank(candidate: Candidate) -> Verdict:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,8 +41,11 @@ def one_each(value: Any, keys: Sequence[Any], default: float, name: str, owner: 
             raise ValueError(
                 f"{owner} needs {name} for {_listed(keys)}; got one for {unknown[0]!r}."
             )
-        value = [value.get(key, default) for key in keys]
-    numbers = np.asarray(value, dtype=np.float64)
+    given = [value.get(key, default) for key in keys] if isinstance(value, Mapping) else value
+    try:
+        numbers = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = np.array(np.nan)
     if numbers.shape not in ((), (len(keys),)) or not np.isfinite(numbers).all():
         raise ValueError(
             f"{owner} needs {name} to be a finite number, or one for each of {_listed(keys)}; "
@@ -58,8 +61,17 @@ def grouped(
     known = list(map(str, range(n_features) if names is None else names))
     if groups is None:
         return known, np.arange(n_features)
+    if not isinstance(groups, Mapping) or len(set(map(str, groups))) < len(groups):
+        raise ValueError(
+            f"{owner} needs groups to be a mapping from different names to features; "
+            f"got {groups!r}."
+        )
     group = np.full(n_features, -1)
     for at, (name, features) in enumerate(groups.items()):
+        if not isinstance(features, str | Iterable):
+            raise ValueError(
+                f"{owner} needs groups of several features each; got {features!r} in {name!r}."
+            )
         for feature in [features] if isinstance(features, str) else features:
             place = _place(feature, known, name, owner)
             if group[place] != -1:

@@ -17,26 +17,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from math import ceil
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import log_softmax
+from scipy.special import log_softmax, softmax
 
 from margrave.confusion import Confusion
 from margrave.martingale._judge import Judge, Verdict
 from margrave.martingale._newton import Problem, Solution
 from margrave.martingale._request import Outcome, Step
 from margrave.martingale._settings import Setting
+from margrave.preference import Bound
 
 Floats = NDArray[np.float64]
 
 # How far log-penalties, log-costs and offsets may go from where the request found them.
 _REACH = (6.0, 3.0, 20.0)
-ROUGH = 1e-4  # tolerance of the solver on the way; the model that is returned is solved as asked
+ROUGH = 1e-5  # tolerance of the solver for models on the way
 _STEPS = 50  # of Newton's method, for one model on the way
 
 
@@ -70,7 +70,7 @@ def target_states(judge: Judge, scores: Floats) -> Floats:
     judge : Judge
         What is wanted.
     scores : ndarray of shape (n, k)
-        Log-probabilities when the request begins.
+        Logarithms of probabilities, up to a number for each point, when the request begins.
 
     Returns
     -------
@@ -78,46 +78,66 @@ def target_states(judge: Judge, scores: Floats) -> Floats:
         One-hot for "as class b"; 0 at b and 1/(k − 1) elsewhere for "not as b"; as they are for
         the points that stay.
     """
-    targets = np.exp(scores)
+    targets: Floats = softmax(scores, axis=1)
     answers = scores.argmax(axis=1)
     matrix = judge.matrix(answers)
-    rows = np.arange(len(scores))
-    top = scores[rows, answers]
-    second = np.where(np.eye(judge.k, dtype=bool)[answers], -np.inf, scores).max(axis=1)
     for bound in judge.preference.all_bounds:
-        slack = bound.slack(matrix)
-        if slack >= 0:
+        if bound.slack(matrix) >= 0:
             continue
-        amount, base = bound.cells(matrix)
-        cells = amount if bound.at_most else base & ~amount
-        inside = cells[judge.codes, answers]
-        # Leaving a column is enough, or the point has to come to its own class.
-        leave = bool(bound.at_most or (base & ~amount).any(axis=0).sum() == 1)
-        away = top - (second if leave else scores[rows, judge.codes])
-        count = _points_asked(bound.limit, slack, matrix, amount, base, leave and not bound.at_most)
-        chosen = np.flatnonzero(inside)[np.argsort(away[inside], kind="stable")[:count]]
-        if leave:
-            targets[chosen] = 1 / (judge.k - 1)
-            targets[chosen, answers[chosen]] = 0
-        else:
-            targets[chosen] = np.eye(judge.k)[judge.codes[chosen]]
+        amount, base = (mask[:, : judge.k] for mask in bound.cells(matrix))
+        allowed = _where_to(bound.at_most, amount, base, judge.codes, answers)
+        nearest = np.where(allowed, scores, -np.inf)
+        away = scores.max(axis=1) - nearest.max(axis=1)
+        candidates = np.flatnonzero(allowed.any(axis=1))
+        order = np.argsort(away[candidates], kind="stable")
+        chosen = candidates[order[: _points_asked(bound, matrix, amount, base)]]
+        anywhere = allowed[chosen].sum(axis=1) == judge.k - 1
+        to = np.where(
+            allowed[chosen, judge.codes[chosen]],
+            judge.codes[chosen],
+            nearest[chosen].argmax(axis=1),
+        )
+        targets[chosen] = np.where(
+            anywhere[:, None], allowed[chosen] / (judge.k - 1), np.eye(judge.k)[to]
+        )
     return targets
 
 
-def _points_asked(
-    limit: Fraction,
-    slack: Fraction,
-    matrix: Confusion,
+def _where_to(
+    at_most: bool,
     amount: NDArray[np.bool_],
     base: NDArray[np.bool_],
-    of_column: bool,
+    codes: NDArray[np.intp],
+    answers: NDArray[np.intp],
+) -> NDArray[np.bool_]:
+    """As what each point could be answered to help a bound; shape (n, k), all False for most.
+
+    To keep an amount small its points leave it. To make one large, points of the base come to it
+    or (for a precision) leave the base; if there are none, any that can come to it.
+    """
+    k = len(amount)
+    other = ~np.eye(k, dtype=bool)[answers]
+    if at_most:
+        inside = amount[codes, answers]
+        helps = ~amount[codes]
+    else:
+        inside = (base & ~amount)[codes, answers]
+        helps = amount[codes] | ~base[codes]
+        if not inside.any():
+            inside = ~amount[codes, answers]
+            helps = amount[codes]
+    return np.asarray(inside[:, None] & other & helps)
+
+
+def _points_asked(
+    bound: Bound, matrix: Confusion, amount: NDArray[np.bool_], base: NDArray[np.bool_]
 ) -> int:
     """How many points have to move for a bound that is missed."""
-    if not of_column or limit == 0:
-        return ceil(-slack)
-    # Precision: points leave the base, and the amount stays.
-    called, right = int(matrix.counts[base].sum()), int(matrix.counts[amount].sum())
-    return ceil(called - right / limit)
+    whole_rows = (base.any(axis=1) == base.all(axis=1)).all()
+    called, right = (int(matrix.counts[:, : len(base)][mask].sum()) for mask in (base, amount))
+    if whole_rows or not called or not right:
+        return ceil(-bound.slack(matrix))
+    return ceil(called - right / bound.limit)  # precision: points leave the base
 
 
 class _DoneError(Exception):
@@ -135,6 +155,9 @@ class Search:
         The group of each column.
     Z : ndarray of shape (m, d + 1)
         The tuning samples' columns, and ones.
+    ask : callable
+        From weights to the scores of the tuning samples, of shape (m, k), without offset; as the
+        estimator computes them, to the last digit.
     judge : Judge
         What is wanted of them.
     start : Setting
@@ -155,6 +178,7 @@ class Search:
         weights: Floats,
         group: NDArray[np.intp],
         Z: Floats,
+        ask: Callable[[Floats], Floats],
         judge: Judge,
         start: Setting,
         solution: Solution,
@@ -165,14 +189,15 @@ class Search:
         callback: Callable[[Step], Any] | None = None,
     ) -> None:
         self.problem, self.weights, self.group = problem, weights, group
-        self.Z, self.judge, self.start, self.solution = Z, judge, start, solution
+        self.Z, self.ask, self.judge = Z, ask, judge
+        self.start, self.solution = start, solution
         self.tol, self.patience, self.max_models = tol, patience, max_models
         self.callback = callback
         self.n_models, self.gained_at, self.cancelled = 0, 0, False
 
     def run(self) -> tuple[Candidate, Outcome]:
         """Search until the preference is met cheaply enough, or the models are used up."""
-        scores = self._scores() + self.start.offset
+        scores = self.ask(self.solution.w) + self.start.offset
         before = scores.argmax(axis=1)
         verdict = self.judge.verdict(before)
         if verdict.shortfall == 0:
@@ -180,10 +205,8 @@ class Search:
             return same, Outcome(before, before, before, 0, cancelled=False)
         self.first = self.best = self._judged(self.start)
         if self.max_models and self.first.verdict[:2] != (0, 0):  # else nothing can be cheaper
-            self.targets = target_states(self.judge, log_softmax(scores, axis=1))
+            self.targets = target_states(self.judge, scores)
             self._descend()
-            if self.best is not self.first and self.tol < ROUGH:
-                self._polish()
         answers = before, self.best.answers, self.first.answers
         return self.best, Outcome(*answers, self.n_models, self.cancelled)
 
@@ -199,20 +222,13 @@ class Search:
         except _DoneError:
             pass
 
-    def _scores(self) -> Floats:
-        """Log-probabilities of the tuning samples by the present weights, without offset."""
-        raw = self.Z @ self.solution.w.T
-        if self.problem.k == 2:
-            raw = np.column_stack([np.zeros(len(raw)), raw])
-        log_p: Floats = log_softmax(raw, axis=1)
-        return log_p
-
     def _judged(self, setting: Setting) -> Candidate:
         """The present weights with the best offset they could have."""
-        scores = self._scores() + setting.offset
-        offset, verdict = self.judge.best_offset(scores)
-        chosen = Setting(setting.log_penalty, setting.log_cost, setting.offset + offset)
-        return Candidate(chosen, self.solution, (scores + offset).argmax(axis=1), verdict)
+        scores = self.ask(self.solution.w)
+        offset = setting.offset + self.judge.best_offset(scores + setting.offset)[0]
+        answers = (scores + offset).argmax(axis=1)
+        chosen = Setting(setting.log_penalty, setting.log_cost, offset)
+        return Candidate(chosen, self.solution, answers, self.judge.verdict(answers))
 
     def _tell(self) -> None:
         """Tell the callback where the search stands, and stop if that is enough."""
@@ -231,16 +247,14 @@ class Search:
         setting = Setting(*np.split(theta, [n_groups, n_groups + k]))
         penalty, weights = expanded(setting, self.group, self.problem, self.weights)
         if not self._is_start(setting):
-            tol = max(self.tol, ROUGH)
-            self.solution = self.problem.solved(penalty, weights, self.solution.w, tol, _STEPS)
-            self._consider(setting)
-        log_p = log_softmax(self._scores() + setting.offset, axis=1)
+            self._consider(setting, penalty, weights)
+        log_p = log_softmax(self.ask(self.solution.w) + setting.offset, axis=1)
         s = self.targets
         value = float((s * (np.log(np.where(s > 0, s, 1)) - log_p)).sum())
         r = np.exp(log_p) - s
         dg_dw = (r[:, 1:] if k == 2 else r).T @ self.Z
         by_column, by_class = self.problem.hypergradient(self.solution, penalty, weights, dg_dw)
-        by_group = summed(by_column, self.group)
+        by_group = summed(by_column, self.group, n_groups)
         return value, np.concatenate([by_group, by_class, r.sum(axis=0)])
 
     def _is_start(self, setting: Setting) -> bool:
@@ -248,23 +262,20 @@ class Search:
         same = zip(vars(setting).values(), vars(self.start).values(), strict=True)
         return self.n_models == 0 and all((mine == its).all() for mine, its in same)
 
-    def _consider(self, setting: Setting) -> None:
-        """Judge the model that was just trained."""
+    def _consider(self, setting: Setting, penalty: Floats, weights: Floats) -> None:
+        """Train a model, judge it, and keep it if it is the best.
+
+        It is trained roughly first, and as exactly as asked only if it is worth keeping.
+        """
         self.n_models += 1
-        candidate = self._judged(setting)
-        if candidate.verdict < self.best.verdict:
+        for tol in sorted({max(self.tol, ROUGH), self.tol}, reverse=True):
+            self.solution = self.problem.solved(penalty, weights, self.solution.w, tol, _STEPS)
+            candidate = self._judged(setting)
+            if not candidate.verdict < self.best.verdict:
+                break
+        else:
             self.best, self.gained_at = candidate, self.n_models
         self._tell()
-
-    def _polish(self) -> None:
-        """Solve for the best model as exactly as asked, if that leaves it as good."""
-        best = self.best
-        penalty, weights = expanded(best.setting, self.group, self.problem, self.weights)
-        start = best.solution.w
-        self.solution = self.problem.solved(penalty, weights, start, self.tol, _STEPS)
-        polished = self._judged(best.setting)
-        if polished.verdict <= best.verdict:
-            self.best = polished
 
 
 def expanded(
@@ -275,7 +286,7 @@ def expanded(
     return penalty, weights * np.exp(setting.log_cost)[problem.codes]
 
 
-def summed(by_column: Floats, group: NDArray[np.intp]) -> Floats:
+def summed(by_column: Floats, group: NDArray[np.intp], n_groups: int) -> Floats:
     """Derivatives by the columns' penalties, the intercept's last, as those by the groups'."""
-    sums: Floats = np.bincount(group, weights=by_column[:-1]).astype(np.float64)
+    sums: Floats = np.bincount(group, by_column[:-1], n_groups).astype(np.float64)
     return sums

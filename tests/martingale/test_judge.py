@@ -1,0 +1,242 @@
+"""The judge: verdicts against the preference itself, offsets against all thresholds, the price."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from margrave import Confusion, Preference
+from margrave.martingale._judge import Judge, Verdict
+
+# Preferences on two classes, each with the errors of which it does not speak.
+TWO = [
+    (Preference(text), price)
+    for text, price in [
+        ("fp <= 0", lambda m: m.fn),
+        ("fp <= 2", lambda m: m.fn),
+        ("fp <= 25%", lambda m: m.fn),
+        ("fn <= 0", lambda m: m.fp),
+        ("fn <= 1", lambda m: m.fp),
+        ("recall(1) >= 80%", lambda m: m.fp),
+        ("correct(1) >= 2", lambda m: m.fp),
+        ("recall(0) >= 1", lambda m: m.fn),
+        ("precision(1) >= 70%", lambda m: m.fn),
+        ("precision(0) >= 66.7%", lambda m: m.fp),
+        ("alarms <= 30%", lambda m: m.fn),
+        ("alarms <= 2", lambda m: m.fn),
+        ("fp <= 1, fn <= 1", lambda m: 0),
+        ("fp <= 0, recall(1) >= 50%", lambda m: 0),
+        ("precision(1) >= 70%, recall(1) >= 70%", lambda m: 0),
+        ("accuracy >= 75%", lambda m: 0),
+        ("errors <= 1", lambda m: 0),
+        ("rejected <= 5%", lambda m: m.fp + m.fn),
+    ]
+]
+THREE = [
+    Preference(text)
+    for text in [
+        "errors(0 -> 1) <= 0",
+        "errors(0 -> 1) <= 1, errors(2 -> 1) <= 1",
+        "recall(2) >= 80%",
+        "correct(0) >= 3, precision(1) >= 60%",
+        "fp(2) <= 1",
+        "fn(1) <= 0",
+        "alarms(0) <= 20%",
+        "accuracy >= 90%",
+    ]
+]
+
+
+def classes_of(n, k):
+    return arrays(np.intp, n, elements=st.integers(0, k - 1))
+
+
+@st.composite
+def answered(draw, k):
+    """True classes and answers."""
+    n = draw(st.integers(1, 12))
+    return draw(classes_of(n, k)), draw(classes_of(n, k))
+
+
+@st.composite
+def scored(draw, k, grid):
+    """True classes and scores on a grid, so that ties are common."""
+    n = draw(st.integers(1, 12))
+    codes = draw(classes_of(n, k))
+    return codes, draw(arrays(np.float64, (n, k), elements=st.integers(-6, 6))) / grid
+
+
+def counted(codes, answers, k):
+    return Confusion.of(codes, answers, classes=range(k))
+
+
+def cuts(values):
+    """A number below all values, one between any two, and one above all."""
+    there = np.unique(values)
+    between = [(low + high) / 2 for low, high in pairwise(there)]
+    return [there[0] - 1, *between, there[-1] + 1]
+
+
+@given(answered(2), st.sampled_from(TWO))
+def test_a_verdict_on_two_classes_is_what_the_preference_says(data, wanted):
+    codes, answers = data
+    preference, price = wanted
+    matrix = counted(codes, answers, 2)
+    judge = Judge(preference, codes, (0, 1))
+    assert judge.matrix(answers) == matrix
+    verdict = judge.verdict(answers)
+    assert verdict.shortfall == pytest.approx(preference.shortfall(matrix), abs=1e-12)
+    assert (verdict.shortfall == 0) == preference.met(matrix)
+    assert verdict[1:] == (price(matrix), matrix.fp + matrix.fn)
+
+
+@given(answered(3), st.sampled_from(THREE))
+def test_a_verdict_on_three_classes_is_what_the_preference_says(data, preference):
+    codes, answers = data
+    matrix = counted(codes, answers, 3)
+    verdict = Judge(preference, codes, (0, 1, 2)).verdict(answers)
+    assert verdict.shortfall == pytest.approx(preference.shortfall(matrix), abs=1e-12)
+    assert (verdict.shortfall == 0) == preference.met(matrix)
+    assert verdict.errors == (codes != answers).sum()
+
+
+def test_a_limit_that_is_just_reached_is_met():
+    """A share of 0.7 has no exact float: 0.7 · 30 and 21 differ by rounding."""
+    codes = np.repeat([0, 1], [70, 30])
+    answers = np.where(np.arange(100) >= 79, 1, 0)  # 21 of the 30
+    for text in ("recall(1) >= 70%", "fn <= 30%", "alarms <= 21%"):
+        assert Judge(Preference(text), codes, (0, 1)).verdict(answers).shortfall == 0
+    one_fewer = np.where(np.arange(100) >= 80, 1, 0)
+    verdict = Judge(Preference("recall(1) >= 70%"), codes, (0, 1)).verdict(one_fewer)
+    assert verdict.shortfall == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("text", "price"),
+    [
+        ("errors(a -> b) <= 9", 40 + 30 + 50 + 70 + 80),
+        ("errors(a -> b) <= 9, errors(b -> a) <= 9", 40 + 50 + 70 + 80),
+        ("fp(b) <= 9", 40 + 30 + 50 + 70),
+        ("alarms(b) <= 9", 40 + 30 + 50 + 70),
+        ("precision(b) >= 99%", 40 + 30 + 50 + 70),
+        ("fn(b) <= 9", 20 + 40 + 70 + 80),
+        ("recall(b) >= 99%", 20 + 40 + 70 + 80),
+        ("correct(b) >= 9", 20 + 40 + 70 + 80),
+        ("recall(b) >= 99%, fp(b) <= 9", 40 + 70),
+        ("accuracy >= 99%", 0),
+        ("errors <= 9", 0),
+        ("correct >= 9", 0),
+    ],
+)
+def test_the_price_is_the_errors_in_cells_of_which_nothing_is_said(text, price):
+    matrix = Confusion([[10, 20, 40], [30, 10, 50], [70, 80, 10]], ["a", "b", "c"])
+    codes = np.repeat(np.arange(3), matrix.counts.sum(axis=1))
+    answers = np.concatenate([np.repeat(np.arange(3), row[:3]) for row in matrix.counts])
+    judge = Judge(Preference(text), codes, ("a", "b", "c"))
+    assert judge.matrix(answers) == matrix
+    assert judge.verdict(answers)[1:] == (price, 290)
+
+
+def test_fp_and_fn_speak_of_the_positive_class():
+    codes, answers = np.array([0, 0, 0, 1, 1]), np.array([1, 1, 0, 0, 1])
+    fp = Preference("fp <= 0")
+    assert Judge(fp, codes, ("x", "y")).verdict(answers) == Verdict(2.0, 1, 3)
+    assert Judge(fp, codes, ("x", "y"), positive="x").verdict(answers) == Verdict(1.0, 2, 3)
+
+
+def test_what_is_missed_counts_before_the_price_and_the_price_before_all_errors():
+    assert Verdict(0.0, 9, 9) < Verdict(0.5, 0, 1)
+    assert Verdict(0.0, 1, 9) < Verdict(0.0, 2, 2)
+    assert Verdict(0.0, 1, 2) < Verdict(0.0, 1, 3)
+
+
+@given(scored(2, grid=2), st.sampled_from(TWO))
+def test_no_threshold_is_better_than_the_best_offset_of_two_classes(data, wanted):
+    codes, scores = data
+    preference, price = wanted
+    offset, verdict = Judge(preference, codes, (0, 1)).best_offset(scores)
+
+    def judged(answers):
+        matrix = counted(codes, answers, 2)
+        shortfall = round(preference.shortfall(matrix), 9)
+        return shortfall, price(matrix), matrix.fp + matrix.fn
+
+    toward = scores[:, 1] - scores[:, 0]
+    best = min(judged((toward > cut).astype(int)) for cut in cuts(toward))
+    assert (round(verdict.shortfall, 9), *verdict[1:]) == best
+    assert judged((scores + offset).argmax(axis=1)) == best
+    assert offset.sum() == pytest.approx(0)
+
+
+@pytest.mark.parametrize("outlier", [10, 1e6, 1e10])
+def test_an_outlier_takes_no_threshold_away(outlier):
+    toward = np.array([-2.0, -1, 1, 2, 3, outlier])
+    judge = Judge(Preference("fp <= 0"), np.array([0, 0, 1, 0, 1, 1]), (0, 1))
+    offset, verdict = judge.best_offset(np.column_stack([np.zeros(6), toward]))
+    assert verdict == (0, 1, 1)  # above 2: one positive is lost
+    assert -3 < offset[1] - offset[0] < -2
+
+
+def test_scores_that_differ_by_rounding_only_are_not_told_apart():
+    scores = np.array([[0.0, 0.1 + 0.2], [0, 0.3], [0, 1]])
+    assert scores[0, 1] > scores[1, 1]
+    judge = Judge(Preference("fp <= 0"), np.array([1, 0, 1]), (0, 1))
+    offset, verdict = judge.best_offset(scores)
+    assert verdict == (0, 1, 1)
+    assert (scores + offset).argmax(axis=1).tolist() == [0, 0, 1]
+
+
+def test_a_threshold_stands_halfway_and_no_farther_than_it_must():
+    toward = np.array([-4.0, 1, 2, 5])
+    scores = np.column_stack([np.zeros(4), toward])
+    judge = Judge(Preference("fp <= 0"), np.array([0, 0, 1, 1]), (0, 1))
+    offset, verdict = judge.best_offset(scores)
+    assert verdict == (0, 0, 0)
+    assert offset.tolist() == [0.75, -0.75]
+    # Two of 1, 2, 3 and 4 are wrong; cuts after 1 and after 3 leave one.
+    scores = np.column_stack([np.zeros(4), [1, 2, 3, 4]])
+    evenly = Judge(Preference("accuracy >= 75%"), np.array([0, 1, 0, 1]), (0, 1))
+    assert evenly.best_offset(scores)[0].tolist() == [0.75, -0.75]
+    # An offset of 0 is as good as any other here.
+    scores = np.column_stack([np.zeros(4), toward])
+    same, verdict = judge.best_offset(scores - [0, 1.4])
+    assert verdict == (0, 0, 0)
+    assert same.tolist() == [0, 0]
+
+
+@given(scored(3, grid=3), st.sampled_from(THREE))
+@example((np.array([1, 0]), np.array([[-6, -1, 0], [-6, -2, -6]]) / 3), THREE[0])
+def test_the_offset_of_three_classes_gives_the_verdict_also_with_ties(data, preference):
+    codes, scores = data
+    judge = Judge(preference, codes, (0, 1, 2))
+    offset, verdict = judge.best_offset(scores)
+    assert judge.verdict((scores + offset).argmax(axis=1)) == verdict
+    assert verdict <= judge.verdict(scores.argmax(axis=1))
+    assert offset.sum() == pytest.approx(0)
+
+
+@given(st.integers(0, 10_000), st.integers(3, 15), st.sampled_from(THREE))
+def test_from_the_offset_of_three_classes_no_class_alone_gains(seed, n, preference):
+    rng = np.random.default_rng(seed)
+    codes, scores = rng.integers(0, 3, n), rng.normal(size=(n, 3))
+    judge = Judge(preference, codes, (0, 1, 2))
+    offset, verdict = judge.best_offset(scores)
+    moved = scores + offset
+    assert judge.verdict(moved.argmax(axis=1)) == verdict
+    for c in range(3):
+        needed = np.delete(moved, c, axis=1).max(axis=1) - moved[:, c]
+        for cut in cuts(needed):
+            alone = moved + cut * (np.arange(3) == c)
+            assert verdict <= judge.verdict(alone.argmax(axis=1))
+
+
+def test_two_classes_of_three_are_moved_where_one_is_not_enough():
+    # Each class is called 0 by a hair; only the offsets of both 1 and 2 make all right.
+    scores = np.array([[9.0, 0, 0], [1, 0, -9], [1, 0, -9], [1, -9, 0], [1, -9, 0]])
+    judge = Judge(Preference("accuracy >= 100%"), np.array([0, 1, 1, 2, 2]), (0, 1, 2))
+    offset, verdict = judge.best_offset(scores)
+    assert verdict == (0, 0, 0)
+    assert (scores + offset).argmax(axis=1).tolist() == [0, 1, 1, 2, 2]

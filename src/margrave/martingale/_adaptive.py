@@ -58,8 +58,10 @@ class Positions(Moves):
         chance = 1 / samples.k
         return max(float(weights @ (own - chance)) / float(weights.sum() * (1 - chance)), 0.0)
 
-    def departures(self, node: Node, answers: Codes, positions: Floats) -> list[Departure]:
+    def departures(self, node: Node, answers: Codes, positions: Floats | None) -> list[Departure]:
         """By cells; after the last layer by the class that is ahead."""
+        if positions is None:
+            raise TypeError("Positions are real here.")
         if node.layer == self.n_levels - 1:
             ahead = np.argmax(positions, axis=1)
             cells = np.eye(positions.shape[1], dtype=np.int64)[ahead]

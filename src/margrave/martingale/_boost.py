@@ -212,9 +212,7 @@ class MartingaleBoostClassifier(ProgramClassifier):
         samples = self._samples.with_companions(rows, codes)
         grown = self._grown(samples, np.exp(log_cost), refine, by_key)
         votes = self._final_votes(grown.layered)
-        ends = grown.ends[: len(self._samples.codes)]
-        beta = sharpness(votes[ends], self._samples.codes, self._samples.weights)
-        return Settled(grown.layered, votes, beta, log_cost)
+        return Settled(grown.layered, votes, self._sharpness(grown), log_cost)
 
     def _with(self, program: Settled, node_offset: Floats, end_offset: Floats) -> Self:
         """A copy that answers by another program and other offsets."""
@@ -247,6 +245,16 @@ class MartingaleBoostClassifier(ProgramClassifier):
 
     def _final_votes(self, layered: Layered) -> Floats:
         return np.array([standing(node, self.n_levels) for node in layered.nodes])
+
+    def _sharpness(self, grown: Grown) -> float:
+        """As of the samples, but all that end at a node together."""
+        samples, k = self._samples, len(self.classes_)
+        cells = grown.ends[: len(samples.codes)] * k + samples.codes  # without what came along
+        n_nodes = len(grown.layered.nodes)
+        mass: Floats = np.bincount(cells, samples.weights, n_nodes * k).astype(float)
+        mass = mass.reshape(n_nodes, k)
+        came = mass.any(axis=1)
+        return sharpness(self._final_votes(grown.layered)[came], mass[came])
 
     def _standings(self, ends: Codes, positions: Floats) -> Floats:
         return np.asarray(self._votes[ends])

@@ -137,8 +137,13 @@ class ProgramClassifier(ClassifierMixin, BaseEstimator, ABC):
         self.learners_ = grown.layered.learners
         self.program_ = grown.tally.program(grown.layered, tuple(self.classes_.tolist()))
         self.offset_ = np.zeros(samples.k)
-        standings = self._standings(grown.ends, grown.positions)
-        self.sharpness_ = sharpness(standings, samples.codes, samples.weights)
+        self.sharpness_ = self._sharpness(grown)
+
+    def _sharpness(self, grown: Grown) -> float:
+        """How much the final positions count, by the training samples."""
+        samples = self._samples
+        mass = np.eye(samples.k)[samples.codes] * samples.weights[:, None]
+        return sharpness(self._standings(grown.ends, grown.positions), mass)
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """Return the scores of the final positions.
@@ -261,14 +266,23 @@ class ProgramClassifier(ClassifierMixin, BaseEstimator, ABC):
         return self.measured(X, y).error_rates()
 
 
-def sharpness(standings: Floats, codes: Codes, weights: Floats) -> float:
-    """β ≥ 0 with the largest likelihood, and no surer than so many samples allow."""
+def sharpness(standings: Floats, mass: Floats) -> float:
+    """β ≥ 0 with the largest likelihood, and no surer than so many samples allow.
+
+    Parameters
+    ----------
+    standings : ndarray of shape (m, k)
+        Final positions.
+    mass : ndarray of shape (m, k)
+        The weight of each class at each of them.
+    """
     lead = float(np.ptp(standings, axis=1).max())
-    most = float(np.log(weights.sum() + 1)) / max(lead, 1e-12)
-    behind = standings - standings[np.arange(len(codes)), codes][:, None]
+    most = float(np.log(mass.sum() + 1)) / max(lead, 1e-12)
+    behind = standings - standings.max(axis=1, keepdims=True)
+    came, own = mass.sum(axis=1), float((mass * behind).sum())
 
     def loss(beta: float) -> float:
-        return float(weights @ np.log(np.exp(beta * behind).sum(axis=1)))
+        return float(came @ np.log(np.exp(beta * behind).sum(axis=1))) - beta * own
 
     found = minimize_scalar(loss, bounds=(0.0, most), method="bounded")
     return max(float(found.x), 1e-6 * most)

@@ -45,29 +45,9 @@ class Lead(NamedTuple):
     answer: int | None
 
 
-class Same:
-    """Learners by the samples that came to their nodes.
-
-    Where all samples take one edge, the next node has them again, and a learner without chance in
-    it would be the same again.
-    """
-
-    def __init__(self, active: bool) -> None:
-        self.active = active
-        self.known: dict[bytes, tuple[Any, Said]] = {}
-
-    def knows(self, rows: Codes) -> bool:
-        """Whether these samples have come to a node before."""
-        return self.active and rows.tobytes() in self.known
-
-    def keep(self, rows: Codes, trained: tuple[Any, Said]) -> None:
-        """Remember what was trained on these samples."""
-        if self.active:
-            self.known[rows.tobytes()] = trained
-
-    def of(self, rows: Codes) -> tuple[Any, Said]:
-        """What was trained on these samples."""
-        return self.known[rows.tobytes()]
+Trained = tuple[Any, Said]
+Known = dict[bytes, Trained]
+"""What was trained, by the samples that came to the node."""
 
 
 class Grown(NamedTuple):
@@ -123,29 +103,43 @@ def grow(
     grown = Grown(layered, Tally(samples.codes, k), np.zeros(n, np.intp), np.zeros((n, k)))
     each = np.ones(k) if costs is None else costs
     train = partial(_train, Learner.of(learner), samples, balance, each, moves, refine)
-    same = Same(hasattr(learner, "_fit_arrays") and (refine is None or not by_key))
+    # Where all samples take one edge, the next node has them again, and a learner without chance
+    # in it would be the same again.
+    known: Known | None = {} if hasattr(learner, "_fit_arrays") and not by_key else None
     here: dict[Key, Codes] = {(0,) * k: np.arange(n)}
     leads: list[Lead] = []
-    for layer in range(n_levels + 1):
-        places = _place(layered, layer, here, leads, samples, total)
-        asked = [(at, key) for key, at in places.items() if layered.nodes[at].kind == "learner"]
-        seeded = dict(zip(asked, seeds.spawn(len(asked)), strict=True))
-        new = {at: seed for at, seed in seeded.items() if not same.knows(here[at[1]])}
-        trained = Parallel(n_jobs=n_jobs, prefer="threads")(
-            delayed(train)(seed, here[key], key) for (_, key), seed in new.items()
-        )
-        for (_, key), one in zip(new, trained, strict=True):
-            same.keep(here[key], one)
-        fresh = dict(zip(new, trained, strict=True))
-        said = {}
-        for node, key in asked:
-            found = fresh.get((node, key)) or same.of(here[key])
-            layered.learners[node], said[node] = found
-        if layer < n_levels:
-            rows = [here[key] for _, key in asked]
-            layered.steps.append(moves.step(list(said.values()), rows, samples))
-        here, leads = _send(grown, layer, places, here, said, samples)
+    with Parallel(n_jobs=n_jobs, prefer="threads") as parallel:
+        for layer in range(n_levels + 1):
+            places = _place(layered, layer, here, leads, samples, total)
+            asked = {
+                node: key for key, node in places.items() if layered.nodes[node].kind == "learner"
+            }
+            jobs = [
+                (seed, here[key], key)
+                for seed, key in zip(seeds.spawn(len(asked)), asked.values(), strict=True)
+            ]
+            trained = _trained(parallel, train, jobs, known)
+            said = {}
+            for node, (own, what) in zip(asked, trained, strict=True):
+                layered.learners[node], said[node] = own, what
+            if layer < n_levels:
+                rows = [here[key] for key in asked.values()]
+                layered.steps.append(moves.step(list(said.values()), rows, samples))
+            here, leads = _send(grown, layer, places, here, said, samples)
     return grown
+
+
+def _trained(
+    parallel: Parallel, train: Callable[..., Trained], jobs: list[Any], known: Known | None
+) -> list[Trained]:
+    """What comes of each job (seed, rows, key), in order; those with known rows are not done."""
+    names = [rows.tobytes() if known is not None else key for _, rows, key in jobs]
+    done: dict[Any, Trained] = {} if known is None else known
+    new = [at for at, name in enumerate(names) if name not in done]
+    new.sort(key=lambda at: -len(jobs[at][1]))  # large ones first, so that none is waited for
+    found = parallel(delayed(train)(*jobs[at]) for at in new)
+    done.update({names[at]: one for at, one in zip(new, found, strict=True)})
+    return [done[name] for name in names]
 
 
 def _place(
@@ -177,19 +171,25 @@ def _send(
 ) -> tuple[dict[Key, Codes], list[Lead]]:
     """Move the samples of a layer: who comes to each key of the next, and the edges there."""
     layered, positions = grown.layered, grown.positions
+    alone = bool(samples.weights.all())
     coming: dict[Key, list[Codes]] = {}
     leads: dict[tuple[int, Key], int | None] = {}
     for key, node in places.items():
         rows, one = here[key], layered.nodes[node]
         what = said[node] if node in said else constant(one.answer, len(rows), layered.k)
-        counted = samples.weights[rows] > 0
-        grown.tally.seen(node, rows[counted], what.answers[counted])
+        if alone:
+            grown.tally.seen(node, rows, what.answers)
+        else:  # those that came along are not counted
+            counted = samples.weights[rows] > 0
+            grown.tally.seen(node, rows[counted], what.answers[counted])
         if one.is_end:
             grown.ends[rows] = node
             continue
+        at = None
         if what.proba is not None and layered.moves.is_real:
             positions[rows] += moved(what.proba, layered.steps[layer])
-        for to, answer, members in layered.moves.departures(one, what.answers, positions[rows]):
+            at = positions[rows]
+        for to, answer, members in layered.moves.departures(one, what.answers, at):
             coming.setdefault(to, []).append(rows[members])
             leads[node, to] = answer
         answered = layered.learners[node].classes_ if node in said else what.answers[:1]

@@ -101,11 +101,8 @@ class Moves(ABC):
         """How far a layer moves its samples."""
 
     @abstractmethod
-    def departures(self, node: Node, answers: Codes, positions: Floats) -> list[Departure]:
-        """Samples that leave a node, by the node they come to.
-
-        Their positions are kept only for programs that are real.
-        """
+    def departures(self, node: Node, answers: Codes, positions: Floats | None) -> list[Departure]:
+        """Samples that leave a node, by the node they come to; with positions if they are real."""
 
     @abstractmethod
     def unreached(self, node: Node, classes: Codes) -> Iterator[tuple[Key, int | None]]:
@@ -206,9 +203,11 @@ class Layered:
                 said = self.said(node, rows_of(X, rows) if len(rows) < n else X)
                 if seen is not None:
                     seen(node, rows, said.answers)
+                at_rows = None
                 if said.proba is not None and self.moves.is_real:
                     positions[rows] += moved(said.proba, step)
-                gone = self.moves.departures(self.nodes[node], said.answers, positions[rows])
+                    at_rows = positions[rows]
+                gone = self.moves.departures(self.nodes[node], said.answers, at_rows)
                 for key, _, members in gone:
                     at[rows[members]] = self.moves.nearest(key, places[layer + 1])
         if seen is not None:

@@ -50,7 +50,7 @@ class Votes(Moves):
         """One vote."""
         return 1.0
 
-    def departures(self, node: Node, answers: Codes, positions: Floats) -> list[Departure]:
+    def departures(self, node: Node, answers: Codes, positions: Floats | None) -> list[Departure]:
         """To one more vote for the answer."""
         return [
             Departure(_voted(node, answer), answer, np.flatnonzero(answers == answer))

@@ -23,3 +23,9 @@ def is_count(value: Any) -> bool:
     """Whether a value is an integer of at least 1; True is not."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     return whole and bool(value >= 1)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a real number that is not NaN; True is not."""
+    number = isinstance(value, int | float | np.integer | np.floating)
+    return number and not isinstance(value, bool) and bool(value == value)

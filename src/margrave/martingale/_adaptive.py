@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from margrave._rules import Rules
+from margrave._rules import Rules, is_number
 from margrave.martingale._classifier import ProgramClassifier
 from margrave.martingale._layers import Codes, Departure, Floats, Key, Moves, Said, Samples
 from margrave.martingale._program import Kind, Node
@@ -145,8 +145,7 @@ class AdaptiveMartingaleBoostClassifier(ProgramClassifier):
         return np.array(self._layered.steps)
 
     def _rules(self) -> Rules:
-        number = isinstance(self.width, int | float) and not isinstance(self.width, bool)
-        wide = number and 0 < self.width < np.inf
+        wide = is_number(self.width) and 0 < self.width < np.inf
         sure = self.estimator is None or hasattr(self.estimator, "predict_proba")
         return {
             **super()._rules(),

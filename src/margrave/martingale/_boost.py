@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from margrave._rules import Rules
+from margrave._rules import Rules, is_number
 from margrave.martingale._classifier import ProgramClassifier, sharpness
 from margrave.martingale._growth import Grown, Refine
 from margrave.martingale._judge import Judge
@@ -99,8 +99,7 @@ class MartingaleBoostClassifier(ProgramClassifier):
         self.random_state = random_state
 
     def _rules(self) -> Rules:
-        number = isinstance(self.freeze, int | float) and not isinstance(self.freeze, bool)
-        freezes = self.freeze is None or (number and self.freeze >= 0)
+        freezes = self.freeze is None or (is_number(self.freeze) and self.freeze >= 0)
         return {**super()._rules(), "freeze": ("None or a number of at least 0", freezes)}
 
     def tune(
@@ -167,11 +166,14 @@ class MartingaleBoostClassifier(ProgramClassifier):
             raise ValueError(
                 f"{owner} needs granularity to be 'root', 'all' or 'select'; got {granularity!r}."
             )
-        codes = tuning_codes(y_tune, self.classes_, rows.shape[0], owner)
+        if not is_number(advantage_threshold):
+            raise ValueError(
+                f"{owner} needs advantage_threshold to be a number; got {advantage_threshold!r}."
+            )
         asked = NodeWise(
             preference,
             rows,
-            codes,
+            tuning_codes(y_tune, self.classes_, rows.shape[0], owner),
             tuple(self.classes_.tolist()),
             positive,
             n_training=len(self._samples.codes),
@@ -180,9 +182,13 @@ class MartingaleBoostClassifier(ProgramClassifier):
             callback=callback,
         )
         asked.check(self.learners_.values(), owner)
-        program = self._again(rows, codes, self._log_cost, asked.refine, by_key=True)
+        return self._asked(asked, owner)
+
+    def _asked(self, asked: NodeWise, owner: str) -> Self:
+        """A copy that was grown again, with its nodes tuned as asked."""
+        program = self._again(asked.X, asked.codes, self._log_cost, asked.refine, by_key=True)
         tuned = self._with(program, np.zeros(len(self.classes_)), self.offset_)
-        before, after = (np.argmax(one._scores(rows), axis=1) for one in (self, tuned))
+        before, after = (np.argmax(one._scores_of(asked.X), axis=1) for one in (self, tuned))
         tuned.tuning_ = asked.report(before, after, owner)
         return tuned
 

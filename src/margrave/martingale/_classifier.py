@@ -47,9 +47,8 @@ class ProgramClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _rules(self) -> Rules:
         """Every parameter with what it may be, in words, and whether it is."""
-        classifies = self.estimator is None or is_classifier(self.estimator)
         return {
-            "estimator": ("a classifier or None", classifies),
+            "estimator": ("a classifier or None", _classifies(self.estimator)),
             "n_levels": ("a whole number of at least 1", is_count(self.n_levels)),
         }
 
@@ -118,18 +117,25 @@ class ProgramClassifier(ClassifierMixin, BaseEstimator, ABC):
         refine: Refine | None = None,
         by_key: bool = False,
     ) -> Grown:
-        return grow(
-            samples,
-            self._moves(samples.k),
-            self._learner(),
-            self.n_levels,
-            balance=self.balance,
-            n_jobs=1 if by_key else self.n_jobs,
-            seeds=np.random.SeedSequence(self._entropy),
-            costs=costs,
-            refine=refine,
-            by_key=by_key,
-        )
+        try:
+            return grow(
+                samples,
+                self._moves(samples.k),
+                self._learner(),
+                self.n_levels,
+                balance=self.balance,
+                n_jobs=1 if by_key else self.n_jobs,
+                seeds=np.random.SeedSequence(self._entropy),
+                costs=costs,
+                refine=refine,
+                by_key=by_key,
+            )
+        except Exception as error:
+            error.add_note(
+                f"{type(self).__name__} trains a learner at each node, on few samples far down: "
+                "one that needs many wants fewer levels."
+            )
+            raise
 
     def _settle(self, grown: Grown) -> None:
         """Keep a grown program, and set the sharpness by its training samples."""
@@ -163,7 +169,10 @@ class ProgramClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _scores(self, X: ArrayLike) -> Floats:
         check_is_fitted(self)
-        rows = self._validated(X, reset=False)
+        return self._scores_of(self._validated(X, reset=False))
+
+    def _scores_of(self, rows: Any) -> Floats:
+        """A score for each class, of samples that need no checks."""
         return self.sharpness_ * self._standings(*self._layered.walk(rows)) + self.offset_
 
     def predict_proba(self, X: ArrayLike) -> Floats:
@@ -261,9 +270,21 @@ class ProgramClassifier(ClassifierMixin, BaseEstimator, ABC):
             of the negative and the positive class.
         """
         check_is_fitted(self)
-        if X is None or y is None:
+        if X is None and y is None:
             return self.program_.error_rates()
+        if X is None or y is None:
+            raise ValueError(
+                f"{type(self).__name__}.error_rates needs both X and y, or neither for the "
+                "training samples."
+            )
         return self.measured(X, y).error_rates()
+
+
+def _classifies(estimator: Any) -> bool:
+    """Whether something is a classifier, not its class, or None."""
+    if estimator is None:
+        return True
+    return isinstance(estimator, BaseEstimator) and is_classifier(estimator)
 
 
 def sharpness(standings: Floats, mass: Floats) -> float:

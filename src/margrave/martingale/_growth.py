@@ -253,7 +253,12 @@ def _train(
     weights = weights * costs[samples.codes[rows]]
     counted = np.flatnonzero(weights)
     X_own = X if len(counted) == len(rows) else rows_of(X, counted)
-    own = learner.trained(X_own, samples.codes[rows[counted]], weights[counted], seed)
+    try:
+        own = learner.trained(X_own, samples.codes[rows[counted]], weights[counted], seed)
+    except Exception as error:
+        name = type(learner.template).__name__
+        error.add_note(f"{name} failed at the node {key}, to which {len(counted)} samples came.")
+        raise
     if refine is not None:
         own = refine(key, own, rows)
     if hasattr(own, "_forget_training"):

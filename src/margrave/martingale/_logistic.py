@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from margrave._rules import check_rules, is_count
+from margrave._rules import check_rules, is_count, is_number
 from margrave._weights import checked_weights
 from margrave.martingale._judge import Judge
 from margrave.martingale._newton import Problem, Solution
@@ -151,7 +151,7 @@ class TunableLogistic(ClassifierMixin, BaseEstimator):
         check_rules(
             self,
             {
-                "tol": ("a number above 0", _is_positive(self.tol)),
+                "tol": ("a number above 0", is_number(self.tol) and self.tol > 0),
                 "max_iter": ("a whole number of at least 1", is_count(self.max_iter)),
             },
         )
@@ -429,8 +429,3 @@ class TunableLogistic(ClassifierMixin, BaseEstimator):
     def _class_scores(self, rows: Floats) -> Floats:
         """A score for each class, offset included, of an array that needs no checks."""
         return self._scores_by(rows, self.coef_, self.intercept_) + self.offset_
-
-
-def _is_positive(value: Any) -> bool:
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return number and bool(value > 0)

@@ -159,7 +159,7 @@ class NodeWise:
                 f"{owner} did not meet what was wanted of {len(missed)} of {len(self.nodes)} "
                 f"nodes, the first at votes {missed[0]}.",
                 NotMetWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         n_models = sum(node.n_models for node in self.nodes.values())
         return Tuning(

@@ -38,7 +38,7 @@ class Votes(Moves):
         leading = votes == votes.max()
         if layer == self.n_levels or not mass.any():
             # Most votes; a tie is settled by who came, then by who there is.
-            by = reach if mass.any() else total
+            by = reach if mass[leading].any() else total
             return "leaf" if layer == self.n_levels else "empty", _first(leading, by)
         if np.sort(reach)[-2] < self.least:
             return "frozen", int(np.argmax(reach))

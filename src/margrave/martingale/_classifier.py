@@ -5,30 +5,27 @@ What martingale boosting and its adaptive form share as estimators; the walk is 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.optimize import minimize_scalar
-from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import Tags, check_random_state, get_tags
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrave import _labels
-from margrave._asking import rows_of
 from margrave._rules import Rules, check_rules, is_count
-from margrave._weights import checked_weights
 from margrave.martingale._growth import Grown, Refine, grow
 from margrave.martingale._layers import Codes, Floats, Moves, Samples
 from margrave.martingale._logistic import TunableLogistic
 from margrave.martingale._program import Program
+from margrave.martingale._scored import ScoredClassifier
 
 
-class ProgramClassifier(ClassifierMixin, BaseEstimator, ABC):
+class ProgramClassifier(ScoredClassifier):
     """Base of the classifiers that walk samples through a program."""
 
     estimator: Any
@@ -92,18 +89,8 @@ class ProgramClassifier(ClassifierMixin, BaseEstimator, ABC):
         """
         check_rules(self, self._rules())
         rows, labels = self._validated(X, y, reset=True)
-        check_classification_targets(labels)
-        weights = np.ones(len(labels))
-        if sample_weight is not None:
-            weights = checked_weights(sample_weight, len(labels), f"{type(self).__name__}.fit")
-            kept = np.flatnonzero(weights)
-            rows, labels, weights = rows_of(rows, kept), labels[kept], weights[kept]
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"{type(self).__name__}.fit needs y with at least two classes; "
-                f"got one class, {self.classes_.tolist()[0]!r}."
-            )
+        rows, labels, weights = self._weighed(rows, labels, sample_weight)
+        codes = self._coded(labels)
         # Drawn once, so that tuning grows with the seeds of fit.
         self._entropy = int(check_random_state(self.random_state).randint(2**31 - 1))
         self._samples = Samples(rows, codes, weights, len(self.classes_))
@@ -151,22 +138,6 @@ class ProgramClassifier(ClassifierMixin, BaseEstimator, ABC):
         mass = np.eye(samples.k)[samples.codes] * samples.weights[:, None]
         return sharpness(self._standings(grown.ends, grown.positions), mass)
 
-    def decision_function(self, X: ArrayLike) -> Floats:
-        """Return the scores of the final positions.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The samples.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            With two classes the log-odds of the second; with more one score for each class.
-        """
-        scores = self._scores(X)
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
-
     def _scores(self, X: ArrayLike) -> Floats:
         check_is_fitted(self)
         return self._scores_of(self._validated(X, reset=False))
@@ -174,38 +145,6 @@ class ProgramClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _scores_of(self, rows: Any) -> Floats:
         """A score for each class, of samples that need no checks."""
         return self.sharpness_ * self._standings(*self._layered.walk(rows)) + self.offset_
-
-    def predict_proba(self, X: ArrayLike) -> Floats:
-        """Return the probabilities of the classes, from the final positions.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The samples.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            A softmax of ``sharpness_`` times the final positions.
-        """
-        probabilities: Floats = softmax(self._scores(X), axis=1)
-        return probabilities
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the labels.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The samples.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        scores = self._scores(X)
-        labels: NDArray[Any] = self.classes_[np.argmax(scores, axis=1)]
-        return labels
 
     def decision_path(self, X: ArrayLike) -> sparse.csr_matrix:
         """Return the nodes that samples come to.

@@ -13,17 +13,15 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrave._rules import check_rules, is_count, is_number
-from margrave._weights import checked_weights
 from margrave.martingale._judge import Judge
 from margrave.martingale._newton import Problem, Solution
 from margrave.martingale._request import Outcome, Step, Tuning, check_limits, judge_of, report
+from margrave.martingale._scored import ScoredClassifier
 from margrave.martingale._settings import Setting, grouped, one_each
 from margrave.martingale._tuning import Search, expanded, summed
 from margrave.preference import Preference
@@ -46,7 +44,7 @@ class Hypergradient(NamedTuple):
     log_cost: Floats
 
 
-class TunableLogistic(ClassifierMixin, BaseEstimator):
+class TunableLogistic(ScoredClassifier):
     """Logistic regression with a penalty per feature, a cost per class and an offset.
 
     Minimises ``½ Σ e^{d_j} w_j² + Σ_i c_{y_i} s_i · logloss_i`` over the weights of standardised
@@ -156,23 +154,12 @@ class TunableLogistic(ClassifierMixin, BaseEstimator):
             },
         )
         rows, labels = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(labels)
-        weights = np.ones(len(rows))
-        if sample_weight is not None:
-            weights = checked_weights(sample_weight, len(rows), f"{type(self).__name__}.fit")
-            kept = weights > 0
-            rows, labels, weights = rows[kept], labels[kept], weights[kept]
-        return self._fit_arrays(rows, labels, weights)
+        return self._fit_arrays(*self._weighed(rows, labels, sample_weight))
 
     def _fit_arrays(self, rows: Floats, labels: NDArray[Any], weights: Floats) -> Self:
         """Learn from arrays that need no checks, with weights above 0."""
         self.n_features_in_ = rows.shape[1]
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"{type(self).__name__}.fit needs y with at least two classes; "
-                f"got one class, {self.classes_.tolist()[0]!r}."
-            )
+        codes = self._coded(labels)
         setting = self._setting()
         self._centre, self._scale = self._units(rows, weights)
         problem = Problem(self._columns(rows), codes, len(self.classes_))
@@ -182,56 +169,9 @@ class TunableLogistic(ClassifierMixin, BaseEstimator):
         self.tuning_: Tuning | None = None
         return self
 
-    def decision_function(self, X: ArrayLike) -> Floats:
-        """Return the scores, offset included.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The samples.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            With two classes the log-odds of the second; with more one score for each class.
-        """
+    def _scores(self, X: ArrayLike) -> Floats:
         check_is_fitted(self)
-        scores = self._class_scores(validate_data(self, X, reset=False, dtype=np.float64))
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict_proba(self, X: ArrayLike) -> Floats:
-        """Return the probabilities of the classes, offset included.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The samples.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-        """
-        scores = self.decision_function(X)
-        both = scores if scores.ndim == 2 else np.column_stack([np.zeros(len(scores)), scores])
-        probabilities: Floats = softmax(both, axis=1)
-        return probabilities
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the most probable labels.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The samples.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        scores = self.decision_function(X)
-        codes = np.argmax(scores, axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)
-        labels: NDArray[Any] = self.classes_[codes]
-        return labels
+        return self._class_scores(validate_data(self, X, reset=False, dtype=np.float64))
 
     def hypergradient(self, dg_dw: ArrayLike) -> Hypergradient:
         """How a function g of the trained weights changes with the hyperparameters.

@@ -27,7 +27,7 @@ from margrave.martingale._judge import Judge
 from margrave.martingale._layers import Codes, Floats, Layered, Moves
 from margrave.martingale._nodewise import NodeWise, Wants
 from margrave.martingale._request import Step, Tuning, check_limits, judge_of, report, tuning_codes
-from margrave.martingale._rooted import RootSearch, Settled
+from margrave.martingale._rooted import RootSearch, Settled, combined
 from margrave.martingale._votes import Votes, standing
 from margrave.preference import Preference
 
@@ -232,7 +232,7 @@ class MartingaleBoostClassifier(ProgramClassifier):
             if node.is_end
         }
         tuned._layered = replace(
-            program.layered, offset=program.layered.offset + node_offset, end_answers=ends
+            program.layered, offset=combined(program.layered, node_offset), end_answers=ends
         )
         tuned._votes, tuned.sharpness_, tuned._log_cost = program[1:]
         tuned.offset_, tuned.learners_ = end_offset, program.layered.learners

@@ -62,8 +62,9 @@ class Samples:
 
     def with_companions(self, X: Any, codes: Codes) -> Samples:
         """These samples and, after them, others of weight 0."""
-        are_sparse = sparse.issparse(self.X)
-        both = sparse.vstack([self.X, X], format="csr") if are_sparse else np.vstack([self.X, X])
+        are_sparse = sparse.issparse(self.X) or sparse.issparse(X)
+        parts = [sparse.csr_matrix(part) if are_sparse else part for part in (self.X, X)]
+        both = sparse.vstack(parts, format="csr") if are_sparse else np.vstack(parts)
         weights = np.append(self.weights, np.zeros(len(codes)))
         return Samples(both, np.append(self.codes, codes), weights, self.k)
 

@@ -210,14 +210,21 @@ class RootSearch:
 
     def _best_of(self, program: Settled, ways: Ways, offsets: Floats) -> Candidate:
         """The best of some offsets at the nodes; of equals the first."""
+        offsets = offsets[[combined(program.layered, offset).any() for offset in offsets]]
         each = zip(offsets, ways.ends(offsets), strict=True)
         return min((self._at(program, offset, ends) for offset, ends in each), key=_rank)
 
     def _at(self, program: Settled, node_offset: Floats, ends: Codes) -> Candidate:
         scores = program.sharpness * program.votes[ends]
-        offset, _ = self.judge.best_offset(scores)
+        offset = self.offset + self.judge.best_offset(scores + self.offset)[0]
         answers = (scores + offset).argmax(axis=1)
         return Candidate(program, node_offset, offset, answers, self.judge.verdict(answers))
+
+
+def combined(layered: Layered, node_offset: Floats) -> Floats:
+    """The offset of a program's nodes after one more; one that is taken back is none at all."""
+    offset = layered.offset + node_offset
+    return np.where(np.abs(offset).max() < 1e-12, 0.0, offset)
 
 
 def _rank(candidate: Candidate) -> Verdict:

@@ -6,8 +6,8 @@ vector p − 1/k. A sample's position moves by step × h, and the step of a laye
 that its learners have over chance, so good layers move samples far. Samples at nearby positions
 share a node, and the sign of the final position (for k classes its largest entry) is the label.
 
-The document routes at random where a position falls between two nodes; here it is rounded, so that
-the same sample always goes the same way.
+The document does not say how positions become nodes; here they are rounded, so that the same sample
+always goes the same way. It cannot be tuned: :class:`MartingaleBoostClassifier` can.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 
 from margrave._rules import Rules, is_number
 from margrave.martingale._classifier import ProgramClassifier
+from margrave.martingale._growth import Grown
 from margrave.martingale._layers import Codes, Departure, Floats, Key, Moves, Said, Samples
 from margrave.martingale._program import Kind, Node
 
@@ -56,20 +57,20 @@ class Positions(Moves):
         own = proba[np.arange(len(at)), samples.codes[at]]
         weights = samples.balanced(at)
         chance = 1 / samples.k
-        return max(float(weights @ (own - chance)) / float(weights.sum() * (1 - chance)), 0.0)
+        advantage = float(weights @ (own - chance)) / float(weights.sum() * (1 - chance))
+        return min(max(advantage, 0.0), 1.0)
 
     def departures(self, node: Node, answers: Codes, positions: Floats | None) -> list[Departure]:
         """By cells; after the last layer by the class that is ahead."""
-        if positions is None:
-            raise TypeError("Positions are real here.")
+        positions = np.zeros((len(answers), 0)) if positions is None else positions
         if node.layer == self.n_levels - 1:
             ahead = np.argmax(positions, axis=1)
-            cells = np.eye(positions.shape[1], dtype=np.int64)[ahead]
+            cells = np.eye(positions.shape[1])[ahead]
         else:
-            cells = np.rint(positions / self.width).astype(np.int64)
+            cells = np.rint(positions / self.width)
         keys, which = np.unique(cells, axis=0, return_inverse=True)
         return [
-            Departure(tuple(key), None, np.flatnonzero(which.ravel() == at))
+            Departure(tuple(map(int, key)), None, np.flatnonzero(which.ravel() == at))
             for at, key in enumerate(keys.tolist())
         ]
 
@@ -89,9 +90,9 @@ class AdaptiveMartingaleBoostClassifier(ProgramClassifier):
         The learner at every node; :class:`TunableLogistic` if None.
     n_levels : int, default=15
         Layers of learners.
-    width : float, default=1.0
-        Samples whose positions round to the same multiple of it share a node; 1 is as far apart
-        as the votes of :class:`MartingaleBoostClassifier`.
+    width : float, default=0.5
+        Samples whose positions round to the same multiples of it share a node. A layer moves a
+        position by at most 1 − 1/k, and by less with weak learners, which want narrower cells.
     balance : bool, default=True
         Whether each node gives its classes the same weight.
     n_jobs : int, default=None
@@ -127,7 +128,7 @@ class AdaptiveMartingaleBoostClassifier(ProgramClassifier):
         estimator: Any = None,
         n_levels: int = 15,
         *,
-        width: float = 1.0,
+        width: float = 0.5,
         balance: bool = True,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -146,12 +147,18 @@ class AdaptiveMartingaleBoostClassifier(ProgramClassifier):
 
     def _rules(self) -> Rules:
         wide = is_number(self.width) and 0 < self.width < np.inf
+        rules = super()._rules()
         sure = self.estimator is None or hasattr(self.estimator, "predict_proba")
+        both = rules["estimator"][1] and sure
         return {
-            **super()._rules(),
+            **rules,
             "width": ("a number above 0", wide),
-            "estimator": ("a classifier with predict_proba or None", sure),
+            "estimator": ("a classifier with predict_proba or None", both),
         }
+
+    def _settle(self, grown: Grown) -> None:
+        super()._settle(grown)
+        del self._samples  # only tuning needs them again
 
     def _moves(self, k: int) -> Moves:
         return Positions(self.n_levels, self.width)

@@ -24,9 +24,18 @@ from margrave._rules import Rules, is_number
 from margrave.martingale._classifier import ProgramClassifier, sharpness
 from margrave.martingale._growth import Grown, Refine
 from margrave.martingale._judge import Judge
-from margrave.martingale._layers import Codes, Floats, Layered, Moves
+from margrave.martingale._layers import Codes, Floats, Key, Layered, Moves, Samples
 from margrave.martingale._nodewise import NodeWise, Wants
-from margrave.martingale._request import Step, Tuning, check_limits, judge_of, report, tuning_codes
+from margrave.martingale._request import (
+    Step,
+    Tuning,
+    check_limits,
+    check_positive,
+    check_wanted,
+    judge_of,
+    report,
+    tuning_codes,
+)
 from margrave.martingale._rooted import RootSearch, Settled, combined
 from margrave.martingale._votes import Votes, standing
 from margrave.preference import Preference
@@ -65,7 +74,9 @@ class MartingaleBoostClassifier(ProgramClassifier):
     learners_ : dict of int to classifier
         The learners by node of the program; they know the classes by their position.
     sharpness_ : float
-        β: the probabilities are a softmax of β times the final votes.
+        β: the probabilities are a softmax of β times the final votes and the offset.
+    offset_, node_offset_ : ndarray of shape (n_classes,)
+        What tuning adds to the scores of the classes at the end, and at every node.
     tuning_ : Tuning or None
         What the last :meth:`tune` did.
 
@@ -99,7 +110,7 @@ class MartingaleBoostClassifier(ProgramClassifier):
         self.random_state = random_state
 
     def _rules(self) -> Rules:
-        freezes = self.freeze is None or (is_number(self.freeze) and self.freeze >= 0)
+        freezes = self.freeze is None or (is_number(self.freeze) and 0 <= self.freeze < np.inf)
         return {**super()._rules(), "freeze": ("None or a number of at least 0", freezes)}
 
     def tune(
@@ -149,15 +160,13 @@ class MartingaleBoostClassifier(ProgramClassifier):
         """
         check_is_fitted(self)
         owner = f"{type(self).__name__}.tune"
+        if granularity == "root":
+            wanted = check_wanted(preference, owner)
         if max_models is not None:
             check_limits(owner, max_models=max_models)
         rows = self._validated(X_tune, reset=False)
         if granularity == "root":
-            if not isinstance(preference, str | Preference):
-                raise TypeError(
-                    f"{owner} needs one preference for granularity='root'; got {preference!r}."
-                )
-            judge = judge_of(preference, y_tune, self.classes_, positive, rows.shape[0], owner)
+            judge = judge_of(wanted, y_tune, self.classes_, positive, rows.shape[0], owner)
             best, outcome = self._root_search(rows, judge, max_models, callback).run()
             tuned = self._with(best.program, best.node_offset, best.end_offset)
             tuned.tuning_ = report(judge, outcome, owner)
@@ -170,6 +179,7 @@ class MartingaleBoostClassifier(ProgramClassifier):
             raise ValueError(
                 f"{owner} needs advantage_threshold to be a number; got {advantage_threshold!r}."
             )
+        check_positive(positive, self.classes_, owner)
         asked = NodeWise(
             preference,
             rows,
@@ -181,12 +191,24 @@ class MartingaleBoostClassifier(ProgramClassifier):
             max_models=20 if max_models is None else max_models,
             callback=callback,
         )
-        asked.check(self.learners_.values(), owner)
+        asked.check(self.learners_.values(), self.n_levels, owner)
         return self._asked(asked, owner)
 
     def _asked(self, asked: NodeWise, owner: str) -> Self:
         """A copy that was grown again, with its nodes tuned as asked."""
-        program = self._again(asked.X, asked.codes, self._log_cost, asked.refine, by_key=True)
+        samples = self._samples.with_companions(asked.X, asked.codes)
+        keys = [key for layer in self._layered.keys for key in layer]
+        there = {keys[node]: learner for node, learner in self.learners_.items()}
+
+        def like(key: Key, classes: Codes) -> Any:
+            """The learner that is there, if as many classes come."""
+            one = there.get(key)
+            return one if one is not None and np.array_equal(one.classes_, classes) else None
+
+        grown = self._grown(
+            samples, np.exp(self._log_cost), asked.refine, like, self._layered.offset
+        )
+        program = self._settled(grown, self._log_cost) if asked.nodes else self._as_it_is
         tuned = self._with(program, np.zeros(len(self.classes_)), self.offset_)
         before, after = (np.argmax(one._scores_of(asked.X), axis=1) for one in (self, tuned))
         tuned.tuning_ = asked.report(before, after, owner)
@@ -196,9 +218,9 @@ class MartingaleBoostClassifier(ProgramClassifier):
         self, rows: Any, judge: Judge, max_models: int | None, callback: Any
     ) -> RootSearch:
         return RootSearch(
-            Settled(self._layered, self._votes, self.sharpness_, self._log_cost),
+            self._as_it_is,
             self.offset_,
-            partial(self._again, rows, judge.codes),
+            partial(self._again, self._samples.with_companions(rows, judge.codes)),
             rows,
             judge,
             len(self._samples.codes),
@@ -206,17 +228,15 @@ class MartingaleBoostClassifier(ProgramClassifier):
             callback,
         )
 
-    def _again(
-        self,
-        rows: Any,
-        codes: Codes,
-        log_cost: Floats,
-        refine: Refine | None,
-        by_key: bool = False,
-    ) -> Settled:
+    @property
+    def _as_it_is(self) -> Settled:
+        return Settled(self._layered, self._votes, self.sharpness_, self._log_cost)
+
+    def _again(self, samples: Samples, log_cost: Floats, refine: Refine | None) -> Settled:
         """Another program on the training samples; the tuning samples come along."""
-        samples = self._samples.with_companions(rows, codes)
-        grown = self._grown(samples, np.exp(log_cost), refine, by_key)
+        return self._settled(self._grown(samples, np.exp(log_cost), refine), log_cost)
+
+    def _settled(self, grown: Grown, log_cost: Floats) -> Settled:
         votes = self._final_votes(grown.layered)
         return Settled(grown.layered, votes, self._sharpness(grown), log_cost)
 
@@ -232,13 +252,21 @@ class MartingaleBoostClassifier(ProgramClassifier):
             if node.is_end
         }
         tuned._layered = replace(
-            program.layered, offset=combined(program.layered, node_offset), end_answers=ends
+            program.layered,
+            offset=combined(program.layered, node_offset),
+            end_answers=ends,
+            learners=dict(program.layered.learners),
         )
         tuned._votes, tuned.sharpness_, tuned._log_cost = program[1:]
-        tuned.offset_, tuned.learners_ = end_offset, program.layered.learners
+        tuned.offset_, tuned.learners_ = end_offset.copy(), dict(program.layered.learners)
         known = self._samples
         tuned.program_ = tuned._layered.program(known.X, known.codes, self.program_.classes)
         return tuned
+
+    @property
+    def node_offset_(self) -> Floats:
+        """What is added to the logarithms of the probabilities at every node."""
+        return self._layered.offset
 
     def _moves(self, k: int) -> Moves:
         return Votes(self.n_levels, self.freeze, k)

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrave import _labels
 from margrave._rules import Rules, check_rules, is_count
-from margrave.martingale._growth import Grown, Refine, grow
+from margrave.martingale._growth import Grown, Like, Refine, grow
 from margrave.martingale._layers import Codes, Floats, Moves, Samples
 from margrave.martingale._logistic import TunableLogistic
 from margrave.martingale._program import Program
@@ -93,7 +93,14 @@ class ProgramClassifier(ScoredClassifier):
         codes = self._coded(labels)
         # Drawn once, so that tuning grows with the seeds of fit.
         self._entropy = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self._samples = Samples(rows, codes, weights, len(self.classes_))
+        self._samples = Samples(
+            rows,
+            codes,
+            weights,
+            len(self.classes_),
+            tuple(self.classes_.tolist()),
+            getattr(self, "feature_names_in_", None),
+        )
         self._settle(self._grown(self._samples))
         return self
 
@@ -102,27 +109,23 @@ class ProgramClassifier(ScoredClassifier):
         samples: Samples,
         costs: Floats | None = None,
         refine: Refine | None = None,
-        by_key: bool = False,
+        like: Like | None = None,
+        offset: Floats | None = None,
     ) -> Grown:
-        try:
-            return grow(
-                samples,
-                self._moves(samples.k),
-                self._learner(),
-                self.n_levels,
-                balance=self.balance,
-                n_jobs=1 if by_key else self.n_jobs,
-                seeds=np.random.SeedSequence(self._entropy),
-                costs=costs,
-                refine=refine,
-                by_key=by_key,
-            )
-        except Exception as error:
-            error.add_note(
-                f"{type(self).__name__} trains a learner at each node, on few samples far down: "
-                "one that needs many wants fewer levels."
-            )
-            raise
+        return grow(
+            samples,
+            self._moves(samples.k),
+            self._learner(),
+            self.n_levels,
+            owner=type(self).__name__,
+            balance=self.balance,
+            n_jobs=self.n_jobs if like is None else 1,  # one by one, in order
+            seeds=np.random.SeedSequence(self._entropy),
+            costs=costs,
+            refine=refine,
+            like=like,
+            offset=offset,
+        )
 
     def _settle(self, grown: Grown) -> None:
         """Keep a grown program, and set the sharpness by its training samples."""

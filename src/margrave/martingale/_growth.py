@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import clone
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from margrave._asking import rows_of
@@ -31,10 +31,16 @@ from margrave.martingale._layers import (
     moved,
     said_by,
 )
+from margrave.martingale._logistic import TunableLogistic
 from margrave.martingale._program import Edge, Node
+from margrave.martingale._settings import one_each
 
 Refine = Callable[[Key, Any, Codes], Any]
 """(key of a node, its learner, the rows that came) to the learner to keep."""
+
+
+Like = Callable[[Key, Codes], Any]
+"""(key of a node, the classes that came) to a learner to train another of, or None."""
 
 
 class Lead(NamedTuple):
@@ -65,12 +71,14 @@ def grow(
     learner: Any,
     n_levels: int,
     *,
+    owner: str,
     balance: bool,
     n_jobs: int | None,
     seeds: np.random.SeedSequence,
     costs: Floats | None = None,
     refine: Refine | None = None,
-    by_key: bool = False,
+    like: Like | None = None,
+    offset: Floats | None = None,
 ) -> Grown:
     """Train the learners of a program, layer by layer.
 
@@ -84,6 +92,8 @@ def grow(
         Cloned at each node.
     n_levels : int
         Layers of learners.
+    owner : str
+        Who speaks in errors.
     balance : bool
         Whether the classes weigh the same at every node.
     n_jobs : int or None
@@ -94,18 +104,22 @@ def grow(
         Factors of the classes' weights at every node.
     refine : callable, optional
         Called in the job that trains a node, with its key, its learner and all rows that came.
-    by_key : bool
-        Whether what ``refine`` does depends on the key, not on the rows alone.
+    like : callable, optional
+        From the key of a node and the classes that came to it to a learner to train another of,
+        or None for the usual one. With it, nodes may differ by more than their rows.
+    offset : ndarray of shape (k,), optional
+        What is added to the logarithm of the probabilities at every node.
     """
     n, k = len(samples.codes), samples.k
     total = samples.mass(np.arange(n))
-    layered = Layered(moves, k, [], [], [], {}, [], np.zeros(k))
+    layered = Layered(moves, k, [], [], [], {}, [], np.zeros(k) if offset is None else offset)
     grown = Grown(layered, Tally(samples.codes, k), np.zeros(n, np.intp), np.zeros((n, k)))
     each = np.ones(k) if costs is None else costs
-    train = partial(_train, Learner.of(learner), samples, balance, each, moves, refine)
+    template = Learner.of(learner, owner, samples)
+    train = partial(_train, template, samples, balance, each, layered, refine, like)
     # Where all samples take one edge, the next node has them again, and a learner without chance
     # in it would be the same again.
-    known: Known | None = {} if hasattr(learner, "_fit_arrays") and not by_key else None
+    known: Known | None = {} if template.is_ours and like is None else None
     here: dict[Key, Codes] = {(0,) * k: np.arange(n)}
     leads: list[Lead] = []
     with Parallel(n_jobs=n_jobs, prefer="threads") as parallel:
@@ -136,9 +150,13 @@ def _trained(
     names = [rows.tobytes() if known is not None else key for _, rows, key in jobs]
     done: dict[Any, Trained] = {} if known is None else known
     new = [at for at, name in enumerate(names) if name not in done]
-    new.sort(key=lambda at: -len(jobs[at][1]))  # large ones first, so that none is waited for
+    if parallel.n_jobs != 1:  # large ones first, so that none is waited for
+        new.sort(key=lambda at: -len(jobs[at][1]))
     found = parallel(delayed(train)(*jobs[at]) for at in new)
-    done.update({names[at]: one for at, one in zip(new, found, strict=True)})
+    done = done | {names[at]: one for at, one in zip(new, found, strict=True)}
+    if known is not None:  # of this layer only: the next one can have no other rows again
+        known.clear()
+        known.update({name: done[name] for name in names})
     return [done[name] for name in names]
 
 
@@ -205,29 +223,72 @@ def _send(
 
 
 class Learner(NamedTuple):
-    """A learner to clone, and what there is to know of it once."""
+    """A learner to clone, and what there is to know of it once.
 
+    Attributes
+    ----------
+    owner : str
+        Who trains it.
+    template : classifier
+        The learner.
+    takes_weights : bool
+        Whether it can be trained with weights.
+    random_states : tuple of str
+        Its random states that have no number: they are given one.
+    by_class : dict of str to ndarray of shape (k,)
+        For ours, the parameters that have a number for each class.
+    """
+
+    owner: str
     template: Any
     takes_weights: bool
     random_states: tuple[str, ...]
+    by_class: dict[str, Floats]
 
     @classmethod
-    def of(cls, template: Any) -> Learner:
-        """Look at a learner: its random states that have no number are given one."""
+    def of(cls, template: Any, owner: str, samples: Samples) -> Learner:
+        """Look at a learner; the classes are known by their codes at the nodes."""
         states = [
             name
             for name, value in template.get_params().items()
             if (name == "random_state" or name.endswith("__random_state")) and value is None
         ]
-        return cls(template, has_fit_parameter(template, "sample_weight"), tuple(states))
+        takes_weights, by_class = has_fit_parameter(template, "sample_weight"), {}
+        if is_ours(template):
+            template._check_parameters()
+            kind = type(template).__name__
+            by_class = {
+                name: one_each(getattr(template, name), samples.labels, default, name, kind)
+                for name, default in (("class_cost", 1.0), ("offset", 0.0))
+            }
+        return cls(owner, template, takes_weights, tuple(states), by_class)
 
-    def trained(self, X: Any, codes: Codes, weights: Floats, seed: np.random.SeedSequence) -> Any:
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is a TunableLogistic."""
+        return bool(self.by_class)
+
+    def trained(
+        self,
+        X: Any,
+        codes: Codes,
+        weights: Floats,
+        seed: np.random.SeedSequence,
+        names: Any,
+        like: Any = None,
+    ) -> Any:
         """A clone, trained; weights that it cannot take decide what it is trained on."""
-        own = clone(self.template)
+        own = clone(self.template if like is None else like)
         if self.random_states:
             number = int(seed.generate_state(1)[0] >> 1)
             own.set_params(**dict.fromkeys(self.random_states, number))
-        if hasattr(own, "_fit_arrays"):  # ours, and X needs no checks any more
+        if self.is_ours:  # and X needs no checks any more
+            if like is None:
+                there = np.unique(codes).tolist()
+                for name, values in self.by_class.items():
+                    own.set_params(**{name: {code: values[code] for code in there}})
+            if names is not None:
+                own.feature_names_in_ = names
             return own._fit_arrays(X, codes, weights)
         if (weights == (1 if self.takes_weights else weights[0])).all():
             return own.fit(X, codes)
@@ -236,34 +297,48 @@ class Learner(NamedTuple):
         return own.fit(*_drawn(X, codes, weights, seed))
 
 
+def is_ours(learner: Any) -> bool:
+    """Whether a learner is trained as a TunableLogistic is."""
+    return getattr(type(learner), "fit", None) is TunableLogistic.fit
+
+
 def _train(
     learner: Learner,
     samples: Samples,
     balance: bool,
     costs: Floats,
-    moves: Moves,
+    layered: Layered,
     refine: Refine | None,
+    like: Like | None,
     seed: np.random.SeedSequence,
     rows: Codes,
     key: Key,
-) -> tuple[Any, Said]:
+) -> Trained:
     """Train a node, and ask it about all that came."""
     X = rows_of(samples.X, rows) if len(rows) < len(samples.codes) else samples.X
     weights = samples.balanced(rows) if balance else samples.weights[rows]
     weights = weights * costs[samples.codes[rows]]
     counted = np.flatnonzero(weights)
     X_own = X if len(counted) == len(rows) else rows_of(X, counted)
+    codes = samples.codes[rows[counted]]
+    another = None if like is None else like(key, np.unique(codes))
     try:
-        own = learner.trained(X_own, samples.codes[rows[counted]], weights[counted], seed)
+        own = learner.trained(X_own, codes, weights[counted], seed, samples.names, another)
+        if refine is None:
+            said = said_by(own, X, samples.k, layered.offset, layered.moves.is_real)
     except Exception as error:
-        name = type(learner.template).__name__
-        error.add_note(f"{name} failed at the node {key}, to which {len(counted)} samples came.")
+        error.add_note(
+            f"{learner.owner} trains {type(learner.template).__name__} at each node; this was the "
+            f"one at {key}, to which {len(counted)} samples came. A learner that needs many "
+            "samples wants fewer levels."
+        )
         raise
     if refine is not None:
         own = refine(key, own, rows)
-    if hasattr(own, "_forget_training"):
+        said = said_by(own, X, samples.k, layered.offset, layered.moves.is_real)
+    if learner.is_ours:
         own._forget_training()
-    return own, said_by(own, X, samples.k, np.zeros(samples.k), moves.is_real)
+    return own, said
 
 
 def _drawn(

@@ -9,7 +9,8 @@ speaks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -64,12 +65,15 @@ class Judge:
         All classes.
     positive : label or None
         The one that ``fp`` and ``fn`` speak of.
+    counts : ndarray of shape (n,) or None
+        How many samples each entry stands for; one if None.
     """
 
     preference: Wanted
     codes: NDArray[np.intp]
     classes: tuple[Any, ...]
     positive: Any = None
+    counts: NDArray[np.int64] | None = None
     _terms: list[tuple[Any, Floats, Floats]] = field(init=False, repr=False)
     _errors: NDArray[np.bool_] = field(init=False, repr=False)
     _spoken: NDArray[np.bool_] = field(init=False, repr=False)
@@ -81,7 +85,7 @@ class Judge:
         spoken, terms = np.zeros((k, k), dtype=bool), []
         for bound in self.preference.all_bounds:
             amount, base = (mask[:, :k] for mask in bound.cells(empty))
-            spoken |= amount if bound.at_most else base & ~amount
+            spoken |= amount if bound.at_most else base
             terms.append((bound, amount.astype(float), base.astype(float)))
         object.__setattr__(self, "_terms", terms)
         object.__setattr__(self, "_errors", errors)
@@ -92,10 +96,22 @@ class Judge:
         """Number of classes."""
         return len(self.classes)
 
+    def of_groups(self, groups: NDArray[np.intp]) -> tuple[Judge, NDArray[np.intp]]:
+        """The same judge of groups of samples that get one answer, and the group of each entry."""
+        cells = np.bincount(groups * self.k + self.codes)
+        there = np.flatnonzero(cells)
+        judge = replace(self, codes=there % self.k, counts=cells[there])
+        return judge, there // self.k
+
     def matrix(self, answers: NDArray[np.intp]) -> Confusion:
         """The confusion matrix of some answers."""
-        counts = np.bincount(self.codes * self.k + answers, minlength=self.k**2)
+        counts = self._counted(self.codes * self.k + answers)
         return Confusion(counts.reshape(self.k, self.k), self.classes, self.positive)
+
+    def _counted(self, cells: NDArray[np.intp]) -> NDArray[np.int64]:
+        """How many samples are in each cell of a matrix."""
+        counted = np.bincount(cells, self.counts, self.k**2)  # exact: floats hold whole numbers
+        return counted.astype(np.int64)
 
     def verdict(self, answers: NDArray[np.intp]) -> Verdict:
         """How good some answers are."""
@@ -119,28 +135,43 @@ class Judge:
         price = flat @ (self._errors & ~self._spoken).ravel()
         return shortfall, price, flat @ self._errors.ravel()
 
-    def best_offset(self, scores: Floats) -> tuple[Floats, Verdict]:
+    def best_offset(self, scores: Floats, starts: Iterable[Floats] = ()) -> tuple[Floats, Verdict]:
         """What to add to each class's score for the best verdict, by sweeps over all cuts.
 
-        Exact with two classes. With more, one class is moved at a time until none gains.
+        Exact with two classes. With more, one class is moved at a time until none gains, which
+        may end short of the best: it is done from 0 and from every other start.
 
         Parameters
         ----------
         scores : ndarray of shape (n, k)
             The largest is the answer, the first of equals.
+        starts : iterable of ndarray of shape (k,)
+            Offsets to begin at, for more than two classes.
 
         Returns
         -------
         offset : ndarray of shape (k,)
         verdict : Verdict
         """
-        offset = np.zeros(self.k)
-        best = self.verdict(scores.argmax(axis=1))
-        swept = [1] if self.k == 2 else range(self.k)
+        found = self._descent(scores, np.zeros(self.k))
+        for start in starts if self.k > 2 else ():
+            other = self._descent(scores, start - start.mean())
+            if other[1] < found[1]:
+                found = other
+        return found
+
+    def wide_starts(self) -> list[Floats]:
+        """Starts with one class moved a little or far, either way."""
+        moves = np.array([1.0, -1.0, 3.0, -3.0])
+        return [amount * row for row in np.eye(self.k) for amount in moves]
+
+    def _descent(self, scores: Floats, offset: Floats) -> tuple[Floats, Verdict]:
+        """Move one class at a time until none gains."""
+        best = self.verdict((scores + offset).argmax(axis=1))
         gained = True
         while gained:
             gained = False
-            for c in swept:
+            for c in [1] if self.k == 2 else range(self.k):
                 trial = offset.copy()
                 trial[c] += self._sweep(scores + offset, c)
                 trial -= trial.mean()
@@ -158,12 +189,15 @@ class Judge:
         order = np.argsort(needed, kind="stable")
         needed, true, from_ = needed[order], self.codes[order], second[order]
         steps = np.zeros((len(order) + 1, self.k * self.k), dtype=np.int64)
-        steps[0] = np.bincount(true * self.k + from_, minlength=self.k**2)
-        joined = np.arange(1, len(order) + 1)
-        steps[joined, true * self.k + from_] -= 1
-        steps[joined, true * self.k + c] += 1
-        size = np.abs(needed)
-        apart = np.diff(needed) > _TIE * np.maximum(size[1:], size[:-1]) + _TINY
+        steps[0] = self._counted(self.codes * self.k + second)
+        joined, size = (
+            np.arange(1, len(order) + 1),
+            1 if self.counts is None else self.counts[order],
+        )
+        steps[joined, true * self.k + from_] -= size
+        steps[joined, true * self.k + c] += size
+        far = np.abs(needed)
+        apart = np.diff(needed) > _TIE * np.maximum(far[1:], far[:-1]) + _TINY
         cuts = np.flatnonzero(np.concatenate([[True], apart, [True]]))
         counts = np.cumsum(steps, axis=0)[cuts].reshape(-1, self.k, self.k)
         ends = needed[0] - 1, needed[-1] + 1

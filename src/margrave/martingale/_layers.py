@@ -41,12 +41,22 @@ class Samples:
         Their weights.
     k : int
         Number of classes.
+    labels : tuple
+        The classes as the user knows them; their codes by default.
+    names : ndarray of str or None
+        Names of the features.
     """
 
     X: Any
     codes: Codes
     weights: Floats
     k: int
+    labels: tuple[Any, ...] = ()
+    names: Any = None
+
+    def __post_init__(self) -> None:
+        if not self.labels:
+            object.__setattr__(self, "labels", tuple(range(self.k)))
 
     def mass(self, rows: Codes) -> Floats:
         """The weight of each class among some samples."""
@@ -66,7 +76,7 @@ class Samples:
         parts = [sparse.csr_matrix(part) if are_sparse else part for part in (self.X, X)]
         both = sparse.vstack(parts, format="csr") if are_sparse else np.vstack(parts)
         weights = np.append(self.weights, np.zeros(len(codes)))
-        return Samples(both, np.append(self.codes, codes), weights, self.k)
+        return replace(self, X=both, codes=np.append(self.codes, codes), weights=weights)
 
 
 class Said(NamedTuple):
@@ -113,7 +123,7 @@ class Moves(ABC):
         """The node for a key; one that training has not seen goes to the nearest."""
         if key not in known:
             keys = list(known)
-            distance = np.abs(np.array(keys) - np.array(key)).sum(axis=1)
+            distance = np.abs(np.array(keys, dtype=float) - np.array(key, dtype=float)).sum(axis=1)
             return known[keys[int(np.argmin(distance))]]
         return known[key]
 

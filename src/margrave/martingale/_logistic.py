@@ -20,13 +20,23 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from margrave._rules import check_rules, is_count, is_number
 from margrave.martingale._judge import Judge
 from margrave.martingale._newton import Problem, Solution
-from margrave.martingale._request import Outcome, Step, Tuning, check_limits, judge_of, report
+from margrave.martingale._request import (
+    Outcome,
+    Step,
+    Tuning,
+    check_limits,
+    check_wanted,
+    judge_of,
+    report,
+)
 from margrave.martingale._scored import ScoredClassifier
 from margrave.martingale._settings import Setting, grouped, one_each
 from margrave.martingale._tuning import Search, expanded, summed
 from margrave.preference import Preference
 
 Floats = NDArray[np.float64]
+
+_FARTHEST = 100  # log-penalties: e^±100 is nothing, or all
 
 
 class Hypergradient(NamedTuple):
@@ -146,6 +156,12 @@ class TunableLogistic(ScoredClassifier):
         self : object
             The trained classifier.
         """
+        self._check_parameters()
+        rows, labels = validate_data(self, X, y, dtype=np.float64)
+        return self._fit_arrays(*self._weighed(rows, labels, sample_weight))
+
+    def _check_parameters(self) -> None:
+        """Refuse what can be refused without data."""
         check_rules(
             self,
             {
@@ -153,8 +169,6 @@ class TunableLogistic(ScoredClassifier):
                 "max_iter": ("a whole number of at least 1", is_count(self.max_iter)),
             },
         )
-        rows, labels = validate_data(self, X, y, dtype=np.float64)
-        return self._fit_arrays(*self._weighed(rows, labels, sample_weight))
 
     def _fit_arrays(self, rows: Floats, labels: NDArray[Any], weights: Floats) -> Self:
         """Learn from arrays that need no checks, with weights above 0."""
@@ -219,7 +233,8 @@ class TunableLogistic(ScoredClassifier):
         The first candidate is this model with its offset moved. If that has a price (errors in
         cells of which the preference does not speak), the penalties and costs are searched for
         a model that meets the preference at a lower one; ``patience`` more are trained once it
-        is found. A preference that is already met changes nothing.
+        is found. A preference that is already met changes nothing. With more than two classes the
+        best offset is searched for, class by class, and may be missed.
 
         Parameters
         ----------
@@ -245,6 +260,7 @@ class TunableLogistic(ScoredClassifier):
         """
         self._training("tune")
         owner = f"{type(self).__name__}.tune"
+        check_wanted(preference, owner)
         check_limits(owner, patience=patience, max_models=max_models)
         rows = validate_data(self, X_tune, reset=False, dtype=np.float64)
         judge = judge_of(preference, y_tune, self.classes_, positive, len(rows), owner)
@@ -286,6 +302,11 @@ class TunableLogistic(ScoredClassifier):
         names = getattr(self, "feature_names_in_", None)
         self.group_names_, self._group = grouped(self.groups, self.n_features_in_, names, owner)
         penalty = one_each(self.log_penalty, self.group_names_, 0.0, "log_penalty", owner)
+        if (np.abs(penalty) > _FARTHEST).any():
+            raise ValueError(
+                f"{owner} needs log_penalty between {-_FARTHEST} and {_FARTHEST}; "
+                f"got {self.log_penalty!r}."
+            )
         cost = one_each(self.class_cost, labels, 1.0, "class_cost", owner)
         if (cost <= 0).any():
             raise ValueError(f"{owner} needs class_cost to be above 0; got {self.class_cost!r}.")
@@ -323,7 +344,7 @@ class TunableLogistic(ScoredClassifier):
             )
         self._problem, self._weights, self._solution, self._at = problem, weights, solution, setting
         self.coef_, self.intercept_ = self._as_given(solution.w)
-        self.offset_ = setting.offset
+        self.offset_ = setting.offset.copy()
         self.n_iter_ = solution.n_iter
 
     def _copy(

@@ -204,7 +204,7 @@ class Problem:
             value_and_gradient, w.ravel(), jac=True, method="L-BFGS-B", options=options
         )
         solution = np.asarray(found.x).reshape(shape)
-        return Solution(solution, None, int(found.nit), converged=found.nit < 20 * max_iter)
+        return Solution(solution, None, int(found.nit), converged=found.status != 1)
 
     def inverse(self, solution: Solution, penalty: Floats, weights: Floats, v: Floats) -> Floats:
         """H⁻¹ v at a solution, for v of the shape of the weights; 0 where an entry is pinned."""

@@ -8,8 +8,8 @@ to it is shown, and what is wanted of it is asked of a person, or taken from a m
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,9 +34,9 @@ class NodeRequest:
     layer : int
         Its layer, 0 for the root.
     confusion : Confusion
-        Its answers to the tuning samples that come to it.
+        Its answers to the tuning samples that come to it, of all classes.
     advantages : ndarray of shape (n_classes,)
-        Its share of right answers less ½, for each class.
+        Its share of right answers less ½, for each class; not a number for one that did not come.
     """
 
     votes: tuple[int, ...]
@@ -89,21 +89,31 @@ class NodeWise:
         self.classes, self.positive, self.n_training = classes, positive, n_training
         self.threshold, self.max_models, self.callback = threshold, max_models, callback
         self.nodes: dict[Key, Tuning] = {}
-        self.cancelled = False
+        self.most, self.cancelled = 0, False
 
-    def check(self, learners: Iterable[Any], owner: str) -> None:
+    def check(self, learners: Collection[Any], n_levels: int, owner: str) -> None:
         """Refuse learners that cannot be tuned, and wants that are none."""
+        self.most = len(learners)
         for learner in learners:
             if not hasattr(learner, "_tuned"):
                 raise TypeError(
                     f"{owner} needs nodes with a TunableLogistic to tune them one by one; got "
                     f"{type(learner).__name__}. With granularity='root' any learner can be tuned."
                 )
-        if not isinstance(self.wants, str | Preference | Mapping) and not callable(self.wants):
+        if isinstance(self.wants, str | Preference):  # does it fit the classes at all
+            Judge(Preference(self.wants), self.codes, self.classes, self.positive)
+        elif not isinstance(self.wants, Mapping) and not callable(self.wants):
             raise TypeError(
                 f"{owner} needs a preference for all nodes, a mapping from their votes or a "
                 f"callable; got {self.wants!r}."
             )
+        for key in self.wants if isinstance(self.wants, Mapping) else ():
+            if not _is_node(key, len(self.classes), n_levels):
+                raise ValueError(
+                    f"{owner} needs nodes by their votes, {len(self.classes)} whole numbers with a "
+                    f"sum below {n_levels}, such as {(0,) * len(self.classes)} for the root; "
+                    f"got {key!r}."
+                )
 
     def refine(self, key: Key, learner: Any, rows: Codes) -> Any:
         """Ask what is wanted of a node, and tune its learner to that."""
@@ -113,31 +123,32 @@ class NodeWise:
         codes = np.searchsorted(known, self.codes[at])
         if self.cancelled or not np.bincount(codes, minlength=len(known)).all():
             return learner  # or no tuning samples of a class: nothing to judge it by
-        labels = tuple(self.classes[code] for code in known)
-        answers = np.searchsorted(known, learner.predict(self.X[at]))
-        positive = self.positive if self.positive in labels else None
-        wanted = self._wanted(key, _matrix(codes, answers, labels, positive))
-        if wanted is None:
-            return learner
-        judge = Judge(wanted, codes, labels, positive)
+        answers = learner.classes_[np.argmax(learner._class_scores(self.X[at]), axis=1)]
         try:
+            wanted = self._wanted(
+                key, _matrix(self.codes[at], answers, self.classes, self.positive)
+            )
+            if wanted is None:
+                return learner
+            judge = Judge(wanted, codes, tuple(self.classes[code] for code in known))
             wanted.check(judge.matrix(codes))
-        except PreferenceError:
+        except PreferenceError as error:
             if isinstance(self.wants, str | Preference):
                 return learner  # a text for all nodes need not suit each of them
+            error.add_note(f"This was wanted of the node at {key}.")
             raise
         tuned, outcome = learner._tuned(judge, self.X[at], _PATIENCE, self.max_models)
         self.nodes[key] = account(judge, outcome)
         if self.callback is not None:
             done = self.nodes[key]
-            step = Step(len(self.nodes), len(self.nodes), done.met, done.after)
+            step = Step(len(self.nodes), self.most, done.met, done.after)
             self.cancelled = bool(self.callback(step))
         return tuned
 
     def _wanted(self, key: Key, matrix: Confusion) -> Preference | None:
         """What is wanted of a node, if it is asked."""
         advantages = np.array([matrix.recall(label) for label in matrix.classes]) - 0.5
-        if self.threshold is not None and advantages.min() >= self.threshold:
+        if self.threshold is not None and np.nanmin(advantages) >= self.threshold:
             return None
         if isinstance(self.wants, str | Preference):
             wanted: Want = self.wants
@@ -145,7 +156,7 @@ class NodeWise:
             wanted = self.wants.get(key)
         else:
             wanted = self.wants(NodeRequest(key, sum(key), matrix, advantages))
-        return None if wanted is None else Preference(wanted)
+        return None if wanted is None else _for_those_there(Preference(wanted), matrix)
 
     def report(self, before: Codes, after: Codes, owner: str) -> Tuning:
         """What was done, with a warning if a node missed what was wanted of it."""
@@ -154,10 +165,13 @@ class NodeWise:
             _matrix(self.codes, after, self.classes, self.positive),
         )
         missed = [key for key, node in self.nodes.items() if not node.met]
+        if isinstance(self.wants, Mapping) and not self.cancelled:
+            missed += [key for key, want in self.wants.items() if want and key not in self.nodes]
         if missed:
+            asked = len({*self.nodes, *missed})
             warnings.warn(
-                f"{owner} did not meet what was wanted of {len(missed)} of {len(self.nodes)} "
-                f"nodes, the first at votes {missed[0]}.",
+                f"{owner} did not meet what was wanted of {len(missed)} of {asked} nodes, the "
+                f"first at votes {missed[0]}.",
                 NotMetWarning,
                 stacklevel=4,
             )
@@ -165,6 +179,26 @@ class NodeWise:
         return Tuning(
             None, not missed, *matrices, None, n_models, self.cancelled, tuple(self.nodes.items())
         )
+
+
+def _for_those_there(wanted: Preference, matrix: Confusion) -> Preference | None:
+    """Bounds with their classes written out, without those of classes that have not come."""
+    there = {label for label, row in zip(matrix.classes, matrix.counts, strict=True) if row.any()}
+    kept = []
+    for bound in wanted.bounds:
+        bound.cells(matrix)  # refuses a class that is none, and fp where none is positive
+        named = bound
+        if len(matrix.classes) > 2 and bound.of_positive and not bound.labels:
+            named = replace(bound, labels=(str(matrix.positive),))
+        if {label for label in matrix.classes if str(label) in named.labels} <= there:
+            kept.append(str(named))
+    return Preference(*kept) if kept else None
+
+
+def _is_node(key: Any, k: int, n_levels: int) -> bool:
+    """Whether a key can be the votes of a node with a learner."""
+    whole = isinstance(key, tuple) and all(isinstance(vote, int) and vote >= 0 for vote in key)
+    return whole and len(key) == k and sum(key) < n_levels
 
 
 def _matrix(codes: Codes, answers: Codes, labels: tuple[Any, ...], positive: Any) -> Confusion:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from margrave import _labels
 from margrave.confusion import Confusion
 from margrave.martingale._judge import Judge
-from margrave.preference import Bound, Preference
+from margrave.preference import Bound, Preference, PreferenceError
 
 
 class NotMetWarning(UserWarning):
@@ -21,7 +21,7 @@ class NotMetWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Step:
-    """What a callback is told after each model.
+    """What a callback is told on the way.
 
     Attributes
     ----------
@@ -89,15 +89,29 @@ class Tuning:
         return self.preference.shortfall(self.after)
 
     def __str__(self) -> str:
-        what = f"{len(self.nodes)} nodes" if self.preference is None else str(self.preference)
-        binds = f" ('{self.binding}' binds)" if self.binding is not None else ""
-        said = "met" if self.met else f"not met, {self.shortfall:g} short{binds}"
-        lines = [f"{what}: {said} on the tuning set, {self.n_models} models trained"]
+        trained = f"{self.n_models} model{'' if self.n_models == 1 else 's'} trained"
+        lines = [f"{self._said()} on the tuning set, {trained}"]
         named = {"before": self.before, "after": self.after, "by offset": self.by_offset}
         for name, matrix in named.items():
             if matrix is not None:
-                lines.append(f"{name + ':':11}{_in_short(matrix)}")
+                lines.append(f"{name + ':':11}{_in_short(matrix, self.preference)}")
         return "\n".join(lines)
+
+    def _said(self) -> str:
+        """What was wanted, and whether it is met."""
+        if self.preference is None:
+            met = sum(node.met for node in self.nodes.values())
+            return f"{len(self.nodes)} nodes asked: {met} met what was wanted of them"
+        positive = (
+            f" ({self.after.positive} is positive)" if self.after.positive is not None else ""
+        )
+        if self.preference.met(self.before):
+            said = "already met, nothing changed"
+        elif self.met:
+            said = "met"
+        else:
+            said = f"not met, {self.shortfall:g} short ('{self.binding}' binds)"
+        return f"{self.preference}{positive}: {said}"
 
 
 class Outcome(NamedTuple):
@@ -120,12 +134,24 @@ class Outcome(NamedTuple):
     cancelled: bool
 
 
-def _in_short(matrix: Confusion) -> str:
-    """The errors of a matrix in one line."""
+def _in_short(matrix: Confusion, preference: Preference | None) -> str:
+    """What a preference speaks of and the errors of a matrix, in one line."""
+    parts = []
+    for bound in () if preference is None else preference.bounds:
+        if (
+            bound.word in ("fp", "fn", "errors")
+            and not bound.labels
+            and matrix.positive is not None
+        ):
+            continue  # they come anyway
+        amount, base = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
+        name = str(bound).split(" <= ")[0].split(" >= ")[0]
+        share = f"{amount / base:.1%}" if base else "of nothing"
+        parts.append(f"{name} {share if bound.share else amount}")
+    if matrix.positive is not None:
+        parts += [f"fp {matrix.fp}", f"fn {matrix.fn}"]
     errors = matrix.n - int(np.trace(matrix.counts)) - matrix.n_rejected
-    if matrix.positive is None:
-        return f"{errors} errors in {matrix.n}"
-    return f"fp {matrix.fp}, fn {matrix.fn}, {errors} errors in {matrix.n}"
+    return ", ".join([*parts, f"{errors} errors in {matrix.n}"])
 
 
 def check_limits(owner: str, **limits: Any) -> None:
@@ -176,9 +202,33 @@ def judge_of(
     """
     codes = tuning_codes(y_tune, classes, n_samples, owner)
     wanted = Preference(preference)
+    for bound in wanted.bounds:
+        if bound.word == "rejected" and not bound.at_most and bound.limit > 0:
+            raise PreferenceError(
+                f"{owner} needs a preference that rejects nothing, since it always answers; "
+                f"got '{bound}'."
+            )
+    check_positive(positive, classes, owner)
     judge = Judge(wanted, codes, tuple(classes.tolist()), positive)
     wanted.check(judge.matrix(codes))
     return judge
+
+
+def check_wanted(preference: Any, owner: str) -> Preference | str:
+    """Refuse what is no preference, before anything else is looked at."""
+    if not isinstance(preference, str | Preference):
+        raise TypeError(
+            f"{owner} needs a preference such as 'fp <= 5' first; got {type(preference).__name__}."
+        )
+    return preference
+
+
+def check_positive(positive: Any, classes: NDArray[Any], owner: str) -> None:
+    """Refuse a positive class that is none."""
+    if positive is not None and positive not in classes.tolist():
+        raise ValueError(
+            f"{owner} needs positive to be one of {_labels.shown(classes)}; got {positive!r}."
+        )
 
 
 def account(judge: Judge, outcome: Outcome) -> Tuning:

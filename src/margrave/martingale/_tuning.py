@@ -15,7 +15,7 @@ for a model that meets it at a lower price.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -137,7 +137,11 @@ def _points_asked(
     called, right = (int(matrix.counts[:, : len(base)][mask].sum()) for mask in (base, amount))
     if whole_rows or not called or not right:
         return ceil(-bound.slack(matrix))
-    return ceil(called - right / bound.limit)  # precision: points leave the base
+    if bound.at_most:  # precision: right answers leave the amount, and the base with it
+        return (
+            right if bound.limit == 1 else ceil((right - bound.limit * called) / (1 - bound.limit))
+        )
+    return ceil(called - right / bound.limit)  # precision: wrong answers leave the base
 
 
 class _DoneError(Exception):
@@ -203,7 +207,7 @@ class Search:
         if verdict.shortfall == 0:
             same = Candidate(self.start, self.solution, before, verdict)
             return same, Outcome(before, before, before, 0, cancelled=False)
-        self.first = self.best = self._judged(self.start)
+        self.first = self.best = self._judged(self.start, self.judge.wide_starts())
         if self.max_models and self.first.verdict[:2] != (0, 0):  # else nothing can be cheaper
             self.targets = target_states(self.judge, scores)
             self._descend()
@@ -222,10 +226,10 @@ class Search:
         except _DoneError:
             pass
 
-    def _judged(self, setting: Setting) -> Candidate:
+    def _judged(self, setting: Setting, starts: Iterable[Floats] = ()) -> Candidate:
         """The present weights with the best offset they could have."""
         scores = self.ask(self.solution.w)
-        offset = setting.offset + self.judge.best_offset(scores + setting.offset)[0]
+        offset = setting.offset + self.judge.best_offset(scores + setting.offset, starts)[0]
         answers = (scores + offset).argmax(axis=1)
         chosen = Setting(setting.log_penalty, setting.log_cost, offset)
         return Candidate(chosen, self.solution, answers, self.judge.verdict(answers))
@@ -270,7 +274,7 @@ class Search:
         self.n_models += 1
         for tol in sorted({max(self.tol, ROUGH), self.tol}, reverse=True):
             self.solution = self.problem.solved(penalty, weights, self.solution.w, tol, _STEPS)
-            candidate = self._judged(setting)
+            candidate = self._judged(setting, [self.best.setting.offset - setting.offset])
             if not candidate.verdict < self.best.verdict:
                 break
         else:

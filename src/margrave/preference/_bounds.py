@@ -140,6 +140,11 @@ class Bound:
         limit = f"{decimal(self.limit * 100)}%" if self.share else decimal(self.limit)
         return f"{self.word}{labels} {'<=' if self.at_most else '>='} {limit}"
 
+    @property
+    def of_positive(self) -> bool:
+        """Whether the word speaks of the positive class where it names none."""
+        return not self.implied and WORDS[self.word].of_positive
+
     def cells(self, matrix: Matrix) -> tuple[Mask, Mask]:
         """Which cells of the matrix are the amount, and which it is a share of.
 

@@ -61,6 +61,7 @@ bench: $(VENV)/.test  ## speed against peers, as ratios in one run
 
 reproduce: $(VENV)/.run  ## run the documents' experiments in full and write their pages (some minutes)
 	@$(BIN)/python -m experiments.rank_margin
+	@$(BIN)/python -m experiments.martingale
 
 lock: $(BIN)/python  ## refresh constraints.txt with today's versions
 	@$(BIN)/python tools/lock.py

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
-from string import Template
 
 import matplotlib.pyplot as plt
 import numpy as np
 
+from experiments._page import bold, save_figure, table, versions, write_page
 from experiments.rank_margin import study
 from experiments.rank_margin.document import METHODS, SOURCES, TABLES
 from experiments.rank_margin.results import ALPHA, Column, Results
@@ -24,7 +22,6 @@ from margrave.compare import (
 
 TEMPLATE = Path(__file__).with_name("template.md")
 FIGURES = {1: "Contraceptive", 2: "Liver"}
-VERSIONS = ("margrave", "numpy", "scipy", "scikit-learn")
 OURS = "ν by cv, logit"
 
 
@@ -34,13 +31,14 @@ def write(results: Results, folder: Path, seed: int, strong: Sequence[str], comm
     of_strong = [column for column in results.columns if column[0] == "strong"]
     tested = results.over_data_sets(of_strong, [name for _, name in of_strong], control=OURS)
     _difference_figure(tested, folder / "rank_margin_strong.png")
-    versions = ", ".join(f"{name} {version(name)}" for name in VERSIONS)
-    text = Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
+    return write_page(
+        TEMPLATE,
+        folder / "rank_margin.md",
         command=command,
         n_sets=len(results.titles),
         n_runs=results.values.shape[1],
         seed=seed,
-        versions=f"Python {platform.python_version()}, {versions}, {platform.machine()}",
+        versions=versions(),
         verdict=" ".join(_verdict(results, size) for size in study.SIZES),
         alpha=f"{ALPHA:g}",
         tables="\n".join(_documents_table(results, size) for size in study.SIZES),
@@ -54,30 +52,25 @@ def write(results: Results, folder: Path, seed: int, strong: Sequence[str], comm
         settled="\n".join(_settled(results)),
         largest=" and ".join(_largest_difference(results, size) for size in study.SIZES),
     )
-    path = folder / "rank_margin.md"
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def _documents_table(results: Results, size: int) -> str:
     """Table 2 or 3, the printed figures beside ours, and both by the same tests."""
     members: list[Column] = [(f"{size} Modest", method) for method in METHODS]
     features: list[Column] = [("features", name) for name in study.FEATURES]
-    lines = [
-        f"### Table {study.SIZES.index(size) + 2}: {size} members",
-        "",
-        "| data set | RankMargin, document | ours | RankBoost, document | ours | features | "
-        "SVM, document | ours | features |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    heading = ["data set"]
+    heading += ["RankMargin, document", "ours", "RankBoost, document", "ours", "features"]
+    heading += ["SVM, document", "ours", "features"]
+    rows = []
     for title in results.titles:
-        bold = results.best_of(title, members)
+        best = results.best_of(title, members)
         printed = [f"{mean:.3f} ({sd:.3f})" for mean, sd in TABLES[size][title]]
-        ours = [_cell(results, title, column, bold) for column in members]
+        ours = [_cell(results, title, column, best) for column in members]
         raw = [_cell(results, title, column, set()) for column in features]
         cells = [printed[0], ours[0], printed[1], ours[1], raw[0], printed[2], ours[2], raw[1]]
-        lines.append(f"| {title} | {' | '.join(cells)} |")
+        rows.append([title, *cells])
     tested, theirs = _both_tests(results, size)
+    lines = [f"### Table {study.SIZES.index(size) + 2}: {size} members", "", table(heading, rows)]
     lines += ["", "Over the data sets, ours:", "", "```text", str(tested), "```", ""]
     lines += ["The printed means, by the same tests:", "", "```text", str(theirs), "```", ""]
     return "\n".join(lines)
@@ -106,10 +99,9 @@ def _verdict(results: Results, size: int) -> str:
     )
 
 
-def _cell(results: Results, title: str, column: Column, bold: set[Column]) -> str:
+def _cell(results: Results, title: str, column: Column, best: set[Column]) -> str:
     runs = results.runs(title, [column])
-    text = f"{runs.mean():.3f} ({runs.std(ddof=1):.3f})"
-    return f"**{text}**" if column in bold else text
+    return bold(f"{runs.mean():.3f} ({runs.std(ddof=1):.3f})", column in best)
 
 
 def _printed_means(results: Results, size: int) -> list[list[float]]:
@@ -131,8 +123,7 @@ def _margin_figures(results: Results, folder: Path, seed: int) -> list[str]:
             RankMarginDisplay.from_predictions(spoken.y_tune, curves, ax=ax)
             ax.set_title(f"{title}, {size} members")
         name = f"rank_margin_figure_{number}.png"
-        figure.savefig(folder / name, dpi=100)
-        plt.close(figure)
+        save_figure(figure, folder / name)
         lines += [f"![Margins on {title}]({name})", ""]
     return lines
 
@@ -143,18 +134,15 @@ def _columns_table(results: Results) -> str:
     columns = [column for column in results.columns if column[0] in shown]
     means, ranks = results.means(columns), results.mean_ranks(columns)
     overall = means.mean(axis=0)
-    lines = [
-        f"| committee | combiner | {' | '.join(results.titles)} | mean | rank |",
-        "|---|---|" + "---|" * (len(results.titles) + 2),
-    ]
+    rows = []
     for j, (committee, combiner) in enumerate(columns):
-        cells = [_bold(value, value == means[i].max()) for i, value in enumerate(means[:, j])]
+        cells = [bold(f"{mean:.3f}", mean == means[i].max()) for i, mean in enumerate(means[:, j])]
         cells += [
-            _bold(overall[j], overall[j] == overall.max(), 4),
-            _bold(ranks[j], ranks[j] == ranks.min(), 1),
+            bold(f"{overall[j]:.4f}", overall[j] == overall.max()),
+            bold(f"{ranks[j]:.1f}", ranks[j] == ranks.min()),
         ]
-        lines.append(f"| {committee} | {combiner} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        rows.append([committee, combiner, *cells])
+    return table(["committee", "combiner", *results.titles, "mean", "rank"], rows)
 
 
 def _shares_table(results: Results) -> str:
@@ -164,31 +152,23 @@ def _shares_table(results: Results) -> str:
     columns: list[Column] = [
         (committee, "RankMargin") for committee in (f"{size} Modest", *headings)
     ]
-    lines = [
-        f"| data set | document | thirds | {' | '.join(headings)} |",
-        "|---|---|" + "---|" * len(columns),
-    ]
+    rows = []
     for title in results.titles:
         mean, deviation = TABLES[size][title][0]
         cells = [f"{mean:.3f} ({deviation:.3f})"]
         cells += [_cell(results, title, column, set()) for column in columns]
-        lines.append(f"| {title} | {' | '.join(cells)} |")
+        rows.append([title, *cells])
     printed = np.array(_printed_means(results, size))[:, :1]
     distances = np.abs(results.means(columns) - printed).mean(axis=0)
     cells = [f"{distance:.3f}" for distance in distances]
-    lines.append(f"| mean distance from the document | | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def _bold(value: float, yes: bool, digits: int = 3) -> str:
-    return f"**{value:.{digits}f}**" if yes else f"{value:.{digits}f}"
+    rows.append(["mean distance from the document", "", *cells])
+    return table(["data set", "document", "thirds", *headings], rows)
 
 
 def _difference_figure(tested: FriedmanHolm, path: Path) -> None:
     figure, ax = plt.subplots(figsize=(9, 3.6), layout="constrained")
     CriticalDifferenceDisplay(tested).plot(ax)
-    figure.savefig(path, dpi=100)
-    plt.close(figure)
+    save_figure(figure, path)
 
 
 def _settled(results: Results) -> list[str]:

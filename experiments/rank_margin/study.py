@@ -15,23 +15,18 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, cross_val_predict, train_test_split
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.svm import SVC
 
+from experiments import _parts
+from experiments._parts import Floats, Ints, Parts, Shares
 from experiments.rank_margin.document import SOURCES
 from margrave import catalogue, datasets
 from margrave.fuse import RankMarginClassifier
 from margrave.members import ModestAdaBoostClassifier, RankBoostClassifier
 from margrave.pairs import CrucialPairs
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SIZES = (5, 7)
 # Shares of training, tuning and test part. The document does not print its own.
@@ -40,26 +35,6 @@ OTHER_SHARES = ((0.5, 0.25, 0.25), (0.6, 0.2, 0.2), (0.7, 0.15, 0.15))
 SCALES = ("logit", "probability", "rank", "decision")
 STRONG = ("logistic", "svm", "random-forest", "gradient-boosting", "knn", "rankboost")
 QUICK_STRONG = ("logistic", "knn", "rankboost")
-
-
-@dataclass(frozen=True)
-class Parts:
-    """A data set in three, the classes' shares kept; the features scaled on the first part."""
-
-    X_train: Floats
-    y_train: Ints
-    X_tune: Floats
-    y_tune: Ints
-    X_test: Floats
-    y_test: Ints
-
-    @property
-    def both(self) -> tuple[Floats, Ints]:
-        """Samples and labels of the training and the tuning part together."""
-        return (
-            np.concatenate([self.X_train, self.X_tune]),
-            np.concatenate([self.y_train, self.y_tune]),
-        )
 
 
 @dataclass(frozen=True)
@@ -123,18 +98,9 @@ def available() -> list[str]:
     return found
 
 
-def split(X: Floats, y: Ints, seed: int, shares: tuple[float, float, float] = THIRDS) -> Parts:
-    """Training, tuning and test part."""
-    train, tune, _ = shares
-    X_rest, X_test, y_rest, y_test = train_test_split(
-        X, y, train_size=train + tune, stratify=y, random_state=seed
-    )
-    X_train, X_tune, y_train, y_tune = train_test_split(
-        X_rest, y_rest, train_size=train / (train + tune), stratify=y_rest, random_state=seed
-    )
-    scaler = make_pipeline(SimpleImputer(), StandardScaler()).fit(X_train)
-    X_train, X_tune, X_test = (scaler.transform(part) for part in (X_train, X_tune, X_test))
-    return Parts(X_train, y_train, X_tune, y_tune, X_test, y_test)
+def split(X: Floats, y: Ints, seed: int, shares: Shares = THIRDS) -> Parts:
+    """Training, tuning and test part; thirds unless said."""
+    return _parts.split(X, y, seed, shares)
 
 
 def modest_committee(parts: Parts, n_members: int, seed: int) -> Spoken:
@@ -259,7 +225,7 @@ def one_run(
     return title, run, found
 
 
-def parted(shares: tuple[float, float, float]) -> str:
+def parted(shares: Shares) -> str:
     """Shares of the parts, for a heading."""
     return "/".join(f"{share:.0%}".removesuffix("%") for share in shares)
 

@@ -7,7 +7,7 @@ import pytest
 
 from margrave import Confusion, Preference
 from margrave.martingale import NotMetWarning, Step, Tuning
-from margrave.martingale._request import Outcome, judge_of, report
+from margrave.martingale._request import Outcome, check_wanted, judge_of, report
 from margrave.preference import PreferenceError
 
 TWO = np.array(["ham", "spam"])
@@ -112,7 +112,8 @@ def test_fp_of_three_classes_needs_a_positive_one():
 
 
 def test_a_positive_class_that_is_not_there_is_refused():
-    with pytest.raises(ValueError, match=r"no class 'eggs'"):
+    message = r"^Thing\.tune needs positive to be one of 'ham', 'spam'; got 'eggs'\.$"
+    with pytest.raises(ValueError, match=message):
         judge_of("fp <= 1", ["ham", "spam"], TWO, "eggs", 2, "Thing.tune")
 
 
@@ -139,7 +140,7 @@ def test_the_account_of_a_preference_that_is_met():
     assert told.shortfall == 0
     assert str(told.binding) == "fp <= 1"
     assert str(told) == (
-        "fp <= 1: met on the tuning set, 3 models trained\n"
+        "fp <= 1 (spam is positive): met on the tuning set, 3 models trained\n"
         "before:    fp 2, fn 1, 3 errors in 6\n"
         "after:     fp 1, fn 1, 2 errors in 6\n"
         "by offset: fp 0, fn 2, 2 errors in 6"
@@ -157,9 +158,10 @@ def test_the_account_of_a_preference_that_is_not_met():
     assert told.shortfall == pytest.approx(2.4)
     assert str(told.binding) == "fp <= 1"
     assert str(told).splitlines()[0] == (
-        "fp <= 1, recall(spam) >= 80%: not met, 2.4 short ('fp <= 1' binds) on the tuning set, "
-        "3 models trained"
+        "fp <= 1, recall(spam) >= 80% (spam is positive): not met, 2.4 short ('fp <= 1' binds) on "
+        "the tuning set, 3 models trained"
     )
+    assert str(told).splitlines()[1] == "before:    recall(spam) 66.7%, fp 2, fn 1, 3 errors in 6"
 
 
 def test_the_binding_bound_is_that_which_most_samples_miss():
@@ -174,17 +176,31 @@ def test_the_account_speaks_of_the_positive_class():
     assert "after:     fp 1, fn 0, 1 errors in 6" in str(told)
 
 
-def test_the_account_of_three_classes_speaks_of_errors_only():
+def test_the_account_of_three_classes_speaks_of_what_was_wanted_and_of_errors():
     judge = judge_of("accuracy >= 50%", [0, 1, 2], np.arange(3), None, 3, "Thing.tune")
     right, wrong = np.array([0, 1, 2]), np.array([0, 2, 2])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         told = report(judge, Outcome(wrong, right, right, 1, cancelled=False), "Thing.tune")
     assert str(told).splitlines()[1:] == [
-        "before:    1 errors in 3",
-        "after:     0 errors in 3",
-        "by offset: 0 errors in 3",
+        "before:    accuracy 66.7%, 1 errors in 3",
+        "after:     accuracy 100.0%, 0 errors in 3",
+        "by offset: accuracy 100.0%, 0 errors in 3",
     ]
+    assert str(told).startswith("accuracy >= 50%: already met, nothing changed on the tuning set")
+
+
+def test_what_a_classifier_that_always_answers_cannot_do_is_refused():
+    message = r"needs a preference that rejects nothing, since it always answers; got 'rejected"
+    with pytest.raises(PreferenceError, match=message):
+        judge_of("rejected >= 1", ["ham", "spam"], TWO, None, 2, "Thing.tune")
+
+
+@pytest.mark.parametrize("preference", [5, None, {"fp": 1}])
+def test_what_is_no_preference_is_refused_first(preference):
+    message = r"^Thing\.tune needs a preference such as 'fp <= 5' first; got \w+\.$"
+    with pytest.raises(TypeError, match=message):
+        check_wanted(preference, "Thing.tune")
 
 
 def test_steps_and_accounts_cannot_be_changed():

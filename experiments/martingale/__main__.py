@@ -1,0 +1,36 @@
+"""Run the study and write its page: ``python -m experiments.martingale [--quick]``."""
+
+from __future__ import annotations
+
+import sys
+
+import matplotlib as mpl
+from rich.console import Console
+
+from experiments._command import asked, shown
+from experiments.martingale import measures, page, study
+from experiments.martingale.results import Frozen, Results
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse the arguments, run with progress, write the page."""
+    chosen = asked("martingale", "small data sets, two splits, few levels", arguments)
+    if chosen is None:
+        return 2
+    mpl.use("agg")
+    console = Console()
+    plan = study.QUICK if chosen.quick else study.FULL
+    frozen = Frozen(*measures.freezing_level(plan.pictured, chosen.seed, plan.size.n_levels))
+    waiting = study.runs(plan, chosen.seed, frozen.epsilon)
+    clocked = study.clocked_runs(plan, chosen.seed, frozen.epsilon)
+    done = study.done(waiting, clocked, chosen.jobs)
+    total = len(waiting) + len(clocked)
+    told = shown(console, done, total, of=lambda run: f"{run[0]}, {run[1]}")
+    results = Results.of(plan, chosen.seed, frozen, told)
+    written = page.write(results, chosen.out, chosen.command)
+    console.print(f"Written: {written}", highlight=False, soft_wrap=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+"""Label noise: some of the training labels are turned around, the test labels are not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from experiments._parts import Ints
+from experiments.martingale import models
+from experiments.martingale.data import parts
+from experiments.martingale.models import Judged, Size
+from margrave.martingale import TunableLogistic
+
+# A stump moves its samples so little that cells as wide as a vote would keep them all together.
+STUMP_WIDTH = 0.1
+FREEZE = 10.0
+# A name and (size, seed, training samples) to a classifier.
+METHODS: dict[str, Callable[[Size, int, int], Any]] = {
+    "LR": lambda *_: TunableLogistic(),
+    "MB": lambda size, seed, _: models.martingale(None, size.n_levels, seed),
+    "MB-Freeze": lambda size, seed, _: models.martingale(None, size.n_levels, seed, FREEZE),
+    "AMB": lambda size, seed, _: models.adaptive(None, size.n_levels, seed),
+    "AdaBoost-LR": lambda size, seed, n: models.adaboost(TunableLogistic(), size.n_rounds, seed, n),
+    "MB-stumps": lambda size, seed, _: models.martingale(models.tree(1), size.n_levels, seed),
+    "AMB-stumps": lambda size, seed, _: models.adaptive(
+        models.tree(1), size.n_levels, seed, STUMP_WIDTH
+    ),
+    "AdaBoost-stumps": lambda size, seed, _: models.boosted_stumps(size.n_rounds, seed),
+    "random forest": lambda size, seed, _: models.forest(size.n_trees, seed),
+}
+
+
+def flipped(y: Ints, rate: float, seed: int) -> Ints:
+    """Labels 0 and 1, a share of them turned around; a higher rate turns the same and more."""
+    order = np.random.default_rng(seed).permutation(len(y))
+    turned = order[: round(rate * len(y))]
+    noisy = y.copy()
+    noisy[turned] = 1 - noisy[turned]
+    return noisy
+
+
+def with_noise(
+    title: str, seed: int, rates: Sequence[float], size: Size
+) -> dict[tuple[str, float], Judged]:
+    """Every method at every rate, trained on training and tuning part together."""
+    given = parts(title, seed)
+    X, y = given.both
+    found = {}
+    for rate in rates:
+        noisy = flipped(y, rate, seed)
+        for name, make in METHODS.items():
+            model = make(size, seed, len(y)).fit(X, noisy)
+            found[name, rate] = Judged.of(model, given.X_test, given.y_test)
+    return found

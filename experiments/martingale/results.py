@@ -1,0 +1,118 @@
+"""All that the runs found, with the means and differences that the page shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from experiments._parts import Floats
+from experiments.martingale.data import TWONORM
+from experiments.martingale.document import SOURCES
+from experiments.martingale.models import Judged
+from experiments.martingale.study import Found, Plan
+
+Of = Callable[[Judged], float]
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """ε, and how many learners a program on the pictured data set has without and with it."""
+
+    epsilon: float
+    free: int
+    left: int
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The mean of paired differences over the splits, and its standard error."""
+
+    mean: float
+    error: float
+
+    @classmethod
+    def of(cls, differences: Floats) -> Gap:
+        """From the differences of the splits."""
+        error = np.std(differences, ddof=1) / np.sqrt(len(differences))
+        return cls(float(np.mean(differences)), float(error))
+
+    @property
+    def sign(self) -> int:
+        """1 or −1 beyond two standard errors, else 0."""
+        return int(np.sign(self.mean)) if abs(self.mean) > 2 * self.error else 0
+
+    def __str__(self) -> str:
+        return f"{self.mean:+.2f} ± {self.error:.2f}"
+
+
+@dataclass(frozen=True)
+class Results:
+    """What was found, by measure and data set; a list has an entry for each split.
+
+    Attributes
+    ----------
+    plan : Plan
+        What was run.
+    seed : int
+        The seed of the first split.
+    frozen : Frozen
+        The level of freezing.
+    found : dict
+        The findings.
+    """
+
+    plan: Plan
+    seed: int
+    frozen: Frozen
+    found: dict[tuple[str, str], list[Any]]
+
+    @classmethod
+    def of(cls, plan: Plan, seed: int, frozen: Frozen, runs: Iterable[Found]) -> Results:
+        """Put findings, which come in any order, into their places."""
+        found: dict[tuple[str, str], list[Any]] = {}
+        for part, title, _, what in sorted(runs, key=lambda run: run[:3]):
+            found.setdefault((part, title), []).append(what)
+        return cls(plan, seed, frozen, found)
+
+    def titles(self, part: str) -> list[str]:
+        """The data sets of a measure, in the document's order."""
+        return [title for title in SOURCES | TWONORM if (part, title) in self.found]
+
+    def methods(self, part: str, title: str) -> list[Any]:
+        """What was compared."""
+        return list(self.found[part, title][0])
+
+    def values(self, part: str, title: str, key: Any, of: Of) -> Floats:
+        """A number of one method, for each split."""
+        return np.array([of(split[key]) for split in self.found[part, title]])
+
+    def mean(self, part: str, title: str, key: Any, of: Of) -> float:
+        """Its mean over the splits."""
+        return float(self.values(part, title, key, of).mean())
+
+    def gap(self, part: str, title: str, one: Any, other: Any, of: Of) -> Gap:
+        """One method less another, split by split."""
+        return Gap.of(self.values(part, title, one, of) - self.values(part, title, other, of))
+
+    def total(self, part: str) -> Any:
+        """The sum over splits and data sets."""
+        first, *others = (one for title in self.titles(part) for one in self.found[part, title])
+        return sum(others, first)
+
+
+def overall(judged: Judged) -> float:
+    """Accuracy, in %."""
+    return judged.overall
+
+
+def on_class(c: int) -> Of:
+    """Accuracy on a class, in %."""
+    return lambda judged: judged.of_class(c)
+
+
+def on_rest(c: int) -> Of:
+    """Accuracy on the other classes, in %."""
+    return lambda judged: judged.of_rest(c)

@@ -1,0 +1,141 @@
+"""The study as a list of runs: which measure, of which data set, on which split."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from joblib import Parallel, delayed
+
+from experiments.martingale import measures, noise, requests
+from experiments.martingale.data import parts
+from experiments.martingale.document import SOURCES, TABLE_1, TABLE_3, TABLE_4
+from experiments.martingale.models import Size
+from margrave.martingale import MartingaleBoostClassifier, TunableLogistic
+
+Found = tuple[str, str, int, Any]
+"""What was measured, the data set, the split, and what was found."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much of the study to run.
+
+    Attributes
+    ----------
+    titles : tuple of str
+        Data sets.
+    n_splits : int
+        Splits of each.
+    size : Size
+        Levels, rounds and trees.
+    pictured : str
+        The data set of figures 4 and 5.
+    levels : tuple of int
+        Levels of the programs there.
+    noisy : tuple of str
+        Data sets whose labels are turned around.
+    rates : tuple of float
+        Which share of the labels.
+    """
+
+    titles: tuple[str, ...]
+    n_splits: int
+    size: Size
+    pictured: str
+    levels: tuple[int, ...]
+    noisy: tuple[str, ...]
+    rates: tuple[float, ...]
+
+
+FULL = Plan(
+    titles=tuple(SOURCES),
+    n_splits=5,
+    size=Size(n_levels=15, n_rounds=50, n_trees=100),
+    pictured="Spambase",
+    levels=tuple(range(2, 16)),
+    noisy=("Spambase", "Ionosphere", "Liver", "Twonorm"),
+    rates=(0.0, 0.05, 0.1, 0.2, 0.3),
+)
+QUICK = Plan(
+    titles=("Ionosphere", "Liver", "Iris"),
+    n_splits=2,
+    size=Size(n_levels=3, n_rounds=5, n_trees=10),
+    pictured="Liver",
+    levels=(2, 3),
+    noisy=("Liver",),
+    rates=(0.0, 0.3),
+)
+# Table 4: the document's words say four levels, its six nodes are three.
+GRANULAR_LEVELS = (3, 4)
+# Learners that are asked, by their levels.
+ASKED: dict[str, Callable[[int], Any]] = {
+    "TunableLogistic": lambda _: TunableLogistic(),
+    "MartingaleBoostClassifier": lambda n_levels: MartingaleBoostClassifier(n_levels=n_levels),
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A measure that waits to be taken: a function of the data set, the seed and settings."""
+
+    part: str
+    title: str
+    split: int
+    seed: int
+    measure: Callable[..., Any]
+    settings: tuple[Any, ...]
+
+    def __call__(self) -> Found:
+        """Take it."""
+        found = self.measure(self.title, self.seed + self.split, *self.settings)
+        return self.part, self.title, self.split, found
+
+
+def runs(plan: Plan, seed: int, freeze: float) -> list[Run]:
+    """All runs but the clocked ones, long ones first."""
+    size = plan.size
+    asked = [(name, TABLE_3, asked_of, name, size.n_levels) for name in ASKED]
+    granular = [(f"granularity {n}", TABLE_4, measures.granularity, n) for n in GRANULAR_LEVELS]
+    wanted: list[tuple[Any, ...]] = [
+        ("noise", plan.noisy, noise.with_noise, plan.rates, size),
+        ("beside", plan.titles, measures.beside, size),
+        ("table 2", plan.titles, measures.table_2, size, freeze),
+        ("levels", [plan.pictured], measures.by_levels, plan.levels, freeze),
+        *asked,
+        ("table 1", TABLE_1, measures.table_1, size),
+        ("grid", ["Liver"], measures.grid_search),
+        *granular,
+    ]
+    return [
+        Run(part, title, split, seed, measure, tuple(settings))
+        for part, titles, measure, *settings in wanted
+        for title in reversed(list(titles))
+        if title in (*plan.titles, *plan.noisy)
+        for split in range(plan.n_splits)
+    ]
+
+
+def clocked_runs(plan: Plan, seed: int, freeze: float) -> list[Run]:
+    """The runs of table 3, which need the machine for themselves."""
+    return [
+        Run("times", title, split, seed, measures.times, (plan.size.n_levels, freeze))
+        for title in TABLE_3
+        if title in plan.titles
+        for split in range(plan.n_splits)
+    ]
+
+
+def asked_of(title: str, seed: int, name: str, n_levels: int) -> requests.Tally:
+    """The requests to a learner, on one split."""
+    return requests.one_split(parts(title, seed), lambda: ASKED[name](n_levels))
+
+
+def done(waiting: list[Run], clocked: list[Run], n_jobs: int) -> Iterator[Found]:
+    """What the runs find, in the order they are done; the clocked ones after all others."""
+    yield from Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
+        delayed(run)() for run in waiting
+    )
+    for run in clocked:
+        yield run()

@@ -1,0 +1,484 @@
+"""Tuning node by node: who is asked what, what is done about it, and what stays as it is."""
+
+import pickle
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.tree import DecisionTreeClassifier
+
+from margrave import Confusion, Preference, datasets
+from margrave.martingale import (
+    MartingaleBoostClassifier,
+    NodeRequest,
+    NotMetWarning,
+    Step,
+    TunableLogistic,
+)
+from margrave.preference import PreferenceError
+
+ALL_SELECT = pytest.mark.parametrize("granularity", ["all", "select"])
+
+
+@cache
+def grown(k=2, n_levels=3, n=140, seed=0, apart=0.6):
+    """A program, and what to tune it on; not to be changed."""
+    X, y = make_classification(
+        2 * n, 6, n_informative=4, n_redundant=0, n_classes=k, n_clusters_per_class=1,
+        flip_y=0.15, class_sep=apart, random_state=seed,
+    )  # fmt: skip
+    model = MartingaleBoostClassifier(n_levels=n_levels).fit(X[::2], y[::2])
+    return model, X[1::2], y[1::2], X[::2], y[::2]
+
+
+@cache
+def iris():
+    data = datasets.load("iris")
+    X, y = np.asarray(data.data, dtype=float), np.asarray(data.target)
+    model = MartingaleBoostClassifier(n_levels=4).fit(X[::2], y[::2])
+    return model, X[1::2], y[1::2]
+
+
+def places(program):
+    """Where the nodes are, by their votes; ends of ways are not asked."""
+    learning = [at for at, node in enumerate(program.nodes) if node.kind == "learner"]
+    return {tuple(map(int, program.nodes[at].position)): at for at in learning}
+
+
+def asked(model, X, y, answer=None, **more):
+    """The requests that a callable is given, and the model that comes of its answers."""
+    requests = []
+
+    def wants(request):
+        requests.append(request)
+        return answer(request) if answer else None
+
+    return requests, model.tune(wants, X, y, **{"granularity": "all", **more})
+
+
+def same(one, other, X):
+    a, b = one.program_, other.program_
+    return (
+        (a.nodes, a.edges) == (b.nodes, b.edges)
+        and np.array_equal(a.counts, b.counts)
+        and np.array_equal(one.predict_proba(X), other.predict_proba(X))
+    )
+
+
+def matrix_of(model, X, y):
+    return Confusion.of(y, model.predict(X), classes=model.classes_.tolist())
+
+
+# Who is asked
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_nodes_are_asked_top_down_with_their_local_matrices(k):
+    model, X, y, *_ = grown(k, 4)
+    program = model.measured(X, y)
+    there = places(program)
+    requests, _ = asked(model, X, y)
+    assert all(isinstance(request, NodeRequest) for request in requests)
+    layers = [request.layer for request in requests]
+    assert layers == sorted(layers)
+    assert len({request.votes for request in requests}) == len(requests)
+    for request in requests:
+        assert request.layer == sum(request.votes)
+        at = there[request.votes]
+        known, local = model.learners_[at].classes_.tolist(), program.counts[at]
+        assert set(known) <= set(request.confusion.classes)
+        advantages = dict(zip(request.confusion.classes, request.advantages, strict=True))
+        for true in known:
+            assert [request.confusion[true, c] for c in known] == local[true, known].tolist()
+            assert advantages[true] == local[true, true] / local[true].sum() - 0.5
+    # Those without tuning samples of a class they know are left out: nothing to judge them by.
+    judged = {
+        votes
+        for votes, at in there.items()
+        if program.sizes[at][model.learners_[at].classes_].all()
+    }
+    assert {request.votes for request in requests} == judged
+    assert len(judged) > 3
+
+
+def test_a_node_is_shown_what_comes_to_it_from_the_nodes_that_were_tuned():
+    model, X, y, *_ = grown()
+    first, other = asked(model, X, y, lambda one: "fp <= 2" if one.layer == 0 else None)
+    program = other.measured(X, y)
+    there = places(program)
+    assert first[0].confusion == model.measured(X, y).confusion(0)
+    for request in first[1:]:
+        assert request.confusion == program.confusion(there[request.votes])
+    untuned, _ = asked(model, X, y)
+    assert [one.confusion for one in first[1:]] != [one.confusion for one in untuned[1:]]
+
+
+def test_the_matrix_speaks_of_the_positive_class():
+    model, X, y, *_ = grown()
+    requests, tuned = asked(model, X, y, positive=0)
+    assert {request.confusion.positive for request in requests} == {0}
+    assert tuned.tuning_.after.positive == 0
+
+
+def test_of_three_classes_a_node_without_the_positive_one_has_no_other():
+    """Else 'fp' speaks of another class at some nodes."""
+    model, X, y = iris()
+    requests, tuned = asked(model, X, y, positive="setosa")
+    assert {len(own.classes_) for own in tuned.learners_.values()} == {2, 3}
+    assert {request.confusion.positive for request in requests} <= {"setosa", None}
+    tuned = model.tune("fp <= 0", X, y, granularity="all", positive="setosa")
+    there = places(tuned.program_)
+    for votes in tuned.tuning_.nodes:
+        assert 0 in tuned.learners_[there[votes]].classes_
+
+
+def test_labels_are_those_of_the_data():
+    model, X, y = iris()
+    requests, _ = asked(model, X, y)
+    assert requests[0].confusion.classes == ("setosa", "versicolor", "virginica")
+    assert requests[0].confusion == model.measured(X, y).confusion(0)
+
+
+# Select
+
+
+@pytest.mark.parametrize("threshold", [-0.5, 0.0, 0.1, 0.3, 0.45, 0.51])
+def test_only_nodes_of_a_smaller_advantage_are_asked(threshold):
+    model, X, y, *_ = grown(n_levels=4)
+    everyone, _ = asked(model, X, y)
+    some, _ = asked(model, X, y, granularity="select", advantage_threshold=threshold)
+    weak = [one.votes for one in everyone if one.advantages.min() < threshold]
+    assert [one.votes for one in some] == weak
+    assert len(weak) == {-0.5: 0, 0.51: len(everyone)}.get(threshold, len(weak))
+
+
+def test_the_threshold_is_that_of_the_document_by_default():
+    model, X, y, *_ = grown(n_levels=4, apart=1.2)
+    everyone, _ = asked(model, X, y, advantage_threshold=0.3)
+    some, _ = asked(model, X, y, granularity="select")
+    weak = [one.votes for one in everyone if one.advantages.min() < 0.3]
+    assert [one.votes for one in some] == weak
+    assert 0 < len(weak) < len(everyone)
+
+
+def test_an_advantage_that_equals_the_threshold_is_large_enough():
+    model, X, y, *_ = grown()
+    everyone, _ = asked(model, X, y)
+    least = min(one.advantages.min() for one in everyone)
+    some, _ = asked(model, X, y, granularity="select", advantage_threshold=least)
+    assert some == []
+
+
+@pytest.mark.parametrize("threshold", ["0.3", None, np.nan])
+def test_a_threshold_that_is_no_number_is_refused(threshold):
+    model, X, y, *_ = grown()
+    message = f"needs advantage_threshold to be .*; got {re.escape(repr(threshold))}\\.$"
+    with pytest.raises(ValueError, match=message):
+        model.tune("fp <= 1", X, y, granularity="select", advantage_threshold=threshold)
+
+
+# What is done
+
+
+@ALL_SELECT
+@pytest.mark.parametrize("k", [2, 3])
+def test_none_leaves_everything_as_it_is(granularity, k):
+    model, X, y, *_ = grown(k)
+    for wants in (lambda request: None, {}, {(0,) * k: None}):
+        tuned = model.tune(wants, X, y, granularity=granularity)
+        assert same(model, tuned, X)
+        told = tuned.tuning_
+        assert (told.preference, told.met, told.n_models, told.nodes) == (None, True, 0, {})
+        assert told.before == told.after == matrix_of(model, X, y)
+        assert not told.cancelled
+
+
+@pytest.mark.parametrize("votes", [(0, 0), (1, 0), (0, 1), (1, 1)])
+def test_a_mapping_tunes_the_nodes_it_names(votes):
+    model, X, y, *_ = grown()
+    untuned = model.measured(X, y)
+    local = untuned.confusion(places(untuned)[votes])
+    wanted = f"fp <= {local.fp // 2}"
+    assert local.fp > 0
+    tuned = model.tune({votes: wanted}, X, y, granularity="all")
+    program = tuned.measured(X, y)
+    there = places(program)
+    assert list(tuned.tuning_.nodes) == [votes]
+    told = tuned.tuning_.nodes[votes]
+    assert told.preference == Preference(wanted)
+    assert told.met
+    assert told.before == local
+    assert told.after == program.confusion(there[votes])
+    assert tuned.tuning_.before == matrix_of(model, X, y)
+    assert tuned.tuning_.after == matrix_of(tuned, X, y)
+    assert tuned.tuning_.n_models == told.n_models > 0
+    # Nodes that it sends nothing to are trained as before.
+    was = places(model.program_)
+    for other in there.keys() & was.keys():
+        below = all(mine >= its for mine, its in zip(other, votes, strict=True))
+        if not below:
+            np.testing.assert_array_equal(
+                tuned.learners_[there[other]].coef_, model.learners_[was[other]].coef_
+            )
+    assert tuned.learners_[there[votes]].get_params() != TunableLogistic().get_params()
+
+
+def test_nodes_below_are_trained_on_what_the_tuned_node_sends_them():
+    model, X, y, X_train, y_train = grown()
+    tuned = model.tune({(0, 0): "fp <= 2"}, X, y, granularity="all")
+    paths = tuned.decision_path(X_train).toarray() == 1
+    for at, learner in tuned.learners_.items():
+        came = paths[:, at]
+        assert tuned.program_.sizes[at].tolist() == np.bincount(y_train[came]).tolist()
+        if at > 0:
+            share = np.bincount(y_train[came])
+            weights = came.sum() / 2 / share[y_train[came]]
+            alone = TunableLogistic().fit(X_train[came], y_train[came], weights)
+            np.testing.assert_allclose(learner.coef_, alone.coef_, atol=1e-6)
+
+
+def test_the_root_of_one_level_is_tuned_as_its_learner_would_be():
+    _, X, y, X_train, y_train = grown()
+    one = MartingaleBoostClassifier(n_levels=1, balance=False).fit(X_train, y_train)
+    tuned = one.tune({(0, 0): "fn <= 3"}, X, y, granularity="all")
+    alone = TunableLogistic().fit(X_train, y_train).tune("fn <= 3", X, y)
+    np.testing.assert_array_equal(tuned.predict(X), alone.predict(X))
+    assert tuned.tuning_.nodes[0, 0] == alone.tuning_
+
+
+@ALL_SELECT
+def test_one_text_is_for_all_nodes(granularity):
+    model, X, y, *_ = grown(n_levels=4)
+    tuned = model.tune("fp <= 3", X, y, granularity=granularity, max_models=2)
+    program = tuned.measured(X, y)
+    there = places(program)
+    assert len(tuned.tuning_.nodes) > 1
+    for votes, told in tuned.tuning_.nodes.items():
+        assert told.met
+        assert told.after == program.confusion(there[votes])
+        assert told.after.fp <= 3
+    by_callable = model.tune(
+        lambda request: Preference("fp <= 3"), X, y, granularity=granularity, max_models=2
+    )
+    assert same(tuned, by_callable, X)
+    assert by_callable.tuning_.nodes == tuned.tuning_.nodes
+
+
+def test_one_text_need_not_suit_every_node():
+    model, X, y, *_ = grown()
+    wanted = int(np.sum(y == 0)) - 15
+    tuned = model.tune(f"correct(0) >= {wanted}", X, y, granularity="all", max_models=0)
+    program = tuned.measured(X, y)
+    enough = {
+        votes: program.sizes[at].all() and program.sizes[at][0] >= wanted
+        for votes, at in places(program).items()
+    }
+    assert set(enough.values()) == {True, False}
+    assert set(tuned.tuning_.nodes) == {votes for votes, suits in enough.items() if suits}
+
+
+@pytest.mark.parametrize(
+    "text", ["recall(setosa) >= 90%", "errors(setosa -> virginica) <= 0", "fp(setosa) <= 0"]
+)
+def test_one_text_need_not_speak_of_classes_that_every_node_knows(text):
+    """Some nodes of iris know two classes; those without setosa are left as they are."""
+    model, X, y = iris()
+    tuned = model.tune(text, X, y, granularity="all")
+    assert (0, 0, 0) in tuned.tuning_.nodes
+    there = places(tuned.program_)
+    for votes in tuned.tuning_.nodes:
+        assert 0 in tuned.learners_[there[votes]].classes_
+
+
+def test_without_models_only_the_offset_of_a_node_moves():
+    model, X, y, *_ = grown()
+    tuned = model.tune({(0, 0): "fp <= 2"}, X, y, granularity="all", max_models=0)
+    told = tuned.tuning_.nodes[0, 0]
+    assert (told.met, told.n_models) == (True, 0)
+    np.testing.assert_array_equal(tuned.learners_[0].coef_, model.learners_[0].coef_)
+    assert tuned.learners_[0].offset_[0] > tuned.learners_[0].offset_[1]
+    limited = model.tune({(0, 0): "fp <= 2"}, X, y, granularity="all", max_models=3)
+    assert limited.tuning_.nodes[0, 0].n_models <= 3
+
+
+@ALL_SELECT
+def test_what_the_nodes_missed_is_told(granularity):
+    model, X, y, *_ = grown()
+    wants = {(0, 0): "fp <= 0, fn <= 0"}
+    with pytest.warns(NotMetWarning) as caught:
+        tuned = model.tune(wants, X, y, granularity=granularity, max_models=1)
+    assert [str(one.message) for one in caught] == [
+        "MartingaleBoostClassifier.tune did not meet what was wanted of 1 of 1 nodes, the first "
+        "at votes (0, 0)."
+    ]
+    assert caught[0].filename == __file__
+    assert not tuned.tuning_.met
+    node = tuned.tuning_.nodes[0, 0]
+    assert tuned.tuning_.shortfall == node.shortfall == node.after.fp + node.after.fn
+
+
+def test_some_nodes_may_be_met_and_others_not():
+    model, X, y, *_ = grown()
+    wants = {(0, 0): "fp <= 5", (0, 1): "fp <= 0, fn <= 0"}
+    with pytest.warns(NotMetWarning, match=r"of 1 of 2 nodes, the first at votes \(0, 1\)\.$"):
+        tuned = model.tune(wants, X, y, granularity="all", max_models=1)
+    assert [told.met for told in tuned.tuning_.nodes.values()] == [True, False]
+
+
+# The callback
+
+
+def test_the_callback_is_told_of_every_node():
+    model, X, y, *_ = grown()
+    steps = []
+    tuned = model.tune(
+        "fp <= 4", X, y, granularity="all", max_models=1, callback=lambda s: steps.append(s)
+    )
+    assert all(isinstance(step, Step) for step in steps)
+    assert [step.number for step in steps] == list(range(1, len(tuned.tuning_.nodes) + 1))
+    told = tuned.tuning_.nodes.values()
+    assert [step.confusion for step in steps] == [one.after for one in told]
+    assert [step.met for step in steps] == [one.met for one in told]
+    assert all(step.number <= step.most for step in steps)
+
+
+@pytest.mark.parametrize("last", [1, 2])
+def test_a_true_answer_leaves_the_other_nodes_as_they_are(last):
+    model, X, y, *_ = grown()
+    everyone = model.tune("fp <= 2", X, y, granularity="all", max_models=1)
+    order = list(everyone.tuning_.nodes)
+    tuned = model.tune(
+        "fp <= 2", X, y, granularity="all", max_models=1, callback=lambda s: s.number == last
+    )
+    assert tuned.tuning_.cancelled
+    assert list(tuned.tuning_.nodes) == order[:last]
+    by_name = model.tune(
+        dict.fromkeys(order[:last], "fp <= 2"), X, y, granularity="all", max_models=1
+    )
+    assert same(tuned, by_name, X)
+    assert not by_name.tuning_.cancelled
+
+
+# Again
+
+
+def test_the_trained_program_is_not_changed():
+    model, X, y, *_ = grown()
+    before = pickle.dumps(model)
+    tuned = model.tune({(0, 0): "fp <= 2"}, X, y, granularity="all")
+    assert (tuned.predict(X) != model.predict(X)).any()
+    assert pickle.dumps(model) == before
+    assert repr(tuned) == repr(model)
+
+
+def test_a_pickled_program_is_tuned_the_same():
+    model, X, y, *_ = grown()
+    again = pickle.loads(pickle.dumps(model))  # noqa: S301
+    one, other = (m.tune("fp <= 3", X, y, granularity="all", max_models=1) for m in (model, again))
+    assert one.tuning_ == other.tuning_
+    assert same(one, other, X)
+
+
+@pytest.mark.parametrize("text", ["fp <= 3", "fn <= 3"])
+def test_none_leaves_a_program_that_was_tuned_as_a_whole_as_it_is(text):
+    model, X, y, *_ = grown()
+    for max_models in (0, 2):
+        once = model.tune(text, X, y, max_models=max_models)
+        twice = once.tune(lambda request: None, X, y, granularity="all")
+        assert twice.tuning_.before == once.tuning_.after
+        np.testing.assert_array_equal(twice.predict(X), once.predict(X))
+
+
+def test_a_node_that_was_tuned_stays_so_when_another_one_is():
+    model, X, y, *_ = grown()
+    once = model.tune({(0, 0): "fp <= 3"}, X, y, granularity="all")
+    local = once.measured(X, y).confusion(0)
+    assert local.fp <= 3
+    twice = once.tune({(1, 0): "fn <= 1"}, X, y, granularity="all")
+    assert twice.measured(X, y).confusion(0) == local
+
+
+def test_the_whole_program_may_be_tuned_after_its_nodes():
+    model, X, y, *_ = grown()
+    once = model.tune({(0, 0): "fp <= 3"}, X, y, granularity="all")
+    twice = once.tune("fn <= 4", X, y)
+    assert twice.tuning_.before == once.tuning_.after
+    assert twice.tuning_.met
+    assert twice.tuning_.after == matrix_of(twice, X, y)
+    kept = once.tune("fn <= 4", X, y, max_models=0)
+    assert kept.learners_[0] is once.learners_[0]
+
+
+# Bad input
+
+
+@ALL_SELECT
+def test_other_learners_are_refused(granularity):
+    _, X, y, X_train, y_train = grown()
+    model = MartingaleBoostClassifier(DecisionTreeClassifier(max_depth=1), 2).fit(X_train, y_train)
+    with pytest.raises(TypeError) as caught:
+        model.tune("fp <= 1", X, y, granularity=granularity)
+    assert str(caught.value) == (
+        "MartingaleBoostClassifier.tune needs nodes with a TunableLogistic to tune them one by "
+        "one; got DecisionTreeClassifier. With granularity='root' any learner can be tuned."
+    )
+
+
+@ALL_SELECT
+@pytest.mark.parametrize("wants", [5, None, ["fp <= 1"]], ids=repr)
+def test_wants_that_are_none_are_refused(granularity, wants):
+    model, X, y, *_ = grown()
+    with pytest.raises(TypeError) as caught:
+        model.tune(wants, X, y, granularity=granularity)
+    assert str(caught.value) == (
+        "MartingaleBoostClassifier.tune needs a preference for all nodes, a mapping from their "
+        f"votes or a callable; got {wants!r}."
+    )
+
+
+@ALL_SELECT
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (np.zeros_like, "needs y_tune with samples of every class; got none of 1."),
+        (lambda y: y[:3], "needs y_tune with a label for each of 140 samples; got shape (3,)."),
+    ],
+)
+def test_tuning_samples_are_checked(granularity, change, message):
+    model, X, y, *_ = grown()
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
+        model.tune("fp <= 1", X, change(y), granularity=granularity)
+    assert str(caught.value) == f"MartingaleBoostClassifier.tune {message}"
+
+
+@pytest.mark.parametrize(
+    ("want", "message"),
+    [
+        ("correct(0) >= 1000", "No matrix with these class sizes can have 'correct(0) >= 1000'"),
+        ("fp <= some", "fp <= some"),
+        ("recall(7) >= 50%", "'recall(7) >= 50%' names the class '7'; the classes are 0, 1."),
+    ],
+)
+def test_what_one_node_cannot_do_is_refused(want, message):
+    model, X, y, *_ = grown()
+    for wants in ({(0, 0): want}, lambda request: want):
+        with pytest.raises(PreferenceError, match=re.escape(message)):
+            model.tune(wants, X, y, granularity="all")
+
+
+def test_a_text_that_cannot_be_read_is_refused():
+    model, X, y, *_ = grown()
+    with pytest.raises(PreferenceError, match="unknown word 'fpp'"):
+        model.tune("fpp <= 3", X, y, granularity="all")
+    with pytest.raises(PreferenceError, match="names the class '7'; the classes are 0, 1"):
+        model.tune("fp(7) <= 3", X, y, granularity="all")  # no node could know it
+
+
+def test_an_error_of_the_callable_is_the_callers():
+    """And not a matter of learners on few samples."""
+    model, X, y, *_ = grown()
+    with pytest.raises(ZeroDivisionError) as caught:
+        model.tune(lambda request: 1 / 0, X, y, granularity="all")
+    assert getattr(caught.value, "__notes__", []) == []

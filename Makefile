@@ -44,7 +44,7 @@ run: $(VENV)/.run  ## set up and show the main job: a committee on Spambase
 test quick docs reproduce: export OMP_NUM_THREADS = 1
 
 test: $(VENV)/.docs lint  ## set up and run every check
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q -n auto --dist worksteal
 	@$(MAKE) --no-print-directory docs
 
 quick: $(VENV)/.test  ## the inner loop: tests that are not slow

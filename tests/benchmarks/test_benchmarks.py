@@ -24,7 +24,15 @@ def test_the_table_has_a_row_for_every_bar(capsys, monkeypatch):
     assert main(["--quick"]) == 1
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
     jobs = ("add up 10,000 x 11", "predict from", "AUC", "median", "hinge")
-    for job in (*jobs, "nu=0, 20 x 7", "nu=0.05, gap 1e-3", "extra memory", "RankBoost", "15 levels", "(root)"):
+    for job in (
+        *jobs,
+        "nu=0, 20 x 7",
+        "nu=0.05, gap 1e-3",
+        "extra memory",
+        "RankBoost",
+        "15 levels",
+        "(root)",
+    ):
         assert any(job in row for row in rows)
     assert rows[-1].endswith("NO |")
 

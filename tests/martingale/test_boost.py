@@ -2,6 +2,7 @@
 
 import pickle
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -31,6 +32,7 @@ classifiers = pytest.mark.parametrize("kind", BOTH)
 ks = pytest.mark.parametrize("k", [2, 3])
 
 
+@cache
 def made(k=2, n=80, seed=0):
     """Overlapping classes; half to train on, half not."""
     X, y = make_classification(
@@ -63,7 +65,7 @@ def ends(model, X):
 @pytest.mark.parametrize("n_levels", range(1, 9))
 def test_the_rate_of_theorem_1_is_the_counted_rate(kind, k, n_levels):
     X, y, X_new, y_new = made(k, 60)
-    for learner in (None, STUMP)[: 2 if kind is MartingaleBoostClassifier else 1]:
+    for learner in (None, STUMP)[: 2 if n_levels < 4 else 1]:
         model = kind(learner, n_levels).fit(X, y)
         rates = counted(model, X, y)
         assert model.program_.exact_error_rates == rates
@@ -75,9 +77,9 @@ def test_the_rate_of_theorem_1_is_the_counted_rate(kind, k, n_levels):
         assert told == dict(zip(range(k), map(float, rates), strict=True))
 
 
-@pytest.mark.parametrize("n_levels", [1, 2, 3])
+@pytest.mark.parametrize("n_levels", [1, 3])
 @pytest.mark.parametrize(
-    ("k", "learner"), [(2, None), (2, STUMP), (2, Perceptron()), (3, None), (3, STUMP)]
+    ("k", "learner"), [(2, None), (2, STUMP), (2, Perceptron()), (3, None)]
 )
 def test_the_rate_of_theorem_1_after_tuning(k, learner, n_levels):
     X, y, X_tune, y_tune = made(k)
@@ -167,7 +169,7 @@ def test_measured_counts_who_came_and_what_was_answered(kind, k):
 
 
 @classifiers
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(seed=SEEDS)
 def test_what_flows_in_came_and_what_came_flows_on(kind, seed):
     X, y, X_new, y_new = made(3, 40, seed % 100)
@@ -203,7 +205,7 @@ def test_labels_are_the_most_probable_and_probabilities_sum_to_1(kind, k):
 
 
 @ks
-@pytest.mark.parametrize("n_levels", [3, 4, 7])
+@pytest.mark.parametrize("n_levels", [3, 6])
 def test_probabilities_are_a_softmax_of_the_final_votes(k, n_levels):
     X, y, X_new, _ = made(k, 150)
     X_new = X_new[:80]
@@ -332,13 +334,11 @@ def test_edges_carry_the_answer_of_their_start():
 @pytest.mark.parametrize(
     "names",
     [
-        np.array(["ham", "spam"]),
+        np.array(["spam", "ham"]),
         np.array([False, True]),
         np.array([-1.0, 1.0]),
-        np.array([7, 3]),
-        np.array(["no", "yes"], dtype=object),
-        np.array(["a", "b", "c"]),
-        np.array([2, 4, 6]),
+        np.array(["no", "yes", "?"], dtype=object),
+        np.array([6, 4, 2]),
     ],
     ids=str,
 )

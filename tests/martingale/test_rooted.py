@@ -54,6 +54,7 @@ def slow(*values):
     return pytest.param(*values, marks=pytest.mark.slow)
 
 
+@cache
 def made(k=2, n=120, seed=0):
     """Overlapping classes; half to train on, half to tune on."""
     X, y = make_classification(
@@ -131,7 +132,7 @@ def programs():
 
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("learner", range(len(LEARNERS)))
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(offset=OFFSETS)
 def test_all_ways_are_those_of_a_walk_with_that_offset(programs, k, learner, offset):
     layered, X = programs[k, learner]
@@ -170,7 +171,6 @@ def test_an_offset_that_is_taken_back_is_none():
 FP, FN = [(0, 1)], [(1, 0)]
 REQUESTS = [
     ("fp <= 5", FP),
-    ("fp <= 3", FP),
     ("fp <= 0", FP),
     ("fn <= 9", FN),
     ("fn <= 0", FN),
@@ -230,9 +230,9 @@ def test_other_learners_cost_no_more_than_a_threshold(text, spoken, learner):
         GaussianNB(),
         KNeighborsClassifier(2),
         Perceptron(),
-        RidgeClassifier(),
         Contrary(),
-        FixedThresholdClassifier(GaussianNB(), threshold=0.7),
+        slow(RidgeClassifier()),
+        slow(FixedThresholdClassifier(GaussianNB(), threshold=0.7)),
     ],
     ids=lambda one: type(one).__name__,
 )
@@ -258,9 +258,9 @@ def test_any_learner_can_be_tuned(learner, seed, shares):
 
 def test_it_may_cost_less_than_a_threshold():
     gains = []
-    for seed in range(3):
+    for seed in range(2):
         model, X, y = grown(seed=seed)
-        for text, spoken in REQUESTS[1:4]:
+        for text, spoken in REQUESTS[2:4]:
             told = model.tune(text, X, y).tuning_
             prices = [judged(told.preference, one, spoken) for one in (told.by_offset, told.after)]
             assert prices[1] <= prices[0]
@@ -327,7 +327,8 @@ THREE = [
 @pytest.mark.parametrize(
     ("text", "spoken", "learner"),
     [
-        *((*request, None) for request in THREE),
+        *((*request, None) for request in THREE[1:4]),
+        *(slow(*request, None) for request in (THREE[0], THREE[4])),
         *(slow(*request, TREE) for request in THREE),
         *(slow(*request, LINE) for request in THREE),
     ],
@@ -500,7 +501,7 @@ def test_without_models_only_offsets_move_and_the_learners_stay(learner):
 
 def test_an_offset_at_the_nodes_sends_samples_other_ways():
     model, X, y = grown()
-    moved = [model.tune(text, X, y, max_models=0) for text, _ in REQUESTS]
+    moved = [model.tune(text, X, y, max_models=0) for text, _ in REQUESTS[::3]]
     paths = [(one.decision_path(X) != model.decision_path(X)).nnz > 0 for one in moved]
     assert any(paths)
 
@@ -515,7 +516,7 @@ def test_no_more_programs_are_grown_than_allowed(max_models):
 
 def test_more_programs_are_never_worse():
     model, X, y = grown()
-    for text, spoken in REQUESTS[::4]:
+    for text, spoken in REQUESTS[::5]:
         each = [model.tune(text, X, y, max_models=m).tuning_ for m in (0, 1, 2)]
         ranks = [judged(told.preference, told.after, spoken) for told in each]
         assert ranks == sorted(ranks, reverse=True)

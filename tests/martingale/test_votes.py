@@ -1,5 +1,6 @@
 """The rules of martingale boosting: kinds of nodes, ties, frozen ends and final votes."""
 
+from functools import cache
 from math import comb
 
 import numpy as np
@@ -33,6 +34,7 @@ class Scripted(ClassifierMixin, BaseEstimator):
         return X[:, self.column_].astype(int)
 
 
+@cache
 def made(k=2, n=120, seed=0):
     X, y = make_classification(
         n, 5, n_informative=3, n_redundant=0, n_classes=k, n_clusters_per_class=1, flip_y=0.2,
@@ -207,7 +209,7 @@ def test_the_answer_of_an_end_always_leads(votes, extra, answer):
 
 
 @pytest.mark.parametrize("k", [2, 3])
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(seed=SEEDS)
 def test_the_kind_of_every_node_follows_from_who_came(k, seed):
     X, y = made(k, 60, seed % 1000)

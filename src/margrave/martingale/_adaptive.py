@@ -120,7 +120,7 @@ class AdaptiveMartingaleBoostClassifier(ProgramClassifier):
     >>> iris = datasets.load("iris")
     >>> model = AdaptiveMartingaleBoostClassifier(n_levels=3).fit(iris.data, iris.target)
     >>> print(model.program_)
-    Program of 3 levels, 17 nodes: 3 learner, 11 constant, 3 leaf
+    Program of 3 levels, 23 nodes: 4 learner, 16 constant, 3 leaf
     """
 
     def __init__(

@@ -80,6 +80,10 @@ class MartingaleBoostClassifier(ProgramClassifier):
     tuning_ : Tuning or None
         What the last :meth:`tune` did.
 
+    Notes
+    -----
+    A fitted program keeps its training data, since tuning grows it again.
+
     Examples
     --------
     >>> from margrave import datasets

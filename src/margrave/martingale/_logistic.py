@@ -114,7 +114,7 @@ class TunableLogistic(ScoredClassifier):
     >>> model = TunableLogistic().fit(X, y)
     >>> tuned = model.tune("fp <= 20", X_tune, y_tune)
     >>> print(tuned.tuning_)
-    fp <= 20: met on the tuning set, 18 models trained
+    fp <= 20 (spam is positive): met on the tuning set, 18 models trained
     before:    fp 36, fn 39, 75 errors in 1151
     after:     fp 20, fn 74, 94 errors in 1151
     by offset: fp 20, fn 96, 116 errors in 1151

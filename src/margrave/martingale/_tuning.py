@@ -8,9 +8,9 @@ between targets and current states over the log-penalties, the log-costs of the 
 offset of the decision; the gradient is by implicit differentiation (`_newton`).
 
 The document tunes the penalties only, and they cannot reach every count. Here every model on the
-way is judged with the best offset it could have (`_judge`), so the first of them, the untuned
-model with its threshold moved, meets all that a threshold can meet. The search goes on from there
-for a model that meets it at a lower price.
+way is judged with the best offset it could have (`_judge`), so with two classes the first of them,
+the untuned model with its threshold moved, meets all that a threshold can meet. The search goes on
+from there for a model that meets it at a lower price.
 """
 
 from __future__ import annotations

@@ -78,9 +78,7 @@ def test_the_rate_of_theorem_1_is_the_counted_rate(kind, k, n_levels):
 
 
 @pytest.mark.parametrize("n_levels", [1, 3])
-@pytest.mark.parametrize(
-    ("k", "learner"), [(2, None), (2, STUMP), (2, Perceptron()), (3, None)]
-)
+@pytest.mark.parametrize(("k", "learner"), [(2, None), (2, STUMP), (2, Perceptron()), (3, None)])
 def test_the_rate_of_theorem_1_after_tuning(k, learner, n_levels):
     X, y, X_tune, y_tune = made(k)
     model = MartingaleBoostClassifier(learner, n_levels, random_state=0).fit(X, y)

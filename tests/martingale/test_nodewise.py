@@ -122,6 +122,20 @@ def test_the_matrix_speaks_of_the_positive_class():
     assert tuned.tuning_.after.positive == 0
 
 
+@pytest.mark.parametrize("k", [2, 3])
+def test_false_positives_are_those_of_the_positive_class(k):
+    model, X, y, *_ = grown(k)
+    tuned = model.tune("fp <= 2", X, y, granularity="all", positive=0, max_models=1)
+    by_name = model.tune("fp(0) <= 2", X, y, granularity="all", max_models=1)
+    assert (0,) * k in tuned.tuning_.nodes
+    program = tuned.measured(X, y)
+    there = places(program)
+    for votes in tuned.tuning_.nodes:
+        local = program.counts[there[votes]]
+        assert local[1:, 0].sum() <= 2
+    np.testing.assert_array_equal(tuned.predict(X), by_name.predict(X))
+
+
 def test_of_three_classes_a_node_without_the_positive_one_has_no_other():
     """Else 'fp' speaks of another class at some nodes."""
     model, X, y = iris()
@@ -169,6 +183,15 @@ def test_an_advantage_that_equals_the_threshold_is_large_enough():
     least = min(one.advantages.min() for one in everyone)
     some, _ = asked(model, X, y, granularity="select", advantage_threshold=least)
     assert some == []
+
+
+def test_a_node_that_is_strong_enough_has_missed_nothing():
+    model, X, y, *_ = grown(apart=2.5)
+    assert model.measured(X, y).advantages[0].min() > 0.3
+    tuned = model.tune({(0, 0): "fp <= 100"}, X, y, granularity="select")
+    assert tuned.tuning_.met
+    assert tuned.tuning_.nodes == {}
+    assert same(model, tuned, X)
 
 
 @pytest.mark.parametrize("threshold", ["0.3", None, np.nan])
@@ -398,6 +421,23 @@ def test_a_node_that_was_tuned_stays_so_when_another_one_is():
     assert local.fp <= 3
     twice = once.tune({(1, 0): "fn <= 1"}, X, y, granularity="all")
     assert twice.measured(X, y).confusion(0) == local
+
+
+@pytest.mark.parametrize("text", ["fp <= 8", "fn <= 5"])
+def test_nodes_of_a_program_that_was_tuned_as_a_whole_are_shown_as_they_answer(text):
+    """Its offset at the nodes is part of their answers."""
+    model, X, y, *_ = grown()
+    once = model.tune(text, X, y, max_models=0)
+    assert once.node_offset_.any()
+    local = once.measured(X, y).confusion(0)
+    requests, _ = asked(once, X, y)
+    assert requests[0].confusion == local
+    fewer = local.fp // 2
+    twice = once.tune({(0, 0): f"fp <= {fewer}"}, X, y, granularity="all")
+    told = twice.tuning_.nodes[0, 0]
+    assert told.before == local
+    assert told.after == twice.measured(X, y).confusion(0)
+    assert twice.measured(X, y).confusion(0).fp <= fewer
 
 
 def test_the_whole_program_may_be_tuned_after_its_nodes():

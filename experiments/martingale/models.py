@@ -171,7 +171,7 @@ def martingale(
 
 
 def adaptive(
-    learner: Any, n_levels: int, seed: int, width: float = 1.0
+    learner: Any, n_levels: int, seed: int, width: float = 0.5
 ) -> AdaptiveMartingaleBoostClassifier:
     """Adaptive martingale boosting over a learner."""
     return AdaptiveMartingaleBoostClassifier(learner, n_levels, width=width, random_state=seed)

@@ -13,7 +13,7 @@ from experiments.martingale.data import parts
 from experiments.martingale.models import Judged, Size
 from margrave.martingale import TunableLogistic
 
-# A stump moves its samples so little that cells as wide as a vote would keep them all together.
+# A stump moves its samples so little that wide cells would keep them all together.
 STUMP_WIDTH = 0.1
 FREEZE = 10.0
 # A name and (size, seed, training samples) to a classifier.

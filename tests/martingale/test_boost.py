@@ -65,7 +65,7 @@ def ends(model, X):
 @pytest.mark.parametrize("n_levels", range(1, 9))
 def test_the_rate_of_theorem_1_is_the_counted_rate(kind, k, n_levels):
     X, y, X_new, y_new = made(k, 60)
-    for learner in (None, STUMP)[: 2 if n_levels < 4 else 1]:
+    for learner in (None, STUMP)[: 2 if n_levels < 3 else 1]:
         model = kind(learner, n_levels).fit(X, y)
         rates = counted(model, X, y)
         assert model.program_.exact_error_rates == rates
@@ -328,7 +328,7 @@ def test_edges_carry_the_answer_of_their_start():
 # Labels and tables
 
 
-@classifiers
+@pytest.mark.parametrize("kind", [BOTH[0], pytest.param(BOTH[1], marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "names",
     [

@@ -273,7 +273,7 @@ def test_the_root_of_one_level_is_tuned_as_its_learner_would_be():
 
 @ALL_SELECT
 def test_one_text_is_for_all_nodes(granularity):
-    model, X, y, *_ = grown(n_levels=4)
+    model, X, y, *_ = grown()
     tuned = model.tune("fp <= 3", X, y, granularity=granularity, max_models=2)
     program = tuned.measured(X, y)
     there = places(program)

@@ -184,7 +184,9 @@ REQUESTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "spoken"), REQUESTS)
+@pytest.mark.parametrize(
+    ("text", "spoken"), [*REQUESTS[::2], *(slow(*request) for request in REQUESTS[1::2])]
+)
 def test_what_is_told_is_what_it_does_and_it_costs_no_more_than_a_threshold(text, spoken):
     model, X, y = grown()
     preference = Preference(text)
@@ -227,7 +229,7 @@ def test_other_learners_cost_no_more_than_a_threshold(text, spoken, learner):
     "learner",
     [
         TREE,
-        GaussianNB(),
+        slow(GaussianNB()),
         KNeighborsClassifier(2),
         Perceptron(),
         Contrary(),
@@ -446,7 +448,8 @@ def test_the_whole_program_needs_one_preference(wants):
     with pytest.raises(TypeError) as caught:
         model.tune(wants, X, y)
     assert str(caught.value) == (
-        "MartingaleBoostClassifier.tune needs a preference such as 'fp <= 5' first; "
+        "MartingaleBoostClassifier.tune needs a preference such as 'fp <= 5' first, or "
+        "granularity='all' or 'select' for what is wanted of nodes; "
         f"got {type(wants).__name__}."
     )
 

@@ -165,7 +165,8 @@ class MartingaleBoostClassifier(ProgramClassifier):
         check_is_fitted(self)
         owner = f"{type(self).__name__}.tune"
         if granularity == "root":
-            wanted = check_wanted(preference, owner)
+            hint = ", or granularity='all' or 'select' for what is wanted of nodes"
+            wanted = check_wanted(preference, owner, hint)
         if max_models is not None:
             check_limits(owner, max_models=max_models)
         rows = self._validated(X_tune, reset=False)
@@ -204,14 +205,17 @@ class MartingaleBoostClassifier(ProgramClassifier):
         keys = [key for layer in self._layered.keys for key in layer]
         there = {keys[node]: learner for node, learner in self.learners_.items()}
 
+        offset = self._layered.offset  # of all nodes: from now on each has its own
+
         def like(key: Key, classes: Codes) -> Any:
             """The learner that is there, if as many classes come."""
             one = there.get(key)
-            return one if one is not None and np.array_equal(one.classes_, classes) else None
+            if one is None or not np.array_equal(one.classes_, classes):
+                return None
+            own = dict(zip(classes.tolist(), one.offset_ + offset[classes], strict=True))
+            return clone(one).set_params(offset=own)
 
-        grown = self._grown(
-            samples, np.exp(self._log_cost), asked.refine, like, self._layered.offset
-        )
+        grown = self._grown(samples, np.exp(self._log_cost), asked.refine, like, offset)
         program = self._settled(grown, self._log_cost) if asked.nodes else self._as_it_is
         tuned = self._with(program, np.zeros(len(self.classes_)), self.offset_)
         before, after = (np.argmax(one._scores_of(asked.X), axis=1) for one in (self, tuned))

@@ -108,14 +108,16 @@ def grow(
         From the key of a node and the classes that came to it to a learner to train another of,
         or None for the usual one. With it, nodes may differ by more than their rows.
     offset : ndarray of shape (k,), optional
-        What is added to the logarithm of the probabilities at every node.
+        What is added to the offset of every learner that is ours, but those from ``like``.
     """
     n, k = len(samples.codes), samples.k
     total = samples.mass(np.arange(n))
-    layered = Layered(moves, k, [], [], [], {}, [], np.zeros(k) if offset is None else offset)
+    layered = Layered(moves, k, [], [], [], {}, [], np.zeros(k))
     grown = Grown(layered, Tally(samples.codes, k), np.zeros(n, np.intp), np.zeros((n, k)))
     each = np.ones(k) if costs is None else costs
     template = Learner.of(learner, owner, samples)
+    if offset is not None and template.is_ours:
+        template.by_class["offset"] += offset
     train = partial(_train, template, samples, balance, each, layered, refine, like)
     # Where all samples take one edge, the next node has them again, and a learner without chance
     # in it would be the same again.

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from margrave._rules import is_number
 from margrave.confusion import Confusion
 from margrave.martingale._judge import Judge
 from margrave.martingale._layers import Codes, Floats, Key
@@ -89,6 +90,7 @@ class NodeWise:
         self.classes, self.positive, self.n_training = classes, positive, n_training
         self.threshold, self.max_models, self.callback = threshold, max_models, callback
         self.nodes: dict[Key, Tuning] = {}
+        self.strong: set[Key] = set()  # not asked, for their advantage
         self.most, self.cancelled = 0, False
 
     def check(self, learners: Collection[Any], n_levels: int, owner: str) -> None:
@@ -107,13 +109,17 @@ class NodeWise:
                 f"{owner} needs a preference for all nodes, a mapping from their votes or a "
                 f"callable; got {self.wants!r}."
             )
-        for key in self.wants if isinstance(self.wants, Mapping) else ():
-            if not _is_node(key, len(self.classes), n_levels):
-                raise ValueError(
-                    f"{owner} needs nodes by their votes, {len(self.classes)} whole numbers with a "
-                    f"sum below {n_levels}, such as {(0,) * len(self.classes)} for the root; "
-                    f"got {key!r}."
-                )
+        if isinstance(self.wants, Mapping):
+            wants: dict[Key, Want] = {}
+            for key, want in self.wants.items():
+                if not _is_node(key, len(self.classes), n_levels):
+                    raise ValueError(
+                        f"{owner} needs nodes by their votes, {len(self.classes)} whole numbers "
+                        f"with a sum below {n_levels}, such as {(0,) * len(self.classes)} for the "
+                        f"root; got {key!r}."
+                    )
+                wants[tuple(map(int, key))] = want
+            self.wants = wants
 
     def refine(self, key: Key, learner: Any, rows: Codes) -> Any:
         """Ask what is wanted of a node, and tune its learner to that."""
@@ -130,7 +136,9 @@ class NodeWise:
             )
             if wanted is None:
                 return learner
-            judge = Judge(wanted, codes, tuple(self.classes[code] for code in known))
+            labels = tuple(self.classes[code] for code in known)
+            positive = self.positive if self.positive in labels else None
+            judge = Judge(wanted, codes, labels, positive)
             wanted.check(judge.matrix(codes))
         except PreferenceError as error:
             if isinstance(self.wants, str | Preference):
@@ -149,6 +157,7 @@ class NodeWise:
         """What is wanted of a node, if it is asked."""
         advantages = np.array([matrix.recall(label) for label in matrix.classes]) - 0.5
         if self.threshold is not None and np.nanmin(advantages) >= self.threshold:
+            self.strong.add(key)
             return None
         if isinstance(self.wants, str | Preference):
             wanted: Want = self.wants
@@ -166,7 +175,8 @@ class NodeWise:
         )
         missed = [key for key, node in self.nodes.items() if not node.met]
         if isinstance(self.wants, Mapping) and not self.cancelled:
-            missed += [key for key, want in self.wants.items() if want and key not in self.nodes]
+            told = {*self.nodes, *self.strong}
+            missed += [key for key, want in self.wants.items() if want and key not in told]
         if missed:
             asked = len({*self.nodes, *missed})
             warnings.warn(
@@ -197,8 +207,9 @@ def _for_those_there(wanted: Preference, matrix: Confusion) -> Preference | None
 
 def _is_node(key: Any, k: int, n_levels: int) -> bool:
     """Whether a key can be the votes of a node with a learner."""
-    whole = isinstance(key, tuple) and all(isinstance(vote, int) and vote >= 0 for vote in key)
-    return whole and len(key) == k and sum(key) < n_levels
+    if not isinstance(key, tuple) or len(key) != k or not all(map(is_number, key)):
+        return False
+    return all(vote >= 0 and vote == int(vote) for vote in key) and sum(key) < n_levels
 
 
 def _matrix(codes: Codes, answers: Codes, labels: tuple[Any, ...], positive: Any) -> Confusion:

@@ -214,11 +214,12 @@ def judge_of(
     return judge
 
 
-def check_wanted(preference: Any, owner: str) -> Preference | str:
+def check_wanted(preference: Any, owner: str, hint: str = "") -> Preference | str:
     """Refuse what is no preference, before anything else is looked at."""
     if not isinstance(preference, str | Preference):
         raise TypeError(
-            f"{owner} needs a preference such as 'fp <= 5' first; got {type(preference).__name__}."
+            f"{owner} needs a preference such as 'fp <= 5' first{hint}; "
+            f"got {type(preference).__name__}."
         )
     return preference
 

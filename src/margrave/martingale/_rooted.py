@@ -41,7 +41,7 @@ _FINER = np.array([-0.25, 0.25, -0.125, 0.125])
 # breast_wisconsin, which are not in the experiment.
 _COST = 2.0
 _TABLE = 10_000_000  # numbers to keep of what all learners say
-_CROWDED = 0.05  # share of the tuning samples from which on a node's penalties are tuned too
+_CROWDED = 0.2  # share of the tuning samples from which on a node's penalties are tuned too
 
 
 class Ways:
@@ -184,14 +184,16 @@ class RootSearch:
         first = self.best = self._at(program, np.zeros(k), ends, self.judge.wide_starts())
         pull = (target_states(self.judge, scores) - softmax(scores, axis=1)).sum(axis=0)
         self.direction = pull / max(float(np.ptp(pull)), 1e-300)  # 1 between its ends
-        self._consider(program)
+        self._consider(program, first)
         others = self._others(before)
         self.most = len(others)
         for grow in others:
             if self._over():
                 break
             self.n_models += 1
-            self._consider(grow())
+            other = grow()
+            at_end = other.layered.walk(self.X)[0]
+            self._consider(other, self._at(other, np.zeros(k), at_end))
         else:
             self._over()
         outcome = Outcome(before, self.best.answers, first.answers, self.n_models, self.cancelled)
@@ -214,10 +216,11 @@ class RootSearch:
             self.cancelled = bool(self.callback(Step(self.n_models, self.most, met, matrix)))
         return self.cancelled or (met and self.best.verdict.price == 0)
 
-    def _consider(self, program: Settled) -> None:
-        """Judge a program with every offset at its nodes, then with finer ones about the best."""
-        # Without an offset learners answer as they predict, which need not be by probabilities.
-        as_is = self._at(program, np.zeros(self.judge.k), program.layered.walk(self.X)[0])
+    def _consider(self, program: Settled, as_is: Candidate) -> None:
+        """Judge a program with every offset at its nodes, then with finer ones about the best.
+
+        Without an offset learners answer as they predict, which need not be by probabilities.
+        """
         self.best = min(self.best, as_is, key=_rank)
         leans = all(hasattr(one, "predict_proba") for one in self.learners)
         if not leans or not self.direction.any():

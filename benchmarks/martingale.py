@@ -42,11 +42,12 @@ def requests(model: Any, X_tune: Any, y_tune: Any) -> list[str]:
     return [f"{cell} <= {to}" for cell, n in counts.items() for to in (n - 1, n // 2, 0)]
 
 
-def tuned(model: Any, wants: list[str], X_tune: Any, y_tune: Any) -> None:
+def tuned(model: Any, wants: list[str], X_tune: Any, y_tune: Any) -> bool:
     """Ask for each, and make sure that it is met."""
     for want in wants:
         if not model.tune(want, X_tune, y_tune).tuning_.met:
             raise RuntimeError(f"'{want}' is not met.")
+    return True
 
 
 def on_spambase() -> Iterator[Comparison]:

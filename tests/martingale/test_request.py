@@ -211,3 +211,13 @@ def test_steps_and_accounts_cannot_be_changed():
     with pytest.raises(AttributeError):
         account("fp <= 1", [0, 0, 1, 0, 1, 1]).met = False
     assert issubclass(NotMetWarning, UserWarning)
+
+
+def test_errors_are_told_once():
+    judge = judge_of("errors <= 0", [0, 1, 2], np.arange(3), None, 3, "Thing.tune")
+    right, wrong = np.array([0, 1, 2]), np.array([0, 2, 2])
+    told = report(judge, Outcome(wrong, right, right, 1, cancelled=False), "Thing.tune")
+    assert str(told).splitlines()[:2] == [
+        "errors <= 0: met on the tuning set, 1 model trained",
+        "before:    1 errors in 3",
+    ]

@@ -189,7 +189,7 @@ class MartingaleBoostClassifier(ProgramClassifier):
             preference,
             rows,
             tuning_codes(y_tune, self.classes_, rows.shape[0], owner),
-            tuple(self.classes_.tolist()),
+            self.classes_,
             positive,
             n_training=len(self._samples.codes),
             threshold=advantage_threshold if granularity == "select" else None,
@@ -204,7 +204,6 @@ class MartingaleBoostClassifier(ProgramClassifier):
         samples = self._samples.with_companions(asked.X, asked.codes)
         keys = [key for layer in self._layered.keys for key in layer]
         there = {keys[node]: learner for node, learner in self.learners_.items()}
-
         offset = self._layered.offset  # of all nodes: from now on each has its own
 
         def like(key: Key, classes: Codes) -> Any:
@@ -250,9 +249,7 @@ class MartingaleBoostClassifier(ProgramClassifier):
 
     def _with(self, program: Settled, node_offset: Floats, end_offset: Floats) -> Self:
         """A copy that answers by another program and other offsets."""
-        tuned: Self = clone(self)
-        fitted = {name: value for name, value in vars(self).items() if name not in vars(tuned)}
-        tuned.__dict__.update(fitted)
+        tuned = self._fitted_copy()
         answers = (program.sharpness * program.votes + end_offset).argmax(axis=1)
         ends = {
             place: int(answers[place])

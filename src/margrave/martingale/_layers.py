@@ -79,6 +79,33 @@ class Samples:
         return replace(self, X=both, codes=np.append(self.codes, codes), weights=weights)
 
 
+def companions_at(
+    rows: Codes, n_training: int, codes: Codes, learner: Any
+) -> tuple[Codes, Codes] | None:
+    """Which companions came to a node, and as which of its learner's classes.
+
+    Parameters
+    ----------
+    rows : ndarray
+        All that came, of the training samples and, after them, the companions.
+    n_training : int
+        How many training samples there are.
+    codes : ndarray of shape (n_companions,)
+        Classes of the companions.
+    learner : classifier
+        That of the node; companions of classes that it does not know are left out.
+
+    Returns
+    -------
+    tuple of ndarrays or None
+        None if a class of the learner has no companion: there is nothing to judge it by.
+    """
+    at = rows[rows >= n_training] - n_training
+    at = at[np.isin(codes[at], learner.classes_)]
+    own = np.searchsorted(learner.classes_, codes[at])
+    return (at, own) if np.bincount(own, minlength=len(learner.classes_)).all() else None
+
+
 class Said(NamedTuple):
     """What a node says of its samples: a class for each, and the probabilities if asked for."""
 

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -352,13 +351,11 @@ class TunableLogistic(ScoredClassifier):
     ) -> Self:
         """A fitted copy with other hyperparameters."""
         labels = self.classes_.tolist()
-        tuned: Self = clone(self).set_params(
+        tuned = self._fitted_copy(
             log_penalty=dict(zip(self.group_names_, setting.log_penalty.tolist(), strict=True)),
             class_cost=dict(zip(labels, np.exp(setting.log_cost).tolist(), strict=True)),
             offset=dict(zip(labels, setting.offset.tolist(), strict=True)),
         )
-        fitted = {name: value for name, value in vars(self).items() if name not in vars(tuned)}
-        tuned.__dict__.update(fitted)
         tuned._keep(problem, weights, setting, solution)
         return tuned
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from margrave._rules import is_number
 from margrave.confusion import Confusion
 from margrave.martingale._judge import Judge
-from margrave.martingale._layers import Codes, Floats, Key
+from margrave.martingale._layers import Codes, Floats, Key, companions_at
 from margrave.martingale._request import NotMetWarning, Step, Tuning, account
 from margrave.preference import Preference, PreferenceError
 
@@ -59,7 +60,7 @@ class NodeWise:
         One text for all nodes, or something for each.
     X, codes
         The tuning samples and their classes.
-    classes : tuple of labels
+    classes : ndarray of labels
         All classes.
     positive : label or None
         The class that ``fp`` and ``fn`` speak of.
@@ -78,7 +79,7 @@ class NodeWise:
         wants: Preference | str | Wants,
         X: Any,
         codes: Codes,
-        classes: tuple[Any, ...],
+        classes: NDArray[Any],
         positive: Any,
         *,
         n_training: int,
@@ -103,7 +104,7 @@ class NodeWise:
                     f"{type(learner).__name__}. With granularity='root' any learner can be tuned."
                 )
         if isinstance(self.wants, str | Preference):  # does it fit the classes at all
-            Judge(Preference(self.wants), self.codes, self.classes, self.positive)
+            Judge(Preference(self.wants), self.codes, tuple(self.classes.tolist()), self.positive)
         elif not isinstance(self.wants, Mapping) and not callable(self.wants):
             raise TypeError(
                 f"{owner} needs a preference for all nodes, a mapping from their votes or a "
@@ -123,20 +124,16 @@ class NodeWise:
 
     def refine(self, key: Key, learner: Any, rows: Codes) -> Any:
         """Ask what is wanted of a node, and tune its learner to that."""
-        at = rows[rows >= self.n_training] - self.n_training
-        known = learner.classes_.tolist()
-        at = at[np.isin(self.codes[at], known)]
-        codes = np.searchsorted(known, self.codes[at])
-        if self.cancelled or not np.bincount(codes, minlength=len(known)).all():
-            return learner  # or no tuning samples of a class: nothing to judge it by
-        answers = learner.classes_[np.argmax(learner._class_scores(self.X[at]), axis=1)]
+        came = companions_at(rows, self.n_training, self.codes, learner)
+        if self.cancelled or came is None:
+            return learner
+        (at, codes), known = came, learner.classes_
+        answers = known[np.argmax(learner._class_scores(self.X[at]), axis=1)]
         try:
-            wanted = self._wanted(
-                key, _matrix(self.codes[at], answers, self.classes, self.positive)
-            )
+            wanted = self._wanted(key, self._matrix(at, answers))
             if wanted is None:
                 return learner
-            labels = tuple(self.classes[code] for code in known)
+            labels = tuple(self.classes[known].tolist())
             positive = self.positive if self.positive in labels else None
             judge = Judge(wanted, codes, labels, positive)
             wanted.check(judge.matrix(codes))
@@ -152,6 +149,12 @@ class NodeWise:
             step = Step(len(self.nodes), self.most, done.met, done.after)
             self.cancelled = bool(self.callback(step))
         return tuned
+
+    def _matrix(self, at: Codes, answers: Codes) -> Confusion:
+        """The confusion matrix of some tuning samples."""
+        true, called = self.classes[self.codes[at]], self.classes[answers]
+        classes = self.classes.tolist()
+        return Confusion.of(true, called, classes=classes, positive=self.positive)
 
     def _wanted(self, key: Key, matrix: Confusion) -> Preference | None:
         """What is wanted of a node, if it is asked."""
@@ -169,10 +172,8 @@ class NodeWise:
 
     def report(self, before: Codes, after: Codes, owner: str) -> Tuning:
         """What was done, with a warning if a node missed what was wanted of it."""
-        matrices = (
-            _matrix(self.codes, before, self.classes, self.positive),
-            _matrix(self.codes, after, self.classes, self.positive),
-        )
+        everyone = np.arange(len(self.codes))
+        matrices = self._matrix(everyone, before), self._matrix(everyone, after)
         missed = [key for key, node in self.nodes.items() if not node.met]
         if isinstance(self.wants, Mapping) and not self.cancelled:
             told = {*self.nodes, *self.strong}
@@ -210,9 +211,3 @@ def _is_node(key: Any, k: int, n_levels: int) -> bool:
     if not isinstance(key, tuple) or len(key) != k or not all(map(is_number, key)):
         return False
     return all(vote >= 0 and vote == int(vote) for vote in key) and sum(key) < n_levels
-
-
-def _matrix(codes: Codes, answers: Codes, labels: tuple[Any, ...], positive: Any) -> Confusion:
-    k = len(labels)
-    counts = np.bincount(codes * k + answers, minlength=k * k).reshape(k, k)
-    return Confusion(counts, labels, positive)

@@ -138,11 +138,7 @@ def _in_short(matrix: Confusion, preference: Preference | None) -> str:
     """What a preference speaks of and the errors of a matrix, in one line."""
     parts = []
     for bound in () if preference is None else preference.bounds:
-        if (
-            bound.word in ("fp", "fn", "errors")
-            and not bound.labels
-            and matrix.positive is not None
-        ):
+        if bound.word in ("fp", "fn", "errors") and not bound.labels:
             continue  # they come anyway
         amount, base = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
         name = str(bound).split(" <= ")[0].split(" >= ")[0]

@@ -29,7 +29,7 @@ from scipy.special import softmax
 
 from margrave.martingale._growth import Refine
 from margrave.martingale._judge import Judge, Verdict
-from margrave.martingale._layers import Codes, Floats, Key, Layered, class_scores
+from margrave.martingale._layers import Codes, Floats, Key, Layered, class_scores, companions_at
 from margrave.martingale._request import Outcome, Step
 from margrave.martingale._tuning import ROUGH, target_states
 from margrave.preference import Bound
@@ -299,13 +299,11 @@ class LocalTargets:
 
     def refine(self, key: Key, learner: Any, rows: Codes) -> Any:
         """Tune a node to its share, if it has errors to lose."""
-        at = rows[rows >= self.n_training] - self.n_training
-        codes = self.judge.codes[at]
-        known = learner.classes_.tolist()
-        if not set(known) <= set(codes.tolist()):
-            return learner  # no tuning samples of a class: nothing to judge it by
-        inside = np.isin(codes, known)
-        codes, X = np.searchsorted(known, codes[inside]), self.X[at[inside]]
+        came = companions_at(rows, self.n_training, self.judge.codes, learner)
+        if came is None:
+            return learner
+        at, codes = came
+        X, known = self.X[at], learner.classes_.tolist()
         answers = np.argmax(learner._class_scores(X), axis=1)
         wants = []
         for (true, called), share in self.shares.items():

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 
 from margrave._asking import rows_of
@@ -74,6 +74,13 @@ class ScoredClassifier(ClassifierMixin, BaseEstimator, ABC):
         answers = np.argmax(self._scores(X), axis=1)
         labels: NDArray[Any] = self.classes_[answers]
         return labels
+
+    def _fitted_copy(self, **params: Any) -> Self:
+        """A copy with other parameters that has learned the same."""
+        other: Self = clone(self).set_params(**params)
+        fitted = {name: value for name, value in vars(self).items() if name not in vars(other)}
+        other.__dict__.update(fitted)
+        return other
 
     def _weighed(
         self, rows: Any, labels: NDArray[Any], sample_weight: ArrayLike | None

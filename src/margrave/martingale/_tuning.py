@@ -138,9 +138,7 @@ def _points_asked(
     if whole_rows or not called or not right:
         return ceil(-bound.slack(matrix))
     if bound.at_most:  # precision: right answers leave the amount, and the base with it
-        return (
-            right if bound.limit == 1 else ceil((right - bound.limit * called) / (1 - bound.limit))
-        )
+        return ceil((right - bound.limit * called) / (1 - bound.limit))  # missed, so limit < 1
     return ceil(called - right / bound.limit)  # precision: wrong answers leave the base
 
 

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
-from margrave import fuse, martingale, members
+from margrave import fuse, martingale, members, steer
 from margrave.members._encoded import EncodedLabelsClassifier
 
 PAIR = [("line", LogisticRegression()), ("tree", DecisionTreeClassifier(random_state=0))]
@@ -33,6 +33,7 @@ ESTIMATORS = [
     martingale.TunableLogistic(),
     martingale.MartingaleBoostClassifier(n_levels=3),
     martingale.AdaptiveMartingaleBoostClassifier(n_levels=3),
+    steer.SteeredClassifier(LogisticRegression()),
 ]
 OTHER_MEMBERS = [
     members.SmoothedBaggingClassifier(KNeighborsClassifier(), n_estimators=3, random_state=0),
@@ -93,7 +94,7 @@ def answers(fitted, X):
 def test_every_public_estimator_is_checked():
     public = {
         name
-        for room in (fuse, martingale, members)
+        for room in (fuse, martingale, members, steer)
         for name in room.__all__
         if "Classifier" in name
     }

@@ -1,8 +1,8 @@
 """Margrave: committees of classifiers, steered by the mistakes their user can afford.
 
 The three shared ideas are here; everything else is in a room of its own, which is loaded when it is
-first used: ``margrave.fuse``, ``members``, ``catalogue``, ``compare``, ``datasets``, ``pairs`` and
-``preference``.
+first used: ``margrave.steer``, ``fuse``, ``members``, ``martingale``, ``catalogue``, ``compare``,
+``datasets``, ``pairs`` and ``preference``.
 """
 
 from importlib import import_module
@@ -25,6 +25,7 @@ _ROOMS = (
     "members",
     "pairs",
     "preference",
+    "steer",
 )
 
 

@@ -140,17 +140,7 @@ class Committee(ClassifierMixin, BaseEstimator):
         """Check the members, X and y as far as it does not depend on the members."""
         self._pairs()
         validate_data(self, X, skip_check_array=True)
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
-        check_consistent_length(X, y)
-        labels: NDArray[Any] = column_or_1d(_labels.natural(y), warn=True)
-        if labels.dtype != object:
-            check_array(labels, dtype=None, ensure_2d=False, input_name="y")
-        _labels.union([("y", labels)])
-        check_classification_targets(labels)
-        return labels
+        return checked_labels(X, y, type(self).__name__)
 
     def _checked_weight(self, sample_weight: Any, n_samples: int) -> NDArray[np.float64] | None:
         """One finite weight per sample, or None."""
@@ -298,14 +288,32 @@ class Committee(ClassifierMixin, BaseEstimator):
     def _ask(self, X: Any, ask: Ask) -> Scores:
         """What the trained members say about new samples."""
         check_is_fitted(self, "estimators_")
-        if hasattr(self, "n_features_in_") and getattr(X, "ndim", 2) == 1:
-            raise ValueError(
-                f"{type(self).__name__} expects X with {self.n_features_in_} columns; got one row "
-                "or column only. Reshape your data: X.reshape(1, -1) makes one sample of it."
-            )
-        validate_data(self, X, reset=False, skip_check_array=True)
+        check_columns(self, X)
         members = list(zip(self.member_names_, self.estimators_, strict=True))
         return Scores.of(members, X, classes=self.classes_, ask=ask, n_jobs=self.n_jobs)
+
+
+def checked_labels(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
+    """A label for each sample, none missing, all of one kind."""
+    if y is None:
+        raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
+    check_consistent_length(X, y)
+    labels: NDArray[Any] = column_or_1d(_labels.natural(y), warn=True)
+    if labels.dtype != object:
+        check_array(labels, dtype=None, ensure_2d=False, input_name="y")
+    _labels.union([("y", labels)])
+    check_classification_targets(labels)
+    return labels
+
+
+def check_columns(estimator: Any, X: Any) -> None:
+    """Refuse new samples with other columns than those that were trained on."""
+    if hasattr(estimator, "n_features_in_") and getattr(X, "ndim", 2) == 1:
+        raise ValueError(
+            f"{type(estimator).__name__} expects X with {estimator.n_features_in_} columns; got "
+            "one row or column only. Reshape your data: X.reshape(1, -1) makes one sample of it."
+        )
+    validate_data(estimator, X, reset=False, skip_check_array=True)
 
 
 def _fit_member(member: Any, X: Any, y: NDArray[Any], params: dict[str, Any]) -> Any:

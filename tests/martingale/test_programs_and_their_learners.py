@@ -10,7 +10,7 @@ from sklearn.datasets import make_classification
 
 from margrave import Confusion, Preference
 from margrave.martingale import MartingaleBoostClassifier, NotMetWarning, TunableLogistic
-from margrave.martingale._judge import Judge
+from margrave._judge import Judge
 from margrave.martingale._rooted import LocalTargets
 from margrave.martingale._tuning import target_states
 

@@ -27,7 +27,7 @@ from margrave.martingale import (
     Step,
     TunableLogistic,
 )
-from margrave.martingale._judge import Judge
+from margrave._judge import Judge
 from margrave.martingale._rooted import LocalTargets, Ways, combined
 from margrave.preference import PreferenceError
 

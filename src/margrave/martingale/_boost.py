@@ -20,10 +20,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from margrave._judge import Judge
 from margrave._rules import Rules, is_number
 from margrave.martingale._classifier import ProgramClassifier, sharpness
 from margrave.martingale._growth import Grown, Refine
-from margrave.martingale._judge import Judge
 from margrave.martingale._layers import Codes, Floats, Key, Layered, Moves, Samples
 from margrave.martingale._nodewise import NodeWise, Wants
 from margrave.martingale._request import (

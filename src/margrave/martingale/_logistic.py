@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from margrave._judge import Judge
 from margrave._rules import check_rules, is_count, is_number
-from margrave.martingale._judge import Judge
 from margrave.martingale._newton import Problem, Solution
 from margrave.martingale._request import (
     Outcome,

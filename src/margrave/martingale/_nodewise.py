@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave._judge import Judge
 from margrave._rules import is_number
 from margrave.confusion import Confusion
-from margrave.martingale._judge import Judge
 from margrave.martingale._layers import Codes, Floats, Key, companions_at
 from margrave.martingale._request import NotMetWarning, Step, Tuning, account
 from margrave.preference import Preference, PreferenceError

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrave import _labels
+from margrave._judge import Judge
 from margrave.confusion import Confusion
-from margrave.martingale._judge import Judge
 from margrave.preference import Bound, Preference, PreferenceError
 
 

@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import softmax
 
+from margrave._judge import Judge, Verdict
 from margrave.martingale._growth import Refine
-from margrave.martingale._judge import Judge, Verdict
 from margrave.martingale._layers import Codes, Floats, Key, Layered, class_scores, companions_at
 from margrave.martingale._request import Outcome, Step
 from margrave.martingale._tuning import ROUGH, target_states

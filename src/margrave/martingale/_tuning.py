@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
+from margrave._judge import Judge, Verdict
 from margrave.confusion import Confusion
-from margrave.martingale._judge import Judge, Verdict
 from margrave.martingale._newton import Problem, Solution
 from margrave.martingale._request import Outcome, Step
 from margrave.martingale._settings import Setting

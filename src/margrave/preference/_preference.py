@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import ceil, floor, log10
 
 from margrave.preference._bounds import Bound, Matrix, PreferenceError, implied_by, quoted
 from margrave.preference._clash import UnknownMatrix, clash
 from margrave.preference._reading import marked, parse
+
+_DIGITS = 4  # of a share that stands for a count
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,28 @@ class Preference:
         candidates = [bound for bound in slack if slack[bound] < 0 or not bound.implied]
         return min(candidates, key=slack.__getitem__)
 
+    def in_rates(self, confusion: Matrix) -> Preference:
+        """The same with counts as shares of the samples at hand, for samples yet to come.
+
+        Parameters
+        ----------
+        confusion : Confusion
+            A matrix with the classes and their sizes; how it answers does not matter.
+
+        Returns
+        -------
+        Preference
+            Shares have four digits, rounded to the strict side.
+
+        Examples
+        --------
+        >>> from margrave import Confusion, Preference
+        >>> matrix = Confusion([[270, 9], [20, 160]], classes=["ham", "spam"])
+        >>> Preference("fp <= 5, recall(spam) >= 90%").in_rates(matrix)
+        Preference('fp <= 1.792%, recall(spam) >= 90%')
+        """
+        return Preference(", ".join(str(_in_rate(bound, confusion)) for bound in self.bounds))
+
     def check(self, confusion: Matrix) -> None:
         """Refuse what no classifier could do on these samples.
 
@@ -145,6 +171,19 @@ class Preference:
                 + ", ".join(f"{size} of {label}" for label, size in known)
                 + "."
             )
+
+
+def _in_rate(bound: Bound, confusion: Matrix) -> Bound:
+    """A bound on a count as one on a share."""
+    if bound.share:
+        return bound
+    base = int(confusion.counts[bound.cells(confusion)[1]].sum())
+    if base == 0:
+        raise PreferenceError(f"'{bound}' is a share of no samples at all.")
+    exact = min(bound.limit / base, Fraction(1))
+    unit = Fraction(10) ** (floor(log10(exact)) - _DIGITS + 1) if exact else Fraction(1)
+    steps = floor(exact / unit) if bound.at_most else ceil(exact / unit)
+    return replace(bound, limit=steps * unit, share=True)
 
 
 def _listed(bounds: Sequence[Bound]) -> str:

@@ -43,7 +43,7 @@ class Verdict(NamedTuple):
     price : int
         Errors in cells of which the preference does not speak.
     errors : int
-        All errors.
+        All errors and all rejected samples.
     """
 
     shortfall: float
@@ -81,15 +81,16 @@ class Judge:
     def __post_init__(self) -> None:
         k = len(self.classes)
         empty = Confusion(np.zeros((k, k), dtype=int), self.classes, self.positive)
-        errors = ~np.eye(k, dtype=bool)
-        spoken, terms = np.zeros((k, k), dtype=bool), []
+        errors = ~np.eye(k, k + 1, dtype=bool)
+        spoken, terms = np.zeros((k, k + 1), dtype=bool), []
         for bound in self.preference.all_bounds:
-            amount, base = (mask[:, :k] for mask in bound.cells(empty))
+            amount, base = bound.cells(empty)
             spoken |= amount if bound.at_most else base
             terms.append((bound, amount.astype(float), base.astype(float)))
+        spoken[:, k] = True  # rejected samples are no errors
         object.__setattr__(self, "_terms", terms)
         object.__setattr__(self, "_errors", errors)
-        object.__setattr__(self, "_spoken", spoken & errors)
+        object.__setattr__(self, "_spoken", spoken)
 
     @property
     def k(self) -> int:
@@ -104,27 +105,35 @@ class Judge:
         return judge, there // self.k
 
     def matrix(self, answers: NDArray[np.intp]) -> Confusion:
-        """The confusion matrix of some answers."""
-        counts = self._counted(self.codes * self.k + answers)
-        return Confusion(counts.reshape(self.k, self.k), self.classes, self.positive)
+        """The confusion matrix of some answers, -1 for those that are rejected."""
+        k = self.k
+        counts = self._counted(
+            self.codes * (k + 1) + np.where(answers < 0, k, answers), k * (k + 1)
+        )
+        return Confusion(counts.reshape(k, k + 1), self.classes, self.positive)
 
-    def _counted(self, cells: NDArray[np.intp]) -> NDArray[np.int64]:
+    def _counted(self, cells: NDArray[np.intp], n_cells: int) -> NDArray[np.int64]:
         """How many samples are in each cell of a matrix."""
-        counted = np.bincount(cells, self.counts, self.k**2)  # exact: floats hold whole numbers
+        counted = np.bincount(cells, self.counts, n_cells)  # exact: floats hold whole numbers
         return counted.astype(np.int64)
 
     def verdict(self, answers: NDArray[np.intp]) -> Verdict:
         """How good some answers are."""
-        counts = self.matrix(answers).counts[None, :, : self.k]
-        shortfall, price, errors = (of[0] for of in self._judged(counts))
+        shortfall, price, errors = (of[0] for of in self.judged(self.matrix(answers).counts[None]))
         return Verdict(float(shortfall), int(price), int(errors))
 
-    def _judged(self, counts: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
-        """Shortfall, price and errors of a stack of matrices of shape (m, k, k)."""
-        flat = counts.reshape(len(counts), -1).astype(np.float64)
+    def judged(self, counts: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
+        """Shortfall, price and errors of a stack of matrices.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (m, k, k) or (m, k, k + 1)
+            The rejected last, if any can be.
+        """
+        flat, width = counts.reshape(len(counts), -1).astype(np.float64), counts.shape[2]
         shortfall = np.zeros(len(counts))
         for bound, amount_mask, base_mask in self._terms:
-            amount, base = flat @ amount_mask.ravel(), flat @ base_mask.ravel()
+            amount, base = (flat @ mask[:, :width].ravel() for mask in (amount_mask, base_mask))
             p, q = (bound.limit.numerator, bound.limit.denominator)
             # Whole numbers up to 2^53 are exact, so a limit that is just reached is not missed.
             slack = (p * (base if bound.share else 1.0) - q * amount) / q
@@ -132,8 +141,8 @@ class Judge:
             if bound.share:
                 slack = np.where(base == 0, -1.0, slack)
             shortfall += np.maximum(-slack, 0)
-        price = flat @ (self._errors & ~self._spoken).ravel()
-        return shortfall, price, flat @ self._errors.ravel()
+        price = flat @ (self._errors & ~self._spoken)[:, :width].ravel()
+        return shortfall, price, flat @ self._errors[:, :width].ravel()
 
     def best_offset(self, scores: Floats, starts: Iterable[Floats] = ()) -> tuple[Floats, Verdict]:
         """What to add to each class's score for the best verdict, by sweeps over all cuts.
@@ -189,7 +198,7 @@ class Judge:
         order = np.argsort(needed, kind="stable")
         needed, true, from_ = needed[order], self.codes[order], second[order]
         steps = np.zeros((len(order) + 1, self.k * self.k), dtype=np.int64)
-        steps[0] = self._counted(self.codes * self.k + second)
+        steps[0] = self._counted(self.codes * self.k + second, self.k**2)
         joined, size = (
             np.arange(1, len(order) + 1),
             1 if self.counts is None else self.counts[order],
@@ -202,6 +211,6 @@ class Judge:
         counts = np.cumsum(steps, axis=0)[cuts].reshape(-1, self.k, self.k)
         ends = needed[0] - 1, needed[-1] + 1
         moves = np.concatenate([ends[:1], (needed[1:] + needed[:-1]) / 2, ends[1:]])[cuts]
-        judged = self._judged(counts)
+        judged = self.judged(counts)
         best = int(np.lexsort((np.abs(moves), *judged[::-1]))[0])
         return float(moves[best])

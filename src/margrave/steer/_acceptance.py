@@ -1,0 +1,158 @@
+"""Accepting models: the certify samples, what is left of them, and what was accepted on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from margrave.steer._issue import issued
+from margrave.steer._ledger import Account
+from margrave.steer._material import Material
+from margrave.steer._promise import PromiseError, planned
+from margrave.steer._reply import Reply
+from margrave.steer._search import may_reject
+from margrave.steer._start import CertifyPart, certify_part
+from margrave.steer._statistics import smallest_rate
+from margrave.steer._steered import SteeredClassifier
+
+
+@dataclass(frozen=True, eq=False)
+class Accepted:
+    """A model that was accepted.
+
+    Attributes
+    ----------
+    step : int
+        Where the dialog stood.
+    samples : str
+        The certify samples.
+    model : SteeredClassifier
+        The model.
+    """
+
+    step: int
+    samples: str
+    model: SteeredClassifier
+
+
+@dataclass(eq=False)
+class Acceptance:
+    """What may be promised in a dialog.
+
+    Attributes
+    ----------
+    part : CertifyPart or None
+        The samples set aside.
+    notes : tuple of str
+        What a certificate should say about the samples.
+    accounts : dict of Account
+        What was spent, by the certify samples.
+    accepted : list of Accepted
+        Models.
+    """
+
+    part: CertifyPart | None
+    notes: tuple[str, ...]
+    accounts: dict[str, Account] = field(default_factory=dict)
+    accepted: list[Accepted] = field(default_factory=list)
+
+    def support(self, classes: tuple[Any, ...], confidence: float) -> str:
+        """What the samples set aside can support."""
+        if self.part is None:
+            return "Nothing is set aside for a certificate: accept needs X_certify and y_certify."
+        sizes = np.bincount(self.part.codes, minlength=len(classes)).tolist()
+        lines = [f"{sum(sizes)} samples are set aside. At confidence {confidence:.4g} they support"]
+        for label, n in zip(classes, sizes, strict=True):
+            rate = smallest_rate(n, 1 - confidence)
+            lines.append(f"  limits of {rate:.2%} and more on the mistakes with {label} ({n})")
+        return "\n".join(lines)
+
+    def model(
+        self,
+        reply: Reply,
+        step: int,
+        material: Material,
+        X: Any,
+        y: ArrayLike | None,
+        confidence: float,
+        reserve: bool,
+    ) -> SteeredClassifier:
+        """The model of a reply with a promise; the same again for the same step and samples."""
+        if reply.preference is None:
+            raise PromiseError(
+                "Dialog.accept needs something to promise: ask for it first, such as "
+                "prefer('fp <= 1%')."
+            )
+        part = self._part(reply, X, y)
+        for known in self.accepted:
+            certificate = known.model.certificate_
+            if certificate is not None and (known.step, known.samples, certificate.confidence) == (
+                step,
+                part.name,
+                confidence,
+            ):
+                return known.model
+        model = self._certified(reply, material, part, confidence, reserve)
+        self.accepted.append(Accepted(step, part.name, model))
+        return model
+
+    def _certified(
+        self, reply: Reply, material: Material, part: CertifyPart, confidence: float, reserve: bool
+    ) -> SteeredClassifier:
+        """Set the decision and the promise, and write down what was spent."""
+        wanted, option = reply.preference, reply.option
+        if wanted is None:
+            raise RuntimeError("There is nothing to promise.")
+        delta = 1 - confidence
+        account = self.accounts.get(part.name, Account(part.name, delta))
+        share = account.share(delta, reserve)
+        judge = material.judge(wanted)
+        plan = planned(
+            wanted, option.decision, option.held, judge, len(part.codes), may_reject(wanted)
+        )
+        scores = option.scorer.of_encoded(part.X)
+        spent = True
+        try:
+            decision, certificate = issued(
+                plan,
+                scores,
+                part.codes,
+                asked=str(wanted),
+                way=reply.way,
+                tuning=reply.after,
+                confidence=confidence,
+                delta=share,
+                number=len(account.spent) + 1,
+                notes=self.notes,
+            )
+        except PromiseError as error:
+            spent = error.looked
+            raise
+        finally:
+            if spent:
+                self.accounts[part.name] = account.spending(share)
+        return SteeredClassifier._made(
+            replace(option.scorer, panel=option.scorer.panel.forgetting()),
+            decision,
+            plan,
+            certificate,
+            preference=str(wanted),
+            positive=material.positive,
+            confidence=confidence,
+        )
+
+    def _part(self, reply: Reply, X: Any, y: ArrayLike | None) -> CertifyPart:
+        """The certify samples: those given, or those set aside."""
+        if (X is None) != (y is None):
+            raise ValueError("Dialog.accept needs both X_certify and y_certify, or neither.")
+        if y is not None:
+            return certify_part(X, y, reply.option.scorer.panel, "Dialog.accept")
+        if self.part is None:
+            raise PromiseError(
+                "Dialog.accept needs X_certify and y_certify, samples that no step has seen: "
+                "nothing was set aside for the certificate."
+            )
+        return self.part

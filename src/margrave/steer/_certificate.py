@@ -1,0 +1,256 @@
+"""The certificate: what is promised for new samples, on which evidence; and whether it still holds.
+
+A certificate speaks of samples drawn as the certify samples were. Its promises hold together with
+the probability it states, whatever the classifier is, because no step saw the certify samples
+before. The intervals of the cells are Clopper and Pearson's, each by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from margrave.confusion import Confusion
+from margrave.preference import Bound, Preference
+from margrave.steer._statistics import interval
+
+Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Promise:
+    """One bound of a certificate, and what the certify samples say of it.
+
+    Attributes
+    ----------
+    bound : str
+        As in the preference.
+    sentence : str
+        In words.
+    limit : float
+        The share.
+    at_most : bool
+        Whether it is the largest or the smallest.
+    count, n : int
+        So many of n certify samples.
+    delta : float
+        Error probability of this bound alone.
+    """
+
+    bound: str
+    sentence: str
+    limit: float
+    at_most: bool
+    count: int
+    n: int
+    delta: float
+
+    @property
+    def rate(self) -> float:
+        """The share among the certify samples."""
+        return self.count / self.n if self.n else float("nan")
+
+    def __str__(self) -> str:
+        return f"{self.sentence} ({self.count} of {self.n} certify samples, {self.rate:.2%})"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of the confusion matrix for new samples: its share of the true class.
+
+    Attributes
+    ----------
+    true, answer : label
+        The cell; None as the answer is the rejected column.
+    count, n : int
+        So many of n certify samples of the class.
+    low, high : float
+        Interval for the share.
+    """
+
+    true: Any
+    answer: Any
+    count: int
+    n: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What a steered classifier promises, and why it can be trusted.
+
+    Attributes
+    ----------
+    preference : str
+        What is promised, in shares.
+    asked : str
+        What was asked for on the tuning samples.
+    confidence : float
+        With which probability all promises hold.
+    delta : float
+        What this certificate spent of ``1 - confidence``; the rest is reserved or was spent before.
+    number : int
+        The how manieth certificate on these certify samples it is.
+    route : str
+        "order statistics" or "tested path".
+    way : str
+        How the model was found.
+    promises : tuple of Promise
+        The bounds.
+    confusion : Confusion
+        The certify samples.
+    cells : tuple of Cell
+        Intervals for all cells.
+    tuning : Confusion
+        The tuning samples, by the model that the dialog left.
+    issued : str
+        Date.
+    notes : tuple of str
+        What else a reader should know.
+    """
+
+    preference: str
+    asked: str
+    confidence: float
+    delta: float
+    number: int
+    route: str
+    way: str
+    promises: tuple[Promise, ...]
+    confusion: Confusion
+    cells: tuple[Cell, ...]
+    tuning: Confusion
+    issued: str
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [f"With confidence {self.confidence:.4g}, on new samples like the certify samples:"]
+        lines += [f"  {promise}" for promise in self.promises]
+        lines.append(
+            f"Set on {self.confusion.n} samples that no step had seen (by {self.route}, "
+            f"certificate {self.number} on them, {self.issued}):"
+        )
+        lines += [f"  {line}" for line in str(self.confusion).splitlines()]
+        lines += [f"Note: {note}" for note in self.notes]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Whether one promise is still kept on newly labelled samples.
+
+    Attributes
+    ----------
+    promise : Promise
+        The promise.
+    count, n : int
+        So many of n new samples.
+    p : float
+        How probable a count as bad would be if the promise just held.
+    alarm : bool
+        Whether that is too improbable to go on trusting it.
+    """
+
+    promise: Promise
+    count: int
+    n: int
+    p: float
+    alarm: bool
+
+
+@dataclass(frozen=True)
+class Check:
+    """Whether a certificate is still kept.
+
+    Attributes
+    ----------
+    promises : tuple of Kept
+        Each promise on the new samples.
+    confusion : Confusion
+        The new samples.
+    """
+
+    promises: tuple[Kept, ...]
+    confusion: Confusion
+
+    @property
+    def alarm(self) -> bool:
+        """Whether a promise is broken beyond chance."""
+        return any(kept.alarm for kept in self.promises)
+
+    def __bool__(self) -> bool:
+        """Whether nothing speaks against the promises."""
+        return not self.alarm
+
+    def __str__(self) -> str:
+        lines = []
+        for kept in self.promises:
+            share = f"{kept.count} of {kept.n}"
+            said = "BROKEN" if kept.alarm else "kept, as far as these samples tell"
+            lines.append(f"{kept.promise.sentence}: {said} ({share}, p = {kept.p:.2g})")
+        return "\n".join(lines)
+
+
+def sentence(bound: Bound, matrix: Confusion) -> str:
+    """A bound in words."""
+    share = f"{'at most' if bound.at_most else 'at least'} {float(100 * bound.limit):.4g} %"
+    amount, base = bound.cells(matrix)
+    k = len(matrix.classes)
+    labels = [str(label) for label in matrix.classes]
+    answered = [*(f"called {label}" for label in labels), "given no answer"]
+    rows = np.flatnonzero(base.any(axis=1))
+    if bound.word == "precision":
+        of = int(np.flatnonzero(amount.any(axis=0))[0])
+        return f"{share} of what is called {labels[of]} is {labels[of]}"
+    if bound.word in ("accuracy", "correct") and len(rows) == k:
+        return f"{share} of all answers are right"
+    if bound.word == "errors" and len(rows) == k:
+        return f"{share} of all samples get a wrong answer"
+    who = "all samples" if len(rows) == k else " or ".join(labels[r] for r in rows)
+    columns = np.flatnonzero(amount.any(axis=0))
+    what = " or ".join(answered[c] for c in columns)
+    return f"{share} of {who} {'are ' if who == 'all samples' else ''}{what}"
+
+
+def promises(preference: Preference, matrix: Confusion, delta: float) -> tuple[Promise, ...]:
+    """The bounds of a preference in shares, with the counts of the certify samples."""
+    found = []
+    for bound in preference.bounds:
+        amount, base = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
+        limit = float(bound.limit)
+        told = sentence(bound, matrix)
+        found.append(Promise(str(bound), told, limit, bound.at_most, amount, base, delta))
+    return tuple(found)
+
+
+def cells(matrix: Confusion, level: float) -> tuple[Cell, ...]:
+    """Intervals for the shares of all cells."""
+    found = []
+    answers = [*matrix.classes, None]
+    for true, row in zip(matrix.classes, matrix.counts.tolist(), strict=True):
+        for answer, count in zip(answers, row, strict=True):
+            low, high = interval(count, sum(row), level)
+            found.append(Cell(true, answer, count, sum(row), low, high))
+    return tuple(found)
+
+
+def checked(
+    certificate: Certificate, preference: Preference, matrix: Confusion, level: float
+) -> Check:
+    """Hold a certificate's promises against newly labelled samples.
+
+    An alarm is a count whose probability, if the promise just held, is below ``level`` divided by
+    the number of promises.
+    """
+    found = []
+    for promise, bound in zip(certificate.promises, preference.bounds, strict=True):
+        count, n = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
+        worse = binom.sf(count - 1, n, promise.limit)
+        p = float(worse if promise.at_most else binom.cdf(count, n, promise.limit)) if n else 1.0
+        found.append(Kept(promise, count, n, p, p < level / len(certificate.promises)))
+    return Check(tuple(found), matrix)

@@ -1,0 +1,107 @@
+"""Dialogs and models in files, by skops: no code of a file is ever executed.
+
+A file is written beside its place and then renamed, so that an interrupted write leaves what was
+there. Only types of Margrave and those scikit-learn models are made of are read back; a file that
+holds another is refused before anything of it is built.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+# Parts of scikit-learn's models that skops does not know by itself, which hold arrays only; and
+# the limits of preferences.
+_PARTS = frozenset(
+    {
+        "fractions.Fraction",
+        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+        "sklearn.tree._tree.Tree",
+    }
+)
+
+
+class FileError(ValueError):
+    """A file that cannot be read as what it should be."""
+
+    __module__ = "margrave.steer"
+
+
+def _is_known(name: str) -> bool:
+    """Whether a type is a class of Margrave's, or a part of scikit-learn's models."""
+    module, _, attribute = name.rpartition(".")
+    if name in _PARTS or not module.startswith("margrave."):
+        return name in _PARTS
+    try:
+        return isinstance(getattr(import_module(module), attribute, None), type)
+    except ImportError:
+        return False
+
+
+def _skops() -> ModuleType:
+    try:
+        import skops.io
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            "saving and loading need skops, which is not installed: install Margrave with its "
+            "extra 'app' (pip install 'margrave[app]')."
+        ) from error
+    return skops.io  # type: ignore[no-any-return]
+
+
+def save_object(what: Any, path: str | Path) -> None:
+    """Write an object to a temporary file in the same folder, and rename it."""
+    target, io = Path(path), _skops()
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            io.dump(what, file, compression=zipfile.ZIP_DEFLATED, compresslevel=1)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def load_object(path: str | Path, kind: type[T], trusted: Sequence[str] = ()) -> T:
+    """Read an object of one kind.
+
+    Raises
+    ------
+    FileError
+        If it is not there, damaged, of another kind, or holds types that are not trusted.
+    """
+    io, place = _skops(), Path(path)
+    if not place.is_file():
+        raise FileError(f"There is no file {str(place)!r}.")
+    try:
+        with zipfile.ZipFile(place) as archive:
+            broken = archive.testzip()
+        found = set(io.get_untrusted_types(file=place))
+    except Exception as error:
+        raise FileError(f"{place.name!r} is damaged, or no file of Margrave's.") from error
+    if broken is not None:
+        raise FileError(f"{place.name!r} is damaged, or no file of Margrave's.")
+    others = sorted(name for name in found - set(trusted) if not _is_known(name))
+    if others:
+        raise FileError(
+            f"{place.name!r} holds types that are not trusted: {', '.join(others)}. If you know "
+            "where the file is from, name them in trusted=."
+        )
+    try:
+        loaded = io.load(place, trusted=sorted(found))
+    except Exception as error:
+        raise FileError(f"{place.name!r} is damaged, or no file of Margrave's.") from error
+    if not isinstance(loaded, kind):
+        raise FileError(
+            f"{place.name!r} holds a {type(loaded).__name__}; a {kind.__name__} is needed."
+        )
+    return loaded

@@ -1,0 +1,398 @@
+"""What is reachable before asking: the best trade-offs of false positives and false negatives.
+
+A way of deciding (a committee's score, a re-weighed committee, a retuned learner) gives each sample
+one score; cutting it everywhere gives a staircase of trade-offs. Where costs and priors are not
+known ("A Linear Combination of Classifiers via Rank Margin Maximization", document 000, section 1:
+*imprecise environments*), the lower convex hull over all ways holds whatever is best for some of
+them (Provost and Fawcett, 2001). Preferences speak of the same counts (document 004).
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from numbers import Real
+from typing import Any, NoReturn, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from margrave import _labels
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+_TOLD = ("0.5%", "1%", "2%", "5%", "10%")  # of the negatives, in the printed table
+_SHARE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*")
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The best trade-offs of one way of deciding.
+
+    Only cuts on the lower-left staircase are here: any other cut of this way has at least as many
+    false positives and as many false negatives as one of them, and more of one kind.
+
+    Attributes
+    ----------
+    name : str
+        The way.
+    fp : ndarray of int64
+        False positives at each cut, increasing; the first is 0.
+    fn : ndarray of int64
+        False negatives at each cut, decreasing; the last is 0.
+    cuts : ndarray of float64
+        A sample is called positive if its score is above the cut. Cuts lie halfway between scores,
+        or 1 beyond the largest or the smallest.
+
+    Examples
+    --------
+    >>> from margrave.steer import Frontier
+    >>> (curve,) = Frontier.of({"model": [1, 2, 3, 4]}, [0, 1, 0, 1]).curves
+    >>> curve.fp.tolist(), curve.fn.tolist(), curve.cuts.tolist()
+    ([0, 1], [1, 0], [3.5, 1.5])
+    """
+
+    name: str
+    fp: Ints
+    fn: Ints
+    cuts: Floats
+
+
+@dataclass(frozen=True)
+class Winner:
+    """A way and its cut, with the slopes at which nothing costs less.
+
+    The slope is π r / (1 − π), for a prior π of the positives and a false negative that costs r
+    times as much as a false positive: how many points of false positive rate one point of false
+    negative rate is worth.
+
+    Attributes
+    ----------
+    name : str
+        The way.
+    cut : float
+        A sample is called positive if its score is above.
+    fp, fn : int
+        False positives and false negatives.
+    low, high : float
+        The range of slopes.
+
+    Examples
+    --------
+    >>> from margrave.steer import Frontier
+    >>> Frontier.of({"model": [1, 2, 3, 4]}, [0, 1, 0, 1]).best(cost_ratio=3)
+    Winner(name='model', cut=1.5, fp=1, fn=0, low=3.0, high=3.0)
+    """
+
+    name: str
+    cut: float
+    fp: int
+    fn: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Frontier:
+    """The trade-offs that several ways of deciding can reach on some samples.
+
+    Make it with `of`. The counts are those of the samples it was made from: the better for having
+    chosen the cut on them. What holds on new samples takes samples that no choice has seen.
+
+    Attributes
+    ----------
+    curves : tuple of Curve
+        The staircase of each way.
+    n_positive, n_negative : int
+        Numbers of samples.
+    positive : label
+        The positive class.
+    negative : label or None
+        The other class; None if there are several.
+
+    Examples
+    --------
+    >>> from margrave.steer import Frontier
+    >>> scores = {"sharp": [1, 2, 3, 7, 4, 8, 9, 10], "even": [1, 2, 3, 4, 2, 3, 5, 6]}
+    >>> frontier = Frontier.of(scores, ["ham"] * 4 + ["spam"] * 4)
+    >>> frontier.least_fn(0), frontier.least_fn("25%")
+    ((1, 'sharp', 7.5), (0, 'sharp', 3.5))
+    >>> [(winner.fp, winner.fn, winner.high) for winner in frontier.winners(cost_ratio=(0.5, 2))]
+    [(0, 1, 1.0), (1, 0, 2.0)]
+    >>> print(frontier)
+    fp at most  fewest fn  way (spam is positive)
+          0.5%      25.0%  sharp
+            1%      25.0%  sharp
+            2%      25.0%  sharp
+            5%      25.0%  sharp
+           10%      25.0%  sharp
+    """
+
+    curves: tuple[Curve, ...] = field(repr=False)
+    n_positive: int
+    n_negative: int
+    positive: Any
+    negative: Any = None
+
+    @classmethod
+    def of(cls, scores: Mapping[str, ArrayLike], y: ArrayLike, positive: Any = None) -> Self:
+        """Cut the scores of each way everywhere.
+
+        Parameters
+        ----------
+        scores : mapping of str to array-like of shape (n_samples,)
+            For each way of deciding, a score per sample; larger means more positive.
+        y : array-like of shape (n_samples,)
+            Labels, of exactly two kinds unless `positive` is given.
+        positive : label, default=None
+            The positive class; the others are negative. By default the larger of two labels.
+
+        Returns
+        -------
+        frontier : Frontier
+            What they can reach on these samples.
+        """
+        if not isinstance(scores, Mapping) or not scores:
+            got = "none" if isinstance(scores, Mapping) else type(scores).__name__
+            _fail("of", "scores to be a mapping of at least one name to its scores", got)
+        label, others, chosen = _classes(y, positive)
+        curves = tuple(_curve(str(name), given, chosen) for name, given in scores.items())
+        negative = others[0] if len(others) == 1 else None
+        return cls(curves, int(chosen.sum()), int((~chosen).sum()), label, negative)
+
+    @cached_property
+    def _lowest(self) -> tuple[Ints, Ints, Ints, Floats]:
+        """The staircase under all curves: fp, fn, the place of the way and the cut."""
+        parts = [(curve.fp, curve.fn, curve.cuts) for curve in self.curves]
+        fp, fn, cuts = map(np.concatenate, zip(*parts, strict=True))
+        ways = np.repeat(np.arange(len(self.curves)), [len(curve.fp) for curve in self.curves])
+        order = np.lexsort((ways, fn, fp))  # of equals the first way
+        least = np.minimum.accumulate(fn[order])
+        kept = order[np.append(True, fn[order][1:] < least[:-1])]
+        return fp[kept], fn[kept], ways[kept], cuts[kept]
+
+    @cached_property
+    def hull(self) -> tuple[Winner, ...]:
+        """The vertices of the lower convex hull over all curves, from no false positives on.
+
+        Each has the slopes at which it wins, from 0 to infinity; of equals it is the first way's.
+        """
+        fp, fn, ways, cuts = self._lowest
+        kept = _corners(fp.tolist(), fn.tolist())
+        # Whole numbers up to the division: a slope at which two are even is told as even.
+        across, down = np.diff(fp[kept]), -np.diff(fn[kept])
+        even = (across * self.n_positive / (down * self.n_negative)).tolist()
+        return tuple(
+            Winner(self.curves[ways[i]].name, float(cuts[i]), int(fp[i]), int(fn[i]), low, high)
+            for i, low, high in zip(kept, [0.0, *even], [*even, math.inf], strict=True)
+        )
+
+    def least_fn(self, fp: int | str, way: str | None = None) -> tuple[int, str, float]:
+        """Give the fewest false negatives with at most so many false positives.
+
+        Parameters
+        ----------
+        fp : int or str
+            What is allowed: a count such as 5, or a share of the negatives such as "5%".
+        way : str, default=None
+            The only way to look at; all of them by default.
+
+        Returns
+        -------
+        fn : int
+            False negatives.
+        name : str
+            The way; of equals the one with fewer false positives, then the first.
+        cut : float
+            A sample is called positive if its score is above.
+        """
+        limit = _limit("least_fn", "fp", fp, self.n_negative)
+        seen = self._only("least_fn", way)
+        counts, found, ways, cuts = seen._lowest
+        at = np.searchsorted(counts, limit, "right") - 1
+        return int(found[at]), seen.curves[ways[at]].name, float(cuts[at])
+
+    def least_fp(self, fn: int | str, way: str | None = None) -> tuple[int, str, float]:
+        """Give the fewest false positives with at most so many false negatives.
+
+        Parameters
+        ----------
+        fn : int or str
+            What is allowed: a count such as 5, or a share of the positives such as "5%".
+        way : str, default=None
+            As in `least_fn`.
+
+        Returns
+        -------
+        fp : int
+            False positives.
+        name, cut
+            As in `least_fn`; of equals the way with fewer false negatives, then the first.
+        """
+        limit = _limit("least_fp", "fn", fn, self.n_positive)
+        seen = self._only("least_fp", way)
+        found, counts, ways, cuts = seen._lowest
+        at = np.searchsorted(-counts, -limit, "left")
+        return int(found[at]), seen.curves[ways[at]].name, float(cuts[at])
+
+    def winners(
+        self,
+        cost_ratio: float | tuple[float, float] = (0.1, 10.0),
+        prior: float | tuple[float, float] | None = None,
+    ) -> tuple[Winner, ...]:
+        """Give the ways and cuts that cost least somewhere in a range of costs and priors.
+
+        The expected cost is proportional to (1 − π) FPR + π r FNR, for a prior π of the positives
+        and a cost ratio r: only the slope π r / (1 − π) matters.
+
+        Parameters
+        ----------
+        cost_ratio : float or (float, float), default=(0.1, 10)
+            What a false negative costs, in false positives: a number, or the least and the most.
+        prior : float or (float, float), default=None
+            The share of positives to expect, likewise. By default the share in the samples.
+
+        Returns
+        -------
+        winners : tuple of Winner
+            In the order of their slopes, each with its part of the range; the parts cover it. For
+            one slope it is one, of equals that with fewer false positives.
+        """
+        return self._won(*self._slopes("winners", cost_ratio, prior, True))
+
+    def best(self, cost_ratio: float = 1.0, prior: float | None = None) -> Winner:
+        """Give the way and cut that cost least.
+
+        Parameters
+        ----------
+        cost_ratio : float, default=1
+            What a false negative costs, in false positives.
+        prior : float, default=None
+            The share of positives to expect. By default the share in the samples.
+
+        Returns
+        -------
+        winner : Winner
+            Of equals that with fewer false positives; `low` and `high` are the slope asked for.
+        """
+        return self._won(*self._slopes("best", cost_ratio, prior, False))[0]
+
+    def _won(self, low: float, high: float) -> tuple[Winner, ...]:
+        ends = [vertex.high for vertex in self.hull[:-1]]
+        last = int(np.searchsorted(ends, high, "left"))
+        first = int(np.searchsorted(ends, low, "right")) if low < high else last
+        return tuple(
+            replace(vertex, low=max(low, vertex.low), high=min(high, vertex.high))
+            for vertex in self.hull[first : last + 1]
+        )
+
+    def _slopes(self, method: str, cost_ratio: Any, prior: Any, pairs: bool) -> tuple[float, ...]:
+        """The slopes that a range of costs and of priors spans."""
+        more = ", or two of them, the smaller first" if pairs else ""
+        rule = f"cost_ratio to be a number above 0{more}"
+        costs = _range(method, rule, cost_ratio, math.inf, pairs)
+        if prior is None:
+            return tuple(cost * self.n_positive / self.n_negative for cost in costs)
+        rule = f"prior to be None, or a number between 0 and 1{more}"
+        priors = _range(method, rule, prior, 1.0, pairs)
+        return tuple(p / (1 - p) * cost for p, cost in zip(priors, costs, strict=True))
+
+    def _only(self, method: str, way: str | None) -> Self:
+        """The frontier of one way, or of all."""
+        named = {curve.name: curve for curve in self.curves}
+        if way is not None and way not in named:
+            _fail(method, f"way to be one of {', '.join(map(repr, named))}", repr(way))
+        return self if way is None else replace(self, curves=(named[way],))
+
+    def __str__(self) -> str:
+        text = f"fp at most  fewest fn  way ({self.positive} is positive)"
+        for share in _TOLD:
+            fn, way, _ = self.least_fn(share)
+            text += f"\n{share:>10}  {fn / self.n_positive:>9.1%}  {way}"
+        return text
+
+
+def _curve(name: str, given: ArrayLike, positive: Bools) -> Curve:
+    """Cut between any two scores that differ, and keep what no other cut beats."""
+    scores = np.asarray(given, dtype=np.float64)
+    if scores.shape != positive.shape:
+        rule = f"a score for each of {len(positive)} samples"
+        _fail("of", rule, f"shape {scores.shape} for {name!r}")
+    if not np.isfinite(scores).all():
+        _fail("of", "finite scores", f"NaN or infinity for {name!r}")
+    order = np.argsort(-scores)
+    ordered = scores[order]
+    ends = np.flatnonzero(ordered[1:] != ordered[:-1])  # the last of each run of equal scores
+    above = np.concatenate([[0], ends + 1, [len(scores)]])  # called positive
+    true = np.append(0, np.cumsum(positive[order]))[above]
+    fp, fn = above - true, true[-1] - true
+    low, high = ordered[ends + 1], ordered[ends]
+    cuts = low / 2 + high / 2  # low + high may overflow
+    cuts = np.where((low <= cuts) & (cuts < high), cuts, low)  # between neighbouring floats
+    bottom = min(ordered[-1] - 1, np.nextafter(ordered[-1], -np.inf))
+    cuts = np.concatenate([[ordered[0] + 1], cuts, [bottom]])
+    # Along the cuts fp never falls and fn never rises: if any cut beats one, a neighbour does.
+    kept = np.append(fp[:-1] < fp[1:], True) & np.append(True, fn[1:] < fn[:-1])
+    parts = fp[kept], fn[kept], cuts[kept]
+    for part in parts:
+        part.flags.writeable = False
+    return Curve(name, *parts)
+
+
+def _corners(x: list[int], y: list[int]) -> list[int]:
+    """The places of the corners of the lower convex hull of a falling staircase."""
+    kept: list[int] = []
+    for i, (u, v) in enumerate(zip(x, y, strict=True)):
+        while len(kept) > 1:
+            (o, p), (a, b) = ((x[k], y[k]) for k in kept[-2:])
+            if (a - o) * (v - p) > (b - p) * (u - o):  # a turn to the left
+                break
+            kept.pop()
+        kept.append(i)
+    return kept
+
+
+def _classes(y: ArrayLike, positive: Any) -> tuple[Any, list[Any], Bools]:
+    """The positive label, the others, and which samples are positive."""
+    labels = _labels.natural(y)
+    if labels.ndim != 1:
+        _fail("of", "y with a label for each sample", f"shape {labels.shape}")
+    kinds = _labels.union([("Frontier.of, y", labels)])
+    known = kinds.tolist()
+    if len(known) < 2 or (positive is None and len(known) > 2):
+        rule = "y with two labels" + ", or positive=" * (len(known) > 2)
+        _fail("of", rule, f"{len(known)}: {_labels.shown(kinds)}")
+    positive = known[1] if positive is None else _labels.plain(positive)
+    if positive not in known:
+        _fail("of", f"positive to be one of {_labels.shown(kinds)}", repr(positive))
+    place = known.index(positive)
+    chosen: Bools = _labels.encode(labels, kinds, "Frontier.of, y") == place
+    return known.pop(place), known, chosen
+
+
+def _limit(method: str, word: str, limit: Any, n: int) -> int:
+    """How many of n a limit allows; exact, as a preference would have it."""
+    if isinstance(limit, int | np.integer) and not isinstance(limit, bool) and limit >= 0:
+        return min(int(limit), n)
+    read = _SHARE.fullmatch(limit) if isinstance(limit, str) else None
+    if not read:
+        _fail(method, f"{word} to be a count such as 5 or a share such as '5%'", repr(limit))
+    return min(math.floor(Fraction(read[1]) * n / 100), n)
+
+
+def _range(method: str, rule: str, given: Any, end: float, pairs: bool) -> tuple[float, float]:
+    """A number above 0 and below the end, or two of them in order, as two."""
+    two = isinstance(given, tuple | list | np.ndarray) and len(given) == 2 and pairs
+    low, high = given if two else (given, given)
+    numbers = all(isinstance(one, Real) for one in (low, high))
+    if not numbers or not 0 < low <= high < end:
+        _fail(method, rule, repr(given))
+    return float(low), float(high)
+
+
+def _fail(method: str, rule: str, got: str) -> NoReturn:
+    raise ValueError(f"Frontier.{method} needs {rule}; got {got}.")

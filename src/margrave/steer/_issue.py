@@ -1,0 +1,80 @@
+"""Issuing a certificate: the decision is set on the certify samples, and what they say is kept."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave import _labels
+from margrave.confusion import Confusion
+from margrave.steer._certificate import Certificate, cells, promises
+from margrave.steer._decision import Decision
+from margrave.steer._promise import Plan, PromiseError, settled
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+
+def check_confidence(confidence: Any, owner: str) -> None:
+    """Refuse what is no confidence."""
+    number = isinstance(confidence, int | float | np.floating) and not isinstance(confidence, bool)
+    if not number or not 0 < confidence < 1:
+        raise ValueError(f"{owner} needs confidence to be a number in (0, 1); got {confidence!r}.")
+
+
+def issued(
+    plan: Plan,
+    scores: Floats,
+    codes: Codes,
+    *,
+    asked: str,
+    way: str,
+    tuning: Confusion,
+    confidence: float,
+    delta: float,
+    number: int,
+    notes: tuple[str, ...] = (),
+) -> tuple[Decision, Certificate]:
+    """A decision that keeps the plan's promise, and its certificate.
+
+    Parameters
+    ----------
+    plan : Plan
+        What to promise.
+    scores, codes : ndarray
+        Of the certify samples.
+    asked, way, tuning, number, notes
+        For the record.
+    confidence, delta : float
+        What is stated, and what may be spent.
+    """
+    check_confidence(confidence, "SteeredClassifier")
+    sizes = np.bincount(codes, minlength=len(plan.classes))
+    if not sizes.all():
+        raise PromiseError(
+            "A promise needs certify samples of every class; there are none of "
+            f"{_labels.plain(plan.classes[int(np.argmin(sizes))])!r}."
+        )
+    found = settled(plan, scores, codes, delta)
+    matrix = plan.matrix(found.decision.answers(scores), codes)
+    if str(plan.preference) != asked:
+        notes = (f"'{asked}' counts tuning samples; promised is its rate.", *notes)
+    record = Certificate(
+        preference=str(plan.preference),
+        asked=asked,
+        confidence=float(confidence),
+        delta=float(delta),
+        number=number,
+        route=found.route,
+        way=way,
+        promises=promises(plan.preference, matrix, found.delta),
+        confusion=matrix,
+        cells=cells(matrix, confidence),
+        tuning=tuning,
+        issued=date.today().isoformat(),
+        notes=notes,
+    )
+    return found.decision, record

@@ -1,0 +1,105 @@
+"""Trained members behind one call, and scores of new samples from what they say.
+
+A committee that was cross-fitted has said about each tuning sample what members said that were
+trained without it; for new samples the members trained on all of them speak.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.scores import Scores
+
+Floats = NDArray[np.float64]
+
+# Scores are rounded to so many digits of their size: the same sample must get the same score
+# in any company, or samples that tie at a cut would fall to either side of it.
+_DIGITS = 9
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Trained classifiers that answer together.
+
+    Attributes
+    ----------
+    names : list of str
+        Their names.
+    members : list of classifiers
+        Trained.
+    classes : ndarray
+        All classes.
+    encoder : transformer or None
+        What samples pass before the members see them.
+    """
+
+    names: list[str]
+    members: list[Any]
+    classes: NDArray[Any]
+    encoder: Any = None
+
+    @property
+    def probabilities(self) -> NDArray[np.bool_]:
+        """Which members give probabilities."""
+        return np.array([hasattr(member, "predict_proba") for member in self.members])
+
+    def raw(self, X: Any, n_jobs: int | None = None) -> Floats:
+        """What the members say about encoded samples, in their own units."""
+        pairs = list(zip(self.names, self.members, strict=True))
+        scores = Scores.of(pairs, X, classes=self.classes, ask="values", n_jobs=n_jobs)
+        return scores.raw()
+
+    def forgetting(self) -> Panel:
+        """The same without the training data that members keep to be tuned; for new samples."""
+        kept = [
+            copy(member)._forget_training() if hasattr(member, "_forget_training") else member
+            for member in self.members
+        ]
+        return replace(self, members=kept)
+
+    def encoded(self, X: Any) -> Any:
+        """Samples as the members see them."""
+        return X if self.encoder is None else self.encoder.transform(X)
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """Scores of samples: one for two classes, larger for the second; else one for each class.
+
+    Attributes
+    ----------
+    panel : Panel
+        Who is asked.
+    combine : callable
+        What makes scores of their answers.
+    decimals : int
+        To how many decimals scores are rounded.
+    """
+
+    panel: Panel
+    combine: Callable[[Floats], Floats]
+    decimals: int
+
+    def __call__(self, X: Any) -> Floats:
+        """Scores of samples as a user has them."""
+        return self.of_encoded(self.panel.encoded(X))
+
+    def of_encoded(self, X: Any) -> Floats:
+        """Scores of samples that have passed the encoder."""
+        return self.of_raw(self.panel.raw(X))
+
+    def of_raw(self, raw: Floats) -> Floats:
+        """Scores from what the members say."""
+        return np.round(self.combine(raw), self.decimals)
+
+
+def decimals_for(scores: Floats) -> int:
+    """Enough to tell scores of this size apart, few enough not to tell rounding errors."""
+    size = float(np.abs(scores).max())
+    return _DIGITS - int(np.floor(np.log10(size))) if size > 0 else _DIGITS

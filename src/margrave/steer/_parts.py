@@ -1,0 +1,155 @@
+"""Who sees which samples: what is trained and tuned on, and what is kept for the certificate.
+
+Certify samples are shared with nothing. Training and tuning share the rest by cross-fitting: what
+the members say about a sample comes from members trained without it. Samples that belong together
+(groups) stay together, and with a time the certify samples are the latest and members are judged on
+what came after what they were trained on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, train_test_split
+
+from margrave import _labels
+from margrave.confusion import Confusion
+from margrave.preference import Preference
+from margrave.steer._promise import sides
+from margrave.steer._statistics import needed
+
+Codes = NDArray[np.intp]
+
+FOLDS = 5
+_USUAL, _MOST = 0.2, 0.4
+# The bare number of samples supports a promise only if none of them is wrong.
+_ROOM = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Positions of samples by their role.
+
+    Attributes
+    ----------
+    build : ndarray
+        Trained and tuned on.
+    certify : ndarray
+        Kept for the certificate.
+    folds : list of (training, held out)
+        Positions within ``build``.
+    """
+
+    build: Codes
+    certify: Codes
+    folds: list[tuple[Codes, Codes]]
+
+    @property
+    def held(self) -> Codes:
+        """Positions within ``build`` that some fold holds out."""
+        return np.sort(np.concatenate([held for _, held in self.folds]))
+
+
+def certify_share(
+    certify: Any, promise: Preference | None, codes: Codes, labels: Any, positive: Any, delta: float
+) -> float:
+    """The share of the samples to keep for the certificate.
+
+    "auto" is a fifth, or as much as the promise needs with some room, up to two fifths.
+    """
+    if certify is None:
+        return 0.0
+    if certify != "auto":
+        if isinstance(certify, bool) or not isinstance(certify, float) or not 0 < certify < 1:
+            raise ValueError(
+                "Dialog.from_data needs certify to be 'auto', a share in (0, 1), None or (X, y); "
+                f"got {certify!r}."
+            )
+        return certify
+    share = _USUAL
+    if promise is not None:
+        counts = np.bincount(codes, minlength=len(labels))
+        matrix = Confusion(np.diag(counts), labels, positive)
+        bounds = sides(promise.in_rates(matrix), matrix) if len(labels) == 2 else []
+        for bound, rows, _ in bounds:
+            limit = float(bound.limit if bound.at_most else 1 - bound.limit)
+            least = needed(limit, delta / len(bounds))
+            share = max(share, _ROOM * (least or 0) / max(int(counts[rows].sum()), 1))
+    return min(share, _MOST)
+
+
+def parted(
+    y: NDArray[Any],
+    share: float,
+    groups: NDArray[Any] | None,
+    time: NDArray[Any] | None,
+    random_state: Any,
+) -> Parts:
+    """Build and certify part, and folds of the build part."""
+    n = len(y)
+    if time is not None:
+        order = np.argsort(time, kind="stable")
+        n_build = n - round(n * share)
+        build, certify = np.sort(order[:n_build]), np.sort(order[n_build:])
+        return Parts(build, certify, _forward(y[build], time[build]))
+    build, certify = np.arange(n), np.arange(0)
+    if share > 0 and groups is None:
+        build, certify = train_test_split(
+            build, test_size=share, stratify=y, random_state=random_state
+        )
+    elif share > 0:
+        splitter = StratifiedGroupKFold(
+            max(round(1 / share), 2), shuffle=True, random_state=random_state
+        )
+        build, certify = next(splitter.split(y, y, groups))
+        certify = _one_of_each(certify, y, np.asarray(groups))
+    build, certify = np.sort(build), np.sort(certify)
+    return Parts(build, certify, folds_of(y[build], None if groups is None else groups[build]))
+
+
+def folds_of(y: NDArray[Any], groups: NDArray[Any] | None = None) -> list[tuple[Codes, Codes]]:
+    """Folds with the classes' shares, groups kept together; fewer if a class is small."""
+    classes, sizes = np.unique(y, return_counts=True)
+    n_folds = min(FOLDS, int(sizes.min()))
+    if n_folds < 2:
+        raise ValueError(
+            "Steering needs at least two tuning samples of each class; "
+            f"{_labels.plain(classes[sizes.argmin()])!r} has {sizes.min()}."
+        )
+    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+    splitter = kind(n_folds, shuffle=True, random_state=0)
+    folds = list(splitter.split(y, y, groups))
+    for training, held in folds:
+        if len(np.unique(y[training])) < len(classes) or not len(held):
+            raise ValueError(
+                "Steering needs samples of each class in several groups; all of a class are in one."
+            )
+    return folds
+
+
+def _forward(y: NDArray[Any], time: NDArray[Any]) -> list[tuple[Codes, Codes]]:
+    """Folds that hold out what came after what is trained on; the first part is never held out."""
+    blocks = np.array_split(np.argsort(time, kind="stable"), FOLDS + 1)
+    folds = []
+    for i in range(1, len(blocks)):
+        training = np.sort(np.concatenate(blocks[:i]))
+        if len(np.unique(y[training])) == len(np.unique(y)):
+            folds.append((training, np.sort(blocks[i])))
+    held = [y[at] for _, at in folds]
+    if not held or len(np.unique(np.concatenate(held))) < len(np.unique(y)):
+        raise ValueError(
+            "Steering by time needs samples of each class early and late; those of a class are "
+            "at one end."
+        )
+    return folds
+
+
+def _one_of_each(rows: Codes, y: NDArray[Any], groups: NDArray[Any]) -> Codes:
+    """One sample for each group and class: samples of a group are not independent."""
+    _, group = np.unique(groups, return_inverse=True)
+    _, code = np.unique(y, return_inverse=True)
+    _, first = np.unique(np.column_stack([group, code])[rows], axis=0, return_index=True)
+    return rows[first]

@@ -1,0 +1,316 @@
+"""Setting a decision so that a promise holds for new samples, on samples no step has seen.
+
+Two routes, by what is promised:
+
+- *Order statistics*, for two classes and shares of a fixed base (``fp``, ``fn``, ``recall``,
+  ``alarms``, ...): each bound allows all cuts on one side of one of the scores, at its part δ/m of
+  the error probability; the cut is taken where all allow it.
+- *A path that is tested*, for everything else (precision, accuracy, rejects, more than two
+  classes): decisions that were fixed before, on the tuning samples, are tested one after another
+  until the first fails (Learn then Test, Angelopoulos et al., 2021). A decision passes if every
+  bound passes, each at the full δ: a wrong pass needs the broken bound to pass, and the first wrong
+  one on the path ends it, so several bounds cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave._judge import Judge
+from margrave.confusion import Confusion
+from margrave.preference import Bound, Preference
+from margrave.steer._decision import Cut, Decision, doubtful, moved
+from margrave.steer._statistics import most_allowed, needed, p_value, smallest_rate
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+# How much of each limit the decisions on the path use of what is allowed on the tuning samples.
+_USED = tuple(np.linspace(1, 0, 41).round(3).tolist())
+# How many times the samples at hand are tried when saying how many would be needed.
+_TIMES = (1.25, 1.5, 2, 3, 5, 7.5, 10, 20, 50, 100, 1000)
+
+
+class PromiseError(ValueError):
+    """The samples at hand cannot support a promise; the message says what would.
+
+    Attributes
+    ----------
+    looked : bool
+        Whether the certify samples' scores were looked at, so that they are spent.
+    """
+
+    __module__ = "margrave.steer"
+
+    def __init__(self, message: str, looked: bool = False) -> None:
+        super().__init__(message)
+        self.looked = looked
+
+
+@dataclass(frozen=True)
+class Tightened:
+    """Bounds that a judge is given in place of a preference's own."""
+
+    all_bounds: tuple[Bound, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What is to be promised, fixed before the certify samples are looked at.
+
+    Attributes
+    ----------
+    preference : Preference
+        In shares.
+    classes : tuple of labels
+        All classes.
+    positive : label or None
+        The positive one.
+    decision : Decision
+        As the dialog left it.
+    path : tuple of Decision
+        What is tested one after another, the safest first; empty for order statistics.
+    prices : tuple of float
+        Of the decisions on the path, on the tuning samples.
+    expected : tuple of tuple of (share, share of the samples)
+        For each decision and bound, what the tuning samples let expect.
+    """
+
+    preference: Preference
+    classes: tuple[Any, ...]
+    positive: Any
+    decision: Decision
+    path: tuple[Decision, ...] = ()
+    prices: tuple[float, ...] = ()
+    expected: tuple[Any, ...] = ()
+
+    def matrix(self, answers: Codes, codes: Codes) -> Confusion:
+        """The confusion matrix of some answers."""
+        judge = Judge(self.preference, codes, self.classes, self.positive)
+        return judge.matrix(answers)
+
+
+def sides(preference: Preference, matrix: Confusion) -> list[tuple[Bound, NDArray[np.bool_], int]]:
+    """Bounds of two classes as shares of some classes that may get one answer; [] if one is not.
+
+    Returns
+    -------
+    list of (bound, of which classes, which answer is limited)
+    """
+    found = []
+    for bound in preference.all_bounds:
+        if bound.word == "rejected":
+            if bound.implied:
+                continue
+            return []
+        amount, base = bound.cells(matrix)
+        rows = np.asarray(base.any(axis=1))
+        whole_rows = bool((base == rows[:, None]).all())
+        answers = [int(a) for a in np.flatnonzero(amount[rows].any(axis=0))]
+        if not whole_rows or len(answers) != 1 or not amount[rows, answers[0]].all():
+            return []
+        found.append((bound, rows, answers[0] if bound.at_most else 1 - answers[0]))
+    return found
+
+
+def planned(
+    preference: Preference,
+    decision: Decision,
+    held: Floats,
+    judge: Judge,
+    n_certify: int,
+    may_reject: bool,
+) -> Plan:
+    """What to promise, and the path if one has to be tested.
+
+    Parameters
+    ----------
+    preference : Preference
+        What was asked of the tuning samples.
+    decision : Decision
+        Where the dialog stands.
+    held : ndarray
+        Scores of the tuning samples.
+    judge : Judge
+        Of the tuning samples.
+    n_certify : int
+        How many samples the promise will be tested on.
+    may_reject : bool
+        Whether samples may get no answer.
+    """
+    empty = judge.matrix(judge.codes)
+    wanted = preference.in_rates(empty)
+    plan = Plan(wanted, judge.classes, judge.positive, decision)
+    if judge.k == 2 and not decision.rejects and sides(wanted, empty):
+        return plan
+    points = []
+    for used in _USED:
+        tight = Tightened(tuple(_tightened(bound, used) for bound in wanted.all_bounds))
+        strict = replace(judge, preference=tight)
+        points.append(moved(strict, held))
+        if may_reject:
+            points.append(doubtful(strict, held))
+    points.append(decision)
+    judged = [_expected(one, held, judge, wanted) for one in points]
+    p = [_expected_p(rates, wanted, n_certify) for rates, _ in judged]
+    order = np.argsort(p, kind="stable")
+    return replace(
+        plan,
+        path=tuple(points[i] for i in order),
+        prices=tuple(judged[i][1] for i in order),
+        expected=tuple(judged[i][0] for i in order),
+    )
+
+
+def _tightened(bound: Bound, used: float) -> Bound:
+    if bound.implied:
+        return bound
+    part = type(bound.limit)(used)
+    limit = bound.limit * part if bound.at_most else 1 - (1 - bound.limit) * part
+    return replace(bound, limit=limit.limit_denominator(10**9))
+
+
+def _expected(
+    decision: Decision, held: Floats, judge: Judge, wanted: Preference
+) -> tuple[tuple[tuple[float, float], ...], float]:
+    """For each bound its share and base, as on the tuning samples; and the price."""
+    answers = decision.answers(held)
+    matrix = judge.matrix(answers)
+    rates = []
+    for bound in wanted.bounds:
+        amount, base = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
+        rates.append((amount / base if base else 0.0, base / matrix.n))
+    found = judge.verdict(answers)
+    return tuple(rates), found.price + 1e-6 * found.errors
+
+
+def _expected_p(rates: Sequence[tuple[float, float]], wanted: Preference, n: float) -> float:
+    """The largest p-value of the bounds if n samples were like the tuning samples."""
+    worst = 0.0
+    for (rate, base), bound in zip(rates, wanted.bounds, strict=True):
+        size = int(base * n)
+        count = int(np.ceil(rate * size) if bound.at_most else np.floor(rate * size))
+        worst = max(worst, float(p_value(count, size, float(bound.limit), bound.at_most)))
+    return worst
+
+
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """A decision that keeps a plan's promise.
+
+    Attributes
+    ----------
+    decision : Decision
+        Set on the certify samples.
+    route : str
+        "order statistics" or "tested path".
+    delta : float
+        Error probability of each bound.
+    n_tested : int
+        How many decisions on the path were tested.
+    """
+
+    decision: Decision
+    route: str
+    delta: float
+    n_tested: int = 0
+
+
+def settled(plan: Plan, scores: Floats, codes: Codes, delta: float) -> Settled:
+    """Set the decision so that the promise holds with probability 1 − δ.
+
+    Raises
+    ------
+    PromiseError
+        If the samples cannot support it.
+    """
+    empty = plan.matrix(codes, codes)
+    if not plan.path:
+        bounds = sides(plan.preference, empty)
+        share = delta / len(bounds)
+        return Settled(_cut(plan, bounds, scores, codes, share), "order statistics", share)
+    passed = 0
+    for decision in plan.path:
+        if _tested_p(plan, decision, scores, codes) > delta:
+            break
+        passed += 1
+    if not passed:
+        raise PromiseError(_too_few(plan, codes, delta), looked=True)
+    best = int(np.argmin(plan.prices[:passed]))
+    tested = min(passed + 1, len(plan.path))
+    return Settled(plan.path[best], "tested path", delta, tested)
+
+
+def _tested_p(plan: Plan, decision: Decision, scores: Floats, codes: Codes) -> float:
+    """The largest p-value of the bounds."""
+    matrix = plan.matrix(decision.answers(scores), codes)
+    worst = 0.0
+    for bound in plan.preference.all_bounds:
+        amount, base = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
+        if bound.implied:  # that nothing is rejected is a matter of the decision, not of chance
+            worst = max(worst, float(amount > 0))
+            continue
+        worst = max(worst, float(p_value(amount, base, float(bound.limit), bound.at_most)))
+    return worst
+
+
+def _cut(plan: Plan, bounds: list[Any], scores: Floats, codes: Codes, delta: float) -> Decision:
+    """The cut that all bounds allow: as far as one goes, or where the dialog had it."""
+    lowest, highest = -np.inf, np.inf
+    for bound, rows, answer in bounds:
+        known = np.sort(scores[rows[codes]])
+        limit = float(bound.limit if bound.at_most else 1 - bound.limit)
+        allowed = most_allowed(len(known), limit, delta)
+        if allowed < 0:
+            raise PromiseError(_needs_more(bound, limit, len(known), rows, plan, delta))
+        if allowed >= len(known):
+            continue
+        if answer == 1:  # above the cut: at most so many scores may be
+            lowest = max(lowest, float(known[len(known) - allowed - 1]))
+        else:  # at or below it
+            highest = min(highest, float(np.nextafter(known[allowed], -np.inf)))
+    if lowest > highest:
+        told = " and ".join(f"'{bound}'" for bound, *_ in bounds)
+        raise PromiseError(
+            f"{told} cannot be promised together on these {len(codes)} samples: keeping one breaks "
+            "the other. Allow some samples to be rejected (such as 'rejected <= 10%'), ask for "
+            "less, or bring more certify samples.",
+            looked=True,
+        )
+    tuned = plan.decision
+    cut = min(max(tuned.high, lowest), highest) if isinstance(tuned, Cut) else lowest
+    if np.isinf(highest) and np.isfinite(lowest):
+        cut = lowest
+    elif np.isinf(lowest) and np.isfinite(highest):
+        cut = highest
+    return Cut(cut, cut)
+
+
+def _needs_more(
+    bound: Bound, limit: float, n: int, rows: NDArray[np.bool_], plan: Plan, delta: float
+) -> str:
+    """Why a bound cannot be promised, and what could be."""
+    named = [repr(label) for label, there in zip(plan.classes, rows, strict=True) if there]
+    of = "" if len(named) == len(plan.classes) else f" of {' or '.join(named)}"
+    least = needed(limit, delta)
+    size = "more samples than there are" if least is None else f"{least} samples{of}"
+    could = smallest_rate(n, delta)
+    return (
+        f"'{bound}' at confidence {1 - delta:.4g} needs {size} that no step has seen; there are "
+        f"{n}, which support a limit of {could if bound.at_most else 1 - could:.2%} at best."
+    )
+
+
+def _too_few(plan: Plan, codes: Codes, delta: float) -> str:
+    """Why no decision on a path passed, and how many samples might do."""
+    n = len(codes)
+    told = f"'{plan.preference}' cannot be promised at confidence {1 - delta:.4g} on {n} samples"
+    for times in _TIMES:
+        if any(_expected_p(rates, plan.preference, n * times) <= delta for rates in plan.expected):
+            return f"{told}; by the tuning samples about {int(n * times)} would be needed."
+    return f"{told}, and by the tuning samples no number would do: ask for less."

@@ -1,0 +1,156 @@
+"""What a dialog answers: frozen, and readable by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from margrave.confusion import Confusion
+from margrave.preference import Bound, Preference
+from margrave.steer._material import Option
+from margrave.steer._steered import SteeredClassifier
+
+
+@dataclass(frozen=True)
+class Change:
+    """A cell of mistakes before and after.
+
+    Attributes
+    ----------
+    true, answer : label
+        The cell; None as the answer is the rejected column.
+    before, after : int
+        Its counts.
+    """
+
+    true: Any
+    answer: Any
+    before: int
+    after: int
+
+    def __str__(self) -> str:
+        what = "given no answer" if self.answer is None else f"called {self.answer}"
+        difference = self.after - self.before
+        return f"{self.true} {what}: {self.before} -> {self.after} ({difference:+d})"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What became of a request, on the tuning samples.
+
+    Attributes
+    ----------
+    preference : Preference or None
+        What was asked; None for the start of a dialog.
+    met : bool
+        Whether the model keeps to it on the tuning samples.
+    before, after : Confusion
+        The tuning samples, by the model before and by this one.
+    way : str
+        How it was found: "move", "reject", "reweigh", "retune", or "start".
+    seconds : float
+        How long it took.
+    n_options : int
+        How many options were compared.
+    final : bool
+        Whether all ways have been tried; a better reply may follow otherwise.
+    cancelled : bool
+        Whether the user stopped the search.
+    """
+
+    preference: Preference | None
+    met: bool
+    before: Confusion
+    after: Confusion
+    way: str
+    seconds: float
+    n_options: int
+    final: bool
+    cancelled: bool = False
+    option: Option = field(repr=False, compare=False, kw_only=True)
+
+    @property
+    def model(self) -> SteeredClassifier:
+        """The model, which promises nothing yet."""
+        return SteeredClassifier._made(
+            self.option.scorer,
+            self.option.decision,
+            preference=None if self.preference is None else str(self.preference),
+            positive=self.after.positive,
+        )
+
+    @property
+    def binding(self) -> Bound | None:
+        """The bound that is missed by most samples, or has fewest to spare."""
+        return None if self.preference is None else self.preference.binding(self.after)
+
+    @property
+    def shortfall(self) -> float:
+        """How many samples are in the wrong place; 0 if the preference is met."""
+        return 0.0 if self.preference is None else self.preference.shortfall(self.after)
+
+    @property
+    def nearest(self) -> Confusion | None:
+        """The nearest matrix that was reached, if the preference is not met."""
+        return None if self.met else self.after
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """Cells of mistakes (and the rejected) that are not as before."""
+        found, answers = [], [*self.after.classes, None]
+        for true in self.after.classes:
+            for answer in answers:
+                before, after = self.before[true, answer], self.after[true, answer]
+                if answer != true and before != after:
+                    found.append(Change(true, answer, before, after))
+        return tuple(found)
+
+    def __str__(self) -> str:
+        if self.preference is None:
+            return f"Start, on {self.after.n} tuning samples:\n{self.after}"
+        if self.met:
+            said = "met"
+        else:
+            said = f"not met: the nearest is {self.shortfall:g} short, '{self.binding}' binds"
+        took = f"{self.seconds:.2f} s, {self.n_options} options"
+        more = "" if self.final else ", more may come"
+        stopped = ", cancelled" if self.cancelled else ""
+        lines = [f"{self.preference}: {said} (way: {self.way}; {took}{more}{stopped})"]
+        lines += [f"  {line}" for line in str(self.after).splitlines()]
+        lines += [f"  {change}" for change in self.changes]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two steps of a dialog side by side.
+
+    Attributes
+    ----------
+    first, second : Reply
+        The steps.
+    n_changed : int
+        How many tuning samples they answer differently.
+    n_only_first, n_only_second : int
+        How many only the first, or only the second, answers right.
+    """
+
+    first: Reply
+    second: Reply
+    n_changed: int
+    n_only_first: int
+    n_only_second: int
+
+    def __str__(self) -> str:
+        changes = replace(self.second, before=self.first.after).changes
+        lines = [f"{_asked(self.first)} -> {_asked(self.second)}"]
+        lines += [f"  {change}" for change in changes]
+        lines.append(
+            f"  {self.n_changed} of {self.first.after.n} answers differ: {self.n_only_first} right "
+            f"before only, {self.n_only_second} right after only"
+        )
+        return "\n".join(lines)
+
+
+def _asked(reply: Reply) -> str:
+    return "start" if reply.preference is None else f"{reply.preference} ({reply.way})"

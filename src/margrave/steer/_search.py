@@ -1,0 +1,122 @@
+"""Comparing the options of all ways: a reply at once from the cheap ones, better ones as they come.
+
+Whatever ends the search, the end of the options, the user or an interrupt, the best is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
+from time import perf_counter
+
+import numpy as np
+
+from margrave._judge import Judge
+from margrave.confusion import Confusion
+from margrave.preference import Preference, PreferenceError
+from margrave.steer._material import Material, Option
+from margrave.steer._reply import Reply
+from margrave.steer._ways import Request, Way
+
+
+def matrix_of(material: Material, option: Option) -> Confusion:
+    """The tuning samples by an option."""
+    counts = np.zeros((material.k, material.k + 1), dtype=np.int64)
+    np.add.at(counts, (material.codes, option.answers), 1)  # -1 is the last column
+    return Confusion(counts, material.labels, material.positive)
+
+
+def may_reject(wanted: Preference) -> bool:
+    """Whether a preference allows that some samples get no answer."""
+    return any(bound.word == "rejected" and bound.limit > 0 for bound in wanted.bounds)
+
+
+class Search:
+    """A request, and the best option so far.
+
+    Parameters
+    ----------
+    wanted : Preference
+        What is asked.
+    material : Material
+        The tuning samples.
+    known : sequence of Option
+        The start of the dialog, and where it stands.
+    before : Confusion
+        The matrix where it stands.
+    ways : sequence of Way
+        Who may make options.
+    stopped : callable
+        Whether the user has cancelled.
+    """
+
+    def __init__(
+        self,
+        wanted: Preference,
+        material: Material,
+        known: Sequence[Option],
+        before: Confusion,
+        ways: Sequence[Way],
+        stopped: Callable[[], bool],
+    ) -> None:
+        self.wanted, self.material, self.before, self.ways = wanted, material, before, ways
+        self.judge: Judge = material.judge(wanted)
+        rejecting = may_reject(wanted) and any(way.name == "reject" for way in ways)
+        self.request = Request(
+            wanted, material, self.judge, known, may_reject=rejecting, stopped=stopped
+        )
+        self.best: Option | None = None
+        self.n_options = 0
+        self.began = perf_counter()
+
+    def replies(self, keep: Callable[[Reply], None]) -> Generator[Reply]:
+        """Better and better replies; the last one is final, and kept before it is given."""
+        done = False
+        try:
+            if list(self._tried(dear=False)):  # all of them: they are cheap
+                yield self._reply(final=False)
+            for _ in self._tried(dear=True):
+                yield self._reply(final=False)
+            done = True
+        finally:
+            cancelled = not done or self.request.stopped()
+            if self.best is not None:
+                keep(replace(self._reply(final=True), cancelled=cancelled))
+        if self.best is None:
+            raise PreferenceError(
+                f"Dialog.prefer needs a way that applies to '{self.wanted}'; "
+                f"{', '.join(way.name for way in self.ways)} offered nothing."
+            )
+        yield replace(self._reply(final=True), cancelled=cancelled)
+
+    def _tried(self, dear: bool) -> Iterator[bool]:
+        """Try the options of the cheap or of the dear ways; True for each that is better."""
+        verdict = None if self.best is None else self.judge.verdict(self.best.answers)
+        for way in self.ways:
+            if way.dear != dear:
+                continue
+            for option in way.options(self.request):
+                self.n_options += 1
+                found = self.judge.verdict(option.answers)
+                if verdict is None or found < verdict:
+                    verdict, self.best = found, option
+                    yield True
+                if dear and self.request.stopped():
+                    return
+
+    def _reply(self, final: bool) -> Reply:
+        option = self.best
+        if option is None:
+            raise RuntimeError("There is no option yet.")
+        after = matrix_of(self.material, option)
+        return Reply(
+            self.wanted,
+            self.wanted.met(after),
+            self.before,
+            after,
+            option.way,
+            perf_counter() - self.began,
+            self.n_options,
+            final,
+            option=option,
+        )

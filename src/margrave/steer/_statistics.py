@@ -1,0 +1,62 @@
+"""What a sample says about a rate: exact binomial tests, bounds and the sizes they need.
+
+A promise "at most a share α of a class" at confidence 1 − δ is kept on n unseen samples of that
+class if at most c of them are wrong, c the largest with P(Bin(n, α) ≤ c) ≤ δ. Cutting a score where
+c samples are beyond it is the order statistic of Neyman–Pearson classification (Tong, Feng and Li,
+2018): the k-th smallest score, k the smallest with P(Bin(n, 1 − α) ≥ k) ≤ δ, is the same cut.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import beta, binom
+
+Floats = NDArray[np.float64]
+
+
+def p_value(count: ArrayLike, n: ArrayLike, limit: float, at_most: bool) -> Floats:
+    """How probable a count at least as good is where the limit is just broken.
+
+    Parameters
+    ----------
+    count, n : array-like of int
+        So many of n samples are of the kind that is limited.
+    limit : float
+        The share.
+    at_most : bool
+        Whether it is the largest or the smallest that is allowed.
+    """
+    count, n = np.asarray(count), np.asarray(n)
+    tail = binom.cdf(count, n, limit) if at_most else binom.sf(count - 1, n, limit)
+    return np.where(n > 0, tail, 1.0)
+
+
+def most_allowed(n: int, limit: float, delta: float) -> int:
+    """The largest count among n that proves a share of at most `limit`; -1 if none does."""
+    c = int(binom.ppf(delta, n, limit)) + 1  # near it, on the safe side of rounding
+    while c >= 0 and binom.cdf(c, n, limit) > delta:
+        c -= 1
+    return c
+
+
+def needed(limit: float, delta: float) -> int | None:
+    """How many samples without any error prove a share of at most `limit`; None if no number."""
+    if not 0 < limit < 1:
+        return None if limit <= 0 else 0
+    return max(math.ceil(math.log(delta) / math.log1p(-limit) - 1e-12), 1)
+
+
+def smallest_rate(n: int, delta: float) -> float:
+    """The smallest share that n samples without any error prove."""
+    return float(-math.expm1(math.log(delta) / n)) if n else 1.0
+
+
+def interval(count: int, n: int, level: float) -> tuple[float, float]:
+    """Clopper and Pearson's interval for a share, at least at this level."""
+    tail = (1 - level) / 2
+    low = float(beta.ppf(tail, count, n - count + 1)) if count > 0 else 0.0
+    high = float(beta.ppf(1 - tail, count + 1, n - count)) if count < n else 1.0
+    return low, high

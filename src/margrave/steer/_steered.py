@@ -1,0 +1,376 @@
+"""The model a dialog ends in: a scikit-learn classifier that keeps to what its user can afford."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from margrave import _labels
+from margrave._committee import check_columns
+from margrave.confusion import Confusion
+from margrave.preference import Preference
+from margrave.steer._card import model_card
+from margrave.steer._certificate import Certificate, Check, checked
+from margrave.steer._combining import Alone
+from margrave.steer._decision import Decision, plain
+from margrave.steer._files import load_object, save_object
+from margrave.steer._issue import issued
+from margrave.steer._panel import Scorer
+from margrave.steer._promise import Plan
+from margrave.steer._start import untouched
+
+Floats = NDArray[np.float64]
+
+
+class SteeredClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier that keeps to a preference, with a certificate for new samples.
+
+    What :meth:`Dialog.accept` returns. It can also be trained by itself: `fit` holds the dialog
+    with one request and accepts.
+
+    Parameters
+    ----------
+    estimator : classifier, list of classifiers or of (name, classifier), default=None
+        What is trained and steered; None for the default committee.
+    preference : str or Preference, default=None
+        Which mistakes can be afforded. With None nothing is steered, kept apart or promised.
+    positive : label, default=None
+        The class that ``fp`` and ``fn`` speak of; by default the second of two.
+    confidence : float, default=0.95
+        With which probability the promise is to hold.
+    certify : "auto", float in (0, 1) or None, default="auto"
+        The share of the samples kept for the certificate; None for no certificate.
+    ways : list of str, default=None
+        Among "move", "reject", "reweigh" and "retune"; all if None.
+    n_jobs : int, default=None
+        Models trained at a time.
+    random_state : int, RandomState or None, default=None
+        How samples are parted, and the members' seed.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels.
+    certificate_ : Certificate or None
+        What is promised.
+    scorer_, decision_
+        How samples are scored, and how scores become answers.
+    reject_label_ : label
+        What `predict` says where it gives no answer: never a class.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from margrave import datasets
+    >>> from margrave.steer import SteeredClassifier
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = datasets.load("breast_wisconsin", return_X_y=True)
+    >>> X = X[:, :5]
+    >>> model = SteeredClassifier(
+    ...     LogisticRegression(), preference="fn <= 10%", random_state=0
+    ... ).fit(X, y)
+    >>> print(model.certificate_.promises[0].sentence)
+    at most 10 % of malignant called benign
+    """
+
+    classes_: NDArray[Any]
+    scorer_: Scorer
+    decision_: Decision
+    certificate_: Certificate | None
+    reject_label_: Any
+    _plan: Plan | None
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        preference: Any = None,
+        positive: Any = None,
+        confidence: float = 0.95,
+        certify: Any = "auto",
+        ways: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.preference = preference
+        self.positive = positive
+        self.confidence = confidence
+        self.certify = certify
+        self.ways = ways
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Train a committee, steer it to the preference, and set the promise on samples kept apart.
+
+        Parameters
+        ----------
+        X : array-like or data frame
+            Samples.
+        y : array-like of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        PromiseError
+            If the samples cannot support the promise.
+        """
+        from margrave.steer._dialog import Dialog  # which makes what it accepts into one of these
+
+        validate_data(self, X, skip_check_array=True)
+        alone = self.estimator is not None and not isinstance(self.estimator, list | tuple | dict)
+        if self.preference is None and alone:
+            scorer = untouched(self.estimator, X, y)
+            return self._take(self._made(scorer, plain(len(scorer.panel.classes))))
+        wanted = None if self.preference is None else Preference(self.preference)
+        dialog = Dialog.from_data(
+            X,
+            y,
+            committee=self.estimator,
+            certify=None if wanted is None else self.certify,
+            promise=wanted,
+            confidence=self.confidence,
+            positive=self.positive,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+        )
+        reply = dialog.reply if wanted is None else dialog.prefer(wanted, ways=self.ways)
+        promised = wanted is not None and self.certify is not None
+        made = dialog.accept(confidence=self.confidence) if promised else reply.model
+        return self._take(made)
+
+    def _take(self, other: SteeredClassifier) -> Self:
+        """Become what another has learned."""
+        learned = {name: value for name, value in vars(other).items() if name.endswith("_")}
+        for name, value in {**learned, "_plan": other._plan}.items():
+            setattr(self, name, value)
+        return self
+
+    @classmethod
+    def _made(
+        cls,
+        scorer: Scorer,
+        decision: Decision,
+        plan: Plan | None = None,
+        certificate: Certificate | None = None,
+        **params: Any,
+    ) -> Self:
+        """One that has learned already."""
+        made = cls(**params)
+        made.classes_ = scorer.panel.classes
+        made.scorer_, made.decision_ = scorer, decision
+        made.certificate_ = certificate
+        made.reject_label_ = _labels.default_reject_label(scorer.panel.classes)
+        made._plan = plan
+        for name in ("n_features_in_", "feature_names_in_"):
+            source = scorer.panel.encoder or scorer.panel.members[0]
+            if hasattr(source, name):
+                setattr(made, name, getattr(source, name))
+        return made
+
+    def _scores(self, X: Any) -> Floats:
+        check_is_fitted(self, "scorer_")
+        if self.scorer_.panel.encoder is None:  # which checks for itself
+            check_columns(self, X)
+        return self.scorer_(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Answers; ``reject_label_`` where none is given.
+
+        Parameters
+        ----------
+        X : array-like or data frame
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        scores = self._scores(X)
+        codes = self.decision_.answers(scores)
+        return _labels.decode(codes, self.classes_, self.reject_label_)
+
+    def decision_function(self, X: Any) -> Floats:
+        """Scores as they are compared: with two classes above 0 for the second, 0 for no answer.
+
+        Parameters
+        ----------
+        X : array-like or data frame
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        scores = self._scores(X)
+        return self.decision_.lead(scores)
+
+    @available_if(lambda self: _has_probabilities(self))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Floats:
+        """Probabilities, as the committee sees them: the decision is not at one half.
+
+        Parameters
+        ----------
+        X : array-like or data frame
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        scores = self._scores(X)
+        if scores.ndim == 1:
+            p = expit(scores)
+            return np.column_stack([1 - p, p])
+        shares = np.exp(scores) if isinstance(self.scorer_.combine, Alone) else expit(scores)
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+    def confusion(self, X: Any, y: ArrayLike) -> Confusion:
+        """The confusion matrix of labelled samples.
+
+        Parameters
+        ----------
+        X, y
+            Samples and labels.
+
+        Returns
+        -------
+        Confusion
+        """
+        positive = self.certificate_.confusion.positive if self.certificate_ else self.positive
+        return Confusion.of(
+            y,
+            self.predict(X),
+            classes=self.classes_.tolist(),
+            positive=positive,
+            reject_label=self.reject_label_,
+        )
+
+    def check(self, X: Any, y: ArrayLike, *, level: float = 0.05) -> Check:
+        """Whether the promise is still kept on newly labelled samples.
+
+        Parameters
+        ----------
+        X, y
+            Samples that were labelled since.
+        level : float, default=0.05
+            How often an alarm may be false while the promise just holds.
+
+        Returns
+        -------
+        Check
+            True unless there is an alarm.
+        """
+        certificate, plan = self._promised("check")
+        return checked(certificate, plan.preference, self.confusion(X, y), level)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a file that runs no code when it is read.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; one that is there is replaced.
+        """
+        save_object(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path, *, trusted: Sequence[str] = ()) -> SteeredClassifier:
+        """Read a model from a file that :meth:`save` wrote. No code of the file is executed.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        trusted : list of str, optional
+            Types of your own models that may be read, as ``package.module.Class``.
+
+        Returns
+        -------
+        SteeredClassifier
+        """
+        return load_object(path, cls, trusted)
+
+    def recertify(self, X: Any, y: ArrayLike, *, confidence: float | None = None) -> Self:
+        """The same model with its decision and promise set anew, on fresh labels.
+
+        Parameters
+        ----------
+        X, y
+            Samples that no step has seen.
+        confidence : float, optional
+            As before if left out.
+
+        Returns
+        -------
+        SteeredClassifier
+
+        Raises
+        ------
+        PromiseError
+            If the samples cannot support the promise.
+        """
+        certificate, plan = self._promised("recertify")
+        level = certificate.confidence if confidence is None else confidence
+        scores = self._scores(X)
+        codes = _labels.encode(y, self.classes_, "SteeredClassifier.recertify: y")
+        decision, new = issued(
+            plan,
+            scores,
+            codes,
+            asked=certificate.asked,
+            way=certificate.way,
+            tuning=certificate.tuning,
+            confidence=level,
+            delta=1 - level,
+            number=1,
+            notes=(*certificate.notes, f"set anew; first issued {certificate.issued}"),
+        )
+        return self._made(self.scorer_, decision, plan, new, **self.get_params(deep=False))
+
+    def model_card(self) -> str:
+        """What the model is, promises and needs, in Markdown.
+
+        Returns
+        -------
+        str
+        """
+        check_is_fitted(self, "scorer_")
+        return model_card(self)
+
+    def _promised(self, what: str) -> tuple[Certificate, Plan]:
+        check_is_fitted(self, "scorer_")
+        if self.certificate_ is None or self._plan is None:
+            raise ValueError(
+                f"SteeredClassifier.{what} needs a certificate; this model promises nothing. "
+                "Dialog.accept makes one that does."
+            )
+        return self.certificate_, self._plan
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if self.estimator is not None and hasattr(self.estimator, "__sklearn_tags__"):
+            of = get_tags(self.estimator)
+            tags.input_tags.sparse = of.input_tags.sparse
+            tags.input_tags.allow_nan = of.input_tags.allow_nan
+        return tags
+
+
+def _has_probabilities(model: SteeredClassifier) -> bool:
+    scorer = getattr(model, "scorer_", None)
+    return scorer is None or not isinstance(scorer.combine, Alone) or scorer.combine.probability

@@ -1,0 +1,282 @@
+"""Ways to meet a preference, each a small class with one method.
+
+"Interactive Martingale Boosting" tunes its learners; a threshold can be moved, the doubtful can be
+rejected, a committee can be weighed anew. They are compared on equal terms: every option carries
+scores of the tuning samples that were not learned from them, and the judge is the same.
+
+A new way is a class with a name, whether it is dear (not part of the first reply), and
+``options(request)``, added to `WAYS`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from threadpoolctl import threadpool_limits
+
+from margrave._judge import Judge
+from margrave._near import did_you_mean, near_names
+from margrave.martingale import NotMetWarning
+from margrave.preference import Preference
+from margrave.scores import Scores
+from margrave.steer._combining import Alone, combined, focused
+from margrave.steer._decision import Decision, doubtful, moved, verdict
+from margrave.steer._material import Combine, Material, Option
+from margrave.steer._panel import Panel, Scorer
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+# Shares of a class that a re-weighed committee looks at: the hard end, and a little more.
+_HARDEST = (0.1, 0.3)
+# A learner that is tuned on samples it was trained beside keeps one in so many for tuning.
+_TUNING_FOLDS = 3
+# It is tuned once for each fold, so each search is a short one.
+_SEARCH = {"patience": 2, "max_models": 8}
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What a way is asked.
+
+    Attributes
+    ----------
+    preference : Preference
+        What is wanted on the tuning samples.
+    material : Material
+        The tuning samples.
+    judge : Judge
+        Of the preference, on them.
+    known : sequence of Option
+        The start of the dialog and where it stands.
+    may_reject : bool
+        Whether the preference and the user allow that samples get no answer.
+    stopped : callable
+        Whether the user has cancelled; to be asked between long steps.
+    """
+
+    preference: Preference
+    material: Material
+    judge: Judge
+    known: Sequence[Option]
+    may_reject: bool = False
+    stopped: Callable[[], bool] = bool  # never, since bool() is False
+
+    def decided(self, way: str, scorer: Scorer, held: Floats) -> Option:
+        """The best decision on some scores."""
+        decision: Decision = moved(self.judge, held)
+        if self.may_reject:
+            other = doubtful(self.judge, held)
+            decision = min(decision, other, key=lambda one: verdict(self.judge, one, held))
+        return Option(way, scorer, held, decision)
+
+
+class Way(Protocol):
+    """A way to meet a preference."""
+
+    name: str
+    dear: bool
+
+    def options(self, request: Request) -> Iterator[Option]:
+        """What it offers, the sooner the better."""
+
+
+class MoveDecision:
+    """Move the cut (for more than two classes, the offsets) of the scores there are."""
+
+    name, dear = "move", False
+
+    def options(self, request: Request) -> Iterator[Option]:
+        """The known scores with the best decision that answers always."""
+        for known in request.known:
+            decision = moved(request.judge, known.held)
+            yield Option(self.name, known.scorer, known.held, decision)
+
+
+class RejectDoubtful:
+    """Give no answer where scores are close, as far as the preference allows."""
+
+    name, dear = "reject", False
+
+    def options(self, request: Request) -> Iterator[Option]:
+        """The known scores with the best band of doubt."""
+        for known in request.known if request.may_reject else ():
+            decision = doubtful(request.judge, known.held)
+            yield Option(self.name, known.scorer, known.held, decision)
+
+
+class Reweigh:
+    """Weigh the committee anew, with the hard end of the class that is limited in focus."""
+
+    name, dear = "reweigh", True
+
+    def options(self, request: Request) -> Iterator[Option]:
+        """Weights by the ν-rank margin for several shares of the hard end; two classes."""
+        material = request.material
+        if material.raw.shape[1] < 2:
+            return
+        for learn in self._learners(request):
+            if request.stopped():
+                return
+            yield request.decided(self.name, *material.cross_fitted(learn))
+
+    def _learners(self, request: Request) -> Iterator[Callable[[Codes], Combine]]:
+        """What learns weights from some samples."""
+        material = request.material
+        raw, codes, heard = material.raw, material.codes, material.panel.probabilities
+        if material.k > 2 or isinstance(request.known[0].scorer.combine, Alone):
+            yield lambda at: combined(raw[at], heard, codes[at], material.k)
+        if material.k > 2:
+            return
+        toward = _rare_answer(request)
+        for hardest in _HARDEST:
+            yield lambda at, h=hardest: focused(raw[at], heard, codes[at], toward, h)  # type: ignore[misc]
+
+
+def _rare_answer(request: Request) -> int:
+    """Of two classes, the one whose false answers are limited most, as a share of the samples."""
+    matrix = request.judge.matrix(request.material.codes)  # all right: what is missing is 0
+    sizes = matrix.counts.sum(axis=1)
+    strictest, found = np.inf, 1
+    for bound in request.preference.bounds:
+        amount, base = (mask[:, :2] for mask in bound.cells(matrix))
+        wrong = (amount if bound.at_most else base) & ~np.eye(2, dtype=bool)
+        limit = float(bound.limit) / (1 if bound.share else float(sizes[base.any(axis=1)].sum()))
+        limit = limit if bound.at_most else 1 - limit
+        for answer in np.flatnonzero(wrong.any(axis=0)):
+            if limit < strictest:
+                strictest, found = limit, int(answer)
+    return found
+
+
+class Retune:
+    """Tune the learners that can be: logistic regressions and martingale programs."""
+
+    name, dear = "retune", True
+
+    def options(self, request: Request) -> Iterator[Option]:
+        """Each tuned learner alone, and in its place in the committee."""
+        material, panel = request.material, request.material.panel
+        for j, member in enumerate(panel.members):
+            if not hasattr(_split(member)[1], "tune") or request.stopped():
+                continue
+            tuned, raw = _retuned(request, member)
+            if tuned is None:
+                return
+            alone = Panel([panel.names[j]], [tuned], panel.classes, panel.encoder)
+            single = Alone(bool(alone.probabilities[0]))
+            scorer = Scorer(alone, single, request.known[0].scorer.decimals)
+            held = np.round(single(raw), scorer.decimals)
+            yield request.decided(self.name, scorer, held)
+            if len(panel.members) > 1:
+                yield request.decided(self.name, *_in_committee(material, j, tuned, raw))
+
+
+def _in_committee(material: Material, j: int, tuned: Any, raw: Floats) -> tuple[Scorer, Floats]:
+    """The committee with one member exchanged, and its scores of the tuning samples."""
+    panel, told = material.panel, material.raw.copy()
+    told[:, j] = raw[:, 0]
+    members = [*panel.members[:j], tuned, *panel.members[j + 1 :]]
+    new = Panel(panel.names, members, panel.classes, panel.encoder)
+    changed = Material(
+        new,
+        told,
+        material.codes,
+        material.positive,
+        material.folds,
+        material.X,
+        material.trained_on,
+    )
+    heard = panel.probabilities
+    return changed.cross_fitted(
+        lambda at: combined(told[at], heard, material.codes[at], material.k)
+    )
+
+
+def _retuned(request: Request, member: Any) -> tuple[Any, Floats]:
+    """A tuned member, and what members say about each sample that were tuned without it.
+
+    None if the user cancels.
+    """
+    material = request.material
+    classes = material.panel.classes
+    wanted = request.preference.in_rates(request.judge.matrix(material.codes))
+    parts = []
+    everything = np.arange(len(material.codes))
+    tuned = None
+    for training, held in [*material.folds, (everything, everything[:0])]:
+        with threadpool_limits(1):  # matrices are small
+            tuned = _tuned(material, member, wanted, training, request.stopped)
+        if request.stopped():
+            return None, material.raw
+        if len(held):
+            told = Scores.of([tuned], material.rows(held), classes=classes, ask="values").raw()
+            parts.append((held, told))
+    return tuned, material.gathered(parts, 15)
+
+
+def _tuned(
+    material: Material, member: Any, wanted: Preference, at: Codes, stopped: Callable[[], bool]
+) -> Any:
+    """A member tuned on some of the tuning samples.
+
+    Where these are also what members are trained on, it is trained on a part and tuned on the rest,
+    then trained on all of them with the hyperparameters found.
+    """
+    labels = material.panel.classes[material.codes]
+    learned, tuning = at[:0], at
+    if material.trained_on:
+        turn = np.empty(len(at), dtype=int)  # class by class, every third sample
+        for c in range(material.k):
+            of_class = np.flatnonzero(material.codes[at] == c)
+            turn[of_class] = np.arange(len(of_class)) % _TUNING_FOLDS
+        learned, tuning = at[turn > 0], at[turn == 0]
+        member = clone(member).fit(material.rows(learned), labels[learned])
+    before, learner = _split(member)
+    rows = material.rows(tuning)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotMetWarning)  # it is judged with the other options
+        tuned = learner.tune(
+            wanted,
+            rows if before is None else before.transform(rows),
+            labels[tuning],
+            positive=material.positive,
+            callback=lambda _: stopped(),
+            **(_SEARCH if hasattr(learner, "log_penalty") else {}),
+        )
+    whole = tuned if before is None else Pipeline([*before.steps, ("tuned", tuned)])
+    if len(learned) and hasattr(tuned, "log_penalty"):  # what was found is in its parameters
+        whole = clone(whole).fit(material.rows(at), labels[at])
+    return whole
+
+
+def _split(member: Any) -> tuple[Any, Any]:
+    """What samples pass before the learner (None if nothing), and the learner."""
+    return (member[:-1], member[-1]) if isinstance(member, Pipeline) else (None, member)
+
+
+WAYS: tuple[Way, ...] = (MoveDecision(), RejectDoubtful(), Reweigh(), Retune())
+
+
+def chosen(names: Sequence[str] | None, owner: str) -> tuple[Way, ...]:
+    """Ways by name, all if None."""
+    known = {way.name: way for way in WAYS}
+    if names is None:
+        return WAYS
+    wanted = [names] if isinstance(names, str) else list(names)
+    for name in wanted:
+        if name not in known:
+            near = did_you_mean(near_names(str(name), known))
+            raise ValueError(
+                f"{owner} needs ways to be among {', '.join(known)}; got {name!r}.{near}"
+            )
+    if not wanted:
+        raise ValueError(f"{owner} needs at least one way; got none.")
+    return tuple(way for way in WAYS if way.name in wanted)

@@ -1,0 +1,391 @@
+"""A user's table from a file and to a file: what comes back, and what every error says."""
+
+import csv
+import gzip
+import importlib
+import stat
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from margrave.steer import _table_file
+from margrave.steer._table_file import TableError, read_table, write_table
+
+KNOWN = ".csv, .csv.gz, .tsv, .txt, .parquet, .pq"
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Put text or bytes into a file and give its path."""
+
+    def save(content, name="table.csv"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return save
+
+
+def message(action, *args):
+    with pytest.raises(TableError) as caught:
+        action(*args)
+    return str(caught.value)
+
+
+# Reading what is a table
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.txt", "T.CSV"])
+def test_separators_are_guessed(saved, separator, name):
+    text = "a,b,c\n1,x,2.5\n2,y z,3.5\n".replace(",", separator)
+    frame = read_table(saved(text, name))
+    assert frame.to_dict("list") == {"a": [1, 2], "b": ["x", "y z"], "c": [2.5, 3.5]}
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("a;b\n1,5;2,5\n3,5;4,5\n", ["a", "b"]),  # decimal commas
+        ('a;"b,c"\n1;2\n', ["a", "b,c"]),
+        ("when, where;what\n1;2\n3;4\n", ["when, where", "what"]),
+        ("words\nhello\nworld\n", ["words"]),
+        ("a,b", None),
+    ],
+)
+def test_the_separator_fits_header_and_rows(saved, text, columns):
+    if columns is None:
+        assert "needs rows under the header" in message(read_table, saved(text))
+    else:
+        assert list(read_table(saved(text))) == columns
+
+
+def test_a_long_first_line_and_a_cut_sample(saved):
+    row = ",".join(["1234567"] * 30_000)
+    names = ",".join(f"c{i}" for i in range(30_000))
+    assert read_table(saved(f"{names}\n{row}\n")).shape == (1, 30_000)
+    many = "a;b\n" + "1,1;2\n" * 30_000
+    assert read_table(saved(many)).shape == (30_000, 2)
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("header", [b"gr\xc3\xb6\xc3\x9fe,b", b'"gr\xc3\xb6\xc3\x9fe","b"'])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_utf8_with_or_without_a_mark(saved, mark, header, end):
+    frame = read_table(saved(mark + header + end + b"1,\xe2\x82\xac" + end))
+    assert frame.to_dict("list") == {"größe": [1], "b": ["€"]}
+
+
+def test_gzip(saved):
+    frame = read_table(saved(gzip.compress(b"a,b\n1,2\n"), "t.csv.gz"))
+    assert frame.to_dict("list") == {"a": [1], "b": [2]}
+
+
+def test_missing_values_and_empty_lines(saved):
+    frame = read_table(saved('\na,b,c\n\n1,,NA\n  \n,x,""\n\n'))
+    assert frame["a"].tolist()[0] == 1
+    assert frame.isna().to_numpy().tolist() == [[False, True, True], [True, False, True]]
+
+
+def test_an_empty_quoted_field_is_a_row_of_one_column(saved):
+    assert read_table(saved('a\nx\n""\ny\n'))["a"].isna().tolist() == [False, True, False]
+
+
+def test_dates_stay_text(saved):
+    assert read_table(saved("a,b\n2024-01-01,1\n"))["a"].tolist() == ["2024-01-01"]
+
+
+def test_one_column_has_one_type(saved):
+    frame = read_table(saved("a,b\n" + "1,2\n" * 200_000 + "x,2\n"))
+    assert set(map(type, frame["a"])) == {str}
+
+
+def test_cells_longer_than_the_limit_of_csv(saved):
+    text = "x" * 200_000  # csv's own limit is 131,072
+    assert read_table(saved(f"a,b\n{text},1\n"))["a"][0] == text
+
+
+def test_parquet(tmp_path):
+    frame = pd.DataFrame({"a": [1.5, None], "b": ["x", None], "c": pd.Categorical(["u", "v"])})
+    for ending in ("parquet", "pq"):
+        write_table(frame, tmp_path / f"t.{ending}")
+        pd.testing.assert_frame_equal(read_table(tmp_path / f"t.{ending}"), frame)
+
+
+def test_a_named_index_in_parquet_becomes_a_column(tmp_path):
+    frame = pd.DataFrame({"key": ["p", "q"], 7: [1, 2]})
+    frame.set_index("key").to_parquet(tmp_path / "t.pq")
+    assert read_table(tmp_path / "t.pq").to_dict("list") == {"key": ["p", "q"], "7": [1, 2]}
+    pd.DataFrame({"a": [1, 2]}, index=["u", "v"]).to_parquet(tmp_path / "t.pq")
+    assert list(read_table(str(tmp_path / "t.pq")).index) == [0, 1]
+
+
+# What cannot be read
+
+
+def test_no_file_a_folder_and_an_unknown_ending(tmp_path, saved):
+    path = tmp_path / "none.csv"
+    assert message(read_table, path) == f"read_table needs path to be a file; there is no {path}."
+    folder = tmp_path / "folder.csv"
+    folder.mkdir()
+    assert message(read_table, folder) == (
+        f"read_table needs path to be a file; {folder} is a folder."
+    )
+    assert message(read_table, saved("a", "t.xlsx")) == (
+        f"read_table needs path to end in {KNOWN}; got 't.xlsx'."
+    )
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_an_empty_file(saved, name):
+    path = saved("", name)
+    assert message(read_table, path) == f"{path}: needs a header and rows; got an empty file."
+
+
+@pytest.mark.parametrize("text", ["\n\n", "  \n", "\ufeff", "\ufeff\n"])
+def test_empty_lines_only(saved, text):
+    path = saved(text)
+    assert message(read_table, path) == f"{path}: needs a header and rows; got empty lines only."
+
+
+def test_a_header_only(saved, tmp_path):
+    for text in ("a,b\n", "a,b", "a\n\n"):
+        path = saved(text)
+        assert message(read_table, path) == f"{path}: needs rows under the header; got none."
+    path = tmp_path / "t.pq"
+    write_table(pd.DataFrame({"a": [1]}).iloc[:0], path)
+    assert message(read_table, path) == f"{path}: needs rows under the header; got none."
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_text_that_is_not_utf8(saved, end):
+    path = saved(end.join([b"a,b", b"1,\xc3\xa4", b"2,gr\xfcn", b""]))
+    assert message(read_table, path) == (
+        f"{path}, line 3: needs text in UTF-8; got the byte 0xfc at place 5 of the line. "
+        "Save the file as UTF-8."
+    )
+
+
+def test_text_that_is_not_utf8_far_into_a_file(saved):
+    path = saved(gzip.compress(b"a,b\n" + b"1,2\n" * 100_000 + b"\xe9,2\n"), "t.csv.gz")
+    assert message(read_table, path).startswith(f"{path}, line 100002: needs text in UTF-8; ")
+
+
+def test_utf16_and_files_that_are_no_text(saved):
+    path = saved("a,b\n1,2\n".encode("utf-16"))
+    assert message(read_table, path) == (
+        f"{path}, line 1: needs text in UTF-8; got the byte 0xff at place 1 of the line "
+        "(it looks like UTF-16). Save the file as UTF-8."
+    )
+    path = saved("a,b\n1,2\n".encode("utf-16-le"))
+    assert message(read_table, path) == (
+        f"{path}: needs text in UTF-8; got a file that is no text."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "got"),
+    [
+        ("a,b,c\n1,2,3\n1,2\n", 3, 2),
+        ("a,b,c\n1,2,3\n1,2,3,4\n", 3, 4),
+        ("a,b,c\n1,2,3,4\n1,2,3,4\n", 2, 4),  # pandas would make an index of the first column
+        ("a,b,c\n1,2,3,\n", 2, 4),
+        ('a,b,c\n1,"2\n\n2",3\n\n1,2\n', 6, 2),
+        ('"a\nx",b,c\n1,2,3\n1,"2\n"\n', 4, 2),
+        ('a,b,c\n""\n', 2, 1),
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_ragged_rows(saved, text, line, got, end):
+    path = saved(text.replace("\n", end))
+    assert message(read_table, path) == (
+        f"{path}, line {line}: needs 3 fields, as the header has; got {got}."
+    )
+
+
+def test_a_row_that_splits_at_a_quote_never_closed(saved):
+    path = saved('a,b\n1,2\n3,"x\n5,6\n')
+    assert message(read_table, path) == (
+        f'{path}, line 3: needs a quote (") at the end of a quoted field; got none.'
+    )
+
+
+def test_a_cell_beyond_all_limits(saved, monkeypatch):
+    monkeypatch.setattr(_table_file, "_LONGEST_CELL", 100_000)
+    before = csv.field_size_limit(100_000)
+    try:
+        path = saved('a,b\n1,2\n3,"' + "x" * 100_001)
+        assert message(read_table, path) == (
+            f"{path}, line 3: needs fields of at most 100000 characters; got a longer one. "
+            'Is a quote (") never closed?'
+        )
+    finally:
+        csv.field_size_limit(before)
+
+
+def test_column_names(saved, tmp_path):
+    path = saved("\na,b,a,c,b\n1,2,3,4,5\n")
+    assert message(read_table, path) == (
+        f"{path}, line 2: needs a different name for each column; these repeat: 'a', 'b'."
+    )
+    path = saved("a, ,c\n1,2,3\n")
+    assert message(read_table, path) == (
+        f"{path}, line 1: needs a name for every column; column 2 has none."
+    )
+    path = tmp_path / "t.pq"
+    pq.write_table(pa.table([pa.array([1]), pa.array([2])], names=["a", "a"]), path)
+    assert message(read_table, path) == (
+        f"{path}: needs a different name for each column; these repeat: 'a'."
+    )
+
+
+@pytest.mark.parametrize("content", [b"PAR1 this is not one PAR1", b"x", None])
+def test_a_damaged_parquet_file(saved, tmp_path, content):
+    if content is None:
+        write_table(pd.DataFrame({"a": np.arange(1000)}), tmp_path / "whole.pq")
+        content = (tmp_path / "whole.pq").read_bytes()[:-20]
+    path = saved(content, "t.parquet")
+    assert message(read_table, path) == f"{path}: needs a whole Parquet file; this one is damaged."
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"a,b\n1,2\n", gzip.compress(b"a,b\n1,2\n" * 100)[:-12], b"\x1f\x8b\x08\0" + b"x" * 40],
+)
+def test_a_damaged_gzip_file(saved, content):
+    path = saved(content, "t.csv.gz")
+    assert message(read_table, path) == f"{path}: needs a whole gzip file; this one is damaged."
+
+
+@pytest.mark.parametrize(("package", "name"), [("pandas", "t.csv"), ("pyarrow", "t.pq")])
+def test_what_is_not_installed(saved, monkeypatch, package, name):
+    def without(wanted, *args):
+        if wanted == package:
+            raise ModuleNotFoundError(wanted)
+        return importlib.import_module(wanted, *args)
+
+    monkeypatch.setattr(_table_file, "import_module", without)
+    path, frame = saved("x", name), pd.DataFrame({"a": [1]})
+    with pytest.raises(ImportError) as caught:
+        read_table(path)
+    rest = (
+        f"tables needs {package}, which is not installed: "
+        "install Margrave with its extra 'app' (pip install 'margrave[app]')."
+    )
+    assert str(caught.value) == f"reading {rest}"
+    with pytest.raises(ImportError) as caught:
+        write_table(frame, path)
+    assert str(caught.value) == f"writing {rest}"
+
+
+# Writing
+
+
+def test_formulas_are_written_as_text(tmp_path):
+    cells = ["=1+1", "+cmd", "-x", "@sum", "\tx", "\rx", "-1.5", "+3", "-1e5", "a=b", "", None]
+    frame = pd.DataFrame(
+        {"=name": cells, "kind": pd.Categorical(["=a", "b"] * 6), "n": range(-6, 6)}
+    )
+    write_table(frame, tmp_path / "t.csv")
+    with (tmp_path / "t.csv").open(newline="") as file:
+        header, *rows = csv.reader(file)
+    assert header == ["'=name", "kind", "n"]
+    assert [row[0] for row in rows] == [
+        *("'=1+1", "'+cmd", "'-x", "'@sum", "'\tx", "'\rx"),
+        *("-1.5", "+3", "-1e5", "a=b", "", ""),
+    ]
+    assert [row[1] for row in rows[:2]] == ["'=a", "b"]
+    assert [row[2] for row in rows] == [str(n) for n in range(-6, 6)]
+    assert frame.columns[0] == "=name"
+    assert frame["=name"][0] == "=1+1"  # the frame given stays as it was
+
+
+def test_parquet_keeps_what_looks_like_a_formula(tmp_path):
+    frame = pd.DataFrame({"=a": ["=1+1", "-x"]})
+    write_table(frame, tmp_path / "t.parquet")
+    pd.testing.assert_frame_equal(read_table(tmp_path / "t.parquet"), frame)
+
+
+odd = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
+
+
+@given(st.lists(st.tuples(odd, odd, st.floats(allow_nan=False, allow_infinity=False)), min_size=1))
+def test_odd_text_survives_csv(tmp_path_factory, rows):
+    # The letter keeps a text from being a number, a formula, or missing.
+    frame = pd.DataFrame(rows, columns=["a", 'b, "c"\n', "n"])
+    frame[["a", 'b, "c"\n']] = "x" + frame[["a", 'b, "c"\n']]
+    for name in ("t.csv", "t.tsv", "t.csv.gz"):
+        path = tmp_path_factory.mktemp("odd") / name
+        write_table(frame, path)
+        again = read_table(path)
+        assert again.columns.tolist() == frame.columns.tolist()
+        assert again.iloc[:, :2].to_numpy().tolist() == frame.iloc[:, :2].to_numpy().tolist()
+        assert np.allclose(again["n"], frame["n"], rtol=1e-15, atol=0)
+
+
+@given(st.lists(odd, min_size=1))
+def test_one_column_of_odd_text_survives_csv(tmp_path_factory, cells):
+    path = tmp_path_factory.mktemp("odd") / "t.csv"
+    write_table(pd.DataFrame({"name": ["x" + cell for cell in cells]}), path)
+    assert read_table(path)["name"].tolist() == ["x" + cell for cell in cells]
+
+
+@given(odd)
+def test_no_written_text_begins_a_formula(text):
+    written = _table_file._harmless(text)
+    if written.startswith(_table_file._FORMULA):
+        float(written)  # a number
+    assert written in (text, "'" + text)
+
+
+def test_writing_replaces_and_leaves_nothing_beside(tmp_path):
+    path = tmp_path / "t.csv"
+    for n in (3, 1):
+        write_table(pd.DataFrame({3: range(n), "b": "x"}, index=range(5, 5 + n)), path)
+    assert path.read_bytes() == b"3,b\r\n0,x\r\n"
+    assert [file.name for file in tmp_path.iterdir()] == ["t.csv"]
+    plain = tmp_path / "plain"
+    plain.touch()
+    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "t.csv"
+    path.write_text("old")
+
+    class Unwritable:
+        def __str__(self):
+            raise OSError("no space")
+
+    with pytest.raises(OSError, match="no space"):
+        write_table(pd.DataFrame({"a": ["x", Unwritable()]}), path)
+    assert path.read_text() == "old"
+    assert [file.name for file in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_what_cannot_be_written(tmp_path):
+    frame = pd.DataFrame({"a": [1, "x"]})
+    assert message(write_table, frame, tmp_path / "t.xls") == (
+        f"write_table needs path to end in {KNOWN}; got 't.xls'."
+    )
+    path = tmp_path / "no" / "t.csv"
+    assert message(write_table, frame, path) == (
+        f"write_table needs a folder that exists; there is no {path.parent}."
+    )
+    folder = tmp_path / "t.csv"
+    folder.mkdir()
+    assert message(write_table, frame, folder) == (
+        f"write_table needs path to be a file; {folder} is a folder."
+    )
+    twice = pd.DataFrame([[1, 2]], columns=[1, "1"])
+    assert message(write_table, twice, tmp_path / "u.csv") == (
+        "write_table: needs a different name for each column; these repeat: '1'."
+    )
+    assert message(write_table, frame, tmp_path / "t.pq").startswith(
+        "write_table needs columns of one type each for Parquet (t.pq); got "
+    )

@@ -7,7 +7,7 @@ import platform
 import sys
 from importlib.metadata import version
 
-from benchmarks import foundation, martingale, members, rank_margin
+from benchmarks import foundation, martingale, members, rank_margin, steer
 
 IMPORT_BAR = 0.050
 
@@ -30,6 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
         members.rankboost(n // 10),
         martingale.on_spambase(),
         martingale.at_scale(n // 10),
+        steer.on_spambase(None if n > 10_000 else 500),
     ):
         for one in group:
             missed += not one.kept

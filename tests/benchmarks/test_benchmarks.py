@@ -32,6 +32,9 @@ def test_the_table_has_a_row_for_every_bar(capsys, monkeypatch):
         "RankBoost",
         "15 levels",
         "(root)",
+        "first reply, median",
+        "final reply",
+        "first frontier",
     ):
         assert any(job in row for row in rows)
     assert rows[-1].endswith("NO |")

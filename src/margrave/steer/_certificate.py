@@ -132,8 +132,8 @@ class Certificate:
         lines = [f"With confidence {self.confidence:.4g}, on new samples like the certify samples:"]
         lines += [f"  {promise}" for promise in self.promises]
         lines.append(
-            f"Set on {self.confusion.n} samples that no step had seen (by {self.route}, "
-            f"certificate {self.number} on them, {self.issued}):"
+            f"Set on {self.confusion.n} samples that no step had seen, by {self.route} "
+            f"(certificate {self.number} on them):"
         )
         lines += [f"  {line}" for line in str(self.confusion).splitlines()]
         lines += [f"Note: {note}" for note in self.notes]

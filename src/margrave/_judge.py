@@ -122,6 +122,11 @@ class Judge:
         shortfall, price, errors = (of[0] for of in self.judged(self.matrix(answers).counts[None]))
         return Verdict(float(shortfall), int(price), int(errors))
 
+    def unspoken(self, answers: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which samples are errors in cells of which no bound speaks: those the price counts."""
+        priced: NDArray[np.bool_] = (self._errors & ~self._spoken)[self.codes, answers]
+        return priced  # -1 is the last column, of the rejected
+
     def judged(self, counts: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
         """Shortfall, price and errors of a stack of matrices.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from margrave.confusion import Confusion
-from margrave.steer._combining import Combined
+from margrave.steer._combining import Combined, Mean
 
 
 def model_card(model: Any) -> str:
@@ -50,7 +50,7 @@ def _about(model: Any) -> str:
     if encoder is not None:
         lines.append("- Columns: " + "; ".join(encoder.describe().splitlines()))
     weights = [""] * len(scorer.panel.names)
-    if isinstance(scorer.combine, Combined) and scorer.combine.weights.ndim == 1:
+    if isinstance(scorer.combine, Combined | Mean) and scorer.combine.weights.ndim == 1:
         weights = [f" (rank-margin weight {weight:.2f})" for weight in scorer.combine.weights]
     told = [
         f"{name} ({type(member).__name__}){weight}"

@@ -3,17 +3,19 @@
 The members' values are brought onto one scale (:mod:`margrave.fuse`); the ν-rank margin of "A
 Linear Combination of Classifiers via Rank Margin Maximization" weighs them for the ranking, a
 logistic regression on the same scaled values for the probabilities. Both are log-odds, and their
-mean was better than either on fifteen data sets outside the ones that are reported: at a certified
-rate it finds 67.8 % of the other class, the rank margin alone 67.3 %, stacking alone 67.7 %,
-stacking on bare probabilities 67.0 %, the best member 66.8 %.
+mean was as good as either on the fifteen problems that the default members were settled on: at a
+certified rate it finds 67.8 % of the other class, the rank margin alone 67.3 %, stacking alone
+67.7 %, stacking on bare probabilities 67.0 %, the best member 66.8 %.
 
-With the hard end of one class in focus only the rank margin is used: it looks at the pairs with
-that share of the class that scores worst, where a strict limit is decided.
+With the hard end of one class in focus the rank margin looks only at the pairs with that share of
+the class that scores worst, where a strict limit is decided. That alone overfits the few samples
+there (67.0 %); its mean with the committee's own score does not.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +29,8 @@ Codes = NDArray[np.intp]
 
 _NU = 0.1
 _SURE = 1e-12
+# The decision value for a class that a member has not seen.
+_UNSEEN = -1e3
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,29 @@ class Combined:
 
 
 @dataclass(frozen=True)
+class Mean:
+    """The mean of two scores of the same committee.
+
+    Attributes
+    ----------
+    first, second : callable
+        The scores.
+    """
+
+    first: Any
+    second: Any
+
+    def __call__(self, raw: Floats) -> Floats:
+        """Log-odds for raw values of shape (n, K) or (n, K, k)."""
+        return np.asarray((self.first(raw) + self.second(raw)) / 2)
+
+    @property
+    def weights(self) -> Floats:
+        """The members' weights by the rank margin: the mean of both."""
+        return np.asarray((self.first.weights + self.second.weights) / 2)
+
+
+@dataclass(frozen=True)
 class Alone:
     """A single classifier: its log-odds, or what it decides by.
 
@@ -102,7 +129,7 @@ class Alone:
         """Scores for raw values of shape (n, 1) or (n, 1, k)."""
         values = raw[:, 0]
         if not self.probability:
-            return np.asarray(np.nan_to_num(values, nan=np.nanmin(values)))
+            return np.asarray(np.nan_to_num(values, nan=_UNSEEN))
         p = np.clip((values + 1) / 2, _SURE, 1 - _SURE)
         return np.asarray(logit(p) if values.ndim == 1 else np.log(p))
 

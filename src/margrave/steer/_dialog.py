@@ -29,7 +29,7 @@ from margrave.steer._reply import Reply
 from margrave.steer._search import Search, matrix_of
 from margrave.steer._start import Start, from_model, from_table
 from margrave.steer._steered import SteeredClassifier
-from margrave.steer._ways import chosen
+from margrave.steer._ways import Way, chosen
 
 Floats = NDArray[np.float64]
 
@@ -199,7 +199,7 @@ class Dialog(Conversation):
         self,
         *wants: Preference | str,
         keep: bool = False,
-        ways: Sequence[str] | None = None,
+        ways: Sequence[str | Way] | None = None,
         callback: Callable[[Reply], Any] | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> Reply:
@@ -216,7 +216,7 @@ class Dialog(Conversation):
             Whether what was asked where the dialog stands still holds, except for the words that
             are said anew.
         ways : list of str, optional
-            Among "move", "reject", "reweigh" and "retune"; all if left out.
+            Among "move", "reject", "reweigh" and "retune", or ways of your own; all if left out.
         callback : callable, optional
             Called with each better :class:`Reply` as it is found; a true answer stops the search.
             So does Ctrl-C. The best so far is kept.
@@ -245,7 +245,7 @@ class Dialog(Conversation):
         self,
         *wants: Preference | str,
         keep: bool = False,
-        ways: Sequence[str] | None = None,
+        ways: Sequence[str | Way] | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> Generator[Reply]:
         """Replies as they are found: one at once from the cheap ways, then better ones.
@@ -285,7 +285,7 @@ class Dialog(Conversation):
 
     # What is possible
 
-    def frontier(self, ways: Sequence[str] | None = ()) -> Frontier:
+    def frontier(self, ways: Sequence[str | Way] | None = ()) -> Frontier:
         """What is reachable before asking: false positives against false negatives.
 
         Parameters

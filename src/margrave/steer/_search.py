@@ -66,6 +66,7 @@ class Search:
             wanted, material, self.judge, known, may_reject=rejecting, stopped=stopped
         )
         self.best: Option | None = None
+        self.cheap: Option | None = None
         self.n_options = 0
         self.began = perf_counter()
 
@@ -98,11 +99,30 @@ class Search:
             for option in way.options(self.request):
                 self.n_options += 1
                 found = self.judge.verdict(option.answers)
-                if verdict is None or found < verdict:
+                better = verdict is None or found < verdict
+                if better and (not dear or self._worth_it(option)):
                     verdict, self.best = found, option
+                    if not dear:
+                        self.cheap = option
                     yield True
                 if dear and self.request.stopped():
                     return
+
+    def _worth_it(self, option: Option) -> bool:
+        """Whether an option meets more than the cheap ways' best, or costs less beyond chance.
+
+        Of several options that are as good, the one that looks best on these samples owes that to
+        chance. So a dear one has to be better by two standard errors of the difference: of the
+        samples that only one of the two gets wrong, each would be as likely to be either's.
+        """
+        if self.cheap is None:
+            return True
+        cheap, found = (self.judge.verdict(one.answers) for one in (self.cheap, option))
+        if found.shortfall < cheap.shortfall:
+            return True
+        before, after = (self.judge.unspoken(one.answers) for one in (self.cheap, option))
+        fewer, more = int((before & ~after).sum()), int((after & ~before).sum())
+        return fewer > more and (fewer - more) ** 2 > 4 * (fewer + more)
 
     def _reply(self, final: bool) -> Reply:
         option = self.best

@@ -121,6 +121,8 @@ def from_table(
     positive = _checked_positive(positive, classes, owner)
     together = None if groups is None else _one_each(groups, len(labels), "groups", owner)
     when = None if time is None else _one_each(time, len(labels), "time", owner)
+    if together is not None and when is not None:
+        raise ValueError(f"{owner} needs groups or time; got both.")
     own = isinstance(certify, tuple) and len(certify) == 2
     share = certify_share(
         None if own else certify, promise, codes, tuple(classes.tolist()), positive, delta
@@ -227,7 +229,8 @@ def _one_each(values: ArrayLike, n: int, name: str, owner: str) -> NDArray[Any]:
         raise ValueError(
             f"{owner} needs {name} with an entry for each of {n} samples; got shape {array.shape}."
         )
-    if array.dtype.kind in "fmM" and np.isnan(array.astype(float)).any():
+    missing = np.isnat(array) if array.dtype.kind in "mM" else np.array(_labels.has_missing(array))
+    if missing.any():
         raise ValueError(f"{owner} needs {name} without missing entries.")
     return array
 

@@ -139,15 +139,47 @@ def write_table(frame: pandas.DataFrame, path: str | Path) -> None:
     names = [str(name) for name in frame.columns]
     _check_names(names, "write_table")
     named = frame.set_axis(names, axis=1)
-    beside = path.with_name(f".{uuid4().hex}{ending}")
-    try:
+    with replacing(path, ending) as beside:
         if ending in _PARQUET:
             _write_parquet(named, beside, path)
         else:
             _write_csv(named, beside, ending)
+
+
+def csv_text(frame: pandas.DataFrame) -> str:
+    """A table as the text of a CSV file, formulas made harmless as by :func:`write_table`."""
+    text: str = _safe(frame).to_csv(index=False)
+    return text
+
+
+@contextmanager
+def replacing(path: Path, ending: str = "") -> Iterator[Path]:
+    """A file to write beside a path; it takes its place if all goes well, else it is gone."""
+    beside = path.with_name(f".{uuid4().hex}{ending}")
+    try:
+        yield beside
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def place_of(path: Path, row: int) -> str:
+    """Where a row of a table, counted from 0, is in its file: "line 7" in a text, else "row 6"."""
+    ending = _ending(path, "read_table")
+    if ending in _PARQUET:
+        return f"row {row + 1}"
+    with _text_of(path, ending) as file:
+        separator = _separator(file.read(_SAMPLE), ending)
+        file.seek(0)
+        reader, ends, seen = csv.reader(file, delimiter=separator), 0, -1  # the header is -1
+        for fields in reader:
+            begins, ends = ends + 1, reader.line_num
+            if _is_blank(fields):
+                continue
+            if seen == row:
+                return f"line {begins}"
+            seen += 1
+    return f"row {row + 1}"
 
 
 def _needed(package: str, doing: str) -> Any:
@@ -312,14 +344,19 @@ def _write_parquet(frame: Any, beside: Path, path: Path) -> None:
 
 
 def _write_csv(frame: Any, beside: Path, ending: str) -> None:
+    separator = "\t" if ending == ".tsv" else ","
+    # With "\n" alone as the end of a line, csv leaves a lone "\r" unquoted, which ends a line too.
+    _safe(frame).to_csv(beside, index=False, sep=separator, lineterminator="\r\n", encoding="utf-8")
+
+
+def _safe(frame: Any) -> Any:
+    """A table with formulas made harmless."""
     safe = frame.copy(deep=False)
     for name in safe.columns:
         if str(safe[name].dtype).startswith(_TEXT_TYPES):
             safe[name] = safe[name].astype(object).map(_harmless, na_action="ignore")
     safe.columns = [_harmless(name) for name in safe.columns]
-    separator = "\t" if ending == ".tsv" else ","
-    # With "\n" alone as the end of a line, csv leaves a lone "\r" unquoted, which ends a line too.
-    safe.to_csv(beside, index=False, sep=separator, lineterminator="\r\n", encoding="utf-8")
+    return safe
 
 
 def _harmless(cell: Any) -> Any:

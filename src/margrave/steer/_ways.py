@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,9 +26,9 @@ from margrave._near import did_you_mean, near_names
 from margrave.martingale import NotMetWarning
 from margrave.preference import Preference
 from margrave.scores import Scores
-from margrave.steer._combining import Alone, combined, focused
+from margrave.steer._combining import Alone, Combined, Mean, combined, focused
 from margrave.steer._decision import Decision, doubtful, moved, verdict
-from margrave.steer._material import Combine, Material, Option
+from margrave.steer._material import Material, Option
 from margrave.steer._panel import Panel, Scorer
 
 Floats = NDArray[np.float64]
@@ -118,26 +118,29 @@ class Reweigh:
     name, dear = "reweigh", True
 
     def options(self, request: Request) -> Iterator[Option]:
-        """Weights by the ν-rank margin for several shares of the hard end; two classes."""
-        material = request.material
-        if material.raw.shape[1] < 2:
-            return
-        for learn in self._learners(request):
-            if request.stopped():
-                return
-            yield request.decided(self.name, *material.cross_fitted(learn))
-
-    def _learners(self, request: Request) -> Iterator[Callable[[Codes], Combine]]:
-        """What learns weights from some samples."""
-        material = request.material
+        """The committee weighed, if it was not; then with several shares of the hard end."""
+        material, start = request.material, request.known[0]
         raw, codes, heard = material.raw, material.codes, material.panel.probabilities
-        if material.k > 2 or isinstance(request.known[0].scorer.combine, Alone):
-            yield lambda at: combined(raw[at], heard, codes[at], material.k)
+        if raw.shape[1] < 2:
+            return
+        scorer, held = start.scorer, start.held
+        if not isinstance(scorer.combine, Combined):
+            scorer, held = material.cross_fitted(
+                lambda at: combined(raw[at], heard, codes[at], material.k)
+            )
+            yield request.decided(self.name, scorer, held)
         if material.k > 2:
             return
         toward = _rare_answer(request)
         for hardest in _HARDEST:
-            yield lambda at, h=hardest: focused(raw[at], heard, codes[at], toward, h)  # type: ignore[misc]
+            if request.stopped():
+                return
+            other, told = material.cross_fitted(
+                lambda at, h=hardest: focused(raw[at], heard, codes[at], toward, h)  # type: ignore[misc]
+            )
+            both = replace(scorer, combine=Mean(scorer.combine, other.combine))
+            mean = np.round((held + told) / 2, scorer.decimals)
+            yield request.decided(self.name, both, mean)
 
 
 def _rare_answer(request: Request) -> int:
@@ -265,18 +268,19 @@ def _split(member: Any) -> tuple[Any, Any]:
 WAYS: tuple[Way, ...] = (MoveDecision(), RejectDoubtful(), Reweigh(), Retune())
 
 
-def chosen(names: Sequence[str] | None, owner: str) -> tuple[Way, ...]:
-    """Ways by name, all if None."""
+def chosen(ways: Sequence[str | Way] | str | None, owner: str) -> tuple[Way, ...]:
+    """Ways by name, or of one's own; all if None."""
     known = {way.name: way for way in WAYS}
-    if names is None:
+    if ways is None:
         return WAYS
-    wanted = [names] if isinstance(names, str) else list(names)
-    for name in wanted:
-        if name not in known:
-            near = did_you_mean(near_names(str(name), known))
+    found: list[Way] = []
+    for one in [ways] if isinstance(ways, str) else ways:
+        if isinstance(one, str) and one not in known:
+            near = did_you_mean(near_names(one, known))
             raise ValueError(
-                f"{owner} needs ways to be among {', '.join(known)}; got {name!r}.{near}"
+                f"{owner} needs ways to be among {', '.join(known)}; got {one!r}.{near}"
             )
-    if not wanted:
+        found.append(known[one] if isinstance(one, str) else one)
+    if not found:
         raise ValueError(f"{owner} needs at least one way; got none.")
-    return tuple(way for way in WAYS if way.name in wanted)
+    return tuple(found)

@@ -1,0 +1,348 @@
+"""The command ``margrave``: arguments only; the library does the work.
+
+Exit codes: 0 done; 2 bad input, told in one line; 3 a preference that is not reachable or cannot be
+promised; 4 a broken promise (`margrave check`); 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import numpy as np
+
+from margrave import __version__, datasets
+
+try:
+    import rich  # noqa: F401 - asked for here, so that one message covers both
+    import typer
+except ModuleNotFoundError as error:
+    sys.stderr.write(
+        f"The command margrave needs {error.name}, which is not installed: install Margrave with "
+        "its extra 'app' (pip install 'margrave[app]').\n"
+    )
+    raise SystemExit(2) from error
+
+from margrave.steer._job import Outcome, run_request
+from margrave.steer._records import outcome_record
+from margrave.steer._report import page, write_page
+from margrave.steer._samples import Table, find_table, labels_of, samples_of
+from margrave.steer._steered import SteeredClassifier
+from margrave.steer._table_file import csv_text, read_table, write_table
+from margrave.steer._terminal import Printer, harmless, print_outcome, progress
+
+BAD_INPUT, ALARM, INTERRUPTED = 2, 4, 130
+
+# Its own in older versions of typer, click's in others: the base of what says that an option is
+# wrong.
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+app = typer.Typer(
+    name="margrave",
+    help="Steer a classifier to the mistakes you can afford, and certify it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Model = Annotated[Path, typer.Argument(help="A model that `margrave steer` wrote.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on the standard output.")]
+
+
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    """Run the command and exit with its code.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments; those of the process if left out.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = app(arguments, prog_name="margrave", standalone_mode=False, obj=arguments)
+        sys.stdout.flush()
+        if code == INTERRUPTED:  # as newer versions of typer answer Ctrl-C
+            raise KeyboardInterrupt
+    except (KeyboardInterrupt, typer.Abort):
+        sys.exit(_failed("interrupted; nothing more is written.", INTERRUPTED, arguments))
+    except BrokenPipeError:  # who reads our output has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except _UsageError as error:
+        sys.exit(_failed(error.format_message(), BAD_INPUT, arguments))  # type: ignore[attr-defined]
+    except (ValueError, OSError, ImportError) as error:
+        sys.exit(_failed(str(error), BAD_INPUT, arguments))
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _failed(message: str, code: int, arguments: Sequence[str]) -> int:
+    """Say in one line what is wrong; give the exit code."""
+    lines = [line for line in message.splitlines() if line.strip(" ^")]  # no marks below a word
+    line = harmless(" ".join(" ".join(lines).split()))
+    if "--json" in arguments:
+        _print_json({"error": line, "exit_code": code})
+    sys.stderr.write(f"margrave: {line}\n")
+    return code
+
+
+def _print_json(record: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"margrave {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _margrave(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+# The options of `margrave steer`.
+Data = Annotated[str, typer.Argument(help="A CSV or Parquet file, or a name in `margrave data`.")]
+Prefer = Annotated[
+    list[str], typer.Option(help="What you can afford, as 'fp <= 1%'; again for a further step.")
+]
+Out = Annotated[Path, typer.Option(help="Where the certified model goes.")]
+Target = Annotated[str | None, typer.Option(help="The column with the classes.")]
+Positive = Annotated[
+    str | None,
+    typer.Option(help="The class that fp and fn speak of; by default the second of two."),
+]
+Confidence = Annotated[float, typer.Option(help="Of the promise.")]
+Certify = Annotated[str, typer.Option(help="The share of rows set aside to certify, or auto.")]
+Group = Annotated[str | None, typer.Option(help="A column: which rows belong together.")]
+Time = Annotated[str | None, typer.Option(help="A column: when rows came, as numbers or dates.")]
+Drop = Annotated[list[str] | None, typer.Option(help="A column that is not used; again for more.")]
+Ways = Annotated[
+    str | None, typer.Option(help="Among move,reject,reweigh,retune, with commas; by default all.")
+]
+Seed = Annotated[int, typer.Option(help="For the parts and the members.")]
+Jobs = Annotated[int | None, typer.Option(help="Models trained at a time.")]
+Report = Annotated[Path | None, typer.Option(help="Where an HTML page about all of it goes.")]
+Saved = Annotated[Path | None, typer.Option(help="Where the dialog goes, to go on with it.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show nothing but errors.")]
+
+
+@app.command()
+def steer(
+    context: typer.Context,
+    data: Data,
+    prefer: Prefer,
+    out: Out,
+    target: Target = None,
+    positive: Positive = None,
+    confidence: Confidence = 0.95,
+    certify: Certify = "auto",
+    group: Group = None,
+    time: Time = None,
+    drop: Drop = None,
+    ways: Ways = None,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    report: Report = None,
+    dialog: Saved = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train a committee on a table, steer it to a preference and certify it."""
+    _check_places({"--out": out, "--report": report, "--dialog": dialog}, data)
+    samples = samples_of(
+        find_table(data), target=target, positive=positive, group=group, time=time, drop=drop or ()
+    )
+    with progress(shown=not quiet) as bars:
+        outcome = run_request(
+            samples,
+            prefer,
+            confidence=confidence,
+            certify=_share(certify),
+            ways=None if ways is None else [way.strip() for way in ways.split(",")],
+            seed=seed,
+            n_jobs=jobs,
+            on_training=bars.training,
+            on_reply=bars.reply,
+        )
+    command = shlex.join(["margrave", *(context.find_root().obj or ())])
+    written = _write(outcome, out, dialog, report, command)
+    if as_json:
+        _print_json(outcome_record(outcome) | written)
+    elif not quiet:
+        printer = Printer()
+        print_outcome(printer, outcome)
+        _print_written(printer, written)
+    if outcome.exit_code and (quiet or as_json):
+        sys.stderr.write(f"margrave: {harmless(outcome.verdict())}\n")
+    raise typer.Exit(outcome.exit_code)
+
+
+def _write(
+    outcome: Outcome, out: Path, dialog: Path | None, report: Path | None, command: str
+) -> dict[str, str | None]:
+    """Write what there is to write, and say where it is."""
+    if outcome.model is not None:
+        outcome.model.save(out)
+    if dialog is not None:
+        outcome.dialog.save(dialog)
+    if report is not None:
+        write_page(page(outcome, command), report)
+    written = {"model": out if outcome.model else None, "dialog": dialog, "report": report}
+    return {what: None if path is None else str(path) for what, path in written.items()}
+
+
+def _check_places(places: dict[str, Path | None], data: str) -> None:
+    """Before minutes of training: that what comes of it can be written."""
+    seen = {Path(data).resolve(): "DATA"}
+    for option, path in places.items():
+        if path is None:
+            continue
+        if path.is_dir():
+            raise ValueError(f"{option} needs the name of a file; {path} is a folder.")
+        if not path.absolute().parent.is_dir():
+            raise ValueError(f"{option} needs a folder that exists; there is no {path.parent}.")
+        if not os.access(path.absolute().parent, os.W_OK):
+            raise ValueError(f"{option} needs a folder that can be written to; got {path.parent}.")
+        other = seen.setdefault(path.resolve(), option)
+        if other != option:
+            raise ValueError(f"{option} needs a file of its own; {path} is {other}.")
+
+
+def _share(text: str) -> str | float:
+    if text == "auto":
+        return text
+    try:
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    if not 0 < share < 1:
+        raise ValueError(f"--certify needs 'auto' or a share between 0 and 1; got {text!r}.")
+    return share
+
+
+def _print_written(printer: Printer, written: dict[str, str | None]) -> None:
+    for what, path in written.items():
+        if path is not None:
+            printer.text(f"The {what} is in {path}.")
+    if written["model"] is None:
+        printer.text("No model is written.")
+    else:
+        model = shlex.quote(written["model"])
+        printer.text(f"Use it: margrave predict {model} NEW.csv --out answers.csv")
+
+
+@app.command()
+def predict(
+    model: Model,
+    new: Annotated[Path, typer.Argument(help="A table with the columns that it learned from.")],
+    out: Annotated[Path | None, typer.Option(help="A table with an answer for each row.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Answer for each row of a table: its label, its score, and whether it is rejected."""
+    import pandas
+
+    _check_places({"--out": out}, str(new))
+    known = SteeredClassifier.load(model)
+    X, ignored = _features(known, read_table(new))
+    if ignored:
+        named = ", ".join(map(repr, ignored[:5])) + (" ..." if len(ignored) > 5 else "")
+        sys.stderr.write(harmless(f"margrave: {new.name}: not used: {named}.") + "\n")
+    labels, scores = known.predict(X), known.decision_function(X)
+    rejected = labels == known.reject_label_
+    columns: dict[str, Any] = {
+        "label": [
+            None if no else label for label, no in zip(labels.tolist(), rejected, strict=True)
+        ]
+    }
+    if scores.ndim == 1:
+        columns["score"] = scores
+    else:
+        columns |= {f"score_{label}": scores[:, c] for c, label in enumerate(known.classes_)}
+    answers = pandas.DataFrame({**columns, "rejected": rejected.astype(int)}).astype(
+        {"label": object}
+    )
+    if out is not None:
+        write_table(answers, out)
+    if as_json:
+        record = {"n": len(answers), "rejected": int(rejected.sum()), "ignored": ignored}
+        rows = {"answers": answers.to_dict("records")} if out is None else {"out": str(out)}
+        _print_json(record | rows)
+    elif out is None:
+        sys.stdout.write(csv_text(answers))
+
+
+def _features(model: SteeredClassifier, frame: Any) -> tuple[Any, list[str]]:
+    """A table as a model takes it, and the columns that it does not use."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:  # it learned from an array
+        return frame.to_numpy(), []
+    ignored = [name for name in frame.columns if name not in set(names)]
+    if model.scorer_.panel.encoder is None:
+        missing = [repr(name) for name in names if name not in frame.columns]
+        if missing:
+            raise ValueError(f"The model needs columns that are not there: {', '.join(missing)}.")
+        return frame[list(names)], ignored
+    return frame, ignored
+
+
+@app.command()
+def check(
+    model: Model,
+    labelled: Annotated[Path, typer.Argument(help="A table with labels of its own.")],
+    target: Annotated[str, typer.Option(help="The column with the classes.")],
+) -> None:
+    """Check a promise on freshly labelled rows; exit code 4 if it is broken beyond chance."""
+    known = SteeredClassifier.load(model)
+    table = Table(read_table(labelled), labelled.name, labelled)
+    y = labels_of(table, target, known.classes_)
+    X, _ = _features(known, table.frame.drop(columns=target))
+    found = known.check(X, y)
+    printer = Printer()
+    printer.text(str(found), "bold red" if found.alarm else "")
+    printer.part(f"On {found.confusion.n:,} rows of {labelled.name}", str(found.confusion))
+    raise typer.Exit(ALARM if found.alarm else 0)
+
+
+@app.command()
+def card(model: Model) -> None:
+    """Print what a model is, promises and needs, in Markdown."""
+    sys.stdout.write(harmless(SteeredClassifier.load(model).model_card()))
+
+
+@app.command()
+def data(
+    name: Annotated[str | None, typer.Argument(help="One of them.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write it as a table, target last.")] = None,
+) -> None:
+    """List the data sets, describe one, or write one to a file."""
+    printer = Printer()
+    if name is None and out is not None:
+        raise ValueError("--out needs the NAME of a data set; got none.")
+    if name is None:
+        for known in datasets.names(available=True):
+            found = datasets.load(known)
+            many = len(found.target_names)
+            told = (
+                f"{many} classes: {', '.join(map(str, found.target_names))}" if many else "numbers"
+            )
+            rows, columns = np.shape(found.data)
+            printer.text(f"{known:<20}{rows:>6,} rows {columns:>3} columns   {told}")
+    elif out is None:
+        printer.text(datasets.load(name).DESCR)
+    else:
+        _check_places({"--out": out}, "")
+        found = datasets.load(name, as_frame=True)
+        write_table(found.frame, out)
+        printer.text(f"{len(found.frame):,} rows of {name} are in {out}; --target target")

@@ -1,0 +1,191 @@
+"""One whole request: from a table to a model with a certificate, or to the reason why not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from margrave.confusion import Confusion
+from margrave.preference import Preference
+from margrave.steer._dialog import Dialog
+from margrave.steer._issue import check_confidence
+from margrave.steer._members import Progress
+from margrave.steer._promise import PromiseError
+from margrave.steer._reply import Reply
+from margrave.steer._samples import Samples
+from margrave.steer._steered import SteeredClassifier
+from margrave.steer._ways import chosen
+
+MET, NOT_MET = 0, 3
+
+
+@dataclass(frozen=True)
+class Parts:
+    """How many samples have which role.
+
+    Attributes
+    ----------
+    train : int
+        What the members learn from.
+    tune : int
+        Of these, judged by members that were trained without them.
+    certify : int
+        What no step sees before the certificate.
+    unused : int
+        Further samples of groups that certify.
+    """
+
+    train: int
+    tune: int
+    certify: int
+    unused: int
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What became of a request.
+
+    Attributes
+    ----------
+    samples : Samples
+        What was asked about.
+    dialog : Dialog
+        The dialog, all steps taken.
+    confidence : float
+        At which a promise was wanted.
+    model : SteeredClassifier or None
+        The certified model.
+    refusal : str
+        Why there is none.
+    """
+
+    samples: Samples
+    dialog: Dialog
+    confidence: float
+    model: SteeredClassifier | None = None
+    refusal: str = ""
+
+    @property
+    def start(self) -> Reply:
+        """The dialog before anything was asked."""
+        return self.dialog.history[0]
+
+    @property
+    def replies(self) -> tuple[Reply, ...]:
+        """The replies to what was asked."""
+        return self.dialog.history[1:]
+
+    @property
+    def met(self) -> bool:
+        """Whether the last reply meets what was asked, on the tuning samples."""
+        return self.dialog.reply.met
+
+    @property
+    def exit_code(self) -> int:
+        """For a shell: 0 if it is met and certified, else 3."""
+        return MET if self.met and self.model is not None else NOT_MET
+
+    @property
+    def parts(self) -> Parts:
+        """Who saw how many samples."""
+        n, tune, part = len(self.samples.y), self.start.after.n, self.dialog._acceptance.part
+        certify = 0 if part is None else len(part.codes)
+        train = tune if self.samples.time is None else n - certify
+        return Parts(train, tune, certify, n - train - certify)
+
+    def verdict(self) -> str:
+        """What happened, in a sentence or two."""
+        if self.met and self.model is not None:
+            return "Met on the tuning samples, and certified."
+        reply = self.dialog.reply
+        if self.met:
+            return f"Met on the tuning samples, but it cannot be promised: {self.refusal}"
+        short = (
+            f"Not reachable on the tuning samples: the nearest is {reply.shortfall:g} samples "
+            f"short, and '{reply.binding}' binds."
+        )
+        if self.model is not None:
+            return (
+                f"{short} A model that keeps the promise on new samples was certified all the same."
+            )
+        return f"{short} It cannot be promised either: {self.refusal}"
+
+
+def check_request(
+    samples: Samples, wants: Sequence[str], confidence: float, ways: Sequence[str] | None
+) -> None:
+    """Refuse what can be seen to be wrong before anything is trained."""
+    check_confidence(confidence, "--confidence")
+    chosen(ways, "--ways")
+    classes, sizes = np.unique(samples.y, return_counts=True)
+    if len(classes) > 1:  # else the dialog says what is wrong
+        matrix = Confusion(np.diag(sizes), classes.tolist(), samples.positive)
+        for want in wants:
+            Preference(want).check(matrix)
+
+
+def run_request(
+    samples: Samples,
+    wants: Sequence[str],
+    *,
+    confidence: float = 0.95,
+    certify: Any = "auto",
+    ways: Sequence[str] | None = None,
+    seed: int | None = 0,
+    n_jobs: int | None = None,
+    on_training: Callable[[Progress], Any] | None = None,
+    on_reply: Callable[[str, Reply | None], Any] | None = None,
+) -> Outcome:
+    """Train a committee, ask for each preference on top of those before, and accept.
+
+    Parameters
+    ----------
+    samples : Samples
+        The table.
+    wants : sequence of str
+        One request each; what was asked before still holds.
+    confidence, certify, ways, seed, n_jobs
+        As in :class:`Dialog`.
+    on_training : callable, optional
+        Called after each model that is trained.
+    on_reply : callable, optional
+        Called with what is asked and None when it is, and then with each better reply.
+    """
+    check_request(samples, wants, confidence, ways)
+    dialog = Dialog.from_data(
+        samples.X,
+        samples.y,
+        certify=certify,
+        promise=Preference(*wants),
+        confidence=confidence,
+        positive=samples.positive,
+        groups=samples.groups,
+        time=samples.time,
+        n_jobs=n_jobs,
+        random_state=seed,
+        callback=on_training,
+    )
+    for want in wants:
+        if on_reply is not None:
+            on_reply(want, None)
+        dialog.prefer(want, keep=True, ways=ways, callback=_telling(on_reply, want))
+    try:
+        model = dialog.accept(confidence=confidence)
+    except PromiseError as error:
+        return Outcome(samples, dialog, confidence, refusal=str(error))
+    return Outcome(samples, dialog, confidence, model)
+
+
+def _telling(
+    on_reply: Callable[[str, Reply | None], Any] | None, want: str
+) -> Callable[[Reply], None]:
+    """Pass replies on, and answer nothing: a true answer would stop the search."""
+
+    def tell(reply: Reply) -> None:
+        if on_reply is not None:
+            on_reply(want, reply)
+
+    return tell

@@ -1,0 +1,81 @@
+"""What a request led to, as plain data that JSON can hold."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from margrave.confusion import Confusion
+from margrave.steer._certificate import Certificate
+from margrave.steer._job import Outcome
+from margrave.steer._reply import Reply
+
+
+def matrix_record(matrix: Confusion) -> dict[str, Any]:
+    """A confusion matrix: a row for each true class, the rejected last."""
+    return {
+        "classes": list(matrix.classes),
+        "positive": matrix.positive,
+        "counts": matrix.counts.tolist(),
+    }
+
+
+def reply_record(reply: Reply) -> dict[str, Any]:
+    """A reply."""
+    return {
+        "preference": None if reply.preference is None else str(reply.preference),
+        "met": reply.met,
+        "shortfall": reply.shortfall,
+        "binding": None if reply.binding is None else str(reply.binding),
+        "way": reply.way,
+        "seconds": round(reply.seconds, 3),
+        "options": reply.n_options,
+        "cancelled": reply.cancelled,
+        "before": matrix_record(reply.before),
+        "after": matrix_record(reply.after),
+    }
+
+
+def certificate_record(certificate: Certificate) -> dict[str, Any]:
+    """A certificate with its promises and cells."""
+    return {
+        "preference": certificate.preference,
+        "asked": certificate.asked,
+        "confidence": certificate.confidence,
+        "delta": certificate.delta,
+        "number": certificate.number,
+        "route": certificate.route,
+        "way": certificate.way,
+        "promises": [asdict(promise) for promise in certificate.promises],
+        "confusion": matrix_record(certificate.confusion),
+        "cells": [asdict(cell) for cell in certificate.cells],
+        "tuning": matrix_record(certificate.tuning),
+        "issued": certificate.issued,
+        "notes": list(certificate.notes),
+    }
+
+
+def outcome_record(outcome: Outcome) -> dict[str, Any]:
+    """All that became of a request."""
+    model = outcome.model
+    certificate = None if model is None else model.certificate_
+    parts = outcome.parts
+    encoder = outcome.dialog.model.scorer_.panel.encoder
+    return {
+        "exit_code": outcome.exit_code,
+        "met": outcome.met,
+        "certified": certificate is not None,
+        "verdict": outcome.verdict(),
+        "refusal": outcome.refusal or None,
+        "data": outcome.samples.table.name,
+        "target": outcome.samples.target,
+        "classes": list(outcome.dialog.classes),
+        "positive": outcome.start.after.positive,
+        "n": {"all": len(outcome.samples.y), **asdict(parts)},
+        "columns": dict(encoder.kinds_),
+        "way": outcome.dialog.reply.way,
+        "seconds": round(sum(reply.seconds for reply in outcome.replies), 3),
+        "start": matrix_record(outcome.start.after),
+        "replies": [reply_record(reply) for reply in outcome.replies],
+        "certificate": None if certificate is None else certificate_record(certificate),
+    }

@@ -7,7 +7,6 @@ say when it is held out, and are trained on all of it for new samples.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -67,7 +66,7 @@ def scorers(dialog: Dialog) -> dict[str, Scorer]:
     plain = LogisticRegression().fit(_probabilities(material.raw, heard), material.codes)
     scaled = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     scaled.fit(_log_odds(material.raw, heard), material.codes)
-    combiners: dict[str, Callable[[Floats], Floats]] = {
+    combiners: dict[str, Any] = {  # they have no weights to show
         MEMBER: lambda raw: alone(raw[:, [best]]),
         STACKING: lambda raw: np.asarray(plain.decision_function(_probabilities(raw, heard))),
         LOG_ODDS: lambda raw: np.asarray(scaled.decision_function(_log_odds(raw, heard))),

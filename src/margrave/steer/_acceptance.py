@@ -113,7 +113,7 @@ class Acceptance:
         plan = planned(
             wanted, option.decision, option.held, judge, len(part.codes), may_reject(wanted)
         )
-        scores = option.scorer.of_encoded(part.X)
+        scores = option.scorer.of_encoded(part.X.X)
         spent = True
         try:
             decision, certificate = issued(

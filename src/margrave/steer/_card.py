@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from margrave.confusion import Confusion
-from margrave.steer._combining import Combined, Mean
 
 
 def model_card(model: Any) -> str:
@@ -49,13 +48,10 @@ def _about(model: Any) -> str:
     encoder = scorer.panel.encoder
     if encoder is not None:
         lines.append("- Columns: " + "; ".join(encoder.describe().splitlines()))
-    weights = [""] * len(scorer.panel.names)
-    if isinstance(scorer.combine, Combined | Mean) and scorer.combine.weights.ndim == 1:
-        weights = [f" (rank-margin weight {weight:.2f})" for weight in scorer.combine.weights]
     told = [
-        f"{name} ({type(member).__name__}){weight}"
+        f"{name} ({type(member).__name__}, rank-margin weight {weight:.2f})"
         for name, member, weight in zip(
-            scorer.panel.names, scorer.panel.members, weights, strict=True
+            scorer.panel.names, scorer.panel.members, scorer.weights, strict=True
         )
     ]
     lines.append("- Members: " + ", ".join(told))

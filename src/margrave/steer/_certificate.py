@@ -110,6 +110,8 @@ class Certificate:
         The tuning samples, by the model that the dialog left.
     issued : str
         Date.
+    samples : str
+        What tells the certify samples from others.
     notes : tuple of str
         What else a reader should know.
     """
@@ -126,6 +128,7 @@ class Certificate:
     cells: tuple[Cell, ...]
     tuning: Confusion
     issued: str
+    samples: str
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:

@@ -15,7 +15,6 @@ there (67.0 %); its mean with the committee's own score does not.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +22,7 @@ from scipy.special import logit
 from sklearn.linear_model import LogisticRegression
 
 from margrave.fuse._combination import Asked, Combination, combine
+from margrave.steer._panel import Combine
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -96,12 +96,12 @@ class Mean:
 
     Attributes
     ----------
-    first, second : callable
+    first, second : Combine
         The scores.
     """
 
-    first: Any
-    second: Any
+    first: Combine
+    second: Combine
 
     def __call__(self, raw: Floats) -> Floats:
         """Log-odds for raw values of shape (n, K) or (n, K, k)."""
@@ -124,6 +124,11 @@ class Alone:
     """
 
     probability: bool
+
+    @property
+    def weights(self) -> Floats:
+        """All of it."""
+        return np.ones(1)
 
     def __call__(self, raw: Floats) -> Floats:
         """Scores for raw values of shape (n, 1) or (n, 1, k)."""

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from margrave.preference import Preference, PreferenceError
+from margrave.preference import Bound, Preference, PreferenceError
 from margrave.steer._acceptance import Acceptance
 from margrave.steer._decision import plain
 from margrave.steer._files import load_object, save_object
@@ -227,15 +227,15 @@ class Dialog(Conversation):
         -------
         Reply
         """
-        told = False
+        n_before = len(self.history)
         replies = self.replies(*wants, keep=keep, ways=ways, stop=stop)
         try:
             for reply in replies:
-                told = True
                 if callback is not None and callback(reply):
                     break
         except KeyboardInterrupt:
-            if not told:
+            replies.close()
+            if len(self.history) == n_before:
                 raise
         finally:
             replies.close()
@@ -277,11 +277,16 @@ class Dialog(Conversation):
         wanted = Preference(*wants)
         before = self.reply.preference
         if keep and before is not None:
-            said = {(bound.word, bound.labels) for bound in wanted.bounds}
-            kept = [str(one) for one in before.bounds if (one.word, one.labels) not in said]
+            said = {self._subject(bound) for bound in wanted.bounds}
+            kept = [str(one) for one in before.bounds if self._subject(one) not in said]
             wanted = Preference(*kept, wanted)
         wanted.check(self.confusion)
         return wanted
+
+    def _subject(self, bound: Bound) -> tuple[str, tuple[str, ...]]:
+        """What a bound speaks of: a word, and the classes it names or means."""
+        meant = (str(self.confusion.positive),) if bound.of_positive else ()
+        return bound.word, bound.labels or meant
 
     # What is possible
 

@@ -22,6 +22,10 @@ T = TypeVar("T")
 _PARTS = frozenset(
     {
         "fractions.Fraction",
+        "scipy.sparse._csr.csr_array",
+        "scipy.sparse._csr.csr_matrix",
+        "sklearn.metrics._scorer._PassthroughScorer",
+        "sklearn.model_selection._split.StratifiedKFold",
         "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
         "sklearn.tree._tree.Tree",
     }
@@ -40,9 +44,10 @@ def _is_known(name: str) -> bool:
     if name in _PARTS or not module.startswith("margrave."):
         return name in _PARTS
     try:
-        return isinstance(getattr(import_module(module), attribute, None), type)
+        found = getattr(import_module(module), attribute, None)
     except ImportError:
         return False
+    return isinstance(found, type) and found.__module__.startswith("margrave.")
 
 
 def _skops() -> ModuleType:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Any
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 
@@ -75,6 +76,7 @@ def issued(
         cells=cells(matrix, confidence),
         tuning=tuning,
         issued=date.today().isoformat(),
+        samples=joblib.hash((scores, codes)),
         notes=notes,
     )
     return found.decision, record

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave._asking import rows_of
 from margrave._judge import Judge
 from margrave.preference import Preference
 from margrave.steer._combining import Alone
-from margrave.steer._panel import Panel, Scorer, decimals_for
+from margrave.steer._panel import Combine, Panel, Scorer, decimals_for
+from margrave.steer._rows import Rows
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
-Combine = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +35,7 @@ class Material:
         The class that ``fp`` and ``fn`` speak of.
     folds : list of (training, held out) positions
         In which what is learned from tuning samples is judged on others.
-    X : array or data frame
+    X : Rows
         The tuning samples as the members see them.
     trained_on : bool
         Whether the tuning samples are also what the members were trained on (each sample judged
@@ -48,7 +47,7 @@ class Material:
     codes: Codes
     positive: Any
     folds: list[tuple[Codes, Codes]]
-    X: Any
+    X: Rows
     trained_on: bool
 
     @property
@@ -63,7 +62,7 @@ class Material:
 
     def rows(self, at: Codes) -> Any:
         """Some of the tuning samples."""
-        return rows_of(self.X, at)
+        return self.X[at]
 
     def judge(self, preference: Preference) -> Judge:
         """The judge of a preference on these samples."""

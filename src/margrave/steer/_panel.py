@@ -6,10 +6,9 @@ trained without it; for new samples the members trained on all of them speak.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,15 +56,22 @@ class Panel:
 
     def forgetting(self) -> Panel:
         """The same without the training data that members keep to be tuned; for new samples."""
-        kept = [
-            copy(member)._forget_training() if hasattr(member, "_forget_training") else member
-            for member in self.members
-        ]
-        return replace(self, members=kept)
+        return replace(self, members=[_forgetting(member) for member in self.members])
 
     def encoded(self, X: Any) -> Any:
         """Samples as the members see them."""
         return X if self.encoder is None else self.encoder.transform(X)
+
+
+class Combine(Protocol):
+    """What makes scores of the members' answers."""
+
+    @property
+    def weights(self) -> Floats:
+        """The members' weights, shape (K,) or (k, K)."""
+
+    def __call__(self, raw: Floats) -> Floats:
+        """Scores for raw values of shape (n, K) or (n, K, k)."""
 
 
 @dataclass(frozen=True)
@@ -76,15 +82,20 @@ class Scorer:
     ----------
     panel : Panel
         Who is asked.
-    combine : callable
+    combine : Combine
         What makes scores of their answers.
     decimals : int
         To how many decimals scores are rounded.
     """
 
     panel: Panel
-    combine: Callable[[Floats], Floats]
+    combine: Combine
     decimals: int
+
+    @property
+    def weights(self) -> Floats:
+        """The members' weights, over the classes if each has its own."""
+        return np.asarray(np.atleast_2d(self.combine.weights).mean(axis=0))
 
     def __call__(self, X: Any) -> Floats:
         """Scores of samples as a user has them."""
@@ -103,3 +114,22 @@ def decimals_for(scores: Floats) -> int:
     """Enough to tell scores of this size apart, few enough not to tell rounding errors."""
     size = float(np.abs(scores).max())
     return _DIGITS - int(np.floor(np.log10(size))) if size > 0 else _DIGITS
+
+
+def _forgetting(model: Any) -> Any:
+    """A model without the training data that it, or what it is made of, keeps to be tuned."""
+    if hasattr(model, "_forget_training"):
+        return copy(model)._forget_training()
+    parts: dict[str, Any] = {}
+    if isinstance(getattr(model, "steps", None), list):
+        parts["steps"] = [(name, _forgetting(step)) for name, step in model.steps]
+    if isinstance(getattr(model, "estimators_", None), list):
+        parts["estimators_"] = [_forgetting(member) for member in model.estimators_]
+    if hasattr(model, "best_estimator_"):
+        parts["best_estimator_"] = _forgetting(model.best_estimator_)
+    if not parts:
+        return model
+    other = copy(model)
+    for name, value in parts.items():
+        setattr(other, name, value)
+    return other

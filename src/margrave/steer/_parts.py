@@ -53,6 +53,16 @@ class Parts:
         return np.sort(np.concatenate([held for _, held in self.folds]))
 
 
+def check_share(share: float, sizes: NDArray[np.intp]) -> None:
+    """Refuse a share that leaves a class without samples on one side."""
+    smallest = int(sizes.min())
+    if share > 0 and not 1 <= round(share * smallest) <= smallest - 2:
+        raise ValueError(
+            "Dialog.from_data needs certify to leave samples of every class on both sides; "
+            f"got {share:g} of a class with {smallest}."
+        )
+
+
 def certify_share(
     certify: Any, promise: Preference | None, codes: Codes, labels: Any, positive: Any, delta: float
 ) -> float:
@@ -62,12 +72,13 @@ def certify_share(
     """
     if certify is None:
         return 0.0
-    if certify != "auto":
+    if not isinstance(certify, str) or certify != "auto":
         if isinstance(certify, bool) or not isinstance(certify, float) or not 0 < certify < 1:
             raise ValueError(
                 "Dialog.from_data needs certify to be 'auto', a share in (0, 1), None or (X, y); "
                 f"got {certify!r}."
             )
+        check_share(certify, np.bincount(codes, minlength=len(labels)))
         return certify
     share = _USUAL
     if promise is not None:
@@ -91,19 +102,21 @@ def parted(
     """Build and certify part, and folds of the build part."""
     n = len(y)
     if time is not None:
-        order = np.argsort(time, kind="stable")
-        n_build = n - round(n * share)
-        build, certify = np.sort(order[:n_build]), np.sort(order[n_build:])
+        later = np.zeros(n, dtype=bool)
+        if share > 0:  # samples of one time stay together
+            later = time >= np.sort(time)[n - max(round(n * share), 1)]
+        build, certify = np.flatnonzero(~later), np.flatnonzero(later)
         return Parts(build, certify, _forward(y[build], time[build]))
     build, certify = np.arange(n), np.arange(0)
     if share > 0 and groups is None:
         build, certify = train_test_split(
             build, test_size=share, stratify=y, random_state=random_state
         )
-    elif share > 0:
-        splitter = StratifiedGroupKFold(
-            max(round(1 / share), 2), shuffle=True, random_state=random_state
-        )
+    elif share > 0 and groups is not None:
+        n_parts = min(max(round(1 / share), 2), len(np.unique(groups)))
+        if n_parts < 2:
+            raise ValueError("Steering needs samples in at least two groups; got one.")
+        splitter = StratifiedGroupKFold(n_parts, shuffle=True, random_state=random_state)
         build, certify = next(splitter.split(y, y, groups))
         certify = _one_of_each(certify, y, np.asarray(groups))
     build, certify = np.sort(build), np.sort(certify)
@@ -114,11 +127,15 @@ def folds_of(y: NDArray[Any], groups: NDArray[Any] | None = None) -> list[tuple[
     """Folds with the classes' shares, groups kept together; fewer if a class is small."""
     classes, sizes = np.unique(y, return_counts=True)
     n_folds = min(FOLDS, int(sizes.min()))
-    if n_folds < 2:
+    if groups is not None:
+        n_folds = min(n_folds, len(np.unique(groups)))
+    if sizes.min() < 2:
         raise ValueError(
             "Steering needs at least two tuning samples of each class; "
             f"{_labels.plain(classes[sizes.argmin()])!r} has {sizes.min()}."
         )
+    if n_folds < 2:
+        raise ValueError("Steering needs samples in at least two groups; got one.")
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold
     splitter = kind(n_folds, shuffle=True, random_state=0)
     folds = list(splitter.split(y, y, groups))
@@ -132,18 +149,35 @@ def folds_of(y: NDArray[Any], groups: NDArray[Any] | None = None) -> list[tuple[
 
 def _forward(y: NDArray[Any], time: NDArray[Any]) -> list[tuple[Codes, Codes]]:
     """Folds that hold out what came after what is trained on; the first part is never held out."""
-    blocks = np.array_split(np.argsort(time, kind="stable"), FOLDS + 1)
+    block = _blocks(time, FOLDS + 1)
     folds = []
-    for i in range(1, len(blocks)):
-        training = np.sort(np.concatenate(blocks[:i]))
+    for i in range(1, block.max(initial=0) + 1):
+        training, held_out = np.flatnonzero(block < i), np.flatnonzero(block == i)
         if len(np.unique(y[training])) == len(np.unique(y)):
-            folds.append((training, np.sort(blocks[i])))
+            folds.append((training, held_out))
     held = [y[at] for _, at in folds]
     if not held or len(np.unique(np.concatenate(held))) < len(np.unique(y)):
         raise ValueError(
             "Steering by time needs samples of each class early and late; those of a class are "
             "at one end."
         )
+    return folds
+
+
+def _blocks(time: NDArray[Any], n_blocks: int) -> Codes:
+    """The number of the block of time each sample is in, in order; one time is in one block."""
+    ordered = np.sort(time)
+    ends = np.unique(ordered[np.arange(1, n_blocks) * len(time) // n_blocks])
+    block = np.searchsorted(ends, time, side="right")
+    return np.unique(block, return_inverse=True)[1]
+
+
+def blocks_of(y: NDArray[Any], time: NDArray[Any]) -> list[tuple[Codes, Codes]]:
+    """Folds that hold out one block of time each, as long as all classes are in the others."""
+    block = _blocks(time, FOLDS)
+    folds = [(np.flatnonzero(block != i), np.flatnonzero(block == i)) for i in np.unique(block)]
+    if len(folds) < 2 or any(len(np.unique(y[a])) < len(np.unique(y)) for a, _ in folds):
+        return folds_of(y)
     return folds
 
 

@@ -257,10 +257,7 @@ def _plot(outcome: Outcome, curves: Frontier | None) -> str:
 def _members(outcome: Outcome, model: SteeredClassifier, curves: Frontier | None) -> str:
     """The members, what they weigh, and how each would do alone."""
     scorer, dialog = model.scorer_, outcome.dialog
-    weights = np.ones(1)
-    if isinstance(scorer.combine, Combined):
-        weights = np.atleast_2d(scorer.combine.weights).mean(axis=0)
-    used = dict(zip(scorer.panel.names, weights.tolist(), strict=True))
+    used = dict(zip(scorer.panel.names, scorer.weights.tolist(), strict=True))
     largest = max(used.values()) or 1.0
     last, alone = dialog.reply.after, _alone(curves, dialog.reply.after.fp if curves else 0)
     rows = []

@@ -71,24 +71,31 @@ class Search:
         self.began = perf_counter()
 
     def replies(self, keep: Callable[[Reply], None]) -> Generator[Reply]:
-        """Better and better replies; the last one is final, and kept before it is given."""
-        done = False
+        """Better and better replies; the last one is final, and kept before it is given.
+
+        Who leaves early, or interrupts, keeps the best that was told so far; an error in a way
+        keeps nothing.
+        """
+        told = False
         try:
             if list(self._tried(dear=False)):  # all of them: they are cheap
+                told = True
                 yield self._reply(final=False)
             for _ in self._tried(dear=True):
+                told = True
                 yield self._reply(final=False)
-            done = True
-        finally:
-            cancelled = not done or self.request.stopped()
-            if self.best is not None:
-                keep(replace(self._reply(final=True), cancelled=cancelled))
+        except (GeneratorExit, KeyboardInterrupt):
+            if told:
+                keep(replace(self._reply(final=True), cancelled=True))
+            raise
         if self.best is None:
             raise PreferenceError(
                 f"Dialog.prefer needs a way that applies to '{self.wanted}'; "
                 f"{', '.join(way.name for way in self.ways)} offered nothing."
             )
-        yield replace(self._reply(final=True), cancelled=cancelled)
+        last = replace(self._reply(final=True), cancelled=self.request.stopped())
+        keep(last)
+        yield last
 
     def _tried(self, dear: bool) -> Iterator[bool]:
         """Try the options of the cheap or of the dear ways; True for each that is better."""
@@ -96,6 +103,8 @@ class Search:
         for way in self.ways:
             if way.dear != dear:
                 continue
+            if dear and self.request.stopped():
+                return
             for option in way.options(self.request):
                 self.n_options += 1
                 found = self.judge.verdict(option.answers)

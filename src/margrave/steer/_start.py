@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from margrave import _labels
-from margrave._asking import classes_of, named_members, rows_of
+from margrave._asking import classes_of, columns_for, named_members, rows_of
 from margrave._committee import Committee, checked_labels
 from margrave.preference import Preference
 from margrave.steer._columns import TableEncoder
@@ -21,7 +21,8 @@ from margrave.steer._combining import Alone, combined
 from margrave.steer._material import Material
 from margrave.steer._members import Progress, cross_fitted, default_members
 from margrave.steer._panel import Panel, Scorer, decimals_for
-from margrave.steer._parts import certify_share, folds_of, parted
+from margrave.steer._parts import blocks_of, certify_share, folds_of, parted
+from margrave.steer._rows import Rows
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -35,7 +36,7 @@ class CertifyPart:
 
     Attributes
     ----------
-    X
+    X : Rows
         The samples.
     codes : ndarray
         Their classes.
@@ -43,14 +44,14 @@ class CertifyPart:
         What tells them from other samples.
     """
 
-    X: Any
+    X: Rows
     codes: Codes
     name: str
 
     @classmethod
     def of(cls, X: Any, codes: Codes) -> CertifyPart:
         """The part, named by what is in it."""
-        return cls(X, codes, joblib.hash((X, codes)))
+        return cls(Rows(X), codes, joblib.hash((X, codes)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +88,9 @@ def from_model(
     pairs = named_members([model] if alone else model, owner)
     classes = _labels.union([(name, classes_of(name, member)) for name, member in pairs])
     codes = _codes_of(X_tune, y_tune, classes, owner)
+    _check_all_there(classes, codes, owner)
+    if alone:
+        X_tune = columns_for(X_tune, None, pairs[0][0], model)
     together = None if groups is None else _one_each(groups, len(codes), "groups", owner)
     folds = folds_of(codes, together)
     given = Panel([name for name, _ in pairs], [one for _, one in pairs], classes)
@@ -94,7 +98,7 @@ def from_model(
     if alone and isinstance(model, Committee):  # its members may be weighed anew
         panel = Panel(model.member_names_, model.estimators_, classes)
     positive = _checked_positive(positive, classes, owner)
-    material = Material(panel, panel.raw(X_tune), codes, positive, folds, X_tune, False)
+    material = Material(panel, panel.raw(X_tune), codes, positive, folds, Rows(X_tune), False)
     return _scored(material, given, X_tune) if alone else _scored(material)
 
 
@@ -140,13 +144,17 @@ def from_table(
     trained, raw = cross_fitted(members, build, y_build, parts.folds, n_jobs, callback)
     panel = Panel([name for name, _ in members], trained, classes, encoder)
     held = parts.held
+    if when is None:
+        folds = folds_of(y_build[held], None if together is None else together[parts.build][held])
+    else:
+        folds = blocks_of(y_build[held], when[parts.build][held])
     material = Material(
         panel,
         raw[held],
         codes[parts.build][held],
         positive,
-        folds_of(y_build[held], None if together is None else together[parts.build][held]),
-        rows_of(build, held),
+        folds,
+        Rows(rows_of(build, held)),
         True,
     )
     part = None
@@ -158,19 +166,22 @@ def from_table(
     return replace(_scored(material), certify=part, notes=_notes(together, when))
 
 
-def untouched(model: Any, X: Any, y: ArrayLike) -> Scorer:
+def untouched(model: Any, X: Any, y: ArrayLike, positive: Any) -> Scorer:
     """The scores of a classifier that is trained on all samples and not steered."""
     labels = _labels_of(X, y, "SteeredClassifier")
     trained = clone(model).fit(X, labels)
     ((name, _),) = named_members([trained], "SteeredClassifier")
     panel = Panel([name], [trained], classes_of(name, trained))
+    _checked_positive(positive, panel.classes, "SteeredClassifier")
     return _alone(panel, panel.raw(X))
 
 
 def certify_part(X: Any, y: ArrayLike, panel: Panel, owner: str) -> CertifyPart:
     """Certify samples that a user brings."""
     codes = _codes_of(X, y, panel.classes, owner)
-    return CertifyPart.of(panel.encoded(X), codes)
+    seen = panel.encoded(X)
+    panel.raw(rows_of(seen, [0]))  # refuses other columns
+    return CertifyPart.of(seen, codes)
 
 
 def _scored(material: Material, model: Panel | None = None, X_tune: Any = None) -> Start:
@@ -219,6 +230,16 @@ def _check_sizes(classes: NDArray[Any], codes: Codes, owner: str) -> None:
         raise ValueError(
             f"{owner} needs at least {_LEAST} samples of each class to train, tune and certify on; "
             f"got {sizes.min()} of {label!r}."
+        )
+
+
+def _check_all_there(classes: NDArray[Any], codes: Codes, owner: str) -> None:
+    """Refuse tuning samples without some class."""
+    sizes = np.bincount(codes, minlength=len(classes))
+    if not sizes.all():
+        raise ValueError(
+            f"{owner} needs tuning samples of every class; got none of "
+            f"{_labels.plain(classes[sizes.argmin()])!r}."
         )
 
 

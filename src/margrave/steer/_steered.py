@@ -6,16 +6,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
+import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import get_tags
+from sklearn.utils import check_consistent_length, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrave import _labels
 from margrave._committee import check_columns
+from margrave._rules import is_number
 from margrave.confusion import Confusion
 from margrave.preference import Preference
 from margrave.steer._card import model_card
@@ -23,9 +25,9 @@ from margrave.steer._certificate import Certificate, Check, checked
 from margrave.steer._combining import Alone
 from margrave.steer._decision import Decision, plain
 from margrave.steer._files import load_object, save_object
-from margrave.steer._issue import issued
+from margrave.steer._issue import check_confidence, issued
 from margrave.steer._panel import Scorer
-from margrave.steer._promise import Plan
+from margrave.steer._promise import Plan, PromiseError
 from margrave.steer._start import untouched
 
 Floats = NDArray[np.float64]
@@ -135,7 +137,7 @@ class SteeredClassifier(ClassifierMixin, BaseEstimator):
         validate_data(self, X, skip_check_array=True)
         alone = self.estimator is not None and not isinstance(self.estimator, list | tuple | dict)
         if self.preference is None and alone:
-            scorer = untouched(self.estimator, X, y)
+            scorer = untouched(self.estimator, X, y, self.positive)
             return self._take(self._made(scorer, plain(len(scorer.panel.classes))))
         wanted = None if self.preference is None else Preference(self.preference)
         dialog = Dialog.from_data(
@@ -277,6 +279,10 @@ class SteeredClassifier(ClassifierMixin, BaseEstimator):
             True unless there is an alarm.
         """
         certificate, plan = self._promised("check")
+        if not is_number(level) or not 0 < level < 1:
+            raise ValueError(
+                f"SteeredClassifier.check needs level to be a number in (0, 1); got {level!r}."
+            )
         return checked(certificate, plan.preference, self.confusion(X, y), level)
 
     def save(self, path: str | Path) -> None:
@@ -327,8 +333,15 @@ class SteeredClassifier(ClassifierMixin, BaseEstimator):
         """
         certificate, plan = self._promised("recertify")
         level = certificate.confidence if confidence is None else confidence
+        check_confidence(level, "SteeredClassifier.recertify")
+        check_consistent_length(X, y)
         scores = self._scores(X)
         codes = _labels.encode(y, self.classes_, "SteeredClassifier.recertify: y")
+        if joblib.hash((scores, codes)) == certificate.samples:
+            raise PromiseError(
+                "SteeredClassifier.recertify needs samples that no step has seen; the promise was "
+                "set on these."
+            )
         decision, new = issued(
             plan,
             scores,

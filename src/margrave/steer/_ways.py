@@ -21,6 +21,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
+from margrave._asking import columns_for
 from margrave._judge import Judge
 from margrave._near import did_you_mean, near_names
 from margrave.martingale import NotMetWarning
@@ -168,7 +169,7 @@ class Retune:
         """Each tuned learner alone, and in its place in the committee."""
         material, panel = request.material, request.material.panel
         for j, member in enumerate(panel.members):
-            if not hasattr(_split(member)[1], "tune") or request.stopped():
+            if not _can_be_tuned(member, panel.classes) or request.stopped():
                 continue
             tuned, raw = _retuned(request, member)
             if tuned is None:
@@ -243,7 +244,7 @@ def _tuned(
         learned, tuning = at[turn > 0], at[turn == 0]
         member = clone(member).fit(material.rows(learned), labels[learned])
     before, learner = _split(member)
-    rows = material.rows(tuning)
+    rows = columns_for(material.rows(tuning), None, "tuned", member)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotMetWarning)  # it is judged with the other options
         tuned = learner.tune(
@@ -254,6 +255,7 @@ def _tuned(
             callback=lambda _: stopped(),
             **(_SEARCH if hasattr(learner, "log_penalty") else {}),
         )
+    _unbias(tuned)
     whole = tuned if before is None else Pipeline([*before.steps, ("tuned", tuned)])
     if len(learned) and hasattr(tuned, "log_penalty"):  # what was found is in its parameters
         whole = clone(whole).fit(material.rows(at), labels[at])
@@ -262,10 +264,33 @@ def _tuned(
 
 def _split(member: Any) -> tuple[Any, Any]:
     """What samples pass before the learner (None if nothing), and the learner."""
-    return (member[:-1], member[-1]) if isinstance(member, Pipeline) else (None, member)
+    if not isinstance(member, Pipeline):
+        return None, member
+    return (member[:-1] if len(member) > 1 else None), member[-1]
+
+
+def _can_be_tuned(member: Any, classes: NDArray[Any]) -> bool:
+    """Whether it ends in a learner that is tuned, and knows all classes."""
+    learner = _split(member)[1]
+    return hasattr(learner, "tune") and np.array_equal(learner.classes_, classes)
+
+
+def _unbias(tuned: Any) -> None:
+    """Take back what shifts all scores, costs and offset: the decision is made on them later.
+
+    Else scores of folds, each with its own, could not be compared.
+    """
+    offset = np.zeros(len(tuned.classes_))
+    if hasattr(tuned, "log_penalty"):  # a cost moves the log-odds by its logarithm
+        offset = -np.log([tuned.class_cost[label] for label in tuned.classes_.tolist()])
+        tuned.set_params(offset=dict(zip(tuned.classes_.tolist(), offset.tolist(), strict=True)))
+    tuned.offset_ = offset
 
 
 WAYS: tuple[Way, ...] = (MoveDecision(), RejectDoubtful(), Reweigh(), Retune())
+
+
+_WAY = ("name", "dear", "options")
 
 
 def chosen(ways: Sequence[str | Way] | str | None, owner: str) -> tuple[Way, ...]:
@@ -279,6 +304,11 @@ def chosen(ways: Sequence[str | Way] | str | None, owner: str) -> tuple[Way, ...
             near = did_you_mean(near_names(one, known))
             raise ValueError(
                 f"{owner} needs ways to be among {', '.join(known)}; got {one!r}.{near}"
+            )
+        if not isinstance(one, str) and not all(hasattr(one, name) for name in _WAY):
+            raise ValueError(
+                f"{owner} needs ways to be names, or objects with name, dear and options; "
+                f"got {one!r}."
             )
         found.append(known[one] if isinstance(one, str) else one)
     if not found:

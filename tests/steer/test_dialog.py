@@ -1,0 +1,816 @@
+"""A dialog over trained models: its matrix is the model's, and every reply can be checked."""
+
+import copy
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from margrave import Confusion, Preference
+from margrave._judge import Judge
+from margrave.fuse import RankMarginClassifier, VoteClassifier
+from margrave.martingale import MartingaleBoostClassifier, TunableLogistic
+from margrave.preference import PreferenceError
+from margrave.steer import Dialog, PromiseError
+
+N = 240
+
+
+def blobs(n=3 * N, k=2, seed=0):
+    """Classes that overlap, codes 0, 1, ..."""
+    random = np.random.default_rng(seed)
+    codes = random.integers(0, k, n)
+    X = random.normal(size=(n, 4))
+    X[np.arange(n), codes] += 1.3
+    return X, codes
+
+
+X, CODES = blobs()
+TRAIN, TUNE, FRESH = (slice(i * N, (i + 1) * N) for i in range(3))
+WORDS = np.array(["ham", "spam"])
+Y = WORDS[CODES]
+X3, CODES3 = blobs(k=3, seed=1)
+Y3 = np.array(["ash", "birch", "cedar"])[CODES3]
+
+
+class LabelsOnly(ClassifierMixin, BaseEstimator):
+    """A classifier that can say nothing but labels."""
+
+    def fit(self, X, y):
+        self.inner_ = GaussianNB().fit(X, y)
+        self.classes_ = self.inner_.classes_
+        return self
+
+    def predict(self, X):
+        return self.inner_.predict(X)
+
+
+def pair():
+    return [("line", LogisticRegression()), ("bayes", GaussianNB())]
+
+
+MODELS = {
+    "logistic": LogisticRegression,
+    "pipeline": lambda: make_pipeline(StandardScaler(), LogisticRegression()),
+    "svc": lambda: SVC(C=0.5),
+    "labels": LabelsOnly,
+    "search": lambda: GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=3),
+    "rank-margin": lambda: RankMarginClassifier(pair()),
+    "martingale": lambda: MartingaleBoostClassifier(n_levels=4),
+    "tunable": TunableLogistic,
+}
+
+
+@pytest.fixture(scope="module")
+def opened():
+    """Dialogs by the name of the model, made once; each test gets its own copy."""
+    made = {}
+
+    def dialog(name):
+        if name not in made:
+            model = MODELS[name]().fit(X[TRAIN], Y[TRAIN])
+            made[name] = Dialog(model, X[TUNE], Y[TUNE]), model
+        return copy.deepcopy(made[name])
+
+    return dialog
+
+
+@pytest.fixture(scope="module")
+def committee():
+    return [(name, one.fit(X[TRAIN], Y[TRAIN])) for name, one in [*pair(), ("svc", SVC())]]
+
+
+def verdict(wanted, matrix):
+    """How good a matrix is, on the judge's scale."""
+    judge = Judge(wanted, np.arange(len(matrix.classes)), matrix.classes, matrix.positive)
+    return tuple(float(of[0]) for of in judge.judged(matrix.counts[None]))
+
+
+def check_reply(reply, wanted):
+    """What must be true of any reply."""
+    assert reply.preference == wanted
+    assert reply.met == wanted.met(reply.after)
+    assert (reply.nearest is None) == reply.met
+    assert reply.nearest in (None, reply.after)
+    assert (reply.shortfall == 0) == reply.met
+    assert reply.binding in wanted.all_bounds
+    assert reply.after.n == reply.before.n
+    moved = reply.after.counts - reply.before.counts
+    np.fill_diagonal(moved[:, :-1], 0)
+    told = np.zeros_like(moved)
+    places = {label: i for i, label in enumerate(reply.after.classes)} | {None: moved.shape[0]}
+    for change in reply.changes:
+        told[places[change.true], places[change.answer]] = change.after - change.before
+        assert str(change.before) in str(change)
+    np.testing.assert_array_equal(told, moved)
+    said = str(reply)
+    assert ("not met" in said) != reply.met
+    assert str(wanted) in said
+
+
+# The start
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_start_is_the_matrix_of_the_model_as_it_is(opened, name):
+    dialog, model = opened(name)
+    assert dialog.confusion == Confusion.of(Y[TUNE], model.predict(X[TUNE]))
+    assert dialog.reply.way == "start"
+    assert dialog.reply.preference is None
+    assert dialog.reply.met
+    assert dialog.position == 0
+    assert dialog.classes == ("ham", "spam")
+    np.testing.assert_array_equal(dialog.model.predict(X[FRESH]), model.predict(X[FRESH]))
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["no", "yes"], [3, 7], [False, True], [-1.0, 2.0], [np.str_("a"), np.str_("b")]],
+    ids=["words", "ints", "bools", "floats", "numpy words"],
+)
+def test_labels_of_every_kind(labels):
+    y = np.array(labels)[CODES]
+    model = LogisticRegression().fit(X[TRAIN], y[TRAIN])
+    dialog = Dialog(model, X[TUNE], y[TUNE].tolist())
+    assert dialog.confusion == Confusion.of(y[TUNE], model.predict(X[TUNE]))
+    assert dialog.classes == tuple(y.dtype.type(label) for label in labels)
+    reply = dialog.prefer("fp <= 7, rejected <= 10%")
+    check_reply(reply, Preference("fp <= 7, rejected <= 10%"))
+    assert reply.model.predict(X[TUNE]).tolist().count(reply.model.reject_label_) == (
+        reply.after.n_rejected
+    )
+    edited = dialog.prefer(dialog.confusion.edit(labels[1], labels[1], 60))
+    assert edited.met
+    assert edited.after[labels[1], labels[1]] >= 60
+
+
+def test_three_classes_have_no_positive_one_unless_it_is_named():
+    model = LogisticRegression().fit(X3[TRAIN], Y3[TRAIN])
+    dialog = Dialog(model, X3[TUNE], Y3[TUNE])
+    assert dialog.confusion == Confusion.of(Y3[TUNE], model.predict(X3[TUNE]))
+    with pytest.raises(PreferenceError, match=r"'fp <= 5' needs a class, since there are 3"):
+        dialog.prefer("fp <= 5")
+    with pytest.raises(ValueError, match=r"Dialog\.frontier needs a positive class"):
+        dialog.frontier()
+    reply = dialog.prefer("errors(ash -> birch) <= 3")
+    check_reply(reply, Preference("errors(ash -> birch) <= 3"))
+    assert reply.met
+    assert reply.after["ash", "birch"] <= 3
+    named = Dialog(model, X3[TUNE], Y3[TUNE], positive="birch")
+    assert named.prefer("fp <= 3").after.fp <= 3
+    assert named.frontier().positive == "birch"
+
+
+def test_the_first_class_may_be_the_positive_one(opened):
+    dialog, model = opened("logistic")
+    turned = Dialog(model, X[TUNE], Y[TUNE], positive="ham")
+    assert turned.confusion.counts.tolist() == dialog.confusion.counts.tolist()
+    assert (turned.confusion.fp, turned.confusion.fn) == (dialog.confusion.fn, dialog.confusion.fp)
+    one, other = turned.prefer("fp <= 9").after, dialog.prefer("fn <= 9").after
+    assert one.counts.tolist() == other.counts.tolist()
+    limit = dialog.confusion.fn
+    assert turned.frontier().least_fn(limit)[0] == dialog.frontier().least_fp(limit)[0]
+
+
+def test_a_committee_is_weighed_and_named(committee):
+    dialog = Dialog(committee, X[TUNE], Y[TUNE])
+    assert dialog.members == ("line", "bayes", "svc")
+    assert repr(dialog) == (
+        f"Dialog({N} tuning samples, 2 classes, members: line, bayes, svc; step 0 of 0)"
+    )
+    assert str(dialog).endswith(str(dialog.confusion))
+    assert Dialog([one for _, one in committee], X[TUNE], Y[TUNE]).members == (
+        "logisticregression",
+        "gaussiannb",
+        "svc",
+    )
+    assert dialog.confusion.accuracy > 0.7
+
+
+@pytest.mark.parametrize(
+    "model", [VoteClassifier(pair()), RankMarginClassifier(pair())], ids=["vote", "rank margin"]
+)
+def test_the_members_of_a_fused_committee_may_be_weighed_anew(model):
+    model = model.fit(X[TRAIN], Y[TRAIN])
+    dialog = Dialog(model, X[TUNE], Y[TUNE])
+    assert dialog.members == ("line", "bayes")
+    reply = dialog.prefer("fp <= 6", ways=["reweigh"])
+    check_reply(reply, Preference("fp <= 6"))
+    assert reply.way == "reweigh"
+    assert set(reply.model.predict(X[FRESH])) == {"ham", "spam"}
+
+
+def test_members_that_know_different_classes():
+    few = CODES3[TRAIN] < 2
+    known = LogisticRegression().fit(X3[TRAIN][few], Y3[TRAIN][few])
+    dialog = Dialog([known, GaussianNB().fit(X3[TRAIN], Y3[TRAIN])], X3[TUNE], Y3[TUNE])
+    assert dialog.classes == ("ash", "birch", "cedar")
+    reply = dialog.prefer("errors(cedar -> ash) <= 4")
+    assert reply.met
+    assert set(reply.model.predict(X3[FRESH])) <= set(dialog.classes)
+
+
+def test_a_tunable_member_that_lacks_a_class_does_not_end_the_request():
+    few = CODES3[TRAIN] < 2
+    known = TunableLogistic().fit(X3[TRAIN][few], Y3[TRAIN][few])
+    dialog = Dialog([known, GaussianNB().fit(X3[TRAIN], Y3[TRAIN])], X3[TUNE], Y3[TUNE])
+    assert dialog.prefer("errors(cedar -> ash) <= 4").met
+
+
+def test_data_frames_by_the_names_of_their_columns():
+    names = ["a", "b", "c", "d"]
+    frame = pd.DataFrame(X, columns=names)
+    model = LogisticRegression().fit(frame[TRAIN], Y[TRAIN])
+    dialog = Dialog(model, frame[TUNE], Y[TUNE])
+    assert dialog.confusion == Confusion.of(Y[TUNE], model.predict(frame[TUNE]))
+    reply = dialog.prefer("fn <= 9")
+    assert reply.model.confusion(frame[TUNE], Y[TUNE]) == reply.after
+    assert reply.model.feature_names_in_.tolist() == names
+
+
+@pytest.mark.parametrize("learner", [LogisticRegression, TunableLogistic])
+def test_a_tuning_frame_in_another_order_is_put_in_order(learner):
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    turned = frame[["d", "c", "b", "a"]]
+    model = learner().fit(frame[TRAIN], Y[TRAIN])
+    replies = [Dialog(model, one[TUNE], Y[TUNE]).prefer("fn <= 9") for one in (frame, turned)]
+    assert replies[0].after == replies[1].after
+    assert replies[1].after.fn <= 9
+    with pytest.raises(ValueError, match="in the same order"):  # as scikit-learn has it
+        replies[1].model.predict(turned[TUNE])
+
+
+def test_sparse_samples_where_the_model_takes_them():
+    rows = scipy.sparse.csr_matrix(np.where(np.abs(X) > 0.5, X, 0))
+    model = LogisticRegression().fit(rows[TRAIN], Y[TRAIN])
+    dialog = Dialog(model, rows[TUNE], Y[TUNE])
+    reply = dialog.prefer("fp <= 8")
+    assert reply.after == reply.model.confusion(rows[TUNE], Y[TUNE])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"positive": "eggs"},
+            "Dialog needs positive to be one of 'ham', 'spam'; got 'eggs'.",
+        ),
+        (
+            {"groups": [1, 2]},
+            f"Dialog needs groups with an entry for each of {N} samples; got shape (2,).",
+        ),
+        (
+            {"groups": np.r_[np.nan, np.arange(N - 1.0)]},
+            "Dialog needs groups without missing entries.",
+        ),
+        (
+            {"y_tune": np.where(np.arange(N) == 3, "eggs", Y[TUNE])},
+            "Dialog: y: 'eggs' is not one of the classes 'ham', 'spam'.",
+        ),
+        ({"model": []}, "Dialog needs at least one member; got none."),
+    ],
+    ids=["positive", "groups", "missing group", "label", "no member"],
+)
+def test_what_a_dialog_cannot_begin_with(change, message):
+    given_to = {"model": LogisticRegression().fit(X[TRAIN], Y[TRAIN])}
+    given_to |= {"X_tune": X[TUNE], "y_tune": Y[TUNE]} | change
+    with pytest.raises(ValueError, match=r".") as caught:
+        Dialog(**given_to)
+    assert str(caught.value) == message
+
+
+def test_lengths_that_differ_are_refused():
+    model = LogisticRegression().fit(X[TRAIN], Y[TRAIN])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        Dialog(model, X[TUNE], Y[TUNE][:-1])
+
+
+def test_a_model_that_is_not_trained_is_refused():
+    with pytest.raises(ValueError, match="fit it first"):
+        Dialog(LogisticRegression(), X[TUNE], Y[TUNE])
+
+
+def test_a_class_without_tuning_samples_is_refused_with_its_name():
+    """Its mistakes would be invisible, and what is learned from its samples would fail."""
+    model = LogisticRegression().fit(X3[TRAIN], Y3[TRAIN])
+    kept = CODES3[TUNE] != 1
+    with pytest.raises(ValueError, match="birch"):
+        Dialog(model, X3[TUNE][kept], Y3[TUNE][kept])
+
+
+def test_a_committee_without_tuning_samples_of_a_class_is_refused_with_its_name(committee):
+    kept = CODES[TUNE] == 0
+    with pytest.raises(ValueError, match="spam"):
+        Dialog(committee, X[TUNE][kept], Y[TUNE][kept])
+
+
+@pytest.mark.parametrize("n_groups", [2, 3, 4, 40])
+def test_few_groups_are_kept_together_in_fewer_folds(committee, n_groups):
+    groups = np.arange(N) % n_groups
+    dialog = Dialog(committee, X[TUNE], Y[TUNE], groups=groups)
+    for training, held in dialog._material.folds:
+        assert not set(groups[training]) & set(groups[held])
+
+
+# Requests
+
+COUNTS = st.integers(0, 60)
+SHARES = st.integers(0, 100)
+BOUNDS = st.one_of(
+    COUNTS.map("fp <= {}".format),
+    COUNTS.map("fn <= {}".format),
+    SHARES.map("fp <= {}%".format),
+    SHARES.map("recall(spam) >= {}%".format),
+    SHARES.map("recall(ham) >= {}%".format),
+    SHARES.map("precision(spam) >= {}%".format),
+    SHARES.map("accuracy >= {}%".format),
+    SHARES.map("alarms <= {}%".format),
+    COUNTS.map("errors <= {}".format),
+    COUNTS.map("correct(spam) >= {}".format),
+)
+REJECTS = st.one_of(
+    st.just(""), SHARES.map(", rejected <= {}%".format), COUNTS.map(", rejected(ham) <= {}".format)
+)
+
+
+def wanted_from(bounds, rejects):
+    """A preference that can be met by some matrix of the tuning samples, or None."""
+    try:
+        wanted = Preference(", ".join(bounds) + rejects)
+        wanted.check(Confusion.of(Y[TUNE], Y[TUNE]))
+    except PreferenceError:
+        return None
+    return wanted
+
+
+@pytest.mark.parametrize("name", ["logistic", "labels"])
+@settings(max_examples=60)
+@given(bounds=st.lists(BOUNDS, min_size=1, max_size=3), rejects=REJECTS)
+def test_any_request_is_answered_truly_and_no_cut_would_be_better(opened, name, bounds, rejects):
+    wanted = wanted_from(bounds, rejects)
+    if wanted is None:
+        return
+    dialog, _ = opened(name)
+    before = dialog.confusion
+    reply = dialog.prefer(wanted)
+    check_reply(reply, wanted)
+    assert reply is dialog.reply
+    assert reply.before == before
+    assert reply.final
+    assert not reply.cancelled
+    assert reply.way in ("move", "reject")
+    model = reply.model
+    assert reply.after == Confusion.of(
+        Y[TUNE], model.predict(X[TUNE]), classes=WORDS.tolist(), reject_label=model.reject_label_
+    )
+    scores, spam = dialog.history[0].option.held, CODES[TUNE] == 1
+    called = scores > np.r_[scores.min() - 1, np.unique(scores)][:, None]  # a row for each cut
+    counts = np.array(
+        [[(answer & of).sum(axis=1) for answer in (~called, called)] for of in (~spam, spam)]
+    ).transpose(2, 0, 1)
+    judge = Judge(wanted, CODES[TUNE], ("ham", "spam"), "spam")
+    cuts = zip(*judge.judged(counts), strict=True)
+    assert verdict(wanted, reply.after) <= min(tuple(map(float, cut)) for cut in cuts)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("text", ["fn <= 8", "fp <= 5, rejected <= 15%", "precision(spam) >= 95%"])
+def test_a_reply_is_never_worse_than_the_moved_cut_alone(opened, name, text):
+    dialog, _ = opened(name)
+    wanted = Preference(text)
+    alone = copy.deepcopy(dialog).prefer(wanted, ways=["move"])
+    assert alone.way == "move"
+    assert alone.after == alone.model.confusion(X[TUNE], Y[TUNE])
+    reply = dialog.prefer(wanted)
+    check_reply(reply, wanted)
+    assert verdict(wanted, reply.after) <= verdict(wanted, alone.after)
+    if reply.way in ("move", "reject"):
+        assert reply.after == reply.model.confusion(X[TUNE], Y[TUNE])
+
+
+@settings(max_examples=25)
+@given(a=st.integers(0, 30), b=st.integers(0, 30), rejected=st.sampled_from(["", "10%", "0"]))
+def test_three_classes_are_answered_truly(three, a, b, rejected):
+    text = f"errors(ash -> birch) <= {a}, fn(cedar) <= {b}"
+    wanted = Preference(text + (f", rejected <= {rejected}" if rejected else ""))
+    dialog = copy.deepcopy(three)
+    reply = dialog.prefer(wanted)
+    check_reply(reply, wanted)
+    assert reply.after == reply.model.confusion(X3[TUNE], Y3[TUNE])
+    assert verdict(wanted, reply.after) <= verdict(wanted, reply.before)
+
+
+@pytest.fixture(scope="module")
+def three():
+    return Dialog(GaussianNB().fit(X3[TRAIN], Y3[TRAIN]), X3[TUNE], Y3[TUNE])
+
+
+def test_what_is_allowed_is_spent(opened):
+    dialog, _ = opened("logistic")
+    negatives = int(dialog.confusion.counts[0].sum())
+    assert dialog.prefer(f"fp <= {negatives}").after.fn == 0
+    assert dialog.prefer("fp <= 100000").after.fn == 0
+
+
+def test_asking_again_changes_nothing(opened):
+    dialog, _ = opened("tunable")
+    first = dialog.prefer("fn <= 12")
+    second = dialog.prefer("fn <= 12")
+    assert second.after == first.after
+    assert second.changes == ()
+    assert second.before == first.after
+    assert dialog.position == 2
+
+
+def test_a_request_out_of_reach_gets_the_nearest(opened):
+    dialog, _ = opened("logistic")
+    wanted = Preference("fp <= 0, fn <= 0")
+    reply = dialog.prefer(wanted)
+    check_reply(reply, wanted)
+    assert not reply.met
+    assert reply.shortfall == reply.after.fp + reply.after.fn
+    scores, positive = dialog.history[0].option.held, CODES[TUNE] == 1
+    fewest = min(((scores > cut) != positive).sum() for cut in scores)
+    assert reply.shortfall == fewest
+    assert f"{reply.shortfall:g} short, '{reply.binding}' binds" in str(reply)
+
+
+@pytest.mark.parametrize(
+    ("wants", "kind", "message"),
+    [
+        (
+            [],
+            PreferenceError,
+            "Dialog.prefer needs a preference such as 'fp <= 5'; got none.",
+        ),
+        (["fp <= 5, fp >= 6"], PreferenceError, "these cannot hold together"),
+        (["fp <= 5", "accuracy >= 50%, accuracy <= 40%"], PreferenceError, "cannot hold together"),
+        (["fp(eggs) <= 5"], PreferenceError, "names the class 'eggs'; the classes are ham, spam."),
+        (["correct(spam) >= 100000"], PreferenceError, "No matrix with these class sizes can have"),
+        (["fp <= 5, nonsense <= 6"], PreferenceError, "unknown word 'nonsense'"),
+        ([5], TypeError, "Preference needs its bounds as texts; got 5."),
+    ],
+)
+def test_requests_that_make_no_sense_leave_the_history_as_it_is(opened, wants, kind, message):
+    dialog, _ = opened("logistic")
+    dialog.prefer("fp <= 9", ways=["move"])
+    dialog.undo()
+    with pytest.raises(kind) as caught:
+        dialog.prefer(*wants)
+    assert message in str(caught.value)
+    assert (len(dialog.history), dialog.position) == (2, 0)
+    dialog.redo()
+
+
+def test_ways_restrict_what_is_tried(opened):
+    dialog, _ = opened("tunable")
+    wanted = "fp <= 5, rejected <= 10%"
+    for way in ("move", "reject", "retune"):
+        assert dialog.prefer(wanted, ways=[way]).way == way
+    assert dialog.prefer(wanted, ways="move").way == "move"
+    assert dialog.prefer(wanted, ways=("move",)).after.n_rejected == 0
+    # Nobody but "reject" may reject, though the preference allows it.
+    assert dialog.prefer(wanted, ways=["retune"]).after.n_rejected == 0
+
+
+@pytest.mark.parametrize(
+    ("ways", "message"),
+    [
+        (
+            ["move", "rewiegh"],
+            "Dialog.prefer needs ways to be among move, reject, reweigh, retune; got 'rewiegh'. "
+            "Did you mean 'reweigh'?",
+        ),
+        ([], "Dialog.prefer needs at least one way; got none."),
+        (
+            ["reject"],
+            "Dialog.prefer needs a way that applies to 'fp <= 5'; reject offered nothing.",
+        ),
+        (
+            ["reweigh", "retune"],
+            "Dialog.prefer needs a way that applies to 'fp <= 5'; reweigh, retune offered nothing.",
+        ),
+    ],
+)
+def test_ways_that_cannot_be_gone(opened, ways, message):
+    dialog, _ = opened("logistic")
+    with pytest.raises(ValueError, match=r".") as caught:
+        dialog.prefer("fp <= 5", ways=ways)
+    assert str(caught.value) == message
+    assert len(dialog.history) == 1
+
+
+@pytest.mark.parametrize("steps", [["m"], ["s", "m"]], ids=["one step", "two steps"])
+def test_a_tunable_learner_at_the_end_of_a_pipeline_is_tuned(steps):
+    known = {"s": ("s", StandardScaler()), "m": ("m", TunableLogistic())}
+    model = Pipeline([known[step] for step in steps]).fit(X[TRAIN], Y[TRAIN])
+    dialog = Dialog(model, X[TUNE], Y[TUNE])
+    reply = dialog.prefer("fp <= 9", ways=["retune"])
+    check_reply(reply, Preference("fp <= 9"))
+    assert reply.way == "retune"
+    assert reply.model.predict(X[FRESH]).shape == (N,)
+
+
+@pytest.mark.parametrize("name", ["tunable", "martingale"])
+def test_retuning_makes_another_model(opened, name):
+    dialog, model = opened(name)
+    reply = dialog.prefer("fn <= 8", ways=["retune"])
+    (tuned,) = reply.model.scorer_.panel.members
+    assert type(tuned) is type(model)
+    assert tuned is not model
+    untouched = model.predict_proba(X[FRESH])
+    np.testing.assert_array_equal(
+        dialog.history[0].model.predict(X[FRESH]), model.predict(X[FRESH])
+    )
+    assert not np.allclose(tuned.predict_proba(X[FRESH]), untouched)
+
+
+# Keeping what was asked
+
+
+def test_keep_adds_to_what_was_asked_where_the_dialog_stands(opened):
+    dialog, _ = opened("logistic")
+    dialog.prefer("fp <= 30, recall(ham) >= 50%", ways=["move"])
+    assert str(dialog.prefer("fn <= 20", keep=True).preference) == (
+        "fp <= 30, recall(ham) >= 50%, fn <= 20"
+    )
+    assert str(dialog.prefer("fp <= 25", keep=True).preference) == (
+        "recall(ham) >= 50%, fn <= 20, fp <= 25"
+    )
+    assert str(dialog.prefer("fp <= 25").preference) == "fp <= 25"
+    dialog.goto(1)
+    assert str(dialog.prefer("fn <= 9", keep=True).preference) == (
+        "fp <= 30, recall(ham) >= 50%, fn <= 9"
+    )
+
+
+def test_keep_at_the_start_keeps_nothing(opened):
+    dialog, _ = opened("logistic")
+    assert str(dialog.prefer("fn <= 9", keep=True).preference) == "fn <= 9"
+
+
+def test_what_is_kept_may_contradict_what_is_new(opened):
+    dialog, _ = opened("logistic")
+    dialog.prefer("recall(ham) >= 99%", ways=["move"])
+    with pytest.raises(PreferenceError, match=r"cannot hold together|No matrix"):
+        dialog.prefer("correct(ham) <= 5", keep=True)
+    assert dialog.position == 1
+    assert dialog.prefer("correct(ham) <= 5").met
+
+
+@pytest.mark.parametrize(
+    ("cell", "to"), [(("ham", "spam"), 4), (("spam", "ham"), "5%"), (("spam", "spam"), "90%")]
+)
+def test_edits_of_the_matrix_are_requests(opened, cell, to):
+    dialog, _ = opened("logistic")
+    edited = dialog.confusion.edit(*cell, to)
+    reply = dialog.prefer(edited)
+    check_reply(reply, edited)
+    assert reply.met
+    size = sum(reply.after[cell[0], answer] for answer in (*WORDS.tolist(), None))
+    limit = float(to[:-1]) / 100 * size if isinstance(to, str) else to
+    count = reply.after[cell]
+    assert count >= limit if cell[0] == cell[1] else count <= limit
+
+
+def test_an_edit_of_the_rejected_column_allows_rejects_of_that_class_only(opened):
+    dialog, _ = opened("logistic")
+    reply = dialog.prefer(dialog.confusion.edit("ham", None, 20) & Preference("fp <= 5"))
+    assert reply.after["spam", None] == 0 or not reply.met
+    assert reply.met == reply.preference.met(reply.after)
+
+
+# What is possible
+
+
+@settings(max_examples=30)
+@given(limit=st.integers(0, 130))
+def test_the_frontier_says_what_moving_the_cut_reaches(opened, limit):
+    dialog, _ = opened("logistic")
+    frontier = dialog.frontier()
+    assert [curve.name for curve in frontier.curves] == ["start"]
+    reply = dialog.prefer(f"fp <= {limit}", ways=["move"])
+    assert reply.after.fn == frontier.least_fn(limit)[0]
+    reply = dialog.prefer(f"fn <= {limit}", ways=["move"])
+    assert reply.after.fp == frontier.least_fp(limit)[0]
+
+
+def test_the_frontier_shows_members_and_other_ways(committee):
+    dialog = Dialog(committee, X[TUNE], Y[TUNE])
+    names = [curve.name for curve in dialog.frontier().curves]
+    assert names == ["start", "member line", "member bayes", "member svc"]
+    more = [curve.name for curve in dialog.frontier(ways=["reweigh"]).curves]
+    assert set(names) < set(more)
+    assert any(name.startswith("reweigh") for name in more)
+    assert len(dialog.history) == 1, "looking is not asking"
+    with pytest.raises(ValueError, match=r"Dialog\.frontier needs ways to be among"):
+        dialog.frontier(ways=["walk"])
+
+
+def test_more_ways_never_reach_less(committee):
+    dialog = Dialog(committee, X[TUNE], Y[TUNE])
+    bare, more = dialog.frontier(), dialog.frontier(ways=None)
+    for limit in (0, 5, 20, 60):
+        assert more.least_fn(limit)[0] <= bare.least_fn(limit)[0]
+
+
+# Accepting
+
+
+@pytest.fixture(scope="module")
+def asked():
+    """A dialog from data with a request, and certify samples that are known."""
+    dialog = Dialog.from_data(
+        X[: 2 * N],
+        Y[: 2 * N],
+        committee=[("line", TunableLogistic()), ("bayes", GaussianNB())],
+        certify=(X[FRESH], Y[FRESH]),
+        random_state=0,
+    )
+    dialog.prefer("fn <= 20%")
+    return dialog
+
+
+def test_accepting_is_the_same_for_the_same_step_and_samples(asked):
+    dialog = copy.deepcopy(asked)
+    model = dialog.accept()
+    assert dialog.accept() is model
+    assert dialog.accept(X[FRESH], Y[FRESH]) is model, "the same samples, whoever brings them"
+    assert dialog.accept(reserve=True) is model
+
+
+def test_a_second_step_on_spent_samples_is_refused(asked):
+    dialog = copy.deepcopy(asked)
+    first = dialog.accept()
+    dialog.prefer("fn <= 25%", ways=["move"])
+    with pytest.raises(PromiseError, match="These certify samples are spent"):
+        dialog.accept()
+    with pytest.raises(PromiseError, match="spent"):
+        dialog.accept(X[FRESH], Y[FRESH])
+    dialog.undo()
+    assert dialog.accept() is first
+
+
+def test_fresh_samples_support_another_certificate(asked):
+    dialog = copy.deepcopy(asked)
+    dialog.accept()
+    dialog.prefer("fn <= 25%", ways=["move"])
+    fresh, codes = blobs(300, seed=9)
+    model = dialog.accept(fresh, WORDS[codes])
+    assert model.certificate_.number == 1
+    assert model.certificate_.confusion == model.confusion(fresh, WORDS[codes])
+
+
+def test_a_reserve_is_spent_by_halves(asked):
+    dialog = copy.deepcopy(asked)
+    deltas = []
+    for step in range(3):
+        dialog.prefer(f"fn <= {30 + step}%", ways=["move"])
+        certificate = dialog.accept(reserve=step < 2).certificate_
+        assert certificate.number == step + 1
+        deltas.append(certificate.delta)
+    np.testing.assert_allclose(deltas, [0.025, 0.0125, 0.0125])
+    dialog.prefer("fn <= 40%", ways=["move"])
+    with pytest.raises(PromiseError, match="spent"):
+        dialog.accept(reserve=True)
+
+
+def test_samples_opened_at_one_confidence_stay_there(asked):
+    dialog = copy.deepcopy(asked)
+    dialog.accept(confidence=0.9, reserve=True)
+    with pytest.raises(PromiseError, match=r"opened at confidence 0\.9.*got 0\.95"):
+        dialog.accept(confidence=0.95)
+
+
+def test_nothing_asked_nothing_promised(asked):
+    dialog = copy.deepcopy(asked)
+    dialog.undo()
+    with pytest.raises(PromiseError, match="needs something to promise: ask for it first"):
+        dialog.accept()
+    dialog.redo()
+    assert dialog.accept().certificate_ is not None
+
+
+def test_the_promise_is_about_the_accepted_model(asked):
+    dialog = copy.deepcopy(asked)
+    model = dialog.accept()
+    certificate = model.certificate_
+    assert certificate.confusion == model.confusion(X[FRESH], Y[FRESH])
+    assert certificate.tuning == dialog.reply.after
+    (promise,) = certificate.promises
+    assert (promise.count, promise.n) == (
+        certificate.confusion.fn,
+        int(certificate.confusion.counts[1].sum()),
+    )
+    assert promise.rate < promise.limit
+    assert model.get_params()["preference"] == "fn <= 20%"
+
+
+def test_counts_become_rates(asked):
+    dialog = copy.deepcopy(asked)
+    n = int(dialog.confusion.counts[1].sum())
+    dialog.prefer(f"fn <= {n // 4}", ways=["move"])
+    certificate = dialog.accept().certificate_
+    assert certificate.asked == f"fn <= {n // 4}"
+    assert certificate.promises[0].limit <= n // 4 / n
+    assert certificate.notes[0] == (
+        f"'fn <= {n // 4}' counts tuning samples; promised is its rate."
+    )
+
+
+def test_a_promise_out_of_reach_of_the_numbers_spends_nothing(asked):
+    dialog = copy.deepcopy(asked)
+    dialog.prefer("fn <= 0", ways=["move"])
+    with pytest.raises(PromiseError, match="needs more samples than there are"):
+        dialog.accept()
+    dialog.prefer("fn <= 0.01%", ways=["move"])
+    with pytest.raises(PromiseError, match="needs 29956 samples of 'spam' that no step has seen"):
+        dialog.accept()
+    dialog.goto(1)
+    assert dialog.accept().certificate_.number == 1
+
+
+def test_a_promise_that_failed_on_the_scores_is_spent(asked):
+    dialog = copy.deepcopy(asked)
+    dialog.prefer("fn <= 4%, fp <= 4%", ways=["move"])
+    with pytest.raises(PromiseError, match="cannot be promised together"):
+        dialog.accept()
+    dialog.goto(1)
+    with pytest.raises(PromiseError, match="spent"):
+        dialog.accept()
+
+
+@pytest.mark.parametrize("confidence", [0, 1, 1.5, "high", None, True, float("nan")])
+def test_a_confidence_is_a_number_between_0_and_1(asked, confidence):
+    dialog = copy.deepcopy(asked)
+    message = r"needs confidence to be a number in \(0, 1\)"
+    with pytest.raises(ValueError, match=f"Dialog.accept {message}"):
+        dialog.accept(confidence=confidence)
+    with pytest.raises(ValueError, match=f"Dialog.support {message}"):
+        dialog.support(confidence)
+    with pytest.raises(ValueError, match=f"Dialog.from_data {message}"):
+        Dialog.from_data(X, Y, confidence=confidence)
+
+
+def test_half_a_certify_set_is_refused(asked):
+    dialog = copy.deepcopy(asked)
+    message = "Dialog.accept needs both X_certify and y_certify, or neither."
+    for half in ({"X_certify": X[FRESH]}, {"y_certify": Y[FRESH]}):
+        with pytest.raises(ValueError, match=message):
+            dialog.accept(**half)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        dialog.accept(X[FRESH], Y[FRESH][:-1])
+    with pytest.raises(PromiseError, match="of every class; there are none of 'spam'"):
+        dialog.accept(X[FRESH][CODES[FRESH] == 0], Y[FRESH][CODES[FRESH] == 0])
+
+
+def test_a_dialog_without_certify_samples_says_so(opened):
+    dialog, _ = opened("logistic")
+    assert dialog.support().startswith("Nothing is set aside")
+    dialog.prefer("fn <= 20%")
+    with pytest.raises(PromiseError, match="nothing was set aside for the certificate"):
+        dialog.accept()
+    assert dialog.accept(X[FRESH], Y[FRESH]).certificate_.number == 1
+
+
+def holds_training_data(model):
+    """Whether a model, or what it is made of, keeps what tuning needs."""
+    if hasattr(model, "_problem"):
+        return True
+    parts = [part for _, part in getattr(model, "steps", [])]
+    return any(map(holds_training_data, [*parts, *getattr(model, "estimators_", [])]))
+
+
+def test_an_accepted_model_forgets_training_data_and_the_dialog_does_not(asked):
+    dialog = copy.deepcopy(asked)
+    model = dialog.accept()
+    assert not any(map(holds_training_data, model.scorer_.panel.members))
+    assert holds_training_data(dialog._material.panel.members[0])
+    assert dialog.prefer("fn <= 12%", ways=["retune"]).way == "retune"
+    assert model.predict(X[FRESH]).shape == (N,)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        make_pipeline(StandardScaler(), TunableLogistic()),
+        VoteClassifier([("line", TunableLogistic()), ("bayes", GaussianNB())]),
+    ],
+    ids=["pipeline", "vote"],
+)
+def test_training_data_within_a_composed_member_is_forgotten_too(learner):
+    dialog = Dialog(learner.fit(X[TRAIN], Y[TRAIN]), X[TUNE], Y[TUNE])
+    dialog.prefer("fn <= 20%", ways=["move"])
+    model = dialog.accept(X[FRESH], Y[FRESH])
+    assert not any(map(holds_training_data, model.scorer_.panel.members))
+    assert holds_training_data(learner)

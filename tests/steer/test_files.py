@@ -1,0 +1,409 @@
+"""Files: what is written comes back, and nothing else is ever built or executed."""
+
+import copy
+import os
+import pickle
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+import skops.io
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from margrave.fuse import RankMarginClassifier
+from margrave.martingale import MartingaleBoostClassifier, TunableLogistic
+from margrave.steer import Dialog, FileError, PromiseError, SteeredClassifier
+from margrave.steer._files import _is_known
+
+RANDOM = np.random.default_rng(6)
+N = 300
+CODES = RANDOM.integers(0, 2, N)
+Y = np.array(["ham", "spam"])[CODES]
+X = RANDOM.normal(size=(N, 3)) + CODES[:, None] * [1.5, 1.0, 0.0]
+
+
+@pytest.fixture(scope="module")
+def talked():
+    """A dialog with a history that has a branch, a step undone and a model accepted."""
+    dialog = Dialog.from_data(
+        X, Y, committee=[("line", TunableLogistic()), ("bayes", GaussianNB())], random_state=0
+    )
+    dialog.prefer("fn <= 25%", ways=["move"])
+    dialog.prefer("fp <= 9, rejected <= 10%")
+    dialog.goto(1)
+    dialog.prefer("fn <= 15", ways=["retune"])
+    dialog.undo()
+    dialog.accept(confidence=0.9)
+    return dialog
+
+
+@pytest.fixture
+def dialog(talked):
+    return copy.deepcopy(talked)
+
+
+@pytest.fixture(scope="module")
+def model_file(talked, tmp_path_factory):
+    path = tmp_path_factory.mktemp("files") / "model.skops"
+    copy.deepcopy(talked).accept(confidence=0.9).save(path)
+    return path
+
+
+def names_in(folder):
+    return [path.name for path in folder.iterdir()]
+
+
+def there_and_back(what, folder, **more):
+    path = folder / "file.skops"
+    what.save(path)
+    return type(what).load(path, **more)
+
+
+# There and back
+
+
+def test_a_dialog_comes_back_as_it_was(dialog, tmp_path):
+    loaded = there_and_back(dialog, tmp_path)
+    assert type(loaded) is Dialog
+    assert repr(loaded) == repr(dialog)
+    assert [str(reply) for reply in loaded.history] == [str(reply) for reply in dialog.history]
+    assert loaded.history == dialog.history
+    assert loaded.position == dialog.position == 1
+    for mine, other in zip(loaded.history, dialog.history, strict=True):
+        np.testing.assert_array_equal(mine.model.predict(X), other.model.predict(X))
+        np.testing.assert_array_equal(mine.option.held, other.option.held)
+    assert str(loaded.compare(0, 3)) == str(dialog.compare(0, 3))
+    assert str(loaded.frontier()) == str(dialog.frontier())
+    assert loaded.support() == dialog.support()
+    assert loaded.redo().preference == dialog.redo().preference
+
+
+@pytest.mark.parametrize("way", ["move", "reject", "reweigh", "retune"])
+def test_a_dialog_goes_on_as_it_would_have(dialog, tmp_path, way):
+    loaded = there_and_back(dialog, tmp_path)
+    mine, other = (
+        one.prefer("fp <= 7, rejected <= 8%", ways=[way], keep=True) for one in (loaded, dialog)
+    )
+    assert mine.after == other.after
+    assert (mine.way, mine.n_options) == (other.way, other.n_options)
+    np.testing.assert_array_equal(mine.model.predict(X), other.model.predict(X))
+
+
+def test_what_is_spent_stays_spent(dialog, tmp_path):
+    model = dialog.accept(confidence=0.9)
+    loaded = there_and_back(dialog, tmp_path)
+    again = loaded.accept(confidence=0.9)
+    assert again.certificate_ == model.certificate_
+    loaded.prefer("fn <= 40%", ways=["move"])
+    with pytest.raises(PromiseError, match="These certify samples are spent"):
+        loaded.accept(confidence=0.9)
+    with pytest.raises(PromiseError, match="opened at confidence"):
+        loaded.accept(confidence=0.8)
+
+
+def test_samples_brought_again_after_loading_are_still_spent(tmp_path):
+    dialog = Dialog.from_data(X[:200], Y[:200], committee=GaussianNB(), certify=None)
+    dialog.prefer("fn <= 30%", ways=["move"])
+    dialog.accept(X[200:], Y[200:])
+    loaded = there_and_back(dialog, tmp_path)
+    loaded.prefer("fn <= 40%", ways=["move"])
+    with pytest.raises(PromiseError, match="spent"):
+        loaded.accept(X[200:], Y[200:])
+
+
+def test_a_model_comes_back_as_it_was(dialog, model_file):
+    model, loaded = dialog.accept(confidence=0.9), SteeredClassifier.load(model_file)
+    for method in ("predict", "decision_function", "predict_proba"):
+        np.testing.assert_array_equal(getattr(loaded, method)(X), getattr(model, method)(X))
+    assert loaded.certificate_ == model.certificate_
+    assert str(loaded.certificate_) == str(model.certificate_)
+    assert loaded.model_card() == model.model_card()
+    assert loaded.get_params() == model.get_params()
+    assert str(loaded.check(X, Y)) == str(model.check(X, Y))
+    assert loaded.recertify(X, Y).certificate_ == model.recertify(X, Y).certificate_
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([3, 7]),
+        np.array([False, True]),
+        np.array([0.0, 1.0]),
+        np.array(["a b", "ü"]),
+        np.array(["a b", "ü"], dtype=object),
+    ],
+    ids=repr,
+)
+def test_labels_of_every_kind_come_back(tmp_path, labels):
+    y = labels[CODES]
+    dialog = Dialog(GaussianNB().fit(X[:150], y[:150]), X[150:], y[150:])
+    dialog.prefer("fp <= 9, rejected <= 10%")
+    loaded = there_and_back(dialog, tmp_path)
+    assert loaded.confusion == dialog.confusion
+    assert list(map(type, loaded.classes)) == list(map(type, dialog.classes))
+    assert loaded.model.predict(X).tolist() == dialog.model.predict(X).tolist()
+
+
+MODELS = {
+    "pipeline": make_pipeline(StandardScaler(), TunableLogistic()),
+    "svc": SVC(),
+    "martingale": MartingaleBoostClassifier(n_levels=3),
+    "rank margin": RankMarginClassifier([LogisticRegression(), GaussianNB()]),
+    "search": GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=3),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_can_be_steered_can_be_saved_and_loaded(tmp_path, name):
+    model = MODELS[name].fit(X[:150], Y[:150])
+    dialog = Dialog(model, X[150:], Y[150:])
+    dialog.prefer("fn <= 9")
+    loaded = there_and_back(dialog, tmp_path)
+    assert loaded.history == dialog.history
+    assert loaded.model.predict(X).tolist() == dialog.model.predict(X).tolist()
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda rows: pd.DataFrame(rows, columns=["a", "b", "c"]),
+        scipy.sparse.csr_matrix,
+        scipy.sparse.csr_array,
+        lambda rows: rows.astype(np.float32),
+    ],
+    ids=["frame", "sparse matrix", "sparse array", "float32"],
+)
+def test_tuning_samples_in_every_form_can_be_saved_and_loaded(tmp_path, form):
+    rows = form(X)
+    dialog = Dialog(LogisticRegression().fit(rows[:150], Y[:150]), rows[150:], Y[150:])
+    dialog.prefer("fn <= 9")
+    loaded = there_and_back(dialog, tmp_path)
+    assert loaded.history == dialog.history
+    assert loaded.prefer("fp <= 9").after == dialog.prefer("fp <= 9").after
+
+
+def test_a_dialog_from_a_data_frame_can_be_saved_with_a_committee_of_ones_own(tmp_path):
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    dialog = Dialog.from_data(table, Y, committee=GaussianNB(), random_state=0)
+    loaded = there_and_back(dialog, tmp_path)
+    assert loaded.confusion == dialog.confusion
+
+
+# Writing
+
+
+def test_an_interrupted_write_leaves_what_was_there(dialog, tmp_path, monkeypatch):
+    path = tmp_path / "kept.skops"
+    dialog.save(path)
+    before = path.read_bytes()
+
+    for error in (KeyboardInterrupt, OSError("disk full")):
+
+        def broken(what, file, error=error, **more):
+            file.write(b"half of it")
+            raise error
+
+        monkeypatch.setattr(skops.io, "dump", broken)
+        with pytest.raises((KeyboardInterrupt, OSError)):
+            dialog.save(path)
+        assert path.read_bytes() == before
+        assert names_in(tmp_path) == ["kept.skops"]
+        with pytest.raises((KeyboardInterrupt, OSError)):
+            dialog.save(tmp_path / "new.skops")
+        assert names_in(tmp_path) == ["kept.skops"]
+
+
+def test_what_cannot_be_replaced_is_not_lost(dialog, tmp_path):
+    folder = tmp_path / "folder.skops"
+    folder.mkdir()
+    with pytest.raises(IsADirectoryError):
+        dialog.save(folder)
+    assert names_in(tmp_path) == ["folder.skops"]
+    with pytest.raises(FileNotFoundError):
+        dialog.save(tmp_path / "nowhere" / "file.skops")
+
+
+def test_a_file_is_replaced_and_paths_may_be_texts(dialog, tmp_path):
+    path = tmp_path / "a file"
+    path.write_bytes(b"old")
+    dialog.save(str(path))
+    assert len(Dialog.load(str(path)).history) == 4
+    assert names_in(tmp_path) == ["a file"]
+
+
+# Reading what is not ours
+
+
+def refused(path, message, kind=Dialog, **more):
+    with pytest.raises(FileError) as caught:
+        kind.load(path, **more)
+    assert message in str(caught.value)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_no_file(tmp_path):
+    path = tmp_path / "none.skops"
+    refused(path, f"There is no file {str(path)!r}.")
+    refused(tmp_path, "There is no file")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.999])
+def test_a_file_that_was_cut(model_file, tmp_path, share):
+    whole = model_file.read_bytes()
+    path = tmp_path / "cut.skops"
+    path.write_bytes(whole[: int(share * len(whole))])
+    refused(path, "'cut.skops' is damaged, or no file of Margrave's.", SteeredClassifier)
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(noise=st.binary(max_size=200))
+def test_any_bytes(tmp_path, noise):
+    path = tmp_path / "noise.skops"
+    path.write_bytes(noise)
+    refused(path, "is damaged, or no file of Margrave's.")
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
+def test_a_bit_that_flipped_never_changes_an_answer(model_file, tmp_path, place, bit):
+    damaged = bytearray(model_file.read_bytes())
+    damaged[int(place * len(damaged))] ^= 1 << bit
+    path = tmp_path / "flipped.skops"
+    path.write_bytes(bytes(damaged))
+    try:
+        loaded = SteeredClassifier.load(path)
+    except FileError:
+        return
+    known = SteeredClassifier.load(model_file)
+    np.testing.assert_array_equal(loaded.predict(X), known.predict(X))
+
+
+def test_an_archive_of_something_else(tmp_path):
+    path = tmp_path / "letters.skops"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("letter.txt", "dear all")
+    refused(path, "is damaged, or no file of Margrave's.")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("schema.json", "{}")
+    refused(path, "is damaged, or no file of Margrave's.")
+
+
+def test_a_file_that_holds_something_else(dialog, model_file, tmp_path):
+    path = tmp_path / "other.skops"
+    skops.io.dump(make_pipeline(StandardScaler(), LogisticRegression()).fit(X, Y), path)
+    refused(path, "'other.skops' holds a Pipeline; a Dialog is needed.")
+    refused(
+        path, "'other.skops' holds a Pipeline; a SteeredClassifier is needed.", SteeredClassifier
+    )
+    refused(model_file, "'model.skops' holds a SteeredClassifier; a Dialog is needed.")
+    dialog.save(path)
+    refused(path, "holds a Dialog; a SteeredClassifier is needed.", SteeredClassifier)
+
+
+class Stranger(ClassifierMixin, BaseEstimator):
+    """A model of the user's own, which notices when it is built from a file."""
+
+    built: list = []  # noqa: RUF012 - what tests look at
+
+    def __setstate__(self, state):
+        Stranger.built.append(state)
+        self.__dict__.update(state)
+
+    def fit(self, X, y):
+        self.inner_ = GaussianNB().fit(X, y)
+        self.classes_ = self.inner_.classes_
+        return self
+
+    def predict(self, X):
+        return self.inner_.predict(X)
+
+
+STRANGER = f"{Stranger.__module__}.{Stranger.__qualname__}"
+
+
+def test_types_that_are_not_known_are_refused_before_anything_is_built(tmp_path, monkeypatch):
+    monkeypatch.setattr(Stranger, "built", [])
+    dialog = Dialog(Stranger().fit(X[:150], Y[:150]), X[150:], Y[150:])
+    path = tmp_path / "own.skops"
+    dialog.save(path)
+    refused(path, f"'own.skops' holds types that are not trusted: {STRANGER}. If you know")
+    refused(path, STRANGER, trusted=["tests.Other"])
+    assert not Stranger.built
+    loaded = Dialog.load(path, trusted=[STRANGER])
+    assert Stranger.built
+    assert loaded.confusion == dialog.confusion
+
+
+@pytest.mark.parametrize("function", [eval, os.system, exec, pickle.loads], ids=str)
+def test_functions_are_refused(tmp_path, function):
+    dialog = Dialog(GaussianNB().fit(X[:150], Y[:150]), X[150:], Y[150:])
+    dialog._material.panel.members[0].trap = function
+    path = tmp_path / "trap.skops"
+    dialog.save(path)
+    refused(path, function.__name__)
+    refused(path, "not trusted")
+
+
+class Bomb:
+    """An object whose unpickling leaves a trace."""
+
+    def __init__(self, trace):
+        self.trace = trace
+
+    def __reduce__(self):
+        return (Path.touch, (Path(self.trace),))
+
+
+def test_a_pickle_under_another_name_is_refused_and_not_executed(tmp_path):
+    trace, path = tmp_path / "trace", tmp_path / "pickle.skops"
+    content = pickle.dumps(Bomb(trace))
+    pickle.loads(content)  # noqa: S301 - to see that it does leave a trace
+    assert trace.exists()
+    trace.unlink()
+    path.write_bytes(content)
+    refused(path, "is damaged, or no file of Margrave's.")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("schema.json", content)
+    refused(path, "is damaged, or no file of Margrave's.")
+    assert not trace.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("margrave.steer.Dialog", True),
+        ("margrave.steer._dialog.Dialog", True),
+        ("margrave.preference._preference.Preference", True),
+        ("sklearn.tree._tree.Tree", True),
+        ("fractions.Fraction", True),
+        ("margrave.steer._files.save_object", False),  # a function
+        ("margrave.steer._files.os", False),  # a module
+        ("margrave.steer._files.nothing", False),
+        ("margrave.nowhere.Dialog", False),
+        ("margravel.Dialog", False),
+        ("builtins.eval", False),
+        ("margrave.steer._files.Path", False),  # a type, but not one of Margrave's
+        ("margrave.steer._ways.Pipeline", False),
+    ],
+)
+def test_which_types_are_known(name, known):
+    assert _is_known(name) == known
+
+
+def test_without_skops_one_is_told_what_to_install(dialog, tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "skops.io", None)
+    for action in (dialog.save, Dialog.load):
+        with pytest.raises(ImportError, match=r"pip install 'margrave\[app\]'"):
+            action(tmp_path / "file.skops")
+    assert not names_in(tmp_path)

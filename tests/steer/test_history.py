@@ -1,0 +1,188 @@
+"""Going back and forth: the history against a simple model of it."""
+
+import copy
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from sklearn.naive_bayes import GaussianNB
+
+from margrave.steer import Dialog
+
+RANDOM = np.random.default_rng(3)
+Y = np.array(["no", "yes"])[RANDOM.integers(0, 2, 160)]
+X = RANDOM.normal(size=(160, 2)) + (Y == "yes")[:, None]
+START = Dialog(GaussianNB().fit(X[:60], Y[:60]), X[60:], Y[60:])
+
+
+@pytest.fixture
+def dialog():
+    return copy.deepcopy(START)
+
+
+class Visits(RuleBasedStateMachine):
+    """Where a dialog stands, from a list of parents and a stack of what was undone."""
+
+    def __init__(self):
+        super().__init__()
+        self.dialog = copy.deepcopy(START)
+        self.asked, self.parents, self.at, self.undone = [None], [None], 0, []
+        self.seen = [self.dialog.reply]
+
+    @rule(limit=st.integers(0, 45), word=st.sampled_from(["fp", "fn"]))
+    def ask(self, limit, word):
+        before = self.dialog.confusion
+        reply = self.dialog.prefer(f"{word} <= {limit}", ways=["move"])
+        assert reply.before == before
+        self.asked.append(f"{word} <= {limit}")
+        self.parents.append(self.at)
+        self.at, self.undone = len(self.asked) - 1, []
+        self.seen.append(reply)
+
+    @rule()
+    def undo(self):
+        if self.at == 0:
+            with pytest.raises(ValueError, match="nothing to undo"):
+                self.dialog.undo()
+            return
+        assert self.dialog.undo() is self.seen[self.parents[self.at]]
+        self.undone.append(self.at)
+        self.at = self.parents[self.at]
+
+    @rule()
+    def redo(self):
+        if not self.undone:
+            with pytest.raises(ValueError, match="nothing to redo"):
+                self.dialog.redo()
+            return
+        self.at = self.undone.pop()
+        assert self.dialog.redo() is self.seen[self.at]
+
+    @rule(data=st.data())
+    def goto(self, data):
+        step = data.draw(st.integers(0, len(self.asked) - 1))
+        assert self.dialog.goto(step) is self.seen[step]
+        self.at, self.undone = step, []
+
+    @rule(beyond=st.integers(0, 3))
+    def goto_nowhere(self, beyond):
+        for step in (len(self.asked) + beyond, -1 - beyond):
+            with pytest.raises(ValueError, match="needs a step from 0 to"):
+                self.dialog.goto(step)
+
+    @precondition(lambda self: len(self.asked) > 1)
+    @rule(data=st.data())
+    def compare(self, data):
+        steps = st.integers(0, len(self.asked) - 1)
+        a, b = data.draw(steps), data.draw(steps)
+        found = self.dialog.compare(a, b)
+        one, two = (self.seen[step].model.predict(X[60:]) for step in (a, b))
+        assert found.first is self.seen[a]
+        assert found.second is self.seen[b]
+        assert found.n_changed == (one != two).sum()
+        assert found.n_only_first == ((one == Y[60:]) & (two != Y[60:])).sum()
+        assert found.n_only_second == ((one != Y[60:]) & (two == Y[60:])).sum()
+
+    @invariant()
+    def agree(self):
+        assert self.dialog.position == self.at
+        assert len(self.dialog.history) == len(self.asked)
+        assert all(kept is seen for kept, seen in zip(self.dialog.history, self.seen, strict=True))
+        told = [reply.preference and str(reply.preference) for reply in self.dialog.history]
+        assert told == self.asked
+        assert self.dialog.reply is self.seen[self.at]
+        assert self.dialog.confusion is self.seen[self.at].after
+
+
+Visits.TestCase.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
+TestVisits = Visits.TestCase
+
+
+def test_the_messages_at_the_ends(dialog):
+    with pytest.raises(ValueError, match="at its start") as caught:
+        dialog.undo()
+    assert str(caught.value) == "Dialog.undo has nothing to undo: the dialog is at its start."
+    with pytest.raises(ValueError, match="redo") as caught:
+        dialog.redo()
+    assert str(caught.value) == "Dialog.redo has nothing to redo."
+
+
+@pytest.mark.parametrize("step", [1, -1, 0.0, "0", None, True, False, np.float64(0)])
+def test_a_step_is_the_number_of_one_that_exists(dialog, step):
+    for method in (dialog.goto, lambda step: dialog.compare(0, step)):
+        with pytest.raises(ValueError, match="needs a step from 0 to 0; got") as caught:
+            method(step)
+        assert str(caught.value).endswith(f"got {step!r}.")
+    assert dialog.goto(np.int64(0)) is dialog.reply
+
+
+def test_a_request_from_an_earlier_step_branches_off(dialog):
+    dialog.prefer("fp <= 3", ways=["move"])
+    dialog.prefer("fp <= 2", ways=["move"])
+    dialog.goto(1)
+    branch = dialog.prefer("fp <= 1", ways=["move"])
+    assert branch.before == dialog.history[1].after
+    assert dialog.position == 3
+    assert dialog.undo() is dialog.history[1]
+    dialog.goto(2)
+    with pytest.raises(ValueError, match="redo"):
+        dialog.redo()
+
+
+def test_what_was_undone_is_gone_after_another_request(dialog):
+    dialog.prefer("fp <= 3", ways=["move"])
+    dialog.undo()
+    dialog.prefer("fp <= 2", ways=["move"])
+    with pytest.raises(ValueError, match="nothing to redo"):
+        dialog.redo()
+    assert dialog.position == 2
+
+
+def test_undone_steps_come_back_one_by_one(dialog):
+    for limit in (3, 2, 1):
+        dialog.prefer(f"fp <= {limit}", ways=["move"])
+    assert [dialog.undo() and dialog.position for _ in range(3)] == [2, 1, 0]
+    assert [dialog.redo() and dialog.position for _ in range(3)] == [1, 2, 3]
+
+
+def test_the_history_cannot_be_changed_from_outside(dialog):
+    history = dialog.history
+    dialog.prefer("fp <= 3", ways=["move"])
+    assert len(history) == 1
+    assert isinstance(history, tuple)
+    with pytest.raises(AttributeError):
+        dialog.reply.met = False
+    with pytest.raises(AttributeError):
+        dialog.position = 0
+    with pytest.raises(ValueError, match="read-only"):
+        dialog.confusion.counts[0, 0] = 5
+
+
+def test_a_comparison_reads_by_itself(dialog):
+    first = dialog.prefer("fp <= 3", ways=["move"])
+    second = dialog.prefer("fn <= 3", ways=["move"])
+    lines = str(dialog.compare(1, 2)).splitlines()
+    assert lines[0] == "fp <= 3 (move) -> fn <= 3 (move)"
+    change = second.after.fp - first.after.fp
+    assert lines[1] == (f"  no called yes: {first.after.fp} -> {second.after.fp} ({change:+d})")
+    assert lines[-1].endswith("right after only")
+    assert str(dialog.compare(0, 1)).startswith("start -> fp <= 3 (move)")
+    same = dialog.compare(1, 1)
+    assert (same.n_changed, same.n_only_first, same.n_only_second) == (0, 0, 0)
+    assert len(str(same).splitlines()) == 2
+
+
+def test_comparing_the_other_way_round(dialog):
+    dialog.prefer("fp <= 3, rejected <= 10%")
+    there, back = dialog.compare(0, 1), dialog.compare(1, 0)
+    assert there.n_changed == back.n_changed
+    assert (there.n_only_first, there.n_only_second) == (back.n_only_second, back.n_only_first)
+
+
+def test_copies_go_their_own_way(dialog):
+    dialog.prefer("fp <= 3", ways=["move"])
+    other = copy.deepcopy(dialog)
+    other.prefer("fp <= 2", ways=["move"])
+    assert (len(dialog.history), len(other.history)) == (2, 3)

@@ -1,0 +1,288 @@
+"""The search for a reply: something at once, better as it comes, and the best kept at any end."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from margrave._judge import Judge
+from margrave.martingale import TunableLogistic
+from margrave.preference import Preference, PreferenceError
+from margrave.steer import Dialog, _ways
+from margrave.steer._decision import Cut, moved
+from margrave.steer._material import Option
+from margrave.steer._search import may_reject
+
+RANDOM = np.random.default_rng(0)
+Y = RANDOM.integers(0, 2, 200)
+X = RANDOM.normal(size=(200, 3)) + Y[:, None] * [1.0, 0.5, 0.0]
+WANTED = "fp <= 10"
+
+
+@pytest.fixture
+def dialog():
+    return Dialog(LogisticRegression().fit(X[:100], Y[:100]), X[100:], Y[100:])
+
+
+class Gains:
+    """A dear way that knows the labels: every option has fewer mistakes than the one before."""
+
+    name, dear = "gains", True
+
+    def __init__(self, n=3, after=None):
+        self.n, self.after, self.started, self.given = n, after, 0, 0
+
+    def options(self, request):
+        self.started += 1
+        start, codes = request.known[0], request.material.codes
+        answers = moved(request.judge, start.held).answers(start.held)
+        wrong = np.flatnonzero(answers != codes)
+        wrong = wrong[np.argsort(-codes[wrong])]  # the price first: no bound speaks of fn
+        for i in range(1, self.n + 1):
+            better = answers.copy()
+            right = wrong[: i * len(wrong) // self.n]
+            better[right] = codes[right]
+            self.given += 1
+            yield Option(self.name, start.scorer, 2.0 * better - 1, Cut(0.0, 0.0))
+        if self.after is not None:
+            raise self.after
+
+
+class Raises:
+    """A way that offers nothing and ends in an exception."""
+
+    def __init__(self, error, dear, name="raises"):
+        self.error, self.dear, self.name = error, dear, name
+
+    def options(self, request):
+        if request is not None:
+            raise self.error
+        yield
+
+
+@pytest.fixture
+def with_ways(monkeypatch):
+    def change(*ways, kept=2):
+        monkeypatch.setattr(_ways, "WAYS", (*_ways.WAYS[:kept], *ways))
+
+    return change
+
+
+def verdicts(replies, wanted=WANTED):
+    judge = Judge(Preference(wanted), Y[100:], (0, 1), 1)
+    return [judge.verdict(reply.option.answers) for reply in replies]
+
+
+def test_a_first_reply_comes_before_any_dear_way_is_begun(dialog, with_ways):
+    way = Gains()
+    with_ways(way)
+    replies = dialog.replies(WANTED)
+    assert way.started == 0
+    first = next(replies)
+    assert (first.way, first.final, first.met) == ("move", False, True)
+    assert "more may come" in str(first)
+    assert way.started == 0
+    assert dialog.position == 0, "what is not final is not kept yet"
+    assert next(replies).way == "gains"
+    assert (way.started, way.given) == (1, 1)
+    replies.close()
+
+
+def test_replies_only_get_better_and_the_last_is_kept(dialog, with_ways):
+    with_ways(Gains(5))
+    replies = list(dialog.replies(WANTED))
+    told = verdicts(replies)
+    assert len(replies) == 7
+    assert all(later < sooner for sooner, later in pairwise(told[:-1]))
+    assert told[-1] == told[-2]
+    assert [reply.final for reply in replies] == [False] * 6 + [True]
+    assert not any(reply.cancelled for reply in replies)
+    assert [reply.n_options for reply in replies] == [1, 2, 3, 4, 5, 6, 6]
+    assert replies[-1].after.fp == replies[-1].after.fn == 0
+    assert len(dialog.history) == 2
+
+
+def test_the_last_reply_is_the_one_in_the_history(dialog, with_ways):
+    with_ways(Gains())
+    *_, last = dialog.replies(WANTED)
+    assert last == dialog.reply
+    assert last is dialog.history[-1]
+
+
+def test_options_that_are_no_better_give_no_reply(dialog, with_ways):
+    with_ways(Gains(1), Gains(1))
+    assert [reply.way for reply in dialog.replies(WANTED)] == ["move", "gains", "gains"]
+    assert dialog.reply.n_options == 3
+
+
+def test_all_ways_of_the_real_ones():
+    members = [TunableLogistic(), GaussianNB()]
+    dialog = Dialog([one.fit(X[:100], Y[:100]) for one in members], X[100:], Y[100:])
+    replies = list(dialog.replies("fp <= 4, rejected <= 10%"))
+    told = verdicts(replies, "fp <= 4, rejected <= 10%")
+    assert told == sorted(told, reverse=True)
+    assert replies[-1].final
+    assert replies[-1].n_options == 2 + 2 + 2, "move, reject; two weights; tuned alone and in place"
+    assert replies[0].n_options == 2
+
+
+def test_leaving_the_loop_keeps_the_best_and_says_so(dialog, with_ways):
+    way = Gains(5)
+    with_ways(way)
+    for reply in dialog.replies(WANTED):
+        if reply.n_options == 3:
+            break
+    assert dialog.position == 1
+    assert dialog.reply.cancelled
+    assert dialog.reply.final
+    assert dialog.reply.after == reply.after
+    assert way.given == 2
+    assert str(dialog.reply).splitlines()[0].endswith("cancelled)")
+
+
+def test_replies_that_are_never_begun_change_nothing(dialog):
+    replies = dialog.replies(WANTED)
+    replies.close()
+    assert len(dialog.history) == 1
+
+
+def test_what_makes_no_sense_is_refused_before_the_first_reply(dialog):
+    with pytest.raises(PreferenceError):
+        dialog.replies("fp(eggs) <= 1")
+    with pytest.raises(ValueError, match="ways"):
+        dialog.replies(WANTED, ways=["walk"])
+
+
+def test_a_callback_sees_every_reply_and_may_stop(dialog, with_ways):
+    with_ways(Gains(5))
+    seen = []
+    reply = dialog.prefer(WANTED, callback=seen.append)
+    assert len(seen) == 7
+    assert reply is dialog.reply
+    assert not reply.cancelled
+    way = Gains(5)
+    with_ways(way)
+    stopped = dialog.prefer(WANTED, callback=lambda reply: reply.n_options >= 2)
+    assert stopped.cancelled
+    assert way.given == 1
+    assert dialog.position == 2
+
+
+def test_a_callback_that_stops_at_the_last_reply_cancelled_nothing(dialog, with_ways):
+    with_ways(Gains(2))
+    assert not dialog.prefer(WANTED, callback=lambda reply: reply.final).cancelled
+
+
+def test_stop_is_asked_between_options(dialog, with_ways):
+    way = Gains(9)
+    with_ways(way)
+    reply = dialog.prefer(WANTED, stop=lambda: way.given >= 4)
+    assert reply.cancelled
+    assert reply.final
+    assert way.given == 4
+    assert reply is dialog.reply
+    assert reply.n_options == 1 + 4
+
+
+@pytest.mark.parametrize("ways", [["move", "reweigh"], ["move", "retune"]])
+def test_one_who_has_stopped_gets_the_cheap_reply(ways):
+    members = [TunableLogistic(), GaussianNB()]
+    dialog = Dialog([one.fit(X[:100], Y[:100]) for one in members], X[100:], Y[100:])
+    reply = dialog.prefer(WANTED, ways=ways, stop=lambda: True)
+    assert (reply.way, reply.n_options, reply.cancelled) == ("move", 1, True)
+
+
+def test_no_dear_way_is_begun_after_a_stop(dialog, with_ways):
+    """A way may work for long before its first option, and need not ask by itself."""
+    way = Gains()
+    with_ways(way)
+    dialog.prefer(WANTED, stop=lambda: True)
+    assert way.started == 0
+
+
+def test_an_interrupt_in_a_dear_way_keeps_the_best(dialog, with_ways):
+    with_ways(Gains(2, after=KeyboardInterrupt()))
+    reply = dialog.prefer(WANTED)
+    assert reply is dialog.reply
+    assert reply.cancelled
+    assert reply.final
+    assert reply.way == "gains"
+    assert reply.after.fp == 0
+    assert len(dialog.history) == 2
+
+
+def test_an_interrupt_in_the_callback_keeps_the_best(dialog, with_ways):
+    with_ways(Gains(3))
+
+    def interrupt(reply):
+        if reply.n_options == 2:
+            raise KeyboardInterrupt
+
+    assert dialog.prefer(WANTED, callback=interrupt).cancelled
+
+
+def test_an_interrupt_before_anything_was_found_goes_through(dialog, with_ways):
+    dialog.prefer(WANTED)
+    with_ways(Raises(KeyboardInterrupt(), dear=False), kept=0)
+    with pytest.raises(KeyboardInterrupt):
+        dialog.prefer("fn <= 3")
+    assert (len(dialog.history), dialog.position) == (2, 1)
+    with_ways(Raises(KeyboardInterrupt(), dear=True), kept=0)
+    with pytest.raises(KeyboardInterrupt):
+        dialog.prefer("fn <= 3")
+    assert (len(dialog.history), dialog.position) == (2, 1)
+
+
+def test_an_interrupt_among_the_cheap_ways_either_keeps_or_goes_through(dialog, with_ways):
+    """Not both: who gets the interrupt must find the dialog where it was."""
+    with_ways(Raises(KeyboardInterrupt(), dear=False))
+    try:
+        reply = dialog.prefer(WANTED)
+    except KeyboardInterrupt:
+        assert (len(dialog.history), dialog.position) == (1, 0)
+    else:
+        assert reply.cancelled
+
+
+@pytest.mark.parametrize("dear", [False, True])
+def test_an_error_in_a_way_is_told_and_is_no_cancelling(dialog, with_ways, dear):
+    with_ways(Raises(ZeroDivisionError("of a way"), dear))
+    with pytest.raises(ZeroDivisionError, match="of a way"):
+        dialog.prefer(WANTED)
+    assert not any(reply.cancelled for reply in dialog.history), "nobody cancelled"
+
+
+def test_an_error_in_a_way_leaves_the_dialog_in_use(dialog, with_ways):
+    with_ways(Raises(ZeroDivisionError("of a way"), dear=True))
+    with pytest.raises(ZeroDivisionError):
+        dialog.prefer(WANTED)
+    with_ways()
+    dialog.goto(0)
+    assert dialog.prefer(WANTED).met
+
+
+def test_requests_that_overlap_each_hang_where_they_were_asked(dialog, with_ways):
+    with_ways(Gains(2))
+    slow = dialog.replies(WANTED)
+    next(slow)
+    dialog.prefer("fn <= 5")
+    list(slow)
+    assert [str(reply.preference) for reply in dialog.history] == ["None", "fn <= 5", WANTED]
+    assert dialog.history[2].before == dialog.history[0].after
+    assert dialog.undo() is dialog.history[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "may"),
+    [
+        ("fp <= 5", False),
+        ("fp <= 5, rejected <= 0", False),
+        ("fp <= 5, rejected <= 0%", False),
+        ("rejected <= 1", True),
+        ("fp <= 5, rejected(1) <= 2%", True),
+    ],
+)
+def test_what_may_reject(text, may):
+    assert may_reject(Preference(text)) == may

@@ -1,0 +1,477 @@
+"""A dialog from a table: who sees which samples, and what is refused."""
+
+import copy
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+
+from margrave.martingale import TunableLogistic
+from margrave.preference import PreferenceError
+from margrave.steer import Dialog, TableEncoder, _start
+from margrave.steer._statistics import needed
+
+RANDOM = np.random.default_rng(8)
+N = 300
+CODES = RANDOM.integers(0, 2, N)
+Y = np.array(["ham", "spam"])[CODES]
+X = RANDOM.normal(size=(N, 3)) + CODES[:, None] * [1.2, 0.8, 0.0]
+IDS = np.column_stack([np.arange(N), X])
+PAIR = [("line", LogisticRegression()), ("bayes", GaussianNB())]
+
+
+def open_dialog(rows=X, labels=Y, **change):
+    return Dialog.from_data(rows, labels, **{"committee": PAIR, "random_state": 0} | change)
+
+
+@pytest.fixture(scope="module")
+def usual():
+    return open_dialog(IDS, committee=LogisticRegression(max_iter=10_000))
+
+
+def certify_ids(dialog):
+    return set(dialog._acceptance.part.X.X[:, 0].astype(int).tolist())
+
+
+def tuning_ids(dialog):
+    return set(np.asarray(dialog._material.X.X)[:, 0].astype(int).tolist())
+
+
+def frame(n=N):
+    """A table with columns of every kind, some cells missing."""
+    random = np.random.default_rng(1)
+    words = ["offer", "lunch", "invoice", "prize", "meeting", "garden", "winner", "notes"]
+    table = pd.DataFrame(
+        {
+            "id": np.arange(n) * 1.0,
+            "length": X[:n, 0],
+            "from": np.where(X[:n, 1] > 0.4, "shop", random.choice(["friend", "work"], n)),
+            "sent": pd.Timestamp("2024-01-01") + pd.to_timedelta(random.integers(0, 400, n), "D"),
+            "text": [" ".join(random.choice(words, 6)) + f" {i}" for i in range(n)],
+        }
+    )
+    table.loc[::7, "length"] = np.nan
+    table.loc[::11, "from"] = None
+    return table
+
+
+@pytest.fixture
+def fast_default(monkeypatch):
+    """The default committee, of two members that are trained at once."""
+    monkeypatch.setattr(_start, "default_members", lambda n, random_state: PAIR)
+
+
+# Who sees what
+
+
+def test_a_fifth_is_set_aside_and_the_rest_is_tuned_on(usual):
+    certify, tuning = certify_ids(usual), tuning_ids(usual)
+    assert not certify & tuning
+    assert certify | tuning == set(range(N))
+    assert len(certify) == N // 5
+    assert usual.confusion.n == N - N // 5
+    assert usual.support().startswith(f"{N // 5} samples are set aside.")
+    rows = sorted(certify)
+    np.testing.assert_array_equal(usual._acceptance.part.codes, CODES[rows])
+
+
+@pytest.mark.parametrize("share", [0.1, 0.35, np.float64(0.5)])
+def test_the_share_set_aside_may_be_chosen(share):
+    dialog = open_dialog(certify=share)
+    assert len(dialog._acceptance.part.codes) == N * share
+    of_spam = dialog._acceptance.part.codes.mean()
+    assert abs(of_spam - CODES.mean()) < 1 / (N * share), "with the classes' shares"
+
+
+def test_none_sets_nothing_aside():
+    dialog = open_dialog(certify=None)
+    assert dialog._acceptance.part is None
+    assert dialog.confusion.n == N
+
+
+def test_certify_samples_of_ones_own_leave_all_others_to_tune_on():
+    dialog = open_dialog(X[:200], Y[:200], certify=(X[200:], Y[200:]))
+    assert dialog.confusion.n == 200
+    assert len(dialog._acceptance.part.codes) == 100
+    dialog.prefer("fn <= 30%", ways=["move"])
+    model = dialog.accept()
+    assert model.confusion(X[200:], Y[200:]) == model.certificate_.confusion
+
+
+def test_more_is_set_aside_where_a_promise_needs_it():
+    bare, more = open_dialog(), open_dialog(promise="fp <= 10%")
+    negatives = int((CODES == 0).sum())
+    for confidence in (0.95, 0.8):
+        found = open_dialog(promise="fp <= 10%", confidence=confidence)._acceptance.part
+        assert (found.codes == 0).sum() >= min(needed(0.1, 1 - confidence), 0.39 * negatives)
+    assert len(more._acceptance.part.codes) > len(bare._acceptance.part.codes)
+    strict = open_dialog(promise="fp <= 0.1%")._acceptance.part
+    assert len(strict.codes) == 0.4 * N, "but no more than two fifths"
+    assert len(open_dialog(promise="fp <= 50%")._acceptance.part.codes) == N // 5
+
+
+class Recorder(ClassifierMixin, BaseEstimator):
+    """A classifier that writes down which samples it is trained or tuned on."""
+
+    trained_on: set = set()  # noqa: RUF012 - shared by all clones, on purpose
+
+    def fit(self, X, y):
+        self._note(X)
+        self.line_ = TunableLogistic().fit(X[:, 1:], y)
+        self.classes_ = self.line_.classes_
+        return self
+
+    def tune(self, wanted, X, y, **more):
+        self._note(X)
+        tuned = copy.copy(self)
+        tuned.line_ = self.line_.tune(wanted, X[:, 1:], y, max_models=1, **more)
+        return tuned
+
+    def _note(self, X):
+        Recorder.trained_on |= set(X[:, 0].astype(int).tolist())
+
+    def predict_proba(self, X):
+        return self.line_.predict_proba(X[:, 1:])
+
+    def predict(self, X):
+        return self.line_.predict(X[:, 1:])
+
+
+@pytest.mark.parametrize("how", ["plain", "groups", "time"])
+def test_no_certify_sample_is_ever_learned_from(monkeypatch, how):
+    monkeypatch.setattr(Recorder, "trained_on", set())
+    more = {"plain": {}, "groups": {"groups": np.arange(N) // 3}, "time": {"time": np.arange(N)}}
+    dialog = open_dialog(IDS, committee=[("spy", Recorder()), ("bayes", GaussianNB())], **more[how])
+    dialog.prefer("fp <= 20%, rejected <= 10%")
+    dialog.prefer("fn <= 20%", ways=["retune"])
+    dialog.frontier(ways=["reweigh"])
+    dialog.accept(confidence=0.8)
+    assert len(Recorder.trained_on) > N / 2
+    assert not Recorder.trained_on & certify_ids(dialog)
+
+
+def test_no_certify_sample_is_seen_by_the_encoder(monkeypatch, fast_default):
+    seen = []
+    fit = TableEncoder.fit
+    monkeypatch.setattr(
+        TableEncoder, "fit", lambda self, X, y=None: seen.append(X) or fit(self, X, y)
+    )
+    table = frame().astype({"id": float})
+    table["id"] = RANDOM.permutation(N) + 0.25  # a number, not an identifier
+    dialog = open_dialog(table, committee=None)
+    (learned,) = seen
+    assert len(learned) == N - N // 5
+    at = dialog._material.panel.encoder.get_feature_names_out().tolist().index("id")
+    encoded = np.concatenate([dialog._material.X.X[:, at], dialog._acceptance.part.X.X[:, at]])
+    assert len(np.unique(encoded)) == N
+    mean = learned["id"].mean()
+    assert dialog._material.X.X[:, at].mean() == pytest.approx(0, abs=1e-9)
+    assert mean != pytest.approx(table["id"].mean(), abs=1e-9), "so the two can be told apart"
+
+
+def test_a_member_that_learns_by_heart_gets_no_credit_for_it():
+    labels = np.random.default_rng(2).integers(0, 2, N)
+    rows = np.random.default_rng(3).permutation(N)[:, None] * 1.0
+    dialog = open_dialog(
+        rows, labels, committee=[KNeighborsClassifier(1), KNeighborsClassifier(2)], certify=None
+    )
+    (parrot, _) = dialog._material.panel.members
+    assert (parrot.predict(rows) == labels).all()
+    assert abs(dialog.confusion.accuracy - 0.5) < 0.12
+    reply = dialog.prefer("fp <= 20%", ways=["reweigh"])
+    assert reply.after.acc_plus < 0.45, "with a fifth of false positives, a fifth is chance"
+
+
+# The same again
+
+
+def test_the_same_seed_gives_the_same_dialog():
+    one, two, other = (open_dialog(IDS, random_state=seed) for seed in (4, 4, 5))
+    assert certify_ids(one) == certify_ids(two) != certify_ids(other)
+    np.testing.assert_array_equal(one.history[0].option.held, two.history[0].option.held)
+    asked = [dialog.prefer("fp <= 9, rejected <= 5%") for dialog in (one, two)]
+    assert asked[0].after == asked[1].after
+    assert asked[0].way == asked[1].way
+    np.testing.assert_array_equal(*(reply.model.predict(IDS) for reply in asked))
+
+
+def test_several_at_a_time_give_the_same_dialog():
+    one, two = (open_dialog(n_jobs=n_jobs) for n_jobs in (None, 2))
+    np.testing.assert_array_equal(one.history[0].option.held, two.history[0].option.held)
+    assert one.prefer("fp <= 9").after == two.prefer("fp <= 9").after
+
+
+def test_progress_is_told():
+    told = []
+    open_dialog(callback=told.append)
+    assert [one.done for one in told] == list(range(1, 13))
+    assert {(one.total, one.member) for one in told} == {(12, "line"), (12, "bayes")}
+
+
+# Committees and tables
+
+
+@pytest.mark.parametrize(
+    ("committee", "names"),
+    [
+        (GaussianNB(), ("gaussiannb",)),
+        ([GaussianNB()], ("gaussiannb",)),
+        (PAIR, ("line", "bayes")),
+        ({"one": GaussianNB()}, ("one",)),
+        (
+            [GaussianNB(), GaussianNB(var_smoothing=0.1)],
+            ("gaussiannb-1", "gaussiannb-2"),
+        ),
+    ],
+)
+def test_committees_in_every_form(committee, names):
+    dialog = open_dialog(committee=committee)
+    assert dialog.members == names
+    assert dialog.prefer("fp <= 20").met
+
+
+def test_a_single_member_speaks_for_itself():
+    dialog = open_dialog(committee=GaussianNB(), certify=None)
+    folds = dialog._material.folds
+    codes = cross_val_predict(GaussianNB(), X, Y, cv=folds)
+    assert (codes == Y).mean() == pytest.approx(dialog.confusion.accuracy, abs=0.02)
+
+
+@pytest.mark.parametrize("kind", ["array", "list", "frame", "sparse"])
+def test_samples_in_every_form(kind):
+    rows = {
+        "array": X,
+        "list": X.tolist(),
+        "frame": pd.DataFrame(X, columns=["a", "b", "c"], index=np.arange(N)[::-1]),
+        "sparse": scipy.sparse.csr_array(X),
+    }[kind]
+    labels = pd.Series(Y, index=np.arange(N) * 3) if kind == "frame" else Y.tolist()
+    dialog = open_dialog(rows, labels, committee=LogisticRegression())
+    known = open_dialog(committee=LogisticRegression())
+    assert dialog.confusion == known.confusion
+    assert dialog.prefer("fp <= 9").after == known.prefer("fp <= 9").after
+    assert dialog.model.predict(rows).shape == (N,)
+
+
+def test_a_table_with_columns_of_every_kind(fast_default):
+    table = frame()
+    dialog = open_dialog(table, committee=None)
+    encoder = dialog._material.panel.encoder
+    assert encoder.kinds_["from"] == "category"
+    assert encoder.kinds_["sent"] == "date"
+    assert encoder.kinds_["text"] == "text"
+    reply = dialog.prefer("fn <= 25%")
+    assert reply.met
+    assert reply.model.n_features_in_ == table.shape[1]
+    assert set(reply.model.predict(table)) == {"ham", "spam"}
+    assert dialog.accept(confidence=0.8).certificate_ is not None
+
+
+def test_three_classes_and_a_positive_one():
+    labels = np.where(X[:, 2] > 0.8, "eggs", Y)
+    dialog = open_dialog(labels=labels, positive="eggs", committee=PAIR)
+    assert dialog.classes == ("eggs", "ham", "spam")
+    assert dialog.prefer("fp <= 10, rejected <= 5%").after.fp <= 10
+    dialog.prefer("fp <= 50%", ways=["move"])
+    assert dialog.accept(confidence=0.6).certificate_.confusion.positive == "eggs"
+
+
+# Groups and time
+
+
+def test_groups_stay_together_and_one_of_each_certifies():
+    groups = np.array([f"user {i // 4}" for i in range(N)])
+    dialog = open_dialog(IDS, groups=groups)
+    certify, tuning = sorted(certify_ids(dialog)), sorted(tuning_ids(dialog))
+    assert not set(groups[certify]) & set(groups[tuning])
+    pairs = list(zip(groups[certify], Y[certify], strict=True))
+    assert len(set(pairs)) == len(pairs), "one of each group and class"
+    for training, held in dialog._material.folds:
+        rows = np.array(tuning)
+        assert not set(groups[rows[training]]) & set(groups[rows[held]])
+    dialog.prefer("fn <= 40%", ways=["move"])
+    notes = dialog.accept(confidence=0.6).certificate_.notes
+    assert any("groups were kept together" in note for note in notes)
+
+
+def test_the_latest_certify_and_members_are_judged_on_what_came_later():
+    when = RANDOM.permutation(N)
+    dialog = open_dialog(IDS, time=when)
+    certify, tuning = sorted(certify_ids(dialog)), sorted(tuning_ids(dialog))
+    assert len(certify) == N // 5
+    assert when[certify].min() > when[tuning].max()
+    assert when[tuning].min() >= 40 - 1, "the first sixth is trained on only"
+    dialog.prefer("fn <= 40%", ways=["move"])
+    notes = dialog.accept(confidence=0.6).certificate_.notes
+    assert any("the latest" in note for note in notes)
+
+
+def test_samples_of_one_time_are_not_both_learned_from_and_certified_on():
+    """ "Later" is strict: what came on the same day is not later."""
+    days = np.repeat(np.arange(N // 25), 25)
+    dialog = open_dialog(IDS, time=days)
+    assert not set(days[sorted(certify_ids(dialog))]) & set(days[sorted(tuning_ids(dialog))])
+
+
+def test_groups_and_time_together_are_both_respected_or_refused():
+    """A certificate must not say that groups were kept together where they were not."""
+    groups = np.arange(N) // 4
+    try:
+        dialog = open_dialog(IDS, groups=groups, time=RANDOM.permutation(N))
+    except ValueError:
+        return
+    certify, tuning = sorted(certify_ids(dialog)), sorted(tuning_ids(dialog))
+    assert not set(groups[certify]) & set(groups[tuning])
+    pairs = list(zip(groups[certify], Y[certify], strict=True))
+    assert len(set(pairs)) == len(pairs)
+
+
+def test_a_handful_of_groups_is_enough():
+    groups = np.arange(N) % 5
+    dialog = open_dialog(IDS, groups=groups)
+    certify = groups[sorted(certify_ids(dialog))]
+    assert not set(certify) & set(groups[sorted(tuning_ids(dialog))])
+
+
+@pytest.mark.parametrize("name", ["groups", "time"])
+@pytest.mark.parametrize(
+    "missing",
+    [
+        np.r_[np.nan, np.arange(N - 1.0)],
+        np.r_[np.datetime64("NaT"), np.datetime64("2024-01-01") + np.arange(N - 1)],
+        np.array([None, *map(str, range(N - 1))], dtype=object),
+    ],
+    ids=["nan", "nat", "none"],
+)
+def test_missing_groups_and_times_are_refused(name, missing):
+    with pytest.raises(ValueError, match=f"Dialog.from_data needs {name} without missing entries"):
+        open_dialog(**{name: missing})
+
+
+def test_classes_at_one_end_of_time_are_refused():
+    with pytest.raises(ValueError, match="samples of each class early and late"):
+        open_dialog(time=CODES * N + np.arange(N))
+    with pytest.raises(ValueError, match="several groups"):
+        open_dialog(groups=np.where(CODES == 1, "all", np.arange(N).astype(str)))
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"rows": X[:10], "labels": Y[:10]},
+            "Dialog.from_data needs at least 10 samples of each class to train, tune and certify "
+            f"on; got {np.bincount(CODES[:10]).min()} of "
+            f"{['ham', 'spam'][int(np.bincount(CODES[:10]).argmin())]!r}.",
+        ),
+        (
+            {"labels": ["ham"] * N},
+            "Dialog.from_data needs samples of at least two classes; got one class, 'ham'.",
+        ),
+        (
+            {"positive": "eggs"},
+            "Dialog.from_data needs positive to be one of 'ham', 'spam'; got 'eggs'.",
+        ),
+        (
+            {"groups": [1, 2, 3]},
+            f"Dialog.from_data needs groups with an entry for each of {N} samples; got shape (3,).",
+        ),
+        (
+            {"time": np.zeros((N, 1))},
+            f"Dialog.from_data needs time with an entry for each of {N} samples; "
+            f"got shape ({N}, 1).",
+        ),
+        (
+            {"committee": "logistic"},
+            "Dialog.from_data needs classifiers; got the text 'logistic' "
+            "(margrave.catalogue.make makes one by name).",
+        ),
+        ({"committee": []}, "Dialog.from_data needs at least one member; got none."),
+    ],
+    ids=["ten rows", "one class", "positive", "groups", "time", "text", "nobody"],
+)
+def test_what_no_dialog_can_begin_with(change, message):
+    with pytest.raises(ValueError, match=r".") as caught:
+        open_dialog(**change)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (np.r_[np.nan, CODES[1:]], "y contains NaN"),
+        ([None, *Y[1:]], "a label is missing"),
+        (Y[1:], "inconsistent numbers of samples"),
+        (X[:, 0], "continuous"),
+        (np.column_stack([Y, Y]), "1d array"),
+        (None, "requires y to be passed"),
+        ([1, *Y[1:]], "all be strings, all numbers or all booleans"),
+    ],
+    ids=["nan", "none", "short", "numbers", "two columns", "no labels", "mixed"],
+)
+def test_labels_that_are_none(labels, message):
+    with pytest.raises(ValueError, match=message):
+        open_dialog(labels=labels)
+
+
+@pytest.mark.parametrize(
+    "certify",
+    [0, 1, 1.0, 0.0, -0.2, True, "half", float("nan"), (X,), [X, Y], (X, Y, Y), np.array([0.2, 1])],
+    ids=str,
+)
+def test_what_cannot_be_set_aside(certify):
+    with pytest.raises(ValueError, match="certify to be 'auto', a share in"):
+        open_dialog(certify=certify)
+
+
+@pytest.mark.parametrize("certify", [0.001, 0.999])
+def test_a_share_that_leaves_too_little_on_one_side_is_refused(certify):
+    with pytest.raises(ValueError, match=r"Dialog\.from_data.*certify"):
+        open_dialog(certify=certify)
+
+
+def test_certify_samples_that_do_not_fit_are_refused_at_once():
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        open_dialog(certify=(X, Y[1:]))
+    with pytest.raises(ValueError, match="'eggs' is not one of the classes"):
+        open_dialog(certify=(X, np.where(CODES == 1, "eggs", Y)))
+
+
+def test_certify_samples_with_other_columns_are_refused_at_once(fast_default):
+    with pytest.raises(ValueError, match="2 features"):
+        open_dialog(committee=None, certify=(X[:, :2], Y))
+    with pytest.raises(ValueError, match="2 features"):
+        open_dialog(certify=(X[:, :2], Y))
+
+
+def test_a_promise_of_a_class_that_is_not_there_is_refused():
+    with pytest.raises(PreferenceError, match="names the class 'eggs'"):
+        open_dialog(promise="fp(eggs) <= 5%")
+
+
+def test_a_small_class_is_enough_for_all_steps():
+    few = np.r_[np.flatnonzero(CODES == 0)[:60], np.flatnonzero(CODES == 1)[:10]]
+    dialog = open_dialog(X[few], Y[few], committee=[TunableLogistic(), GaussianNB()])
+    reply = dialog.prefer("fn <= 3")
+    assert reply.n_options > 3
+    assert dialog.confusion.n == 56
+
+
+@pytest.mark.slow
+def test_the_default_committee_on_a_table_of_every_kind():
+    dialog = Dialog.from_data(frame(), Y, random_state=0)
+    assert len(dialog.members) == 6
+    assert dialog.confusion.accuracy > 0.6
+    reply = dialog.prefer("fn <= 20%")
+    assert reply.met
+    model = dialog.accept(confidence=0.8)
+    assert set(model.predict(frame().iloc[:, ::-1])) <= {"ham", "spam"}

@@ -13,7 +13,8 @@ import pandas as pd
 import pytest
 
 from margrave import cli, datasets
-from margrave.steer import Dialog, SteeredClassifier, _files, _job, _ways
+from margrave.app import _job
+from margrave.steer import Dialog, SteeredClassifier, _files, _ways
 from margrave.steer._acceptance import Acceptance
 from margrave.steer._history import History
 

@@ -28,13 +28,13 @@ except ModuleNotFoundError as error:
     )
     raise SystemExit(2) from error
 
-from margrave.steer._job import Outcome, run_request
-from margrave.steer._records import outcome_record
-from margrave.steer._report import page, write_page
-from margrave.steer._samples import Table, find_table, labels_of, samples_of
+from margrave.app._job import Outcome, run_request
+from margrave.app._records import outcome_record
+from margrave.app._report import page, write_page
+from margrave.app._samples import Table, find_table, labels_of, samples_of
+from margrave.app._table_file import csv_text, read_table, write_table
+from margrave.app._terminal import Printer, harmless, print_outcome, progress
 from margrave.steer._steered import SteeredClassifier
-from margrave.steer._table_file import csv_text, read_table, write_table
-from margrave.steer._terminal import Printer, harmless, print_outcome, progress
 
 BAD_INPUT, ALARM, INTERRUPTED = 2, 4, 130
 

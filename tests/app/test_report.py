@@ -9,10 +9,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
+from margrave.app._job import Outcome
+from margrave.app._report import page, write_page
+from margrave.app._samples import Samples, Table
 from margrave.steer import Dialog, PromiseError
-from margrave.steer._job import Outcome
-from margrave.steer._report import page, write_page
-from margrave.steer._samples import Samples, Table
 
 EVIL = "<script>alert('x')</script>"
 

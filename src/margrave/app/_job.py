@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from margrave.app._samples import Samples
 from margrave.confusion import Confusion
 from margrave.preference import Preference
 from margrave.steer._dialog import Dialog
@@ -15,7 +16,6 @@ from margrave.steer._issue import check_confidence
 from margrave.steer._members import Progress
 from margrave.steer._promise import PromiseError
 from margrave.steer._reply import Reply
-from margrave.steer._samples import Samples
 from margrave.steer._steered import SteeredClassifier
 from margrave.steer._ways import chosen
 

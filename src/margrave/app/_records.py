@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from margrave.app._job import Outcome
 from margrave.confusion import Confusion
 from margrave.steer._certificate import Certificate
-from margrave.steer._job import Outcome
 from margrave.steer._reply import Reply
 
 

@@ -20,15 +20,15 @@ import numpy as np
 import sklearn
 
 import margrave
+from margrave.app._job import Outcome
+from margrave.app._page_style import STYLE
+from margrave.app._table_file import replacing
 from margrave.confusion import Confusion
 from margrave.steer._combining import Combined
 from margrave.steer._frontier import Frontier
 from margrave.steer._frontier_display import FrontierDisplay
-from margrave.steer._job import Outcome
-from margrave.steer._page_style import STYLE
 from margrave.steer._reply import Reply
 from margrave.steer._steered import SteeredClassifier
-from margrave.steer._table_file import replacing
 
 _CODE = re.compile("`([^`]+)`")
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from margrave.steer._job import Outcome
+from margrave.app._job import Outcome
 from margrave.steer._members import Progress as Training
 from margrave.steer._reply import Reply
 

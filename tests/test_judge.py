@@ -240,3 +240,121 @@ def test_two_classes_of_three_are_moved_where_one_is_not_enough():
     offset, verdict = judge.best_offset(scores)
     assert verdict == (0, 0, 0)
     assert (scores + offset).argmax(axis=1).tolist() == [0, 1, 1, 2, 2]
+
+
+# Samples that get no answer: -1, and a last column.
+
+WITH_REJECTS = [
+    Preference(text)
+    for text in [
+        "fp <= 1",
+        "rejected <= 20%",
+        "rejected(0) <= 1, fp <= 25%",
+        "rejected(0) <= 1, rejected(1) <= 50%",
+        "rejected >= 1, rejected <= 90%",
+        "fn <= 1, rejected <= 3",
+        "recall(1) >= 50%, rejected <= 40%",
+        "precision(1) >= 70%, rejected <= 100%",
+        "accuracy >= 60%, rejected <= 30%",
+        "errors <= 1, correct >= 3, rejected <= 100%",
+        "alarms(1) <= 30%, rejected <= 2",
+    ]
+]
+
+
+@st.composite
+def doubted(draw, k):
+    """True classes and answers, some of them -1."""
+    n = draw(st.integers(1, 12))
+    answers = draw(arrays(np.intp, n, elements=st.integers(-1, k - 1)))
+    return draw(classes_of(n, k)), answers
+
+
+@st.composite
+def stacks(draw, k):
+    """Several matrices of the same classes, with rejected samples."""
+    m = draw(st.integers(1, 5))
+    return draw(arrays(np.int64, (m, k, k + 1), elements=st.integers(0, 9)))
+
+
+@given(doubted(2), st.sampled_from(WITH_REJECTS))
+def test_a_verdict_counts_what_is_rejected_as_the_preference_does(data, preference):
+    codes, answers = data
+    matrix = Confusion.of(codes, answers, classes=range(2), reject_label=-1, positive=1)
+    judge = Judge(preference, codes, (0, 1))
+    assert judge.matrix(answers) == matrix
+    assert judge.matrix(answers).n_rejected == (answers == -1).sum()
+    verdict = judge.verdict(answers)
+    assert verdict.shortfall == pytest.approx(preference.shortfall(matrix), abs=1e-12)
+    assert (verdict.shortfall == 0) == preference.met(matrix)
+    assert verdict.errors == (codes != answers).sum()
+
+
+@given(doubted(3), st.sampled_from([one for one in THREE if "fp(" not in str(one)]))
+def test_three_classes_may_be_rejected_too(data, preference):
+    codes, answers = data
+    matrix = Confusion.of(codes, answers, classes=range(3), reject_label=-1)
+    verdict = Judge(preference, codes, (0, 1, 2)).verdict(answers)
+    assert verdict.shortfall == pytest.approx(preference.shortfall(matrix), abs=1e-12)
+    assert (verdict.shortfall == 0) == preference.met(matrix)
+    assert verdict.errors == (codes != answers).sum()
+
+
+@given(stacks(2), st.sampled_from(WITH_REJECTS))
+def test_a_stack_is_judged_matrix_by_matrix(counts, preference):
+    judge = Judge(preference, np.array([0, 1]), (0, 1))
+    shortfall, price, errors = judge.judged(counts)
+    for i, one in enumerate(counts):
+        matrix = Confusion(one)
+        assert shortfall[i] == pytest.approx(preference.shortfall(matrix), abs=1e-9)
+        assert (shortfall[i] == 0) == preference.met(matrix)
+        assert errors[i] == one.sum() - np.trace(one)
+        assert price[i] <= errors[i] - matrix.n_rejected
+
+
+@given(stacks(3), st.sampled_from(THREE))
+def test_without_a_rejected_column_none_is_rejected(counts, preference):
+    judge = Judge(preference, np.array([0, 1, 2]), (0, 1, 2))
+    answered = counts[:, :, :3]
+    none_rejected = np.concatenate([answered, np.zeros_like(counts[:, :, 3:])], axis=2)
+    for short, whole in zip(judge.judged(answered), judge.judged(none_rejected), strict=True):
+        assert short.tolist() == whole.tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "price"),
+    [
+        ("fp <= 9, rejected <= 9", 7),
+        ("fn <= 9, rejected <= 9", 5),
+        ("rejected <= 9", 5 + 7),
+        ("rejected(1) <= 9, rejected(0) <= 9", 5 + 7),
+        ("accuracy >= 9%, rejected <= 9", 0),
+        ("precision(1) >= 9%, rejected <= 9", 7),
+    ],
+)
+def test_rejected_samples_have_no_price_but_count_as_errors(text, price):
+    matrix = Confusion([[10, 5, 3], [7, 10, 2]])
+    codes = np.repeat([0, 1], [18, 19])
+    answers = np.concatenate([np.repeat([0, 1, -1], row) for row in matrix.counts])
+    judge = Judge(Preference(text), codes, (0, 1))
+    assert judge.verdict(answers)[1:] == (price, 5 + 7 + 3 + 2)
+
+
+@given(doubted(3), st.sampled_from(THREE))
+def test_what_is_unspoken_is_what_the_price_counts(data, preference):
+    codes, answers = data
+    judge = Judge(preference, codes, (0, 1, 2))
+    unspoken = judge.unspoken(answers)
+    assert unspoken.sum() == judge.verdict(answers).price
+    assert not unspoken[(answers == -1) | (answers == codes)].any()
+
+
+@given(doubted(2), st.sampled_from(WITH_REJECTS), st.integers(1, 4))
+def test_groups_of_samples_are_judged_as_their_samples(data, preference, times):
+    """Samples with the same class and answer, as one entry with a count."""
+    codes, answers = (np.repeat(of, times) for of in data)
+    judge = Judge(preference, codes, (0, 1))
+    grouped, group = judge.of_groups(answers + 1)
+    assert grouped.counts.sum() == len(codes)
+    assert grouped.matrix(group - 1) == judge.matrix(answers)
+    assert grouped.verdict(group - 1) == judge.verdict(answers)

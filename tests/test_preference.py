@@ -372,3 +372,90 @@ def test_any_label_can_be_written(label):
         return
     wish = Preference(f"fp({quoted(label)}) <= 1")
     assert wish.bounds[0].labels == (label,)
+
+
+# Counts as rates
+
+SIZES = Confusion([[270, 9], [20, 160]], classes=["ham", "spam"])  # 279 and 180, 459 in all
+
+
+@pytest.mark.parametrize(
+    ("text", "rates"),
+    [
+        ("fp <= 5", "fp <= 1.792%"),  # 5 of 279 is 1.79211... %
+        ("fp >= 5", "fp >= 1.793%"),
+        ("fn <= 9", "fn <= 5%"),
+        ("fn <= 0", "fn <= 0%"),
+        ("recall >= 90%", "recall >= 90%"),
+        ("correct(spam) >= 160", "correct(spam) >= 88.89%"),  # 88.888... %
+        ("correct >= 400", "correct >= 87.15%"),  # of 459: 87.145... %
+        ("errors <= 1", "errors <= 0.2178%"),  # 0.21786... %
+        ("errors(ham -> spam) <= 1", "errors(ham -> spam) <= 0.3584%"),  # 0.35842... %
+        ("alarms <= 46", "alarms <= 10.02%"),  # 10.0217... %
+        ("rejected <= 3, fp <= 1%", "rejected <= 0.6535%, fp <= 1%"),  # 0.65359... %
+        ("rejected(spam) <= 90", "rejected(spam) <= 50%"),
+        ("fp <= 300", "fp <= 100%"),
+    ],
+)
+def test_a_count_becomes_its_rate_to_four_digits_on_the_strict_side(text, rates):
+    assert Preference(text).in_rates(SIZES) == Preference(rates)
+
+
+@given(st.lists(bound_texts, min_size=1, max_size=2), matrices)
+def test_rates_are_shares_that_ask_for_no_less(texts, matrix):
+    try:
+        wish = Preference(*texts)
+    except PreferenceError:
+        return
+    if (matrix.counts.sum(axis=1) == 0).any():
+        return
+    try:
+        wish.check(matrix)
+    except PreferenceError:
+        return  # more than there are
+    try:
+        rates = wish.in_rates(matrix)
+    except PreferenceError:
+        return  # equalities, parted by rounding
+    assert all(bound.share for bound in rates.bounds)
+    words = [(bound.word, bound.labels, bound.at_most) for bound in wish.bounds]
+    assert [(bound.word, bound.labels, bound.at_most) for bound in rates.bounds] == words
+    for bound, rate in zip(wish.bounds, rates.bounds, strict=True):
+        if bound.share:
+            assert rate == bound
+            continue
+        base = int(matrix.counts[bound.cells(matrix)[1]].sum())
+        asked, got = min(bound.limit / base, 1), rate.limit
+        assert got <= asked if bound.at_most else got >= asked
+        assert abs(got - asked) <= asked / 1000  # to four digits
+    if rates.met(matrix):
+        assert wish.met(matrix)
+
+
+@given(st.integers(0, 200), st.integers(1, 200), st.sampled_from(["fp <=", "correct(a) >="]))
+def test_rates_read_back_and_stay_as_they_are(count, size, word):
+    if word.endswith(">=") and count > size:
+        return
+    matrix = Confusion([[size, 0], [0, 7]], classes=["a", "b"])
+    rates = Preference(f"{word} {count}").in_rates(matrix)
+    assert Preference(str(rates)) == rates
+    assert rates.in_rates(matrix) == rates
+
+
+def test_the_answers_of_the_matrix_do_not_matter():
+    wish = Preference("fp <= 5, correct(spam) >= 100, alarms <= 40")
+    other = Confusion([[0, 100, 179], [180, 0, 0]], classes=["ham", "spam"])
+    assert wish.in_rates(SIZES) == wish.in_rates(other)
+
+
+def test_a_count_of_a_class_without_samples_has_no_rate():
+    with pytest.raises(PreferenceError) as caught:
+        Preference("fn <= 5").in_rates(Confusion([[10, 2], [0, 0]]))
+    assert str(caught.value) == "'fn <= 5' is a share of no samples at all."
+
+
+def test_the_positive_class_of_the_matrix_is_meant():
+    matrix = Confusion([[50, 0, 0], [0, 20, 0], [0, 0, 30]], "abc", positive="c")
+    assert Preference("fp <= 7").in_rates(matrix) == Preference("fp <= 10%")
+    with pytest.raises(PreferenceError, match="needs a class, since there are 3"):
+        Preference("fp <= 7").in_rates(Confusion(matrix.counts, "abc"))

@@ -23,6 +23,7 @@ Floats = NDArray[np.float64]
 
 # Scores nearer than this, as a share of them, may be equal but for rounding: no cut there.
 _TIE, _TINY = 1e-9, 1e-12
+_DIGITS = 9
 
 
 class Wanted(Protocol):
@@ -49,6 +50,12 @@ class Verdict(NamedTuple):
     shortfall: float
     price: int
     errors: int
+
+
+def apart(values: Floats) -> NDArray[np.bool_]:
+    """Whether neighbours of sorted values differ by more than rounding: a cut fits between."""
+    far = np.abs(values)
+    return np.asarray(np.diff(values) > _TIE * np.maximum(far[1:], far[:-1]) + _TINY)
 
 
 @dataclass(frozen=True)
@@ -147,6 +154,7 @@ class Judge:
                 slack = np.where(base == 0, -1.0, slack)
             shortfall += np.maximum(-slack, 0)
         price = flat @ (self._errors & ~self._spoken)[:, :width].ravel()
+        shortfall = np.round(shortfall, _DIGITS)  # sums of shares, in any order
         return shortfall, price, flat @ self._errors[:, :width].ravel()
 
     def best_offset(self, scores: Floats, starts: Iterable[Floats] = ()) -> tuple[Floats, Verdict]:
@@ -210,9 +218,7 @@ class Judge:
         )
         steps[joined, true * self.k + from_] -= size
         steps[joined, true * self.k + c] += size
-        far = np.abs(needed)
-        apart = np.diff(needed) > _TIE * np.maximum(far[1:], far[:-1]) + _TINY
-        cuts = np.flatnonzero(np.concatenate([[True], apart, [True]]))
+        cuts = np.flatnonzero(np.concatenate([[True], apart(needed), [True]]))
         counts = np.cumsum(steps, axis=0)[cuts].reshape(-1, self.k, self.k)
         ends = needed[0] - 1, needed[-1] + 1
         moves = np.concatenate([ends[:1], (needed[1:] + needed[:-1]) / 2, ends[1:]])[cuts]

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from margrave.app._table_file import TableError, read_table, write_table
 from margrave.app import _table_file
+from margrave.app._table_file import TableError, read_table, write_table
 
 KNOWN = ".csv, .csv.gz, .tsv, .txt, .parquet, .pq"
 

@@ -9,8 +9,8 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 
 from margrave import Confusion, Preference
-from margrave.martingale import MartingaleBoostClassifier, NotMetWarning, TunableLogistic
 from margrave._judge import Judge
+from margrave.martingale import MartingaleBoostClassifier, NotMetWarning, TunableLogistic
 from margrave.martingale._rooted import LocalTargets
 from margrave.martingale._tuning import target_states
 

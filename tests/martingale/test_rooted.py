@@ -21,13 +21,13 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from margrave import Confusion, Preference, datasets
+from margrave._judge import Judge
 from margrave.martingale import (
     MartingaleBoostClassifier,
     NotMetWarning,
     Step,
     TunableLogistic,
 )
-from margrave._judge import Judge
 from margrave.martingale._rooted import LocalTargets, Ways, combined
 from margrave.preference import PreferenceError
 

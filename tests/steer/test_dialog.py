@@ -723,7 +723,7 @@ def test_counts_become_rates(asked):
     certificate = dialog.accept().certificate_
     assert certificate.asked == f"fn <= {n // 4}"
     assert certificate.promises[0].limit <= n // 4 / n
-    assert certificate.notes[0] == (
+    assert certificate.remarks[0] == (
         f"'fn <= {n // 4}' counts tuning samples; promised is its rate."
     )
 

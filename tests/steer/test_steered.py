@@ -402,7 +402,7 @@ def test_a_new_certificate_on_fresh_samples(promised):
     assert model.certificate_.promises[0].rate <= 0.2
     assert model.certificate_.confidence == before.confidence
     assert model.get_params() == promised.get_params()
-    assert any("set anew" in note for note in model.certificate_.notes)
+    assert any("set anew" in note for note in model.certificate_.remarks)
     np.testing.assert_array_equal(model.scorer_(X), promised.scorer_(X))
     stricter = promised.recertify(fresh, labels, confidence=0.99)
     assert stricter.certificate_.confusion.fn <= model.certificate_.confusion.fn

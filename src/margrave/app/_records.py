@@ -51,7 +51,7 @@ def certificate_record(certificate: Certificate) -> dict[str, Any]:
         "cells": [asdict(cell) for cell in certificate.cells],
         "tuning": matrix_record(certificate.tuning),
         "issued": certificate.issued,
-        "notes": list(certificate.notes),
+        "notes": list(certificate.remarks),
     }
 
 

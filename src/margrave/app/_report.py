@@ -109,10 +109,10 @@ def _promise(outcome: Outcome) -> str:
         told = [_text(promise.sentence) for promise in certificate.promises]
         large = "<br>".join(f"{one[:1].upper()}{one[1:]}." for one in told)
         small = (
-            f"With confidence {certificate.confidence:.4g}, for new rows like the "
+            f"With confidence {certificate.confidence:.10g}, for new rows like the "
             f"{certificate.confusion.n:,} it was set on. Issued {certificate.issued}."
         )
-        small += "".join(f"<br>Note: {_text(note)}" for note in certificate.notes)
+        small += "".join(f"<br>Note: {_text(note)}" for note in certificate.remarks)
         state = "kept" if outcome.met else "short"
     verdict = (
         f'<p class="verdict {state}">{_text(outcome.verdict())}</p>' if state != "kept" else ""
@@ -166,7 +166,7 @@ def _matrices(outcome: Outcome) -> str:
         shown.append(_matrix("As promised, on the certify rows", certificate.confusion, shares))
     note = "Below a count its share of the row" + (
         f"; on the certify rows the interval for new rows, each at confidence "
-        f"{outcome.confidence:.4g}."
+        f"{outcome.confidence:.10g}."
         if certificate
         else "."
     )

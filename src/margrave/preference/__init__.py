@@ -26,6 +26,7 @@ all is not met.
 """
 
 from margrave.preference._bounds import Bound, PreferenceError
+from margrave.preference._bounds import decimal as decimal  # not public: certificates write limits
 from margrave.preference._bounds import quoted as quoted  # not public: Confusion.edit writes texts
 from margrave.preference._preference import Preference
 

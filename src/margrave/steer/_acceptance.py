@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike
 from margrave.steer._issue import issued
 from margrave.steer._ledger import Account
 from margrave.steer._material import Material
-from margrave.steer._promise import PromiseError, planned
+from margrave.steer._promise import PromiseError, planned, supported
 from margrave.steer._reply import Reply
 from margrave.steer._search import may_reject
 from margrave.steer._start import CertifyPart, certify_part
-from margrave.steer._statistics import smallest_rate
 from margrave.steer._steered import SteeredClassifier
 
 
@@ -64,10 +63,10 @@ class Acceptance:
         if self.part is None:
             return "Nothing is set aside for a certificate: accept needs X_certify and y_certify."
         sizes = np.bincount(self.part.codes, minlength=len(classes)).tolist()
-        lines = [f"{sum(sizes)} samples are set aside. At confidence {confidence:.4g} they support"]
+        lines = [f"{sum(sizes)} samples are set aside. At confidence {confidence:.9g} they support"]
         for label, n in zip(classes, sizes, strict=True):
-            rate = smallest_rate(n, 1 - confidence)
-            lines.append(f"  limits of {rate:.2%} and more on the mistakes with {label} ({n})")
+            rate = supported(n, 1 - confidence)
+            lines.append(f"  limits of {rate:.2f}% and more on the mistakes with {label} ({n})")
         return "\n".join(lines)
 
     def model(
@@ -86,7 +85,7 @@ class Acceptance:
                 "Dialog.accept needs something to promise: ask for it first, such as "
                 "prefer('fp <= 1%')."
             )
-        part = self._part(reply, X, y)
+        part = self._part(material, X, y)
         for known in self.accepted:
             certificate = known.model.certificate_
             if certificate is not None and (known.step, known.samples, certificate.confidence) == (
@@ -144,12 +143,12 @@ class Acceptance:
             confidence=confidence,
         )
 
-    def _part(self, reply: Reply, X: Any, y: ArrayLike | None) -> CertifyPart:
+    def _part(self, material: Material, X: Any, y: ArrayLike | None) -> CertifyPart:
         """The certify samples: those given, or those set aside."""
         if (X is None) != (y is None):
             raise ValueError("Dialog.accept needs both X_certify and y_certify, or neither.")
         if y is not None:
-            return certify_part(X, y, reply.option.scorer.panel, "Dialog.accept")
+            return certify_part(X, y, material.panel, "Dialog.accept")
         if self.part is None:
             raise PromiseError(
                 "Dialog.accept needs X_certify and y_certify, samples that no step has seen: "

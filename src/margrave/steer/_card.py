@@ -15,9 +15,9 @@ def model_card(model: Any) -> str:
         parts.append("## Promise\n\nNone: this model was not certified.")
     else:
         told = "\n".join(f"- {promise}" for promise in certificate.promises)
-        notes = "".join(f"\n- {note}" for note in certificate.notes)
+        notes = "".join(f"\n- {note}" for note in certificate.remarks)
         parts.append(
-            f"## Promise\n\nWith confidence {certificate.confidence:.4g}, for new samples drawn as "
+            f"## Promise\n\nWith confidence {certificate.confidence:.9g}, for new samples drawn as "
             f"the {certificate.confusion.n} certify samples were:\n\n{told}\n\nSet by "
             f"{certificate.route} on samples that no step had seen; certificate "
             f"{certificate.number} on them, issued {certificate.issued}.{notes}"

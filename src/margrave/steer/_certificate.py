@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from margrave.confusion import Confusion
-from margrave.preference import Bound, Preference
+from margrave.preference import Bound, Preference, decimal
 from margrave.steer._statistics import interval
 
 Codes = NDArray[np.intp]
@@ -113,7 +113,9 @@ class Certificate:
     samples : str
         What tells the certify samples from others.
     notes : tuple of str
-        What else a reader should know.
+        What else is known of the samples.
+    renews : str
+        Date of the first certificate, if this one was set anew.
     """
 
     preference: str
@@ -130,16 +132,28 @@ class Certificate:
     issued: str
     samples: str
     notes: tuple[str, ...] = ()
+    renews: str = ""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What else a reader should know."""
+        counts = f"'{self.asked}' counts tuning samples; promised is its rate."
+        anew = f"set anew; first issued {self.renews}."
+        return (
+            *([counts] if self.asked != self.preference else []),
+            *self.notes,
+            *([anew] if self.renews else []),
+        )
 
     def __str__(self) -> str:
-        lines = [f"With confidence {self.confidence:.4g}, on new samples like the certify samples:"]
+        lines = [f"With confidence {self.confidence:.9g}, on new samples like the certify samples:"]
         lines += [f"  {promise}" for promise in self.promises]
         lines.append(
             f"Set on {self.confusion.n} samples that no step had seen, by {self.route} "
             f"(certificate {self.number} on them):"
         )
         lines += [f"  {line}" for line in str(self.confusion).splitlines()]
-        lines += [f"Note: {note}" for note in self.notes]
+        lines += [f"Note: {remark}" for remark in self.remarks]
         return "\n".join(lines)
 
 
@@ -201,7 +215,7 @@ class Check:
 
 def sentence(bound: Bound, matrix: Confusion) -> str:
     """A bound in words."""
-    share = f"{'at most' if bound.at_most else 'at least'} {float(100 * bound.limit):.4g} %"
+    share = f"{'at most' if bound.at_most else 'at least'} {decimal(100 * bound.limit)} %"
     amount, base = bound.cells(matrix)
     k = len(matrix.classes)
     labels = [str(label) for label in matrix.classes]
@@ -211,7 +225,7 @@ def sentence(bound: Bound, matrix: Confusion) -> str:
         of = int(np.flatnonzero(amount.any(axis=0))[0])
         return f"{share} of what is called {labels[of]} is {labels[of]}"
     if bound.word in ("accuracy", "correct") and len(rows) == k:
-        return f"{share} of all answers are right"
+        return f"{share} of all samples get a right answer"
     if bound.word == "errors" and len(rows) == k:
         return f"{share} of all samples get a wrong answer"
     who = "all samples" if len(rows) == k else " or ".join(labels[r] for r in rows)

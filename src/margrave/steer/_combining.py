@@ -29,8 +29,6 @@ Codes = NDArray[np.intp]
 
 _NU = 0.1
 _SURE = 1e-12
-# The decision value for a class that a member has not seen.
-_UNSEEN = -1e3
 
 
 @dataclass(frozen=True)
@@ -134,7 +132,7 @@ class Alone:
         """Scores for raw values of shape (n, 1) or (n, 1, k)."""
         values = raw[:, 0]
         if not self.probability:
-            return np.asarray(np.nan_to_num(values, nan=_UNSEEN))
+            return values
         p = np.clip((values + 1) / 2, _SURE, 1 - _SURE)
         return np.asarray(logit(p) if values.ndim == 1 else np.log(p))
 

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave._judge import Judge, Verdict
+from margrave._judge import Judge, Verdict, apart
 from margrave._labels import REJECTED
 
 Floats = NDArray[np.float64]
@@ -21,6 +21,7 @@ Codes = NDArray[np.intp]
 
 # A band of doubt is searched on so many cuts, then on those about the best, and once more.
 _GRID, _ROUNDS = 160, 3
+_LEAST = float(np.finfo(float).tiny)
 
 
 class Decision(Protocol):
@@ -60,8 +61,11 @@ class Cut:
         return np.where(scores > self.high, 1, np.where(scores <= self.low, 0, REJECTED))
 
     def lead(self, scores: Floats) -> Floats:
-        """Scores less the cut (less the nearer end of a band, and 0 within it)."""
-        return np.where(scores > self.high, scores - self.high, np.minimum(scores - self.low, 0.0))
+        """Scores less the cut; with a band less its nearer end, and 0 within it only."""
+        below = np.minimum(scores - self.low, -_LEAST if self.rejects else 0.0)
+        return np.where(
+            scores > self.high, scores - self.high, np.where(scores <= self.low, below, 0.0)
+        )
 
 
 @dataclass(frozen=True)
@@ -105,20 +109,27 @@ def plain(k: int) -> Decision:
     return Cut(0.0, 0.0) if k == 2 else Offsets(np.zeros(k))
 
 
-def moved(judge: Judge, scores: Floats) -> Decision:
-    """The best decision that answers always: exact for two classes."""
+def moved(judge: Judge, scores: Floats, near: Decision | None = None) -> Decision:
+    """The best decision that answers always: exact for two classes; for more, near another."""
     if judge.k == 2:
         both = np.column_stack([np.zeros(len(scores)), scores])
         offset, _ = judge.best_offset(both)
         cut = float(offset[0] - offset[1])
         return Cut(cut, cut)
-    offset, _ = judge.best_offset(scores, judge.wide_starts())
-    return Offsets(offset)
+    return Offsets(_best_offset(judge, scores, near))
 
 
-def doubtful(judge: Judge, scores: Floats) -> Decision:
+def doubtful(judge: Judge, scores: Floats, near: Decision | None = None) -> Decision:
     """The best decision found that may reject."""
-    return _band(judge, scores) if judge.k == 2 else _hesitant(judge, scores)
+    if judge.k == 2:
+        return _band(judge, scores)
+    return _hesitant(judge, scores, _best_offset(judge, scores, near))
+
+
+def _best_offset(judge: Judge, scores: Floats, near: Decision | None) -> Floats:
+    """The best offsets found for more than two classes, from wide starts or near others."""
+    starts = [near.offset] if isinstance(near, Offsets) else judge.wide_starts()
+    return judge.best_offset(scores, starts)[0]
 
 
 def verdict(judge: Judge, decision: Decision, scores: Floats) -> Verdict:
@@ -157,11 +168,10 @@ def _about(place: int, known: NDArray[np.intp]) -> NDArray[np.intp]:
     return np.unique(np.append(np.linspace(*ends, _GRID).astype(int), place))
 
 
-def _hesitant(judge: Judge, scores: Floats) -> Decision:
+def _hesitant(judge: Judge, scores: Floats, found: Floats) -> Decision:
     """The best lead to ask for, for some offsets: the sample with the smallest lead goes first."""
     k = judge.k
     best: tuple[tuple[float, ...], Decision] | None = None
-    found, _ = judge.best_offset(scores, judge.wide_starts())
     for offset in (found, np.zeros(k), found / 2):
         moved_scores = scores + offset
         lead, answers = leads(moved_scores), moved_scores.argmax(axis=1)
@@ -172,11 +182,11 @@ def _hesitant(judge: Judge, scores: Floats) -> Decision:
         cells[0] = np.bincount(judge.codes * (k + 1) + answers, minlength=k * (k + 1))
         cells[joined, true + answers[order]] -= 1
         cells[joined, true + k] += 1
-        apart = np.flatnonzero(np.concatenate([[True], np.diff(lead[order]) > 0, [True]]))
-        counts = np.cumsum(cells, axis=0)[apart].reshape(-1, k, k + 1)
+        places = np.flatnonzero(np.concatenate([[True], apart(lead[order]), [True]]))
+        counts = np.cumsum(cells, axis=0)[places].reshape(-1, k, k + 1)
         judged = judge.judged(counts)
-        at = int(np.lexsort((apart, *judged[::-1]))[0])
-        n_rejected = int(apart[at])
+        at = int(np.lexsort((places, *judged[::-1]))[0])
+        n_rejected = int(places[at])
         steps = np.append(lead[order], lead[order][-1] + 1)
         doubt = 0.0 if n_rejected == 0 else float((steps[n_rejected - 1] + steps[n_rejected]) / 2)
         rank = tuple(float(of[at]) for of in judged)

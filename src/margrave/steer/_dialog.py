@@ -137,7 +137,7 @@ class Dialog(Conversation):
         positive : label, optional
             The class that ``fp`` and ``fn`` speak of; by default the second of two.
         groups : array-like of shape (n_samples,), optional
-            Samples that belong together stay in one part; one of each group and class certifies.
+            Samples that belong together stay in one part; one of each group certifies.
         time : array-like of shape (n_samples,), optional
             When samples came: the latest certify, and members are judged on what came later than
             what they were trained on.

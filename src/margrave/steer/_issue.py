@@ -19,11 +19,20 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 
+_DIGITS = 6  # what does not depend on the company samples are in
+
+
 def check_confidence(confidence: Any, owner: str) -> None:
     """Refuse what is no confidence."""
     number = isinstance(confidence, int | float | np.floating) and not isinstance(confidence, bool)
     if not number or not 0 < confidence < 1:
         raise ValueError(f"{owner} needs confidence to be a number in (0, 1); got {confidence!r}.")
+
+
+def name_of(said: Floats, codes: Codes) -> str:
+    """What tells samples from others, whatever their order: what is said about them."""
+    rows = np.round(np.column_stack([said.reshape(len(codes), -1), codes]), _DIGITS)
+    return str(joblib.hash(rows[np.lexsort(rows.T)]))
 
 
 def issued(
@@ -38,6 +47,7 @@ def issued(
     delta: float,
     number: int,
     notes: tuple[str, ...] = (),
+    renews: str = "",
 ) -> tuple[Decision, Certificate]:
     """A decision that keeps the plan's promise, and its certificate.
 
@@ -47,7 +57,7 @@ def issued(
         What to promise.
     scores, codes : ndarray
         Of the certify samples.
-    asked, way, tuning, number, notes
+    asked, way, tuning, number, notes, renews
         For the record.
     confidence, delta : float
         What is stated, and what may be spent.
@@ -61,8 +71,6 @@ def issued(
         )
     found = settled(plan, scores, codes, delta)
     matrix = plan.matrix(found.decision.answers(scores), codes)
-    if str(plan.preference) != asked:
-        notes = (f"'{asked}' counts tuning samples; promised is its rate.", *notes)
     record = Certificate(
         preference=str(plan.preference),
         asked=asked,
@@ -76,7 +84,8 @@ def issued(
         cells=cells(matrix, confidence),
         tuning=tuning,
         issued=date.today().isoformat(),
-        samples=joblib.hash((scores, codes)),
+        samples=name_of(scores, codes),
         notes=notes,
+        renews=renews,
     )
     return found.decision, record

@@ -46,8 +46,8 @@ class Account:
         """
         if abs(delta - self.delta) > 1e-12:
             raise PromiseError(
-                f"These certify samples were opened at confidence {1 - self.delta:.4g}, which is "
-                f"what all certificates on them share; got {1 - delta:.4g}."
+                f"These certify samples were opened at confidence {1 - self.delta:.10g}, which is "
+                f"what all certificates on them share; got {1 - delta:.10g}."
             )
         if not self.left:
             raise PromiseError(

@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 # Scores are rounded to so many digits of their size: the same sample must get the same score
 # in any company, or samples that tie at a cut would fall to either side of it.
 _DIGITS = 9
+_USUAL = 0.9
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,10 @@ class Scorer:
 
 def decimals_for(scores: Floats) -> int:
     """Enough to tell scores of this size apart, few enough not to tell rounding errors."""
-    size = float(np.abs(scores).max())
+    sizes = np.abs(scores)
+    size = float(np.quantile(sizes, _USUAL, method="higher")) or float(
+        sizes.max()
+    )  # whatever an outlier is
     return _DIGITS - int(np.floor(np.log10(size))) if size > 0 else _DIGITS
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, train_test_split
+from sklearn.utils import check_random_state
 
 from margrave import _labels
 from margrave.confusion import Confusion
@@ -25,6 +26,8 @@ Codes = NDArray[np.intp]
 
 FOLDS = 5
 _USUAL, _MOST = 0.2, 0.4
+_GROUP_PARTS = 20
+_IN_ONE_GROUP = "Steering needs samples of each class in several groups; all of a class are in one."
 # The bare number of samples supports a promise only if none of them is wrong.
 _ROOM = 3
 
@@ -113,12 +116,7 @@ def parted(
             build, test_size=share, stratify=y, random_state=random_state
         )
     elif share > 0 and groups is not None:
-        n_parts = min(max(round(1 / share), 2), len(np.unique(groups)))
-        if n_parts < 2:
-            raise ValueError("Steering needs samples in at least two groups; got one.")
-        splitter = StratifiedGroupKFold(n_parts, shuffle=True, random_state=random_state)
-        build, certify = next(splitter.split(y, y, groups))
-        certify = _one_of_each(certify, y, np.asarray(groups))
+        build, certify = _groups_apart(y, share, groups, check_random_state(random_state))
     build, certify = np.sort(build), np.sort(certify)
     return Parts(build, certify, folds_of(y[build], None if groups is None else groups[build]))
 
@@ -141,9 +139,7 @@ def folds_of(y: NDArray[Any], groups: NDArray[Any] | None = None) -> list[tuple[
     folds = list(splitter.split(y, y, groups))
     for training, held in folds:
         if len(np.unique(y[training])) < len(classes) or not len(held):
-            raise ValueError(
-                "Steering needs samples of each class in several groups; all of a class are in one."
-            )
+            raise ValueError(_IN_ONE_GROUP)
     return folds
 
 
@@ -181,9 +177,22 @@ def blocks_of(y: NDArray[Any], time: NDArray[Any]) -> list[tuple[Codes, Codes]]:
     return folds
 
 
-def _one_of_each(rows: Codes, y: NDArray[Any], groups: NDArray[Any]) -> Codes:
-    """One sample for each group and class: samples of a group are not independent."""
-    _, group = np.unique(groups, return_inverse=True)
-    _, code = np.unique(y, return_inverse=True)
-    _, first = np.unique(np.column_stack([group, code])[rows], axis=0, return_index=True)
-    return rows[first]
+def _groups_apart(
+    y: NDArray[Any], share: float, groups: NDArray[Any], random: np.random.RandomState
+) -> tuple[Codes, Codes]:
+    """Whole groups for about a share of the samples, and one sample of each to certify.
+
+    Samples of a group are not independent, whatever their classes.
+    """
+    n_parts = min(_GROUP_PARTS, len(np.unique(groups)))
+    if n_parts < 2:
+        raise ValueError("Steering needs samples in at least two groups; got one.")
+    splitter = StratifiedGroupKFold(n_parts, shuffle=True, random_state=random)
+    parts = [held for _, held in splitter.split(y, y, groups)]
+    n_apart = min(max(round(share * n_parts), 1), n_parts - 1)
+    drawn = random.permutation(np.concatenate(parts[:n_apart]))
+    _, first = np.unique(groups[drawn], return_index=True)
+    build = np.concatenate(parts[n_apart:])
+    if len(np.unique(y[build])) < len(np.unique(y)):
+        raise ValueError(_IN_ONE_GROUP)
+    return build, drawn[first]

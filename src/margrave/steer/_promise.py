@@ -25,7 +25,13 @@ from margrave._judge import Judge
 from margrave.confusion import Confusion
 from margrave.preference import Bound, Preference
 from margrave.steer._decision import Cut, Decision, doubtful, moved
-from margrave.steer._statistics import most_allowed, needed, p_value, smallest_rate
+from margrave.steer._statistics import (
+    is_trivial,
+    most_allowed,
+    needed,
+    p_value,
+    smallest_rate,
+)
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -95,6 +101,11 @@ class Plan:
         return judge.matrix(answers)
 
 
+def forbids_rejecting(bound: Bound) -> bool:
+    """Whether a bound says that nothing is rejected: kept by the decision, not by chance."""
+    return bound.word == "rejected" and bound.at_most and bound.limit == 0
+
+
 def sides(preference: Preference, matrix: Confusion) -> list[tuple[Bound, NDArray[np.bool_], int]]:
     """Bounds of two classes as shares of some classes that may get one answer; [] if one is not.
 
@@ -104,9 +115,9 @@ def sides(preference: Preference, matrix: Confusion) -> list[tuple[Bound, NDArra
     """
     found = []
     for bound in preference.all_bounds:
+        if forbids_rejecting(bound):
+            continue
         if bound.word == "rejected":
-            if bound.implied:
-                continue
             return []
         amount, base = bound.cells(matrix)
         rows = np.asarray(base.any(axis=1))
@@ -114,8 +125,19 @@ def sides(preference: Preference, matrix: Confusion) -> list[tuple[Bound, NDArra
         answers = [int(a) for a in np.flatnonzero(amount[rows].any(axis=0))]
         if not whole_rows or len(answers) != 1 or not amount[rows, answers[0]].all():
             return []
-        found.append((bound, rows, answers[0] if bound.at_most else 1 - answers[0]))
+        if not is_trivial(float(bound.limit), bound.at_most):
+            found.append((bound, rows, answers[0] if bound.at_most else 1 - answers[0]))
     return found
+
+
+def _by_order(wanted: Preference, matrix: Confusion) -> bool:
+    """Whether every bound that can be broken has an order statistic."""
+    open_to_chance = [
+        bound
+        for bound in wanted.bounds
+        if not forbids_rejecting(bound) and not is_trivial(float(bound.limit), bound.at_most)
+    ]
+    return len(sides(wanted, matrix)) == len(open_to_chance)
 
 
 def planned(
@@ -146,15 +168,15 @@ def planned(
     empty = judge.matrix(judge.codes)
     wanted = preference.in_rates(empty)
     plan = Plan(wanted, judge.classes, judge.positive, decision)
-    if judge.k == 2 and not decision.rejects and sides(wanted, empty):
+    if judge.k == 2 and not decision.rejects and _by_order(wanted, empty):
         return plan
-    points = []
+    points: list[Decision] = []
     for used in _USED:
-        tight = Tightened(tuple(_tightened(bound, used) for bound in wanted.all_bounds))
-        strict = replace(judge, preference=tight)
-        points.append(moved(strict, held))
-        if may_reject:
-            points.append(doubtful(strict, held))
+        strict = _strict(judge, wanted, used)
+        points.append(moved(strict, held, near=points[-1] if points else None))
+        if may_reject:  # with all that may be rejected, and with less
+            lax = _strict(judge, wanted, used, "rejected")
+            points += [doubtful(one, held, near=points[-1]) for one in (strict, lax)]
     points.append(decision)
     judged = [_expected(one, held, judge, wanted) for one in points]
     p = [_expected_p(rates, wanted, n_certify) for rates, _ in judged]
@@ -167,9 +189,16 @@ def planned(
     )
 
 
+def _strict(judge: Judge, wanted: Preference, used: float, but: str = "") -> Judge:
+    """A judge of the same samples that allows a part of each limit, but for one word."""
+    bounds = [
+        one if one.implied or one.word == but else _tightened(one, used)
+        for one in wanted.all_bounds
+    ]
+    return replace(judge, preference=Tightened(tuple(bounds)))
+
+
 def _tightened(bound: Bound, used: float) -> Bound:
-    if bound.implied:
-        return bound
     part = type(bound.limit)(used)
     limit = bound.limit * part if bound.at_most else 1 - (1 - bound.limit) * part
     return replace(bound, limit=limit.limit_denominator(10**9))
@@ -193,6 +222,9 @@ def _expected_p(rates: Sequence[tuple[float, float]], wanted: Preference, n: flo
     """The largest p-value of the bounds if n samples were like the tuning samples."""
     worst = 0.0
     for (rate, base), bound in zip(rates, wanted.bounds, strict=True):
+        if forbids_rejecting(bound):
+            worst = max(worst, float(rate > 0))
+            continue
         size = int(base * n)
         count = int(np.ceil(rate * size) if bound.at_most else np.floor(rate * size))
         worst = max(worst, float(p_value(count, size, float(bound.limit), bound.at_most)))
@@ -232,7 +264,7 @@ def settled(plan: Plan, scores: Floats, codes: Codes, delta: float) -> Settled:
     empty = plan.matrix(codes, codes)
     if not plan.path:
         bounds = sides(plan.preference, empty)
-        share = delta / len(bounds)
+        share = delta / max(len(bounds), 1)
         return Settled(_cut(plan, bounds, scores, codes, share), "order statistics", share)
     passed = 0
     for decision in plan.path:
@@ -252,8 +284,8 @@ def _tested_p(plan: Plan, decision: Decision, scores: Floats, codes: Codes) -> f
     worst = 0.0
     for bound in plan.preference.all_bounds:
         amount, base = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
-        if bound.implied:  # that nothing is rejected is a matter of the decision, not of chance
-            worst = max(worst, float(amount > 0))
+        if forbids_rejecting(bound):
+            worst = max(worst, float(decision.rejects))
             continue
         worst = max(worst, float(p_value(amount, base, float(bound.limit), bound.at_most)))
     return worst
@@ -299,17 +331,25 @@ def _needs_more(
     of = "" if len(named) == len(plan.classes) else f" of {' or '.join(named)}"
     least = needed(limit, delta)
     size = "more samples than there are" if least is None else f"{least} samples{of}"
-    could = smallest_rate(n, delta)
+    could = supported(n, delta)
+    best = f"{could if bound.at_most else 100 - could:.2f}%"
     return (
-        f"'{bound}' at confidence {1 - delta:.4g} needs {size} that no step has seen; there are "
-        f"{n}, which support a limit of {could if bound.at_most else 1 - could:.2%} at best."
+        f"'{bound}' at confidence {1 - delta:.10g} needs {size} that no step has seen; there are "
+        f"{n}, which support a limit of {best} at best."
     )
+
+
+def supported(n: int, delta: float) -> float:
+    """The smallest share that n samples can support, in %, rounded up to what is written."""
+    return float(np.ceil(1e4 * smallest_rate(n, delta) - 1e-9) / 100)
 
 
 def _too_few(plan: Plan, codes: Codes, delta: float) -> str:
     """Why no decision on a path passed, and how many samples might do."""
     n = len(codes)
-    told = f"'{plan.preference}' cannot be promised at confidence {1 - delta:.4g} on {n} samples"
+    told = f"'{plan.preference}' cannot be promised at confidence {1 - delta:.10g} on {n} samples"
+    if any(_expected_p(rates, plan.preference, n) <= delta for rates in plan.expected[:1]):
+        return f"{told}: by the tuning samples it could be, but these say otherwise."
     for times in _TIMES:
         if any(_expected_p(rates, plan.preference, n * times) <= delta for rates in plan.expected):
             return f"{told}; by the tuning samples about {int(n * times)} would be needed."

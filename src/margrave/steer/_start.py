@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
@@ -18,6 +17,7 @@ from margrave._committee import Committee, checked_labels
 from margrave.preference import Preference
 from margrave.steer._columns import TableEncoder
 from margrave.steer._combining import Alone, combined
+from margrave.steer._issue import name_of
 from margrave.steer._material import Material
 from margrave.steer._members import Progress, cross_fitted, default_members
 from margrave.steer._panel import Panel, Scorer, decimals_for
@@ -49,9 +49,9 @@ class CertifyPart:
     name: str
 
     @classmethod
-    def of(cls, X: Any, codes: Codes) -> CertifyPart:
-        """The part, named by what is in it."""
-        return cls(Rows(X), codes, joblib.hash((X, codes)))
+    def of(cls, X: Any, codes: Codes, panel: Panel) -> CertifyPart:
+        """The part, named by what a panel says about its samples."""
+        return cls(Rows(X), codes, name_of(panel.raw(X), codes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +162,7 @@ def from_table(
         part = certify_part(certify[0], certify[1], panel, owner)
     elif len(parts.certify):
         seen = panel.encoded(rows_of(X, parts.certify))
-        part = CertifyPart.of(seen, codes[parts.certify])
+        part = CertifyPart.of(seen, codes[parts.certify], panel)
     return replace(_scored(material), certify=part, notes=_notes(together, when))
 
 
@@ -179,9 +179,7 @@ def untouched(model: Any, X: Any, y: ArrayLike, positive: Any) -> Scorer:
 def certify_part(X: Any, y: ArrayLike, panel: Panel, owner: str) -> CertifyPart:
     """Certify samples that a user brings."""
     codes = _codes_of(X, y, panel.classes, owner)
-    seen = panel.encoded(X)
-    panel.raw(rows_of(seen, [0]))  # refuses other columns
-    return CertifyPart.of(seen, codes)
+    return CertifyPart.of(panel.encoded(X), codes, panel)
 
 
 def _scored(material: Material, model: Panel | None = None, X_tune: Any = None) -> Start:
@@ -272,8 +270,7 @@ def _notes(groups: Any, time: Any) -> tuple[str, ...]:
     notes = []
     if groups is not None:
         notes.append(
-            "groups were kept together; one sample of each group and class certifies, so shares "
-            "are over groups."
+            "groups were kept together; one sample of each certifies, so shares are over groups."
         )
     if time is not None:
         notes.append("the certify samples are the latest; it speaks of the time they are from.")

@@ -30,12 +30,21 @@ def p_value(count: ArrayLike, n: ArrayLike, limit: float, at_most: bool) -> Floa
         Whether it is the largest or the smallest that is allowed.
     """
     count, n = np.asarray(count), np.asarray(n)
+    if is_trivial(limit, at_most):
+        return np.zeros(np.broadcast(count, n).shape)
     tail = binom.cdf(count, n, limit) if at_most else binom.sf(count - 1, n, limit)
     return np.where(n > 0, tail, 1.0)
 
 
+def is_trivial(limit: float, at_most: bool) -> bool:
+    """Whether nothing can break a limit."""
+    return limit >= 1 if at_most else limit <= 0
+
+
 def most_allowed(n: int, limit: float, delta: float) -> int:
     """The largest count among n that proves a share of at most `limit`; -1 if none does."""
+    if limit >= 1:
+        return n
     c = int(binom.ppf(delta, n, limit)) + 1  # near it, on the safe side of rounding
     while c >= 0 and binom.cdf(c, n, limit) > delta:
         c -= 1
@@ -46,7 +55,10 @@ def needed(limit: float, delta: float) -> int | None:
     """How many samples without any error prove a share of at most `limit`; None if no number."""
     if not 0 < limit < 1:
         return None if limit <= 0 else 0
-    return max(math.ceil(math.log(delta) / math.log1p(-limit) - 1e-12), 1)
+    n = max(math.ceil(math.log(delta) / math.log1p(-limit)) - 1, 1)
+    while most_allowed(n, limit, delta) < 0:  # once or twice: as exact as the test itself
+        n += 1
+    return n
 
 
 def smallest_rate(n: int, delta: float) -> float:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
-import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
@@ -25,7 +24,7 @@ from margrave.steer._certificate import Certificate, Check, checked
 from margrave.steer._combining import Alone
 from margrave.steer._decision import Decision, plain
 from margrave.steer._files import load_object, save_object
-from margrave.steer._issue import check_confidence, issued
+from margrave.steer._issue import check_confidence, issued, name_of
 from margrave.steer._panel import Scorer
 from margrave.steer._promise import Plan, PromiseError
 from margrave.steer._start import untouched
@@ -337,7 +336,7 @@ class SteeredClassifier(ClassifierMixin, BaseEstimator):
         check_consistent_length(X, y)
         scores = self._scores(X)
         codes = _labels.encode(y, self.classes_, "SteeredClassifier.recertify: y")
-        if joblib.hash((scores, codes)) == certificate.samples:
+        if name_of(scores, codes) == certificate.samples:
             raise PromiseError(
                 "SteeredClassifier.recertify needs samples that no step has seen; the promise was "
                 "set on these."
@@ -352,7 +351,8 @@ class SteeredClassifier(ClassifierMixin, BaseEstimator):
             confidence=level,
             delta=1 - level,
             number=1,
-            notes=(*certificate.notes, f"set anew; first issued {certificate.issued}"),
+            notes=certificate.notes,
+            renews=certificate.renews or certificate.issued,
         )
         return self._made(self.scorer_, decision, plan, new, **self.get_params(deep=False))
 

@@ -1,0 +1,272 @@
+"""Who sees which samples: nothing is shared that must not be, whatever is asked for."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import ndtr
+from scipy.stats import binomtest
+
+from margrave import Preference
+from margrave.steer import Dialog
+from margrave.steer._decision import Cut
+from margrave.steer._parts import FOLDS, certify_share, folds_of, parted
+from margrave.steer._promise import Plan, settled
+from margrave.steer._statistics import needed
+
+LABELS = np.array(["ash", "birch", "cedar"])
+seeds = st.integers(0, 1000)
+
+
+def exactly(message):
+    return f"^{re.escape(message)}$"
+
+
+def labels(rng, n, k=3):
+    """Labels of k classes, at least twelve of each."""
+    codes = np.concatenate([np.repeat(np.arange(k), 12), rng.integers(0, k, n)])
+    return LABELS[rng.permutation(codes)]
+
+
+def check_folds(folds, n, y):
+    """Folds that hold out each sample once, with all classes to train on."""
+    held = np.concatenate([at for _, at in folds])
+    assert np.sort(held).tolist() == list(range(n))
+    for training, at in folds:
+        assert not set(training) & set(at)
+        assert len(training) + len(at) == n
+        assert set(y[training]) == set(y)
+
+
+class TestPlain:
+    @given(seeds, st.integers(0, 150), st.floats(0.1, 0.6))
+    def test_parts_are_disjoint_complete_and_stratified(self, seed, n, share):
+        y = labels(np.random.default_rng(seed), n)
+        parts = parted(y, share, None, None, seed)
+        both = np.concatenate([parts.build, parts.certify])
+        assert np.sort(both).tolist() == list(range(len(y)))
+        assert abs(len(parts.certify) - share * len(y)) <= 1
+        for label in LABELS:
+            wanted = share * (y == label).sum()
+            assert abs((y[parts.certify] == label).sum() - wanted) <= 2
+        check_folds(parts.folds, len(parts.build), y[parts.build])
+        assert parts.held.tolist() == list(range(len(parts.build)))
+
+    @given(seeds)
+    def test_folds_have_the_classes_shares(self, seed):
+        y = labels(np.random.default_rng(seed), 100)
+        folds = folds_of(y)
+        assert len(folds) == FOLDS
+        for _, at in folds:
+            for label in LABELS:
+                assert abs((y[at] == label).sum() - (y == label).sum() / FOLDS) <= 1
+
+    def test_nothing_may_be_set_aside(self):
+        y = labels(np.random.default_rng(0), 10)
+        parts = parted(y, 0.0, None, None, 0)
+        assert parts.build.tolist() == list(range(len(y)))
+        assert len(parts.certify) == 0
+
+    def test_the_seed_decides(self):
+        y = labels(np.random.default_rng(0), 200)
+        one, same, other = (parted(y, 0.3, None, None, seed) for seed in (1, 1, 2))
+        assert one.certify.tolist() == same.certify.tolist()
+        assert one.certify.tolist() != other.certify.tolist()
+
+    def test_a_small_class_gets_fewer_folds(self):
+        y = np.repeat(["a", "b"], [30, 3])
+        folds = folds_of(y)
+        assert len(folds) == 3
+        check_folds(folds, 33, y)
+
+    def test_one_of_a_class_cannot_be_tuned_on(self):
+        message = "Steering needs at least two tuning samples of each class; 'b' has 1."
+        with pytest.raises(ValueError, match=exactly(message)):
+            folds_of(np.array(["a"] * 5 + ["b"]))
+
+
+@st.composite
+def grouped(draw):
+    """Labels and groups of different sizes, each class in many groups."""
+    rng = np.random.default_rng(draw(seeds))
+    n_groups = draw(st.integers(20, 60))
+    y = labels(rng, draw(st.integers(60, 200)))
+    groups = rng.integers(0, n_groups, len(y))
+    return y, groups if draw(st.booleans()) else np.array([f"g{g}" for g in groups])
+
+
+class TestGroups:
+    @settings(max_examples=30)
+    @given(grouped(), st.floats(0.1, 0.4), seeds)
+    def test_a_group_is_in_one_part_and_in_one_fold(self, data, share, seed):
+        y, groups = data
+        parts = parted(y, share, groups, None, seed)
+        assert not set(groups[parts.build]) & set(groups[parts.certify])
+        inside = groups[parts.build]
+        check_folds(parts.folds, len(inside), y[parts.build])
+        for training, at in parts.folds:
+            assert not set(inside[training]) & set(inside[at])
+
+    @settings(max_examples=30)
+    @given(grouped(), seeds)
+    def test_one_of_each_group_certifies_and_none_is_forgotten(self, data, seed):
+        y, groups = data
+        parts = parted(y, 0.25, groups, None, seed)
+        certifying = groups[parts.certify].tolist()
+        assert len(set(certifying)) == len(certifying)
+        away = np.isin(groups, certifying)
+        # What is neither built on nor certifies is of groups that certify.
+        assert np.sort(np.append(parts.build, np.flatnonzero(away))).tolist() == list(range(len(y)))
+
+    @pytest.mark.parametrize("share", [0.1, 0.2, 0.25, 0.3, 0.4])
+    def test_as_many_groups_are_set_aside_as_were_asked_for(self, share):
+        y = np.tile(["a", "b"], 300)
+        parts = parted(y, share, np.arange(600), None, 0)
+        assert len(parts.certify) / 600 == pytest.approx(share, abs=0.05)
+
+    def test_which_sample_of_a_group_certifies_is_drawn(self):
+        """The first of each group may be like no other, such as a first visit."""
+        groups = np.repeat(np.arange(100), 5)
+        y = np.repeat(np.tile(["a", "b"], 50), 5)
+        first = parted(y, 0.2, groups, None, 0).certify % 5 == 0
+        assert not first.all()
+
+    def test_a_class_in_one_group_cannot_be_judged(self):
+        message = (
+            "Steering needs samples of each class in several groups; all of a class are in one."
+        )
+        y = np.repeat(["a", "b"], [40, 10])
+        groups = np.concatenate([np.arange(40), np.full(10, 99)])
+        with pytest.raises(ValueError, match=exactly(message)):
+            folds_of(y, groups)
+
+    def test_a_promise_over_both_classes_is_kept_with_groups(self):
+        """Groups of one sample of each class that score alike: they are not two samples."""
+        rng, n_draws, n_broken, delta = np.random.default_rng(0), 500, 0, 0.1
+        groups, y = np.repeat(np.arange(200), 2), np.tile([0, 1], 200)
+        parts = parted(y, 0.5, groups, None, 0)
+        plan = Plan(Preference("alarms <= 20%"), (0, 1), 1, Cut(0.0, 0.0))
+        for _ in range(n_draws):
+            scores = rng.normal(size=200)[groups]
+            cut = settled(plan, scores[parts.certify], y[parts.certify], delta).decision
+            n_broken += ndtr(-cut.high) > 0.2
+        assert binomtest(n_broken, n_draws, delta, alternative="greater").pvalue > 1e-4
+
+
+class TestTime:
+    @given(seeds, st.integers(30, 150), st.floats(0.1, 0.5))
+    def test_what_certifies_came_last(self, seed, n, share):
+        rng = np.random.default_rng(seed)
+        y = labels(rng, n)
+        time = rng.permutation(len(y)) / 7
+        parts = parted(y, share, None, time, seed)
+        both = np.concatenate([parts.build, parts.certify])
+        assert np.sort(both).tolist() == list(range(len(y)))
+        assert len(parts.certify) == round(len(y) * share)
+        assert time[parts.certify].min() > time[parts.build].max()
+
+    @given(seeds, st.integers(30, 150))
+    def test_folds_go_forward_only(self, seed, n):
+        rng = np.random.default_rng(seed)
+        y = labels(rng, n)
+        time = rng.permutation(len(y)).astype("datetime64[D]")
+        parts = parted(y, 0.2, None, time, seed)
+        inside, seen = time[parts.build], y[parts.build]
+        held = np.concatenate([at for _, at in parts.folds])
+        assert len(set(held)) == len(held)
+        for training, at in parts.folds:
+            assert inside[training].max() < inside[at].min()
+            assert set(seen[training]) == set(y)
+        # All but what comes before the first fold is held out.
+        first = min(inside[at].min() for _, at in parts.folds)
+        assert parts.held.tolist() == np.flatnonzero(inside >= first).tolist()
+
+    @given(seeds)
+    def test_of_the_same_moment_none_is_before_another(self, seed):
+        rng = np.random.default_rng(seed)
+        y = labels(rng, 100)
+        time = rng.integers(0, 12, len(y))
+        parts = parted(y, 0.25, None, time, seed)
+        assert len(parts.certify) >= round(len(y) * 0.25)
+        assert time[parts.certify].min() > time[parts.build].max()
+        for training, at in parts.folds:
+            assert time[parts.build][training].max() < time[parts.build][at].min()
+
+    def test_a_class_that_comes_late_only(self):
+        message = (
+            "Steering by time needs samples of each class early and late; those of a class are at "
+            "one end."
+        )
+        y = np.repeat(["a", "b"], [50, 10])
+        with pytest.raises(ValueError, match=exactly(message)):
+            parted(y, 0.0, None, np.arange(60), 0)
+        with pytest.raises(ValueError, match=exactly(message)):
+            parted(y[::-1], 0.0, None, np.arange(60), 0)
+
+    def test_with_groups_it_is_refused(self):
+        """METHODS: both must be respected if given; what cannot be done must not be said."""
+        y = np.tile(["a", "b"], 50)
+        X = np.random.default_rng(0).normal(size=(100, 2))
+        with pytest.raises(ValueError, match=r"Dialog\.from_data needs groups or time; got both\."):
+            Dialog.from_data(X, y, groups=np.arange(100), time=np.arange(100))
+
+
+class TestShare:
+    def share(self, certify="auto", promise=None, sizes=(600, 400), delta=0.05, classes="ab"):
+        codes = np.repeat(np.arange(len(sizes)), sizes)
+        wanted = None if promise is None else Preference(promise)
+        return certify_share(certify, wanted, codes, tuple(classes), None, delta)
+
+    def test_what_is_given_is_taken(self):
+        assert self.share(None) == 0
+        assert self.share(0.35) == 0.35
+        assert self.share(0.35, "fp <= 1%") == 0.35
+
+    def test_a_fifth_if_nothing_is_going_to_be_promised(self):
+        assert self.share() == 0.2
+
+    @pytest.mark.parametrize(
+        "promise", ["fp <= 20%", "precision >= 99.9%", "rejected <= 1%", "accuracy >= 99.9%"]
+    )
+    def test_a_fifth_if_that_is_enough_or_more_would_not_be_known_to_be(self, promise):
+        assert self.share(promise=promise) == 0.2
+
+    @pytest.mark.parametrize(
+        ("promise", "limit", "size"),
+        [
+            ("fp <= 2%", 0.02, 2000),
+            ("fn <= 4%", 0.04, 1000),
+            ("recall >= 96%", 0.04, 1000),
+            ("alarms <= 1%", 0.01, 3000),
+            ("fp <= 40", 0.02, 2000),
+        ],
+    )
+    def test_room_for_what_is_going_to_be_promised(self, promise, limit, size):
+        share = self.share(promise=promise, sizes=(2000, 1000))
+        assert share == pytest.approx(max(3 * needed(limit, 0.05) / size, 0.2))
+        assert share * size >= 2 * needed(limit, 0.05)
+
+    def test_the_neediest_of_several_decides_at_its_part_of_delta(self):
+        share = self.share(promise="fp <= 2%, fn <= 10%", sizes=(2000, 1000))
+        assert share == pytest.approx(3 * needed(0.02, 0.025) / 2000)
+
+    @pytest.mark.parametrize("promise", ["fp <= 0.01%", "fn <= 0.1%"])
+    def test_two_fifths_at_most(self, promise):
+        assert self.share(promise=promise) == 0.4
+
+    def test_a_promise_of_none_needs_no_number_that_exists(self):
+        assert self.share(promise="fp <= 0") == 0.2
+
+    def test_more_classes_get_a_fifth(self):
+        assert self.share(promise="fn(b) <= 1%", sizes=(300, 300, 300), classes="abc") == 0.2
+
+    @pytest.mark.parametrize("certify", [0.0, 1.0, -0.1, 2, True, "half", 0])
+    def test_what_is_no_share(self, certify):
+        message = (
+            "Dialog.from_data needs certify to be 'auto', a share in (0, 1), None or (X, y); "
+            f"got {certify!r}."
+        )
+        with pytest.raises(ValueError, match=exactly(message)):
+            self.share(certify)

@@ -91,7 +91,7 @@ def _failed(message: str, code: int, arguments: Sequence[str]) -> int:
 
 
 def _print_json(record: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
+    sys.stdout.write(json.dumps(record, allow_nan=False) + "\n")
 
 
 def _show_version(wanted: bool) -> None:
@@ -175,6 +175,7 @@ def steer(
             n_jobs=jobs,
             on_training=bars.training,
             on_reply=bars.reply,
+            path=dialog,
         )
     command = shlex.join(["margrave", *(context.find_root().obj or ())])
     written = _write(outcome, out, dialog, report, command)
@@ -195,8 +196,6 @@ def _write(
     """Write what there is to write, and say where it is."""
     if outcome.model is not None:
         outcome.model.save(out)
-    if dialog is not None:
-        outcome.dialog.save(dialog)
     if report is not None:
         write_page(page(outcome, command), report)
     written = {"model": out if outcome.model else None, "dialog": dialog, "report": report}
@@ -280,7 +279,8 @@ def predict(
         rows = {"answers": answers.to_dict("records")} if out is None else {"out": str(out)}
         _print_json(record | rows)
     elif out is None:
-        sys.stdout.write(csv_text(answers))
+        text = csv_text(answers)
+        sys.stdout.write(harmless(text) if sys.stdout.isatty() else text)
 
 
 def _features(model: SteeredClassifier, frame: Any) -> tuple[Any, list[str]]:

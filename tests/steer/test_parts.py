@@ -270,3 +270,21 @@ class TestShare:
         )
         with pytest.raises(ValueError, match=exactly(message)):
             self.share(certify)
+
+
+def test_groups_are_drawn_whatever_their_size():
+    """Else shares over groups would be shares over large ones, or small ones."""
+    sizes = np.array([2] * 95 + [40] * 5)
+    groups = np.repeat(np.arange(100), sizes)
+    y = np.tile(["a", "b"], len(groups) // 2)
+    drawn = [parted(y, 0.2, groups, None, seed).certify for seed in range(200)]
+    assert {len(one) for one in drawn} == {20}
+    large = np.mean([(groups[one] >= 95).sum() for one in drawn])
+    assert large == pytest.approx(1.0, abs=0.25)  # five of a hundred, a fifth of them
+
+
+@pytest.mark.parametrize("time", [np.zeros(100), np.repeat([0, 1], [90, 10])])
+def test_too_few_times_or_a_late_class_are_refused(time):
+    y = np.where(np.arange(100) >= 90, "late", "early")
+    with pytest.raises(ValueError, match="Steering by time needs samples of each class"):
+        parted(y, 0.2, None, time, 0)

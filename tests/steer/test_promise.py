@@ -618,10 +618,7 @@ class TestRefusals:
         assert model.certificate_.promises[0].n == n
 
     def test_no_number_is_enough_for_none_at_all(self):
-        message = (
-            "'fp <= 0%' at confidence 0.95 needs more samples than there are that no step has "
-            "seen; there are 80, which support a limit of {} at best."
-        )
+        message = "'fp <= 0%' cannot be proven by any number of samples; 80 support {} at best."
         with pytest.raises(PromiseError, match=with_a_share(message)):
             asked("fp <= 0").accept(*mails(80, 80))
 

@@ -149,8 +149,8 @@ def test_no_certify_sample_is_ever_learned_from(monkeypatch, how):
     more = {"plain": {}, "groups": {"groups": np.arange(N) // 3}, "time": {"time": np.arange(N)}}
     dialog = open_dialog(IDS, committee=[("spy", Recorder()), ("bayes", GaussianNB())], **more[how])
     dialog.prefer("fp <= 20%, rejected <= 10%")
-    dialog.prefer("fn <= 20%", ways=["retune"])
-    dialog.frontier(ways=["reweigh"])
+    dialog.prefer("fn <= 20%", ways=["move", "retune"])
+    dialog.frontier(dear=True)
     dialog.accept(confidence=0.8)
     assert len(Recorder.trained_on) > N / 2
     assert not Recorder.trained_on & certify_ids(dialog)

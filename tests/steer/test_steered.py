@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from margrave import Confusion
-from margrave.martingale import TunableLogistic
+from margrave.martingale import NotMetWarning, TunableLogistic
 from margrave.preference import Preference, PreferenceError
 from margrave.steer import Dialog, PromiseError, SteeredClassifier, _start
 
@@ -455,3 +455,27 @@ def test_the_default_committee():
     assert len(model.scorer_.panel.members) == 6
     assert model.certificate_.promises[0].rate < 0.2
     assert model.check(X, Y)
+
+
+def test_a_preference_that_is_not_met_is_told():
+    model = SteeredClassifier(
+        LogisticRegression(), preference="fp <= 0, fn <= 0", certify=None, random_state=0
+    )
+    noise = np.random.default_rng(0)
+    rows, labels = noise.normal(size=(200, 2)), noise.permutation(np.repeat(["a", "b"], 100))
+    with pytest.warns(NotMetWarning, match="did not meet 'fp <= 0, fn <= 0' on the tuning samples"):
+        model.fit(rows, labels)
+
+
+def test_labels_are_no_markup_in_a_model_card():
+    odd = np.array(["a|b`\n# head<script>", "c"])[np.random.default_rng(0).integers(0, 2, 300)]
+    rows = (odd == "c")[:, None] + np.random.default_rng(1).normal(size=(300, 2))
+    card = (
+        SteeredClassifier(LogisticRegression(), preference="fp <= 50%", random_state=0)
+        .fit(rows, odd)
+        .model_card()
+    )
+    assert "<script>" not in card
+    assert "\n# head" not in card
+    table = [line for line in card.splitlines() if line.startswith("|")]
+    assert len({line.count("|") for line in table}) == 1

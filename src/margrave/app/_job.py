@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from margrave.steer._issue import check_confidence
 from margrave.steer._members import Progress
 from margrave.steer._promise import PromiseError
 from margrave.steer._reply import Reply
+from margrave.steer._search import check_wanted
 from margrave.steer._steered import SteeredClassifier
 from margrave.steer._ways import chosen
 
@@ -124,7 +126,7 @@ def check_request(
     if len(classes) > 1:  # else the dialog says what is wrong
         matrix = Confusion(np.diag(sizes), classes.tolist(), samples.positive)
         for want in wants:
-            Preference(want).check(matrix)
+            check_wanted(Preference(want), matrix)
 
 
 def run_request(
@@ -138,6 +140,7 @@ def run_request(
     n_jobs: int | None = None,
     on_training: Callable[[Progress], Any] | None = None,
     on_reply: Callable[[str, Reply | None], Any] | None = None,
+    path: Path | None = None,
 ) -> Outcome:
     """Train a committee, ask for each preference on top of those before, and accept.
 
@@ -153,6 +156,8 @@ def run_request(
         Called after each model that is trained.
     on_reply : callable, optional
         Called with what is asked and None when it is, and then with each better reply.
+    path : Path, optional
+        Where the dialog is written after every step.
     """
     check_request(samples, wants, confidence, ways)
     dialog = Dialog.from_data(
@@ -168,6 +173,8 @@ def run_request(
         random_state=seed,
         callback=on_training,
     )
+    if path is not None:
+        dialog.autosave(path)
     for want in wants:
         if on_reply is not None:
             on_reply(want, None)

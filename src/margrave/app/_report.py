@@ -24,7 +24,7 @@ from margrave.app._job import Outcome
 from margrave.app._page_style import STYLE
 from margrave.app._table_file import replacing
 from margrave.confusion import Confusion
-from margrave.steer._combining import Combined
+from margrave.steer._card import LIMITS
 from margrave.steer._frontier import Frontier
 from margrave.steer._frontier_display import FrontierDisplay
 from margrave.steer._reply import Reply
@@ -55,7 +55,7 @@ def page(outcome: Outcome, command: str) -> str:
         _section("What it cost", _steps(outcome)),
         _section("What was possible", _plot(outcome, curves)),
         _section("Who decides", _members(outcome, model, curves)),
-        _section("Limits", _limits(model)),
+        _section("Limits", _limits()),
         _section("How to get it again", _again(outcome, command)),
     ]
     return (
@@ -270,10 +270,11 @@ def _members(outcome: Outcome, model: SteeredClassifier, curves: Frontier | None
         rows.append(row)
     heads = ["Member", "Weight"]
     note = "One member decides alone."
-    if isinstance(scorer.combine, Combined):
-        note = "Weights are those by the rank margin."
-        if scorer.combine.sides[0].coef is not None:
-            note += " The score is the mean of theirs and of a logistic regression on all members."
+    if len(used) > 1:
+        note = (
+            "Weights are those by the rank margin; the score is the mean of theirs and of a "
+            "logistic regression on all members."
+        )
     if alone:
         heads.append(f"Misses alone, with {last.fp:,} false alarms at most")
         note += f" Together they miss {last.fn:,}" + (
@@ -292,11 +293,9 @@ def _alone(curves: Frontier | None, fp: int) -> dict[str, int]:
     return found
 
 
-def _limits(model: SteeredClassifier) -> str:
-    """The limits that the model card tells, as a list."""
-    told = model.model_card().partition("## Limits")[2]
-    lines = [line.removeprefix("- ") for line in told.splitlines() if line.startswith("- ")]
-    items = [_CODE.sub(r"<code>\1</code>", f"<li>{_text(line)}</li>") for line in lines]
+def _limits() -> str:
+    """What the promise does not say, as a list."""
+    items = [_CODE.sub(r"<code>\1</code>", f"<li>{_text(line)}</li>") for line in LIMITS]
     return f"<ul>{''.join(items)}</ul>"
 
 

@@ -5,16 +5,18 @@ Boosting"); a :class:`Frontier` says what is reachable before asking; a :class:`
 is what is taken away, with a promise for new samples.
 """
 
-from margrave.steer._certificate import Cell, Certificate, Check, Promise
+from margrave.steer._certificate import Cell, Certificate, Check, Promise, PromiseCheck
 from margrave.steer._columns import TableEncoder
 from margrave.steer._dialog import Dialog
 from margrave.steer._files import FileError
 from margrave.steer._frontier import Curve, Frontier, Winner
 from margrave.steer._frontier_display import FrontierDisplay
+from margrave.steer._material import Option
 from margrave.steer._members import Progress
 from margrave.steer._promise import PromiseError
 from margrave.steer._reply import Change, Comparison, Reply
 from margrave.steer._steered import SteeredClassifier
+from margrave.steer._ways import Request, Way
 
 __all__ = [
     "Cell",
@@ -27,11 +29,15 @@ __all__ = [
     "FileError",
     "Frontier",
     "FrontierDisplay",
+    "Option",
     "Progress",
     "Promise",
+    "PromiseCheck",
     "PromiseError",
     "Reply",
+    "Request",
     "SteeredClassifier",
     "TableEncoder",
+    "Way",
     "Winner",
 ]

@@ -17,6 +17,10 @@ from margrave.steer._search import may_reject
 from margrave.steer._start import CertifyPart, certify_part
 from margrave.steer._steered import SteeredClassifier
 
+# Samples are the same if they are to so many digits; so many have to be different from each other
+# to tell, and so many of the new ones among them.
+_DIGITS, _DISTINCT, _MOST = 6, 0.95, 0.5
+
 
 @dataclass(frozen=True, eq=False)
 class Accepted:
@@ -47,6 +51,8 @@ class Acceptance:
         The samples set aside.
     notes : tuple of str
         What a certificate should say about the samples.
+    estimator : classifier, list or None
+        What was steered, as it was given.
     accounts : dict of Account
         What was spent, by the certify samples.
     accepted : list of Accepted
@@ -55,6 +61,7 @@ class Acceptance:
 
     part: CertifyPart | None
     notes: tuple[str, ...]
+    estimator: Any = None
     accounts: dict[str, Account] = field(default_factory=dict)
     accepted: list[Accepted] = field(default_factory=list)
 
@@ -94,6 +101,10 @@ class Acceptance:
                 confidence,
             ):
                 return known.model
+        if seen_before(material, part):
+            raise PromiseError(
+                "Dialog.accept needs samples that no step has seen; these are tuning samples."
+            )
         model = self._certified(reply, material, part, confidence, reserve)
         self.accepted.append(Accepted(step, part.name, model))
         return model
@@ -138,6 +149,7 @@ class Acceptance:
             decision,
             plan,
             certificate,
+            estimator=self.estimator,
             preference=str(wanted),
             positive=material.positive,
             confidence=confidence,
@@ -155,3 +167,17 @@ class Acceptance:
                 "nothing was set aside for the certificate."
             )
         return self.part
+
+
+def seen_before(material: Material, part: CertifyPart) -> bool:
+    """Whether most of the certify samples are tuning samples.
+
+    Where many tuning samples are alike, new ones may well be like them: that tells nothing.
+    """
+    known, new = material.X.X, part.X.X
+    if not (isinstance(known, np.ndarray) and isinstance(new, np.ndarray)):
+        known, new = material.raw, material.panel.raw(new)
+    rows = {row.tobytes() for row in np.round(known, _DIGITS)}
+    if len(rows) < _DISTINCT * len(known):
+        return False
+    return bool(np.mean([row.tobytes() in rows for row in np.round(new, _DIGITS)]) > _MOST)

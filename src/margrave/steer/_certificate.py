@@ -2,7 +2,8 @@
 
 A certificate speaks of samples drawn as the certify samples were. Its promises hold together with
 the probability it states, whatever the classifier is, because no step saw the certify samples
-before. The intervals of the cells are Clopper and Pearson's, each by itself.
+before. The intervals of the cells are Clopper and Pearson's, each by itself; where several
+decisions were tested on the samples, each interval holds for all of them.
 """
 
 from __future__ import annotations
@@ -158,7 +159,7 @@ class Certificate:
 
 
 @dataclass(frozen=True)
-class Kept:
+class PromiseCheck:
     """Whether one promise is still kept on newly labelled samples.
 
     Attributes
@@ -186,13 +187,13 @@ class Check:
 
     Attributes
     ----------
-    promises : tuple of Kept
+    promises : tuple of PromiseCheck
         Each promise on the new samples.
     confusion : Confusion
         The new samples.
     """
 
-    promises: tuple[Kept, ...]
+    promises: tuple[PromiseCheck, ...]
     confusion: Confusion
 
     @property
@@ -269,5 +270,5 @@ def checked(
         count, n = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
         worse = binom.sf(count - 1, n, promise.limit)
         p = float(worse if promise.at_most else binom.cdf(count, n, promise.limit)) if n else 1.0
-        found.append(Kept(promise, count, n, p, p < level / len(certificate.promises)))
+        found.append(PromiseCheck(promise, count, n, p, p < level / len(certificate.promises)))
     return Check(tuple(found), matrix)

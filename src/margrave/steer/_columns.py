@@ -75,7 +75,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Examples
     --------
     >>> import pandas as pd
-    >>> from margrave.steer._columns import TableEncoder
+    >>> from margrave.steer import TableEncoder
     >>> table = pd.DataFrame(
     ...     {"words": [120, 80, None], "from": ["shop", "friend", "shop"], "list": "yes"}
     ... )

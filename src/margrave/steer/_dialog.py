@@ -26,8 +26,8 @@ from margrave.steer._material import Material, Option
 from margrave.steer._members import Progress
 from margrave.steer._reachable import frontier, offered
 from margrave.steer._reply import Reply
-from margrave.steer._search import Search, matrix_of
-from margrave.steer._start import Start, from_model, from_table
+from margrave.steer._search import Search, check_wanted
+from margrave.steer._start import Start, from_model, from_table, untrained
 from margrave.steer._steered import SteeredClassifier
 from margrave.steer._ways import Way, chosen
 
@@ -85,15 +85,16 @@ class Dialog(Conversation):
         positive: Any = None,
         groups: ArrayLike | None = None,
     ) -> None:
-        self._open(from_model(model, X_tune, y_tune, positive, groups))
+        self._open(from_model(model, X_tune, y_tune, positive, groups), model)
 
-    def _open(self, start: Start) -> None:
+    def _open(self, start: Start, model: Any) -> None:
         """Begin with a model and its tuning samples."""
+        self._path: str | None = None
         self._material: Material = start.material
         self._codes = start.material.codes
-        self._acceptance = Acceptance(start.certify, start.notes)
+        self._acceptance = Acceptance(start.certify, start.notes, untrained(model))
         option = Option("start", start.scorer, start.held, plain(start.material.k))
-        matrix = matrix_of(self._material, option)
+        matrix = self._material.matrix(option.answers)
         first = Reply(None, True, matrix, matrix, "start", 0.0, 1, True, option=option)
         self._history = History([first])
 
@@ -169,7 +170,8 @@ class Dialog(Conversation):
                 n_jobs=n_jobs,
                 random_state=random_state,
                 callback=callback,
-            )
+            ),
+            committee,
         )
         return dialog
 
@@ -206,7 +208,9 @@ class Dialog(Conversation):
         """Ask for a confusion matrix that keeps to a preference.
 
         Of the options that meet it the one with fewest errors in cells of which it does not speak
-        is taken; what it allows is spent. If none does, the nearest is taken.
+        is taken; what it allows is spent. A dear way ("reweigh", "retune") has to have fewer by two
+        standard errors of the difference, else the moved decision stays. If none meets it, the
+        nearest is taken.
 
         Parameters
         ----------
@@ -268,7 +272,13 @@ class Dialog(Conversation):
         search = Search(
             wanted, self._material, known, self.confusion, allowed, stop or (lambda: False)
         )
-        return search.replies(lambda reply: self._history.add(reply, stand))
+        return search.replies(lambda reply: self._keep(reply, stand))
+
+    def _keep(self, reply: Reply, stand: int) -> None:
+        """Add a step, and write it down if that was asked for."""
+        self._history.add(reply, stand)
+        if self._path is not None:
+            self.save(self._path)
 
     def _wanted(self, wants: Sequence[Preference | str], keep: bool) -> Preference:
         """What is asked, checked against the samples."""
@@ -280,7 +290,7 @@ class Dialog(Conversation):
             said = {self._subject(bound) for bound in wanted.bounds}
             kept = [str(one) for one in before.bounds if self._subject(one) not in said]
             wanted = Preference(*kept, wanted)
-        wanted.check(self.confusion)
+        check_wanted(wanted, self.confusion)
         return wanted
 
     def _subject(self, bound: Bound) -> tuple[str, tuple[str, ...]]:
@@ -290,19 +300,19 @@ class Dialog(Conversation):
 
     # What is possible
 
-    def frontier(self, ways: Sequence[str | Way] | None = ()) -> Frontier:
+    def frontier(self, dear: bool = False) -> Frontier:
         """What is reachable before asking: false positives against false negatives.
 
         Parameters
         ----------
-        ways : list of str or None, default=()
-            Ways to try for it, among "reweigh" and "retune", or None for all; without them, the
-            answer comes at once: the start, each member alone, and what the dialog has found.
+        dear : bool, default=False
+            Whether to try the dear ways for it, for half of either mistake. Without them the answer
+            comes at once: the start, each member alone, and what the dialog has found.
 
         Returns
         -------
         Frontier
-            Of the positive class against the rest.
+            Of the positive class against the rest, for decisions that answer always.
         """
         material = self._material
         if material.positive is None:
@@ -311,8 +321,8 @@ class Dialog(Conversation):
                 "Dialog(..., positive=...)."
             )
         options = [reply.option for reply in self.history]
-        if ways is None or len(ways):
-            tried = chosen(ways, "Dialog.frontier")
+        if dear:
+            tried = [way for way in chosen(None, "Dialog.frontier") if way.dear]
             options += offered(material, options[0], self.history[0].after, tried)
         return frontier(material, options)
 
@@ -366,9 +376,12 @@ class Dialog(Conversation):
             If the samples cannot support the promise, with how many would; or if they are spent.
         """
         check_confidence(confidence, "Dialog.accept")
-        return self._acceptance.model(
+        model = self._acceptance.model(
             self.reply, self.position, self._material, X_certify, y_certify, confidence, reserve
         )
+        if self._path is not None:
+            self.save(self._path)
+        return model
 
     def save(self, path: str | Path) -> None:
         """Write the dialog to a file, all of it or nothing.
@@ -379,6 +392,17 @@ class Dialog(Conversation):
             The file; one that is there is replaced.
         """
         save_object(self, path)
+
+    def autosave(self, path: str | Path) -> None:
+        """Write the dialog to a file now and after every step, so that it can be loaded again.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; one that is there is replaced.
+        """
+        self._path = str(path)
+        self.save(path)
 
     @classmethod
     def load(cls, path: str | Path, *, trusted: Sequence[str] = ()) -> Dialog:

@@ -14,6 +14,7 @@ from margrave.confusion import Confusion
 from margrave.steer._certificate import Certificate, cells, promises
 from margrave.steer._decision import Decision
 from margrave.steer._promise import Plan, PromiseError, settled
+from margrave.steer._statistics import is_trivial
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -69,6 +70,8 @@ def issued(
             "A promise needs certify samples of every class; there are none of "
             f"{_labels.plain(plan.classes[int(np.argmin(sizes))])!r}."
         )
+    if all(is_trivial(float(one.limit), one.at_most) for one in plan.preference.bounds):
+        raise PromiseError(f"'{plan.preference}' promises nothing: no model could break it.")
     found = settled(plan, scores, codes, delta)
     matrix = plan.matrix(found.decision.answers(scores), codes)
     record = Certificate(
@@ -81,7 +84,7 @@ def issued(
         way=way,
         promises=promises(plan.preference, matrix, found.delta),
         confusion=matrix,
-        cells=cells(matrix, confidence),
+        cells=cells(matrix, 1 - (1 - confidence) / found.n_tested),
         tuning=tuning,
         issued=date.today().isoformat(),
         samples=name_of(scores, codes),

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave._judge import Judge
+from margrave.confusion import Confusion
 from margrave.preference import Preference
 from margrave.steer._combining import Alone
 from margrave.steer._panel import Combine, Panel, Scorer, decimals_for
@@ -40,6 +41,8 @@ class Material:
     trained_on : bool
         Whether the tuning samples are also what the members were trained on (each sample judged
         by members trained without it).
+    in_time : bool
+        Whether they are in the order of time, so that no learner may be trained on what came later.
     """
 
     panel: Panel
@@ -49,6 +52,7 @@ class Material:
     folds: list[tuple[Codes, Codes]]
     X: Rows
     trained_on: bool
+    in_time: bool = False
 
     @property
     def k(self) -> int:
@@ -63,6 +67,12 @@ class Material:
     def rows(self, at: Codes) -> Any:
         """Some of the tuning samples."""
         return self.X[at]
+
+    def matrix(self, answers: Codes) -> Confusion:
+        """The confusion matrix of answers to these samples."""
+        counts = np.zeros((self.k, self.k + 1), dtype=np.int64)
+        np.add.at(counts, (self.codes, answers), 1)  # -1 is the last column
+        return Confusion(counts, self.labels, self.positive)
 
     def judge(self, preference: Preference) -> Judge:
         """The judge of a preference on these samples."""

@@ -26,7 +26,6 @@ Codes = NDArray[np.intp]
 
 FOLDS = 5
 _USUAL, _MOST = 0.2, 0.4
-_GROUP_PARTS = 20
 _IN_ONE_GROUP = "Steering needs samples of each class in several groups; all of a class are in one."
 # The bare number of samples supports a promise only if none of them is wrong.
 _ROOM = 3
@@ -69,7 +68,7 @@ def check_share(share: float, sizes: NDArray[np.intp]) -> None:
 def certify_share(
     certify: Any, promise: Preference | None, codes: Codes, labels: Any, positive: Any, delta: float
 ) -> float:
-    """The share of the samples to keep for the certificate.
+    """The share of the samples (of which one in each group certifies) to keep for the certificate.
 
     "auto" is a fifth, or as much as the promise needs with some room, up to two fifths.
     """
@@ -109,6 +108,11 @@ def parted(
         if share > 0:  # samples of one time stay together
             later = time >= np.sort(time)[n - max(round(n * share), 1)]
         build, certify = np.flatnonzero(~later), np.flatnonzero(later)
+        if len(np.unique(y[build])) < len(np.unique(y)):
+            raise ValueError(
+                "Steering by time needs samples of each class before the latest, which certify; "
+                "there are too few different times, or a class came late."
+            )
         return Parts(build, certify, _forward(y[build], time[build]))
     build, certify = np.arange(n), np.arange(0)
     if share > 0 and groups is None:
@@ -180,19 +184,17 @@ def blocks_of(y: NDArray[Any], time: NDArray[Any]) -> list[tuple[Codes, Codes]]:
 def _groups_apart(
     y: NDArray[Any], share: float, groups: NDArray[Any], random: np.random.RandomState
 ) -> tuple[Codes, Codes]:
-    """Whole groups for about a share of the samples, and one sample of each to certify.
+    """A share of the groups, drawn, with one sample of each to certify.
 
     Samples of a group are not independent, whatever their classes.
     """
-    n_parts = min(_GROUP_PARTS, len(np.unique(groups)))
-    if n_parts < 2:
+    names = random.permutation(np.unique(groups))
+    if len(names) < 2:
         raise ValueError("Steering needs samples in at least two groups; got one.")
-    splitter = StratifiedGroupKFold(n_parts, shuffle=True, random_state=random)
-    parts = [held for _, held in splitter.split(y, y, groups)]
-    n_apart = min(max(round(share * n_parts), 1), n_parts - 1)
-    drawn = random.permutation(np.concatenate(parts[:n_apart]))
+    n_apart = min(max(round(share * len(names)), 1), len(names) - 1)
+    apart = np.isin(groups, names[:n_apart])
+    build, drawn = np.flatnonzero(~apart), random.permutation(np.flatnonzero(apart))
     _, first = np.unique(groups[drawn], return_index=True)
-    build = np.concatenate(parts[n_apart:])
     if len(np.unique(y[build])) < len(np.unique(y)):
         raise ValueError(_IN_ONE_GROUP)
     return build, drawn[first]

@@ -37,7 +37,9 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 # How much of each limit the decisions on the path use of what is allowed on the tuning samples.
-_USED = tuple(np.linspace(1, 0, 41).round(3).tolist())
+_USED = tuple(np.linspace(1, 0, 21).round(3).tolist())
+# How many cuts of two classes are on it.
+_GRID = 101
 # How many times the samples at hand are tried when saying how many would be needed.
 _TIMES = (1.25, 1.5, 2, 3, 5, 7.5, 10, 20, 50, 100, 1000)
 
@@ -170,14 +172,9 @@ def planned(
     plan = Plan(wanted, judge.classes, judge.positive, decision)
     if judge.k == 2 and not decision.rejects and _by_order(wanted, empty):
         return plan
-    points: list[Decision] = []
-    for used in _USED:
-        strict = _strict(judge, wanted, used)
-        points.append(moved(strict, held, near=points[-1] if points else None))
-        if may_reject:  # with all that may be rejected, and with less
-            lax = _strict(judge, wanted, used, "rejected")
-            points += [doubtful(one, held, near=points[-1]) for one in (strict, lax)]
-    points.append(decision)
+    points = [decision, *(_cuts(held) if judge.k == 2 else _offsets(judge, wanted, held))]
+    if may_reject:
+        points += _bands(judge, wanted, held)
     judged = [_expected(one, held, judge, wanted) for one in points]
     p = [_expected_p(rates, wanted, n_certify) for rates, _ in judged]
     order = np.argsort(p, kind="stable")
@@ -187,6 +184,32 @@ def planned(
         prices=tuple(judged[i][1] for i in order),
         expected=tuple(judged[i][0] for i in order),
     )
+
+
+def _cuts(held: Floats) -> list[Decision]:
+    """Cuts of two classes, all over the scores."""
+    grid = np.unique(np.quantile(held, np.linspace(0, 1, _GRID)))
+    return [Cut(cut, cut) for cut in grid.tolist()]
+
+
+def _offsets(judge: Judge, wanted: Preference, held: Floats) -> list[Decision]:
+    """Offsets of more classes that keep to a part of all limits, or of one."""
+    found: list[Decision] = []
+    for but in ("", *({bound.word for bound in wanted.bounds} if len(wanted.bounds) > 1 else ())):
+        for used in _USED:
+            strict = _strict(judge, wanted, used, but)
+            found.append(moved(strict, held, near=found[-1] if found else None))
+    return found
+
+
+def _bands(judge: Judge, wanted: Preference, held: Floats) -> list[Decision]:
+    """Decisions that reject: all that may be, and less."""
+    found: list[Decision] = []
+    for but in ("rejected", ""):
+        for used in _USED:
+            strict = _strict(judge, wanted, used, but)
+            found.append(doubtful(strict, held, near=found[-1] if found else None))
+    return found
 
 
 def _strict(judge: Judge, wanted: Preference, used: float, but: str = "") -> Judge:
@@ -244,13 +267,13 @@ class Settled:
     delta : float
         Error probability of each bound.
     n_tested : int
-        How many decisions on the path were tested.
+        How many decisions were tested; one if the decision is an order statistic.
     """
 
     decision: Decision
     route: str
     delta: float
-    n_tested: int = 0
+    n_tested: int = 1
 
 
 def settled(plan: Plan, scores: Floats, codes: Codes, delta: float) -> Settled:
@@ -330,12 +353,13 @@ def _needs_more(
     named = [repr(label) for label, there in zip(plan.classes, rows, strict=True) if there]
     of = "" if len(named) == len(plan.classes) else f" of {' or '.join(named)}"
     least = needed(limit, delta)
-    size = "more samples than there are" if least is None else f"{least} samples{of}"
     could = supported(n, delta)
     best = f"{could if bound.at_most else 100 - could:.2f}%"
+    if least is None:
+        return f"'{bound}' cannot be proven by any number of samples; {n} support {best} at best."
     return (
-        f"'{bound}' at confidence {1 - delta:.10g} needs {size} that no step has seen; there are "
-        f"{n}, which support a limit of {best} at best."
+        f"'{bound}' at confidence {1 - delta:.10g} needs {least} samples{of} that no step has "
+        f"seen; there are {n}, which support a limit of {best} at best."
     )
 
 

@@ -23,7 +23,7 @@ class Rows:
     """
 
     def __init__(self, X: Any) -> None:
-        self.X = X
+        self.X = X.tocsr() if hasattr(X, "tocsr") else X
 
     def __getitem__(self, at: NDArray[np.intp]) -> Any:
         """Some of them."""

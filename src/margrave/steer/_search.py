@@ -9,8 +9,6 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from time import perf_counter
 
-import numpy as np
-
 from margrave._judge import Judge
 from margrave.confusion import Confusion
 from margrave.preference import Preference, PreferenceError
@@ -19,16 +17,26 @@ from margrave.steer._reply import Reply
 from margrave.steer._ways import Request, Way
 
 
-def matrix_of(material: Material, option: Option) -> Confusion:
-    """The tuning samples by an option."""
-    counts = np.zeros((material.k, material.k + 1), dtype=np.int64)
-    np.add.at(counts, (material.codes, option.answers), 1)  # -1 is the last column
-    return Confusion(counts, material.labels, material.positive)
-
-
 def may_reject(wanted: Preference) -> bool:
     """Whether a preference allows that some samples get no answer."""
     return any(bound.word == "rejected" and bound.limit > 0 for bound in wanted.bounds)
+
+
+def check_wanted(wanted: Preference, matrix: Confusion) -> None:
+    """Refuse what no answers to some samples could do, and counts that there cannot be.
+
+    Raises
+    ------
+    PreferenceError
+        If bounds contradict each other or the sizes of the classes.
+    """
+    wanted.check(matrix)
+    for bound in wanted.bounds:
+        size = int(matrix.counts[bound.cells(matrix)[1]].sum())
+        if not bound.share and bound.limit > size:
+            raise PreferenceError(
+                f"'{bound}' counts more than the {size} samples that it speaks of."
+            )
 
 
 class Search:
@@ -61,7 +69,7 @@ class Search:
     ) -> None:
         self.wanted, self.material, self.before, self.ways = wanted, material, before, ways
         self.judge: Judge = material.judge(wanted)
-        rejecting = may_reject(wanted) and any(way.name == "reject" for way in ways)
+        rejecting = may_reject(wanted) and any(way.rejects for way in ways)
         self.request = Request(
             wanted, material, self.judge, known, may_reject=rejecting, stopped=stopped
         )
@@ -137,7 +145,7 @@ class Search:
         option = self.best
         if option is None:
             raise RuntimeError("There is no option yet.")
-        after = matrix_of(self.material, option)
+        after = self.judge.matrix(option.answers)
         return Reply(
             self.wanted,
             self.wanted.met(after),

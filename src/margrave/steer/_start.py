@@ -155,7 +155,8 @@ def from_table(
         positive,
         folds,
         Rows(rows_of(build, held)),
-        True,
+        trained_on=True,
+        in_time=when is not None,
     )
     part = None
     if own:
@@ -174,6 +175,16 @@ def untouched(model: Any, X: Any, y: ArrayLike, positive: Any) -> Scorer:
     panel = Panel([name], [trained], classes_of(name, trained))
     _checked_positive(positive, panel.classes, "SteeredClassifier")
     return _alone(panel, panel.raw(X))
+
+
+def untrained(model: Any) -> Any:
+    """A classifier, or a list of them, without what was learned; None where that cannot be."""
+    try:
+        if isinstance(model, list | tuple | dict):
+            return [(name, clone(one)) for name, one in named_members(model, "Dialog")]
+        return None if model is None else clone(model)
+    except TypeError:  # no parameters to make it again from
+        return None
 
 
 def certify_part(X: Any, y: ArrayLike, panel: Panel, owner: str) -> CertifyPart:
@@ -244,6 +255,8 @@ def _check_all_there(classes: NDArray[Any], codes: Codes, owner: str) -> None:
 def _one_each(values: ArrayLike, n: int, name: str, owner: str) -> NDArray[Any]:
     """An entry for each sample."""
     array = np.asarray(values)
+    if array.dtype == object and not _labels.has_missing(array):
+        array = array.astype(str)  # of whatever kinds
     if array.shape != (n,):
         raise ValueError(
             f"{owner} needs {name} with an entry for each of {n} samples; got shape {array.shape}."
@@ -262,7 +275,7 @@ def _checked_positive(positive: Any, classes: NDArray[Any], owner: str) -> Any:
         raise ValueError(
             f"{owner} needs positive to be one of {_labels.shown(classes)}; got {positive!r}."
         )
-    return _labels.plain(positive)
+    return classes.tolist()[classes.tolist().index(positive)]
 
 
 def _notes(groups: Any, time: Any) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -18,6 +19,7 @@ from margrave import _labels
 from margrave._committee import check_columns
 from margrave._rules import is_number
 from margrave.confusion import Confusion
+from margrave.martingale import NotMetWarning
 from margrave.preference import Preference
 from margrave.steer._card import model_card
 from margrave.steer._certificate import Certificate, Check, checked
@@ -151,6 +153,13 @@ class SteeredClassifier(ClassifierMixin, BaseEstimator):
             random_state=self.random_state,
         )
         reply = dialog.reply if wanted is None else dialog.prefer(wanted, ways=self.ways)
+        if not reply.met:
+            warnings.warn(
+                f"SteeredClassifier did not meet '{wanted}' on the tuning samples: the nearest is "
+                f"{reply.shortfall:g} samples short, and '{reply.binding}' binds.",
+                NotMetWarning,
+                stacklevel=2,
+            )
         promised = wanted is not None and self.certify is not None
         made = dialog.accept(confidence=self.confidence) if promised else reply.model
         return self._take(made)
@@ -377,6 +386,7 @@ class SteeredClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.estimator is None  # the encoder fills them
         if self.estimator is not None and hasattr(self.estimator, "__sklearn_tags__"):
             of = get_tags(self.estimator)
             tags.input_tags.sparse = of.input_tags.sparse

@@ -4,8 +4,8 @@
 rejected, a committee can be weighed anew. They are compared on equal terms: every option carries
 scores of the tuning samples that were not learned from them, and the judge is the same.
 
-A new way is a class with a name, whether it is dear (not part of the first reply), and
-``options(request)``, added to `WAYS`.
+A new way is a class with a name, whether it is dear (not part of the first reply), whether it
+rejects, and ``options(request)``; it is passed to ``prefer(ways=...)``, or added to `WAYS`.
 """
 
 from __future__ import annotations
@@ -80,10 +80,21 @@ class Request:
 
 
 class Way(Protocol):
-    """A way to meet a preference."""
+    """A way to meet a preference; one of your own has these four.
+
+    Attributes
+    ----------
+    name : str
+        For replies.
+    dear : bool
+        Whether it takes long, so that the first reply does not wait for it.
+    rejects : bool
+        Whether it is about giving no answer.
+    """
 
     name: str
     dear: bool
+    rejects: bool
 
     def options(self, request: Request) -> Iterator[Option]:
         """What it offers, the sooner the better."""
@@ -92,7 +103,7 @@ class Way(Protocol):
 class MoveDecision:
     """Move the cut (for more than two classes, the offsets) of the scores there are."""
 
-    name, dear = "move", False
+    name, dear, rejects = "move", False, False
 
     def options(self, request: Request) -> Iterator[Option]:
         """The known scores with the best decision that answers always."""
@@ -104,7 +115,7 @@ class MoveDecision:
 class RejectDoubtful:
     """Give no answer where scores are close, as far as the preference allows."""
 
-    name, dear = "reject", False
+    name, dear, rejects = "reject", False, True
 
     def options(self, request: Request) -> Iterator[Option]:
         """The known scores with the best band of doubt."""
@@ -116,7 +127,7 @@ class RejectDoubtful:
 class Reweigh:
     """Weigh the committee anew, with the hard end of the class that is limited in focus."""
 
-    name, dear = "reweigh", True
+    name, dear, rejects = "reweigh", True, False
 
     def options(self, request: Request) -> Iterator[Option]:
         """The committee weighed, if it was not; then with several shares of the hard end."""
@@ -163,11 +174,13 @@ def _rare_answer(request: Request) -> int:
 class Retune:
     """Tune the learners that can be: logistic regressions and martingale programs."""
 
-    name, dear = "retune", True
+    name, dear, rejects = "retune", True, False
 
     def options(self, request: Request) -> Iterator[Option]:
         """Each tuned learner alone, and in its place in the committee."""
         material, panel = request.material, request.material.panel
+        if material.in_time:
+            return
         for j, member in enumerate(panel.members):
             if not _can_be_tuned(member, panel.classes) or request.stopped():
                 continue
@@ -188,16 +201,7 @@ def _in_committee(material: Material, j: int, tuned: Any, raw: Floats) -> tuple[
     panel, told = material.panel, material.raw.copy()
     told[:, j] = raw[:, 0]
     members = [*panel.members[:j], tuned, *panel.members[j + 1 :]]
-    new = Panel(panel.names, members, panel.classes, panel.encoder)
-    changed = Material(
-        new,
-        told,
-        material.codes,
-        material.positive,
-        material.folds,
-        material.X,
-        material.trained_on,
-    )
+    changed = replace(material, panel=replace(panel, members=members), raw=told)
     heard = panel.probabilities
     return changed.cross_fitted(
         lambda at: combined(told[at], heard, material.codes[at], material.k)
@@ -290,7 +294,7 @@ def _unbias(tuned: Any) -> None:
 WAYS: tuple[Way, ...] = (MoveDecision(), RejectDoubtful(), Reweigh(), Retune())
 
 
-_WAY = ("name", "dear", "options")
+_WAY = ("name", "dear", "rejects", "options")
 
 
 def chosen(ways: Sequence[str | Way] | str | None, owner: str) -> tuple[Way, ...]:
@@ -307,7 +311,7 @@ def chosen(ways: Sequence[str | Way] | str | None, owner: str) -> tuple[Way, ...
             )
         if not isinstance(one, str) and not all(hasattr(one, name) for name in _WAY):
             raise ValueError(
-                f"{owner} needs ways to be names, or objects with name, dear and options; "
+                f"{owner} needs ways to be names, or objects with name, dear, rejects and options; "
                 f"got {one!r}."
             )
         found.append(known[one] if isinstance(one, str) else one)

@@ -31,7 +31,7 @@ class Visits(RuleBasedStateMachine):
         self.asked, self.parents, self.at, self.undone = [None], [None], 0, []
         self.seen = [self.dialog.reply]
 
-    @rule(limit=st.integers(0, 45), word=st.sampled_from(["fp", "fn"]))
+    @rule(limit=st.integers(0, 40), word=st.sampled_from(["fp", "fn"]))
     def ask(self, limit, word):
         before = self.dialog.confusion
         reply = self.dialog.prefer(f"{word} <= {limit}", ways=["move"])
@@ -96,7 +96,7 @@ class Visits(RuleBasedStateMachine):
         assert self.dialog.confusion is self.seen[self.at].after
 
 
-Visits.TestCase.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
+Visits.TestCase.settings = settings(max_examples=30, stateful_step_count=15, deadline=None)
 TestVisits = Visits.TestCase
 
 

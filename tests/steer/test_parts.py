@@ -274,13 +274,13 @@ class TestShare:
 
 def test_groups_are_drawn_whatever_their_size():
     """Else shares over groups would be shares over large ones, or small ones."""
-    sizes = np.array([2] * 95 + [40] * 5)
+    sizes = np.array([2] * 95 + [20] * 5)
     groups = np.repeat(np.arange(100), sizes)
     y = np.tile(["a", "b"], len(groups) // 2)
-    drawn = [parted(y, 0.2, groups, None, seed).certify for seed in range(200)]
+    drawn = [parted(y, 0.2, groups, None, seed).certify for seed in range(100)]
     assert {len(one) for one in drawn} == {20}
     large = np.mean([(groups[one] >= 95).sum() for one in drawn])
-    assert large == pytest.approx(1.0, abs=0.25)  # five of a hundred, a fifth of them
+    assert large == pytest.approx(1.0, abs=0.3)  # five of a hundred, a fifth of them
 
 
 @pytest.mark.parametrize("time", [np.zeros(100), np.repeat([0, 1], [90, 10])])

@@ -168,7 +168,7 @@ def place_of(path: Path, row: int) -> str:
     ending = _ending(path, "read_table")
     if ending in _PARQUET:
         return f"row {row + 1}"
-    with _text_of(path, ending) as file:
+    with _text_of(path, ending) as file, _long_cells():
         separator = _separator(file.read(_SAMPLE), ending)
         file.seek(0)
         reader, ends, seen = csv.reader(file, delimiter=separator), 0, -1  # the header is -1
@@ -240,7 +240,8 @@ def _read_csv(path: Path, ending: str) -> pandas.DataFrame:
             raise TableError(f"{path}: needs text in UTF-8; got a file that is no text.")
         separator = _separator(sample, ending)
         file.seek(0)
-        last = _check_rows(csv.reader(file, delimiter=separator), path)
+        with _long_cells():
+            last = _check_rows(csv.reader(file, delimiter=separator), path)
         file.seek(0)
         try:
             # index_col: else a row that is longer than the header makes an index of its start.
@@ -299,10 +300,18 @@ def _separator(sample: str, ending: str) -> str:
     return best
 
 
+@contextmanager
+def _long_cells() -> Iterator[None]:
+    """Let csv read longer fields for a while; its limit belongs to the whole process."""
+    before = csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
 def _check_rows(reader: Any, path: Path) -> int:
     """Check that all rows are as long as the header; the line where the last one begins."""
-    # The limit belongs to the whole process; it is only ever raised, so no other reader fails.
-    csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
     names: list[str] = []
     begins = ends = 0
     try:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from margrave.preference import Bound, Preference, PreferenceError
 from margrave.steer._acceptance import Acceptance
 from margrave.steer._decision import plain
-from margrave.steer._files import load_object, save_object
+from margrave.steer._files import Saved
 from margrave.steer._frontier import Frontier
 from margrave.steer._history import Conversation, History
 from margrave.steer._issue import check_confidence
@@ -34,7 +34,7 @@ from margrave.steer._ways import Way, chosen
 Floats = NDArray[np.float64]
 
 
-class Dialog(Conversation):
+class Dialog(Saved, Conversation):
     r"""A conversation over the confusion matrix of a trained classifier or committee.
 
     Parameters
@@ -383,16 +383,6 @@ class Dialog(Conversation):
             self.save(self._path)
         return model
 
-    def save(self, path: str | Path) -> None:
-        """Write the dialog to a file, all of it or nothing.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file; one that is there is replaced.
-        """
-        save_object(self, path)
-
     def autosave(self, path: str | Path) -> None:
         """Write the dialog to a file now and after every step, so that it can be loaded again.
 
@@ -403,20 +393,3 @@ class Dialog(Conversation):
         """
         self._path = str(path)
         self.save(path)
-
-    @classmethod
-    def load(cls, path: str | Path, *, trusted: Sequence[str] = ()) -> Dialog:
-        """Read a dialog from a file that :meth:`save` wrote. No code of the file is executed.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file.
-        trusted : list of str, optional
-            Types of your own models that may be read, as ``package.module.Class``.
-
-        Returns
-        -------
-        Dialog
-        """
-        return load_object(path, cls, trusted)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 T = TypeVar("T")
 
@@ -110,3 +110,40 @@ def load_object(path: str | Path, kind: type[T], trusted: Sequence[str] = ()) ->
             f"{place.name!r} holds a {type(loaded).__name__}; a {kind.__name__} is needed."
         )
     return loaded
+
+
+class Saved:
+    """What can be written to a file and read from it."""
+
+    def save(self, path: str | Path) -> None:
+        """Write it to a file, all of it or nothing.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; one that is there is replaced.
+        """
+        save_object(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path, *, trusted: Sequence[str] = ()) -> Self:
+        """Read it from a file that :meth:`save` wrote. No code of the file is executed.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        trusted : list of str, optional
+            Types of your own models that may be read, as ``package.module.Class``.
+
+        Returns
+        -------
+        object
+            One of this class.
+
+        Raises
+        ------
+        FileError
+            If the file is not there, damaged, of another kind, or holds types not trusted.
+        """
+        return load_object(path, cls, trusted)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -25,7 +23,7 @@ from margrave.steer._card import model_card
 from margrave.steer._certificate import Certificate, Check, checked
 from margrave.steer._combining import Alone
 from margrave.steer._decision import Decision, plain
-from margrave.steer._files import load_object, save_object
+from margrave.steer._files import Saved
 from margrave.steer._issue import check_confidence, issued, name_of
 from margrave.steer._panel import Scorer
 from margrave.steer._promise import Plan, PromiseError
@@ -34,7 +32,7 @@ from margrave.steer._start import untouched
 Floats = NDArray[np.float64]
 
 
-class SteeredClassifier(ClassifierMixin, BaseEstimator):
+class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
     """A classifier that keeps to a preference, with a certificate for new samples.
 
     What :meth:`Dialog.accept` returns. It can also be trained by itself: `fit` holds the dialog
@@ -292,33 +290,6 @@ class SteeredClassifier(ClassifierMixin, BaseEstimator):
                 f"SteeredClassifier.check needs level to be a number in (0, 1); got {level!r}."
             )
         return checked(certificate, plan.preference, self.confusion(X, y), level)
-
-    def save(self, path: str | Path) -> None:
-        """Write the model to a file that runs no code when it is read.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file; one that is there is replaced.
-        """
-        save_object(self, path)
-
-    @classmethod
-    def load(cls, path: str | Path, *, trusted: Sequence[str] = ()) -> SteeredClassifier:
-        """Read a model from a file that :meth:`save` wrote. No code of the file is executed.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file.
-        trusted : list of str, optional
-            Types of your own models that may be read, as ``package.module.Class``.
-
-        Returns
-        -------
-        SteeredClassifier
-        """
-        return load_object(path, cls, trusted)
 
     def recertify(self, X: Any, y: ArrayLike, *, confidence: float | None = None) -> Self:
         """The same model with its decision and promise set anew, on fresh labels.

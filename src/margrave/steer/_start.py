@@ -21,7 +21,7 @@ from margrave.steer._issue import name_of
 from margrave.steer._material import Material
 from margrave.steer._members import Progress, cross_fitted, default_members
 from margrave.steer._panel import Panel, Scorer, decimals_for
-from margrave.steer._parts import blocks_of, certify_share, folds_of, parted
+from margrave.steer._parts import Parts, blocks_of, certify_share, folds_of, parted
 from margrave.steer._rows import Rows
 
 Floats = NDArray[np.float64]
@@ -128,30 +128,29 @@ def from_table(
     if together is not None and when is not None:
         raise ValueError(f"{owner} needs groups or time; got both.")
     own = isinstance(certify, tuple) and len(certify) == 2
+    sized = codes
+    if together is not None and isinstance(certify, str):  # one sample of each group certifies
+        sized = codes[np.unique(together, return_index=True)[1]]
     share = certify_share(
-        None if own else certify, promise, codes, tuple(classes.tolist()), positive, delta
+        None if own else certify, promise, sized, tuple(classes.tolist()), positive, delta
     )
     parts = parted(labels, share, together, when, random_state)
     build, y_build = rows_of(X, parts.build), labels[parts.build]
-    encoder, members = None, None
-    if committee is None:
-        encoder = TableEncoder().fit(build)
-        build = encoder.transform(build)
-        members = default_members(min(len(t) for t, _ in parts.folds), random_state)
-    else:
-        alone = not isinstance(committee, list | tuple | dict)
-        members = named_members([committee] if alone else committee, owner)
+    members, encoder = _to_train(committee, build, parts, random_state)
+    build = build if encoder is None else encoder.transform(build)
     trained, raw = cross_fitted(members, build, y_build, parts.folds, n_jobs, callback)
     panel = Panel([name for name, _ in members], trained, classes, encoder)
     held = parts.held
-    if when is None:
-        folds = folds_of(y_build[held], None if together is None else together[parts.build][held])
-    else:
-        folds = blocks_of(y_build[held], when[parts.build][held])
+    at = parts.build[held]
+    folds = (
+        folds_of(labels[at], None if together is None else together[at])
+        if when is None
+        else blocks_of(labels[at], when[at])
+    )
     material = Material(
         panel,
         raw[held],
-        codes[parts.build][held],
+        codes[at],
         positive,
         folds,
         Rows(rows_of(build, held)),
@@ -165,6 +164,17 @@ def from_table(
         seen = panel.encoded(rows_of(X, parts.certify))
         part = CertifyPart.of(seen, codes[parts.certify], panel)
     return replace(_scored(material), certify=part, notes=_notes(together, when))
+
+
+def _to_train(
+    committee: Any, build: Any, parts: Parts, random_state: Any
+) -> tuple[list[tuple[str, Any]], TableEncoder | None]:
+    """Members to be trained, and what samples pass before: a user's on samples as they are."""
+    if committee is None:
+        smallest = min(len(training) for training, _ in parts.folds)
+        return default_members(smallest, random_state), TableEncoder().fit(build)
+    alone = not isinstance(committee, list | tuple | dict)
+    return named_members([committee] if alone else committee, "Dialog.from_data"), None
 
 
 def untouched(model: Any, X: Any, y: ArrayLike, positive: Any) -> Scorer:

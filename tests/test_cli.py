@@ -111,7 +111,7 @@ def test_what_steering_prints_and_writes(trained):
         "  1 number: links\n  1 category: sender\n  1 date: sent\n  1 text: body",
         "rows to build on, each judged by models that were trained without it",
         "samples are set aside. At confidence 0.95 they support",
-        "fp <= 10%: met (way: ",
+        "fp <= 10%: met",
         "at most 10 % of no called yes",
         "Met on the tuning samples, and certified.\nThe model is in model.skops.",
         "Use it: margrave predict model.skops NEW.csv --out answers.csv",
@@ -280,7 +280,7 @@ def test_bad_tables(run, text, said):
         (("--certify", "2"), "--certify needs 'auto' or a share between 0 and 1; got '2'."),
         (("--confidence", "1"), "--confidence needs confidence to be a number in (0, 1); got 1.0."),
         (("--ways", "mov"), "--ways needs ways to be among move, reject, reweigh, retune; got"),
-        (("--prefer", "fpp <= 2"), "unknown word 'fpp'; did you mean fp? fpp <= 2"),
+        (("--prefer", "fpp <= 2"), "unknown word 'fpp'; did you mean fp?"),
         (
             ("--prefer", "recall(ham) >= 1%"),
             "'recall(ham) >= 1%' names the class 'ham'; the classes are no, yes.",

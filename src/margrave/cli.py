@@ -74,6 +74,8 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except _UsageError as error:
+        if not error.format_message():  # type: ignore[attr-defined]  # the help was shown
+            sys.exit(BAD_INPUT)
         sys.exit(_failed(error.format_message(), BAD_INPUT, arguments))  # type: ignore[attr-defined]
     except (ValueError, OSError, ImportError) as error:
         sys.exit(_failed(str(error), BAD_INPUT, arguments))
@@ -82,7 +84,10 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 def _failed(message: str, code: int, arguments: Sequence[str]) -> int:
     """Say in one line what is wrong; give the exit code."""
-    lines = [line for line in message.splitlines() if line.strip(" ^")]  # no marks below a word
+    lines = message.splitlines()
+    marks = [i for i, line in enumerate(lines) if line.strip() and not line.strip(" ^")]
+    for i in reversed(marks):  # no marks below a word, nor what they mark
+        del lines[i - 1 : i + 1]
     line = harmless(" ".join(" ".join(lines).split()))
     if "--json" in arguments:
         _print_json({"error": line, "exit_code": code})
@@ -184,7 +189,7 @@ def steer(
     elif not quiet:
         printer = Printer()
         print_outcome(printer, outcome)
-        _print_written(printer, written)
+        _print_written(printer, written, out)
     if outcome.exit_code and (quiet or as_json):
         sys.stderr.write(f"margrave: {harmless(outcome.verdict())}\n")
     raise typer.Exit(outcome.exit_code)
@@ -231,12 +236,13 @@ def _share(text: str) -> str | float:
     return share
 
 
-def _print_written(printer: Printer, written: dict[str, str | None]) -> None:
+def _print_written(printer: Printer, written: dict[str, str | None], out: Path) -> None:
     for what, path in written.items():
         if path is not None:
             printer.text(f"The {what} is in {path}.")
     if written["model"] is None:
-        printer.text("No model is written.")
+        older = f" {out} is of an earlier run." if out.exists() else ""
+        printer.text(f"No model is written.{older}")
     else:
         model = shlex.quote(written["model"])
         printer.text(f"Use it: margrave predict {model} NEW.csv --out answers.csv")

@@ -409,3 +409,29 @@ class TestCard:
     def test_a_model_without_a_promise_says_so(self):
         dialog = Dialog(MODEL, *samples(300, 1))
         assert "None: this model was not certified." in dialog.model.model_card()
+
+
+class TestWhatItTells:
+    def test_what_the_promise_costs_is_told_on_the_certify_samples(self):
+        model = accepted("fp <= 10%")
+        certificate = model.certificate_
+        assert certificate.start.counts.sum(axis=1).tolist() == (
+            certificate.confusion.counts.sum(axis=1).tolist()
+        )
+        for change in certificate.changes:
+            assert change.before == certificate.start[change.true, change.answer]
+            assert change.after == certificate.confusion[change.true, change.answer]
+            assert str(change) in str(certificate)
+
+    def test_a_model_that_answers_all_alike_says_so(self):
+        model = accepted("fn <= 1.5%")
+        certificate = model.certificate_
+        counts = certificate.confusion.counts.sum(axis=0)
+        told = any("it calls every certify sample" in one for one in certificate.remarks)
+        assert told == (counts.max() == certificate.confusion.n)
+
+    def test_too_few_samples_tell_nothing(self):
+        X, y = samples(500, 2)
+        model = accepted("fp <= 10%")
+        assert "too few samples to tell" in str(model.check(X[:1], y[:1]))
+        assert "too few samples" not in str(model.check(X, y))

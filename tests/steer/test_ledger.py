@@ -12,8 +12,8 @@ from margrave.steer import Dialog, PromiseError
 from margrave.steer._ledger import Account
 
 SPENT = (
-    "These certify samples are spent: a certificate was set on them, and choosing between several "
-    "would break the promise more often than it says. Bring fresh ones (accept(X_certify, "
+    "These certify samples are spent: a promise was set or tried on them, and choosing between "
+    "several would break the promise more often than it says. Bring fresh ones (accept(X_certify, "
     "y_certify)), or accept(reserve=True) the first time to keep half of what may be spent for "
     "later."
 )

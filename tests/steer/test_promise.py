@@ -626,7 +626,8 @@ class TestRefusals:
         message = (
             "'fp <= 6%' and 'fn <= 6%' cannot be promised together on these 300 samples: keeping "
             "one breaks the other. Allow some samples to be rejected (such as 'rejected <= 10%'), "
-            "ask for less, or bring more certify samples."
+            "ask for less, or bring more certify samples. The certify samples are spent by this "
+            "test."
         )
         dialog = asked("fp <= 6%, fn <= 6%")
         with pytest.raises(PromiseError, match=exactly(message)) as caught:
@@ -644,13 +645,14 @@ class TestRefusals:
         with pytest.raises(PromiseError, match=re.escape(text)) as caught:
             asked("precision >= 90%").accept(*mail(60, seed=3))
         assert caught.value.looked
-        more = re.search(r"by the tuning samples about (\d+) would be needed\.$", str(caught.value))
+        more = re.search(r"about (\d+) certify samples would be needed\.", str(caught.value))
         assert 60 < int(more.group(1)) <= 60_000
 
     def test_a_path_on_which_nothing_can_pass_says_so(self):
         message = (
             "'accuracy >= 99.9%' cannot be promised at confidence 0.95 on 60 samples, and by the "
-            "tuning samples no number would do: ask for less."
+            "tuning samples no number would do: ask for less. The certify samples are spent by "
+            "this test."
         )
         with pytest.raises(PromiseError, match=exactly(message)):
             asked("accuracy >= 99.9%").accept(*mail(60, seed=3))

@@ -165,8 +165,8 @@ def _matrices(outcome: Outcome) -> str:
         }
         shown.append(_matrix("As promised, on the certify rows", certificate.confusion, shares))
     note = "Below a count its share of the row" + (
-        f"; on the certify rows the interval for new rows, each at confidence "
-        f"{outcome.confidence:.10g}."
+        f"; on the certify rows the interval for new rows, each two-sided at confidence "
+        f"{outcome.confidence:.10g} (the promise is one-sided, so it can be below an upper end)."
         if certificate
         else "."
     )
@@ -201,7 +201,7 @@ def _matrix(head: str, matrix: Confusion, shares: dict[Any, str] | None = None) 
 def _steps(outcome: Outcome) -> str:
     """Each request, what it changed and how it was met."""
     rows = []
-    for step, reply in enumerate(outcome.dialog.history, start=1):
+    for step, reply in enumerate(outcome.dialog.history):
         changes = "<br>".join(_text(change) for change in reply.changes) or "nothing"
         asked = "start" if reply.preference is None else f"<code>{_text(reply.preference)}</code>"
         changed = "" if reply.preference is None else changes
@@ -209,6 +209,11 @@ def _steps(outcome: Outcome) -> str:
         errors = f"{_errors(reply.after):,}"
         rows.append([str(step), asked, _standing(reply), _text(reply.way), errors, changed, took])
     heads = ["Step", "Asked", "On the tuning rows", "Way", "Errors", "Changed", "Time"]
+    model = outcome.model
+    if model is not None and model.certificate_ is not None and model.certificate_.changes:
+        changes = "<br>".join(_text(change) for change in model.certificate_.changes)
+        n = f"{model.certificate_.confusion.n:,} certify rows"
+        rows.append(["", "the promise", n, "", "", f"since the start:<br>{changes}", ""])
     return _table(heads, rows, "steps")
 
 

@@ -6,6 +6,7 @@ is what is taken away, with a promise for new samples.
 """
 
 from margrave.steer._certificate import Cell, Certificate, Check, Promise, PromiseCheck
+from margrave.steer._changes import Change
 from margrave.steer._columns import TableEncoder
 from margrave.steer._dialog import Dialog
 from margrave.steer._files import FileError
@@ -14,7 +15,7 @@ from margrave.steer._frontier_display import FrontierDisplay
 from margrave.steer._material import Option
 from margrave.steer._members import Progress
 from margrave.steer._promise import PromiseError
-from margrave.steer._reply import Change, Comparison, Reply
+from margrave.steer._reply import Comparison, Reply
 from margrave.steer._steered import SteeredClassifier
 from margrave.steer._ways import Request, Way
 

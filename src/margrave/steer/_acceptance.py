@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from margrave.steer._history import History
 from margrave.steer._issue import issued
 from margrave.steer._ledger import Account
-from margrave.steer._material import Material
+from margrave.steer._material import Material, Option
 from margrave.steer._promise import PromiseError, planned, supported
 from margrave.steer._reply import Reply
 from margrave.steer._search import may_reject
@@ -78,15 +79,15 @@ class Acceptance:
 
     def model(
         self,
-        reply: Reply,
-        step: int,
+        history: History,
         material: Material,
         X: Any,
         y: ArrayLike | None,
         confidence: float,
         reserve: bool,
     ) -> SteeredClassifier:
-        """The model of a reply with a promise; the same again for the same step and samples."""
+        """The current model with a promise; the same again for the same step and samples."""
+        reply, step, start = history.reply, history.at, history.replies[0].option
         if reply.preference is None:
             raise PromiseError(
                 "Dialog.accept needs something to promise: ask for it first, such as "
@@ -105,12 +106,18 @@ class Acceptance:
             raise PromiseError(
                 "Dialog.accept needs samples that no step has seen; these are tuning samples."
             )
-        model = self._certified(reply, material, part, confidence, reserve)
+        model = self._certified(reply, start, material, part, confidence, reserve)
         self.accepted.append(Accepted(step, part.name, model))
         return model
 
     def _certified(
-        self, reply: Reply, material: Material, part: CertifyPart, confidence: float, reserve: bool
+        self,
+        reply: Reply,
+        start: Option,
+        material: Material,
+        part: CertifyPart,
+        confidence: float,
+        reserve: bool,
     ) -> SteeredClassifier:
         """Set the decision and the promise, and write down what was spent."""
         wanted, option = reply.preference, reply.option
@@ -123,7 +130,7 @@ class Acceptance:
         plan = planned(
             wanted, option.decision, option.held, judge, len(part.codes), may_reject(wanted)
         )
-        scores = option.scorer.of_encoded(part.X.X)
+        scores, at_start = (one.scorer.of_encoded(part.X.X) for one in (option, start))
         spent = True
         try:
             decision, certificate = issued(
@@ -137,6 +144,7 @@ class Acceptance:
                 delta=share,
                 number=len(account.spent) + 1,
                 notes=self.notes,
+                start=plan.matrix(start.decision.answers(at_start), part.codes),
             )
         except PromiseError as error:
             spent = error.looked

@@ -17,6 +17,7 @@ from scipy.stats import binom
 
 from margrave.confusion import Confusion
 from margrave.preference import Bound, Preference, decimal
+from margrave.steer._changes import Change, changes
 from margrave.steer._statistics import interval
 
 Codes = NDArray[np.intp]
@@ -109,6 +110,8 @@ class Certificate:
         Intervals for all cells.
     tuning : Confusion
         The tuning samples, by the model that the dialog left.
+    start : Confusion or None
+        The certify samples, by the model at the start of the dialog.
     issued : str
         Date.
     samples : str
@@ -134,13 +137,26 @@ class Certificate:
     samples: str
     notes: tuple[str, ...] = ()
     renews: str = ""
+    start: Confusion | None = None
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """What the promise costs: certify samples that are not answered as at the start."""
+        return () if self.start is None else changes(self.start, self.confusion)
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """What else a reader should know."""
         counts = f"'{self.asked}' counts tuning samples; promised is its rate."
         anew = f"set anew; first issued {self.renews}."
+        answered = self.confusion.counts.sum(axis=0)
+        same = [
+            f"it calls every certify sample {label}."
+            for label, n in zip(self.confusion.classes, answered.tolist(), strict=False)
+            if n == self.confusion.n
+        ]
         return (
+            *same,
             *([counts] if self.asked != self.preference else []),
             *self.notes,
             *([anew] if self.renews else []),
@@ -154,6 +170,9 @@ class Certificate:
             f"(certificate {self.number} on them):"
         )
         lines += [f"  {line}" for line in str(self.confusion).splitlines()]
+        if self.changes:
+            lines.append("What the promise costs, on the same samples and since the start:")
+            lines += [f"  {change}" for change in self.changes]
         lines += [f"Note: {remark}" for remark in self.remarks]
         return "\n".join(lines)
 
@@ -172,6 +191,8 @@ class PromiseCheck:
         How probable a count as bad would be if the promise just held.
     alarm : bool
         Whether that is too improbable to go on trusting it.
+    telling : bool
+        Whether there are enough samples for an alarm at all.
     """
 
     promise: Promise
@@ -179,6 +200,7 @@ class PromiseCheck:
     n: int
     p: float
     alarm: bool
+    telling: bool = True
 
 
 @dataclass(frozen=True)
@@ -210,6 +232,7 @@ class Check:
         for kept in self.promises:
             share = f"{kept.count} of {kept.n}"
             said = "BROKEN" if kept.alarm else "kept, as far as these samples tell"
+            said = said if kept.telling else "too few samples to tell"
             lines.append(f"{kept.promise.sentence}: {said} ({share}, p = {kept.p:.2g})")
         return "\n".join(lines)
 
@@ -270,5 +293,7 @@ def checked(
         count, n = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
         worse = binom.sf(count - 1, n, promise.limit)
         p = float(worse if promise.at_most else binom.cdf(count, n, promise.limit)) if n else 1.0
-        found.append(PromiseCheck(promise, count, n, p, p < level / len(certificate.promises)))
+        least = level / len(certificate.promises)
+        worst = promise.limit if promise.at_most else 1 - promise.limit
+        found.append(PromiseCheck(promise, count, n, p, p < least, worst**n < least))
     return Check(tuple(found), matrix)

@@ -377,7 +377,7 @@ class Dialog(Saved, Conversation):
         """
         check_confidence(confidence, "Dialog.accept")
         model = self._acceptance.model(
-            self.reply, self.position, self._material, X_certify, y_certify, confidence, reserve
+            self._history, self._material, X_certify, y_certify, confidence, reserve
         )
         if self._path is not None:
             self.save(self._path)

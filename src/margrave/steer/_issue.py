@@ -49,6 +49,7 @@ def issued(
     number: int,
     notes: tuple[str, ...] = (),
     renews: str = "",
+    start: Confusion | None = None,
 ) -> tuple[Decision, Certificate]:
     """A decision that keeps the plan's promise, and its certificate.
 
@@ -58,7 +59,7 @@ def issued(
         What to promise.
     scores, codes : ndarray
         Of the certify samples.
-    asked, way, tuning, number, notes, renews
+    asked, way, tuning, number, notes, renews, start
         For the record.
     confidence, delta : float
         What is stated, and what may be spent.
@@ -90,5 +91,6 @@ def issued(
         samples=name_of(scores, codes),
         notes=notes,
         renews=renews,
+        start=start,
     )
     return found.decision, record

@@ -56,7 +56,8 @@ class PromiseError(ValueError):
     __module__ = "margrave.steer"
 
     def __init__(self, message: str, looked: bool = False) -> None:
-        super().__init__(message)
+        spent = " The certify samples are spent by this test." if looked else ""
+        super().__init__(message + spent)
         self.looked = looked
 
 
@@ -355,11 +356,13 @@ def _needs_more(
     least = needed(limit, delta)
     could = supported(n, delta)
     best = f"{could if bound.at_most else 100 - could:.2f}%"
+    m = len(plan.preference.bounds)
+    shared = f" (it is shared by {m} promises)" if m > 1 else ""
     if least is None:
         return f"'{bound}' cannot be proven by any number of samples; {n} support {best} at best."
     return (
-        f"'{bound}' at confidence {1 - delta:.10g} needs {least} samples{of} that no step has "
-        f"seen; there are {n}, which support a limit of {best} at best."
+        f"'{bound}' at confidence {1 - delta:.10g}{shared} needs {least} samples{of} that no step "
+        f"has seen; there are {n}, which support a limit of {best} at best."
     )
 
 
@@ -376,5 +379,6 @@ def _too_few(plan: Plan, codes: Codes, delta: float) -> str:
         return f"{told}: by the tuning samples it could be, but these say otherwise."
     for times in _TIMES:
         if any(_expected_p(rates, plan.preference, n * times) <= delta for rates in plan.expected):
-            return f"{told}; by the tuning samples about {int(n * times)} would be needed."
+            size = int(n * times)
+            return f"{told}; by the tuning samples about {size} certify samples would be needed."
     return f"{told}, and by the tuning samples no number would do: ask for less."

@@ -3,35 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from margrave.confusion import Confusion
 from margrave.preference import Bound, Preference
+from margrave.steer._changes import Change, changes
 from margrave.steer._material import Option
 from margrave.steer._steered import SteeredClassifier
-
-
-@dataclass(frozen=True)
-class Change:
-    """A cell of mistakes before and after.
-
-    Attributes
-    ----------
-    true, answer : label
-        The cell; None as the answer is the rejected column.
-    before, after : int
-        Its counts.
-    """
-
-    true: Any
-    answer: Any
-    before: int
-    after: int
-
-    def __str__(self) -> str:
-        what = "given no answer" if self.answer is None else f"called {self.answer}"
-        difference = self.after - self.before
-        return f"{self.true} {what}: {self.before} -> {self.after} ({difference:+d})"
 
 
 @dataclass(frozen=True)
@@ -97,22 +74,17 @@ class Reply:
     @property
     def changes(self) -> tuple[Change, ...]:
         """Cells of mistakes (and the rejected) that are not as before."""
-        found, answers = [], [*self.after.classes, None]
-        for true in self.after.classes:
-            for answer in answers:
-                before, after = self.before[true, answer], self.after[true, answer]
-                if answer != true and before != after:
-                    found.append(Change(true, answer, before, after))
-        return tuple(found)
+        return changes(self.before, self.after)
 
     def __str__(self) -> str:
         if self.preference is None:
             return f"Start, on {self.after.n} tuning samples:\n{self.after}"
         if self.met:
-            said = "met"
+            spent = self.preference.met(self.before)
+            said = "met before, and what it allows is spent" if spent else "met"
         else:
             said = f"not met: the nearest is {self.shortfall:g} short, '{self.binding}' binds"
-        took = f"{self.seconds:.2f} s, {self.n_options} options"
+        took = f"{self.seconds:.2f} s, {self.n_options} option{'' if self.n_options == 1 else 's'}"
         more = "" if self.final else ", more may come"
         stopped = ", cancelled" if self.cancelled else ""
         lines = [f"{self.preference}: {said} (way: {self.way}; {took}{more}{stopped})"]

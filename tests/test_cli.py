@@ -117,7 +117,7 @@ def test_what_steering_prints_and_writes(trained):
         "Use it: margrave predict model.skops NEW.csv --out answers.csv",
     ):
         assert part in told
-    assert SteeredClassifier.load(trained / "model.skops").certificate_ is not None
+    assert SteeredClassifier.load(trained / "model.skops").certificate_.asked == "fp <= 10%"
     assert "<h1>At most 10 % of no called yes.</h1>" in (trained / "page.html").read_text()
     files = {"mail.csv", "model.skops", "dialog.skops", "page.html", "stdout"}
     assert {path.name for path in trained.iterdir()} == files

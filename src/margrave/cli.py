@@ -74,9 +74,8 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except _UsageError as error:
-        if not error.format_message():  # type: ignore[attr-defined]  # the help was shown
-            sys.exit(BAD_INPUT)
-        sys.exit(_failed(error.format_message(), BAD_INPUT, arguments))  # type: ignore[attr-defined]
+        message = error.format_message()  # type: ignore[attr-defined]  # typer ships no base for it
+        sys.exit(_failed(message, BAD_INPUT, arguments) if message else BAD_INPUT)  # help was shown
     except (ValueError, OSError, ImportError) as error:
         sys.exit(_failed(str(error), BAD_INPUT, arguments))
     sys.exit(code if isinstance(code, int) else 0)

@@ -211,7 +211,7 @@ def test_an_interrupted_write_leaves_what_was_there(dialog, tmp_path, monkeypatc
     for error in (KeyboardInterrupt, OSError("disk full")):
 
         def broken(what, file, error=error, **more):
-            file.write(b"half of it")
+            file.write_bytes(b"half of it")
             raise error
 
         monkeypatch.setattr(skops.io, "dump", broken)

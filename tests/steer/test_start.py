@@ -270,7 +270,8 @@ def test_a_table_with_columns_of_every_kind(fast_default):
     assert reply.met
     assert reply.model.n_features_in_ == table.shape[1]
     assert set(reply.model.predict(table)) == {"ham", "spam"}
-    assert dialog.accept(confidence=0.8).certificate_ is not None
+    promise = dialog.accept(confidence=0.8).certificate_.promises[0]
+    assert promise.rate <= promise.limit == 0.25
 
 
 def test_three_classes_and_a_positive_one():

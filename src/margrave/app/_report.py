@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
-import os
 import re
 import warnings
 from html import escape
@@ -22,9 +21,9 @@ import sklearn
 import margrave
 from margrave.app._job import Outcome
 from margrave.app._page_style import STYLE
-from margrave.app._table_file import replacing
 from margrave.confusion import Confusion
 from margrave.steer._card import LIMITS
+from margrave.steer._files import replacing
 from margrave.steer._frontier import Frontier
 from margrave.steer._frontier_display import FrontierDisplay
 from margrave.steer._reply import Reply
@@ -69,10 +68,8 @@ def page(outcome: Outcome, command: str) -> str:
 
 def write_page(text: str, path: str | Path) -> None:
     """Write a page beside its place and rename it: all of it or nothing."""
-    with replacing(Path(path), ".html") as beside, beside.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+    with replacing(Path(path), ".html") as beside:
+        beside.write_text(text, encoding="utf-8")
 
 
 def _text(words: Any) -> str:

@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
-from uuid import uuid4
+
+from margrave.steer._files import replacing
 
 if TYPE_CHECKING:
     import pandas
@@ -150,17 +151,6 @@ def csv_text(frame: pandas.DataFrame) -> str:
     """A table as the text of a CSV file, formulas made harmless as by :func:`write_table`."""
     text: str = _safe(frame).to_csv(index=False)
     return text
-
-
-@contextmanager
-def replacing(path: Path, ending: str = "") -> Iterator[Path]:
-    """A file to write beside a path; it takes its place if all goes well, else it is gone."""
-    beside = path.with_name(f".{uuid4().hex}{ending}")
-    try:
-        yield beside
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def place_of(path: Path, row: int) -> str:

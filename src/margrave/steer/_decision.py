@@ -169,27 +169,26 @@ def _about(place: int, known: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def _hesitant(judge: Judge, scores: Floats, found: Floats) -> Decision:
-    """The best lead to ask for, for some offsets: the sample with the smallest lead goes first."""
-    k = judge.k
-    best: tuple[tuple[float, ...], Decision] | None = None
-    for offset in (found, np.zeros(k), found / 2):
-        moved_scores = scores + offset
-        lead, answers = leads(moved_scores), moved_scores.argmax(axis=1)
-        order = np.argsort(lead, kind="stable")
-        cells = np.zeros((len(order) + 1, k * (k + 1)), dtype=np.int64)
-        true = judge.codes[order] * (k + 1)
-        joined = np.arange(1, len(order) + 1)
-        cells[0] = np.bincount(judge.codes * (k + 1) + answers, minlength=k * (k + 1))
-        cells[joined, true + answers[order]] -= 1
-        cells[joined, true + k] += 1
-        places = np.flatnonzero(np.concatenate([[True], apart(lead[order]), [True]]))
-        counts = np.cumsum(cells, axis=0)[places].reshape(-1, k, k + 1)
-        judged = judge.judged(counts)
-        at = int(np.lexsort((places, *judged[::-1]))[0])
-        n_rejected = int(places[at])
-        steps = np.append(lead[order], lead[order][-1] + 1)
-        doubt = 0.0 if n_rejected == 0 else float((steps[n_rejected - 1] + steps[n_rejected]) / 2)
-        rank = tuple(float(of[at]) for of in judged)
-        if best is None or rank < best[0]:
-            best = rank, Offsets(offset, doubt)
-    return best[1]  # type: ignore[index]  # there are three offsets
+    """The best lead to ask for, for some offsets."""
+    tried = [_best_lead(judge, scores, offset) for offset in (found, np.zeros(judge.k), found / 2)]
+    return min(tried, key=lambda one: one[0])[1]
+
+
+def _best_lead(judge: Judge, scores: Floats, offset: Floats) -> tuple[tuple[float, ...], Decision]:
+    """How good the best lead to ask for is: the sample with the smallest lead is rejected first."""
+    k, moved_scores = judge.k, scores + offset
+    lead, answers = leads(moved_scores), moved_scores.argmax(axis=1)
+    order = np.argsort(lead, kind="stable")
+    cells = np.zeros((len(order) + 1, k * (k + 1)), dtype=np.int64)
+    true = judge.codes[order] * (k + 1)
+    joined = np.arange(1, len(order) + 1)
+    cells[0] = np.bincount(judge.codes * (k + 1) + answers, minlength=k * (k + 1))
+    cells[joined, true + answers[order]] -= 1
+    cells[joined, true + k] += 1
+    places = np.flatnonzero(np.concatenate([[True], apart(lead[order]), [True]]))
+    judged = judge.judged(np.cumsum(cells, axis=0)[places].reshape(-1, k, k + 1))
+    at = int(np.lexsort((places, *judged[::-1]))[0])
+    n_rejected = int(places[at])
+    steps = np.append(lead[order], lead[order][-1] + 1)
+    doubt = 0.0 if n_rejected == 0 else float((steps[n_rejected - 1] + steps[n_rejected]) / 2)
+    return tuple(float(of[at]) for of in judged), Offsets(offset, doubt)

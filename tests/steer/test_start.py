@@ -393,8 +393,9 @@ def test_classes_at_one_end_of_time_are_refused():
         ),
         (
             {"committee": "logistic"},
-            "Dialog.from_data needs classifiers; got the text 'logistic' "
-            "(margrave.catalogue.make makes one by name).",
+            "Dialog.from_data needs names of members to be among line, quantile-line, "
+            "random-trees, boosted-trees, kernel, gaussians, program; got 'logistic' "
+            "(margrave.catalogue.make makes others by name).",
         ),
         ({"committee": []}, "Dialog.from_data needs at least one member; got none."),
     ],

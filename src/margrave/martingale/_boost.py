@@ -17,15 +17,17 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
+from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from margrave._judge import Judge
-from margrave._rules import Rules, is_number
+from margrave._rules import Rules, is_count, is_number
+from margrave.martingale._again import There
 from margrave.martingale._classifier import ProgramClassifier, sharpness
-from margrave.martingale._growth import Grown, Refine
-from margrave.martingale._layers import Codes, Floats, Key, Layered, Moves, Samples
+from margrave.martingale._growth import Grown, Refine, is_ours
+from margrave.martingale._layers import Codes, Floats, Layered, Moves, Samples
 from margrave.martingale._nodewise import NodeWise, Wants
+from margrave.martingale._program import Program
 from margrave.martingale._request import (
     Step,
     Tuning,
@@ -162,7 +164,7 @@ class MartingaleBoostClassifier(ProgramClassifier):
             that was found, with a :class:`NotMetWarning`. What was tuned is in the trained
             program, not in the parameters: a clone of it starts anew.
         """
-        check_is_fitted(self)
+        samples = self._training("tune")
         owner = f"{type(self).__name__}.tune"
         if granularity == "root":
             hint = ", or granularity='all' or 'select' for what is wanted of nodes"
@@ -191,7 +193,8 @@ class MartingaleBoostClassifier(ProgramClassifier):
             tuning_codes(y_tune, self.classes_, rows.shape[0], owner),
             self.classes_,
             positive,
-            n_training=len(self._samples.codes),
+            there=There(self._layered, samples, ours=True),
+            n_training=len(samples.codes),
             threshold=advantage_threshold if granularity == "select" else None,
             max_models=20 if max_models is None else max_models,
             callback=callback,
@@ -199,23 +202,64 @@ class MartingaleBoostClassifier(ProgramClassifier):
         asked.check(self.learners_.values(), self.n_levels, owner)
         return self._asked(asked, owner)
 
+    def grow(self, levels: int = 1) -> Self:
+        """A copy with more levels, trained on the same samples.
+
+        Nodes that were there keep their learners, tuned ones too, and so do the offsets; what was
+        not there is trained. Where nothing was tuned, it is what :meth:`fit` would give with as
+        many levels. ``freeze`` freezes less in a larger program: nodes that were frozen may grow
+        on, and a node to which other samples come than before is trained on them, with its
+        settings.
+
+        Parameters
+        ----------
+        levels : int, default=1
+            How many more.
+
+        Returns
+        -------
+        MartingaleBoostClassifier
+
+        Examples
+        --------
+        >>> from margrave import datasets
+        >>> from margrave.martingale import MartingaleBoostClassifier
+        >>> iris = datasets.load("iris")
+        >>> model = MartingaleBoostClassifier(n_levels=3).fit(iris.data, iris.target)
+        >>> print(model.grow(2).program_)
+        Program of 5 levels, 26 nodes: 8 learner, 11 constant, 7 leaf
+        """
+        samples = self._training("grow")
+        if not is_count(levels):
+            raise ValueError(
+                f"{type(self).__name__}.grow needs levels to be a whole number of at least 1; "
+                f"got {levels!r}."
+            )
+        taller = self._fitted_copy(n_levels=self.n_levels + int(levels))
+        # Others may draw at random, and where nodes freeze they get other seeds: trained anew.
+        ours = is_ours(self._learner())
+        there = There(self._layered, samples, ours=ours, taller=True)
+        grown = taller._grown(
+            samples,
+            np.exp(self._log_cost),
+            there=there if ours or not self.freeze else None,
+            offset=self.node_offset_,
+        )
+        program = taller._settled(grown, self._log_cost)
+        taller = taller._with(program, np.zeros(len(self.classes_)), self.offset_)
+        taller.tuning_ = None
+        return taller
+
     def _asked(self, asked: NodeWise, owner: str) -> Self:
         """A copy that was grown again, with its nodes tuned as asked."""
-        samples = self._samples.with_companions(asked.X, asked.codes)
-        keys = [key for layer in self._layered.keys for key in layer]
-        there = {keys[node]: learner for node, learner in self.learners_.items()}
-        offset = self._layered.offset  # of all nodes: from now on each has its own
-
-        def like(key: Key, classes: Codes) -> Any:
-            """The learner that is there, if as many classes come."""
-            one = there.get(key)
-            if one is None or not np.array_equal(one.classes_, classes):
-                return None
-            own = dict(zip(classes.tolist(), one.offset_ + offset[classes], strict=True))
-            return clone(one).set_params(offset=own)
-
-        grown = self._grown(samples, np.exp(self._log_cost), asked.refine, like, offset)
-        program = self._settled(grown, self._log_cost) if asked.nodes else self._as_it_is
+        grown = self._grown(
+            self._samples.with_companions(asked.X, asked.codes),
+            np.exp(self._log_cost),
+            asked.refine,
+            asked.there,
+            self.node_offset_,  # of all nodes: from now on each has its own
+        )
+        program = self._settled(grown, self._log_cost) if asked.changed else self._as_it_is
         tuned = self._with(program, np.zeros(len(self.classes_)), self.offset_)
         before, after = (np.argmax(one._scores_of(asked.X), axis=1) for one in (self, tuned))
         tuned.tuning_ = asked.report(before, after, owner)
@@ -267,6 +311,41 @@ class MartingaleBoostClassifier(ProgramClassifier):
         known = self._samples
         tuned.program_ = tuned._layered.program(known.X, known.codes, self.program_.classes)
         return tuned
+
+    def _unbiased(self) -> Self:
+        """A copy without an offset of its end, for those who decide on its scores themselves."""
+        nothing = np.zeros(len(self.classes_))
+        return self._with(self._as_it_is, nothing, nothing)
+
+    def _measured_by(self, X: Any, y: Any, decide: Callable[[Floats], Codes]) -> Program:
+        """The program with the counts of samples, its ends answering as another decides.
+
+        Parameters
+        ----------
+        X, y
+            The samples.
+        decide : callable
+            From probabilities, of shape (n, k), to answers.
+        """
+        ends = [place for place, node in enumerate(self._layered.nodes) if node.is_end]
+        proba = softmax(self.sharpness_ * self._votes[ends] + self.offset_, axis=1)
+        answers = dict(zip(ends, decide(proba).tolist(), strict=True))
+        return self._counted(replace(self._layered, end_answers=answers), X, y)
+
+    def _training(self, what: str) -> Samples:
+        """The training samples, which an accepted model has no more."""
+        check_is_fitted(self)
+        if not hasattr(self, "_samples"):
+            raise ValueError(
+                f"{type(self).__name__}.{what} needs the training data, which this model has "
+                "given away: it answers, and that is all."
+            )
+        return self._samples
+
+    def _forget_training(self) -> Self:
+        """Drop the training data: the model answers, but cannot be tuned or grown any more."""
+        self.__dict__.pop("_samples", None)
+        return self
 
     @property
     def node_offset_(self) -> Floats:

@@ -6,6 +6,7 @@ What martingale boosting and its adaptive form share as estimators; the walk is 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -18,8 +19,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrave import _labels
 from margrave._rules import Rules, check_rules, is_count
-from margrave.martingale._growth import Grown, Like, Refine, grow
-from margrave.martingale._layers import Codes, Floats, Moves, Samples
+from margrave.martingale._again import There
+from margrave.martingale._growth import Grown, Refine, grow
+from margrave.martingale._layers import Codes, Floats, Layered, Moves, Samples
 from margrave.martingale._logistic import TunableLogistic
 from margrave.martingale._program import Program
 from margrave.martingale._scored import ScoredClassifier
@@ -87,6 +89,16 @@ class ProgramClassifier(ScoredClassifier):
         self : object
             The trained classifier.
         """
+        return self._fit(X, y, sample_weight)
+
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        told: Callable[[int], Any] | None = None,
+    ) -> Self:
+        """Grow the program, and tell the number of layers after each."""
         check_rules(self, self._rules())
         rows, labels = self._validated(X, y, reset=True)
         rows, labels, weights = self._weighed(rows, labels, sample_weight)
@@ -101,7 +113,7 @@ class ProgramClassifier(ScoredClassifier):
             tuple(self.classes_.tolist()),
             getattr(self, "feature_names_in_", None),
         )
-        self._settle(self._grown(self._samples))
+        self._settle(self._grown(self._samples, told=told))
         return self
 
     def _grown(
@@ -109,8 +121,9 @@ class ProgramClassifier(ScoredClassifier):
         samples: Samples,
         costs: Floats | None = None,
         refine: Refine | None = None,
-        like: Like | None = None,
+        there: There | None = None,
         offset: Floats | None = None,
+        told: Callable[[int], Any] | None = None,
     ) -> Grown:
         return grow(
             samples,
@@ -119,12 +132,14 @@ class ProgramClassifier(ScoredClassifier):
             self.n_levels,
             owner=type(self).__name__,
             balance=self.balance,
-            n_jobs=self.n_jobs if like is None else 1,  # one by one, in order
+            # Nodes that are asked are asked one by one, in order.
+            n_jobs=self.n_jobs if there is None or refine is None else 1,
             seeds=np.random.SeedSequence(self._entropy),
             costs=costs,
             refine=refine,
-            like=like,
+            there=there,
             offset=offset,
+            told=told,
         )
 
     def _settle(self, grown: Grown) -> None:
@@ -186,6 +201,10 @@ class ProgramClassifier(ScoredClassifier):
         Program
         """
         check_is_fitted(self)
+        return self._counted(self._layered, X, y)
+
+    def _counted(self, layered: Layered, X: Any, y: Any) -> Program:
+        """A program with the counts of some samples, checked."""
         rows = self._validated(X, reset=False)
         codes = _labels.encode(y, self.classes_, f"{type(self).__name__}.measured: y")
         if codes.shape != (rows.shape[0],):
@@ -193,7 +212,7 @@ class ProgramClassifier(ScoredClassifier):
                 f"{type(self).__name__}.measured needs y with a label for each of "
                 f"{rows.shape[0]} samples; got shape {codes.shape}."
             )
-        return self._layered.program(rows, codes, tuple(self.classes_.tolist()))
+        return layered.program(rows, codes, tuple(self.classes_.tolist()))
 
     def error_rates(
         self, X: ArrayLike | None = None, y: ArrayLike | None = None

@@ -18,6 +18,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from margrave._asking import rows_of
+from margrave.martingale._again import There
 from margrave.martingale._layers import (
     Codes,
     Floats,
@@ -37,10 +38,6 @@ from margrave.martingale._settings import one_each
 
 Refine = Callable[[Key, Any, Codes], Any]
 """(key of a node, its learner, the rows that came) to the learner to keep."""
-
-
-Like = Callable[[Key, Codes], Any]
-"""(key of a node, the classes that came) to a learner to train another of, or None."""
 
 
 class Lead(NamedTuple):
@@ -77,8 +74,9 @@ def grow(
     seeds: np.random.SeedSequence,
     costs: Floats | None = None,
     refine: Refine | None = None,
-    like: Like | None = None,
+    there: There | None = None,
     offset: Floats | None = None,
+    told: Callable[[int], Any] | None = None,
 ) -> Grown:
     """Train the learners of a program, layer by layer.
 
@@ -104,11 +102,14 @@ def grow(
         Factors of the classes' weights at every node.
     refine : callable, optional
         Called in the job that trains a node, with its key, its learner and all rows that came.
-    like : callable, optional
-        From the key of a node and the classes that came to it to a learner to train another of,
-        or None for the usual one. With it, nodes may differ by more than their rows.
+    there : There, optional
+        Nodes that stay as they are, and learners to train others of. With it, nodes may differ by
+        more than their rows.
     offset : ndarray of shape (k,), optional
-        What is added to the offset of every learner that is ours, but those from ``like``.
+        What is added to the offset of every learner that is ours, but those that were there; with
+        other learners, what is added at every node.
+    told : callable, optional
+        Called with the number of layers of learners after each.
     """
     n, k = len(samples.codes), samples.k
     total = samples.mass(np.arange(n))
@@ -116,17 +117,17 @@ def grow(
     grown = Grown(layered, Tally(samples.codes, k), np.zeros(n, np.intp), np.zeros((n, k)))
     each = np.ones(k) if costs is None else costs
     template = Learner.of(learner, owner, samples)
-    if offset is not None and template.is_ours:
-        template.by_class["offset"] += offset
-    train = partial(_train, template, samples, balance, each, layered, refine, like)
+    if offset is not None:
+        (template.by_class["offset"] if template.is_ours else layered.offset)[:] += offset
+    train = partial(_train, template, samples, balance, each, layered, refine, there)
     # Where all samples take one edge, the next node has them again, and a learner without chance
     # in it would be the same again.
-    known: Known | None = {} if template.is_ours and like is None else None
+    known: Known | None = {} if template.is_ours and there is None else None
     here: dict[Key, Codes] = {(0,) * k: np.arange(n)}
     leads: list[Lead] = []
     with Parallel(n_jobs=n_jobs, prefer="threads") as parallel:
         for layer in range(n_levels + 1):
-            places = _place(layered, layer, here, leads, samples, total)
+            places = _place(layered, layer, here, leads, samples, total, there)
             asked = {
                 node: key for key, node in places.items() if layered.nodes[node].kind == "learner"
             }
@@ -141,6 +142,8 @@ def grow(
             if layer < n_levels:
                 rows = [here[key] for key in asked.values()]
                 layered.steps.append(moves.step(list(said.values()), rows, samples))
+                if told is not None:
+                    told(layer + 1)
             here, leads = _send(grown, layer, places, here, said, samples)
     return grown
 
@@ -169,13 +172,18 @@ def _place(
     leads: list[Lead],
     samples: Samples,
     total: Floats,
+    there: There | None,
 ) -> dict[Key, int]:
     """Add the nodes of a layer, and the edges to them."""
     places: dict[Key, int] = {}
     for key in sorted(here):
-        kind, answer = layered.moves.kind(layer, key, samples.mass(here[key]), total)
+        rows = here[key]
+        node = None if there is None else there.node(key, rows[samples.weights[rows] > 0])
+        if node is None:
+            kind, answer = layered.moves.kind(layer, key, samples.mass(rows), total)
+            node = Node(layer, layered.moves.place(layer, key), kind, answer)
         places[key] = len(layered.nodes)
-        layered.nodes.append(Node(layer, layered.moves.place(layer, key), kind, answer))
+        layered.nodes.append(node)
     layered.keys.append(list(places))
     layered.edges.extend(Edge(lead.start, places[lead.key], lead.answer) for lead in leads)
     return places
@@ -311,7 +319,7 @@ def _train(
     costs: Floats,
     layered: Layered,
     refine: Refine | None,
-    like: Like | None,
+    there: There | None,
     seed: np.random.SeedSequence,
     rows: Codes,
     key: Key,
@@ -321,9 +329,12 @@ def _train(
     weights = samples.balanced(rows) if balance else samples.weights[rows]
     weights = weights * costs[samples.codes[rows]]
     counted = np.flatnonzero(weights)
+    kept = None if there is None else there.kept(key, rows[counted])
+    if kept is not None:
+        return kept, said_by(kept, X, samples.k, layered.offset, layered.moves.is_real)
     X_own = X if len(counted) == len(rows) else rows_of(X, counted)
     codes = samples.codes[rows[counted]]
-    another = None if like is None else like(key, np.unique(codes))
+    another = None if there is None else there.like(key, np.unique(codes))
     try:
         own = learner.trained(X_own, codes, weights[counted], seed, samples.names, another)
         if refine is None:
@@ -338,7 +349,7 @@ def _train(
     if refine is not None:
         own = refine(key, own, rows)
         said = said_by(own, X, samples.k, layered.offset, layered.moves.is_real)
-    if learner.is_ours:
+    if learner.is_ours and hasattr(own, "_problem"):  # one that was there has none
         own._forget_training()
     return own, said
 

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from margrave._judge import Judge
 from margrave._rules import is_number
 from margrave.confusion import Confusion
+from margrave.martingale._again import There
 from margrave.martingale._layers import Codes, Floats, Key, companions_at
-from margrave.martingale._request import NotMetWarning, Step, Tuning, account
+from margrave.martingale._request import NotMetWarning, Outcome, Step, Tuning, account
 from margrave.preference import Preference, PreferenceError
 
 _PATIENCE = 4
@@ -64,6 +65,8 @@ class NodeWise:
         All classes.
     positive : label or None
         The class that ``fp`` and ``fn`` speak of.
+    there : There
+        The nodes of the program that is asked.
     n_training : int
         How many training samples stand before the tuning samples among the program's rows.
     threshold : float or None
@@ -82,6 +85,7 @@ class NodeWise:
         classes: NDArray[Any],
         positive: Any,
         *,
+        there: There,
         n_training: int,
         threshold: float | None,
         max_models: int,
@@ -89,7 +93,9 @@ class NodeWise:
     ) -> None:
         self.wants, self.X, self.codes = wants, X, codes
         self.classes, self.positive, self.n_training = classes, positive, n_training
-        self.threshold, self.max_models, self.callback = threshold, max_models, callback
+        self.there, self.threshold = there, threshold
+        there.asks = self.asks
+        self.max_models, self.callback = max_models, callback
         self.nodes: dict[Key, Tuning] = {}
         self.strong: set[Key] = set()  # not asked, for their advantage
         self.most, self.cancelled = 0, False
@@ -122,27 +128,50 @@ class NodeWise:
                 wants[tuple(map(int, key))] = want
             self.wants = wants
 
+    @property
+    def changed(self) -> bool:
+        """Whether some node did not do what was wanted of it before."""
+        return any(
+            node.preference is None or not node.preference.met(node.before)
+            for node in self.nodes.values()
+        )
+
+    def asks(self, key: Key) -> bool:
+        """Whether something may be wanted of a node."""
+        if self.cancelled:
+            return False
+        return not isinstance(self.wants, Mapping) or self.wants.get(key) is not None
+
     def refine(self, key: Key, learner: Any, rows: Codes) -> Any:
-        """Ask what is wanted of a node, and tune its learner to that."""
+        """Ask what is wanted of a node, and tune its learner to that.
+
+        The learner is trained as the one that is there was, or is like it; that one stays unless
+        more is wanted of it.
+        """
+        same = self.there.same(key, rows[rows < self.n_training])
+        same = learner if same is None else same
         came = companions_at(rows, self.n_training, self.codes, learner)
         if self.cancelled or came is None:
-            return learner
+            return same
         (at, codes), known = came, learner.classes_
-        answers = known[np.argmax(learner._class_scores(self.X[at]), axis=1)]
+        answers = np.argmax(same._class_scores(self.X[at]), axis=1)
         try:
-            wanted = self._wanted(key, self._matrix(at, answers))
+            wanted = self._wanted(key, self._matrix(at, known[answers]))
             if wanted is None:
-                return learner
+                return same
             labels = tuple(self.classes[known].tolist())
             positive = self.positive if self.positive in labels else None
             judge = Judge(wanted, codes, labels, positive)
             wanted.check(judge.matrix(codes))
         except PreferenceError as error:
             if isinstance(self.wants, str | Preference):
-                return learner  # a text for all nodes need not suit each of them
+                return same  # a text for all nodes need not suit each of them
             error.add_note(f"This was wanted of the node at {key}.")
             raise
-        tuned, outcome = learner._tuned(judge, self.X[at], _PATIENCE, self.max_models)
+        if judge.verdict(answers).shortfall == 0:
+            tuned, outcome = same, Outcome(answers, answers, answers, 0, cancelled=False)
+        else:
+            tuned, outcome = learner._tuned(judge, self.X[at], _PATIENCE, self.max_models)
         self.nodes[key] = account(judge, outcome)
         if self.callback is not None:
             done = self.nodes[key]

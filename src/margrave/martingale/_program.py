@@ -12,6 +12,7 @@ it equals the counted rate exactly, so fractions are used, not floats.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -135,6 +136,23 @@ class Program:
         sizes = self.sizes
         shares: NDArray[np.float64] = sizes / np.maximum(sizes[0], 1)
         return shares
+
+    def at(self, votes: Sequence[float]) -> int:
+        """Where a node is in ``nodes``.
+
+        Parameters
+        ----------
+        votes : tuple of int
+            Its votes so far for each class: its position.
+
+        Returns
+        -------
+        int
+        """
+        for place, node in enumerate(self.nodes):
+            if node.position == tuple(votes):
+                return place
+        raise ValueError(f"Program.at needs the votes of a node; got {votes!r}.")
 
     def confusion(self, node: int) -> Confusion:
         """The local confusion matrix of a node.

@@ -14,6 +14,7 @@ from margrave.steer._frontier import Curve, Frontier, Winner
 from margrave.steer._frontier_display import FrontierDisplay
 from margrave.steer._material import Option
 from margrave.steer._members import Progress
+from margrave.steer._onnx_graph import ExportError
 from margrave.steer._promise import PromiseError
 from margrave.steer._reply import Comparison, Reply
 from margrave.steer._steered import SteeredClassifier
@@ -27,6 +28,7 @@ __all__ = [
     "Comparison",
     "Curve",
     "Dialog",
+    "ExportError",
     "FileError",
     "Frontier",
     "FrontierDisplay",

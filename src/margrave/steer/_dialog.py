@@ -15,26 +15,26 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from margrave.preference import Bound, Preference, PreferenceError
+from margrave.preference import Preference
 from margrave.steer._acceptance import Acceptance
 from margrave.steer._decision import plain
-from margrave.steer._files import Saved
 from margrave.steer._frontier import Frontier
-from margrave.steer._history import Conversation, History
+from margrave.steer._history import History
 from margrave.steer._issue import check_confidence
-from margrave.steer._material import Material, Option
+from margrave.steer._material import Option
 from margrave.steer._members import Progress
+from margrave.steer._program_steps import ProgramSteps
 from margrave.steer._reachable import frontier, offered
 from margrave.steer._reply import Reply
-from margrave.steer._search import Search, check_wanted
-from margrave.steer._start import Start, from_model, from_table, untrained
+from margrave.steer._search import Search, wanted_of
+from margrave.steer._start import Start, from_model, from_table
 from margrave.steer._steered import SteeredClassifier
 from margrave.steer._ways import Way, chosen
 
 Floats = NDArray[np.float64]
 
 
-class Dialog(Saved, Conversation):
+class Dialog(ProgramSteps):
     r"""A conversation over the confusion matrix of a trained classifier or committee.
 
     Parameters
@@ -85,14 +85,13 @@ class Dialog(Saved, Conversation):
         positive: Any = None,
         groups: ArrayLike | None = None,
     ) -> None:
-        self._open(from_model(model, X_tune, y_tune, positive, groups), model)
+        self._open(from_model(model, X_tune, y_tune, positive, groups))
 
-    def _open(self, start: Start, model: Any) -> None:
+    def _open(self, start: Start) -> None:
         """Begin with a model and its tuning samples."""
-        self._path: str | None = None
-        self._material: Material = start.material
+        self._path, self._material = None, start.material
         self._codes = start.material.codes
-        self._acceptance = Acceptance(start.certify, start.notes, untrained(model))
+        self._acceptance = Acceptance(start.certify, start.notes, start.estimator)
         option = Option("start", start.scorer, start.held, plain(start.material.k))
         matrix = self._material.matrix(option.answers)
         first = Reply(None, True, matrix, matrix, "start", 0.0, 1, True, option=option)
@@ -105,6 +104,8 @@ class Dialog(Saved, Conversation):
         y: ArrayLike,
         *,
         committee: Any = None,
+        levels: int = 3,
+        tune: float | None = None,
         certify: Any = "auto",
         promise: Preference | str | None = None,
         confidence: float = 0.95,
@@ -117,8 +118,9 @@ class Dialog(Saved, Conversation):
     ) -> Self:
         """A dialog for a user who has a table only.
 
-        A part of the samples is set aside for the certificate; a committee is trained on the rest,
-        and the dialog is about what its members say of samples they were not trained on.
+        A part of the samples is set aside for the certificate; a committee, or a martingale
+        program, is trained on the rest, and the dialog is about what it says of samples that it
+        was not trained on.
 
         Parameters
         ----------
@@ -127,7 +129,15 @@ class Dialog(Saved, Conversation):
         y : array-like of shape (n_samples,)
             Labels.
         committee : classifier, or list of classifiers or of (name, classifier), optional
-            What is trained, on X as it is; six different ones on encoded columns if None.
+            What is trained, on X as it is; six different ones on encoded columns if None. Their
+            names, such as ``["line", "boosted-trees"]``, choose among them; ``"program"`` is a
+            :class:`~margrave.martingale.MartingaleBoostClassifier`, on encoded columns too, that
+            can be steered node by node.
+        levels : int, default=3
+            Of that program: its layers of learners.
+        tune : float in (0, 1), optional
+            The share of the samples not set aside that is kept to tune on, so that nothing is
+            trained on it. None shares by cross-fitting; with ``"program"`` alone it is 0.4.
         certify : "auto", float in (0, 1), None or (X, y), default="auto"
             The share set aside for the certificate, or samples of its own. "auto" is a fifth, or
             more if `promise` needs it; None sets nothing aside.
@@ -161,6 +171,8 @@ class Dialog(Saved, Conversation):
                 X,
                 y,
                 committee=committee,
+                levels=levels,
+                tune=tune,
                 certify=certify,
                 promise=wanted,
                 delta=1 - confidence,
@@ -170,8 +182,7 @@ class Dialog(Saved, Conversation):
                 n_jobs=n_jobs,
                 random_state=random_state,
                 callback=callback,
-            ),
-            committee,
+            )
         )
         return dialog
 
@@ -267,36 +278,14 @@ class Dialog(Saved, Conversation):
         """
         allowed = chosen(ways, "Dialog.prefer")
         wanted = self._wanted(wants, keep)
-        stand, start, current = self.position, self.history[0].option, self.reply.option
-        known = [start] if current.scorer is start.scorer else [start, current]
-        search = Search(
-            wanted, self._material, known, self.confusion, allowed, stop or (lambda: False)
-        )
+        stand, current, (base, material) = self.position, self.reply.option, self._base()
+        known = [base] if current.scorer is base.scorer else [base, current]
+        search = Search(wanted, material, known, self.confusion, allowed, stop or (lambda: False))
         return search.replies(lambda reply: self._keep(reply, stand))
-
-    def _keep(self, reply: Reply, stand: int) -> None:
-        """Add a step, and write it down if that was asked for."""
-        self._history.add(reply, stand)
-        if self._path is not None:
-            self.save(self._path)
 
     def _wanted(self, wants: Sequence[Preference | str], keep: bool) -> Preference:
         """What is asked, checked against the samples."""
-        if not wants:
-            raise PreferenceError("Dialog.prefer needs a preference such as 'fp <= 5'; got none.")
-        wanted = Preference(*wants)
-        before = self.reply.preference
-        if keep and before is not None:
-            said = {self._subject(bound) for bound in wanted.bounds}
-            kept = [str(one) for one in before.bounds if self._subject(one) not in said]
-            wanted = Preference(*kept, wanted)
-        check_wanted(wanted, self.confusion)
-        return wanted
-
-    def _subject(self, bound: Bound) -> tuple[str, tuple[str, ...]]:
-        """What a bound speaks of: a word, and the classes it names or means."""
-        meant = (str(self.confusion.positive),) if bound.of_positive else ()
-        return bound.word, bound.labels or meant
+        return wanted_of(wants, self.reply.preference if keep else None, self.confusion)
 
     # What is possible
 
@@ -323,7 +312,8 @@ class Dialog(Saved, Conversation):
         options = [reply.option for reply in self.history]
         if dear:
             tried = [way for way in chosen(None, "Dialog.frontier") if way.dear]
-            options += offered(material, options[0], self.history[0].after, tried)
+            base, made = self._base()
+            options += offered(made, base, material.matrix(base.answers), tried)
         return frontier(material, options)
 
     def support(self, confidence: float = 0.95) -> str:

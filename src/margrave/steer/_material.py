@@ -43,6 +43,8 @@ class Material:
         by members trained without it).
     in_time : bool
         Whether they are in the order of time, so that no learner may be trained on what came later.
+    at : ndarray of shape (n,) or None
+        Their positions in the table that the dialog began with; None without one.
     """
 
     panel: Panel
@@ -53,6 +55,7 @@ class Material:
     X: Rows
     trained_on: bool
     in_time: bool = False
+    at: Codes | None = None
 
     @property
     def k(self) -> int:

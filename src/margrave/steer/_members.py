@@ -8,7 +8,7 @@ nothing there that was worth their time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,9 @@ from sklearn.svm import SVC
 from sklearn.utils.parallel import Parallel, delayed
 
 from margrave._asking import rows_of
-from margrave.martingale import TunableLogistic
+from margrave._near import did_you_mean, near_names
+from margrave._rules import is_count
+from margrave.martingale import MartingaleBoostClassifier, TunableLogistic
 from margrave.scores import Scores
 
 Floats = NDArray[np.float64]
@@ -33,6 +35,7 @@ Codes = NDArray[np.intp]
 # Training a kernel machine on more would take most of the time.
 _MOST_FOR_KERNELS = 10_000
 _QUANTILES = 200
+PROGRAM = "program"
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class Progress:
     Attributes
     ----------
     done, total : int
-        Models trained, and to be trained.
+        Models trained, and to be trained; of a program by itself, levels.
     member : str
         Whose model was the last.
     """
@@ -54,10 +57,41 @@ class Progress:
 
 def default_members(n_samples: int, random_state: Any) -> list[tuple[str, Any]]:
     """Five or six different classifiers for standardised features, not trained."""
+    members = _all_members(n_samples, random_state)
+    if n_samples > _MOST_FOR_KERNELS:
+        members = [(name, member) for name, member in members if name != "kernel"]
+    return members
+
+
+def members_by_name(
+    names: Sequence[str], n_samples: int, levels: int, random_state: Any
+) -> list[tuple[str, Any]]:
+    """Default members, or a martingale program of so many levels, by their names."""
+    owner = "Dialog.from_data"
+    if not is_count(levels):
+        raise ValueError(
+            f"{owner} needs levels to be a whole number of at least 1; got {levels!r}."
+        )
+    known = dict(_all_members(n_samples, random_state))
+    known[PROGRAM] = MartingaleBoostClassifier(n_levels=levels)
+    for name in names:
+        if name not in known:
+            near = did_you_mean(near_names(name, known))
+            raise ValueError(
+                f"{owner} needs names of members to be among {', '.join(known)}; got {name!r} "
+                f"(margrave.catalogue.make makes others by name).{near}"
+            )
+        if names.count(name) > 1:
+            raise ValueError(f"{owner} needs each member once; {name!r} repeats.")
+    return [(name, known[name]) for name in names]
+
+
+def _all_members(n_samples: int, random_state: Any) -> list[tuple[str, Any]]:
+    """All six, whatever time they take."""
     quantiles = QuantileTransformer(
         n_quantiles=min(_QUANTILES, n_samples), output_distribution="normal", random_state=0
     )
-    members = [
+    return [
         ("line", TunableLogistic()),
         ("quantile-line", make_pipeline(quantiles, LogisticRegression(C=0.3, max_iter=1000))),
         (
@@ -70,12 +104,36 @@ def default_members(n_samples: int, random_state: Any) -> list[tuple[str, Any]]:
                 max_leaf_nodes=15, min_samples_leaf=10, random_state=random_state
             ),
         ),
+        ("kernel", SVC(C=2.0)),
         # Shrunk, so that a class may have fewer samples than there are columns.
         ("gaussians", QuadraticDiscriminantAnalysis(solver="eigen", shrinkage=0.1)),
     ]
-    if n_samples <= _MOST_FOR_KERNELS:
-        members.insert(4, ("kernel", SVC(C=2.0)))
-    return members
+
+
+def trained_apart(
+    members: list[tuple[str, Any]],
+    X: Any,
+    y: NDArray[Any],
+    n_jobs: int | None = None,
+    callback: Callable[[Progress], Any] | None = None,
+) -> list[Any]:
+    """Members trained on all samples, where others are kept to tune on.
+
+    Parameters
+    ----------
+    members, X, y, n_jobs, callback
+        As in `cross_fitted`; a program by itself tells of each level.
+    """
+    ((name, member), *others) = members
+    if others or not isinstance(member, MartingaleBoostClassifier):
+        return cross_fitted(members, X, y, [], n_jobs, callback)[0]
+    program = clone(member)
+
+    def told(level: int) -> None:
+        if callback is not None:
+            callback(Progress(level, program.n_levels, name))
+
+    return [program._fit(X, y, told=told)]
 
 
 def cross_fitted(

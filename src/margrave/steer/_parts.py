@@ -1,9 +1,9 @@
 """Who sees which samples: what is trained and tuned on, and what is kept for the certificate.
 
 Certify samples are shared with nothing. Training and tuning share the rest by cross-fitting: what
-the members say about a sample comes from members trained without it. Samples that belong together
-(groups) stay together, and with a time the certify samples are the latest and members are judged on
-what came after what they were trained on.
+the members say about a sample comes from members trained without it; or a part of the rest is kept
+apart to tune on. Samples that belong together (groups) stay together, and with a time the certify
+samples are the latest and members are judged on what came after what they were trained on.
 """
 
 from __future__ import annotations
@@ -42,25 +42,36 @@ class Parts:
     certify : ndarray
         Kept for the certificate.
     folds : list of (training, held out)
-        Positions within ``build``.
+        Positions within ``build``; none where a part is kept apart.
+    apart : ndarray or None
+        Positions within ``build`` that are tuned on and not trained on; None if the folds share.
     """
 
     build: Codes
     certify: Codes
     folds: list[tuple[Codes, Codes]]
+    apart: Codes | None = None
+
+    @property
+    def training(self) -> Codes:
+        """Positions within ``build`` that are trained on."""
+        everyone = np.arange(len(self.build))
+        return everyone if self.apart is None else np.setdiff1d(everyone, self.apart)
 
     @property
     def held(self) -> Codes:
-        """Positions within ``build`` that some fold holds out."""
+        """Positions within ``build`` that are tuned on: kept apart, or held out by some fold."""
+        if self.apart is not None:
+            return self.apart
         return np.sort(np.concatenate([held for _, held in self.folds]))
 
 
-def check_share(share: float, sizes: NDArray[np.intp]) -> None:
+def check_share(share: float, sizes: NDArray[np.intp], name: str = "certify") -> None:
     """Refuse a share that leaves a class without samples on one side."""
     smallest = int(sizes.min())
     if share > 0 and not 1 <= round(share * smallest) <= smallest - 2:
         raise ValueError(
-            "Dialog.from_data needs certify to leave samples of every class on both sides; "
+            f"Dialog.from_data needs {name} to leave samples of every class on both sides; "
             f"got {share:g} of a class with {smallest}."
         )
 
@@ -100,19 +111,20 @@ def parted(
     groups: NDArray[Any] | None,
     time: NDArray[Any] | None,
     random_state: Any,
+    tune: float | None = None,
 ) -> Parts:
-    """Build and certify part, and folds of the build part."""
+    """Build and certify part, and folds of the build part, or a share of it to tune on."""
     n = len(y)
     if time is not None:
-        later = np.zeros(n, dtype=bool)
-        if share > 0:  # samples of one time stay together
-            later = time >= np.sort(time)[n - max(round(n * share), 1)]
+        later = _latest(time, share)
         build, certify = np.flatnonzero(~later), np.flatnonzero(later)
         if len(np.unique(y[build])) < len(np.unique(y)):
             raise ValueError(
                 "Steering by time needs samples of each class before the latest, which certify; "
                 "there are too few different times, or a class came late."
             )
+        if tune is not None:
+            return Parts(build, certify, [], _apart(y[build], tune, None, time[build], None))
         return Parts(build, certify, _forward(y[build], time[build]))
     build, certify = np.arange(n), np.arange(0)
     if share > 0 and groups is None:
@@ -122,7 +134,72 @@ def parted(
     elif share > 0 and groups is not None:
         build, certify = _groups_apart(y, share, groups, check_random_state(random_state))
     build, certify = np.sort(build), np.sort(certify)
-    return Parts(build, certify, folds_of(y[build], None if groups is None else groups[build]))
+    of_build = None if groups is None else groups[build]
+    if tune is not None:
+        return Parts(build, certify, [], _apart(y[build], tune, of_build, None, random_state))
+    return Parts(build, certify, folds_of(y[build], of_build))
+
+
+def _latest(time: NDArray[Any], share: float) -> NDArray[np.bool_]:
+    """The latest share of samples; those of one time stay together."""
+    if share == 0:
+        return np.zeros(len(time), dtype=bool)
+    first = np.sort(time)[len(time) - max(round(len(time) * share), 1)]
+    return np.asarray(time >= first)
+
+
+def _apart(
+    y: NDArray[Any],
+    share: float,
+    groups: NDArray[Any] | None,
+    time: NDArray[Any] | None,
+    random_state: Any,
+) -> Codes:
+    """A share of the samples to tune on: the latest, or with the classes' shares, in whole groups.
+
+    There have to be samples of every class to train on, and two to tune on.
+    """
+    classes, codes = np.unique(y, return_inverse=True)
+    sizes = np.bincount(codes)
+    if time is not None:
+        apart = np.flatnonzero(_latest(time, share))
+    elif groups is not None:
+        apart = _whole_groups(codes, share, groups, check_random_state(random_state))
+    else:
+        check_share(share, sizes, "tune")
+        _, apart = train_test_split(
+            np.arange(len(y)), test_size=share, stratify=y, random_state=random_state
+        )
+    tuned = np.bincount(codes[apart], minlength=len(classes))
+    for label, n, n_apart in zip(classes, sizes.tolist(), tuned.tolist(), strict=True):
+        if n_apart < 2 or n_apart == n:
+            raise ValueError(
+                "Dialog.from_data needs tune to leave samples of every class to train on, and two "
+                f"to tune on; with {share:g} it is {n - n_apart} and {n_apart} of "
+                f"{_labels.plain(label)!r}."
+            )
+    return np.sort(apart)
+
+
+def _whole_groups(
+    codes: Codes, share: float, groups: NDArray[Any], random: np.random.RandomState
+) -> Codes:
+    """Groups that together are about a share of each class.
+
+    Large groups first, in a drawn order among equals: each is taken if that comes nearer.
+    """
+    names, which = np.unique(groups, return_inverse=True)
+    counts = np.zeros((len(names), codes.max() + 1))
+    np.add.at(counts, (which, codes), 1)
+    total = counts.sum(axis=0)
+    drawn = random.permutation(len(names))
+    order = drawn[np.argsort(-counts[drawn].sum(axis=1), kind="stable")]
+    missing, taken = share * total, np.zeros(len(names), dtype=bool)
+    for group in order.tolist():
+        left = missing - counts[group]
+        if (left**2 / total).sum() < (missing**2 / total).sum():
+            missing, taken[group] = left, True
+    return np.flatnonzero(taken[which])
 
 
 def folds_of(y: NDArray[Any], groups: NDArray[Any] | None = None) -> list[tuple[Codes, Codes]]:

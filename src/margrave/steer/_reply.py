@@ -7,6 +7,7 @@ from fractions import Fraction
 from math import ceil, floor
 
 from margrave.confusion import Confusion
+from margrave.martingale import Tuning
 from margrave.preference import Bound, Preference
 from margrave.steer._changes import Change, changes
 from margrave.steer._material import Option
@@ -20,13 +21,14 @@ class Reply:
     Attributes
     ----------
     preference : Preference or None
-        What was asked; None for the start of a dialog.
+        What was asked, or still holds after a step of the program; None if nothing was yet.
     met : bool
         Whether the model keeps to it on the tuning samples.
     before, after : Confusion
         The tuning samples, by the model before and by this one.
     way : str
-        How it was found: "move", "reject", "reweigh", "retune", or "start".
+        How it was found: "move", "reject", "reweigh", "retune"; "nodes" or "grow" for a step of
+        the program; or "start".
     seconds : float
         How long it took.
     n_options : int
@@ -35,6 +37,10 @@ class Reply:
         Whether all ways have been tried; a better reply may follow otherwise.
     cancelled : bool
         Whether the user stopped the search.
+    note : str or None
+        For a step of the program, what was done.
+    asked : tuple of (votes, Tuning)
+        For "nodes", what became of each node that was asked.
     """
 
     preference: Preference | None
@@ -46,6 +52,8 @@ class Reply:
     n_options: int
     final: bool
     cancelled: bool = False
+    note: str | None = None
+    asked: tuple[tuple[tuple[int, ...], Tuning], ...] = field(default=(), repr=False)
     option: Option = field(repr=False, compare=False, kw_only=True)
 
     @property
@@ -91,20 +99,29 @@ class Reply:
         return changes(self.before, self.after)
 
     def __str__(self) -> str:
-        if self.preference is None:
+        if self.preference is None and self.note is None:
             return f"Start, on {self.after.n} tuning samples:\n{self.after}"
-        if self.met:
-            spent = self.preference.met(self.before)
-            said = "met before, and what it allows is spent" if spent else "met"
-        else:
-            said = f"not met: the nearest is {self.shortfall:g} short, '{self.binding}' binds"
         took = f"{self.seconds:.2f} s, {self.n_options} option{'' if self.n_options == 1 else 's'}"
         more = "" if self.final else ", more may come"
         stopped = ", cancelled" if self.cancelled else ""
-        lines = [f"{self.preference}: {said} (way: {self.way}; {took}{more}{stopped})"]
+        first, *others = self._said
+        lines = [f"{first} (way: {self.way}; {took}{more}{stopped})", *others]
         lines += [f"  {line}" for line in str(self.after).splitlines()]
         lines += [f"  {change}" for change in self.changes]
         return "\n".join(lines)
+
+    @property
+    def _said(self) -> list[str]:
+        """What was done with the program, and whether what was asked is met."""
+        noted = [] if self.note is None else [self.note]
+        if self.preference is None:
+            return noted
+        if self.met:
+            spent = self.note is None and self.preference.met(self.before)
+            said = "met before, and what it allows is spent" if spent else "met"
+        else:
+            said = f"not met: the nearest is {self.shortfall:g} short, '{self.binding}' binds"
+        return [*noted, f"{self.preference}: {said}"]
 
 
 @dataclass(frozen=True)
@@ -127,10 +144,14 @@ class Comparison:
     n_only_first: int
     n_only_second: int
 
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """Cells of mistakes (and the rejected) that are not the same."""
+        return changes(self.first.after, self.second.after)
+
     def __str__(self) -> str:
-        changes = replace(self.second, before=self.first.after).changes
         lines = [f"{_asked(self.first)} -> {_asked(self.second)}"]
-        lines += [f"  {change}" for change in changes]
+        lines += [f"  {change}" for change in self.changes]
         lines.append(
             f"  {self.n_changed} of {self.first.after.n} answers differ: {self.n_only_first} right "
             f"before only, {self.n_only_second} right after only"
@@ -155,4 +176,4 @@ def _loosened(bound: Bound, matrix: Confusion) -> Bound | None:
 
 
 def _asked(reply: Reply) -> str:
-    return "start" if reply.preference is None else f"{reply.preference} ({reply.way})"
+    return reply.way if reply.preference is None else f"{reply.preference} ({reply.way})"

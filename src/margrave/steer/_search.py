@@ -11,7 +11,7 @@ from time import perf_counter
 
 from margrave._judge import Judge
 from margrave.confusion import Confusion
-from margrave.preference import Preference, PreferenceError
+from margrave.preference import Bound, Preference, PreferenceError
 from margrave.steer._material import Material, Option
 from margrave.steer._reply import Reply
 from margrave.steer._ways import Request, Way
@@ -37,6 +37,37 @@ def check_wanted(wanted: Preference, matrix: Confusion) -> None:
             raise PreferenceError(
                 f"'{bound}' counts more than the {size} samples that it speaks of."
             )
+
+
+def wanted_of(
+    wants: Sequence[Preference | str], before: Preference | None, matrix: Confusion
+) -> Preference:
+    """What is asked, checked against the samples.
+
+    Parameters
+    ----------
+    wants : sequence of Preference or str
+        What is asked now.
+    before : Preference or None
+        What still holds, except for the words that are said anew.
+    matrix : Confusion
+        Where the dialog stands.
+    """
+    if not wants:
+        raise PreferenceError("Dialog.prefer needs a preference such as 'fp <= 5'; got none.")
+    wanted = Preference(*wants)
+    if before is not None:
+        said = {_subject(bound, matrix) for bound in wanted.bounds}
+        kept = [str(one) for one in before.bounds if _subject(one, matrix) not in said]
+        wanted = Preference(*kept, wanted)
+    check_wanted(wanted, matrix)
+    return wanted
+
+
+def _subject(bound: Bound, matrix: Confusion) -> tuple[str, tuple[str, ...]]:
+    """What a bound speaks of: a word, and the classes it names or means."""
+    meant = (str(matrix.positive),) if bound.of_positive else ()
+    return bound.word, bound.labels or meant
 
 
 class Search:

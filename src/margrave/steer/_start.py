@@ -9,17 +9,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.pipeline import make_pipeline
 
 from margrave import _labels
 from margrave._asking import classes_of, columns_for, named_members, rows_of
-from margrave._committee import Committee, checked_labels
+from margrave._committee import Committee
 from margrave.preference import Preference
+from margrave.steer._checks import (
+    check_all_there,
+    check_sizes,
+    checked_positive,
+    codes_of,
+    labels_of,
+    one_each,
+)
 from margrave.steer._columns import TableEncoder
 from margrave.steer._combining import Alone, combined
 from margrave.steer._issue import name_of
 from margrave.steer._material import Material
-from margrave.steer._members import Progress, cross_fitted, default_members
+from margrave.steer._members import (
+    PROGRAM,
+    Progress,
+    cross_fitted,
+    default_members,
+    members_by_name,
+    trained_apart,
+)
 from margrave.steer._panel import Panel, Scorer, decimals_for
 from margrave.steer._parts import Parts, blocks_of, certify_share, folds_of, parted
 from margrave.steer._rows import Rows
@@ -27,7 +42,7 @@ from margrave.steer._rows import Rows
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
-_LEAST = 10
+_TO_TUNE = 0.4  # of what a program is built on
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,16 +57,19 @@ class CertifyPart:
         Their classes.
     name : str
         What tells them from other samples.
+    at : ndarray or None
+        Their positions in the table that the dialog began with; None if they are not from it.
     """
 
     X: Rows
     codes: Codes
     name: str
+    at: Codes | None = None
 
     @classmethod
-    def of(cls, X: Any, codes: Codes, panel: Panel) -> CertifyPart:
+    def of(cls, X: Any, codes: Codes, panel: Panel, at: Codes | None = None) -> CertifyPart:
         """The part, named by what a panel says about its samples."""
-        return cls(Rows(X), codes, name_of(panel.raw(X), codes))
+        return cls(Rows(X), codes, name_of(panel.raw(X), codes), at)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +88,8 @@ class Start:
         What is set aside.
     notes : tuple of str
         What a certificate should say about the samples.
+    estimator : classifier, list or None
+        What is steered, not trained.
     """
 
     material: Material
@@ -77,6 +97,51 @@ class Start:
     held: Floats
     certify: CertifyPart | None = None
     notes: tuple[str, ...] = ()
+    estimator: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """A table with its samples' roles.
+
+    Attributes
+    ----------
+    labels, codes : ndarray
+        Labels, and their positions among the classes.
+    classes : ndarray
+        All classes.
+    positive : label or None
+        The positive class.
+    groups, time : ndarray or None
+        Which samples belong together, and when they came.
+    parts : Parts
+        Who sees which.
+    """
+
+    labels: NDArray[Any]
+    codes: Codes
+    classes: NDArray[Any]
+    positive: Any
+    groups: NDArray[Any] | None
+    time: NDArray[Any] | None
+    parts: Parts
+
+    @property
+    def learned(self) -> Codes:
+        """Positions of the samples that are trained on."""
+        return self.parts.build[self.parts.training]
+
+    @property
+    def tuning(self) -> Codes:
+        """Positions of the tuning samples."""
+        return self.parts.build[self.parts.held]
+
+    def tuning_folds(self) -> list[tuple[Codes, Codes]]:
+        """Folds of the tuning samples."""
+        at = self.tuning
+        if self.time is not None:
+            return blocks_of(self.labels[at], self.time[at])
+        return folds_of(self.labels[at], None if self.groups is None else self.groups[at])
 
 
 def from_model(
@@ -87,19 +152,57 @@ def from_model(
     alone = not isinstance(model, list | tuple | dict)
     pairs = named_members([model] if alone else model, owner)
     classes = _labels.union([(name, classes_of(name, member)) for name, member in pairs])
-    codes = _codes_of(X_tune, y_tune, classes, owner)
-    _check_all_there(classes, codes, owner)
+    codes = codes_of(X_tune, y_tune, classes, owner)
+    check_all_there(classes, codes, owner)
     if alone:
         X_tune = columns_for(X_tune, None, pairs[0][0], model)
-    together = None if groups is None else _one_each(groups, len(codes), "groups", owner)
+    together = None if groups is None else one_each(groups, len(codes), "groups", owner)
     folds = folds_of(codes, together)
     given = Panel([name for name, _ in pairs], [one for _, one in pairs], classes)
     panel = given
     if alone and isinstance(model, Committee):  # its members may be weighed anew
         panel = Panel(model.member_names_, model.estimators_, classes)
-    positive = _checked_positive(positive, classes, owner)
+    positive = checked_positive(positive, classes, owner)
     material = Material(panel, panel.raw(X_tune), codes, positive, folds, Rows(X_tune), False)
-    return _scored(material, given, X_tune) if alone else _scored(material)
+    start = _scored(material, given, X_tune) if alone else _scored(material)
+    return replace(start, estimator=untrained(model))
+
+
+def layout(
+    X: Any,
+    y: ArrayLike,
+    *,
+    certify: Any = "auto",
+    promise: Preference | None = None,
+    delta: float = 0.05,
+    positive: Any = None,
+    groups: ArrayLike | None = None,
+    time: ArrayLike | None = None,
+    tune: Any = None,
+    random_state: Any = None,
+) -> Layout:
+    """A table, checked, and who sees which of its samples; "program" tunes on its usual share."""
+    owner = "Dialog.from_data"
+    labels = labels_of(X, y, owner)
+    classes, codes = np.unique(labels, return_inverse=True)
+    check_sizes(classes, codes, owner)
+    positive = checked_positive(positive, classes, owner)
+    together = None if groups is None else one_each(groups, len(labels), "groups", owner)
+    when = None if time is None else one_each(time, len(labels), "time", owner)
+    if together is not None and when is not None:
+        raise ValueError(f"{owner} needs groups or time; got both.")
+    own = isinstance(certify, tuple) and len(certify) == 2
+    sized = codes
+    if together is not None and isinstance(certify, str):  # one sample of each group certifies
+        sized = codes[np.unique(together, return_index=True)[1]]
+    share = certify_share(
+        None if own else certify, promise, sized, tuple(classes.tolist()), positive, delta
+    )
+    kept = _TO_TUNE if isinstance(tune, str) and tune == PROGRAM else tune
+    if kept is not None and (not isinstance(kept, float) or not 0 < kept < 1):
+        raise ValueError(f"{owner} needs tune to be None or a share in (0, 1); got {tune!r}.")
+    parts = parted(labels, share, together, when, random_state, kept)
+    return Layout(labels, codes, classes, positive, together, when, parts)
 
 
 def from_table(
@@ -107,6 +210,8 @@ def from_table(
     y: ArrayLike,
     *,
     committee: Any,
+    levels: int,
+    tune: float | None,
     certify: Any,
     promise: Preference | None,
     delta: float,
@@ -118,72 +223,115 @@ def from_table(
     callback: Callable[[Progress], Any] | None,
 ) -> Start:
     """A table: samples are set aside, and a committee is trained on the rest."""
-    owner = "Dialog.from_data"
-    labels = _labels_of(X, y, owner)
-    classes, codes = np.unique(labels, return_inverse=True)
-    _check_sizes(classes, codes, owner)
-    positive = _checked_positive(positive, classes, owner)
-    together = None if groups is None else _one_each(groups, len(labels), "groups", owner)
-    when = None if time is None else _one_each(time, len(labels), "time", owner)
-    if together is not None and when is not None:
-        raise ValueError(f"{owner} needs groups or time; got both.")
-    own = isinstance(certify, tuple) and len(certify) == 2
-    sized = codes
-    if together is not None and isinstance(certify, str):  # one sample of each group certifies
-        sized = codes[np.unique(together, return_index=True)[1]]
-    share = certify_share(
-        None if own else certify, promise, sized, tuple(classes.tolist()), positive, delta
+    names = _names(committee)
+    made = layout(
+        X,
+        y,
+        certify=certify,
+        promise=promise,
+        delta=delta,
+        positive=positive,
+        groups=groups,
+        time=time,
+        tune=PROGRAM if names == [PROGRAM] and tune is None else tune,
+        random_state=random_state,
     )
-    parts = parted(labels, share, together, when, random_state)
-    build, y_build = rows_of(X, parts.build), labels[parts.build]
-    members, encoder = _to_train(committee, build, parts, random_state)
-    build = build if encoder is None else encoder.transform(build)
-    trained, raw = cross_fitted(members, build, y_build, parts.folds, n_jobs, callback)
-    panel = Panel([name for name, _ in members], trained, classes, encoder)
-    held = parts.held
-    at = parts.build[held]
-    folds = (
-        folds_of(labels[at], None if together is None else together[at])
-        if when is None
-        else blocks_of(labels[at], when[at])
-    )
+    members, encoder = _to_train(committee, names, levels, X, made, random_state)
+    panel, rows, raw = _trained(X, made, members, encoder, n_jobs, callback)
+    at, apart = made.tuning, made.parts.apart is not None
     material = Material(
         panel,
-        raw[held],
-        codes[at],
-        positive,
-        folds,
-        Rows(rows_of(build, held)),
-        trained_on=True,
-        in_time=when is not None,
+        raw,
+        made.codes[at],
+        made.positive,
+        made.tuning_folds(),
+        Rows(rows),
+        trained_on=not apart,
+        in_time=made.time is not None and not apart,  # else all that is trained on came before
+        at=at,
     )
-    part = None
-    if own:
-        part = certify_part(certify[0], certify[1], panel, owner)
-    elif len(parts.certify):
-        seen = panel.encoded(rows_of(X, parts.certify))
-        part = CertifyPart.of(seen, codes[parts.certify], panel)
-    return replace(_scored(material), certify=part, notes=_notes(together, when))
+    return replace(
+        _scored(material),
+        certify=_set_aside(X, certify, made, panel),
+        notes=_notes(made.groups, made.time),
+        estimator=untrained(committee if names is None else _on_columns(members)),
+    )
+
+
+def _trained(
+    X: Any,
+    made: Layout,
+    members: list[tuple[str, Any]],
+    encoder: TableEncoder | None,
+    n_jobs: int | None,
+    callback: Callable[[Progress], Any] | None,
+) -> tuple[Panel, Any, Floats]:
+    """Trained members, the tuning samples as they see them, and what is said about those."""
+    parts, learned = made.parts, made.learned
+    rows, labels = rows_of(X, learned), made.labels[learned]
+    rows = rows if encoder is None else encoder.transform(rows)
+    names = [name for name, _ in members]
+    if parts.apart is None:
+        trained, raw = cross_fitted(members, rows, labels, parts.folds, n_jobs, callback)
+        panel = Panel(names, trained, made.classes, encoder)
+        return panel, rows_of(rows, parts.held), raw[parts.held]
+    trained = trained_apart(members, rows, labels, n_jobs, callback)
+    panel = Panel(names, trained, made.classes, encoder)
+    rows = panel.encoded(rows_of(X, made.tuning))
+    return panel, rows, panel.raw(rows, n_jobs)
+
+
+def _set_aside(X: Any, certify: Any, made: Layout, panel: Panel) -> CertifyPart | None:
+    """The certify samples: a user's own, or those of the table."""
+    at = made.parts.certify
+    if isinstance(certify, tuple):
+        return certify_part(certify[0], certify[1], panel, "Dialog.from_data")
+    if not len(at):
+        return None
+    return CertifyPart.of(panel.encoded(rows_of(X, at)), made.codes[at], panel, at)
+
+
+def _names(committee: Any) -> list[str] | None:
+    """Names of default members; None if it is not by names."""
+    listed = [committee] if isinstance(committee, str) else committee
+    named = isinstance(listed, list | tuple) and all(isinstance(one, str) for one in listed)
+    return list(listed) if named and len(listed) else None
+
+
+def _on_columns(members: list[tuple[str, Any]]) -> Any:
+    """Members that take any table by themselves."""
+    whole = [(name, make_pipeline(TableEncoder(), member)) for name, member in members]
+    return whole if len(whole) > 1 else whole[0][1]
 
 
 def _to_train(
-    committee: Any, build: Any, parts: Parts, random_state: Any
+    committee: Any,
+    names: list[str] | None,
+    levels: int,
+    X: Any,
+    made: Layout,
+    random_state: Any,
 ) -> tuple[list[tuple[str, Any]], TableEncoder | None]:
     """Members to be trained, and what samples pass before: a user's on samples as they are."""
+    folds, learned = made.parts.folds, made.learned
+    smallest = min((len(training) for training, _ in folds), default=len(learned))
+    if names is not None:
+        members = members_by_name(names, smallest, levels, random_state)
+        return members, TableEncoder().fit(rows_of(X, learned))
     if committee is None:
-        smallest = min(len(training) for training, _ in parts.folds)
-        return default_members(smallest, random_state), TableEncoder().fit(build)
+        encoder = TableEncoder().fit(rows_of(X, learned))
+        return default_members(smallest, random_state), encoder
     alone = not isinstance(committee, list | tuple | dict)
     return named_members([committee] if alone else committee, "Dialog.from_data"), None
 
 
 def untouched(model: Any, X: Any, y: ArrayLike, positive: Any) -> Scorer:
     """The scores of a classifier that is trained on all samples and not steered."""
-    labels = _labels_of(X, y, "SteeredClassifier")
+    labels = labels_of(X, y, "SteeredClassifier")
     trained = clone(model).fit(X, labels)
     ((name, _),) = named_members([trained], "SteeredClassifier")
     panel = Panel([name], [trained], classes_of(name, trained))
-    _checked_positive(positive, panel.classes, "SteeredClassifier")
+    checked_positive(positive, panel.classes, "SteeredClassifier")
     return _alone(panel, panel.raw(X))
 
 
@@ -199,7 +347,7 @@ def untrained(model: Any) -> Any:
 
 def certify_part(X: Any, y: ArrayLike, panel: Panel, owner: str) -> CertifyPart:
     """Certify samples that a user brings."""
-    codes = _codes_of(X, y, panel.classes, owner)
+    codes = codes_of(X, y, panel.classes, owner)
     return CertifyPart.of(panel.encoded(X), codes, panel)
 
 
@@ -221,71 +369,6 @@ def _alone(panel: Panel, said: Floats) -> Scorer:
     """The scores of a single classifier."""
     combine = Alone(bool(panel.probabilities[0]))
     return Scorer(panel, combine, decimals_for(combine(said)))
-
-
-def _labels_of(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
-    """Labels of at least two classes, one for each sample."""
-    labels = checked_labels(X, y, owner)
-    classes = np.unique(labels)
-    if len(classes) < 2:
-        raise ValueError(
-            f"{owner} needs samples of at least two classes; got one class, "
-            f"{_labels.plain(classes[0])!r}."
-        )
-    return labels
-
-
-def _codes_of(X: Any, y: ArrayLike, classes: NDArray[Any], owner: str) -> Codes:
-    """Positions of labels, one for each sample."""
-    check_consistent_length(X, y)
-    return _labels.encode(column_or_1d(_labels.natural(y)), classes, f"{owner}: y")
-
-
-def _check_sizes(classes: NDArray[Any], codes: Codes, owner: str) -> None:
-    """Refuse too few samples to train, tune and certify on."""
-    sizes = np.bincount(codes, minlength=len(classes))
-    if sizes.min() < _LEAST:
-        label = _labels.plain(classes[sizes.argmin()])
-        raise ValueError(
-            f"{owner} needs at least {_LEAST} samples of each class to train, tune and certify on; "
-            f"got {sizes.min()} of {label!r}."
-        )
-
-
-def _check_all_there(classes: NDArray[Any], codes: Codes, owner: str) -> None:
-    """Refuse tuning samples without some class."""
-    sizes = np.bincount(codes, minlength=len(classes))
-    if not sizes.all():
-        raise ValueError(
-            f"{owner} needs tuning samples of every class; got none of "
-            f"{_labels.plain(classes[sizes.argmin()])!r}."
-        )
-
-
-def _one_each(values: ArrayLike, n: int, name: str, owner: str) -> NDArray[Any]:
-    """An entry for each sample."""
-    array = np.asarray(values)
-    if array.dtype == object and not _labels.has_missing(array):
-        array = array.astype(str)  # of whatever kinds
-    if array.shape != (n,):
-        raise ValueError(
-            f"{owner} needs {name} with an entry for each of {n} samples; got shape {array.shape}."
-        )
-    missing = np.isnat(array) if array.dtype.kind in "mM" else np.array(_labels.has_missing(array))
-    if missing.any():
-        raise ValueError(f"{owner} needs {name} without missing entries.")
-    return array
-
-
-def _checked_positive(positive: Any, classes: NDArray[Any], owner: str) -> Any:
-    """The positive class: as given, or the second of two."""
-    if positive is None:
-        return _labels.plain(classes[1]) if len(classes) == 2 else None
-    if positive not in classes.tolist():
-        raise ValueError(
-            f"{owner} needs positive to be one of {_labels.shown(classes)}; got {positive!r}."
-        )
-    return classes.tolist()[classes.tolist().index(positive)]
 
 
 def _notes(groups: Any, time: Any) -> tuple[str, ...]:

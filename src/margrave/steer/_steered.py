@@ -25,6 +25,7 @@ from margrave.steer._combining import Alone
 from margrave.steer._decision import Decision, plain
 from margrave.steer._files import Saved
 from margrave.steer._issue import check_confidence, issued, name_of
+from margrave.steer._onnx import Exported
 from margrave.steer._panel import Scorer
 from margrave.steer._promise import Plan, PromiseError
 from margrave.steer._start import untouched
@@ -32,7 +33,7 @@ from margrave.steer._start import untouched
 Floats = NDArray[np.float64]
 
 
-class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
+class SteeredClassifier(Exported, Saved, ClassifierMixin, BaseEstimator):
     """A classifier that keeps to a preference, with a certificate for new samples.
 
     What :meth:`Dialog.accept` returns. It can also be trained by itself: `fit` holds the dialog

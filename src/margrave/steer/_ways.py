@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 from margrave._asking import columns_for
 from margrave._judge import Judge
 from margrave._near import did_you_mean, near_names
-from margrave.martingale import NotMetWarning
+from margrave.martingale import MartingaleBoostClassifier, NotMetWarning
 from margrave.preference import Preference
 from margrave.scores import Scores
 from margrave.steer._combining import Alone, Combined, Mean, combined, focused
@@ -247,7 +247,7 @@ def _tuned(
             turn[of_class] = np.arange(len(of_class)) % _TUNING_FOLDS
         learned, tuning = at[turn > 0], at[turn == 0]
         member = clone(member).fit(material.rows(learned), labels[learned])
-    before, learner = _split(member)
+    before, learner = parted(member)
     rows = columns_for(material.rows(tuning), None, "tuned", member)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotMetWarning)  # it is judged with the other options
@@ -259,36 +259,45 @@ def _tuned(
             callback=lambda _: stopped(),
             **(_SEARCH if hasattr(learner, "log_penalty") else {}),
         )
-    _unbias(tuned)
-    whole = tuned if before is None else Pipeline([*before.steps, ("tuned", tuned)])
+    tuned = _unbiased(tuned)
+    whole = joined(before, tuned)
     if len(learned) and hasattr(tuned, "log_penalty"):  # what was found is in its parameters
         whole = clone(whole).fit(material.rows(at), labels[at])
     return whole
 
 
-def _split(member: Any) -> tuple[Any, Any]:
+def parted(member: Any) -> tuple[Any, Any]:
     """What samples pass before the learner (None if nothing), and the learner."""
     if not isinstance(member, Pipeline):
         return None, member
     return (member[:-1] if len(member) > 1 else None), member[-1]
 
 
+def joined(before: Any, learner: Any) -> Any:
+    """A learner with what samples pass before it."""
+    return learner if before is None else Pipeline([*before.steps, ("tuned", learner)])
+
+
 def _can_be_tuned(member: Any, classes: NDArray[Any]) -> bool:
     """Whether it ends in a learner that is tuned, and knows all classes."""
-    learner = _split(member)[1]
+    learner = parted(member)[1]
     return hasattr(learner, "tune") and np.array_equal(learner.classes_, classes)
 
 
-def _unbias(tuned: Any) -> None:
-    """Take back what shifts all scores, costs and offset: the decision is made on them later.
+def _unbiased(tuned: Any) -> Any:
+    """A tuned learner without what shifts all its scores: the decision is made on them later.
 
-    Else scores of folds, each with its own, could not be compared.
+    Else scores of folds, each with its own, could not be compared. The ends of a program then
+    answer by votes alone; what was tuned at its nodes stays.
     """
+    if isinstance(tuned, MartingaleBoostClassifier):
+        return tuned._unbiased()
     offset = np.zeros(len(tuned.classes_))
     if hasattr(tuned, "log_penalty"):  # a cost moves the log-odds by its logarithm
         offset = -np.log([tuned.class_cost[label] for label in tuned.classes_.tolist()])
         tuned.set_params(offset=dict(zip(tuned.classes_.tolist(), offset.tolist(), strict=True)))
     tuned.offset_ = offset
+    return tuned
 
 
 WAYS: tuple[Way, ...] = (MoveDecision(), RejectDoubtful(), Reweigh(), Retune())

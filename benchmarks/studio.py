@@ -1,0 +1,152 @@
+"""What the studio adds to the library's time, and how soon its page is there.
+
+The server is a process of its own, as users run it, with Spambase loaded; the library's dialog on
+the same table is in this one. Requests are asked of both by turns. The page is opened in a Chromium
+of the system, where there is one.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+import httpx
+import numpy as np
+from playwright.sync_api import Page, sync_playwright
+from tools.system import NEEDS
+
+from benchmarks._timing import Comparison
+from benchmarks.steer import requests
+from margrave import datasets
+from margrave.steer import Dialog
+
+STEPS = 50
+AT_ONCE = 0.1  # seconds; what is felt as at once
+_UNDO = """async () => {
+  const shown = () => document.querySelector('[aria-current="step"]')?.textContent ?? "";
+  const before = shown(), start = performance.now();
+  const keys = {key: "z", ctrlKey: true, bubbles: true};
+  document.body.dispatchEvent(new KeyboardEvent("keydown", keys));
+  while (shown() === before && performance.now() - start < 10000)
+    await new Promise(requestAnimationFrame);
+  return (performance.now() - start) / 1000;
+}"""
+
+
+@contextmanager
+def studio(table: str, folder: str, *more: str) -> Iterator[tuple[httpx.Client, str, float]]:
+    """A running studio: a client, the dialog's path, and seconds until it can be asked."""
+    start = perf_counter()
+    command = [sys.executable, "-m", "margrave", "studio", table, *more, "--port", "0"]
+    command += ["--no-browser", "--store", f"sqlite:///{folder}/studio.db"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603
+    try:
+        if process.stdout is None:
+            raise RuntimeError("The studio has no output.")
+        url = process.stdout.readline().split(": ", 1)[1].strip()
+        base, _, place = url.partition("#/d/")
+        with httpx.Client(base_url=base, headers={"X-Margrave": "1"}, timeout=300) as client:
+            path = f"/api/dialogs/{place.split('/')[0]}"
+            job = client.get(path).json()["job"]
+            if job is not None:
+                followed(client, job["id"])
+            yield client, path, perf_counter() - start
+    finally:
+        process.kill()
+        process.wait()
+
+
+def followed(client: httpx.Client, job: str) -> dict[str, Any]:
+    """A job at its end."""
+    last = ""
+    with client.stream("GET", f"/api/jobs/{job}/events") as events:
+        for line in events.iter_lines():
+            last = line if line.startswith("data: ") else last
+    record: dict[str, Any] = json.loads(last.removeprefix("data: "))
+    if record["state"] != "done":
+        raise RuntimeError(f"A job ended as {record['state']}: {record['error']}")
+    return record
+
+
+def asked(client: httpx.Client, path: str, want: str, at: int, ways: list[str] | None) -> float:
+    """Seconds until a request is answered and saved."""
+    start = perf_counter()
+    body = {"wants": [want], "keep": False, "at": at, "ways": ways}
+    followed(client, client.post(f"{path}/prefer", json=body).json()["id"])
+    return perf_counter() - start
+
+
+def on_spambase(n_rows: int | None = None) -> Iterator[Comparison]:
+    """The wait for the first edit, replies against the library's, the page, a long history."""
+    bunch = datasets.load("spambase", as_frame=True)
+    with TemporaryDirectory() as folder:
+        frame, table, more = bunch.frame, "spambase", []
+        if n_rows is not None:
+            frame = frame.sample(n_rows, random_state=0)
+            table, more = str(Path(folder) / "mails.csv"), ["--target", "target"]
+            frame.to_csv(table, index=False)
+        with studio(table, folder, *more) as (client, path, seconds):
+            yield Comparison("command to first edit, Spambase", "30 s", seconds, 30.0, 1.0)
+            yield replies(client, path, frame, n_rows)
+            if NEEDS["chromium"].find() is not None:
+                yield from page(client, path, str(client.base_url))
+
+
+def replies(client: httpx.Client, path: str, frame: Any, n_rows: int | None) -> Comparison:
+    """The same requests, asked of the library and of the studio by turns."""
+    dialog = Dialog.from_data(
+        frame.drop(columns="target"), frame["target"], positive="spam", random_state=0
+    )
+    wants = requests(dialog)[:: 1 if n_rows is None else 5]
+    ours, theirs = [], []
+    for want in wants:
+        start = perf_counter()
+        dialog.goto(0)
+        dialog.prefer(want)
+        theirs.append(perf_counter() - start)
+        ours.append(asked(client, path, want, 0, None))
+    what = f"reply through the studio, saved; median of {len(wants)} requests"
+    return Comparison(what, "Dialog.prefer", float(np.median(ours)), float(np.median(theirs)), 1.3)
+
+
+def page(client: httpx.Client, path: str, base: str) -> Iterator[Comparison]:
+    """First paint, weight, and going back with a long history."""
+    at = f"{base}#/d/{path.rsplit('/', 1)[1]}/frontier"
+    executable = NEEDS["chromium"].find()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        opened = browser.new_page()
+        weights: list[int] = []
+        opened.on("response", lambda answer: weights.append(_weight(answer)))
+        opened.goto(at)
+        opened.wait_for_selector("canvas")
+        paint = opened.evaluate(
+            "performance.getEntriesByName('first-contentful-paint')[0].startTime / 1000"
+        )
+        yield Comparison("first paint after the server answers", "1 s", paint, 1.0, 1.0)
+        yield Comparison("page weight, MB", "1.5 MB", sum(weights) / 1e6, 1.5, 1.0)
+        short = undone(opened, 3)
+        have = len(client.get(path).json()["steps"])
+        for number in range(max(0, STEPS - have)):
+            asked(client, path, f"fp <= {number}", have - 1, ["move"])
+        opened.reload()
+        opened.wait_for_selector("canvas")
+        what = f"going back, {STEPS} steps of history ({short * 1000:.0f} ms with {have})"
+        yield Comparison(what, "0.1 s, felt as at once", undone(opened, 10), AT_ONCE, 1.0)
+        browser.close()
+
+
+def undone(opened: Page, times: int) -> float:
+    """Seconds from Ctrl-Z until the page shows the step before, in the median."""
+    return float(np.median([opened.evaluate(_UNDO) for _ in range(times)]))
+
+
+def _weight(answer: Any) -> int:
+    return int(answer.headers.get("content-length", 0)) if "/api/" not in answer.url else 0

@@ -1,0 +1,125 @@
+"""What every request needs: the studio's parts, and who asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+
+from margrave.studio.jobs import Handle, Job, Queue
+from margrave.studio.settings import Settings
+from margrave.studio.store import Conflict, DialogRow, Store
+from margrave.studio.views import Record, support_record
+from margrave.studio.workspace import Workspace
+
+BUSY = "The dialog is at work; wait for it, or stop it first."
+
+
+@dataclass(eq=False)
+class Studio:
+    """A running studio.
+
+    Attributes
+    ----------
+    settings : Settings
+        Where and how much.
+    store : Store
+        What is durable.
+    workspace : Workspace
+        What is in memory.
+    queue : Queue
+        Long work.
+    saves : bool
+        Whether dialogs outlive the process; a notebook's do not.
+    """
+
+    settings: Settings
+    store: Store
+    workspace: Workspace
+    queue: Queue
+    saves: bool = True
+
+    def submit(self, owner: str, kind: str, dialog_id: str, work: Any, *given: Any) -> Job:
+        """Let work on a dialog be done; one at a time."""
+
+        def run(handle: Handle) -> Record:
+            found: Record = work(self.workspace, owner, dialog_id, handle, *given)
+            return found
+
+        return self.queue.submit(owner, kind, dialog_id, run, lock_key=dialog_id)
+
+    def idle(self, owner: str, dialog_id: str) -> DialogRow:
+        """A user's dialog that nothing works on."""
+        row = self.store.dialog(owner, dialog_id)
+        if self.queue.of_dialog(dialog_id) is not None:
+            raise Conflict(BUSY)
+        return row
+
+    def record(self, owner: str, dialog_id: str) -> Record:
+        """A dialog as the page shows it: all from the store."""
+        self.workspace.catch_up(owner, dialog_id)
+        row = self.store.dialog(owner, dialog_id)
+        facts, choices = row.facts or {}, row.choices
+        steps = [step.record for step in self.store.steps(dialog_id)]
+        accepted = [one.record for one in self.store.acceptances(dialog_id)]
+        job = self.queue.of_dialog(dialog_id)
+        table = None if row.table_id is None else self.store.table(owner, row.table_id)
+        confidence = choices.get("confidence", 0.95)
+        sizes = [(label, n) for label, n in facts.get("sizes", ())]
+        return {
+            "id": row.id,
+            "title": row.title,
+            "table": None if table is None else {"id": table.id, "name": table.name},
+            "target": choices.get("target"),
+            "kind": choices["kind"],
+            "state": row.state,
+            "error": row.error,
+            "classes": facts.get("classes", []),
+            "positive": facts.get("positive"),
+            "members": facts.get("members", choices.get("members") or []),
+            "parts": facts.get("parts"),
+            "support": support_record(sizes, confidence),
+            "confidence": confidence,
+            "n": facts.get("n", 0),
+            "position": row.position,
+            "undone": list(row.undone),
+            "can_undo": row.position > 0,
+            "can_redo": bool(row.undone),
+            "steps": steps,
+            "accepted": accepted,
+            "left": left_of(facts.get("certify"), row.accounts),
+            "job": None if job is None else job.record(),
+            "saved": self.saves,
+            "updated": row.updated.isoformat(),
+        }
+
+
+def left_of(certify: dict[str, Any] | None, accounts: list[dict[str, Any]]) -> str:
+    """What is left of the certify samples, in a sentence."""
+    if certify is None:
+        return "Nothing was set aside for a certificate."
+    n = f"{certify['n']:,} certify samples"
+    for account in accounts:
+        if account["samples"] == certify["name"]:
+            left = max(0.0, 1 - sum(account["spent"]) / account["delta"])
+            if left < 1e-6:
+                return f"The {n} are spent: another promise needs fresh ones."
+            return f"{left:.0%} of what may be spent on the {n} is left."
+    return f"The {n} have not been looked at: all of them are left for a promise."
+
+
+def the_studio(request: Request) -> Studio:
+    """The studio that a request came to."""
+    found: Studio = request.app.state.studio
+    return found
+
+
+def the_user(request: Request) -> str:
+    """Who asks, as the guard has found."""
+    found: str = request.scope["state"]["user"]
+    return found
+
+
+TheStudio = Annotated[Studio, Depends(the_studio)]
+TheUser = Annotated[str, Depends(the_user)]

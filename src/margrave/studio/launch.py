@@ -1,0 +1,200 @@
+"""Starting a studio: from the command line, with a table to begin with, or from a notebook."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import socket
+import tempfile
+import threading
+import webbrowser
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import uvicorn
+
+from margrave.app._samples import Table, find_table
+from margrave.steer._dialog import Dialog
+from margrave.studio import routes_dialogs, routes_tables, schemas, uploads
+from margrave.studio.choices import Source
+from margrave.studio.context import Studio
+from margrave.studio.facts import facts_of
+from margrave.studio.server import LOCAL, create_app, open_studio
+from margrave.studio.settings import Settings
+from margrave.studio.store import TableRow
+
+USUAL_PORT = 8420
+_MORE_PORTS = 20
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it is ready."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], Any]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+
+def listening(settings: Settings, port: int | None) -> socket.socket:
+    """A socket that listens: on a port that was asked for, or on a free one from 8420 on."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    tried = [port] if port is not None else range(USUAL_PORT, USUAL_PORT + _MORE_PORTS)
+    for one in tried:
+        found = socket.socket(family, socket.SOCK_STREAM)
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            found.bind((settings.host, one))
+        except OSError as error:
+            found.close()
+            reason = error.strerror or str(error)
+        else:
+            return found
+    which = f"port {port}" if port is not None else "any of its usual ports"
+    raise ValueError(f"The studio cannot listen on {settings.host}, {which}: {reason}.")
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """The table that a studio opens with.
+
+    Attributes
+    ----------
+    data : str
+        A file, or a name in `margrave data`.
+    target, positive : str or None
+        Its column with the classes, and the positive class.
+    """
+
+    data: str
+    target: str | None = None
+    positive: str | None = None
+
+
+def serve(
+    settings: Settings,
+    port: int | None,
+    begin: Beginning | None,
+    ready: Callable[[str], Any],
+) -> None:
+    """Serve until it is interrupted.
+
+    Parameters
+    ----------
+    settings : Settings
+        Where and how much.
+    port : int or None
+        Where to listen; None for a free port from 8420 on.
+    begin : Beginning or None
+        What to open.
+    ready : callable
+        Called with the URL once it can be opened.
+    """
+    table = None if begin is None else find_table(begin.data)
+    if table is not None and settings.shared:
+        raise ValueError(
+            "DATA opens for the one user of this machine; with a token, upload it in the page."
+        )
+    with listening(settings, port) as where:
+        settings = replace(settings, port=where.getsockname()[1])
+        studio = open_studio(settings)
+        place = "" if table is None or begin is None else _opened(studio, table, begin)
+        server = server_of(studio, lambda: ready(settings.url() + place))
+        asyncio.run(server.serve(sockets=[where]))
+
+
+def server_of(studio: Studio, ready: Callable[[], Any]) -> uvicorn.Server:
+    """The server of a studio; `ready` is called once it answers."""
+    config = uvicorn.Config(
+        create_app(studio),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=2,
+    )
+    return _Server(config, ready)
+
+
+def _opened(studio: Studio, table: Table, begin: Beginning) -> str:
+    """The place of a table's dialog in the page: one that is there already, or a new one."""
+    row = _stored(studio, table)
+    target = begin.target or row.facts["target"]
+    if target is None:
+        return f"#/?table={row.id}"
+    for known in studio.store.dialogs(LOCAL):
+        chosen = known.choices
+        same = known.table_id == row.id and chosen.get("target") == target
+        if same and known.state != "failed" and begin.positive in (None, chosen.get("positive")):
+            return f"#/d/{known.id}/frontier"
+    given = schemas.NewDialog(table=row.id, target=target, positive=begin.positive)
+    return f"#/d/{routes_dialogs.begin(studio, LOCAL, given)[0]}/frontier"
+
+
+def _stored(studio: Studio, table: Table) -> TableRow:
+    """A table in the store: one with the same content that is there already, or a new one."""
+    data = uploads.parquet_of(table.frame)
+    digest = hashlib.sha256(data).hexdigest()
+    for known in studio.store.dialogs(LOCAL):
+        if known.table_id is not None:
+            row = studio.store.table(LOCAL, known.table_id)
+            if row.facts.get("digest") == digest and row.name == table.name:
+                return row
+    bundled = table.path is None
+    facts = facts_of(table.frame) | {"digest": digest}
+    if bundled:
+        facts["target"] = "target"
+    source = Source(table.name, bundled, table.positive)
+    return routes_tables.add_table(studio, LOCAL, source, facts, data)
+
+
+# From a notebook
+
+
+def view(dialog: Dialog, *, browser: bool = True) -> str:
+    """Open the studio on a dialog of this process; what is done there is done to it.
+
+    Parameters
+    ----------
+    dialog : Dialog
+        The dialog.
+    browser : bool, default=True
+        Whether to open a browser.
+
+    Returns
+    -------
+    str
+        The address of the page.
+    """
+    studio = _own_studio()
+    known = _adopted.get(id(dialog))
+    if known is None:
+        known = studio.workspace.adopt(LOCAL, "From Python", dialog)
+        _adopted[id(dialog)] = known
+    url = f"{studio.settings.url()}#/d/{known}/frontier"
+    if browser:
+        webbrowser.open(url)
+    return url
+
+
+_adopted: dict[int, str] = {}
+
+
+@cache
+def _own_studio() -> Studio:
+    """The studio of this process, in a thread, with a store that ends with it."""
+    folder = tempfile.mkdtemp(prefix="margrave-studio-")
+    settings = Settings.of(store=f"sqlite:///{folder}/studio.sqlite3")
+    where = listening(settings, None)
+    settings = replace(settings, port=where.getsockname()[1])
+    studio = open_studio(settings, saves=False)
+    up = threading.Event()
+    serving = server_of(studio, up.set).serve(sockets=[where])
+    threading.Thread(target=asyncio.run, args=(serving,), daemon=True).start()
+    up.wait()
+    return studio

@@ -1,0 +1,112 @@
+"""A martingale program as plain records, measured on the tuning samples."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from margrave.app._records import matrix_record
+from margrave.martingale import Program
+from margrave.steer._dialog import Dialog
+from margrave.steer._program_steps import GROW, NODES
+from margrave.steer._reply import Reply
+from margrave.steer._ways import parted
+from margrave.studio.store import Conflict
+from margrave.studio.views import Record
+
+
+def the_program(dialog: Dialog) -> Program:
+    """The program of a dialog, if there is one where it stands."""
+    found = dialog.program
+    if found is None:
+        raise Conflict("There is no program where this dialog stands.")
+    return found
+
+
+def node_id(votes: tuple[float, ...]) -> str:
+    """A node by its votes."""
+    return "-".join(str(int(vote)) for vote in votes)
+
+
+def node_votes(dialog: Dialog, node: str) -> tuple[int, ...]:
+    """The votes of a node that can be tuned."""
+    program = the_program(dialog)
+    for one in program.nodes:
+        if node_id(one.position) == node:
+            if one.kind != "learner":
+                raise ValueError("No learner answers at this node: there is nothing to tune.")
+            return tuple(int(vote) for vote in one.position)
+    raise ValueError(f"There is no node {node!r} in this program.")
+
+
+def call_of(dialog: Dialog, step: int) -> str | None:
+    """A step of a program as a call of the dialog, for a script; None for a request."""
+    reply, parent = dialog.history[step], dialog.history[dialog._history.parents[step]]
+    if reply.way == NODES:
+        wants = {votes: str(node.preference) for votes, node in reply.asked}
+        return f"tune_nodes({wants!r})"
+    if reply.way == GROW:
+        return f"grow({_levels(reply) - _levels(parent)})"
+    return None
+
+
+def _levels(reply: Reply) -> int:
+    levels: int = parted(reply.option.scorer.panel.members[0])[1].n_levels
+    return levels
+
+
+def _tuned(dialog: Dialog) -> dict[tuple[int, ...], str]:
+    """What was last asked of which node, on the way to where the dialog stands."""
+    found: dict[tuple[int, ...], str] = {}
+    history, at = dialog._history, dialog.position
+    while at:
+        for votes, node in history.replies[at].asked:
+            found.setdefault(votes, str(node.preference))
+        at = history.parents[at]
+    return found
+
+
+def program_record(dialog: Dialog, threshold: float) -> Record:
+    """The program: nodes with their local matrices, and edges."""
+    program = the_program(dialog)
+    weak = {node_id(votes) for votes in dialog.weak_nodes(threshold)}
+    reach, advantages, sizes = program.reach, program.advantages, program.sizes
+    labels, tuned = program.classes, _tuned(dialog)
+    nodes = []
+    for place, node in enumerate(program.nodes):
+        name = node_id(node.position)
+        nodes.append(
+            {
+                "id": name,
+                "votes": [int(vote) for vote in node.position],
+                "layer": node.layer,
+                "kind": node.kind,
+                "answer": None if node.answer is None else labels[node.answer],
+                "sizes": sizes[place].tolist(),
+                "reach": float(np.max(reach[place])),
+                "advantages": [None if math.isnan(a) else a for a in advantages[place].tolist()],
+                "weak": name in weak,
+                "matrix": matrix_record(program.confusion(place)),
+                "tuned": tuned.get(tuple(int(vote) for vote in node.position)),
+            }
+        )
+    ids = [node["id"] for node in nodes]
+    return {
+        "levels": program.n_levels,
+        "n": int(sizes[0].sum()),
+        "classes": list(labels),
+        "positive": program.positive,
+        "threshold": threshold,
+        "nodes": nodes,
+        "edges": [
+            {
+                "start": ids[edge.start],
+                "end": ids[edge.end],
+                "answer": None if edge.answer is None else labels[edge.answer],
+                "flow": flow,
+            }
+            for edge, flow in zip(program.edges, program.flow.tolist(), strict=True)
+        ],
+        "weak": [node_id(votes) for votes in dialog.weak_nodes(threshold)],
+    }

@@ -1,0 +1,131 @@
+"""Tables: bundled or uploaded, looked at, and what choices would make of them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import cache
+from importlib.util import find_spec
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Query, UploadFile
+
+from margrave import __version__, datasets
+from margrave.studio import schemas, uploads
+from margrave.studio.choices import ABOUT, Source, bundled_frame, plan_record, samples
+from margrave.studio.context import Studio, TheStudio, TheUser
+from margrave.studio.facts import facts_of
+from margrave.studio.store import TableRow
+from margrave.studio.views import Record
+from margrave.studio.workspace import source_of
+
+router = APIRouter(prefix="/api")
+
+
+@router.get("/studio", response_model=schemas.Studio)
+def about(studio: TheStudio) -> Record:
+    """The studio: what may be sent, which sets and members there are."""
+    limits = studio.settings.limits
+    return {
+        "version": __version__,
+        "shared": studio.settings.shared,
+        "limits": {
+            "upload_bytes": limits.upload_bytes,
+            "rows": limits.rows,
+            "columns": limits.columns,
+            "jobs": limits.jobs_waiting,
+        },
+        "sets": bundled_sets(),
+        "members": [{"name": name, "about": text} for name, text in ABOUT.items()],
+        "onnx": find_spec("skl2onnx") is not None,
+    }
+
+
+@cache
+def bundled_sets() -> tuple[Record, ...]:
+    """The data sets that are here, with classes to tell apart."""
+    found = []
+    for name in datasets.names(available=True):
+        one = datasets.load(name)
+        if len(one.target_names):
+            rows, columns = np.shape(one.data)
+            found.append(
+                {
+                    "name": name,
+                    "rows": rows,
+                    "columns": columns,
+                    "classes": [str(label) for label in one.target_names],
+                    "about": one.DESCR.strip().splitlines()[0],
+                }
+            )
+    return tuple(found)
+
+
+def table_record(row: TableRow) -> Record:
+    """A table as the page shows it."""
+    facts = {name: value for name, value in row.facts.items() if name != "source"}
+    return {"id": row.id, "name": row.name, **facts}
+
+
+def add_table(studio: Studio, owner: str, source: Source, facts: Record, data: bytes) -> TableRow:
+    """Store a table."""
+    return studio.store.add_table(owner, source.name, facts | {"source": asdict(source)}, data)
+
+
+@router.post("/tables", status_code=201, response_model=schemas.Table)
+def upload(file: UploadFile, studio: TheStudio, user: TheUser) -> Record:
+    """Take a CSV or Parquet file; it is read in a process of its own."""
+    parsed = uploads.parse_upload(file.file, file.filename or "", studio.settings.limits)
+    source = Source(parsed.name, bundled=False)
+    return table_record(add_table(studio, user, source, parsed.facts, parsed.parquet))
+
+
+@router.post("/tables/bundled", status_code=201, response_model=schemas.Table)
+def bundled(given: schemas.Bundled, studio: TheStudio, user: TheUser) -> Record:
+    """Take a set of the package."""
+    return table_record(add_bundled(studio, user, given.name))
+
+
+def add_bundled(studio: Studio, owner: str, name: str) -> TableRow:
+    """Store a set of the package as a user's table."""
+    frame, source = bundled_frame(name)
+    facts = facts_of(frame) | {"target": "target"}
+    return add_table(studio, owner, source, facts, uploads.parquet_of(frame))
+
+
+@router.get("/tables/{table}", response_model=schemas.Table)
+def look(table: str, studio: TheStudio, user: TheUser) -> Record:
+    """A table: its columns and first rows."""
+    return table_record(studio.store.table(user, table))
+
+
+@router.get("/tables/{table}/classes", response_model=schemas.Classes)
+def classes(
+    table: str,
+    target: Annotated[str, Query(max_length=1000)],
+    studio: TheStudio,
+    user: TheUser,
+) -> Record:
+    """The classes in a column, if it can be a target."""
+    source = source_of(studio.store.table(user, table).facts)
+    given = samples(studio.workspace.frame(user, table), source, {"target": target})
+    labels, counts = np.unique(given.y, return_counts=True)
+    if len(labels) < 2:
+        raise ValueError(f"A target needs at least two classes; {target!r} has {len(labels)}.")
+    known: Any = given.positive
+    if known is None and len(labels) == 2:
+        known = labels.tolist()[int(counts.argmin())]
+    return {
+        "classes": [
+            {"label": label, "count": count}
+            for label, count in zip(labels.tolist(), counts.tolist(), strict=True)
+        ],
+        "positive": known,
+    }
+
+
+@router.post("/tables/{table}/plan", response_model=schemas.Plan)
+def plan(table: str, given: schemas.Choices, studio: TheStudio, user: TheUser) -> Record:
+    """Who would see which rows, and what the certify rows could support."""
+    choices = given.model_dump()
+    return plan_record(studio.workspace.samples(user, table, choices), choices)

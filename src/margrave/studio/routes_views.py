@@ -1,0 +1,183 @@
+"""What a dialog shows: trade-offs, members, rows, programs, and files to take away."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from fastapi.responses import Response
+
+from margrave.app._table_file import csv_text
+from margrave.studio import exports, programs, rows, schemas_views, views
+from margrave.studio.context import TheStudio, TheUser
+from margrave.studio.guard import attachment
+from margrave.studio.views import Record
+
+router = APIRouter(prefix="/api/dialogs/{dialog}")
+
+Positive = Annotated[float, Query(gt=0, le=1e6)]
+Prior = Annotated[float | None, Query(gt=0, lt=1)]
+Label = Annotated[str | None, Query(max_length=1000)]
+
+
+@router.get("/compare", response_model=schemas_views.Comparison)
+def compare(
+    dialog: str,
+    first: Annotated[int, Query(ge=0)],
+    second: Annotated[int, Query(ge=0)],
+    studio: TheStudio,
+    user: TheUser,
+) -> Record:
+    """Two steps side by side."""
+    found = studio.workspace.live(user, dialog).dialog.compare(first, second)
+    return {
+        "first": first,
+        "second": second,
+        "n": found.first.after.n,
+        "changed": found.n_changed,
+        "only_first": found.n_only_first,
+        "only_second": found.n_only_second,
+        "changes": views.changes_record(found.changes),
+    }
+
+
+@router.get("/frontier", response_model=schemas_views.Frontier)
+def frontier(dialog: str, studio: TheStudio, user: TheUser) -> Record:
+    """Every trade-off that is known to be reachable, and where the dialog has been."""
+    live = studio.workspace.live(user, dialog)
+    return views.frontier_record(live.dialog, live.dear)
+
+
+@router.get("/winners", response_model=schemas_views.Winners)
+def winners(
+    dialog: str,
+    studio: TheStudio,
+    user: TheUser,
+    cost_low: Positive = 0.1,
+    cost_high: Positive = 10.0,
+    prior_low: Prior = None,
+    prior_high: Prior = None,
+) -> Record:
+    """Which way and cut is cheapest where, in a range of costs and priors."""
+    live = studio.workspace.live(user, dialog)
+    known = views.the_frontier(live.dialog, live.dear)
+    if (prior_low is None) != (prior_high is None):
+        raise ValueError("A range of priors needs both ends.")
+    priors = None if prior_low is None or prior_high is None else (prior_low, prior_high)
+    return views.winners_record(known, (cost_low, cost_high), priors)
+
+
+@router.get("/members", response_model=schemas_views.Members)
+def members(dialog: str, studio: TheStudio, user: TheUser) -> Record:
+    """What the members say, and where they disagree."""
+    return views.members_record(studio.workspace.live(user, dialog).dialog)
+
+
+@router.get("/rows", response_model=schemas_views.Rows)
+def some_rows(
+    dialog: str,
+    studio: TheStudio,
+    user: TheUser,
+    true: Label = None,
+    answer: Label = None,
+    rejected: bool = False,
+    sort: Annotated[str, Query(max_length=1000)] = "certainty",
+    descending: bool = False,
+    offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
+    limit: Annotated[int, Query(ge=1, le=200)] = 25,
+) -> Record:
+    """The tuning samples behind a cell."""
+    frame = studio.workspace.tuning_frame(user, dialog)
+    return rows.rows_record(
+        studio.workspace.live(user, dialog).dialog,
+        frame,
+        rows.Cell(true, answer, rejected),
+        sort=sort,
+        descending=descending,
+        offset=offset,
+        limit=limit,
+    )
+
+
+@router.get("/program", response_model=schemas_views.Program)
+def program(
+    dialog: str,
+    studio: TheStudio,
+    user: TheUser,
+    threshold: Annotated[float, Query(ge=0, le=0.5)] = 0.3,
+) -> Record:
+    """The martingale program, measured on the tuning samples."""
+    return programs.program_record(studio.workspace.live(user, dialog).dialog, threshold)
+
+
+# To take away
+
+FILE: dict[int | str, dict[str, Any]] = {200: {"content": {"application/octet-stream": {}}}}
+
+
+@router.get("/rows.csv", response_class=Response)
+def all_rows(
+    dialog: str,
+    studio: TheStudio,
+    user: TheUser,
+    true: Label = None,
+    answer: Label = None,
+    rejected: bool = False,
+) -> Response:
+    """All samples behind a cell, as CSV; formulas are made harmless."""
+    frame = studio.workspace.tuning_frame(user, dialog)
+    found = rows.rows_table(
+        studio.workspace.live(user, dialog).dialog, frame, rows.Cell(true, answer, rejected)
+    )
+    return attachment("rows.csv", "text/csv; charset=utf-8", csv_text(found).encode())
+
+
+@router.get("/dialog.json", response_class=Response)
+def as_json(dialog: str, studio: TheStudio, user: TheUser) -> Response:
+    """The dialog as JSON."""
+    body = exports.dialog_json(studio.store, user, studio.record(user, dialog))
+    return attachment("dialog.json", "application/json", body.encode())
+
+
+@router.get("/script.py", response_class=Response)
+def as_script(dialog: str, studio: TheStudio, user: TheUser) -> Response:
+    """A script that repeats the dialog."""
+    body = exports.script(studio.store, user, studio.record(user, dialog))
+    return attachment("dialog.py", "text/x-python; charset=utf-8", body.encode())
+
+
+@router.get("/report.html", response_class=Response)
+def report(dialog: str, studio: TheStudio, user: TheUser) -> Response:
+    """All of it as one page."""
+    row = studio.store.dialog(user, dialog)
+    body = exports.report(studio.workspace, user, row)
+    return attachment("report.html", "text/html; charset=utf-8", body.encode())
+
+
+@router.get("/accepted/{number}/model.skops", response_class=Response)
+def model(dialog: str, number: int, studio: TheStudio, user: TheUser) -> Response:
+    """An accepted model, for `SteeredClassifier.load`."""
+    found = exports.accepted(studio.workspace, user, dialog, number)
+    return attachment("model.skops", "application/zip", exports.model_file(found))
+
+
+@router.get("/accepted/{number}/model.onnx", response_class=Response)
+def onnx(dialog: str, number: int, studio: TheStudio, user: TheUser) -> Response:
+    """An accepted model in the form that other runtimes take."""
+    found = exports.accepted(studio.workspace, user, dialog, number)
+    return attachment("model.onnx", "application/octet-stream", found.model.to_onnx())
+
+
+@router.get("/accepted/{number}/card.md", response_class=Response)
+def card(dialog: str, number: int, studio: TheStudio, user: TheUser) -> Response:
+    """What an accepted model is, promises and needs."""
+    found = exports.accepted(studio.workspace, user, dialog, number)
+    body = found.model.model_card().encode()
+    return attachment("card.md", "text/markdown; charset=utf-8", body)
+
+
+@router.get("/accepted/{number}/certificate.json", response_class=Response)
+def certificate(dialog: str, number: int, studio: TheStudio, user: TheUser) -> Response:
+    """The certificate of an accepted model."""
+    found = exports.accepted(studio.workspace, user, dialog, number)
+    return attachment("certificate.json", "application/json", exports.certificate_json(found))

@@ -1,0 +1,147 @@
+"""The studio's application: its parts put together, errors in plain words, the page itself."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.staticfiles import StaticFiles
+
+from margrave import __version__
+from margrave.studio import routes_dialogs, routes_tables, routes_views, schemas, work
+from margrave.studio.choices import plainly
+from margrave.studio.context import Studio
+from margrave.studio.guard import Guard
+from margrave.studio.jobs import WENT_WRONG, Closed, Queue, TooMany, UnknownJob
+from margrave.studio.settings import Settings
+from margrave.studio.store import Conflict, NotFound, Store, StoreError, default_url
+from margrave.studio.workspace import Workspace
+
+STATIC = Path(__file__).parent / "static"
+LOCAL = "local"
+
+_log = logging.getLogger(__name__)
+
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    code: {"model": schemas.Problem, "description": text}
+    for code, text in {
+        400: "It cannot be done as asked.",
+        401: "A token is needed.",
+        403: "Not from this page.",
+        404: "It is not there.",
+        409: "Not now.",
+        413: "Too large.",
+        415: "Not of a kind that is taken.",
+        421: "Not under this name.",
+        422: "It does not fit the description.",
+        429: "Too many.",
+        503: "The studio is closing.",
+    }.items()
+}
+_STATUS: dict[type[Exception], int] = {
+    NotFound: 404,
+    UnknownJob: 404,
+    Conflict: 409,
+    TooMany: 429,
+    Closed: 503,
+}
+
+
+def open_studio(settings: Settings, *, saves: bool = True) -> Studio:
+    """The parts of a studio: the store is opened, and what was interrupted goes on."""
+    store = Store(settings.store or default_url()).open()
+    store.add_user(LOCAL)
+    limits = settings.limits
+    queue = Queue(
+        workers=limits.workers,
+        per_user=1,
+        per_user_waiting=limits.jobs_waiting,
+        keep=1000,
+        told=(ValueError,),
+    )
+    studio = Studio(settings, store, Workspace(store, limits.live_bytes), queue, saves)
+    for row in store.unfinished():
+        try:
+            studio.submit(row.owner, "train", row.id, work.train)
+        except TooMany:
+            store.set_state(row.id, "failed", "Training was interrupted.")
+    return studio
+
+
+def create_app(studio: Studio) -> FastAPI:
+    """The application of an open studio.
+
+    Parameters
+    ----------
+    studio : Studio
+        Its parts; they are closed when the application ends.
+    """
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        studio.queue.shutdown(timeout=5)
+        studio.store.close()
+
+    app = FastAPI(
+        title="Margrave studio",
+        description="The dialog over the confusion matrix, as an API. "
+        "All requests but GET need the header `X-Margrave: 1`.",
+        version=__version__,
+        openapi_url="/api/openapi.json",
+        docs_url=None,  # their page would come from elsewhere
+        redoc_url=None,
+        lifespan=lifespan,
+        responses=_PROBLEMS,
+    )
+    app.state.studio = studio
+    for router in (routes_tables.router, routes_dialogs.router, routes_views.router):
+        app.include_router(router)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(ValueError, _refused)
+    for kind in (*_STATUS, StoreError):
+        app.add_exception_handler(kind, _refused)
+    app.add_exception_handler(Exception, _broken)
+    app.mount("/", StaticFiles(directory=STATIC, html=True))
+    app.add_middleware(Guard, settings=studio.settings, users=studio.store)
+    return app
+
+
+def _told(status: int, message: str) -> JSONResponse:
+    return JSONResponse({"error": message}, status_code=status)
+
+
+async def _http(_: Request, error: Exception) -> JSONResponse:
+    status = getattr(error, "status_code", 500)
+    words = {404: "There is no such page.", 405: "This cannot be done with that."}
+    return _told(status, words.get(status, str(getattr(error, "detail", ""))))
+
+
+async def _invalid(_: Request, error: Exception) -> JSONResponse:
+    """The first thing that does not fit, in a sentence."""
+    first = error.errors()[0] if isinstance(error, RequestValidationError) else {}
+    where = " ".join(str(part) for part in first.get("loc", ())[1:])
+    return _told(422, f"{where or 'The request'}: {first.get('msg', 'does not fit')}.")
+
+
+async def _refused(_: Request, error: Exception) -> JSONResponse:
+    """What cannot be done, in the words of who found out."""
+    status = getattr(error, "status", None)
+    if status is None:
+        found = [code for kind, code in _STATUS.items() if isinstance(error, kind)]
+        status = found[0] if found else 503 if isinstance(error, StoreError) else 400
+    return _told(status, plainly(error))
+
+
+async def _broken(_: Request, error: Exception) -> JSONResponse:
+    """Anything else goes to the log, not to the user."""
+    _log.error("A request failed.", exc_info=error)
+    return _told(500, WENT_WRONG)

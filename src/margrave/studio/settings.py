@@ -1,0 +1,204 @@
+"""Where the studio listens, whom it lets in, and how much it takes.
+
+On the machine's own addresses (127.0.0.0/8, ::1, localhost) everybody who can connect is its user.
+On any other address a token is needed: there are no settings with such a host and without one.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+import secrets
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from urllib.parse import quote
+
+_MIB = 1 << 20
+_NAME = re.compile(
+    r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\Z"
+)
+_TOKEN = re.compile(r"[!-~]{8,256}\Z")  # what fits into a header and a URL
+_HOST_HEADER = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s:/?#@\[\]\\]+?)\.?(:[0-9]{0,5})?\Z")
+_OWN_NAMES = ("localhost", "127.0.0.1", "::1")
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a host: 127.0.0.0/8, ::1 and localhost."""
+    address = _address(host)
+    return host.lower() == "localhost" if address is None else address.is_loopback
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much the studio takes.
+
+    Attributes
+    ----------
+    upload_bytes : int
+        Size of an uploaded file.
+    rows, columns : int
+        Size of a table.
+    parse_seconds, parse_memory : int
+        What reading an uploaded file may take, in seconds and in bytes.
+    jobs_waiting : int
+        Jobs that a user may have waiting.
+    workers : int
+        Jobs that run at once; the cores of the machine if left out.
+    live_bytes : int
+        Memory of all dialogs that are live; others are in the store only.
+    """
+
+    upload_bytes: int = 64 * _MIB
+    rows: int = 200_000
+    columns: int = 2_000
+    parse_seconds: int = 60
+    parse_memory: int = 2048 * _MIB
+    jobs_waiting: int = 8
+    workers: int = field(default_factory=cores)
+    live_bytes: int = 1024 * _MIB
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ValueError(
+                    f"Limits needs {one.name} to be a whole number of at least 1; got {value!r}."
+                )
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a studio is set up.
+
+    Attributes
+    ----------
+    host : str
+        The address or name it listens on; an IPv6 address without brackets.
+    port : int
+        The port; 0 lets the system choose.
+    store : str or None
+        URL of the store; None for a file in the user's data folder.
+    token : str or None
+        What a user has to know; needed on any address that other machines reach.
+    limits : Limits
+        How much it takes.
+    hosts : tuple of str
+        More names that it answers to, as behind a proxy.
+
+    Raises
+    ------
+    ValueError
+        If a host is none, the port is out of range, the token does not fit into a URL, or there
+        is none where one is needed.
+
+    Examples
+    --------
+    >>> Settings().url()
+    'http://127.0.0.1:8420/'
+    >>> Settings.of(host="0.0.0.0", token="not-a-secret").url()
+    'http://127.0.0.1:8420/?token=not-a-secret'
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8420
+    store: str | None = field(default=None, repr=False)  # it may hold a password
+    token: str | None = field(default=None, repr=False)
+    limits: Limits = field(default_factory=Limits)
+    hosts: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in (self.host, *self.hosts):
+            if not isinstance(name, str) or not _is_host(name):
+                raise ValueError(
+                    "Settings needs a host to be an IP address or a host name, without http:// "
+                    f"and without a port; got {name!r}."
+                )
+        whole = isinstance(self.port, int) and not isinstance(self.port, bool)
+        if not whole or not 0 <= self.port <= 65535:
+            raise ValueError(f"Settings needs port to be from 0 to 65535; got {self.port!r}.")
+        if self.token is not None and not _TOKEN.match(self.token):
+            raise ValueError(
+                "Settings needs a token of 8 to 256 letters, digits and signs, without spaces; "
+                f"got {len(self.token)} characters."
+            )
+        if self.token is None and not is_loopback(self.host):
+            raise ValueError(
+                f"Settings needs a token for host {self.host!r}, which other machines reach; "
+                "Settings.of makes one."
+            )
+
+    @classmethod
+    def of(
+        cls,
+        host: str = "127.0.0.1",
+        port: int = 8420,
+        store: str | None = None,
+        token: str | None = None,
+        limits: Limits | None = None,
+        hosts: Sequence[str] = (),
+    ) -> Settings:
+        """Settings with a fresh token where one is needed and none is given."""
+        if isinstance(host, str) and re.fullmatch(r"\[[^\[\]]*:[^\[\]]*\]", host):
+            host = host[1:-1]  # an IPv6 address as in a URL
+        if token is None and isinstance(host, str) and not is_loopback(host):
+            token = secrets.token_urlsafe(32)
+        return cls(host, port, store, token, limits or Limits(), tuple(hosts))
+
+    @property
+    def shared(self) -> bool:
+        """Whether users have to give a token, and are told apart."""
+        return self.token is not None
+
+    def url(self) -> str:
+        """What to open in a browser, with the token if there is one."""
+        address = _address(self.host)
+        host = self.host
+        if address is not None and address.is_unspecified:  # nobody can connect to 0.0.0.0
+            host = "127.0.0.1" if address.version == 4 else "::1"
+        shown = f"[{host}]" if ":" in host else host
+        page = f"http://{shown}:{self.port}/"
+        return page if self.token is None else f"{page}?token={quote(self.token, safe='')}"
+
+    def answers_to(self, header: str) -> bool:
+        """Whether a Host header names this studio, whatever its port.
+
+        A page of somebody else can make its own name point to 127.0.0.1, but not make a browser
+        send another name than its own.
+        """
+        found = _HOST_HEADER.match(header)
+        if found is None:
+            return False
+        name = found.group(1).strip("[]").lower()
+        address = _address(name)
+        if address is not None:
+            name = str(address)
+        bound = _address(self.host)
+        known = {_plain(one) for one in (*_OWN_NAMES, self.host, *self.hosts)}
+        if name in known:
+            return True
+        anywhere = bound is not None and bound.is_unspecified and self.shared
+        return anywhere and (address is not None or name == socket.gethostname().lower())
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
+def _plain(host: str) -> str:
+    address = _address(host)
+    return host.lower() if address is None else str(address)
+
+
+def _is_host(name: str) -> bool:
+    return _address(name) is not None or _NAME.match(name.lower()) is not None

@@ -1,0 +1,204 @@
+// Talking to the studio's server: requests, uploads, followed jobs, and whether it can be reached.
+// @ts-check
+
+/** @typedef {import('./types.js').Job} Job */
+/** @typedef {import('./types.js').Reply} Reply */
+
+const RETRY_MS = 1000;
+const UNREACHABLE = 'The studio cannot be reached. Nothing that was saved is lost.';
+
+/** A refusal of the server in one plain sentence; status 0 if the server was not reached. */
+export class ApiError extends Error {
+  /** @param {string} message @param {number} status */
+  constructor(message, status) {
+    super(message);
+    this.name = 'ApiError';
+    this.status = status;
+  }
+}
+
+/** Whether the server answers ("up"), does not ("down"), or wants the token ("locked"). */
+export const link = {
+  /** @type {"up" | "down" | "locked"} */
+  state: 'up',
+  /** @type {Set<(state: "up" | "down" | "locked", before: "up" | "down" | "locked") => void>} */
+  listeners: new Set(),
+  /**
+   * Call `listener` at every change; returns the function that ends it.
+   * @param {(state: "up" | "down" | "locked", before: "up" | "down" | "locked") => void} listener
+   */
+  watch(listener) {
+    this.listeners.add(listener);
+    return () => {
+      this.listeners.delete(listener);
+    };
+  },
+  /** @param {"up" | "down" | "locked"} state */
+  set(state) {
+    if (state === this.state) return;
+    const before = this.state;
+    this.state = state;
+    for (const listener of [...this.listeners]) listener(state, before);
+  },
+};
+
+/** @param {number} status @param {any} body */
+function refusal(status, body) {
+  const told = body && typeof body.error === 'string' ? body.error : null;
+  return new ApiError(told ?? `The studio answered with an error (${status}).`, status);
+}
+
+/**
+ * @param {string} method @param {string} path @param {any} [body] @param {AbortSignal} [signal]
+ * @returns {Promise<any>}
+ */
+async function request(method, path, body, signal) {
+  /** @type {Record<string, string>} */
+  const headers = { Accept: 'application/json' };
+  if (method !== 'GET') headers['X-Margrave'] = '1';
+  if (body !== undefined) headers['Content-Type'] = 'application/json';
+  let answer;
+  let content = null;
+  try {
+    answer = await fetch(path, {
+      method,
+      headers,
+      signal,
+      cache: 'no-store',
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    const text = await answer.text();
+    content = text ? JSON.parse(text) : null;
+  } catch (problem) {
+    if (problem instanceof DOMException && problem.name === 'AbortError') throw problem;
+    if (answer && problem instanceof SyntaxError) throw refusal(answer.status, null);
+    link.set('down');
+    throw new ApiError(UNREACHABLE, 0);
+  }
+  link.set(answer.status === 401 ? 'locked' : 'up');
+  if (!answer.ok) throw refusal(answer.status, content);
+  return content;
+}
+
+/** @param {string} path such as "/api/dialogs" @param {AbortSignal} [signal] @returns {Promise<any>} */
+export const get = (path, signal) => request('GET', path, undefined, signal);
+
+/** @param {string} path @param {object} [body] @param {AbortSignal} [signal] @returns {Promise<any>} */
+export const post = (path, body = {}, signal) => request('POST', path, body, signal);
+
+/** @param {string} path @param {object} body @returns {Promise<any>} */
+export const patch = (path, body) => request('PATCH', path, body);
+
+/** @param {string} path @returns {Promise<any>} */
+export const del = (path) => request('DELETE', path);
+
+/** `path?a=1&b=2` without what is null, undefined or "". @param {string} path @param {Record<string, any>} values */
+export function query(path, values) {
+  const kept = Object.entries(values).filter(([, value]) => value != null && value !== '');
+  const text = new URLSearchParams(kept.map(([name, value]) => [name, String(value)])).toString();
+  return text ? `${path}?${text}` : path;
+}
+
+/**
+ * Send a file as the multipart field "file", telling the share (0 to 1) that has been sent.
+ * @param {string} path @param {File} file @param {(share: number) => void} tell
+ * @param {AbortSignal} [signal] @returns {Promise<any>}
+ */
+export function upload(path, file, tell, signal) {
+  return new Promise((resolve, reject) => {
+    const sending = new XMLHttpRequest();
+    sending.open('POST', path);
+    sending.setRequestHeader('X-Margrave', '1');
+    sending.upload.onprogress = (event) => {
+      if (event.lengthComputable) tell(event.loaded / event.total);
+    };
+    sending.onload = () => {
+      let content = null;
+      try {
+        content = JSON.parse(sending.responseText);
+      } catch {
+        // The refusal below tells the status.
+      }
+      link.set(sending.status === 401 ? 'locked' : 'up');
+      if (sending.status >= 200 && sending.status < 300 && content) resolve(content);
+      else reject(refusal(sending.status, content));
+    };
+    sending.onerror = () => {
+      link.set('down');
+      reject(new ApiError(UNREACHABLE, 0));
+    };
+    sending.onabort = () => reject(new DOMException('The upload was stopped.', 'AbortError'));
+    signal?.addEventListener('abort', () => sending.abort());
+    const form = new FormData();
+    form.append('file', file);
+    sending.send(form);
+  });
+}
+
+/**
+ * Follow a job through its server-sent events until it ends, over lost connections too.
+ * `end` is called once, with the final job: what it says is durable. A job that the server no longer
+ * knows (it was restarted) ends as failed.
+ * @param {string} id
+ * @param {{job?: (job: Job) => void, reply?: (reply: Reply) => void, end?: (job: Job) => void}} handlers
+ * @returns {() => void} stop following (the job itself goes on)
+ */
+export function follow(id, { job, reply, end }) {
+  const path = `/api/jobs/${encodeURIComponent(id)}`;
+  /** @type {EventSource | null} */
+  let source = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  let over = false;
+  const stop = () => {
+    over = true;
+    clearTimeout(timer);
+    source?.close();
+  };
+  /** @param {Job} last */
+  const finish = (last) => {
+    if (over) return;
+    stop();
+    end?.(last);
+  };
+  const look = async () => {
+    try {
+      const now = /** @type {Job} */ (await get(path));
+      if (over) return;
+      if (now.state === 'waiting' || now.state === 'running') open();
+      else finish(now);
+    } catch (problem) {
+      if (over) return;
+      if (problem instanceof ApiError && problem.status === 404) finish(forgotten(id));
+      else timer = setTimeout(look, RETRY_MS);
+    }
+  };
+  const open = () => {
+    source = new EventSource(`${path}/events`);
+    source.addEventListener('job', (event) => job?.(JSON.parse(event.data)));
+    source.addEventListener('reply', (event) => reply?.(JSON.parse(event.data)));
+    source.addEventListener('end', (event) => finish(JSON.parse(event.data)));
+    // Not left to the browser's own retries: the page has to know that the server is away.
+    source.onerror = () => {
+      if (over) return;
+      source?.close();
+      timer = setTimeout(look, RETRY_MS);
+    };
+  };
+  open();
+  return stop;
+}
+
+/** @param {string} id @returns {Job} */
+function forgotten(id) {
+  return {
+    id,
+    kind: 'prefer',
+    dialog: '',
+    state: 'failed',
+    ahead: 0,
+    progress: null,
+    error: 'The studio was restarted before this was done. Nothing that was saved is lost; ask again.',
+    result: null,
+  };
+}

@@ -1,0 +1,171 @@
+// The entry: routes, the top bar with the theme, and what to say when the server is away or locked.
+// @ts-check
+
+import { get, link, post } from './api.js';
+import {
+  Boundary,
+  Icon,
+  Notice,
+  html,
+  render,
+  sentence,
+  useEffect,
+  useLoad,
+  useRef,
+  useState,
+} from './kit.js';
+import { chooseTheme, chosenTheme } from './theme.js';
+import { Choose } from './start_choose.js';
+import { DialogPage } from './dialog.js';
+import { Setup } from './start_setup.js';
+import { Start } from './start.js';
+
+const RETRY_MS = 2000;
+
+/** `#/d/7/frontier` -> ["d", "7", "frontier"]; `#/` -> []. */
+const route = () =>
+  location.hash
+    .replace(/^#\/?/, '')
+    .split('/')
+    .filter(Boolean)
+    .map((part) => decodeURIComponent(part));
+
+function useRoute() {
+  const [parts, setParts] = useState(route);
+  useEffect(() => {
+    const change = () => setParts(route());
+    window.addEventListener('hashchange', change);
+    return () => window.removeEventListener('hashchange', change);
+  }, []);
+  return parts;
+}
+
+/** "up", "down" or "locked"; while the server is down, tries it again and again. */
+function useLink() {
+  const [state, setState] = useState(link.state);
+  useEffect(() => link.watch(setState), []);
+  useEffect(() => {
+    if (state !== 'down') return undefined;
+    // Any answer sets the link up again; a failure is what we know already.
+    const timer = setInterval(() => get('/api/studio').catch(() => {}), RETRY_MS);
+    return () => clearInterval(timer);
+  }, [state]);
+  return state;
+}
+
+function ThemeSwitch() {
+  const [theme, setTheme] = useState(chosenTheme());
+  const choices = /** @type {const} */ ([
+    ['auto', 'As the system', 'auto'],
+    ['light', 'Light', 'sun'],
+    ['dark', 'Dark', 'moon'],
+  ]);
+  return html`<div class="switch" role="group" aria-label="Theme">
+    ${choices.map(
+      ([name, title, icon]) =>
+        html`<button
+          type="button"
+          title=${title}
+          aria-label=${title}
+          aria-pressed=${theme === name}
+          onClick=${() => {
+            chooseTheme(name);
+            setTheme(name);
+          }}
+        >
+          <${Icon} name=${icon} />
+        </button>`,
+    )}
+  </div>`;
+}
+
+function TokenForm() {
+  const [token, setToken] = useState('');
+  const [problem, setProblem] = useState('');
+  const [busy, setBusy] = useState(false);
+  /** @param {Event} event */
+  const submit = async (event) => {
+    event.preventDefault();
+    setBusy(true);
+    try {
+      await post('/api/session', { token: token.trim() });
+      location.reload();
+    } catch (error) {
+      setProblem(sentence(error));
+      setBusy(false);
+    }
+  };
+  return html`<form class="card stack token-form" onSubmit=${submit}>
+    <h1>Enter the token</h1>
+    <p class="muted">
+      This studio is shared, so it asks who comes in. The command that started it has printed the token.
+    </p>
+    <div class="field">
+      <label for="token">Token</label>
+      <input
+        id="token"
+        type="password"
+        autocomplete="current-password"
+        value=${token}
+        onInput=${(/** @type {any} */ event) => setToken(event.target.value)}
+      />
+    </div>
+    ${problem ? html`<${Notice} kind="bad">${problem}<//>` : null}
+    <button type="submit" class="button-primary" disabled=${busy || !token.trim()}>Open the studio</button>
+  </form>`;
+}
+
+/** @param {{parts: string[]}} props */
+function Page({ parts }) {
+  const studio = useLoad((signal) => get('/api/studio', signal), []);
+  const [place, id, tab] = parts;
+  if (place === 'd' && id) return html`<${DialogPage} key=${id} id=${id} tab=${tab ?? ''} />`;
+  if (place === 'new' && id) {
+    return html`<${Setup} key=${id} id=${id} studio=${studio.data} />`;
+  }
+  if (place === 'new') return html`<${Choose} studio=${studio.data} />`;
+  return html`<${Start} />`;
+}
+
+function App() {
+  const parts = useRoute();
+  const state = useLink();
+  const main = useRef(/** @type {HTMLElement | null} */ (null));
+  const place = parts.slice(0, 2).join('/');
+  const first = useRef(true);
+  useEffect(() => {
+    // A new place starts at its top, for readers too; the first one is where the browser is already.
+    if (first.current) first.current = false;
+    else {
+      main.current?.focus({ preventScroll: true });
+      window.scrollTo(0, 0);
+    }
+  }, [place]);
+  /** @param {Event} event */
+  const skip = (event) => {
+    event.preventDefault();
+    main.current?.focus();
+  };
+  return html`<a class="button skip" href="#main" onClick=${skip}>Skip to the page</a>
+    <header class="top">
+      <a class="brand" href="#/"><img src="favicon.svg" alt="" />Margrave</a>
+      <span class="grow"></span>
+      <${ThemeSwitch} />
+    </header>
+    ${
+      state === 'down'
+        ? html`<div class="top-notice">
+          <${Notice} kind="warn" title="The studio cannot be reached.">
+            Nothing that was saved is lost. This page tries again every few seconds and goes on by itself.
+          <//>
+        </div>`
+        : null
+    }
+    <main class="page" id="main" tabindex="-1" ref=${main}>
+      <${Boundary} key=${place} what="This page">
+        ${state === 'locked' ? html`<${TokenForm} />` : html`<${Page} parts=${parts} />`}
+      <//>
+    </main>`;
+}
+
+render(html`<${App} />`, /** @type {Element} */ (document.getElementById('app')));

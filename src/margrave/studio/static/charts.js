@@ -1,0 +1,169 @@
+// A chart of the page: ECharts, loaded when the first one is drawn, in the colours of the theme.
+// @ts-check
+
+import { html, Notice, Spinner, token, useEffect, useReducedMotion, useRef, useState, useTheme } from './kit.js';
+
+/**
+ * The colours that charts use, as they are in the theme that is shown.
+ * @typedef {{paper: string, surface: string, raised: string, ink: string, muted: string,
+ *   line: string, accent: string, good: string, bad: string, warn: string, font: string}} Colours
+ */
+
+/**
+ * What is used of an ECharts instance.
+ * @typedef {{setOption: (option: any, settings?: any) => void, resize: () => void,
+ *   dispose: () => void, on: (event: string, handler: (params: any) => void) => void,
+ *   getZr: () => any, convertFromPixel: (finder: any, pixel: number[]) => number[],
+ *   containPixel: (finder: any, pixel: number[]) => boolean}} Instance
+ */
+
+const SOURCE = './vendor/echarts.js';
+
+/** @type {Promise<{init: (place: HTMLElement) => Instance}> | null} */
+let library = null;
+
+/** ECharts, fetched once; a failed fetch may be tried again. */
+function echarts() {
+  library ??= import(SOURCE).then(
+    () => /** @type {any} */ (globalThis).echarts,
+    (problem) => {
+      library = null;
+      throw problem;
+    },
+  );
+  return library;
+}
+
+/** @returns {Colours} */
+const colours = () => ({
+  paper: token('--paper'),
+  surface: token('--surface'),
+  raised: token('--raised'),
+  ink: token('--ink'),
+  muted: token('--muted'),
+  line: token('--line'),
+  accent: token('--accent'),
+  good: token('--good'),
+  bad: token('--bad'),
+  warn: token('--warn'),
+  font: token('--font'),
+});
+
+/**
+ * A tooltip that is drawn into the chart: the Content-Security-Policy forbids styles in markup.
+ * @param {Colours} c @param {(params: any) => string} formatter
+ */
+export const tooltip = (c, formatter) => ({
+  renderMode: 'richText',
+  trigger: 'item',
+  confine: true,
+  formatter,
+  backgroundColor: c.raised,
+  borderColor: c.line,
+  borderWidth: 1,
+  padding: [8, 10],
+  textStyle: { color: c.ink, fontSize: 12, lineHeight: 18, fontFamily: c.font },
+});
+
+/**
+ * An axis with a title in the middle, quiet lines, and whole numbers.
+ * @param {Colours} c @param {string} name @param {number} gap between the axis and its title
+ * @param {any} [more] settings of this axis
+ */
+export const axis = (c, name, gap, more = {}) => ({
+  type: 'value',
+  name,
+  nameLocation: 'middle',
+  nameGap: gap,
+  nameTextStyle: { color: c.muted, fontSize: 12, fontFamily: c.font },
+  axisLine: { show: true, lineStyle: { color: c.muted } },
+  axisTick: { show: false },
+  splitLine: { lineStyle: { color: c.line, width: 1 } },
+  ...more,
+  axisLabel: { color: c.muted, fontSize: 11, fontFamily: c.font, hideOverlap: true, ...more.axisLabel },
+});
+
+/**
+ * A chart of one option. `option` makes it from the colours, and is made again when it is another
+ * function: keep it with useCallback. `onPick` hears a click on a mark (its series and place in the data) before
+ * `onPlot` hears a click anywhere in the grid, in the units of the axes; a mark that is picked is not plotted.
+ * @param {{option: (c: Colours) => any, label: string, tall?: boolean,
+ *   onPick?: (series: string, index: number) => boolean, onPlot?: (x: number, y: number) => void}} props
+ */
+export function Chart({ option, label, tall = false, onPick, onPlot }) {
+  const place = useRef(/** @type {HTMLDivElement | null} */ (null));
+  const chart = useRef(/** @type {Instance | null} */ (null));
+  const [state, setState] = useState(/** @type {"loading" | "ready" | "failed"} */ ('loading'));
+  const hear = useRef({ onPick, onPlot });
+  hear.current = { onPick, onPlot };
+  const theme = useTheme();
+  const still = useReducedMotion();
+
+  useEffect(() => {
+    let gone = false;
+    const watcher = new ResizeObserver(() => chart.current?.resize());
+    echarts().then(
+      (found) => {
+        if (gone || !place.current) return;
+        chart.current = found.init(place.current);
+        listen(chart.current, hear);
+        watcher.observe(place.current);
+        setState('ready');
+      },
+      () => setState('failed'),
+    );
+    return () => {
+      gone = true;
+      watcher.disconnect();
+      chart.current?.dispose();
+      chart.current = null;
+    };
+  }, []);
+
+  useEffect(() => {
+    const c = colours();
+    chart.current?.setOption(
+      {
+        animation: !still,
+        animationDuration: 250,
+        animationDurationUpdate: 250,
+        textStyle: { fontFamily: c.font },
+        aria: { enabled: true, label: { description: label } },
+        ...option(c),
+      },
+      { notMerge: true },
+    );
+  }, [state, option, label, theme, still]);
+
+  if (state === 'failed') {
+    return html`<${Notice} kind="warn" title="The chart could not be loaded">
+      The same numbers are in the table below.
+    <//>`;
+  }
+  return html`<div class=${tall ? 'chart chart-tall' : 'chart'}>
+    ${state === 'loading' ? html`<${Spinner} label="Drawing" />` : null}
+    <div class="chart-place" role="img" aria-label=${label} ref=${place}></div>
+  </div>`;
+}
+
+/**
+ * Clicks on marks and in the grid.
+ * @param {Instance} chart
+ * @param {{current: {onPick?: (series: string, index: number) => boolean,
+ *   onPlot?: (x: number, y: number) => void}}} hear
+ */
+function listen(chart, hear) {
+  let picked = false;
+  chart.on('click', (params) => {
+    picked = hear.current.onPick?.(params.seriesId ?? '', params.dataIndex) ?? false;
+  });
+  chart.getZr().on('click', (/** @type {{offsetX: number, offsetY: number}} */ event) => {
+    // ECharts tells of a mark from its own handler of this event, which comes first.
+    const pixel = [event.offsetX, event.offsetY];
+    if (!picked && chart.containPixel('grid', pixel)) {
+      const [x, y] = chart.convertFromPixel('grid', pixel);
+      hear.current.onPlot?.(x, y);
+    }
+    picked = false;
+  });
+}

@@ -1,0 +1,261 @@
+// The costs panel: ranges for what a miss costs and how common it is, and which cuts win within them.
+// @ts-check
+
+import { get, query } from './api.js';
+import { CostMap, logit, ratioText, shade } from './costs_map.js';
+import { NoPositive } from './frontier.js';
+import { isMember, wayText } from './frontier_chart.js';
+import { count, html, Notice, percent, plural, rowTotals, sentence, Spinner, useDebounced, useEffect, useLoad, useState } from './kit.js';
+
+/** @typedef {import('./types.js').Winners} Winners */
+/** @typedef {import('./types.js').Dialog} Dialog */
+/** @typedef {import('./types.js').Act} Act */
+/** @typedef {import('./types.js').PanelProps} PanelProps */
+/** @typedef {[number, number]} Pair */
+/** What is known of costs and priors. @typedef {{costs: Pair, priors: Pair}} Ranges */
+
+/** How a value stands on a slider and in a field. @typedef {{min: number, max: number, step: number, to: (value: number) => number, from: (at: number) => number, least: number, most: number, shown: (value: number) => string, read: (text: string) => number}} Scale */
+
+/** @type {Scale} */
+const COST = {
+  min: -2,
+  max: 2,
+  step: 0.02,
+  to: Math.log10,
+  from: (at) => 10 ** at,
+  least: 0.01,
+  most: 100,
+  shown: (value) => String(Number(value.toPrecision(3))),
+  read: Number,
+};
+
+/** @type {Scale} */
+const PRIOR = {
+  min: -7,
+  max: 7,
+  step: 0.05,
+  to: logit,
+  from: (at) => 1 / (1 + Math.exp(-at)),
+  least: 0.001,
+  most: 0.999,
+  shown: (value) => String(Number((100 * value).toPrecision(3))),
+  read: (text) => Number(text) / 100,
+};
+
+/** Which cut is best, when costs and priors are known as ranges only. @param {PanelProps} props */
+export const CostsPanel = ({ dialog, act }) =>
+  dialog.positive === null
+    ? html`<${NoPositive} dialog=${dialog} />`
+    : html`<${Loaded} dialog=${dialog} act=${act} />`;
+
+/** @param {PanelProps} props */
+function Loaded({ dialog, act }) {
+  const [ranges, setRanges] = useState(() => usual(dialog));
+  const rested = useDebounced(ranges, 250);
+  const { data, error, loading, reload } = useLoad(
+    (signal) => get(query(`/api/dialogs/${encodeURIComponent(dialog.id)}/winners`, asked(rested)), signal),
+    [dialog.id, dialog.steps.length, rested],
+  );
+  const winners = /** @type {Winners | null} */ (data);
+  if (!winners && error) {
+    return html`<${Notice}
+      kind="bad"
+      title="The winners could not be found"
+      action=${html`<button type="button" class="button" onClick=${reload}>Try again</button>`}
+    >
+      ${sentence(error)}
+    <//>`;
+  }
+  if (!winners) return html`<${Spinner} label="Weighing costs" />`;
+  const others = dialog.classes.filter((label) => label !== dialog.positive);
+  const other = others.length === 1 ? String(others[0]) : 'others';
+  return html`<div class="panel-stack" aria-busy=${loading}>
+    <div class="panel-head">
+      <h2>Costs and priors</h2>
+      <p class="muted">
+        Nobody knows them exactly. Say between what they lie, and see which cuts are worth having.
+      </p>
+    </div>
+    <div class="ranges">
+      <${RangePair}
+        id="cost"
+        legend="A miss costs, in false alarms"
+        unit=""
+        hint=${`a miss: ${dialog.positive} called ${other === 'others' ? 'something else' : other}`}
+        scale=${COST}
+        value=${ranges.costs}
+        onValue=${(/** @type {Pair} */ costs) => setRanges({ ...ranges, costs })}
+      />
+      <${RangePair}
+        id="prior"
+        legend=${`Share of ${dialog.positive} to come`}
+        unit="%"
+        hint=${`${percent(winners.prior)} in the samples`}
+        scale=${PRIOR}
+        value=${ranges.priors}
+        onValue=${(/** @type {Pair} */ priors) => setRanges({ ...ranges, priors })}
+      />
+    </div>
+    ${error ? html`<${Notice} kind="bad">${sentence(error)}<//>` : null}
+    <${Result} dialog=${dialog} act=${act} winners=${winners} other=${other} />
+  </div>`;
+}
+
+/** Costs within a factor of ten, and the odds of the samples within one of two. @param {Dialog} dialog @returns {Ranges} */
+function usual(dialog) {
+  const matrix = dialog.steps[0]?.matrix;
+  const sizes = matrix ? rowTotals(matrix) : [1, 1];
+  const at = matrix ? matrix.classes.indexOf(dialog.positive ?? '') : 0;
+  const share = (sizes[at] ?? 1) / sizes.reduce((sum, n) => sum + n, 0);
+  const kept = Math.min(PRIOR.most, Math.max(PRIOR.least, share));
+  return { costs: [0.1, 10], priors: [PRIOR.from(logit(kept) - Math.LN2), PRIOR.from(logit(kept) + Math.LN2)] };
+}
+
+/** @param {Ranges} ranges */
+const asked = ({ costs, priors }) => ({
+  cost_low: costs[0],
+  cost_high: costs[1],
+  prior_low: priors[0],
+  prior_high: priors[1],
+});
+
+/** A share of a range; what is more than nothing is not told as nothing. @param {number} share */
+const partText = (share) => (share > 0 && share < 0.01 ? '<1%' : percent(share, 0));
+
+/**
+ * Two ends of a range: a slider with two thumbs, and a field for each.
+ * @param {{id: string, legend: string, unit: string, hint: string, scale: Scale, value: Pair,
+ *   onValue: (value: Pair) => void}} props
+ */
+function RangePair({ id, legend, unit, hint, scale, value, onValue }) {
+  /** @param {0 | 1} end @param {number} to */
+  const move = (end, to) => {
+    const kept = Math.min(scale.most, Math.max(scale.least, to));
+    // An end that is moved past the other takes it along.
+    onValue(end === 0 ? [kept, Math.max(kept, value[1])] : [Math.min(kept, value[0]), kept]);
+  };
+  const [low, high] = value.map((one) => (scale.to(one) - scale.min) / (scale.max - scale.min));
+  return html`<fieldset class="range-pair">
+    <legend>${legend}</legend>
+    <div class="range-track">
+      <span class="range-fill" style=${{ left: `${100 * low}%`, width: `${100 * (high - low)}%` }}></span>
+      ${/** @type {const} */ ([0, 1]).map(
+        (end) => html`<input
+          type="range"
+          min=${scale.min}
+          max=${scale.max}
+          step=${scale.step}
+          value=${scale.to(value[end])}
+          aria-label=${`${legend}, ${end ? 'at most' : 'at least'}`}
+          aria-valuetext=${scale.shown(value[end])}
+          onInput=${(/** @type {any} */ event) => move(end, scale.from(Number(event.currentTarget.value)))}
+        />`,
+      )}
+    </div>
+    <div class="range-fields">
+      <${EndField} id=${`${id}-low`} label=${`${legend}, at least`} scale=${scale} value=${value[0]} onValue=${(/** @type {number} */ to) => move(0, to)} />
+      <span>to</span>
+      <${EndField} id=${`${id}-high`} label=${`${legend}, at most`} scale=${scale} value=${value[1]} onValue=${(/** @type {number} */ to) => move(1, to)} />
+      ${unit ? html`<span>${unit}</span>` : null}
+      <span class="muted">${hint}</span>
+    </div>
+  </fieldset>`;
+}
+
+/**
+ * A number that is taken when it is finished: with Enter, or by leaving the field.
+ * @param {{id: string, label: string, scale: Scale, value: number, onValue: (value: number) => void}} props
+ */
+function EndField({ id, label, scale, value, onValue }) {
+  const shown = scale.shown(value);
+  const [text, setText] = useState(shown);
+  useEffect(() => setText(shown), [shown]);
+  const take = () => {
+    const read = scale.read(text);
+    if (text.trim() !== '' && Number.isFinite(read) && read > 0) onValue(read);
+    else setText(shown);
+  };
+  return html`<input
+    id=${id}
+    class="input-number"
+    type="text"
+    inputmode="decimal"
+    aria-label=${label}
+    value=${text}
+    onInput=${(/** @type {any} */ event) => setText(event.currentTarget.value)}
+    onBlur=${take}
+    onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === 'Enter' && take()}
+  />`;
+}
+
+/** @param {{dialog: Dialog, act: Act, winners: Winners, other: string}} props */
+function Result({ dialog, act, winners, other }) {
+  const [hot, setHot] = useState(/** @type {number | null} */ (null));
+  const shown = winners.winners;
+  useEffect(() => setHot(null), [shown]);
+  return html`<${CostMap}
+      winners=${winners}
+      costLabel="what a miss costs, in false alarms"
+      priorLabel=${`share of ${dialog.positive}`}
+      hot=${hot}
+      onHot=${setHot}
+    />
+    <p>
+      ${shown.length === 1
+        ? 'One cut wins everywhere in these ranges.'
+        : `${plural(shown.length, 'cut')} win somewhere in these ranges; any other costs more whatever holds.`}
+    </p>
+    <div class="scroll-x">
+      <table class="table table-tight">
+        <thead>
+          <tr>
+            <th scope="col"><span class="hidden">Colour in the map</span></th>
+            <th scope="col" class="number">${other} called ${dialog.positive}</th>
+            <th scope="col" class="number">${dialog.positive} missed</th>
+            <th scope="col">Way</th>
+            <th scope="col">Wins in</th>
+            <th scope="col"></th>
+          </tr>
+        </thead>
+        <tbody onMouseLeave=${() => setHot(null)}>
+          ${shown.map(
+            (winner, place) => html`<tr
+              class=${hot === place ? 'row-hot' : ''}
+              onMouseEnter=${() => setHot(place)}
+              onFocusin=${() => setHot(place)}
+            >
+              <td><span class="key key-side" style=${{ background: shade(place, shown.length) }}></span></td>
+              <td class="number">${count(winner.fp)}</td>
+              <td class="number">${count(winner.fn)}</td>
+              <td>${wayText(winner.name)}</td>
+              <td>
+                <span class="meter">
+                  <span class="meter-track" aria-hidden="true">
+                    <span class="meter-fill" style=${{ width: `${100 * winner.share}%` }}></span>
+                  </span>
+                  <span class="number">${partText(winner.share)}</span>
+                </span>
+              </td>
+              <td class="number">
+                <button
+                  type="button"
+                  class="button-quiet button-small"
+                  disabled=${act.busy}
+                  aria-label=${`Ask for at most ${winner.fp} ${other} called ${dialog.positive}`}
+                  onClick=${() => act.prefer([`fp <= ${winner.fp}`], { keep: false })}
+                >
+                  Ask
+                </button>
+              </td>
+            </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+    <p class="muted small">
+      “Wins in” is the share of the range of slopes from ${ratioText(winners.slope[0])} to ${ratioText(winners.slope[1])}, on a
+      logarithmic scale.${shown.some((winner) => isMember(winner.name))
+        ? ' Members alone stand here to compare: asking moves the committee, which may miss a few more.'
+        : ''}
+    </p>`;
+}

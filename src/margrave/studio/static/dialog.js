@@ -1,0 +1,260 @@
+// The page of a dialog: its head, the matrix and the trail on the left, the panels as tabs on the right.
+// @ts-check
+
+import { ApiError, patch } from './api.js';
+import {
+  Boundary,
+  Icon,
+  Notice,
+  Spinner,
+  Tag,
+  html,
+  plural,
+  useCallback,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+} from './kit.js';
+import { stepOf, useDialog } from './dialog_state.js';
+import { MatrixCard } from './matrix.js';
+import { Training } from './start_training.js';
+import { Trail } from './trail.js';
+
+/** @typedef {import('./types.js').Act} Act */
+/** @typedef {import('./types.js').CellChoice} CellChoice */
+/** @typedef {import('./types.js').Dialog} Dialog */
+/** @typedef {import('./types.js').PanelProps} PanelProps */
+
+/** @type {{id: string, name: string, load: () => Promise<any>, part: string}[]} */
+const TABS = [
+  { id: 'frontier', name: 'Frontier', load: () => import('./frontier.js'), part: 'FrontierPanel' },
+  { id: 'program', name: 'Program', load: () => import('./program.js'), part: 'ProgramPanel' },
+  { id: 'members', name: 'Members', load: () => import('./members.js'), part: 'MembersPanel' },
+  { id: 'costs', name: 'Costs', load: () => import('./costs.js'), part: 'CostsPanel' },
+  { id: 'accept', name: 'Accept', load: () => import('./accept.js'), part: 'AcceptPanel' },
+];
+
+/** The panel of a tab, loaded when it is first opened. @param {PanelProps & {tab: typeof TABS[number]}} props */
+function Panel({ tab, dialog, act }) {
+  const [part, setPart] = useState(/** @type {any} */ (null));
+  const [error, setError] = useState(false);
+  useEffect(() => {
+    tab.load().then(
+      (module) => setPart(() => module[tab.part] ?? module.default),
+      () => setError(true),
+    );
+  }, [tab]);
+  if (error)
+    return html`<${Notice} kind="bad">This part of the page could not be loaded. Reload the page.<//>`;
+  if (!part) return html`<${Spinner} />`;
+  return html`<${part} dialog=${dialog} act=${act} />`;
+}
+
+/** @param {PanelProps & {current: string, open: (id: string) => void}} props */
+function Tabs({ dialog, act, current, open }) {
+  const list = useRef(/** @type {HTMLElement | null} */ (null));
+  const tab = TABS.find(({ id }) => id === current) ?? TABS[0];
+  useEffect(() => {
+    // Only the list scrolls to its tab; scrollIntoView would move the page too.
+    const box = list.current;
+    const chosen = /** @type {HTMLElement | null | undefined} */ (
+      box?.querySelector('[aria-selected="true"]')
+    );
+    if (box && chosen) box.scrollLeft = chosen.offsetLeft - (box.clientWidth - chosen.offsetWidth) / 2;
+  }, [tab]);
+  /** @param {KeyboardEvent} event */
+  const keys = (event) => {
+    const moves = /** @type {Record<string, number>} */ ({
+      ArrowRight: 1,
+      ArrowLeft: -1,
+      Home: -TABS.length,
+      End: TABS.length,
+    });
+    const move = moves[event.key];
+    if (!move) return;
+    event.preventDefault();
+    const at = TABS.indexOf(tab);
+    const to =
+      Math.abs(move) === 1 ? (at + move + TABS.length) % TABS.length : move < 0 ? 0 : TABS.length - 1;
+    open(TABS[to].id);
+    /** @type {HTMLElement | null | undefined} */ (
+      list.current?.querySelector(`#tab-${TABS[to].id}`)
+    )?.focus();
+  };
+  return html`<section class="tabs" aria-label="Views">
+    <div class="tab-list" role="tablist" aria-label="Views" ref=${list} onKeyDown=${keys}>
+      ${TABS.map(
+        ({ id, name }) =>
+          html`<button
+            key=${id}
+            type="button"
+            role="tab"
+            id=${`tab-${id}`}
+            class="tab"
+            aria-selected=${id === tab.id}
+            aria-controls="tab-panel"
+            tabindex=${id === tab.id ? 0 : -1}
+            onClick=${() => open(id)}
+          >
+            ${name}
+          </button>`,
+      )}
+    </div>
+    <div class="panel tab-panel" role="tabpanel" id="tab-panel" aria-labelledby=${`tab-${tab.id}`} tabindex="0">
+      <${Boundary} key=${tab.id} what=${`“${tab.name}”`}>
+        <${Panel} key=${tab.id} tab=${tab} dialog=${dialog} act=${act} />
+      <//>
+    </div>
+  </section>`;
+}
+
+/** The title, to be changed in place. @param {{dialog: Dialog, refresh: () => Promise<void>}} props */
+function Title({ dialog, refresh }) {
+  const [draft, setDraft] = useState(/** @type {string | null} */ (null));
+  const [problem, setProblem] = useState('');
+  const keep = async () => {
+    const title = draft?.trim();
+    setDraft(null);
+    if (!title || title === dialog.title) return;
+    try {
+      await patch(`/api/dialogs/${encodeURIComponent(dialog.id)}`, { title });
+      setProblem('');
+      await refresh();
+    } catch (error) {
+      setProblem(error instanceof Error ? error.message : String(error));
+    }
+  };
+  /** @param {KeyboardEvent} event */
+  const keys = (event) => {
+    if (event.key === 'Enter') keep();
+    if (event.key === 'Escape') setDraft(null);
+  };
+  if (draft !== null) {
+    return html`<input
+      type="text"
+      class="title-input"
+      aria-label="Title"
+      maxlength="200"
+      value=${draft}
+      ref=${(/** @type {HTMLInputElement | null} */ input) => input && document.activeElement !== input && input.focus()}
+      onInput=${(/** @type {any} */ event) => setDraft(event.target.value)}
+      onKeyDown=${keys}
+      onBlur=${keep}
+    />`;
+  }
+  return html`<h1 class="dialog-title" title=${dialog.title}>${dialog.title}</h1>
+    <button type="button" class="button-icon" aria-label="Rename" title="Rename" onClick=${() => setDraft(dialog.title)}>
+      <${Icon} name="edit" />
+    </button>
+    ${problem ? html`<span class="bad small" role="alert">${problem}</span>` : null}`;
+}
+
+/** @param {{dialog: Dialog, busy: boolean}} props */
+function Saved({ dialog, busy }) {
+  if (busy)
+    return html`<span class="saved muted"><span class="spinner-ring" aria-hidden="true"></span>Working</span>`;
+  if (!dialog.saved) return html`<span class="saved warn">Not saved yet</span>`;
+  return html`<span class="saved good"><${Icon} name="check" />Saved</span>`;
+}
+
+/** @param {{dialog: Dialog}} props */
+function About({ dialog }) {
+  const parts = [
+    dialog.table?.name,
+    dialog.state === 'ready' ? `${plural(dialog.n, 'tuning sample')}` : null,
+    dialog.kind === 'program' ? 'a martingale program' : plural(dialog.members.length, 'member'),
+  ];
+  return html`<p class="muted small">${parts.filter(Boolean).join(' · ')}</p>`;
+}
+
+/** Undo and redo by key, where no field is being typed in. @param {Dialog | null} dialog @param {Omit<Act, "showRows" | "cell">} act */
+function useKeys(dialog, act) {
+  useEffect(() => {
+    /** @param {KeyboardEvent} event */
+    const keys = (event) => {
+      if (!(event.ctrlKey || event.metaKey) || event.altKey || !dialog || act.busy) return;
+      const target = /** @type {HTMLElement | null} */ (event.target);
+      if (target?.closest('input:not([type=checkbox], [type=radio], [type=range]), textarea, select, dialog'))
+        return;
+      const key = event.key.toLowerCase();
+      const redo = key === 'y' || (key === 'z' && event.shiftKey);
+      if (key !== 'z' && !redo) return;
+      event.preventDefault();
+      if (redo && dialog.can_redo) act.redo();
+      if (!redo && dialog.can_undo) act.undo();
+    };
+    window.addEventListener('keydown', keys);
+    return () => window.removeEventListener('keydown', keys);
+  }, [dialog, act]);
+}
+
+/** @param {Dialog} dialog */
+const usualTab = (dialog) =>
+  dialog.kind === 'program' ? 'program' : dialog.positive === null ? 'members' : 'frontier';
+
+/** A dialog. @param {{id: string, tab: string}} props */
+export function DialogPage({ id, tab }) {
+  const held = useDialog(id);
+  const { dialog, error, job, reply, problem, stop, forget } = held;
+  const [cell, setCell] = useState(/** @type {CellChoice | null} */ (null));
+  const choose = useCallback(
+    (/** @type {string} */ to) => location.replace(`#/d/${encodeURIComponent(id)}/${to}`),
+    [id],
+  );
+  const act = useMemo(
+    () => ({
+      ...held.act,
+      cell,
+      showRows: (/** @type {CellChoice} */ chosen) => {
+        setCell({ ...chosen });
+        choose('members');
+      },
+    }),
+    [held.act, cell, choose],
+  );
+  useKeys(dialog, held.act);
+  useEffect(() => {
+    if (dialog) document.title = `${dialog.title} · Margrave`;
+  }, [dialog?.title]);
+
+  if (!dialog) {
+    if (!error) return html`<${Spinner} label="Opening the dialog" />`;
+    const gone = error instanceof ApiError && error.status === 404;
+    const back = html`<a class="button" href="#/">All dialogs</a>`;
+    return html`<${Notice} kind=${gone ? 'warn' : 'bad'} title=${gone ? 'There is no such dialog.' : ''} action=${back}>
+      ${gone ? 'It may have been deleted, or the address is not complete.' : error.message}
+    <//>`;
+  }
+  const step = stepOf(dialog, dialog.position);
+  return html`<div class="dialog">
+    <div class="dialog-head">
+      <div class="grow">
+        <div class="dialog-head-title"><${Title} dialog=${dialog} refresh=${held.act.refresh} /></div>
+        <${About} dialog=${dialog} />
+      </div>
+      ${dialog.accepted.length ? html`<${Tag} kind="good">${plural(dialog.accepted.length, 'accepted model')}<//>` : null}
+      <${Saved} dialog=${dialog} busy=${act.busy} />
+    </div>
+    ${
+      problem
+        ? html`<div class="dialog-problem">
+          <${Notice} kind="bad" action=${html`<button type="button" class="button" onClick=${forget}>Close</button>`}>
+            ${problem}
+          <//>
+        </div>`
+        : null
+    }
+    ${
+      dialog.state !== 'ready' || !step
+        ? html`<${Training} dialog=${dialog} job=${job} refresh=${held.act.refresh} />`
+        : html`<div class="dialog-body">
+          <div class="dialog-left">
+            <${MatrixCard} dialog=${dialog} step=${step} reply=${reply} job=${job} act=${act} stop=${stop} />
+            <${Trail} dialog=${dialog} act=${act} />
+          </div>
+          <${Tabs} dialog=${dialog} act=${act} current=${tab || usualTab(dialog)} open=${choose} />
+        </div>`
+    }
+  </div>`;
+}

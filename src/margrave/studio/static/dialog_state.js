@@ -1,0 +1,181 @@
+// A dialog as the page holds it: loaded, changed through requests, followed while a job works on it.
+// @ts-check
+
+import { follow, get, link, post } from './api.js';
+import {
+  announce,
+  answerText,
+  labelText,
+  sentence,
+  useCallback,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+} from './kit.js';
+
+/** @typedef {import('./types.js').Act} Act */
+/** @typedef {import('./types.js').Change} Change */
+/** @typedef {import('./types.js').Dialog} Dialog */
+/** @typedef {import('./types.js').Job} Job */
+/** @typedef {import('./types.js').Reply} Reply */
+/** @typedef {import('./types.js').Step} Step */
+
+/**
+ * `job` and `reply` while a job runs; `pending` requests under way; `problem` what went wrong last.
+ * @typedef {{dialog: Dialog | null, error: Error | null, job: Job | null, reply: Reply | null,
+ *   pending: number, problem: string}} Held
+ */
+
+/** @param {Dialog} dialog @param {number | null} number @returns {Step | undefined} */
+export const stepOf = (dialog, number) => dialog.steps.find((step) => step.number === number);
+
+/** "nonspam called spam: 65 to 34". @param {Change} change */
+const changeText = ({ true: label, answer, before, after }) =>
+  `${labelText(label)} ${answerText(answer)}: ${before} to ${after}`;
+
+/** What a screen reader is told about a reply. @param {Reply} reply */
+export function replyText(reply) {
+  const verdict = reply.met ? 'Met' : `Not reachable, ${reply.binding ?? 'it'} binds`;
+  const changes = reply.changes.length ? reply.changes.map(changeText).join('; ') : 'nothing changes';
+  return `${verdict}. ${changes}.`;
+}
+
+/** @param {Job | null} job */
+const isActive = (job) => job !== null && (job.state === 'waiting' || job.state === 'running');
+
+/**
+ * @param {string} id
+ * @returns {Held & {act: Omit<Act, "showRows" | "cell">, stop: () => Promise<void>, forget: () => void}}
+ */
+export function useDialog(id) {
+  const path = `/api/dialogs/${encodeURIComponent(id)}`;
+  const [held, setHeld] = useState(
+    /** @type {Held} */ ({ dialog: null, error: null, job: null, reply: null, pending: 0, problem: '' }),
+  );
+  /** The job that is followed, with the promise of its end. */
+  const followed = useRef(/** @type {{id: string, stop: () => void, end: Promise<Job>} | null} */ (null));
+  const change = useCallback(
+    (/** @type {Partial<Held>} */ some) => setHeld((now) => ({ ...now, ...some })),
+    [],
+  );
+
+  const load = useCallback(async () => {
+    try {
+      const dialog = /** @type {Dialog} */ (await get(path));
+      change({ dialog, error: null });
+      return dialog;
+    } catch (error) {
+      change({ error: /** @type {Error} */ (error) });
+      return null;
+    }
+  }, [path]);
+
+  const watch = useCallback(
+    (/** @type {Job} */ first) => {
+      if (followed.current?.id === first.id) return followed.current.end;
+      followed.current?.stop();
+      change({ job: first, reply: null });
+      let replies = 0;
+      /** @type {(job: Job) => void} */
+      let resolve = () => {};
+      const end = new Promise((/** @type {(job: Job) => void} */ done) => {
+        resolve = done;
+      });
+      const stop = follow(first.id, {
+        job: (job) => change({ job }),
+        reply: (reply) => {
+          change({ reply });
+          if (replies === 0 && !reply.final) announce(`A first answer. ${replyText(reply)}`);
+          replies += 1;
+        },
+        end: async (job) => {
+          const dialog = await load();
+          followed.current = null;
+          // A dialog that could not be trained says so itself.
+          const failed = job.state === 'failed' && dialog?.state === 'ready';
+          change({ job: null, reply: null, problem: failed ? (job.error ?? 'This did not work.') : '' });
+          const step = dialog && job.result?.step != null ? stepOf(dialog, job.result.step) : undefined;
+          if (step) announce(`Step ${step.number} is saved. ${replyText(step)}`);
+          resolve(job);
+        },
+      });
+      followed.current = { id: first.id, stop, end };
+      return end;
+    },
+    [load],
+  );
+
+  const refresh = useCallback(async () => {
+    const dialog = await load();
+    if (dialog?.job && isActive(dialog.job)) watch(dialog.job);
+  }, [load, watch]);
+
+  useEffect(() => {
+    refresh();
+    const unwatch = link.watch((now) => now === 'up' && refresh());
+    return () => {
+      unwatch();
+      followed.current?.stop();
+      followed.current = null;
+    };
+  }, [refresh]);
+
+  /** POST, count it as pending, and show what goes wrong. */
+  const send = useCallback(
+    async (/** @type {string} */ below, /** @type {object} */ body) => {
+      setHeld((now) => ({ ...now, pending: now.pending + 1, problem: '' }));
+      try {
+        return await post(`${path}/${below}`, body);
+      } catch (error) {
+        change({ problem: sentence(error) });
+        return null;
+      } finally {
+        setHeld((now) => ({ ...now, pending: now.pending - 1 }));
+      }
+    },
+    [path],
+  );
+
+  const acts = useMemo(() => {
+    /** @param {string} below @param {object} body */
+    const run = async (below, body) => {
+      const job = /** @type {Job | null} */ (await send(below, body));
+      return job ? watch(job) : null;
+    };
+    /** @param {string} below @param {object} body */
+    const move = async (below, body) => {
+      const dialog = /** @type {Dialog | null} */ (await send(below, body));
+      if (!dialog) return;
+      change({ dialog });
+      const step = stepOf(dialog, dialog.position);
+      announce(`Step ${dialog.position}: ${step?.asked ?? 'the start'}.`);
+    };
+    return {
+      run,
+      refresh,
+      undo: () => move('undo', {}),
+      redo: () => move('redo', {}),
+      goto: (/** @type {number} */ step) => move('goto', { step }),
+    };
+  }, [send, watch, refresh]);
+
+  const position = held.dialog?.position ?? 0;
+  /** @type {Act["prefer"]} */
+  const prefer = useCallback(
+    (wants, { keep, from, ways }) =>
+      acts.run('prefer', { wants, keep, ways: ways ?? null, at: from ?? position }),
+    [acts, position],
+  );
+  const stop = useCallback(async () => {
+    const job = followed.current;
+    if (job)
+      await post(`/api/jobs/${encodeURIComponent(job.id)}/cancel`).catch((error) =>
+        change({ problem: sentence(error) }),
+      );
+  }, []);
+  const forget = useCallback(() => change({ problem: '' }), []);
+  const busy = isActive(held.job) || held.pending > 0;
+  const act = useMemo(() => ({ ...acts, prefer, busy }), [acts, prefer, busy]);
+  return { ...held, act, stop, forget };
+}

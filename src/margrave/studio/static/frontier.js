@@ -1,0 +1,328 @@
+// The frontier panel: every trade-off that can be had, the steps so far, and asking for a point.
+// @ts-check
+
+import { get } from './api.js';
+import { Chart } from './charts.js';
+import { stepOf } from './dialog_state.js';
+import { alarmsText, frontierOption, isMember, missesText, mistakes, stands, wayText, within } from './frontier_chart.js';
+import { count, Empty, html, Notice, plural, rate, sentence, Spinner, Tag, useCallback, useEffect, useLoad, useState } from './kit.js';
+
+/** @typedef {import('./types.js').Frontier} Frontier */
+/** @typedef {import('./types.js').Dialog} Dialog */
+/** @typedef {import('./types.js').Act} Act */
+/** @typedef {import('./types.js').PanelProps} PanelProps */
+/** @typedef {import('./frontier_chart.js').Zoom} Zoom */
+
+/** @type {{name: Zoom, text: string}[]} */
+const ZOOMS = [
+  { name: 'steps', text: 'All steps' },
+  { name: 'here', text: 'Around here' },
+  { name: 'whole', text: 'Everything' },
+];
+
+/** What can be had, before asking. @param {PanelProps} props */
+export const FrontierPanel = ({ dialog, act }) =>
+  dialog.positive === null
+    ? html`<${NoPositive} dialog=${dialog} />`
+    : html`<${Loaded} dialog=${dialog} act=${act} />`;
+
+/** @param {PanelProps} props */
+function Loaded({ dialog, act }) {
+  const { data, error, loading, reload } = useLoad(
+    (signal) => get(`/api/dialogs/${encodeURIComponent(dialog.id)}/frontier`, signal),
+    [dialog.id, dialog.steps.length],
+  );
+  const frontier = /** @type {Frontier | null} */ (data);
+  if (error && !frontier) {
+    return html`<${Notice}
+      kind="bad"
+      title="The frontier could not be drawn"
+      action=${html`<button type="button" class="button" onClick=${reload}>Try again</button>`}
+    >
+      ${sentence(error)}
+    <//>`;
+  }
+  if (!frontier) return html`<${Spinner} label="Finding what can be had" />`;
+  return html`<${Drawn}
+    dialog=${dialog}
+    act=${act}
+    frontier=${frontier}
+    loading=${loading}
+    reload=${reload}
+  />`;
+}
+
+/** No class is positive, so nothing is a false alarm or a miss. @param {{dialog: Dialog}} props */
+export function NoPositive({ dialog }) {
+  const classes = dialog.classes.map(String).join(', ');
+  return html`<${Empty}
+    title="This needs one class that is meant"
+    action=${dialog.table
+      ? html`<a class="button" href=${`#/?table=${encodeURIComponent(dialog.table.id)}`}>
+          Start again with a positive class
+        </a>`
+      : null}
+  >
+    There are ${dialog.classes.length} classes (${classes}) and none of them was called positive. False
+    alarms and misses are those of one class against all others.
+  <//>`;
+}
+
+/**
+ * @param {{dialog: Dialog, act: Act, frontier: Frontier, loading: boolean, reload: () => void}} props
+ */
+function Drawn({ dialog, act, frontier, loading, reload }) {
+  const here = stepOf(dialog, dialog.position);
+  const [zoom, setZoom] = useState(/** @type {Zoom} */ ('steps'));
+  const [limit, setLimit] = useState(here?.fp ?? 0);
+  useEffect(() => setLimit(here?.fp ?? 0), [dialog.position]);
+  const chosen = frontier.best[within(frontier.best, limit)];
+  const option = useCallback(
+    (/** @type {any} */ colours) =>
+      frontierOption(colours, frontier, zoom, dialog.position, chosen, (step) => titleOf(dialog, step)),
+    [frontier, zoom, dialog.position, chosen, dialog.steps],
+  );
+
+  /** @param {string} series @param {number} index */
+  const pick = (series, index) => {
+    if (series !== 'steps') return false;
+    const others = stands(frontier)[index].steps.filter((step) => step.step !== dialog.position);
+    if (others.length && !act.busy) act.goto(others[others.length - 1].step);
+    return true;
+  };
+  /** @param {number} x */
+  const plot = (x) => setLimit(frontier.best[within(frontier.best, x + 0.5)].fp);
+  const [trying, setTrying] = useState(false);
+  const tryDear = async () => {
+    setTrying(true);
+    const job = await act.run('frontier', {});
+    setTrying(false);
+    if (job) reload();
+  };
+
+  return html`<div class="panel-stack" aria-busy=${loading}>
+    <div class="panel-head">
+      <h2>What can be had</h2>
+      <${ZoomChoice} zoom=${zoom} onZoom=${setZoom} />
+      <p class="muted">Every cut of every way. Click where you want to be; down and left is better.</p>
+    </div>
+    <${Chart}
+      option=${option}
+      label=${described(frontier, dialog.position)}
+      tall=${true}
+      onPick=${pick}
+      onPlot=${plot}
+    />
+    <${Legend} />
+    <${AskBar} frontier=${frontier} limit=${limit} onLimit=${setLimit} act=${act} />
+    <div class="panel-foot">
+      ${frontier.dear
+        ? html`<${Tag}>the dear ways are in it</${Tag}>`
+        : html`<button type="button" class="button" disabled=${act.busy} onClick=${tryDear}>
+              Try the dear ways too
+            </button>
+            ${trying
+              ? html`<${Spinner} label="Trying the dear ways" />`
+              : html`<p class="muted">Weighing anew and tuning learners takes a while, and may reach lower.</p>`}`}
+    </div>
+    ${dialog.steps.some((step) => step.matrix.counts.some((row) => row[row.length - 1] > 0))
+      ? html`<p class="muted">
+          Lines are of decisions that always answer. A step that leaves some samples unanswered may
+          stand below them.
+        </p>`
+      : null}
+    <${Tables} frontier=${frontier} dialog=${dialog} act=${act} />
+  </div>`;
+}
+
+/** What a step was about. @param {Dialog} dialog @param {number} number */
+function titleOf(dialog, number) {
+  const step = stepOf(dialog, number);
+  return step?.asked ?? step?.note ?? (number === 0 ? 'the start' : (step?.way ?? ''));
+}
+
+/** One sentence for who does not see the chart. @param {Frontier} frontier @param {number} position */
+function described(frontier, position) {
+  const names = mistakes(frontier);
+  const at = frontier.trajectory.find((step) => step.step === position);
+  const stand = at ? ` Step ${position} is at ${count(at.fp)} and ${count(at.fn)}.` : '';
+  return `${names.fp} against ${names.fn}: ${plural(frontier.best.length, 'best trade-off')} of ${plural(frontier.curves.length, 'way')}.${stand}`;
+}
+
+/** @param {{zoom: Zoom, onZoom: (zoom: Zoom) => void}} props */
+function ZoomChoice({ zoom, onZoom }) {
+  return html`<div class="switch" role="group" aria-label="Part of the plot">
+    ${ZOOMS.map(
+      ({ name, text }) => html`<button
+        type="button"
+        aria-pressed=${zoom === name}
+        onClick=${() => onZoom(name)}
+      >
+        ${text}
+      </button>`,
+    )}
+  </div>`;
+}
+
+const Legend = () =>
+  html`<ul class="legend" aria-hidden="true">
+    <li><span class="key key-best"></span>the best</li>
+    <li><span class="key key-way"></span>each way</li>
+    <li><span class="key key-hull"></span>wins at some cost</li>
+    <li><span class="key key-step">1</span>step</li>
+    <li><span class="key key-step key-unmet">2</span>not met</li>
+    <li><span class="key key-step key-here">3</span>here</li>
+  </ul>`;
+
+/**
+ * The chosen limit, by number or slider, what it costs at least, and asking for it.
+ * @param {{frontier: Frontier, limit: number, onLimit: (limit: number) => void, act: Act}} props
+ */
+function AskBar({ frontier, limit, onLimit, act }) {
+  const { best } = frontier;
+  const place = within(best, limit);
+  const point = best[place];
+  const own = committee(frontier, limit);
+  const cost = `${missesText(frontier, point.fn)} (${rate(point.fn, frontier.n_positive)})`;
+  /** @param {any} event */
+  const type = (event) => {
+    const typed = Math.round(Number(event.currentTarget.value));
+    if (event.currentTarget.value !== '' && Number.isFinite(typed)) {
+      onLimit(Math.min(frontier.n_negative, Math.max(0, typed)));
+    }
+  };
+  /** @param {any} event */
+  const slide = (event) => onLimit(best[Number(event.currentTarget.value)].fp);
+  /** @param {Event} event */
+  const ask = (event) => {
+    event.preventDefault();
+    act.prefer([`fp <= ${limit}`], { keep: false });
+  };
+  return html`<form class="ask-bar" onSubmit=${ask}>
+    <div class="ask-words">
+      <label for="frontier-limit">At most</label>
+      <input
+        id="frontier-limit"
+        class="input-number"
+        type="number"
+        min="0"
+        max=${frontier.n_negative}
+        step="1"
+        value=${limit}
+        onInput=${type}
+      />
+      <span>of ${count(frontier.n_negative)} ${mistakes(frontier).fp}</span>
+      <span class="muted">${rate(limit, frontier.n_negative)}</span>
+    </div>
+    <input
+      type="range"
+      class="slider"
+      min="0"
+      max=${best.length - 1}
+      step="1"
+      value=${place}
+      aria-label="Point of the frontier"
+      aria-valuetext=${`At most ${alarmsText(frontier, point.fp)}, at least ${cost}`}
+      onInput=${slide}
+    />
+    <div class="ask-result">
+      <p aria-live="polite">
+        costs at least <strong>${cost}</strong>
+        <span class="muted">, way: ${wayText(point.name)}</span>
+        ${isMember(point.name) && own !== null
+          ? html`<br /><span class="muted">
+                Members alone stand here to compare. Asking moves the committee, at${' '}
+                ${count(own)} so far.
+              </span>`
+          : null}
+      </p>
+      <button type="submit" class="button-primary" disabled=${act.busy}>Ask for it</button>
+    </div>
+  </form>`;
+}
+
+/** The fewest misses of the ways that asking tries. @param {Frontier} frontier @param {number} limit */
+function committee(frontier, limit) {
+  const found = frontier.curves
+    .filter((curve) => !isMember(curve.name))
+    .map((curve) => Math.min(...curve.fn.filter((_, place) => curve.fp[place] <= limit)));
+  const least = Math.min(...found);
+  return Number.isFinite(least) ? least : null;
+}
+
+/**
+ * The same to read: the steps, each to be revisited, and the points of the best staircase.
+ * @param {{frontier: Frontier, dialog: Dialog, act: Act}} props
+ */
+function Tables({ frontier, dialog, act }) {
+  const names = mistakes(frontier);
+  return html`<details class="fold">
+    <summary>As tables</summary>
+    <div class="scroll-x">
+      <table class="table">
+        <caption>
+          Steps of the dialog
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col" class="number">Step</th>
+            <th scope="col">Asked</th>
+            <th scope="col" class="number">${names.fp}</th>
+            <th scope="col" class="number">${names.fn}</th>
+            <th scope="col"></th>
+          </tr>
+        </thead>
+        <tbody>
+          ${frontier.trajectory.map(
+            (step) => html`<tr>
+              <th scope="row" class="number">${step.step}</th>
+              <td>${titleOf(dialog, step.step)}${step.met ? '' : ' (not met)'}</td>
+              <td class="number">${count(step.fp)}</td>
+              <td class="number">${count(step.fn)}</td>
+              <td>
+                ${step.step === dialog.position
+                  ? 'you are here'
+                  : html`<button
+                      type="button"
+                      class="button-quiet button-small"
+                      disabled=${act.busy}
+                      aria-label=${`Revisit step ${step.step}`}
+                      onClick=${() => act.goto(step.step)}
+                    >
+                      Revisit
+                    </button>`}
+              </td>
+            </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+    <div class="scroll-both" tabindex="0" role="region" aria-label="Best trade-offs">
+      <table class="table">
+        <caption>
+          Best trade-offs
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col" class="number">${names.fp}</th>
+            <th scope="col" class="number">${names.fn}</th>
+            <th scope="col">Way</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${frontier.best.map(
+            (point) => html`<tr>
+              <td class="number">
+                ${count(point.fp)} <span class="muted">${rate(point.fp, frontier.n_negative)}</span>
+              </td>
+              <td class="number">
+                ${count(point.fn)} <span class="muted">${rate(point.fn, frontier.n_positive)}</span>
+              </td>
+              <td>${wayText(point.name)}</td>
+            </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+  </details>`;
+}

@@ -1,0 +1,239 @@
+// The frontier as a plot: the staircases of all ways, the best of them, and the dialog's steps on it.
+// @ts-check
+
+import { axis, tooltip } from './charts.js';
+import { count, rate } from './kit.js';
+
+/** @typedef {import('./types.js').Frontier} Frontier */
+/** @typedef {import('./charts.js').Colours} Colours */
+/** @typedef {{fp: number, fn: number, name: string}} Point */
+/** @typedef {"whole" | "steps" | "here"} Zoom */
+/** Steps that stand at one point. @typedef {{steps: Frontier["trajectory"], fp: number, fn: number}} Stand */
+
+const MEMBER = 'member ';
+
+/** Whether a way is a member by itself, which is shown to compare and never asked. @param {string} name */
+export const isMember = (name) => name.startsWith(MEMBER);
+
+/** A way in words. @param {string} name */
+export function wayText(name) {
+  if (isMember(name)) return `${name.slice(MEMBER.length)} alone`;
+  return name;
+}
+
+/** Who is mistaken for what: "nonspam called spam". @param {Frontier} frontier */
+export function mistakes(frontier) {
+  const { positive, negative } = frontier;
+  const others = negative === null ? 'others' : String(negative);
+  return {
+    fp: `${others} called ${positive}`,
+    fn: `${positive} called ${negative === null ? 'something else' : negative}`,
+  };
+}
+
+/** "12 of 2,230 nonspam called spam". @param {Frontier} frontier @param {number} fp */
+export const alarmsText = (frontier, fp) =>
+  `${count(fp)} of ${count(frontier.n_negative)} ${mistakes(frontier).fp}`;
+
+/** "462 of 1,450 spam called nonspam". @param {Frontier} frontier @param {number} fn */
+export const missesText = (frontier, fn) =>
+  `${count(fn)} of ${count(frontier.n_positive)} ${mistakes(frontier).fn}`;
+
+/**
+ * The place in `best` that has the most false positives within a limit.
+ * @param {Point[]} best @param {number} limit
+ */
+export function within(best, limit) {
+  let found = 0;
+  for (let place = 0; place < best.length && best[place].fp <= limit; place += 1) found = place;
+  return found;
+}
+
+/** Steps by where they stand, in their order. @param {Frontier} frontier @returns {Stand[]} */
+export function stands(frontier) {
+  /** @type {Map<string, Stand>} */
+  const found = new Map();
+  for (const step of frontier.trajectory) {
+    const key = `${step.fp} ${step.fn}`;
+    const stand = found.get(key) ?? { steps: [], fp: step.fp, fn: step.fn };
+    stand.steps.push(step);
+    found.set(key, stand);
+  }
+  return [...found.values()];
+}
+
+/**
+ * The ends of an axis on its ticks, or at the last sample. @param {number} from @param {number} to
+ * @param {number} all
+ */
+function ends(from, to, all) {
+  const rough = Math.max(1, (to - from) / 5);
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const interval = power * (rough > 5 * power ? 10 : rough > 2 * power ? 5 : rough > power ? 2 : 1);
+  const max = Math.min(all, Math.ceil(to / interval) * interval);
+  return {
+    min: Math.floor(from / interval) * interval,
+    max,
+    interval,
+    axisLabel: { showMaxLabel: max % interval === 0 },
+  };
+}
+
+/**
+ * The part of the plane that is shown.
+ * @param {Frontier} frontier @param {Zoom} zoom @param {number} position
+ */
+function range(frontier, zoom, position) {
+  const whole = { x: frontier.n_negative, y: frontier.n_positive };
+  /** @param {[number, number]} x @param {[number, number]} y */
+  const shown = (x, y) => ({ x: ends(...x, whole.x), y: ends(...y, whole.y) });
+  const steps = frontier.trajectory;
+  const here = steps.find((step) => step.step === position) ?? steps[0];
+  if (zoom === 'whole' || !here) return shown([0, whole.x], [0, whole.y]);
+  /** @param {number} most @param {number} all */
+  const upTo = (most, all) => Math.max(1.08 * most, 0.02 * all, 5);
+  if (zoom === 'steps') {
+    const x = upTo(Math.max(...steps.map((step) => step.fp)), whole.x);
+    return shown([0, x], [0, upTo(Math.max(...steps.map((step) => step.fn)), whole.y)]);
+  }
+  /** @param {number} at @param {number} all @returns {[number, number]} */
+  const around = (at, all) => {
+    const reach = Math.max(4, 0.5 * at, 0.005 * all);
+    return [Math.max(0, at - reach), at + reach];
+  };
+  return shown(around(here.fp, whole.x), around(here.fn, whole.y));
+}
+
+/** @param {number[]} fp @param {number[]} fn */
+const pairs = (fp, fn) => fp.map((x, place) => [x, fn[place]]);
+
+/** @param {Colours} c @param {Stand} stand @param {number} position */
+function mark(c, stand, position) {
+  const met = stand.steps.every((step) => step.met);
+  const here = stand.steps.some((step) => step.step === position);
+  const colour = here ? c.accent : c.ink;
+  const text = stand.steps.map((step) => step.step).join(' ');
+  return {
+    value: [stand.fp, stand.fn],
+    symbol: text.length > 2 ? 'roundRect' : 'circle',
+    symbolSize: [Math.max(20, 8 + 7 * text.length), 20].map((size) => (here ? size + 4 : size)),
+    itemStyle: {
+      opacity: 1,
+      color: met ? colour : c.surface,
+      borderColor: met ? c.surface : colour,
+      borderWidth: met ? 1.5 : 2,
+    },
+    label: { show: true, formatter: text, color: met ? c.surface : colour },
+  };
+}
+
+/** Arrows from each step's parent to it. @param {Frontier} frontier */
+function arrows(frontier) {
+  const found = [];
+  for (const step of frontier.trajectory) {
+    const parent = frontier.trajectory.find((other) => other.step === step.parent);
+    if (parent && (parent.fp !== step.fp || parent.fn !== step.fn)) {
+      found.push([{ coord: [parent.fp, parent.fn] }, { coord: [step.fp, step.fn] }]);
+    }
+  }
+  return found;
+}
+
+/**
+ * @param {Frontier} frontier @param {Stand[]} standing @param {(step: number) => string} title
+ * @param {any} params
+ */
+function told(frontier, standing, title, params) {
+  const [fp, fn] = params.value;
+  const lines = [
+    `${alarmsText(frontier, fp)} (${rate(fp, frontier.n_negative)})`,
+    `${missesText(frontier, fn)} (${rate(fn, frontier.n_positive)})`,
+  ];
+  if (params.seriesId === 'steps') {
+    const steps = standing[params.dataIndex].steps.map((step) => {
+      const met = step.met ? '' : ', not met';
+      return `Step ${step.step}: ${title(step.step)}${met}`;
+    });
+    return [...steps, ...lines].join('\n');
+  }
+  const points = params.seriesId === 'hull' ? frontier.hull : frontier.best;
+  return [...lines, wayText(points[params.dataIndex].name)].join('\n');
+}
+
+/**
+ * The option of the chart.
+ * @param {Colours} c @param {Frontier} frontier @param {Zoom} zoom @param {number} position
+ * @param {Point} chosen @param {(step: number) => string} title
+ */
+export function frontierOption(c, frontier, zoom, position, chosen, title) {
+  const shown = range(frontier, zoom, position);
+  const standing = stands(frontier);
+  const names = mistakes(frontier);
+  const best = pairs(
+    frontier.best.map((point) => point.fp),
+    frontier.best.map((point) => point.fn),
+  );
+  const stairs = { type: 'line', step: 'end', symbol: 'none', silent: true, animation: false };
+  return {
+    grid: { left: 58, right: 20, top: 12, bottom: 46, outerBoundsMode: 'none' },
+    tooltip: tooltip(c, (params) => told(frontier, standing, title, params)),
+    xAxis: axis(c, `${names.fp}, of ${count(frontier.n_negative)}`, 28, shown.x),
+    yAxis: axis(c, `${names.fn}, of ${count(frontier.n_positive)}`, 42, shown.y),
+    series: [
+      ...frontier.curves.map((curve, place) => ({
+        ...stairs,
+        id: `way-${place}`,
+        data: pairs(curve.fp, curve.fn),
+        lineStyle: { color: c.muted, width: 1, opacity: 0.4 },
+        z: 2,
+      })),
+      { ...stairs, id: 'lowest', data: best, lineStyle: { color: c.accent, width: 2 }, z: 3 },
+      {
+        id: 'best',
+        type: 'scatter',
+        data: best,
+        symbolSize: 5,
+        itemStyle: { color: c.accent },
+        emphasis: { scale: 2 },
+        z: 4,
+        markLine: {
+          silent: true,
+          symbol: 'none',
+          animation: false,
+          label: { show: false },
+          lineStyle: { color: c.accent, type: 'dashed', width: 1 },
+          data: [{ xAxis: chosen.fp }, { yAxis: chosen.fn }],
+        },
+      },
+      {
+        id: 'hull',
+        type: 'scatter',
+        data: pairs(
+          frontier.hull.map((point) => point.fp),
+          frontier.hull.map((point) => point.fn),
+        ),
+        symbol: 'diamond',
+        symbolSize: 9,
+        itemStyle: { color: c.surface, borderColor: c.accent, borderWidth: 1.5, opacity: 1 },
+        z: 5,
+      },
+      {
+        id: 'steps',
+        type: 'scatter',
+        data: standing.map((stand) => mark(c, stand, position)),
+        label: { fontSize: 11, fontWeight: 600, fontFamily: c.font },
+        z: 7,
+        markLine: {
+          silent: true,
+          symbol: ['none', 'arrow'],
+          symbolSize: 8,
+          symbolOffset: [0, [0, 13]],
+          animation: false,
+          label: { show: false },
+          lineStyle: { color: c.ink, type: 'solid', width: 1.25, opacity: 0.75 },
+          data: arrows(frontier),
+        },
+      },
+    ],
+  };
+}

@@ -1,0 +1,68 @@
+// Numbers, times, labels and errors as text. Import them from kit.js.
+// @ts-check
+
+/** @typedef {import('./types.js').Label} Label */
+
+const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
+
+/** 4601 -> "4,601". @param {number} n */
+export const count = (n) => whole.format(n);
+
+/**
+ * A share as a percentage: 0.0291 -> "2.9%"; more digits near 0 and 1, where they matter.
+ * @param {number} share @param {number} [digits]
+ */
+export function percent(share, digits) {
+  if (!Number.isFinite(share)) return '–';
+  const edge = Math.min(Math.abs(share), Math.abs(1 - share));
+  const places = digits ?? (edge === 0 ? 0 : edge < 0.00995 ? 2 : 1);
+  return `${(share * 100).toFixed(places)}%`;
+}
+
+/** The share of `n` in `total` as a percentage; "–" of nothing. @param {number} n @param {number} total */
+export const rate = (n, total) => (total > 0 ? percent(n / total) : '–');
+
+/** +51, −31, ±0, with a true minus sign. @param {number} n */
+export const signed = (n) => (n === 0 ? '±0' : `${n > 0 ? '+' : '−'}${count(Math.abs(n))}`);
+
+/** "1 row", "4,601 rows". @param {number} n @param {string} one @param {string} [many] */
+export const plural = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
+
+/** 0.043 -> "43 ms", 1.24 -> "1.2 s", 75 -> "1 min 15 s". @param {number} s */
+export function seconds(s) {
+  if (s < 0.995) return `${Math.max(1, Math.round(s * 1000))} ms`;
+  if (s < 59.5) return `${s < 9.95 ? s.toFixed(1) : Math.round(s)} s`;
+  return `${Math.floor(Math.round(s) / 60)} min ${Math.round(s) % 60} s`;
+}
+
+/** 52428800 -> "50 MB". @param {number} n */
+export function bytes(n) {
+  const steps = ['bytes', 'kB', 'MB', 'GB'];
+  let size = n;
+  let step = 0;
+  while (size >= 1000 && step < steps.length - 1) {
+    size /= 1024;
+    step += 1;
+  }
+  return `${step && size < 9.95 ? size.toFixed(1) : Math.round(size)} ${steps[step]}`;
+}
+
+/** A time that has passed: "just now", "5 min ago", "3 h ago", then the date. @param {string} iso */
+export function when(iso) {
+  const then = new Date(iso);
+  const minutes = (Date.now() - then.getTime()) / 60000;
+  if (Number.isNaN(minutes)) return '';
+  if (minutes < 1) return 'just now';
+  if (minutes < 60) return `${Math.floor(minutes)} min ago`;
+  if (minutes < 24 * 60) return `${Math.floor(minutes / 60)} h ago`;
+  return then.toLocaleDateString('en', { day: 'numeric', month: 'short', year: 'numeric' });
+}
+
+/** A class label as text; null is the rejected answer. @param {Label | null} label */
+export const labelText = (label) => (label === null ? 'rejected' : String(label));
+
+/** "called spam", or "rejected" for null. @param {Label | null} answer */
+export const answerText = (answer) => (answer === null ? 'rejected' : `called ${answer}`);
+
+/** A thrown thing as a sentence. @param {unknown} problem */
+export const sentence = (problem) => (problem instanceof Error ? problem.message : String(problem));

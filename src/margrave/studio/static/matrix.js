@@ -1,0 +1,223 @@
+// The card with the large matrix: the grid, the sentence that is asked, and the reply.
+// @ts-check
+
+import { ApiError, link, post } from './api.js';
+import {
+  announce,
+  answerText,
+  count,
+  html,
+  labelText,
+  plural,
+  rowTotals,
+  sentence,
+  useCallback,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+} from './kit.js';
+import { AskBox } from './matrix_ask.js';
+import { apiEdits } from './matrix_edits.js';
+import { MatrixGrid } from './matrix_grid.js';
+import { ReplyBox, liveText } from './matrix_reply.js';
+
+/** @typedef {import('./matrix_edits.js').Edits} Edits */
+/** @typedef {import('./matrix_edits.js').Mode} Mode */
+/** @typedef {import('./types.js').Act} Act */
+/** @typedef {import('./types.js').Dialog} Dialog */
+/** @typedef {import('./types.js').Job} Job */
+/** @typedef {import('./types.js').Matrix} Matrix */
+/** @typedef {import('./types.js').Reading} Reading */
+/** @typedef {import('./types.js').Reply} Reply */
+/** @typedef {import('./types.js').Step} Step */
+
+const READ_MS = 180;
+const MODE_KEY = 'margrave-matrix-mode';
+
+/**
+ * What the server makes of the edits, a moment after they rest. `now` reads at once, or gives what is
+ * being read already.
+ * @param {Dialog} dialog @param {Matrix} matrix @param {Edits} edits @param {string} words @param {boolean} keep
+ */
+function useReading(dialog, matrix, edits, words, keep) {
+  const [reading, setReading] = useState(/** @type {Reading | null} */ (null));
+  const [reads, setReads] = useState(false);
+  const request = useRef(
+    /** @type {{key: string, control: AbortController, found: Promise<Reading | null>} | null} */ (null),
+  );
+  const wants = words.trim() ? [words.trim()] : [];
+  const any = Object.keys(edits).length > 0 || wants.length > 0;
+  const body = JSON.stringify({ edits: apiEdits(edits, matrix), wants, keep });
+  const key = `${dialog.id} ${dialog.position} ${body}`;
+  const now = useCallback(() => {
+    if (request.current?.key === key) return request.current.found;
+    request.current?.control.abort();
+    const control = new AbortController();
+    const found = read(dialog.id, body, control.signal).then((answer) => {
+      if (control.signal.aborted) return null;
+      setReading(answer);
+      setReads(false);
+      return answer;
+    });
+    request.current = { key, control, found };
+    return found;
+  }, [key]);
+  useEffect(() => {
+    if (request.current?.key === key) return undefined;
+    request.current?.control.abort();
+    request.current = null;
+    setReads(any);
+    if (!any) {
+      setReading(null);
+      return undefined;
+    }
+    const timer = setTimeout(now, READ_MS);
+    return () => clearTimeout(timer);
+  }, [now, any]);
+  useEffect(
+    () =>
+      link.watch((state) => {
+        if (state !== 'up' || !any) return;
+        request.current = null;
+        now();
+      }),
+    [now, any],
+  );
+  return { reading, reads, any, now };
+}
+
+/** @param {string} id @param {string} body @param {AbortSignal} signal @returns {Promise<Reading | null>} */
+async function read(id, body, signal) {
+  try {
+    return await post(`/api/dialogs/${encodeURIComponent(id)}/read`, JSON.parse(body), signal);
+  } catch (error) {
+    if (!(error instanceof ApiError)) return null;
+    return { preference: null, sentences: [], error: sentence(error), already: false };
+  }
+}
+
+/** The cell that is chosen, in words, with its rows. @param {{matrix: Matrix, row: number, column: number, act: Act}} props */
+function ChosenCell({ matrix, row, column, act }) {
+  const answer = column === matrix.classes.length ? null : matrix.classes[column];
+  const n = matrix.counts[row][column];
+  const label = matrix.classes[row];
+  const show = () =>
+    act.showRows(
+      answer === null ? { true: label, rejected: true } : { true: label, answer, rejected: false },
+    );
+  return html`<div class="matrix-chosen small">
+    <span class="muted grow">
+      ${labelText(label)} ${answerText(answer)}: <strong>${count(n)}</strong> of ${count(rowTotals(matrix)[row])}
+    </span>
+    <button type="button" class="button-quiet button-small" disabled=${n === 0} onClick=${show}>
+      ${n === 0 ? 'No rows' : `Show ${n === 1 ? 'this row' : `these ${plural(n, 'row')}`}`}
+    </button>
+  </div>`;
+}
+
+/** @param {{mode: Mode, choose: (mode: Mode) => void}} props */
+function ModeSwitch({ mode, choose }) {
+  const modes = /** @type {const} */ ([
+    ['counts', 'Counts'],
+    ['percent', 'Percent of the row'],
+  ]);
+  return html`<div class="switch" role="group" aria-label="Numbers as">
+    ${modes.map(
+      ([name, text]) =>
+        html`<button key=${name} type="button" aria-pressed=${mode === name} onClick=${() => choose(name)}>${text}</button>`,
+    )}
+  </div>`;
+}
+
+/**
+ * @param {{dialog: Dialog, step: Step, reply: Reply | null, job: Job | null, act: Act, stop: () => void}} props
+ *   `step`: where the dialog stands; `reply`: the best so far while a job looks for better ones
+ */
+export function MatrixCard({ dialog, step, reply, job, act, stop }) {
+  const [mode, setMode] = useState(
+    /** @type {Mode} */ (localStorage.getItem(MODE_KEY) === 'percent' ? 'percent' : 'counts'),
+  );
+  const [edits, setEdits] = useState(/** @type {Edits} */ ({}));
+  const [words, setWords] = useState('');
+  const [ways, setWays] = useState(/** @type {string[] | null} */ (null));
+  const [keep, setKeep] = useState(true);
+  const [problem, setProblem] = useState('');
+  const [chosen, setChosen] = useState({ row: 0, column: Math.min(1, step.matrix.classes.length) });
+  const shown = reply ?? step;
+  const kept = step.asked ?? '';
+  const { reading, reads, any, now } = useReading(dialog, step.matrix, edits, words, keep && kept !== '');
+  const clear = useCallback(() => {
+    setEdits({});
+    setWords('');
+    setProblem('');
+  }, []);
+  useEffect(clear, [dialog.position]);
+  const still = act.busy;
+  const ask = async () => {
+    if (still || problem || !any) return;
+    const found = reads || !reading ? await now() : reading;
+    if (!found || found.error || found.preference === null) return;
+    announce(`Asked: ${found.sentences.join('; ')}`);
+    await act.prefer([found.preference], { keep: keep && kept !== '', ways });
+  };
+  /** @param {Mode} to */
+  const choose = (to) => {
+    setMode(to);
+    localStorage.setItem(MODE_KEY, to);
+  };
+  const drafts = useMemo(() => (reply ? {} : edits), [reply, edits]);
+  const searching = job !== null && job.kind !== 'train' && job.kind !== 'frontier' && job.kind !== 'accept';
+  return html`<section class="card matrix-card" aria-labelledby="matrix-head">
+    <div class="row matrix-head">
+      <h2 id="matrix-head" class="grow">
+        Confusion matrix
+        <span class="muted small matrix-step">${shown.number === null ? 'reply under way' : shown.number === 0 ? 'at the start' : `step ${shown.number}`}</span>
+      </h2>
+      <${ModeSwitch} mode=${mode} choose=${choose} />
+    </div>
+    <${MatrixGrid}
+      matrix=${shown.matrix}
+      before=${shown.asked === null && shown.way === 'start' ? shown.matrix : shown.before}
+      mode=${mode}
+      edits=${drafts}
+      still=${still}
+      change=${setEdits}
+      tell=${setProblem}
+      ask=${ask}
+      chosen=${chosen}
+      choose=${setChosen}
+    />
+    <${ChosenCell} matrix=${shown.matrix} row=${chosen.row} column=${chosen.column} act=${act} />
+    <${AskBox}
+      reading=${reading}
+      problem=${problem}
+      reads=${reads}
+      any=${any}
+      still=${still}
+      keep=${keep}
+      kept=${kept}
+      setKeep=${setKeep}
+      words=${words}
+      setWords=${setWords}
+      ways=${ways}
+      setWays=${setWays}
+      ask=${ask}
+      clear=${clear}
+    />
+    ${
+      searching && !reply
+        ? html`<div class="reply-live">
+          <span class="spinner-ring" aria-hidden="true"></span>
+          <span class="grow">${liveText(job, null)}</span>
+          <button type="button" class="button button-small" onClick=${stop}>Stop</button>
+        </div>`
+        : null
+    }
+    ${
+      reply || step.number > 0
+        ? html`<${ReplyBox} reply=${shown} live=${searching && reply !== null} job=${job} act=${act} stop=${stop} />`
+        : null
+    }
+  </section>`;
+}

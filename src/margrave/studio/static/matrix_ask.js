@@ -1,0 +1,123 @@
+// What an edit asks for, as a sentence, before it is asked; with words and ways for who wants them.
+// @ts-check
+
+import { Icon, html } from './kit.js';
+
+/** @typedef {import('./types.js').Reading} Reading */
+
+/** What can be tried, and what each does. */
+export const WAYS = /** @type {const} */ ([
+  ['move', 'move the decision'],
+  ['reject', 'give no answer to close calls'],
+  ['reweigh', 'weigh the members anew'],
+  ['retune', 'tune the learners'],
+]);
+
+/**
+ * @param {{words: string, setWords: (words: string) => void, ways: string[] | null,
+ *   setWays: (ways: string[] | null) => void, still: boolean, ask: () => void}} props
+ */
+function Advanced({ words, setWords, ways, setWays, still, ask }) {
+  const names = WAYS.map(([name]) => /** @type {string} */ (name));
+  const chosen = ways ?? names;
+  /** @param {string} name */
+  const toggle = (name) => {
+    const next = names.filter((other) => chosen.includes(other) !== (other === name));
+    setWays(next.length === names.length || next.length === 0 ? null : next);
+  };
+  return html`<details class="ask-more">
+    <summary>In words, and by which ways</summary>
+    <div class="stack">
+      <div class="field">
+        <label for="words">Preference in words</label>
+        <input
+          id="words"
+          type="text"
+          class="mono"
+          placeholder="fp <= 2%, rejected <= 5%"
+          autocomplete="off"
+          spellcheck=${false}
+          disabled=${still}
+          value=${words}
+          onInput=${(/** @type {any} */ event) => setWords(event.target.value)}
+          onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === 'Enter' && ask()}
+        />
+        <p class="field-hint">
+          <code>fp</code> false alarms, <code>fn</code> misses, <code>rejected</code>, <code>alarms</code>,
+          <code> recall(class)</code>, <code>errors(a -> b)</code>; a count or a percentage.
+        </p>
+      </div>
+      <fieldset class="ways">
+        <legend class="field-label">Ways to try</legend>
+        ${WAYS.map(
+          ([name, about]) =>
+            html`<label class="check" key=${name}>
+              <input type="checkbox" checked=${chosen.includes(name)} disabled=${still} onChange=${() => toggle(name)} />
+              <span>${name} <span class="muted small">${about}</span></span>
+            </label>`,
+        )}
+      </fieldset>
+    </div>
+  </details>`;
+}
+
+/**
+ * The sentence, the button, and what goes with them.
+ * @param {{reading: Reading | null, problem: string, reads: boolean, any: boolean, still: boolean, keep: boolean,
+ *   kept: string, setKeep: (keep: boolean) => void, words: string, setWords: (words: string) => void,
+ *   ways: string[] | null, setWays: (ways: string[] | null) => void, ask: () => void, clear: () => void}} props
+ *   `any`: something was edited; `reads`: the server is reading it; `kept`: what was asked before, or ""
+ */
+export function AskBox({
+  reading,
+  problem,
+  reads,
+  any,
+  still,
+  keep,
+  kept,
+  setKeep,
+  words,
+  setWords,
+  ways,
+  setWays,
+  ask,
+  clear,
+}) {
+  const wrong = problem || (any && reading?.error) || '';
+  const sentences = any && !wrong ? (reading?.sentences ?? []) : [];
+  const ready = any && !wrong && !still && reading !== null && reading.preference !== null;
+  return html`<div class=${`ask ${any ? 'ask-ready' : ''}`}>
+    <div id="matrix-sentence" class="ask-sentence" aria-live="polite">
+      ${wrong ? html`<p class="bad"><${Icon} name="alert" /> ${wrong}</p>` : null}
+      ${sentences.length ? html`<ul aria-busy=${reads}>${sentences.map((text) => html`<li key=${text}>${text}</li>`)}</ul>` : null}
+      ${any && !wrong && !sentences.length ? html`<p class="muted">Reading…</p>` : null}
+      ${
+        !any && !wrong
+          ? html`<p class="muted">
+            ${still ? 'The next edit can be made when this one is answered.' : 'Change a cell to say what you can afford: type in it, or drag it.'}
+          </p>`
+          : null
+      }
+      ${ready && reading?.already ? html`<p class="muted small">The matrix is within this already; asking spends what is left of it.</p>` : null}
+    </div>
+    <div class="ask-acts">
+      ${any ? html`<button type="button" class="button-quiet" disabled=${still} onClick=${clear}>Clear</button>` : null}
+      <button type="button" class="button-primary ask-button" disabled=${!ready} onClick=${ask}>Ask</button>
+    </div>
+    ${
+      kept
+        ? html`<label class="check small ask-keep">
+          <input
+            type="checkbox"
+            checked=${keep}
+            disabled=${still}
+            onChange=${(/** @type {any} */ event) => setKeep(event.target.checked)}
+          />
+          <span>keep what was asked before: <code>${kept}</code></span>
+        </label>`
+        : null
+    }
+    <${Advanced} words=${words} setWords=${setWords} ways=${ways} setWays=${setWays} still=${still} ask=${ask} />
+  </div>`;
+}

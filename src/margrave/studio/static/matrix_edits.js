@@ -1,0 +1,68 @@
+// Edits of cells as data: what was typed, one step more or less, and what is sent. No page.
+// @ts-check
+
+/** @typedef {import('./types.js').Edit} ApiEdit */
+/** @typedef {import('./types.js').Matrix} Matrix */
+/** @typedef {"counts" | "percent"} Mode */
+/** A wanted count or percentage of the row. @typedef {{value: number, percent: boolean}} Wanted */
+/** Wanted values by cell, keyed by `cellKey`. @typedef {Record<string, Wanted>} Edits */
+
+/** @param {number} row @param {number} column */
+export const cellKey = (row, column) => `${row},${column}`;
+
+/** Not more digits than a percentage needs. @param {number} value */
+const trimmed = (value) => Number(value.toFixed(3));
+
+/**
+ * What was typed: "5" is a count (in percent mode a percentage), "2%" a percentage of the row.
+ * @param {string} text @param {Mode} mode @param {number} total of the row
+ * @returns {Wanted | string} or why it cannot be used
+ */
+export function parseWanted(text, mode, total) {
+  const found = /^(\d+(?:[.,]\d+)?|[.,]\d+)\s*(%?)$/.exec(text.trim());
+  if (!found) return 'Type a number such as 5, or a percentage such as 2%.';
+  const value = Number(found[1].replace(',', '.'));
+  const percent = found[2] === '%' || mode === 'percent';
+  if (percent) return value <= 100 ? { value, percent } : 'There is no more than 100%.';
+  if (!Number.isInteger(value)) return 'A count is a whole number; write 2.5% for a percentage.';
+  return value <= total ? { value, percent } : `This row has ${total} samples.`;
+}
+
+/** "5" or "2%". @param {Wanted} wanted */
+export const wantedText = ({ value, percent }) => (percent ? `${trimmed(value)}%` : String(value));
+
+/** What an input shows: without the % that the mode says already. @param {Wanted} wanted @param {Mode} mode */
+export const inputText = (wanted, mode) =>
+  mode === 'percent' && wanted.percent ? String(trimmed(wanted.value)) : wantedText(wanted);
+
+/** What a cell holds, in the units of the mode. @param {number} n @param {number} total @param {Mode} mode @returns {Wanted} */
+export const held = (n, total, mode) =>
+  mode === 'percent'
+    ? { value: total ? Number(((n / total) * 100).toFixed(1)) : 0, percent: true }
+    : { value: n, percent: false };
+
+/** So many steps more (or less): counts by 1, percentages by 0.1. @param {Wanted} wanted @param {number} steps @param {number} total @returns {Wanted} */
+export function stepped({ value, percent }, steps, total) {
+  const most = percent ? 100 : total;
+  const next = percent ? trimmed(Math.round(value * 10 + steps) / 10) : value + steps;
+  return { value: Math.min(most, Math.max(0, next)), percent };
+}
+
+/** How many steps a drag of so many pixels makes; large cells move faster. @param {number} pixels @param {Wanted} start */
+export function dragSteps(pixels, start) {
+  const grain = start.percent ? Math.max(1, start.value / 10) : Math.max(1, start.value / 60);
+  const far = Math.trunc(pixels / 4);
+  return Math.round(far * grain);
+}
+
+/** @param {Wanted | undefined} a @param {Wanted} b */
+export const same = (a, b) => a !== undefined && a.value === b.value && a.percent === b.percent;
+
+/** What POST read takes. @param {Edits} edits @param {Matrix} matrix @returns {ApiEdit[]} */
+export function apiEdits(edits, matrix) {
+  return Object.entries(edits).map(([key, wanted]) => {
+    const [row, column] = key.split(',').map(Number);
+    const answer = column === matrix.classes.length ? null : matrix.classes[column];
+    return { true: matrix.classes[row], answer, to: wanted.percent ? wantedText(wanted) : wanted.value };
+  });
+}

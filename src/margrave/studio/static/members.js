@@ -1,0 +1,218 @@
+// The members panel: what each member says, how sure they are together, where they disagree, and rows.
+// @ts-check
+
+import { get } from './api.js';
+import { axis, Chart, tooltip } from './charts.js';
+import { count, html, Notice, percent, plural, rate, sentence, Spinner, tint, useCallback, useEffect, useLoad, useRef } from './kit.js';
+import { RowsBehind } from './rows.js';
+
+/** @typedef {import('./types.js').Members} Members */
+/** @typedef {import('./types.js').Dialog} Dialog */
+/** @typedef {import('./types.js').PanelProps} PanelProps */
+/** @typedef {import('./charts.js').Colours} Colours */
+
+/** Who answers, and the samples behind a cell. @param {PanelProps} props */
+export function MembersPanel({ dialog, act }) {
+  const { data, error, loading, reload } = useLoad(
+    (signal) => get(`/api/dialogs/${encodeURIComponent(dialog.id)}/members`, signal),
+    [dialog.id, dialog.position, dialog.steps.length],
+  );
+  const members = /** @type {Members | null} */ (data);
+  const rows = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => {
+    if (act.cell) rows.current?.scrollIntoView({ block: 'start' });
+  }, [act.cell, members !== null]);
+  return html`<div class="panel-stack" aria-busy=${loading}>
+    ${error && !members
+      ? html`<${Notice}
+          kind="bad"
+          title="What the members say could not be shown"
+          action=${html`<button type="button" class="button" onClick=${reload}>Try again</button>`}
+        >
+          ${sentence(error)}
+        <//>`
+      : null}
+    ${!error && !members ? html`<${Spinner} label="Asking the members" />` : null}
+    ${members
+      ? html`<${Weights} dialog=${dialog} members=${members.members} />
+          <${Margins} margins=${members.margins} />
+          ${members.members.length > 1
+            ? html`<${Split} split=${members.split} of=${members.members.length} />
+                <${Disagreement} disagreement=${members.disagreement} />`
+            : null}`
+      : null}
+    <section class="panel-part" ref=${rows}>
+      <${RowsBehind} dialog=${dialog} cell=${act.cell} />
+    </section>
+  </div>`;
+}
+
+/** @param {{dialog: Dialog, members: Members["members"]}} props */
+function Weights({ dialog, members }) {
+  const heaviest = Math.max(...members.map((member) => member.weight), 1e-9);
+  const all = members.reduce((sum, member) => sum + member.weight, 0) || 1;
+  const positive = dialog.positive;
+  const alarms = members.some((member) => member.fp !== null);
+  return html`<section class="panel-part">
+    <h2>The members</h2>
+    <p class="muted">Their weight in the answer, and what each would do by itself on ${plural(dialog.n, 'sample')}.</p>
+    <div class="scroll-x">
+      <table class="table table-tight">
+        <thead>
+          <tr>
+            <th scope="col">Member</th>
+            <th scope="col">Weight</th>
+            <th scope="col" class="number">Errors</th>
+            ${alarms
+              ? html`<th scope="col" class="number">wrongly ${positive}</th>
+                  <th scope="col" class="number">${positive} missed</th>`
+              : null}
+            <th scope="col" class="number">Accuracy</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${members.map(
+            (member) => html`<tr>
+              <th scope="row" class="name">${member.name}</th>
+              <td>
+                <span class="meter">
+                  <span class="meter-track" aria-hidden="true">
+                    <span class="meter-fill" style=${{ width: `${(100 * member.weight) / heaviest}%` }}></span>
+                  </span>
+                  <span class="number">${percent(member.weight / all, 0)}</span>
+                </span>
+              </td>
+              <td class="number">${count(member.errors)}</td>
+              ${alarms
+                ? html`<td class="number">${member.fp === null ? '–' : count(member.fp)}</td>
+                    <td class="number">${member.fn === null ? '–' : count(member.fn)}</td>`
+                : null}
+              <td class="number">${percent(member.accuracy, 1)}</td>
+            </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+  </section>`;
+}
+
+/** @param {number} edge */
+const edgeText = (edge) => String(Number(edge.toPrecision(2)));
+
+/** @param {Colours} c @param {Members["margins"]} margins */
+function marginsOption(c, { edges, right, wrong }) {
+  /** @param {number} place */
+  const between = (place) => `${edgeText(edges[place])} to ${edgeText(edges[place + 1])}`;
+  const bars = { type: 'bar', stack: 'all', barCategoryGap: '8%' };
+  return {
+    grid: { left: 52, right: 12, top: 12, bottom: 42, outerBoundsMode: 'none' },
+    tooltip: tooltip(c, ({ dataIndex }) =>
+      [
+        `lead ${between(dataIndex)}`,
+        `${count(right[dataIndex])} answered right`,
+        `${count(wrong[dataIndex])} answered wrong`,
+      ].join('\n'),
+    ),
+    xAxis: axis(c, 'lead of the answer over the next one, in the score', 26, {
+      type: 'category',
+      data: edges.slice(0, -1).map(edgeText),
+      splitLine: { show: false },
+      axisLabel: { interval: Math.ceil(right.length / 8) - 1 },
+    }),
+    yAxis: axis(c, 'samples', 36),
+    series: [
+      { ...bars, id: 'wrong', name: 'wrong', data: wrong, itemStyle: { color: c.bad } },
+      { ...bars, id: 'right', name: 'right', data: right, itemStyle: { color: c.accent, opacity: 0.55 } },
+    ],
+  };
+}
+
+/** @param {{margins: Members["margins"]}} props */
+function Margins({ margins }) {
+  const option = useCallback((/** @type {Colours} */ c) => marginsOption(c, margins), [margins]);
+  const right = margins.right.reduce((sum, n) => sum + n, 0);
+  const wrong = margins.wrong.reduce((sum, n) => sum + n, 0);
+  return html`<section class="panel-part">
+    <h3>How sure they are together</h3>
+    <${Chart}
+      option=${option}
+      label=${`Leads of ${count(right)} samples answered right and ${count(wrong)} answered wrong, in ${margins.right.length} bins.`}
+    />
+    <ul class="legend">
+      <li><span class="key key-right"></span>answered right, ${count(right)}</li>
+      <li><span class="key key-wrong"></span>answered wrong, ${count(wrong)}</li>
+    </ul>
+  </section>`;
+}
+
+/** @param {{split: Members["split"], of: number}} props */
+function Split({ split, of }) {
+  const most = Math.max(...split.n, 1);
+  const lines = split.votes
+    .map((votes, place) => ({ votes, n: split.n[place], wrong: split.wrong[place] }))
+    .sort((a, b) => b.votes - a.votes);
+  return html`<section class="panel-part">
+    <h3>How many agree with the answer</h3>
+    <div class="scroll-x">
+      <table class="table table-tight">
+        <thead>
+          <tr>
+            <th scope="col">Agree</th>
+            <th scope="col" class="wide"><span class="hidden">Right and wrong, as bars</span></th>
+            <th scope="col" class="number">Samples</th>
+            <th scope="col" class="number">Wrong</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${lines.map(({ votes, n, wrong }) => {
+            return html`<tr>
+              <th scope="row" class="name">${votes} of ${of}</th>
+              <td class="wide">
+                <span class="meter-track meter-two" aria-hidden="true">
+                  <span class="meter-fill meter-wrong" style=${{ width: `${(100 * wrong) / most}%` }}></span>
+                  <span class="meter-fill meter-right" style=${{ width: `${(100 * (n - wrong)) / most}%` }}></span>
+                </span>
+              </td>
+              <td class="number">${count(n)}</td>
+              <td class="number">${count(wrong)} <span class="muted">${rate(wrong, n)}</span></td>
+            </tr>`;
+          })}
+        </tbody>
+      </table>
+    </div>
+  </section>`;
+}
+
+/** @param {{disagreement: Members["disagreement"]}} props */
+function Disagreement({ disagreement }) {
+  const { names, shares } = disagreement;
+  const most = Math.max(...shares.flat(), 1e-9);
+  return html`<section class="panel-part">
+    <h3>Where they disagree</h3>
+    <p class="muted">The share of samples that two members call differently. Members that err alike add little.</p>
+    <div class="scroll-x" tabindex="0" role="region" aria-label="Disagreement of members">
+      <table class="heat">
+        <thead>
+          <tr>
+            <td></td>
+            ${names.map((name) => html`<th scope="col">${name}</th>`)}
+          </tr>
+        </thead>
+        <tbody>
+          ${names.map(
+            (name, row) => html`<tr>
+              <th scope="row">${name}</th>
+              ${names.map((_, column) =>
+                row === column
+                  ? html`<td class="heat-same">–</td>`
+                  : html`<td style=${{ '--tint': tint(shares[row][column] / most) }}>
+                      ${percent(shares[row][column], 1)}
+                    </td>`,
+              )}
+            </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+  </section>`;
+}

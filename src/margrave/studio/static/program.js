@@ -1,0 +1,183 @@
+// The program panel: the graph, the node that is chosen, the walk over the weak ones, and growing.
+// @ts-check
+
+import { ApiError, get, query } from './api.js';
+import { announce, Empty, html, Notice, plural, sentence, Spinner, useDebounced, useLoad, useState } from './kit.js';
+import { GraphLegend, ProgramGraph } from './program_graph.js';
+import { keyOf } from './program_layout.js';
+import { NodeCard } from './program_node.js';
+import { votesText } from './program_words.js';
+
+/** @typedef {import('./types.js').Program} Program */
+/** @typedef {import('./types.js').ProgramNode} ProgramNode */
+/** @typedef {import('./types.js').Dialog} Dialog */
+/** @typedef {import('./types.js').Act} Act */
+/** @typedef {import('./types.js').PanelProps} PanelProps */
+
+/** The martingale program behind the current step. @param {PanelProps} props */
+export const ProgramPanel = ({ dialog, act }) =>
+  dialog.kind === 'program'
+    ? html`<${Loaded} dialog=${dialog} act=${act} />`
+    : html`<${NoProgram} dialog=${dialog} />`;
+
+/** @param {PanelProps} props */
+function Loaded({ dialog, act }) {
+  const [threshold, setThreshold] = useState(0.3);
+  const rested = useDebounced(threshold, 250);
+  const { data, error, loading, reload } = useLoad(
+    (signal) => get(query(`/api/dialogs/${encodeURIComponent(dialog.id)}/program`, { threshold: rested }), signal),
+    [dialog.id, dialog.position, dialog.steps.length, rested],
+  );
+  const program = /** @type {Program | null} */ (data);
+  if (error instanceof ApiError && error.status === 409) return html`<${NoProgram} dialog=${dialog} />`;
+  if (error && !program) {
+    return html`<${Notice}
+      kind="bad"
+      title="The program could not be shown"
+      action=${html`<button type="button" class="button" onClick=${reload}>Try again</button>`}
+    >
+      ${sentence(error)}
+    <//>`;
+  }
+  if (!program) return html`<${Spinner} label="Counting what passes the nodes" />`;
+  return html`<${Shown}
+    act=${act}
+    program=${program}
+    loading=${loading}
+    threshold=${threshold}
+    onThreshold=${setThreshold}
+  />`;
+}
+
+/** @param {{dialog: Dialog}} props */
+function NoProgram({ dialog }) {
+  const table = dialog.table ? `table=${encodeURIComponent(dialog.table.id)}&` : '';
+  return html`<${Empty}
+    title="This dialog steers a committee, not a program"
+    action=${html`<a class="button" href=${`#/?${table}kind=program`}>Start a program on the same table</a>`}
+  >
+    A program puts learners in layers. Each answer is a vote that sends a sample on to the next layer, and most
+    votes win in the end. Every learner in it can be looked at, and tuned, by itself.
+  <//>`;
+}
+
+/**
+ * @param {{act: Act, program: Program, loading: boolean, threshold: number,
+ *   onThreshold: (threshold: number) => void}} props
+ */
+function Shown({ act, program, loading, threshold, onThreshold }) {
+  const [chosen, setChosen] = useState(/** @type {string | null} */ (null));
+  const [walked, setWalked] = useState(/** @type {string[] | null} */ (null));
+  const weak = program.weak.flatMap((id) => program.nodes.filter((node) => node.id === id));
+  const ahead = walked && weak.filter((node) => !walked.includes(keyOf(node)));
+  const walking = ahead?.[0] ?? null;
+  const shown = walking ?? program.nodes.find((node) => keyOf(node) === chosen) ?? null;
+
+  /** @param {string} key */
+  const choose = (key) => {
+    setWalked(null);
+    setChosen(key);
+  };
+  /** @param {ProgramNode} node @param {string[]} wants */
+  const ask = async (node, wants) => {
+    const job = await act.run('program/tune', { node: node.id, wants });
+    if (job?.state !== 'done') return;
+    announce(`The node after ${votesText(program, node)} was tuned.`);
+    if (walked) setWalked([...walked, keyOf(node)]);
+  };
+  const stop = () => {
+    setChosen(shown ? keyOf(shown) : null);
+    setWalked(null);
+  };
+  /** @param {ProgramNode} node */
+  const skip = (node) => setWalked([...(walked ?? []), keyOf(node)]);
+
+  return html`<div class="panel-stack" aria-busy=${loading}>
+    <div class="panel-head">
+      <h2>The program</h2>
+      <div class="row">
+        <button type="button" class="button" disabled=${act.busy} onClick=${() => act.run('program/grow', { levels: 1 })}>
+          Grow a level
+        </button>
+        <button
+          type="button"
+          class="button-primary"
+          disabled=${act.busy || weak.length === 0 || walked !== null}
+          onClick=${() => setWalked([])}
+        >
+          Tune the weak ones
+        </button>
+      </div>
+      <p class="muted">
+        ${plural(program.levels, 'level')}, ${plural(program.nodes.length, 'node')}. Each learner sends a sample to
+        the side of its answer; most votes win.
+      </p>
+    </div>
+    <${Sides} program=${program} />
+    <${ProgramGraph} program=${program} chosen=${shown ? keyOf(shown) : null} onChoose=${choose} />
+    <${GraphLegend} program=${program} />
+    <${Threshold} value=${threshold} weak=${weak.length} onValue=${onThreshold} />
+    ${walked
+      ? html`<${Walk} done=${walked.length} left=${ahead?.length ?? 0} loading=${loading} onStop=${stop} />`
+      : null}
+    ${shown
+      ? html`<${NodeCard}
+          key=${keyOf(shown)}
+          program=${program}
+          node=${shown}
+          busy=${act.busy || loading}
+          onAsk=${(/** @type {string[]} */ wants) => ask(shown, wants)}
+          actions=${walking
+            ? html`<button type="button" class="button" disabled=${act.busy} onClick=${() => skip(walking)}>Skip</button>`
+            : null}
+        />`
+      : html`<p class="muted">Choose a node to see its matrix and to ask something of it alone.</p>`}
+    <p class="muted small">
+      Nodes are tuned on the samples that these matrices count, so the matrices flatter. The certificate does
+      not: it is set on samples that no step has seen.
+    </p>
+  </div>`;
+}
+
+/** Which way votes lead, above the drawing. @param {{program: Program}} props */
+function Sides({ program }) {
+  if (program.classes.length !== 2) return null;
+  const right = program.positive === program.classes[0] ? 0 : 1;
+  return html`<p class="sides muted small" aria-hidden="true">
+    <span>← votes for ${program.classes[1 - right]}</span>
+    <span>votes for ${program.classes[right]} →</span>
+  </p>`;
+}
+
+/** @param {{value: number, weak: number, onValue: (value: number) => void}} props */
+function Threshold({ value, weak, onValue }) {
+  return html`<div class="threshold">
+    <label for="program-threshold">Weak is an advantage below</label>
+    <input
+      id="program-threshold"
+      class="slider"
+      type="range"
+      min="0"
+      max="0.5"
+      step="0.01"
+      value=${value}
+      onInput=${(/** @type {any} */ event) => onValue(Number(event.currentTarget.value))}
+    />
+    <output for="program-threshold">${value.toFixed(2)}</output>
+    <span class="muted">${plural(weak, 'weak node')}</span>
+  </div>`;
+}
+
+/**
+ * Where the walk over the weak nodes stands.
+ * @param {{done: number, left: number, loading: boolean, onStop: () => void}} props
+ */
+function Walk({ done, left, loading, onStop }) {
+  const total = done + left;
+  const text = left ? `Weak node ${done + 1} of ${total}` : 'No weak node is left to ask';
+  return html`<div class="walk" role="status">
+    <strong>${text}</strong>
+    ${loading ? html`<${Spinner} label="Counting again" />` : null}
+    <button type="button" class="button button-small" onClick=${onStop}>${left ? 'Stop' : 'Done'}</button>
+  </div>`;
+}

@@ -1,0 +1,168 @@
+// One node of a program: its local matrix, its advantages, and asking for another matrix there.
+// @ts-check
+
+import { cellKind, count, html, Icon, rate, rowTotals, Tag, tint, useEffect, useState } from './kit.js';
+import { advantageText, KINDS, votesText, wanted } from './program_words.js';
+
+/** @typedef {import('./types.js').Program} Program */
+/** @typedef {import('./types.js').ProgramNode} ProgramNode */
+
+/** Why a node has nothing to tune. @type {Record<ProgramNode["kind"], string>} */
+const FIXED = {
+  learner: '',
+  constant: 'Only samples of one class came here in training, so it answers that class. There is nothing to tune.',
+  frozen: 'Hardly any sample of a second class comes here, so the way ends. There is nothing to tune.',
+  empty: 'No training sample came here.',
+  leaf: 'The way ends here: most votes win. There is nothing to tune.',
+};
+
+/**
+ * A node, with an editor of its matrix if it has a learner.
+ * @param {{program: Program, node: ProgramNode, busy: boolean,
+ *   onAsk: (wants: string[]) => void, actions?: any}} props
+ */
+export function NodeCard({ program, node, busy, onAsk, actions }) {
+  const came = node.sizes.filter((n) => n > 0).length;
+  return html`<section class="node-card" aria-label="The node that is chosen">
+    <div class="node-head">
+      <h3>${node.layer === 0 ? 'The root' : `Layer ${node.layer}: ${votesText(program, node)}`}</h3>
+      <${Tag}>${KINDS[node.kind]}<//>
+      ${node.weak ? html`<${Tag} kind="warn">weak<//>` : null}
+      ${node.tuned ? html`<${Tag} kind="good">tuned: ${node.tuned}<//>` : null}
+    </div>
+    <p class="muted">
+      ${reachText(program, node)}${node.answer === null ? '' : ` All are called ${node.answer}.`}
+    </p>
+    <div class="node-body">
+      ${node.kind === 'learner' && came > 1
+        ? html`<${MatrixEditor} node=${node} busy=${busy} onAsk=${onAsk} actions=${actions} />`
+        : html`<div class="stack">
+            <p>${node.kind === 'learner' ? 'Samples of one class only come here; there is nothing to ask.' : FIXED[node.kind]}</p>
+            ${actions ? html`<div class="row">${actions}</div>` : null}
+          </div>`}
+      ${node.kind === 'learner' ? html`<${Advantages} program=${program} node=${node} />` : null}
+    </div>
+  </section>`;
+}
+
+/** @param {Program} program @param {ProgramNode} node */
+function reachText(program, node) {
+  const totals = program.nodes[0].sizes;
+  const told = program.classes.map(
+    (label, side) => `${count(node.sizes[side])} ${label} (${rate(node.sizes[side], totals[side])})`,
+  );
+  return `Here come ${told.join(' and ')}.`;
+}
+
+/** The share of right answers less one half, for each class. @param {{program: Program, node: ProgramNode}} props */
+function Advantages({ program, node }) {
+  return html`<div class="advantages">
+    <h4>Advantage</h4>
+    <p class="muted small">Right answers less one half; weak below ${program.threshold.toFixed(2)}.</p>
+    <dl>
+      ${program.classes.map((label, side) => {
+        const advantage = node.advantages[side];
+        const low = advantage !== null && advantage < program.threshold;
+        const from = Math.min(0, advantage ?? 0);
+        return html`<div>
+          <dt>${label}</dt>
+          <dd>
+            <span class="gauge" aria-hidden="true">
+              <span
+                class=${low ? 'gauge-fill gauge-low' : 'gauge-fill'}
+                style=${{ left: `${(from + 0.5) * 100}%`, width: `${Math.abs(advantage ?? 0) * 100}%` }}
+              ></span>
+              <span class="gauge-mark" style=${{ left: `${(program.threshold + 0.5) * 100}%` }}></span>
+            </span>
+            <span class="number">${advantageText(advantage)}</span>
+          </dd>
+        </div>`;
+      })}
+    </dl>
+  </div>`;
+}
+
+/**
+ * The local matrix with a field in each cell; what is typed becomes a sentence before it is asked.
+ * @param {{node: ProgramNode, busy: boolean, onAsk: (wants: string[]) => void, actions?: any}} props
+ */
+function MatrixEditor({ node, busy, onAsk, actions }) {
+  const { matrix } = node;
+  const [typed, setTyped] = useState(/** @type {Record<string, string>} */ ({}));
+  useEffect(() => setTyped({}), [node]);
+  const read = Object.entries(typed).flatMap(([place, text]) => {
+    const [row, column] = place.split(' ').map(Number);
+    const found = wanted(matrix, row, column, text);
+    return found ? [found] : [];
+  });
+  const error = read.flatMap((one) => ('error' in one ? [one.error] : []))[0];
+  const asked = read.flatMap((one) => ('want' in one ? [one] : []));
+  const ready = !error && asked.length > 0 && !busy;
+  /** @param {Event} event */
+  const ask = (event) => {
+    event.preventDefault();
+    if (ready) onAsk(asked.map((one) => one.want));
+  };
+  return html`<form class="node-editor" onSubmit=${ask}>
+    <${EditorTable} node=${node} typed=${typed} onType=${setTyped} />
+    <p class=${error ? 'bad' : asked.length ? '' : 'muted'} aria-live="polite">
+      ${error ?? (asked.length ? `Here: ${asked.map((one) => one.sentence).join(', and ')}.` : 'Write what you want of this node into a cell: 3, or 2%.')}
+    </p>
+    <div class="row">
+      <button type="submit" class="button-primary" disabled=${!ready}>Ask this node</button>
+      ${asked.length || error
+        ? html`<button type="button" class="button-quiet" onClick=${() => setTyped({})}>Undo edits</button>`
+        : null}
+      ${actions ?? null}
+    </div>
+  </form>`;
+}
+
+/**
+ * @param {{node: ProgramNode, typed: Record<string, string>,
+ *   onType: (typed: Record<string, string>) => void}} props
+ */
+function EditorTable({ node, typed, onType }) {
+  const { matrix } = node;
+  const totals = rowTotals(matrix);
+  return html`<div class="scroll-x">
+    <table class="small-matrix">
+      <caption class="hidden">Local confusion matrix; each cell can be edited</caption>
+      <thead>
+        <tr>
+          <td></td>
+          ${matrix.classes.map((label) => html`<th scope="col">called ${label}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${matrix.classes.map(
+          (label, row) => html`<tr>
+            <th scope="row">true ${label}</th>
+            ${matrix.classes.map((answer, column) => {
+              const place = `${row} ${column}`;
+              const n = matrix.counts[row][column];
+              const changed = place in typed && typed[place].trim() !== String(n);
+              return html`<td
+                class=${`cell-${cellKind(matrix, row, column)} ${changed ? 'cell-changed' : ''}`}
+                style=${{ '--tint': tint(totals[row] ? n / totals[row] : 0) }}
+              >
+                <input
+                  class="cell-input"
+                  type="text"
+                  inputmode="numeric"
+                  autocomplete="off"
+                  disabled=${totals[row] === 0}
+                  aria-label=${`${label} called ${answer}, ${row === column ? 'at least' : 'at most'}; now ${n} of ${totals[row]}`}
+                  value=${typed[place] ?? String(n)}
+                  onFocus=${(/** @type {any} */ event) => event.currentTarget.select()}
+                  onInput=${(/** @type {any} */ event) => onType({ ...typed, [place]: event.currentTarget.value })}
+                />
+                <small>${changed ? html`<${Icon} name="edit" />was ${count(n)}` : rate(n, totals[row])}</small>
+              </td>`;
+            })}
+          </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}

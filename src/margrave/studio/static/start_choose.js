@@ -1,0 +1,210 @@
+// A new dialog, first page: choose a set that comes along, or bring a table of your own.
+// @ts-check
+
+import { post, upload } from './api.js';
+import {
+  Bar,
+  Empty,
+  Icon,
+  Notice,
+  Spinner,
+  announce,
+  bytes,
+  count,
+  html,
+  percent,
+  sentence,
+  useEffect,
+  useRef,
+  useState,
+} from './kit.js';
+
+/** @typedef {import('./types.js').BundledSet} BundledSet */
+/** @typedef {import('./types.js').Limits} Limits */
+/** @typedef {import('./types.js').Studio} Studio */
+/** @typedef {import('./types.js').Table} Table */
+
+const ENDINGS = ['.csv', '.csv.gz', '.tsv', '.txt', '.parquet'];
+
+/** @param {Table} table */
+const go = (table) => {
+  location.hash = `#/new/${encodeURIComponent(table.id)}`;
+};
+
+/**
+ * Why a file need not be sent at all, or "".
+ * @param {File} file @param {Limits | undefined} limits
+ */
+function objection(file, limits) {
+  const name = file.name.toLowerCase();
+  if (!ENDINGS.some((ending) => name.endsWith(ending))) {
+    return `${file.name} is neither CSV nor Parquet. A table should end in ${ENDINGS.join(', ')}.`;
+  }
+  if (file.size === 0) return `${file.name} is empty.`;
+  if (limits && file.size > limits.upload_bytes) {
+    return `${file.name} has ${bytes(file.size)}; the studio takes ${bytes(limits.upload_bytes)} at most.`;
+  }
+  return '';
+}
+
+/** @param {{studio: Studio | null}} props */
+function Upload({ studio }) {
+  const [over, setOver] = useState(false);
+  const [problem, setProblem] = useState('');
+  const [sent, setSent] = useState(/** @type {{name: string, share: number} | null} */ (null));
+  const control = useRef(/** @type {AbortController | null} */ (null));
+  const input = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const limits = studio?.limits;
+  useEffect(() => () => control.current?.abort(), []);
+
+  /** @param {File | undefined} file */
+  const take = async (file) => {
+    if (!file) return;
+    const why = objection(file, limits);
+    setProblem(why);
+    if (why) return;
+    control.current = new AbortController();
+    setSent({ name: file.name, share: 0 });
+    try {
+      const tell = (/** @type {number} */ share) => setSent({ name: file.name, share });
+      go(await upload('/api/tables', file, tell, control.current.signal));
+    } catch (error) {
+      setSent(null);
+      if (!(error instanceof DOMException)) setProblem(sentence(error));
+    }
+  };
+  /** @param {DragEvent} event */
+  const drop = (event) => {
+    event.preventDefault();
+    setOver(false);
+    if (!sent) take(event.dataTransfer?.files[0]);
+  };
+  /** @param {DragEvent} event */
+  const hover = (event) => {
+    event.preventDefault();
+    setOver(true);
+  };
+  const busy = sent
+    ? html`<p><strong>${sent.name}</strong></p>
+        <div class="drop-bar"><${Bar} done=${sent.share} total=${1} label=${`Sending ${sent.name}`} /></div>
+        <p class="muted small" role="status">
+          ${sent.share < 1 ? `Sending, ${percent(sent.share, 0)}` : 'Sent. The studio reads it.'}
+        </p>
+        <button type="button" class="button" onClick=${() => control.current?.abort()}>Cancel</button>`
+    : html`<${Icon} name="upload" />
+        <p><strong>Drop a table here</strong></p>
+        <p class="muted small">
+          CSV or Parquet, a row for each sample, a column that says its class.
+          ${limits ? ` At most ${bytes(limits.upload_bytes)}, ${count(limits.rows)} rows, ${count(limits.columns)} columns.` : ''}
+        </p>
+        <button type="button" class="button" onClick=${() => input.current?.click()}>Choose a file</button>`;
+  return html`<section class="card stack" aria-labelledby="own-head">
+    <h2 id="own-head">A table of your own</h2>
+    <div
+      class=${`drop ${over ? 'drop-over' : ''}`}
+      onDragEnter=${hover}
+      onDragOver=${hover}
+      onDragLeave=${() => setOver(false)}
+      onDrop=${drop}
+    >
+      ${busy}
+      <input
+        ref=${input}
+        type="file"
+        class="hidden"
+        tabindex="-1"
+        aria-label="Table to upload"
+        accept=${ENDINGS.join(',')}
+        onChange=${(/** @type {any} */ event) => {
+          take(event.target.files[0]);
+          event.target.value = '';
+        }}
+      />
+    </div>
+    ${problem ? html`<${Notice} kind="bad">${problem}<//>` : null}
+  </section>`;
+}
+
+/** @param {BundledSet} set @param {string} words */
+const fits = (set, words) =>
+  `${set.name} ${set.about} ${set.classes.join(' ')}`.toLowerCase().includes(words.trim().toLowerCase());
+
+/** @param {BundledSet} set */
+const classesOf = (set) =>
+  set.classes.length <= 4 ? set.classes.join(', ') : `${set.classes.length} classes`;
+
+/** @param {{studio: Studio | null}} props */
+function Bundled({ studio }) {
+  const [words, setWords] = useState('');
+  const [opening, setOpening] = useState('');
+  const [problem, setProblem] = useState('');
+  const sets = (studio?.sets ?? []).filter((set) => fits(set, words));
+  /** @param {BundledSet} set */
+  const open = async (set) => {
+    setOpening(set.name);
+    setProblem('');
+    announce(`Opening ${set.name}`);
+    try {
+      go(await post('/api/tables/bundled', { name: set.name }));
+    } catch (error) {
+      setProblem(sentence(error));
+      setOpening('');
+    }
+  };
+  return html`<section class="card stack" aria-labelledby="sets-head">
+    <div class="row">
+      <h2 id="sets-head" class="grow">A set that comes along</h2>
+      <div class="search">
+        <${Icon} name="search" />
+        <input
+          type="search"
+          placeholder="Search"
+          aria-label="Search the sets"
+          value=${words}
+          onInput=${(/** @type {any} */ event) => setWords(event.target.value)}
+        />
+      </div>
+    </div>
+    ${problem ? html`<${Notice} kind="bad">${problem}<//>` : null}
+    ${!studio ? html`<${Spinner} />` : null}
+    ${
+      studio && sets.length === 0
+        ? html`<${Empty} title="No set fits">Nothing is called “${words}”, nor speaks of it.<//>`
+        : null
+    }
+    <ul class="sets">
+      ${sets.map(
+        (set) =>
+          html`<li key=${set.name}>
+            <button type="button" class="set" disabled=${opening !== ''} onClick=${() => open(set)}>
+              <span class="set-name">${set.name}</span>
+              <span class="set-size muted">${count(set.rows)} × ${count(set.columns)}</span>
+              <span class="set-about muted">
+                ${opening === set.name ? 'Opening…' : `${set.about} ${set.about.endsWith('.') ? '' : '· '}${classesOf(set)}`}
+              </span>
+            </button>
+          </li>`,
+      )}
+    </ul>
+  </section>`;
+}
+
+/** Choose what the new dialog is about. @param {{studio: Studio | null}} props */
+export function Choose({ studio }) {
+  useEffect(() => {
+    document.title = 'New dialog · Margrave';
+  }, []);
+  return html`<div class="start">
+    <div class="start-head">
+      <div>
+        <h1>New dialog</h1>
+        <p class="muted">First, the samples: each with a class that you know.</p>
+      </div>
+      <a class="button" href="#/">Back to the dialogs</a>
+    </div>
+    <div class="choose">
+      <${Bundled} studio=${studio} />
+      <${Upload} studio=${studio} />
+    </div>
+  </div>`;
+}

@@ -1,0 +1,75 @@
+// The table that was chosen: its first rows, and its columns with what they were taken for and why.
+// @ts-check
+
+import { Tag, count, html, plural } from './kit.js';
+
+/** @typedef {import('./types.js').Table} Table */
+
+/** The first rows as they were read. @param {{table: Table}} props */
+export function Preview({ table }) {
+  return html`<div class="scroll-x preview" tabindex="0" role="region" aria-label="First rows of the table">
+    <table class="table">
+      <thead>
+        <tr>
+          ${table.preview.columns.map((name) => html`<th scope="col">${name}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${table.preview.rows.map(
+          (row) =>
+            html`<tr>${row.map((cell) => html`<td>${cell === '' ? html`<span class="muted">–</span>` : cell}</td>`)}</tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+/**
+ * The columns with a tick for each that is used.
+ * @param {{table: Table, target: string, drop: string[], roles: Record<string, string>,
+ *   toggle: (name: string) => void}} props  `roles`: columns that are used for something else
+ */
+export function Columns({ table, target, drop, roles, toggle }) {
+  const used = table.columns.filter(({ name }) => name !== target && !drop.includes(name)).length;
+  return html`<details class="columns">
+    <summary>Columns: ${count(used)} of ${count(table.columns.length - (target ? 1 : 0))} used</summary>
+    <div class="scroll-x columns-list" tabindex="0" role="region" aria-label="Columns">
+      <table class="table">
+        <thead>
+          <tr>
+            <th scope="col">Use</th>
+            <th scope="col">Column</th>
+            <th scope="col">Taken for</th>
+            <th scope="col">Examples</th>
+            <th scope="col" class="number">Missing</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${table.columns.map((column) => {
+            const role = column.name === target ? 'target' : roles[column.name];
+            return html`<tr key=${column.name}>
+              <td>
+                ${
+                  role
+                    ? html`<${Tag}>${role}<//>`
+                    : html`<input
+                      type="checkbox"
+                      aria-label=${`Use ${column.name}`}
+                      checked=${!drop.includes(column.name)}
+                      onChange=${() => toggle(column.name)}
+                    />`
+                }
+              </td>
+              <td class="columns-name">${column.name}</td>
+              <td>${column.kind}<br /><span class="muted small">${column.why}</span></td>
+              <td class="columns-examples">
+                ${column.examples.join(', ')}<br /><span class="muted small">${plural(column.distinct, 'value')}</span>
+              </td>
+              <td class="number">${column.missing ? count(column.missing) : '–'}</td>
+            </tr>`;
+          })}
+        </tbody>
+      </table>
+    </div>
+  </details>`;
+}

@@ -1,0 +1,201 @@
+// A new dialog, second page: the table, what to tell apart, what to steer, the parts, and Train.
+// @ts-check
+
+import { ApiError, get, post, query } from './api.js';
+import {
+  Notice,
+  Spinner,
+  html,
+  plural,
+  sentence,
+  useCallback,
+  useDebounced,
+  useEffect,
+  useLoad,
+  useMemo,
+  useState,
+} from './kit.js';
+import { Columns, Preview } from './start_columns.js';
+import { PartsBar, SupportList } from './start_parts.js';
+import { MOST_LEVELS, More, Steered, Target } from './start_steer.js';
+
+/** @typedef {import('./start_steer.js').Choices} Choices */
+/** @typedef {import('./types.js').Classes} Classes */
+/** @typedef {import('./types.js').Plan} Plan */
+/** @typedef {import('./types.js').PlanRequest} PlanRequest */
+/** @typedef {import('./types.js').Studio} Studio */
+/** @typedef {import('./types.js').Table} Table */
+
+const REST_MS = 300;
+
+/** @type {Choices} */
+const USUAL = {
+  target: '',
+  positive: null,
+  drop: [],
+  group: null,
+  time: null,
+  certify: 'auto',
+  confidence: 0.95,
+  kind: 'committee',
+  promise: null,
+  members: null,
+  levels: 5,
+  seed: 0,
+  title: null,
+};
+
+/** The part of the choices that decides which rows go where. @param {Choices} choices @returns {PlanRequest} */
+function planOf({ target, positive, drop, group, time, certify, confidence, kind, promise }) {
+  return { target, positive, drop, group, time, certify, confidence, kind, promise };
+}
+
+/** @param {Choices} choices @param {number} nMembers */
+function objection(choices, nMembers) {
+  if (!choices.target) return 'Choose the column with the classes.';
+  const chosen = choices.members?.length ?? nMembers;
+  if (choices.kind === 'committee' && chosen === 0) return 'A committee needs a member.';
+  const { levels } = choices;
+  if (choices.kind === 'program' && !(levels >= 1 && levels <= MOST_LEVELS)) {
+    return `A program has 1 to ${MOST_LEVELS} levels to begin with.`;
+  }
+  return '';
+}
+
+/** Not all members suit every number of rows, so those that were not chosen one by one are not counted. @param {Choices} choices @param {Table} table */
+function whatIsTrained({ kind, levels, members }, table) {
+  const rows = plural(table.rows, 'row');
+  if (kind === 'program') return `A program of ${plural(levels, 'level')}, ${rows}`;
+  return members ? `${plural(members.length, 'member')}, ${rows}` : `The members that suit ${rows}`;
+}
+
+/**
+ * The summary beside the choices: the parts, what they support, and the button.
+ * @param {{table: Table, choices: Choices, blocked: string}} props
+ */
+function Summary({ table, choices, blocked }) {
+  const asked = useDebounced(JSON.stringify(planOf(choices)), REST_MS);
+  const path = `/api/tables/${encodeURIComponent(table.id)}`;
+  const [problem, setProblem] = useState('');
+  const [sending, setSending] = useState(false);
+  const plan = useLoad(
+    async (signal) =>
+      choices.target && !blocked
+        ? /** @type {Plan} */ (await post(`${path}/plan`, JSON.parse(asked), signal))
+        : null,
+    [asked, blocked],
+  );
+  const train = async () => {
+    setSending(true);
+    setProblem('');
+    try {
+      const { dialog } = await post('/api/dialogs', { ...choices, table: table.id });
+      location.hash = `#/d/${encodeURIComponent(dialog.id)}`;
+    } catch (error) {
+      setProblem(sentence(error));
+      setSending(false);
+    }
+  };
+  const { data } = plan;
+  return html`<aside class="card stack setup-summary" aria-label="Summary">
+    <h2>Which rows do what</h2>
+    ${plan.error ? html`<${Notice} kind="warn">${plan.error.message}<//>` : null}
+    ${
+      data && !plan.error
+        ? html`<div class="stack" aria-busy=${plan.loading}>
+          <${PartsBar} parts=${data.parts} />
+          <${SupportList} support=${data.support} confidence=${choices.confidence} />
+          ${data.remarks.map((remark) => html`<p class="small muted">${remark}</p>`)}
+        </div>`
+        : null
+    }
+    ${!data && !plan.error && plan.loading ? html`<${Spinner} label="Dividing the rows" />` : null}
+    ${problem ? html`<${Notice} kind="bad">${problem}<//>` : null}
+    <button type="button" class="button-primary train" disabled=${Boolean(blocked) || sending || plan.error !== null} onClick=${train}>
+      ${sending ? 'Starting…' : 'Train'}
+    </button>
+    <p class="small muted">
+      ${blocked || whatIsTrained(choices, table)}
+    </p>
+  </aside>`;
+}
+
+/** @param {{table: Table, studio: Studio | null}} props */
+function Form({ table, studio }) {
+  const [choices, setChoices] = useState({ ...USUAL, target: table.target ?? '' });
+  const change = useCallback(
+    (/** @type {Partial<Choices>} */ some) => setChoices((now) => ({ ...now, ...some })),
+    [],
+  );
+  const path = `/api/tables/${encodeURIComponent(table.id)}/classes`;
+  const { data, error, loading } = useLoad(
+    async (signal) =>
+      choices.target
+        ? /** @type {Classes} */ (await get(query(path, { target: choices.target }), signal))
+        : null,
+    [choices.target],
+  );
+  useEffect(() => {
+    if (data) change({ positive: data.positive });
+  }, [data]);
+  /** @param {string} name */
+  const toggle = (name) =>
+    change({
+      drop: choices.drop.includes(name)
+        ? choices.drop.filter((other) => other !== name)
+        : [...choices.drop, name],
+    });
+  const roles = useMemo(() => {
+    /** @type {Record<string, string>} */
+    const found = {};
+    if (choices.group) found[choices.group] = 'group';
+    if (choices.time) found[choices.time] = 'time';
+    return found;
+  }, [choices.group, choices.time]);
+  const members = studio?.members ?? [];
+  const unfit = error && !loading ? error.message : '';
+  const blocked =
+    unfit || objection(choices, members.length) || (loading || !data ? 'Looking at the classes' : '');
+  return html`<div class="setup">
+    <div class="stack">
+      <section class="card stack" aria-labelledby="table-head">
+        <div class="row">
+          <h2 id="table-head" class="grow">${table.name}</h2>
+          <span class="muted small">${plural(table.rows, 'row')}, ${plural(table.columns.length, 'column')}</span>
+        </div>
+        <${Preview} table=${table} />
+        <${Columns} table=${table} target=${choices.target} drop=${choices.drop} roles=${roles} toggle=${toggle} />
+      </section>
+      <${Target} table=${table} choices=${choices} change=${change} classes=${unfit ? null : data} problem=${unfit} />
+      <${Steered} choices=${choices} change=${change} members=${members} />
+      <${More} table=${table} choices=${choices} change=${change} />
+    </div>
+    <${Summary} table=${table} choices=${choices} blocked=${blocked} />
+  </div>`;
+}
+
+/** The second page of a new dialog. @param {{id: string, studio: Studio | null}} props */
+export function Setup({ id, studio }) {
+  const { data, error } = useLoad((signal) => get(`/api/tables/${encodeURIComponent(id)}`, signal), [id]);
+  useEffect(() => {
+    document.title = 'New dialog · Margrave';
+  }, []);
+  const missing = error instanceof ApiError && error.status === 404;
+  const back = html`<a class="button" href="#/new">Choose a table</a>`;
+  return html`<div class="start start-wide">
+    <div class="start-head">
+      <div>
+        <h1>New dialog</h1>
+        <p class="muted">Look at what was guessed, then train.</p>
+      </div>
+      <a class="button" href="#/new">Another table</a>
+    </div>
+    ${
+      error && !data
+        ? html`<${Notice} kind="bad" action=${back}>${missing ? 'This table is not here any more.' : error.message}<//>`
+        : null
+    }
+    ${!data && !error ? html`<${Spinner} />` : null}
+    ${data ? html`<${Form} table=${data} studio=${studio} />` : null}
+  </div>`;
+}

@@ -1,0 +1,218 @@
+// A new dialog, the choices: what is told apart, what is steered, and what is rarely needed.
+// @ts-check
+
+import { Field, Notice, count, html, labelText, percent } from './kit.js';
+
+/** @typedef {import('./types.js').Classes} Classes */
+/** @typedef {import('./types.js').DialogRequest} DialogRequest */
+/** @typedef {import('./types.js').Label} Label */
+/** @typedef {import('./types.js').MemberKind} MemberKind */
+/** @typedef {import('./types.js').Table} Table */
+/** @typedef {Omit<DialogRequest, "table">} Choices */
+/** @typedef {(change: Partial<Choices>) => void} Change */
+
+export const MOST_LEVELS = 15;
+
+/**
+ * The target, its classes, and the positive one.
+ * @param {{table: Table, choices: Choices, change: Change, classes: Classes | null, problem: string}} props
+ */
+export function Target({ table, choices, change, classes, problem }) {
+  const total = classes?.classes.reduce((sum, { count: n }) => sum + n, 0) ?? 0;
+  /** @type {(Label | null)[]} */
+  const options = classes ? classes.classes.map(({ label }) => label) : [];
+  if (options.length > 2) options.push(null);
+  return html`<section class="card stack" aria-labelledby="target-head">
+    <h2 id="target-head">What to tell apart</h2>
+    <${Field}
+      id="target"
+      label="Column with the classes"
+      hint=${table.target && table.target === choices.target ? 'Guessed from the table; choose another if it is not this one.' : null}
+    >
+      <select
+        id="target"
+        value=${choices.target}
+        onChange=${(/** @type {any} */ event) => change({ target: event.target.value, positive: null })}
+      >
+        ${choices.target ? null : html`<option value="">Choose a column</option>`}
+        ${table.columns.map(({ name }) => html`<option value=${name}>${name}</option>`)}
+      </select>
+    <//>
+    ${problem ? html`<${Notice} kind="bad">${problem}<//>` : null}
+    ${
+      classes
+        ? html`<fieldset class="stack classes-set">
+          <legend class="field-label">Positive class</legend>
+          <p class="field-hint">The one you look for: a false alarm is another called this, a miss is this called another.</p>
+          <div class="classes">
+            ${options.map((label, at) => {
+              const n = label === null ? null : classes.classes[at].count;
+              return html`<label class="class-choice" key=${labelText(label)}>
+                <input
+                  type="radio"
+                  name="positive"
+                  checked=${choices.positive === label}
+                  onChange=${() => change({ positive: label })}
+                />
+                <span class="class-name">${label === null ? 'None in particular' : labelText(label)}</span>
+                ${n === null ? null : html`<span class="muted number">${count(n)} · ${percent(n / total)}</span>`}
+              </label>`;
+            })}
+          </div>
+        </fieldset>`
+        : null
+    }
+  </section>`;
+}
+
+/**
+ * A committee with its members, or a program with its levels.
+ * @param {{choices: Choices, change: Change, members: MemberKind[]}} props
+ */
+export function Steered({ choices, change, members }) {
+  const chosen = choices.members ?? members.map(({ name }) => name);
+  /** @param {string} name */
+  const toggle = (name) => {
+    const next = members
+      .map((member) => member.name)
+      .filter((other) => chosen.includes(other) !== (other === name));
+    change({ members: next.length === members.length ? null : next });
+  };
+  const kinds = /** @type {const} */ ([
+    [
+      'committee',
+      'A committee',
+      'Members that err differently, weighed against each other. The usual choice.',
+    ],
+    [
+      'program',
+      'A martingale program',
+      'A layered graph of small learners. Each node can be looked at and tuned.',
+    ],
+  ]);
+  return html`<section class="card stack" aria-labelledby="steer-head">
+    <h2 id="steer-head">What to steer</h2>
+    <div class="kinds" role="radiogroup" aria-labelledby="steer-head">
+      ${kinds.map(
+        ([kind, name, about]) =>
+          html`<label class=${`kind ${choices.kind === kind ? 'kind-chosen' : ''}`} key=${kind}>
+            <input type="radio" name="kind" checked=${choices.kind === kind} onChange=${() => change({ kind })} />
+            <span><strong>${name}</strong><span class="muted small">${about}</span></span>
+          </label>`,
+      )}
+    </div>
+    ${
+      choices.kind === 'committee'
+        ? html`<fieldset>
+          <legend class="field-label">Members to train</legend>
+          <ul class="member-list">
+            ${members.map(
+              ({ name, about }) =>
+                html`<li key=${name}>
+                  <label class="member">
+                    <input type="checkbox" checked=${chosen.includes(name)} onChange=${() => toggle(name)} />
+                    <span class="member-name">${name}</span><span class="muted small">${about}</span>
+                  </label>
+                </li>`,
+            )}
+          </ul>
+          ${chosen.length === 0 ? html`<p class="bad small">A committee needs a member.</p>` : null}
+        </fieldset>`
+        : html`<${Field}
+          id="levels"
+          label="Levels"
+          hint="Each level adds a layer of learners; more can be grown later, one at a time. An odd number leaves no ties."
+        >
+          <input
+            id="levels"
+            class="short"
+            type="number"
+            min="1"
+            max=${MOST_LEVELS}
+            value=${choices.levels}
+            onInput=${(/** @type {any} */ event) => change({ levels: Math.round(Number(event.target.value)) })}
+          />
+        <//>`
+    }
+  </section>`;
+}
+
+/** What is rarely needed. @param {{table: Table, choices: Choices, change: Change}} props */
+export function More({ table, choices, change }) {
+  const columns = table.columns.map(({ name }) => name).filter((name) => name !== choices.target);
+  /** @param {"group" | "time"} key @param {string} label @param {string} hint */
+  const column = (key, label, hint) =>
+    html`<${Field} id=${key} label=${label} hint=${hint}>
+      <select
+        id=${key}
+        value=${choices[key] ?? ''}
+        onChange=${(/** @type {any} */ event) => change({ [key]: event.target.value || null })}
+      >
+        <option value="">None</option>
+        ${columns.map((name) => html`<option value=${name}>${name}</option>`)}
+      </select>
+    <//>`;
+  const shares = ['auto', '0.2', '0.3', '0.4', '0.5', 'none'];
+  return html`<details class="card more">
+    <summary>More: title, groups, time, what is kept apart</summary>
+    <div class="more-fields">
+      <${Field} id="title" label="Title of the dialog">
+        <input
+          id="title"
+          type="text"
+          maxlength="200"
+          placeholder=${table.name}
+          value=${choices.title ?? ''}
+          onInput=${(/** @type {any} */ event) => change({ title: event.target.value.trim() ? event.target.value : null })}
+        />
+      <//>
+      <${Field} id="seed" label="Seed" hint="The same seed repeats the same dialog.">
+        <input
+          id="seed"
+          class="short"
+          type="number"
+          min="0"
+          value=${choices.seed}
+          onInput=${(/** @type {any} */ event) => change({ seed: Math.max(0, Math.round(Number(event.target.value))) })}
+        />
+      <//>
+      ${column('group', 'Rows that belong together', 'Such as mails of one sender: whole groups are kept apart, and one row of each certifies.')}
+      ${column('time', 'When a row was taken', 'The latest rows certify, and members are judged on what came later.')}
+      <${Field} id="promise" label="A promise you have in mind" hint=${html`Such as <code>${'fp <= 2%'}</code>: enough is kept apart for it, if it can be.`}>
+        <input
+          id="promise"
+          type="text"
+          class="mono"
+          value=${choices.promise ?? ''}
+          onInput=${(/** @type {any} */ event) => change({ promise: event.target.value || null })}
+        />
+      <//>
+      <${Field} id="certify" label="Kept apart for the promise">
+        <select
+          id="certify"
+          value=${choices.certify === null ? 'none' : String(choices.certify)}
+          onChange=${(/** @type {any} */ event) => {
+            const value = event.target.value;
+            change({ certify: value === 'none' ? null : value === 'auto' ? 'auto' : Number(value) });
+          }}
+        >
+          ${shares.map(
+            (share) =>
+              html`<option value=${share}>
+                ${share === 'auto' ? 'As much as the promise needs' : share === 'none' ? 'Nothing' : percent(Number(share), 0)}
+              </option>`,
+          )}
+        </select>
+      <//>
+      <${Field} id="confidence" label="Confidence of the promise">
+        <select
+          id="confidence"
+          value=${String(choices.confidence)}
+          onChange=${(/** @type {any} */ event) => change({ confidence: Number(event.target.value) })}
+        >
+          ${['0.9', '0.95', '0.99'].map((value) => html`<option value=${value}>${percent(Number(value), 0)}</option>`)}
+        </select>
+      <//>
+    </div>
+  </details>`;
+}

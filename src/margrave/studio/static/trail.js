@@ -1,0 +1,217 @@
+// The trail: every step of the dialog as a tree, to revisit and to compare, with undo and redo.
+// @ts-check
+
+import { get, query } from './api.js';
+import {
+  Icon,
+  Notice,
+  Spinner,
+  Tag,
+  count,
+  html,
+  plural,
+  useEffect,
+  useLoad,
+  useMemo,
+  useRef,
+  useState,
+} from './kit.js';
+import { Changes } from './matrix_reply.js';
+import { lanes } from './trail_lanes.js';
+
+/** @typedef {import('./trail_lanes.js').Place} Place */
+/** @typedef {import('./types.js').Act} Act */
+/** @typedef {import('./types.js').Comparison} Comparison */
+/** @typedef {import('./types.js').Dialog} Dialog */
+/** @typedef {import('./types.js').Step} Step */
+
+const ROW = 38;
+const LANE = 16;
+const MOST_LANES = 6;
+
+/** @param {number} lane */
+const x = (lane) => Math.min(lane, MOST_LANES - 1) * LANE + LANE / 2;
+
+/** @param {Place["lines"][number]} line */
+function path({ from, to, part }) {
+  const [top, middle, bottom] = [0, ROW / 2, ROW];
+  if (part === 'upper') return `M${x(to)} ${top}V${middle}`;
+  if (part === 'all') return `M${x(to)} ${top}V${bottom}`;
+  return `M${x(from)} ${middle}C${x(from)} ${bottom - 5} ${x(to)} ${middle + 5} ${x(to)} ${bottom}`;
+}
+
+/** @param {{place: Place, width: number, step: Step, here: boolean}} props */
+function Graph({ place, width, step, here }) {
+  const wide = Math.min(width, MOST_LANES) * LANE;
+  return html`<svg class="trail-graph" width=${wide} height=${ROW} viewBox=${`0 0 ${wide} ${ROW}`} aria-hidden="true">
+    ${place.lines.map((line) => html`<path d=${path(line)} />`)}
+    <circle
+      cx=${x(place.lane)}
+      cy=${ROW / 2}
+      r=${here ? 5.5 : 4}
+      class=${here ? 'trail-here' : step.met ? 'trail-met' : 'trail-not'}
+    />
+  </svg>`;
+}
+
+/** @param {Step} step */
+function stepLabel(step) {
+  if (step.asked === null && step.way === 'start') return 'Step 0, the start';
+  const counts = step.fp === null ? '' : `, fp ${step.fp}, fn ${step.fn}`;
+  const from = step.parent === step.number - 1 ? '' : `, from step ${step.parent}`;
+  return `Step ${step.number}${from}: ${step.asked ?? step.way}, ${step.met ? 'met' : 'not met'}${counts}, ${step.way}`;
+}
+
+/**
+ * @param {{step: Step, place: Place, width: number, here: boolean, off: boolean, marked: boolean, accepted: boolean,
+ *   busy: boolean, go: () => void, mark: () => void}} props  `off`: not on the way to where the dialog stands
+ */
+function Line({ step, place, width, here, off, marked, accepted, busy, go, mark }) {
+  const start = step.way === 'start' && step.asked === null;
+  return html`<li class=${`trail-line ${here ? 'trail-line-here' : ''} ${off ? 'trail-line-off' : ''}`}>
+    <button
+      type="button"
+      class="trail-step"
+      data-step=${step.number}
+      aria-current=${here ? 'step' : undefined}
+      aria-disabled=${busy}
+      onClick=${() => !busy && !here && go()}
+    >
+      <span class="hidden">${stepLabel(step)}${here ? ', here' : ''}</span>
+      <span class="trail-face" aria-hidden="true">
+      <${Graph} place=${place} width=${width} step=${step} here=${here} />
+      <span class="trail-number muted">${step.number}</span>
+      ${start ? html`<span class="trail-asked">start</span>` : html`<code class="trail-asked" title=${step.asked ?? step.way}>${step.asked ?? step.way}</code>`}
+      ${accepted ? html`<${Tag} kind="good">accepted<//>` : null}
+      ${start || step.met ? null : html`<${Tag} kind="warn">not met<//>`}
+      ${step.fp === null ? null : html`<span class="trail-counts"><span class="muted">fp</span> ${count(step.fp)} <span class="muted">fn</span> ${count(step.fn ?? 0)}</span>`}
+      <span class="trail-way muted">${start ? '' : step.way}</span>
+      </span>
+    </button>
+    <button
+      type="button"
+      class="button-icon trail-mark"
+      aria-pressed=${marked}
+      aria-label=${`Compare step ${step.number}`}
+      title="Mark two steps to compare them"
+      onClick=${mark}
+    >
+      <${Icon} name="compare" />
+    </button>
+  </li>`;
+}
+
+/** Two steps side by side. @param {{dialog: Dialog, first: number, second: number, close: () => void}} props */
+function Compared({ dialog, first, second, close }) {
+  const { data, error } = useLoad(
+    async (signal) => {
+      const address = query(`/api/dialogs/${encodeURIComponent(dialog.id)}/compare`, { first, second });
+      return /** @type {Comparison} */ (await get(address, signal));
+    },
+    [dialog.id, first, second],
+  );
+  return html`<section class="compared" aria-label="Comparison" aria-live="polite">
+    <div class="row">
+      <h3 class="grow">Step ${first} → step ${second}</h3>
+      <button type="button" class="button-icon" aria-label="Close the comparison" onClick=${close}><${Icon} name="close" /></button>
+    </div>
+    ${error ? html`<${Notice} kind="bad">${error.message}<//>` : null}
+    ${!data && !error ? html`<${Spinner} label="Comparing" />` : null}
+    ${
+      data
+        ? html`<p class="small">
+            ${
+              data.changed === 0
+                ? `All ${plural(data.n, 'sample')} are answered alike.`
+                : `${count(data.changed)} of ${plural(data.n, 'sample')} are answered differently: ${count(data.only_first)} right in step ${first} only, ${count(data.only_second)} right in step ${second} only.`
+            }
+          </p>
+          ${data.changes.length ? html`<${Changes} changes=${data.changes} />` : null}`
+        : null
+    }
+  </section>`;
+}
+
+/** The steps that lead to where the dialog stands. @param {Dialog} dialog */
+function pathTo(dialog) {
+  const parents = new Map(dialog.steps.map(({ number, parent }) => [number, parent]));
+  const found = new Set();
+  for (
+    let at = /** @type {number | null | undefined} */ (dialog.position);
+    at != null && !found.has(at);
+    at = parents.get(at)
+  )
+    found.add(at);
+  return found;
+}
+
+/** The trail of a dialog. @param {{dialog: Dialog, act: Act}} props */
+export function Trail({ dialog, act }) {
+  const [marks, setMarks] = useState(/** @type {number[]} */ ([]));
+  const list = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => {
+    // The list scrolls to where the dialog stands; the page stays where it is.
+    const box = list.current;
+    const here = /** @type {HTMLElement | null | undefined} */ (box?.querySelector('.trail-line-here'));
+    if (
+      box &&
+      here &&
+      (here.offsetTop < box.scrollTop || here.offsetTop + ROW > box.scrollTop + box.clientHeight)
+    ) {
+      box.scrollTop = here.offsetTop - box.clientHeight / 2;
+    }
+  }, [dialog.position, dialog.steps.length]);
+  /** @param {number} number */
+  const mark = (number) =>
+    setMarks((now) =>
+      now.includes(number) ? now.filter((other) => other !== number) : [...now, number].slice(-2),
+    );
+  /** @param {KeyboardEvent} event */
+  const keys = (event) => {
+    if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return;
+    const line = /** @type {HTMLElement} */ (event.target).closest('.trail-line');
+    const next = event.key === 'ArrowDown' ? line?.nextElementSibling : line?.previousElementSibling;
+    event.preventDefault();
+    /** @type {HTMLElement | null | undefined} */ (next?.querySelector('.trail-step'))?.focus();
+  };
+  const lines = useMemo(() => {
+    const { places, width } = lanes(dialog.steps);
+    const on = pathTo(dialog);
+    const taken = new Set(dialog.accepted.map(({ step }) => step));
+    return dialog.steps.map(
+      (step, row) =>
+        html`<${Line}
+          key=${step.number}
+          step=${step}
+          place=${places[row]}
+          width=${width}
+          here=${step.number === dialog.position}
+          off=${!on.has(step.number)}
+          marked=${marks.includes(step.number)}
+          accepted=${taken.has(step.number)}
+          busy=${act.busy}
+          go=${() => act.goto(step.number)}
+          mark=${() => mark(step.number)}
+        />`,
+    );
+  }, [dialog, marks, act.busy]);
+  const [first, second] = [...marks].sort((a, b) => a - b);
+  return html`<section class="card trail" aria-labelledby="trail-head">
+    <div class="row">
+      <h2 id="trail-head" class="grow">Trail <span class="muted small">${plural(dialog.steps.length - 1, 'step')}</span></h2>
+      <button type="button" class="button-icon" aria-label="Undo" title="Undo (Ctrl-Z)" disabled=${!dialog.can_undo || act.busy} onClick=${act.undo}>
+        <${Icon} name="undo" />
+      </button>
+      <button type="button" class="button-icon" aria-label="Redo" title="Redo (Ctrl-Shift-Z)" disabled=${!dialog.can_redo || act.busy} onClick=${act.redo}>
+        <${Icon} name="redo" />
+      </button>
+    </div>
+    <ol class="trail-list" ref=${list} onKeyDown=${keys}>${lines}</ol>
+    ${marks.length === 1 ? html`<p class="muted small">Mark one more step to compare it with step ${marks[0]}.</p>` : null}
+    ${
+      marks.length === 2
+        ? html`<${Compared} key=${`${first} ${second}`} dialog=${dialog} first=${first} second=${second} close=${() => setMarks([])} />`
+        : null
+    }
+  </section>`;
+}

@@ -1,0 +1,172 @@
+// The records of the JSON API, as types for the editor and for `tsc --checkJs`. No code.
+// @ts-check
+
+/** @typedef {string | number | boolean} Label */
+
+/**
+ * Rows are the true classes; columns are the answers in the same order, then the rejected.
+ * @typedef {{classes: Label[], positive: Label | null, counts: number[][]}} Matrix
+ */
+
+/** @typedef {{true: Label, answer: Label | null, before: number, after: number}} Change */
+
+/** @typedef {{train: number, tune: number, certify: number, unused: number}} Parts */
+
+/**
+ * What the certify samples of one class can promise: rates of `least` percent and more.
+ * @typedef {{label: Label, n: number, least: number}} Support
+ */
+
+/** @typedef {{name: string, rows: number, columns: number, classes: string[], about: string}} BundledSet */
+
+/** @typedef {{name: string, about: string}} MemberKind */
+
+/** @typedef {{upload_bytes: number, rows: number, columns: number, jobs: number}} Limits */
+
+/**
+ * @typedef {{version: string, shared: boolean, limits: Limits, sets: BundledSet[],
+ *   members: MemberKind[], onnx: boolean}} Studio
+ */
+
+/**
+ * @typedef {{name: string, kind: string, why: string, distinct: number, missing: number,
+ *   examples: string[]}} Column
+ */
+
+/**
+ * @typedef {{id: string, name: string, rows: number, target: string | null, columns: Column[],
+ *   preview: {columns: string[], rows: string[][]}}} Table
+ */
+
+/** @typedef {{classes: {label: Label, count: number}[], positive: Label | null}} Classes */
+
+/** @typedef {{parts: Parts, support: Support[], remarks: string[]}} Plan */
+
+/**
+ * What POST /api/dialogs takes; POST plan takes the part of it up to `promise`.
+ * @typedef {{target: string, positive: Label | null, drop: string[], group: string | null,
+ *   time: string | null, certify: "auto" | number | null, confidence: number,
+ *   kind: "committee" | "program", promise: string | null}} PlanRequest
+ */
+
+/**
+ * @typedef {PlanRequest & {table: string, members: string[] | null, levels: number, seed: number,
+ *   title: string | null}} DialogRequest
+ */
+
+/**
+ * `number` and `parent` are null in a reply that is not yet final.
+ * @typedef {{number: number | null, parent: number | null, asked: string | null,
+ *   sentences: string[], way: string, met: boolean, shortfall: number, binding: string | null,
+ *   instead: string | null, seconds: number, options: number, cancelled: boolean, final: boolean,
+ *   matrix: Matrix, before: Matrix, changes: Change[], fp: number | null, fn: number | null,
+ *   note: string | null}} Reply
+ */
+
+/** @typedef {Reply & {number: number, parent: number | null}} Step */
+
+/**
+ * @typedef {{number: number, step: number, confidence: number, preference: string, issued: string,
+ *   promises: string[], confusion: Matrix, route: string, remarks: string[], text: string,
+ *   onnx: boolean}} Accepted
+ */
+
+/**
+ * @typedef {{done: number, total: number, text: string,
+ *   members: {name: string, done: number, total: number}[] | null}} Progress
+ */
+
+/**
+ * @typedef {{id: string, kind: "train" | "prefer" | "frontier" | "nodes" | "grow" | "accept",
+ *   dialog: string, state: "waiting" | "running" | "done" | "failed" | "cancelled", ahead: number,
+ *   progress: Progress | null, error: string | null, result: Record<string, any> | null}} Job
+ */
+
+/**
+ * @typedef {{id: string, title: string, table: {id: string, name: string} | null, target: string,
+ *   kind: "committee" | "program", state: "training" | "ready" | "failed", error: string | null,
+ *   classes: Label[], positive: Label | null, members: string[], parts: Parts | null,
+ *   support: Support[], confidence: number, n: number, position: number, undone: number[],
+ *   can_undo: boolean, can_redo: boolean, steps: Step[], accepted: Accepted[], left: string,
+ *   job: Job | null, saved: boolean, updated: string}} Dialog
+ */
+
+/**
+ * @typedef {{id: string, title: string, table: string | null, kind: "committee" | "program",
+ *   state: "training" | "ready" | "failed", steps: number, asked: string | null,
+ *   met: boolean | null, accepted: number, updated: string}} DialogLine
+ */
+
+/** @typedef {{true: Label, answer: Label | null, to: number | string}} Edit */
+
+/**
+ * @typedef {{preference: string | null, sentences: string[], error: string | null,
+ *   already: boolean}} Reading
+ */
+
+/**
+ * @typedef {{first: number, second: number, n: number, changed: number, only_first: number,
+ *   only_second: number, changes: Change[]}} Comparison
+ */
+
+/**
+ * @typedef {{positive: Label, negative: Label | null, n_positive: number, n_negative: number,
+ *   curves: {name: string, fp: number[], fn: number[]}[],
+ *   best: {fp: number, fn: number, name: string}[],
+ *   hull: {name: string, fp: number, fn: number, low: number, high: number | null}[],
+ *   trajectory: {step: number, parent: number | null, fp: number, fn: number, met: boolean,
+ *     asked: string | null}[], dear: boolean}} Frontier
+ */
+
+/**
+ * @typedef {{winners: {name: string, fp: number, fn: number, low: number, high: number | null,
+ *   share: number}[], slope: [number, number], prior: number, costs: [number, number],
+ *   priors: [number, number]}} Winners
+ */
+
+/**
+ * @typedef {{members: {name: string, weight: number, errors: number, fp: number | null,
+ *     fn: number | null, accuracy: number}[],
+ *   margins: {edges: number[], right: number[], wrong: number[]},
+ *   disagreement: {names: string[], shares: number[][]},
+ *   split: {votes: number[], n: number[], wrong: number[]}}} Members
+ */
+
+/**
+ * @typedef {{row: number, true: Label, answer: Label | null, certainty: number, votes: Label[],
+ *   values: string[]}} Row
+ */
+
+/** @typedef {{total: number, columns: string[], rows: Row[], members: string[]}} Rows */
+
+/**
+ * @typedef {{id: string, votes: number[], layer: number,
+ *   kind: "learner" | "constant" | "frozen" | "empty" | "leaf", answer: Label | null,
+ *   sizes: number[], reach: number, advantages: (number | null)[], weak: boolean, matrix: Matrix,
+ *   tuned: string | null}} ProgramNode
+ */
+
+/**
+ * @typedef {{levels: number, n: number, classes: Label[], positive: Label, threshold: number,
+ *   nodes: ProgramNode[],
+ *   edges: {start: string, end: string, answer: Label | null, flow: number[]}[],
+ *   weak: string[]}} Program
+ */
+
+/** Which cell's rows to show; `rejected` for the last column. @typedef {{true?: Label, answer?: Label, rejected?: boolean}} CellChoice */
+
+/**
+ * What a panel can do to the dialog. `busy` while a job of this dialog runs. `prefer` asks in words
+ * (from step `from`, else from where the dialog stands) and resolves with the final job; `run` POSTs
+ * to a path below /api/dialogs/ID, follows the job, refreshes the dialog and resolves with the final
+ * job (null if the request was refused: the error has been shown already).
+ * @typedef {{busy: boolean,
+ *   prefer: (wants: string[], options: {keep: boolean, from?: number | null, ways?: string[] | null}) => Promise<Job | null>,
+ *   goto: (step: number) => Promise<void>, undo: () => Promise<void>, redo: () => Promise<void>,
+ *   run: (path: string, body: object) => Promise<Job | null>, refresh: () => Promise<void>,
+ *   showRows: (cell: CellChoice) => void, cell: CellChoice | null}} Act
+ */
+
+/** @typedef {{dialog: Dialog, act: Act}} PanelProps */
+
+export {};

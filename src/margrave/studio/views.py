@@ -1,0 +1,275 @@
+"""A dialog as plain records: steps, trade-offs, members, the rows behind a cell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrave.app._records import matrix_record
+from margrave.confusion import Confusion
+from margrave.preference import Preference
+from margrave.steer._acceptance import Accepted
+from margrave.steer._dialog import Dialog
+from margrave.steer._frontier import Frontier
+from margrave.steer._material import Material, Option
+from margrave.steer._promise import supported
+from margrave.steer._reachable import frontier as reachable
+from margrave.steer._reply import Reply
+from margrave.steer._sentences import sentence
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+Record = dict[str, Any]
+
+_BINS = 20
+
+
+def sentences(wanted: Preference, matrix: Confusion) -> list[str]:
+    """What is asked in words; a share with the count that it is of these samples."""
+    told = []
+    for bound in wanted.bounds:
+        text = sentence(bound, matrix)
+        base = int(matrix.counts[bound.cells(matrix)[1]].sum())
+        if bound.share and bound.word != "precision":
+            exact = bound.limit * base
+            count = math.floor(exact) if bound.at_most else math.ceil(exact)
+            text += f" ({count} of {base})"
+        told.append(text)
+    return told
+
+
+def changes_record(changes: Sequence[Any]) -> list[Record]:
+    """Cells that are not as before."""
+    return [
+        {"true": one.true, "answer": one.answer, "before": one.before, "after": one.after}
+        for one in changes
+    ]
+
+
+def step_record(reply: Reply, number: int | None, parent: int | None) -> Record:
+    """A step."""
+    wanted, after, two = reply.preference, reply.after, reply.after.positive is not None
+    return {
+        "number": number,
+        "parent": parent,
+        "asked": None if wanted is None else str(wanted),
+        "sentences": [] if wanted is None else sentences(wanted, after),
+        "way": reply.way,
+        "met": reply.met,
+        "shortfall": float(reply.shortfall),
+        "binding": None if reply.binding is None else str(reply.binding),
+        "instead": None if reply.instead is None else str(reply.instead),
+        "seconds": round(reply.seconds, 3),
+        "options": reply.n_options,
+        "cancelled": reply.cancelled,
+        "final": reply.final,
+        "matrix": matrix_record(after),
+        "before": matrix_record(reply.before),
+        "changes": changes_record(reply.changes),
+        "fp": int(after.fp) if two else None,
+        "fn": int(after.fn) if two else None,
+        "note": reply.note,
+    }
+
+
+def accepted_record(accepted: Accepted, number: int, onnx: bool) -> Record:
+    """An accepted model."""
+    certificate = accepted.model.certificate_
+    if certificate is None:
+        raise ValueError("An accepted model has a certificate.")
+    return {
+        "number": number,
+        "step": accepted.step,
+        "confidence": certificate.confidence,
+        "preference": certificate.preference,
+        "issued": certificate.issued,
+        "promises": [str(promise) for promise in certificate.promises],
+        "confusion": matrix_record(certificate.confusion),
+        "route": certificate.route,
+        "remarks": list(certificate.remarks),
+        "text": str(certificate),
+        "onnx": onnx,
+    }
+
+
+def support_record(sizes: Sequence[tuple[Any, int]], confidence: float) -> list[Record]:
+    """What certify samples of each class can support, in percent."""
+    return [
+        {"label": label, "n": n, "least": round(supported(n, 1 - confidence), 4)}
+        for label, n in sizes
+    ]
+
+
+def certify_sizes(dialog: Dialog) -> list[tuple[Any, int]]:
+    """How many certify samples there are of each class."""
+    part = dialog._acceptance.part
+    if part is None:
+        return []
+    counts = np.bincount(part.codes, minlength=len(dialog.classes)).tolist()
+    return list(zip(dialog.classes, counts, strict=True))
+
+
+def the_frontier(dialog: Dialog, dear: Sequence[Option]) -> Frontier:
+    """What is reachable, with what the dear ways offered."""
+    if not dear:
+        return dialog.frontier()
+    options = [reply.option for reply in dialog.history]
+    return reachable(dialog._material, [*options, *dear])
+
+
+def frontier_record(dialog: Dialog, dear: Sequence[Option]) -> Record:
+    """Every trade-off that is known, and where the dialog has been."""
+    frontier = the_frontier(dialog, dear)
+    fp, fn, ways, _ = frontier._lowest
+    names = [curve.name for curve in frontier.curves]
+    parents = dialog._history.parents
+    return {
+        "positive": frontier.positive,
+        "negative": frontier.negative,
+        "n_positive": frontier.n_positive,
+        "n_negative": frontier.n_negative,
+        "curves": [
+            {"name": curve.name, "fp": curve.fp.tolist(), "fn": curve.fn.tolist()}
+            for curve in frontier.curves
+        ],
+        "best": [
+            {"fp": a, "fn": b, "name": names[way]}
+            for a, b, way in zip(fp.tolist(), fn.tolist(), ways.tolist(), strict=True)
+        ],
+        "hull": [
+            {
+                "name": one.name,
+                "fp": one.fp,
+                "fn": one.fn,
+                "low": one.low,
+                "high": None if math.isinf(one.high) else one.high,
+            }
+            for one in frontier.hull
+        ],
+        "trajectory": [
+            {
+                "step": number,
+                "parent": parents[number],
+                "fp": int(reply.after.fp),
+                "fn": int(reply.after.fn),
+                "met": reply.met,
+                "asked": None if reply.preference is None else str(reply.preference),
+            }
+            for number, reply in enumerate(dialog.history)
+        ],
+        "dear": bool(dear),
+    }
+
+
+def winners_record(
+    frontier: Frontier, costs: tuple[float, float], priors: tuple[float, float] | None
+) -> Record:
+    """Which way and cut is cheapest where, in a range of costs and priors."""
+    won = frontier.winners(cost_ratio=costs, prior=priors)
+    low, high = won[0].low, won[-1].high
+    whole = math.log(high / low) if high > low else 0.0
+    share = frontier.n_positive / (frontier.n_positive + frontier.n_negative)
+    return {
+        "winners": [
+            {
+                "name": one.name,
+                "fp": one.fp,
+                "fn": one.fn,
+                "low": one.low,
+                "high": one.high,
+                "share": math.log(one.high / one.low) / whole if whole else 1.0,
+            }
+            for one in won
+        ],
+        "slope": (low, high),
+        "costs": costs,
+        "priors": priors or (share, share),
+        "prior": share,
+    }
+
+
+def votes_of(material: Material) -> Codes:
+    """Each member's own answer to each tuning sample; shape (n, K)."""
+    columns = [
+        held.argmax(axis=1) if held.ndim == 2 else (held > 0).astype(np.intp)
+        for _, held in material.members_alone()
+    ]
+    return np.column_stack(columns)
+
+
+def certainty_of(reply: Reply) -> Floats:
+    """How far each tuning sample is from another answer, as the share of samples that are nearer.
+
+    Scores of different ways have different scales; their order has not.
+    """
+    lead = reply.option.decision.lead(reply.option.held)
+    if lead.ndim == 2:
+        top = np.partition(lead, -2, axis=1)[:, -2:]
+        size = top[:, 1] - top[:, 0]
+    else:
+        size = np.abs(lead)
+    order = np.sort(size)
+    return np.asarray(np.searchsorted(order, size, "left") / max(len(size), 1))
+
+
+def members_record(dialog: Dialog) -> Record:
+    """What the members say, and where they disagree."""
+    material, reply = dialog._material, dialog.reply
+    votes, answers, codes = votes_of(material), reply.option.answers, material.codes
+    names = list(material.panel.names)
+    scorer = reply.option.scorer
+    weights = np.zeros(len(names))
+    for name, weight in zip(scorer.panel.names, scorer.weights.tolist(), strict=True):
+        if name in names:
+            weights[names.index(name)] = weight
+    members = []
+    for j, name in enumerate(names):
+        matrix = material.matrix(votes[:, j])
+        errors = int((votes[:, j] != codes).sum())
+        two = matrix.positive is not None
+        members.append(
+            {
+                "name": name,
+                "weight": float(weights[j]),
+                "errors": errors,
+                "fp": int(matrix.fp) if two else None,
+                "fn": int(matrix.fn) if two else None,
+                "accuracy": 1 - errors / len(codes),
+            }
+        )
+    agreeing = (votes == answers[:, None]).sum(axis=1)
+    wrong = answers != codes
+    counts = np.bincount(agreeing, minlength=len(names) + 1)
+    missed = np.bincount(agreeing[wrong], minlength=len(names) + 1)
+    return {
+        "members": members,
+        "margins": _margins(reply, wrong),
+        "disagreement": {
+            "names": names,
+            "shares": [
+                [float((votes[:, i] != votes[:, j]).mean()) for j in range(len(names))]
+                for i in range(len(names))
+            ],
+        },
+        "split": {
+            "votes": list(range(len(names) + 1)),
+            "n": counts.tolist(),
+            "wrong": missed.tolist(),
+        },
+    }
+
+
+def _margins(reply: Reply, wrong: NDArray[np.bool_]) -> Record:
+    """How far right and wrong answers are from another answer: the lead, cut at its ends."""
+    lead = reply.option.decision.lead(reply.option.held)
+    size = np.sort(lead, axis=1)[:, -1] - np.sort(lead, axis=1)[:, -2] if lead.ndim == 2 else lead
+    size = np.abs(size)
+    top = float(np.quantile(size, 0.98)) or 1.0
+    edges = np.linspace(0.0, top, _BINS + 1)
+    clipped = np.minimum(size, top)
+    right, missed = (np.histogram(clipped[at], edges)[0] for at in (~wrong, wrong))
+    return {"edges": edges.tolist(), "right": right.tolist(), "wrong": missed.tolist()}

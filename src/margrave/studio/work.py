@@ -1,0 +1,216 @@
+"""Long work on dialogs: training, replies, growing and tuning programs, certificates.
+
+Each is a function that a job runs: it tells how far it is, stops when it is asked to, and what it
+gives back is in the store already.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from margrave.app._samples import Samples
+from margrave.steer._dialog import Dialog
+from margrave.steer._members import Progress, default_members
+from margrave.steer._onnx_graph import ExportError
+from margrave.steer._pieces import model_bytes
+from margrave.steer._reachable import offered
+from margrave.steer._ways import WAYS
+from margrave.studio import views
+from margrave.studio.choices import plainly, sized
+from margrave.studio.jobs import Cancelled, Handle
+from margrave.studio.views import Record
+from margrave.studio.workspace import Live, Workspace
+
+CANCELLED = "Training was cancelled."
+
+
+class RefusedError(ValueError):
+    """What cannot be done, in a sentence for the user."""
+
+
+def usual_members(rows: int) -> list[str]:
+    """The members of the default committee for so many rows."""
+    return [name for name, _ in default_members(rows, None)]
+
+
+def train(workspace: Workspace, owner: str, dialog_id: str, handle: Handle) -> Record:
+    """Train what was chosen for a dialog."""
+    row = workspace.store.dialog(owner, dialog_id)
+    workspace.store.set_state(dialog_id, "training")
+    try:
+        if row.table_id is None:
+            raise RefusedError("This dialog has no table to train on.")
+        handle.progress(0, 1, "Reading the table")
+        given = workspace.samples(owner, row.table_id, row.choices)
+        parts, _ = sized(given, row.choices)
+        dialog = _trained(given, row.choices, handle)
+        handle.progress(1, 1, "Writing it down")
+        workspace.ready(dialog_id, dialog, parts, pinned=False)
+    except Cancelled:
+        workspace.store.set_state(dialog_id, "failed", CANCELLED)
+        raise
+    except ValueError as error:
+        workspace.store.set_state(dialog_id, "failed", plainly(error))
+        raise RefusedError(plainly(error)) from error
+    except BaseException:
+        workspace.store.set_state(dialog_id, "failed", "Training did not end well.")
+        raise
+    return {"step": 0}
+
+
+def _trained(given: Samples, choices: dict[str, Any], handle: Handle) -> Dialog:
+    """A dialog on samples, with progress for each member."""
+    done: Counter[str] = Counter()
+    program = choices["kind"] == "program"
+    names = [] if program else list(choices.get("members") or ())
+
+    def tell(at: Progress) -> None:
+        if handle.stopped():
+            raise Cancelled
+        done[at.member] += 1
+        of_each = at.total // max(len(names), 1) if names else at.total
+        members = [{"name": name, "done": done[name], "total": of_each} for name in names]
+        handle.progress(at.done, at.total, at.member, members or None)
+
+    return Dialog.from_data(
+        given.X,
+        given.y,
+        committee="program" if program else names or None,
+        levels=choices["levels"],
+        certify=choices["certify"],
+        promise=choices["promise"],
+        confidence=choices["confidence"],
+        positive=given.positive,
+        groups=given.groups,
+        time=given.time,
+        random_state=choices["seed"],
+        callback=tell,
+    )
+
+
+def prefer(
+    workspace: Workspace,
+    owner: str,
+    dialog_id: str,
+    handle: Handle,
+    wants: Sequence[str],
+    keep: bool,
+    ways: Sequence[str] | None,
+    at: int | None,
+) -> Record:
+    """Ask for a preference; better replies are told as they come."""
+    with workspace.changing(owner, dialog_id) as live:
+        dialog = live.dialog
+        if at is not None and at != dialog.position:
+            dialog.goto(at)
+        parent = dialog.position
+        for reply in dialog.replies(*wants, keep=keep, ways=ways, stop=handle.stopped):
+            if not reply.final:
+                handle.emit("reply", views.step_record(reply, None, parent))
+        step = dialog.position
+    return {"step": step}
+
+
+def dear_frontier(workspace: Workspace, owner: str, dialog_id: str, handle: Handle) -> Record:
+    """What the dear ways could reach."""
+    live = workspace.live(owner, dialog_id)
+    dialog = live.dialog
+    start = dialog.history[0]
+    found = []
+    for option in offered(
+        dialog._material, start.option, start.after, [way for way in WAYS if way.dear]
+    ):
+        if handle.stopped():
+            raise Cancelled
+        found.append(option)
+        handle.progress(len(found), len(found) + 1, f"{len(found)} found by {option.way}")
+    live.dear = found
+    return {"options": len(found)}
+
+
+def tune_node(
+    workspace: Workspace,
+    owner: str,
+    dialog_id: str,
+    handle: Handle,
+    votes: tuple[int, ...],
+    wants: Sequence[str],
+) -> Record:
+    """Tune one node of a program."""
+    with workspace.changing(owner, dialog_id) as live:
+        live.dialog.tune_nodes({votes: ", ".join(wants)}, stop=handle.stopped)
+        return {"step": live.dialog.position}
+
+
+def grow(workspace: Workspace, owner: str, dialog_id: str, handle: Handle, levels: int) -> Record:
+    """Grow a program."""
+    handle.progress(0, levels, "Growing")
+
+    def tell(at: Progress) -> None:
+        handle.progress(at.done, at.total, f"{at.done} of {at.total} levels")
+
+    with workspace.changing(owner, dialog_id) as live:
+        live.dialog.grow(levels, callback=tell, stop=handle.stopped)
+        return {"step": live.dialog.position}
+
+
+def accept(
+    workspace: Workspace,
+    owner: str,
+    dialog_id: str,
+    handle: Handle,
+    confidence: float,
+    reserve: bool,
+) -> Record:
+    """Certify the current model; what was spent for it is stored, also if it is refused."""
+    handle.progress(0, 1, "Setting the promise on the certify samples")
+    live = workspace.live(owner, dialog_id)
+    with live.lock:
+        dialog, store = live.dialog, workspace.store
+        acceptance = dialog._acceptance
+        known = len(acceptance.accepted)
+        try:
+            try:
+                model = dialog.accept(confidence=confidence, reserve=reserve)
+            except ValueError:
+                store.set_accounts(dialog_id, _accounts(live))
+                raise
+            if len(acceptance.accepted) == known:  # accepted before
+                same = [one.model is model for one in acceptance.accepted]
+                return {"accepted": same.index(True) + 1}
+            handle.progress(1, 2, "Writing it down")
+            found = acceptance.accepted[-1]
+            record = views.accepted_record(found, known + 1, can_export(model))
+            store.add_acceptance(
+                dialog_id,
+                known + 1,
+                found.step,
+                record | {"samples": found.samples, "reserve": reserve},
+                b"" if live.pinned else model_bytes(found),
+                _accounts(live),
+            )
+        except ValueError:
+            raise
+        except BaseException:
+            workspace.forget(dialog_id)
+            raise
+    return {"accepted": known + 1}
+
+
+def _accounts(live: Live) -> list[Record]:
+    """What was spent of certify samples."""
+    return [
+        {"samples": one.samples, "delta": one.delta, "spent": list(one.spent)}
+        for one in live.dialog._acceptance.accounts.values()
+    ]
+
+
+def can_export(model: Any) -> bool:
+    """Whether a model can be written as ONNX."""
+    try:
+        model.to_onnx()
+    except (ExportError, ImportError):
+        return False
+    return True

@@ -1,0 +1,273 @@
+"""Dialogs that are alive, and the store behind them.
+
+The store has everything that the page shows as saved; a dialog in memory is a convenience that can
+be dropped at any time and is put together again from its pieces. So memory is bounded by dropping
+those that were not used for longest, and a killed studio comes back where it was.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from margrave.app._job import Parts
+from margrave.app._samples import Samples
+from margrave.steer._dialog import Dialog
+from margrave.steer._ledger import Account
+from margrave.steer._material import Option
+from margrave.steer._pieces import Stored, StoredModel, base_bytes, rebuilt, step_bytes
+from margrave.studio import views
+from margrave.studio.choices import Source, samples
+from margrave.studio.programs import call_of
+from margrave.studio.store import Conflict, DialogRow, Store
+from margrave.studio.uploads import frame_of
+
+if TYPE_CHECKING:
+    import pandas
+
+# What a dialog takes in memory, as a multiple of what it began with in the store (measured on
+# Spambase: 8 MB there, 30 MB alive).
+_TIMES = 4
+_TABLES = 4  # that are kept in memory
+
+
+@dataclass(eq=False)
+class Live:
+    """A dialog in memory.
+
+    Attributes
+    ----------
+    dialog : Dialog
+        The dialog.
+    size : int
+        Roughly how many bytes it takes.
+    pinned : bool
+        Whether it is a notebook's, which the store cannot bring back.
+    lock : RLock
+        Held by who changes it.
+    dear : list of Option
+        What the dear ways offered, for the frontier.
+    frame : DataFrame or None
+        The tuning samples as the user has them.
+    """
+
+    dialog: Dialog
+    size: int
+    pinned: bool = False
+    lock: Any = field(default_factory=threading.RLock)
+    dear: list[Option] = field(default_factory=list)
+    frame: pandas.DataFrame | None = None
+
+
+class Workspace:
+    """All dialogs of a studio.
+
+    Parameters
+    ----------
+    store : Store
+        Where they are durable.
+    live_bytes : int
+        About how much memory live ones may take.
+    """
+
+    def __init__(self, store: Store, live_bytes: int) -> None:
+        self.store = store
+        self.live_bytes = live_bytes
+        self._live: OrderedDict[str, Live] = OrderedDict()
+        self._frames: OrderedDict[str, pandas.DataFrame] = OrderedDict()
+        self._loading: dict[str, threading.Lock] = {}
+        self._lock = threading.Lock()
+
+    # Tables
+
+    def frame(self, owner: str, table: str) -> pandas.DataFrame:
+        """A user's table."""
+        self.store.table(owner, table)  # is it theirs
+        with self._lock:
+            if table in self._frames:
+                self._frames.move_to_end(table)
+                return self._frames[table]
+        found = frame_of(self.store.table_data(owner, table))
+        with self._lock:
+            self._frames[table] = found
+            while len(self._frames) > _TABLES:
+                self._frames.popitem(last=False)
+        return found
+
+    def samples(self, owner: str, table: str, choices: dict[str, Any]) -> Samples:
+        """A user's table, as choices make samples of it."""
+        source = source_of(self.store.table(owner, table).facts)
+        return samples(self.frame(owner, table), source, choices)
+
+    # Dialogs
+
+    def live(self, owner: str, dialog_id: str) -> Live:
+        """A dialog in memory; it is put together if it is not there."""
+        row = self.store.dialog(owner, dialog_id)
+        if row.state != "ready":
+            raise Conflict("This dialog is not trained yet.")
+        with self._lock:
+            loading = self._loading.setdefault(dialog_id, threading.Lock())
+        with loading:
+            with self._lock:
+                if dialog_id in self._live:
+                    self._live.move_to_end(dialog_id)
+                    return self._live[dialog_id]
+            live = self._loaded(dialog_id)
+            self.keep(dialog_id, live)
+            return live
+
+    def _loaded(self, dialog_id: str) -> Live:
+        """A dialog from its pieces."""
+        pieces = self.store.pieces(dialog_id)
+        accounts = [Account(a["samples"], a["delta"], tuple(a["spent"])) for a in pieces.accounts]
+        dialog = rebuilt(
+            pieces.base,
+            [Stored(step.parent, step.piece) for step in pieces.steps if step.number],
+            pieces.position,
+            pieces.undone,
+            accounts,
+            [StoredModel(one.step, one.record["samples"], one.piece) for one in pieces.acceptances],
+        )
+        return Live(dialog, _TIMES * len(pieces.base))
+
+    def keep(self, dialog_id: str, live: Live) -> None:
+        """Have a dialog in memory, and drop others if they are too many."""
+        with self._lock:
+            self._live[dialog_id] = live
+            self._live.move_to_end(dialog_id)
+        self._trim()
+
+    def _trim(self) -> None:
+        """Drop dialogs that nobody works on, the longest unused first, down to the limit."""
+        with self._lock:
+            total = sum(one.size for one in self._live.values())
+            for dialog_id in list(self._live)[:-1]:
+                live = self._live[dialog_id]
+                if (
+                    total > self.live_bytes
+                    and not live.pinned
+                    and live.lock.acquire(blocking=False)
+                ):
+                    total -= live.size
+                    del self._live[dialog_id]
+                    live.lock.release()
+
+    def forget(self, dialog_id: str) -> None:
+        """Drop a dialog from memory: what is in the store counts."""
+        with self._lock:
+            live = self._live.get(dialog_id)
+            if live is not None and not live.pinned:
+                del self._live[dialog_id]
+
+    @property
+    def n_live(self) -> int:
+        """How many dialogs are in memory."""
+        return len(self._live)
+
+    @contextmanager
+    def changing(self, owner: str, dialog_id: str) -> Iterator[Live]:
+        """A dialog to be changed; what was done is durable at the end, or undone."""
+        live = self.live(owner, dialog_id)
+        with live.lock:
+            try:
+                yield live
+            finally:
+                self.write(dialog_id, live)
+        self._trim()
+
+    def write(self, dialog_id: str, live: Live) -> None:
+        """Make all steps of a dialog durable, and where it stands."""
+        history = live.dialog._history
+        try:
+            stored = self.store.steps(dialog_id)
+            for number in range(len(stored), len(history.replies)):
+                parent, reply = history.parents[number], history.replies[number]
+                self.store.add_step(
+                    dialog_id,
+                    number,
+                    parent,
+                    views.step_record(reply, number, parent)
+                    | {"call": call_of(live.dialog, number)},
+                    b"" if live.pinned else step_bytes(live.dialog, number),
+                    position=number,
+                    undone=[],
+                )
+            self.store.set_position(dialog_id, history.at, list(history.undone))
+        except BaseException:
+            self.forget(dialog_id)
+            raise
+
+    def ready(self, dialog_id: str, dialog: Dialog, parts: Parts | None, pinned: bool) -> None:
+        """A dialog is trained: store what it begins with, and have it in memory."""
+        base = b"" if pinned else base_bytes(dialog)
+        part = dialog._acceptance.part
+        facts = {
+            "classes": list(dialog.classes),
+            "positive": dialog.confusion.positive,
+            "members": list(dialog.members),
+            "parts": None if parts is None else asdict(parts),
+            "n": dialog.confusion.n,
+            "certify": None if part is None else {"name": part.name, "n": len(part.codes)},
+            "sizes": views.certify_sizes(dialog),
+        }
+        start = views.step_record(dialog.history[0], 0, None)
+        self.store.set_ready(dialog_id, base, facts, start, b"")
+        live = Live(dialog, _TIMES * len(base), pinned=pinned)
+        self.keep(dialog_id, live)
+        if len(dialog.history) > 1 or dialog.position:
+            self.write(dialog_id, live)
+
+    def adopt(self, owner: str, title: str, dialog: Dialog) -> str:
+        """A notebook's dialog; it lives as long as its process."""
+        row = self.store.add_dialog(owner, title, None, {"kind": kind_of(dialog)})
+        self.ready(row.id, dialog, None, pinned=True)
+        return row.id
+
+    def catch_up(self, owner: str, dialog_id: str) -> None:
+        """Write down what was done with a notebook's dialog outside of the page."""
+        with self._lock:
+            live = self._live.get(dialog_id)
+        if live is not None and live.pinned and live.lock.acquire(blocking=False):
+            try:
+                self.store.dialog(owner, dialog_id)  # is it theirs
+                self.write(dialog_id, live)
+            finally:
+                live.lock.release()
+
+    # What samples look like to their user
+
+    def tuning_frame(self, owner: str, dialog_id: str) -> pandas.DataFrame:
+        """The tuning samples as the user has them; the index is their place in the table."""
+        live, row = self.live(owner, dialog_id), self.store.dialog(owner, dialog_id)
+        if live.frame is None:
+            live.frame = self._tuning_frame(owner, row, live.dialog)
+        return live.frame
+
+    def _tuning_frame(self, owner: str, row: DialogRow, dialog: Dialog) -> pandas.DataFrame:
+        import pandas
+
+        material = dialog._material
+        if row.table_id is not None and material.at is not None:
+            given = self.samples(owner, row.table_id, row.choices)
+            return given.X.iloc[material.at]
+        known = material.X.X
+        if isinstance(known, pandas.DataFrame):
+            return known.reset_index(drop=True)
+        dense = known.toarray() if hasattr(known, "toarray") else known
+        names = [f"x{j}" for j in range(dense.shape[1])]
+        return pandas.DataFrame(dense, columns=names)
+
+
+def source_of(facts: dict[str, Any]) -> Source:
+    """Where a stored table is from."""
+    return Source(**facts["source"])
+
+
+def kind_of(dialog: Dialog) -> str:
+    """Whether a dialog steers a program."""
+    return "committee" if dialog.program is None else "program"

@@ -1,0 +1,805 @@
+"""A dialog over a martingale program: looked at, tuned and grown node by node."""
+
+import copy
+import re
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from margrave import Confusion, Preference, datasets
+from margrave.martingale import MartingaleBoostClassifier, Step
+from margrave.preference import PreferenceError
+from margrave.steer import Dialog, Progress, PromiseError, TableEncoder
+from margrave.steer._start import layout
+
+NO_PROGRAM = (
+    "needs a dialog over a martingale program that was not trained on the tuning samples: "
+    "Dialog.from_data(X, y, committee='program'), or Dialog(model, X_tune, y_tune) with a "
+    "trained MartingaleBoostClassifier."
+)
+
+
+@cache
+def pima():
+    return datasets.load("pima", return_X_y=True)
+
+
+@cache
+def opened(name="pima", levels=3, positive=None):
+    X, y = datasets.load(name, return_X_y=True)
+    how = {"levels": levels, "positive": positive, "random_state": 0}
+    return Dialog.from_data(X, y, committee="program", **how)
+
+
+def dialog_on(name="pima", levels=3, positive=None):
+    """A dialog of one's own."""
+    return copy.deepcopy(opened(name, levels, positive))
+
+
+def tuning(dialog, name="pima"):
+    X, y = datasets.load(name, return_X_y=True)
+    at = dialog._material.at
+    return X[at], y[at]
+
+
+def ends(program):
+    """The confusion matrix by the ends of all paths."""
+    return sum(
+        counts for node, counts in zip(program.nodes, program.counts, strict=True) if node.is_end
+    )
+
+
+def check_program(dialog, name="pima", by_folds=False):
+    """What must be true of a program at any step."""
+    program, matrix = dialog.program, dialog.confusion
+    X, y = tuning(dialog, name)
+    answers = dialog.model.predict(X)
+    assert program.counts[0].sum() == matrix.n
+    assert program.positive == matrix.positive
+    for place, node in enumerate(program.nodes):
+        came = [i for i, edge in enumerate(program.edges) if edge.end == place]
+        left = [i for i, edge in enumerate(program.edges) if edge.start == place]
+        if place:
+            np.testing.assert_array_equal(program.flow[came].sum(axis=0), program.sizes[place])
+        if not node.is_end:
+            np.testing.assert_array_equal(program.flow[left].sum(axis=0), program.sizes[place])
+            for i in left:
+                answered = program.counts[place][:, program.edges[i].answer]
+                np.testing.assert_array_equal(program.flow[i], answered)
+    model = dialog.model
+    told = Confusion.of(
+        y, answers, classes=list(dialog.classes), positive=matrix.positive,
+        reject_label=model.reject_label_,
+    )  # fmt: skip
+    if told.n_rejected == 0:
+        np.testing.assert_array_equal(ends(program), told.counts[:, :-1])
+        for label, rate in program.error_rates().items():
+            assert rate == pytest.approx(1 - told.recall(label))
+    if not by_folds:
+        assert told == matrix
+    return program
+
+
+def learning(program):
+    return [tuple(map(int, node.position)) for node in program.nodes if node.kind == "learner"]
+
+
+# The start
+
+
+def test_a_program_has_samples_of_its_own_to_train_tune_and_certify_on():
+    dialog = opened()
+    X, y = pima()
+    part, at = dialog._acceptance.part, dialog._material.at
+    assert len(part.at) == len(part.codes) == round(0.2 * len(y))
+    assert len(at) == dialog.confusion.n == round(0.4 * (len(y) - len(part.at)))
+    (program,) = dialog._material.panel.members
+    assert len(program._samples.codes) == len(y) - len(at) - len(part.at)
+    assert not set(at) & set(part.at)
+    classes = np.array(dialog.classes)
+    np.testing.assert_array_equal(classes[dialog._material.codes], y[at])
+    np.testing.assert_array_equal(classes[part.codes], y[part.at])
+    np.testing.assert_allclose(dialog._material.X.X, dialog._material.panel.encoded(X[at]))
+    shares = [np.mean(y[one] == "pos") for one in (at, part.at)]
+    assert shares == pytest.approx([np.mean(y == "pos")] * 2, abs=0.01)
+    assert not dialog._material.trained_on
+    assert dialog.members == ("program",)
+    held = np.concatenate([held for _, held in dialog._material.folds])
+    assert sorted(held) == list(range(len(at)))
+
+
+@pytest.mark.parametrize(("name", "levels"), [("pima", 3), ("liver", 4), ("iris", 3)])
+def test_the_program_is_measured_on_the_tuning_samples(name, levels):
+    dialog = opened(name, levels)
+    program = check_program(dialog, name)
+    assert program.n_levels == levels
+    (member,) = dialog._material.panel.members
+    X, y = tuning(dialog, name)
+    plain = member.measured(dialog._material.panel.encoded(X), y)
+    np.testing.assert_array_equal(program.counts, plain.counts)
+    assert (program.nodes, program.edges) == (plain.nodes, plain.edges)
+
+
+def test_weak_nodes_are_those_that_the_program_would_ask():
+    for name in ("pima", "iris"):
+        dialog = opened(name, 4)
+        (member,) = dialog._material.panel.members
+        X, y = tuning(dialog, name)
+        for threshold in (0.1, 0.3, 1):
+            asked = []
+            member.tune(
+                lambda request, to=asked: to.append(request.votes),
+                dialog._material.panel.encoded(X),
+                y,
+                granularity="select",
+                advantage_threshold=threshold,
+            )
+            assert dialog.weak_nodes(threshold) == tuple(asked)
+        assert dialog.weak_nodes() == dialog.weak_nodes(0.3)
+        assert set(dialog.weak_nodes(1)) <= set(learning(dialog.program))
+
+
+def test_progress_is_told_for_each_level():
+    X, y = pima()
+    told = []
+    Dialog.from_data(X, y, committee="program", levels=4, callback=told.append)
+    assert told == [Progress(level, 4, "program") for level in (1, 2, 3, 4)]
+    told.clear()
+    names = ["line", "gaussians"]
+    Dialog.from_data(X, y, committee=names, tune=0.3, callback=told.append)
+    assert [(one.done, one.total) for one in told] == [(1, 2), (2, 2)]
+    assert [one.member for one in told] == names
+
+
+# Nodes
+
+
+@settings(max_examples=8, deadline=None)
+@given(data=st.data())
+def test_asked_nodes_do_what_is_wanted_and_everything_adds_up(data):
+    dialog = dialog_on(levels=data.draw(st.integers(2, 4)))
+    for _ in range(data.draw(st.integers(1, 2))):
+        before = dialog.program
+        votes = data.draw(st.sampled_from(dialog.weak_nodes(1)))
+        local = before.confusion(before.at(votes))
+        wanted = data.draw(st.sampled_from([f"fp <= {local.fp // 2}", f"fn <= {local.fn // 2}"]))
+        reply = dialog.tune_nodes({votes: wanted})
+        program = check_program(dialog)
+        ((asked, told),) = reply.asked
+        assert asked == votes
+        assert told.before == local
+        assert told.after == program.confusion(program.at(votes))
+        assert told.met == Preference(wanted).met(told.after)
+        assert str(votes) in reply.note
+        assert ("short" in reply.note) != told.met
+        assert reply.way == "nodes"
+        assert reply.preference is None
+        for other in learning(before):  # above and beside it nothing changes
+            if any(mine < its for mine, its in zip(other, votes, strict=True)):
+                np.testing.assert_array_equal(
+                    before.counts[before.at(other)], program.counts[program.at(other)]
+                )
+
+
+def test_what_is_there_already_changes_nothing():
+    dialog = dialog_on(levels=4)
+    for _ in range(2):
+        before, program = dialog.reply, dialog.program
+        wants = {}
+        for votes in dialog.weak_nodes(1):
+            local = program.confusion(program.at(votes))
+            wants[votes] = f"fp <= {local.fp}, fn <= {local.fn}"
+        reply = dialog.tune_nodes(wants)
+        assert reply.after == before.after
+        assert reply.changes == ()
+        assert "met before" in reply.note
+        np.testing.assert_array_equal(reply.option.held, before.option.held)
+        np.testing.assert_array_equal(dialog.program.counts, program.counts)
+        assert dialog.program.nodes == program.nodes
+        dialog.tune_nodes({(0, 0): "fn <= 20", (1, 1): "fp <= 9"})  # and once more after an edit
+
+
+def test_several_nodes_as_the_program_would_do_it_by_itself():
+    dialog = dialog_on()
+    (member,) = dialog._material.panel.members
+    X, y = tuning(dialog)
+    wants = {(0, 0): "fn <= 20", (1, 0): "fn <= 5", (2, 0): None}
+    tuned = member.tune(wants, dialog._material.panel.encoded(X), y, granularity="all")
+    told = []
+    reply = dialog.tune_nodes(wants, callback=told.append)
+    assert reply.after == tuned.tuning_.after
+    assert reply.asked == tuned.tuning_.asked
+    assert [isinstance(step, Step) for step in told] == [True, True]
+    assert reply.note == "(0, 0) fn <= 20: met; (1, 0) fn <= 5: met"
+    assert str(reply).startswith(f"{reply.note} (way: nodes; ")
+    assert not reply.cancelled
+
+
+def test_a_node_that_misses_what_is_wanted_says_by_how_much():
+    dialog = dialog_on()
+    reply = dialog.tune_nodes({(0, 0): "fp <= 2, fn <= 2"})
+    ((_, told),) = reply.asked
+    assert not told.met
+    assert reply.note == f"(0, 0) fp <= 2, fn <= 2: {told.shortfall:g} short"
+    assert reply.met, "of the global matrix nothing was asked"
+
+
+def test_three_classes_by_the_cells_of_local_matrices():
+    dialog = dialog_on("hayes_roth", 3, 1)
+    program = check_program(dialog, "hayes_roth")
+    assert program.positive == 1
+    weakest = min(
+        dialog.weak_nodes(1), key=lambda votes: np.nanmin(program.advantages[program.at(votes)])
+    )
+    local = program.confusion(program.at(weakest))
+    label = min(local.classes, key=local.recall)
+    wanted = local.edit(label, label, int(local.counts[local.classes.index(label)].sum()))
+    reply = dialog.tune_nodes({weakest: wanted})
+    after = check_program(dialog, "hayes_roth")
+    assert reply.asked[0][1].after.recall(label) >= local.recall(label)
+    assert len(after.classes) == 3
+    assert dialog.grow().note == "grown by 1 level to 4"
+    check_program(dialog, "hayes_roth")
+    reply = dialog.prefer("errors(2 -> 1) <= 0", ways=["move", "retune"])
+    check_program(dialog, "hayes_roth", by_folds=reply.way == "retune")
+
+
+@pytest.mark.parametrize("how", ["callback", "stop"])
+def test_work_on_nodes_can_be_stopped(how):
+    dialog = dialog_on()
+    wants = {(0, 0): "fn <= 20", (1, 0): "fn <= 2", (0, 1): "fp <= 2"}
+    reply = dialog.tune_nodes(wants, **{how: lambda *_: True})
+    assert reply.cancelled
+    assert [votes for votes, _ in reply.asked] == [(0, 0)]
+    check_program(dialog)
+    once = dialog_on().tune_nodes({(0, 0): "fn <= 20"})
+    assert reply.after == once.after
+
+
+# Growing
+
+
+def test_growing_in_the_dialog_equals_beginning_with_more_levels():
+    for name in ("pima", "iris"):
+        small, whole = dialog_on(name, 2), opened(name, 4)
+        told = []
+        reply = small.grow(2, callback=told.append)
+        assert reply.after == whole.confusion
+        np.testing.assert_array_equal(reply.option.held, whole.reply.option.held)
+        assert check_program(small, name).nodes == whole.program.nodes
+        np.testing.assert_array_equal(small.program.counts, whole.program.counts)
+        assert told == [Progress(1, 2, "program"), Progress(2, 2, "program")]
+        assert (reply.way, reply.note) == ("grow", "grown by 2 levels to 4")
+
+
+@pytest.mark.parametrize("how", ["callback", "stop"])
+def test_growing_can_be_stopped_between_levels(how):
+    dialog = dialog_on()
+    reply = dialog.grow(3, **{how: lambda *_: True})
+    assert reply.cancelled
+    assert dialog.program.n_levels == 4
+    assert reply.note == "grown by 1 level to 4"
+
+
+def test_what_was_tuned_survives_growing():
+    dialog = dialog_on()
+    dialog.tune_nodes({(0, 0): "fn <= 15", (1, 1): "fp <= 20"})
+    before = dialog.program
+    dialog.grow(2)
+    after = check_program(dialog)
+    for votes in learning(before):
+        np.testing.assert_array_equal(
+            before.counts[before.at(votes)], after.counts[after.at(votes)]
+        )
+
+
+# Requests for the whole
+
+
+def test_a_preference_stays_and_its_decision_is_set_anew():
+    dialog = dialog_on()
+    asked = dialog.prefer("fn <= 12", ways=["move"])
+    check_program(dialog)
+    assert asked.met
+    assert dialog.history[0].option.decision != asked.option.decision
+    for step in (lambda: dialog.tune_nodes({(0, 0): "fp <= 30"}), lambda: dialog.grow(2)):
+        reply = step()
+        check_program(dialog)
+        assert reply.preference == Preference("fn <= 12")
+        assert reply.met == (reply.after.fn <= 12)
+        scorer, held = reply.option.scorer, reply.option.held
+        fresh = copy.deepcopy(dialog)
+        moved = fresh.prefer("fn <= 12", ways=["move"])
+        assert moved.after == reply.after
+        assert moved.option.scorer.combine == scorer.combine
+        np.testing.assert_array_equal(moved.option.held, held)
+        assert "fn <= 12: met" in str(reply)
+    same = dialog.tune_nodes({(0, 0): "fp <= 100"})
+    assert same.after == reply.after
+
+
+def test_without_a_request_most_votes_win():
+    dialog = dialog_on()
+    reply = dialog.tune_nodes({(0, 0): "fn <= 15"})
+    assert (reply.option.decision.low, reply.option.decision.high) == (0, 0)
+    program = dialog.program
+    for node in program.nodes:
+        if node.is_end:
+            assert node.answer == int(node.position[1] > node.position[0])
+
+
+def test_a_decision_that_rejects_is_set_anew_and_ends_show_where_they_lean():
+    dialog = dialog_on()
+    dialog.prefer("fn <= 6, fp <= 60, rejected <= 40%", ways=["reject"])
+    assert dialog.confusion.n_rejected
+    program = dialog.program
+    assert ends(program).sum() == dialog.confusion.n
+    reply = dialog.tune_nodes({(1, 0): "fn <= 3"})
+    assert reply.preference == Preference("fn <= 6, fp <= 60, rejected <= 40%")
+    assert reply.met == reply.preference.met(reply.after)
+
+
+def test_a_retuned_program_answers_as_it_is_shown_and_can_be_edited():
+    name = "liver"
+    dialog = dialog_on(name)
+    wanted = f"fn <= {dialog.confusion.fn // 2}"
+    reply = dialog.prefer(wanted, ways=["retune"])
+    assert reply.way == "retune"
+    (member,) = reply.option.scorer.panel.members
+    X, y = tuning(dialog, name)
+    encoded = reply.option.scorer.panel.encoded(X)
+    own = member.measured(encoded, y)
+    np.testing.assert_array_equal(
+        ends(own), Confusion.of(y, member.predict(encoded)).counts[:, :-1]
+    )
+    program = check_program(dialog, name, by_folds=True)
+    votes = dialog.weak_nodes(1)[0]
+    local = program.confusion(program.at(votes))
+    edited = dialog.tune_nodes({votes: f"fp <= {local.fp // 2}"})
+    assert edited.asked[0][1].before == local
+    assert edited.preference == Preference(wanted)
+    check_program(dialog, name)
+
+
+def test_requests_begin_with_what_was_made_by_hand():
+    """Else a node that was edited, or a level that was grown, would be lost without a word."""
+    dialog = dialog_on("liver", 2)
+    dialog.tune_nodes({(0, 0): "fn <= 10"})
+    root = dialog.program.counts[0]
+    dialog.grow()
+    for ways in (["move"], ["retune"]):
+        reply = dialog.prefer("fn <= 15", ways=ways)
+        program = check_program(dialog, "liver", by_folds=reply.way == "retune")
+        assert program.n_levels == 3
+        if ways == ["move"]:
+            np.testing.assert_array_equal(program.counts[0], root)
+    dialog.goto(0)
+    assert dialog.prefer("fn <= 15", ways=["move"]).option.scorer is dialog.history[0].option.scorer
+
+
+def test_the_frontier_has_the_steps_of_the_program():
+    dialog = dialog_on("liver", 2)
+    dialog.tune_nodes({(0, 0): "fn <= 10"})
+    dialog.grow()
+    dialog.tune_nodes({(1, 1): "fn <= 3"})
+    names = [curve.name for curve in dialog.frontier().curves]
+    assert names == ["start", "nodes", "grow", "nodes 2"]
+    assert {"retune"} < {curve.name for curve in dialog.frontier(dear=True).curves}
+
+
+# The conversation
+
+
+def test_steps_branch_and_are_undone():
+    dialog = dialog_on()
+    start = dialog.program
+    first = dialog.tune_nodes({(0, 0): "fn <= 10"})
+    second = dialog.grow()
+    assert dialog.undo() is first
+    assert dialog.program.n_levels == 3
+    assert dialog.undo().way == "start"
+    np.testing.assert_array_equal(dialog.program.counts, start.counts)
+    assert dialog.redo() is first
+    assert dialog.redo() is second
+    dialog.goto(0)
+    branch = dialog.grow(2)
+    assert dialog._history.parents == [0, 0, 1, 0]
+    assert branch.before == dialog.history[0].after
+    text = str(dialog.compare(1, 3))
+    assert text.startswith("nodes -> grow")
+
+
+def test_a_dialog_is_the_same_from_its_file(tmp_path):
+    dialog = dialog_on("liver", 2)
+    path = tmp_path / "dialog.skops"
+    dialog.prefer("fn <= 12", ways=["move"])
+    dialog.tune_nodes({(0, 0): "fn <= 9"})
+    dialog.autosave(path)
+    dialog.grow()
+    dialog._path = None
+    again = Dialog.load(path)
+    assert [str(reply) for reply in again.history] == [str(reply) for reply in dialog.history]
+    assert again.reply == dialog.reply
+    assert again.program.nodes == dialog.program.nodes
+    np.testing.assert_array_equal(again.program.counts, dialog.program.counts)
+    np.testing.assert_array_equal(again._material.at, dialog._material.at)
+    again._path = None
+    wants = {dialog.weak_nodes(1)[-1]: "fp <= 1"}
+    assert again.tune_nodes(wants).after == dialog.tune_nodes(wants).after
+    assert again.grow().after == dialog.grow().after
+
+
+class Recorder(ClassifierMixin, BaseEstimator):
+    """Passes samples on, and writes down which were ever seen; the first column is their name."""
+
+    seen: set = set()  # noqa: RUF012 - shared by all clones, on purpose
+
+    def fit(self, X, y=None):
+        self._note(X)
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def transform(self, X):
+        self._note(X)
+        return X[:, 1:]
+
+    def _note(self, X):
+        Recorder.seen |= set(X[:, 0].astype(int).tolist())
+
+
+def test_a_promise_is_set_on_samples_that_no_step_has_seen(monkeypatch):
+    monkeypatch.setattr(Recorder, "seen", set())
+    X, y = datasets.load("liver", return_X_y=True)
+    names = np.column_stack([np.arange(len(y)), X])
+    given_to = Pipeline([("note", Recorder()), ("program", MartingaleBoostClassifier(n_levels=2))])
+    dialog = Dialog.from_data(names, y, committee=given_to, tune=0.4, random_state=0)
+    Recorder.seen -= set(dialog._acceptance.part.at.tolist())  # asked once, for their name
+    dialog.prefer("fn <= 30%", ways=["move", "retune"])
+    dialog.tune_nodes({(0, 0): "fn <= 20"})
+    dialog.grow()
+    assert dialog.reply.preference == Preference("fn <= 30%")
+    assert not Recorder.seen & set(dialog._acceptance.part.at.tolist())
+    model = dialog.accept(confidence=0.8)
+    part = dialog._acceptance.part
+    certificate = model.certificate_
+    assert certificate.way == "grow"
+    assert certificate.confusion == model.confusion(names[part.at], y[part.at])
+    assert certificate.preference == "fn <= 30%"
+    with pytest.raises(PromiseError, match="tuning samples"):
+        dialog.accept(*tuning_of(dialog, names, y))
+
+
+def tuning_of(dialog, X, y):
+    return X[dialog._material.at], y[dialog._material.at]
+
+
+def test_an_accepted_program_gives_no_training_data_away(tmp_path):
+    dialog = dialog_on("liver")
+    dialog.prefer("fn <= 90%", ways=["move"])
+    dialog.tune_nodes({(0, 0): "fn <= 12"})
+    model = dialog.accept(confidence=0.8)
+    (member,) = model.scorer_.panel.members
+    assert not hasattr(member, "_samples")
+    X, _ = datasets.load("liver", return_X_y=True)
+    model.save(tmp_path / "model.skops")
+    again = type(model).load(tmp_path / "model.skops")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    dialog.tune_nodes({(0, 0): "fn <= 5"})  # the dialog has them still
+    assert isinstance(model.estimator, Pipeline)
+    assert isinstance(model.estimator[0], TableEncoder)
+    assert model.estimator[-1].n_levels == 3
+
+
+def test_nothing_is_promised_where_nothing_was_asked_of_the_whole():
+    dialog = dialog_on()
+    dialog.tune_nodes({(0, 0): "fn <= 12"})
+    with pytest.raises(PromiseError, match="needs something to promise"):
+        dialog.accept()
+
+
+# Models of one's own
+
+
+def test_a_trained_program_with_samples_to_tune_on():
+    X, y = pima()
+    X, X_tune, y, y_tune = X[::2], X[1::2], y[::2], y[1::2]
+    bare = MartingaleBoostClassifier(n_levels=3).fit(X, y)
+    piped = make_pipeline(StandardScaler(), MartingaleBoostClassifier(n_levels=3)).fit(X, y)
+    frame, names = pd.DataFrame(X), [f"c{j}" for j in range(X.shape[1])]
+    frame.columns = names
+    named = MartingaleBoostClassifier(n_levels=3).fit(frame, y)
+    turned = pd.DataFrame(X_tune, columns=names)[names[::-1]]
+    replies = []
+    for model, rows in ((bare, X_tune), (piped, X_tune), (named, turned)):
+        dialog = Dialog(model, rows, y_tune)
+        assert dialog._material.at is None
+        assert ends(dialog.program).tolist() == dialog.confusion.counts[:, :-1].tolist()
+        dialog.tune_nodes({(0, 0): "fn <= 40"})
+        dialog.grow()
+        replies.append(dialog.reply)
+        assert dialog.program.n_levels == 4
+    assert replies[0].after == replies[2].after
+    assert isinstance(replies[1].option.scorer.panel.members[0], Pipeline)
+    piped = Dialog(piped, X_tune, y_tune)
+    assert piped.prefer("fn <= 30", ways=["retune"]).way == "retune"
+    assert piped.program.n_levels == 3
+
+
+def test_programs_of_other_learners_grow_but_are_not_tuned_by_nodes():
+    X, y = pima()
+    model = MartingaleBoostClassifier(GaussianNB(), n_levels=2)
+    dialog = Dialog.from_data(X, y, committee=model, tune=0.5, random_state=0)
+    assert (
+        dialog.grow().after
+        == Dialog.from_data(
+            X, y, committee=model.set_params(n_levels=3), tune=0.5, random_state=0
+        ).confusion
+    )
+    with pytest.raises(TypeError, match="needs nodes with a TunableLogistic"):
+        dialog.tune_nodes({(0, 0): "fn <= 10"})
+    assert len(dialog.history) == 2
+
+
+# Tables
+
+
+def table(n=320, seed=3):
+    """Columns of every kind, some cells missing, and labels."""
+    random = np.random.default_rng(seed)
+    codes = random.integers(0, 2, n)
+    words = np.array(["offer", "lunch", "invoice", "prize", "meeting", "garden"])
+    frame = pd.DataFrame(
+        {
+            "length": random.normal(size=n) + codes,
+            "from": np.where(codes + random.normal(size=n) > 1, "shop", "friend"),
+            "text": [" ".join(random.choice(words, 5)) + f" {i}" for i in range(n)],
+        }
+    )
+    frame.loc[::7, "length"] = np.nan
+    frame.loc[::11, "from"] = None
+    return frame, np.where(codes, "spam", "ham")
+
+
+def test_any_table_is_encoded_by_what_is_trained_on(monkeypatch):
+    frame, y = table()
+    seen, fit = [], TableEncoder.fit
+    monkeypatch.setattr(
+        TableEncoder, "fit", lambda self, X, y=None: seen.append(X) or fit(self, X, y)
+    )
+    dialog = Dialog.from_data(frame, y, committee="program", random_state=0)
+    (learned,) = seen
+    others = set(dialog._material.at) | set(dialog._acceptance.part.at)
+    assert set(learned.index) == set(range(len(y))) - others
+    dialog.tune_nodes({(0, 0): "fp <= 15"})
+    dialog.grow()
+    dialog.prefer("fp <= 20%", ways=["move"])
+    rows = frame.iloc[dialog._material.at]
+    assert dialog.model.predict(rows).shape == (dialog.confusion.n,)
+    assert dialog.program is not None
+    assert dialog.accept(confidence=0.8).certificate_.promises
+
+
+def test_members_by_their_names():
+    frame, y = table()
+    dialog = Dialog.from_data(frame, y, committee=["line", "gaussians"], random_state=0)
+    assert dialog.members == ("line", "gaussians")
+    assert dialog._material.trained_on
+    assert dialog.program is None
+    at, part = dialog._material.at, dialog._acceptance.part
+    assert sorted([*at, *part.at]) == list(range(len(y)))
+    reply = dialog.prefer("fp <= 20%", ways=["move"])
+    estimator = dialog.accept(confidence=0.8).estimator
+    assert [name for name, _ in estimator] == ["line", "gaussians"]
+    assert reply.model.predict(frame[:3]).shape == (3,)
+    alone = Dialog.from_data(frame, y, committee="line", tune=0.5, random_state=0)
+    assert alone.members == ("line",)
+    both = Dialog.from_data(frame, y, committee=["line", "program"], levels=2, certify=None)
+    assert both._material.trained_on
+    assert both._material.panel.members[1].n_levels == 2
+
+
+# Who sees what
+
+
+def test_a_committee_may_be_judged_on_samples_kept_apart():
+    X, y = pima()
+    pair = [("line", LogisticRegression(max_iter=2000)), ("bayes", GaussianNB())]
+    dialog = Dialog.from_data(X, y, committee=pair, tune=0.3, random_state=0)
+    n_build = len(y) - len(dialog._acceptance.part.at)
+    assert abs(dialog.confusion.n - 0.3 * n_build) <= 1
+    others = set(dialog._material.at) | set(dialog._acceptance.part.at)
+    learned = sorted(set(range(len(y))) - others)
+    bayes = GaussianNB().fit(X[learned], y[learned])
+    told = dialog._material.panel.members[1]
+    np.testing.assert_array_equal(told.theta_, bayes.theta_)
+    reply = dialog.prefer("fp <= 20", ways=["move", "reweigh"])
+    assert reply.met
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, np.float64(0.7)])
+def test_groups_stay_together_and_shares_are_kept(share):
+    X, y = pima()
+    random = np.random.default_rng(0)
+    groups = random.integers(0, 150, len(y)).astype(str)
+    dialog = Dialog.from_data(X, y, committee="program", tune=share, groups=groups, random_state=1)
+    at, part = dialog._material.at, dialog._acceptance.part.at
+    tuned, certified = set(groups[at]), set(groups[part])
+    learned = np.flatnonzero(~np.isin(groups, [*tuned, *certified]))
+    (program,) = dialog._material.panel.members
+    assert len(program._samples.codes) == len(learned)
+    assert not tuned & certified
+    assert len(at) / (len(at) + len(learned)) == pytest.approx(share, abs=0.02)
+    assert np.mean(y[at] == "pos") == pytest.approx(np.mean(y == "pos"), abs=0.05)
+    for training, held in dialog._material.folds:
+        assert not set(groups[at][training]) & set(groups[at][held])
+    dialog.tune_nodes({(0, 0): "fn <= 40%"})
+
+
+def test_the_latest_are_tuned_on_and_those_after_certify():
+    X, y = datasets.load("liver", return_X_y=True)
+    time = np.random.default_rng(0).permutation(len(y))
+    dialog = Dialog.from_data(X, y, committee="program", levels=2, time=time)
+    at, part = dialog._material.at, dialog._acceptance.part.at
+    learned = np.setdiff1d(np.arange(len(y)), [*at, *part])
+    assert time[learned].max() < time[at].min()
+    assert time[at].max() < time[part].min()
+    assert dialog.prefer("fn <= 20", ways=["retune"]).way == "retune", "all trained on came before"
+    check_program(dialog, "liver", by_folds=True)
+
+
+def test_the_layout_is_known_before_training():
+    X, y = pima()
+    made = layout(X, y, tune="program", random_state=0)
+    dialog = opened()
+    np.testing.assert_array_equal(made.tuning, dialog._material.at)
+    np.testing.assert_array_equal(made.parts.certify, dialog._acceptance.part.at)
+    assert len(made.learned) == len(dialog._material.panel.members[0]._samples.codes)
+    shared = layout(X, y, random_state=0)
+    np.testing.assert_array_equal(shared.learned, shared.tuning)
+
+
+# What is refused
+
+
+def refused(call, kind, message):
+    with pytest.raises(kind, match=r".") as caught:
+        call()
+    assert str(caught.value) == message
+
+
+def test_dialogs_without_a_program_say_what_is_needed():
+    X, y = pima()
+    line = LogisticRegression(max_iter=2000)
+    program = MartingaleBoostClassifier(n_levels=2)
+    dialogs = [
+        Dialog(line.fit(X[::2], y[::2]), X[1::2], y[1::2]),
+        Dialog.from_data(X, y, committee=program, random_state=0),  # cross-fitted
+        Dialog([program.fit(X[::2], y[::2]), line.fit(X[::2], y[::2])], X[1::2], y[1::2]),
+    ]
+    for dialog in dialogs:
+        assert dialog.program is None
+        for name, call in {
+            "tune_nodes": lambda at=dialog: at.tune_nodes({(0, 0): "fp <= 9"}),
+            "weak_nodes": dialog.weak_nodes,
+            "grow": dialog.grow,
+        }.items():
+            refused(call, ValueError, f"Dialog.{name} {NO_PROGRAM}")
+        assert len(dialog.history) == 1
+
+
+@pytest.mark.parametrize(
+    ("wants", "kind", "message"),
+    [
+        (
+            "fp <= 9",
+            TypeError,
+            "Dialog.tune_nodes needs a mapping from the votes of nodes to preferences, such as "
+            "{(0, 0): 'fp <= 9'}; got str.",
+        ),
+        ({}, ValueError, "Dialog.tune_nodes needs a preference for at least one node; got none."),
+        (
+            {(0, 0): None},
+            ValueError,
+            "Dialog.tune_nodes needs a preference for at least one node; got none.",
+        ),
+        (
+            {(3, 0): "fp <= 9"},
+            ValueError,
+            "Dialog.tune_nodes needs nodes with a learner, by their votes: (0, 0), (0, 1), "
+            "(1, 0), (0, 2), (1, 1), (2, 0); got (3, 0).",
+        ),
+        (
+            {"root": "fp <= 9"},
+            ValueError,
+            "Dialog.tune_nodes needs nodes with a learner, by their votes: (0, 0), (0, 1), "
+            "(1, 0), (0, 2), (1, 1), (2, 0); got 'root'.",
+        ),
+    ],
+)
+def test_wants_that_are_none(wants, kind, message):
+    dialog = opened()
+    refused(lambda: dialog.tune_nodes(wants), kind, message)
+    assert len(dialog.history) == 1
+
+
+def test_what_a_node_cannot_do_is_refused_and_nothing_is_kept():
+    dialog = dialog_on()
+    with pytest.raises(PreferenceError, match="No matrix"):
+        dialog.tune_nodes({(0, 0): "correct(pos) >= 900"})
+    assert len(dialog.history) == 1
+
+
+def test_nodes_without_samples_of_a_class_cannot_be_asked():
+    dialog = dialog_on("breast_wisconsin", 6)
+    askable, there = dialog.weak_nodes(1), learning(dialog.program)
+    missing = [votes for votes in there if votes not in askable]
+    assert missing
+    with pytest.raises(ValueError, match="to be judged by") as caught:
+        dialog.tune_nodes({missing[0]: "errors <= 0"})
+    assert str(missing[0]) in str(caught.value)
+    assert len(dialog.history) == 1
+    reply = dialog.tune_nodes({(0, 0): "errors <= 100", missing[0]: "errors <= 0"})
+    assert f"{missing[0]} cannot be asked" in reply.note
+
+
+@pytest.mark.parametrize("levels", [0, 1.0, True, None])
+def test_levels_that_are_no_count(levels):
+    end = f"needs levels to be a whole number of at least 1; got {levels!r}."
+    refused(lambda: opened().grow(levels), ValueError, f"Dialog.grow {end}")
+    start = {"committee": "program", "levels": levels}
+    refused(lambda: Dialog.from_data(*pima(), **start), ValueError, f"Dialog.from_data {end}")
+
+
+def test_a_threshold_that_is_no_number():
+    message = "Dialog.weak_nodes needs threshold to be a number; got '0.3'."
+    refused(lambda: opened().weak_nodes("0.3"), ValueError, message)
+
+
+@pytest.mark.parametrize("tune", [0.0, 1.0, 1, -0.5, True, "half", (X := None, X)])
+def test_a_share_that_is_none(tune):
+    message = f"Dialog.from_data needs tune to be None or a share in (0, 1); got {tune!r}."
+    refused(lambda: Dialog.from_data(*pima(), tune=tune), ValueError, message)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tune": 0.001}, "needs tune to leave samples of every class on both sides; got 0.001"),
+        ({"tune": 0.999}, "needs tune to leave samples of every class on both sides; got 0.999"),
+        ({"time": "late"}, "to train on, and two to tune on; with 0.4 it is "),
+        ({"groups": "one"}, "to train on, and two to tune on; with 0.4 it is "),
+    ],
+)
+def test_a_class_that_would_be_missing(change, message):
+    X, y = pima()
+    pos = y == "pos"
+    if change.get("time"):  # the certify part has few of the first class, the tuning part none
+        change = {"time": np.where(pos, 1000, 0) + np.arange(len(y)), "certify": None}
+    if change.get("groups"):
+        change = {"groups": np.where(pos, "all", np.arange(len(y)).astype(str)), "certify": None}
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Dialog.from_data(X, y, committee="program", random_state=0, **change)
+
+
+def test_unknown_names_of_members():
+    known = "line, quantile-line, random-trees, boosted-trees, kernel, gaussians, program"
+    refused(
+        lambda: Dialog.from_data(*pima(), committee=["line", "boosted"]),
+        ValueError,
+        f"Dialog.from_data needs names of members to be among {known}; got 'boosted' "
+        "(margrave.catalogue.make makes others by name). Did you mean 'boosted-trees'?",
+    )
+    refused(
+        lambda: Dialog.from_data(*pima(), committee=["line", "line"]),
+        ValueError,
+        "Dialog.from_data needs each member once; 'line' repeats.",
+    )

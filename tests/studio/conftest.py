@@ -1,0 +1,85 @@
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from tests.studio.browser import SECONDS, launch, new_page
+from tests.studio.running import Studio
+from tools.system import NEEDS, advice, without
+
+expect.set_options(timeout=SECONDS * 1000)
+
+
+@pytest.fixture(scope="session")
+def need() -> Callable[[str], Path]:
+    """`need("chromium")` is its place; a test goes without only if MARGRAVE_WITHOUT says so."""
+
+    def find(name: str) -> Path:
+        if name in without():
+            pytest.skip(f"MARGRAVE_WITHOUT names {name}")
+        found = NEEDS[name].find()
+        return found if found else pytest.fail(advice([name]), pytrace=False)
+
+    return find
+
+
+@pytest.fixture(scope="module")  # while it lives, this thread cannot run another event loop
+def browser(need: Callable[[str], Path]) -> Iterator[Browser]:
+    executable = need("chromium")
+    with sync_playwright() as playwright, launch(playwright, executable) as opened:
+        yield opened
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
+    """`open_page(url, viewport=, theme=, reduced_motion=, allow=)`: a page that is watched.
+
+    At the end of the test its console has to be empty, but for what `allow` has regular expressions
+    of, such as the message that Chromium writes about an answer that is an error.
+    """
+    watches = []
+    with ExitStack() as contexts:
+
+        def open_(url: str | None = None, **options: object) -> Page:
+            page, watch = new_page(browser, **options)
+            contexts.callback(page.context.close)
+            watches.append(watch)
+            if url is not None:
+                page.goto(url)
+            return page
+
+        yield open_
+    problems = [problem for watch in watches for problem in watch.problems]
+    assert problems == []
+
+
+@pytest.fixture(scope="module")
+def studio_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
+    """A server for the tests of one file; what one of them makes, the others see."""
+    server = Studio(tmp_path_factory.mktemp("studio"))
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def start_studio(tmp_path: Path) -> Iterator[Callable[..., Studio]]:
+    """`start_studio(*arguments, store=, port=, environment=)`: a server for one test.
+
+    Started again, it finds the same store.
+    """
+    started = []
+
+    def start(*arguments: str, **options: object) -> Studio:
+        started.append(Studio(tmp_path, *arguments, **options))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.kill()
+
+
+@pytest.fixture
+def page(open_page: Callable[..., Page], studio_server: Studio) -> Page:
+    """The studio's page, just opened."""
+    return open_page(studio_server.url)

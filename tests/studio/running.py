@@ -1,0 +1,102 @@
+"""The studio as its users run it: a process of its own, which tests start, stop and kill."""
+
+import contextlib
+import os
+import queue
+import re
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+PROGRAM = (sys.executable, "-m", "margrave", "studio")
+READY = re.compile(r"Margrave studio: (http://\S+)\s*")
+
+
+class Studio:
+    """A running server; `url` is what it has printed, with a slash at the end.
+
+    Parameters
+    ----------
+    folder : Path
+        Where its log goes, and its store if none is named.
+    *arguments : str
+        More of the command line, such as a data set's name.
+    store : str, optional
+        The store's URL; by default an SQLite file in the folder, the same at every start.
+    port : int, optional
+        By default any that is free.
+    seconds : float, optional
+        How long it may take to be ready.
+    environment : dict of str, optional
+        Added to the environment.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *arguments: str,
+        store: str | None = None,
+        port: int = 0,
+        seconds: float = 90,
+        environment: dict[str, str] | None = None,
+    ):
+        self.store = store or f"sqlite:///{folder / 'studio.db'}"
+        self.log = folder / "studio.log"
+        command = [*PROGRAM, *arguments, "--port", str(port), "--no-browser", "--store", self.store]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(  # noqa: S603 - our own command
+                command,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env={**os.environ, "OMP_NUM_THREADS": "1", **(environment or {})},
+                start_new_session=True,  # its workers can be ended with it
+            )
+        self._printed: queue.Queue[str | None] = queue.Queue()
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+        try:
+            self.url = self._ready(seconds)
+        except BaseException:
+            self.kill()
+            raise
+
+    def _read(self) -> None:
+        with self.process.stdout as printed:
+            for line in printed:
+                self._printed.put(line)
+        self._printed.put(None)
+
+    def _ready(self, seconds: float) -> str:
+        try:
+            line = self._printed.get(timeout=seconds)
+        except queue.Empty:
+            line = None
+        told = READY.fullmatch(line or "")
+        if told is None:
+            raise AssertionError(
+                f"The studio printed {line!r}, not its address, within {seconds} s:\n{self.errors}"
+            )
+        return told[1]
+
+    @property
+    def errors(self) -> str:
+        """What it has written to standard error."""
+        return self.log.read_text(errors="replace")
+
+    def stop(self) -> int:
+        """End it in the polite way, and return its status."""
+        self.process.terminate()
+        try:
+            return self.process.wait(timeout=30)
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """End it and its workers as a power cut would."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self._reader.join()

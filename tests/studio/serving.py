@@ -1,0 +1,111 @@
+"""A studio in this process, behind real HTTP: what it holds can be looked at from the tests."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import httpx
+
+from margrave.studio import Limits, Settings, open_studio
+from margrave.studio.context import Studio
+from margrave.studio.launch import listening, server_of
+
+
+@dataclass
+class Client:
+    """A user's program: requests with the header that the studio wants, and jobs followed."""
+
+    http: httpx.Client
+
+    def get(self, path: str, **options: object) -> httpx.Response:
+        return self.http.get(f"/api{path}", **options)
+
+    def post(self, path: str, body: object = None, **options: object) -> httpx.Response:
+        return self.http.post(f"/api{path}", json={} if body is None else body, **options)
+
+    def ok(self, path: str, body: object = None, **options: object) -> dict:
+        """What a request gives, that has to go well; a GET without a body."""
+        found = self.get(path, **options) if body is None else self.post(path, body, **options)
+        assert found.is_success, (path, found.status_code, found.text)
+        return found.json()
+
+    def events(self, job: str, **options: object) -> Iterator[tuple[str, dict]]:
+        """The events of a job, until it ends."""
+        with self.http.stream("GET", f"/api/jobs/{job}/events", **options) as stream:
+            assert stream.status_code == 200
+            name = ""
+            for line in stream.iter_lines():
+                if line.startswith("event: "):
+                    name = line.removeprefix("event: ")
+                elif line.startswith("data: "):
+                    yield name, json.loads(line.removeprefix("data: "))
+
+    def finished(self, answer: httpx.Response) -> dict:
+        """The job that a request has begun, at its end."""
+        assert answer.status_code == 202, answer.text
+        record = answer.json()
+        job = record.get("job", record)
+        name, last = list(self.events(job["id"]))[-1]
+        assert name == "end"
+        return last
+
+    def table(self, name: str = "pima") -> str:
+        """A set of the package as a table."""
+        return self.ok("/tables/bundled", {"name": name})["id"]
+
+    def dialog(self, name: str = "pima", **choices: object) -> str:
+        """A trained dialog on a set of the package; two quick members."""
+        given = {"target": "target", "members": ["line", "gaussians"], **choices}
+        begun = self.post("/dialogs", {"table": self.table(name), **given})
+        assert self.finished(begun)["state"] == "done"
+        return f"/dialogs/{begun.json()['dialog']['id']}"
+
+    def asked(self, dialog: str, *wants: str, **choices: object) -> dict:
+        """The step that a request led to."""
+        begun = self.post(f"{dialog}/prefer", {"wants": wants, **choices})
+        last = self.finished(begun)
+        assert last["state"] == "done", last
+        return self.ok(dialog)["steps"][last["result"]["step"]]
+
+
+@contextmanager
+def serving(
+    folder: Path, *, token: str | None = None, **limits: int
+) -> Iterator[tuple[Studio, "Client"]]:
+    """A studio with its store in a folder, and a client of it."""
+    settings = Settings.of(
+        store=f"sqlite:///{folder / 'studio.db'}", token=token, limits=Limits(**limits), port=0
+    )
+    with listening(settings, 0) as where:
+        settings = replace(settings, port=where.getsockname()[1])
+        studio = open_studio(settings)
+        up = threading.Event()
+        server = server_of(studio, up.set)
+        thread = threading.Thread(
+            target=lambda: asyncio.run(server.serve(sockets=[where])), daemon=True
+        )
+        thread.start()
+        assert up.wait(60)
+        try:
+            with connected(settings) as client:
+                yield studio, client
+        finally:
+            server.should_exit = True
+            thread.join(60)
+
+
+@contextmanager
+def connected(settings: Settings, **options: object) -> Iterator[Client]:
+    """A client of a studio; with a token it is a user of its own."""
+    base = f"http://127.0.0.1:{settings.port}"
+    with httpx.Client(
+        base_url=base, headers={"X-Margrave": "1"}, timeout=120, trust_env=False, **options
+    ) as http:
+        if settings.token is not None:
+            answer = http.post("/api/session", json={"token": settings.token})
+            assert answer.is_success, answer.text
+        yield Client(http)

@@ -1,0 +1,139 @@
+"""Where the studio listens, and to which names it answers."""
+
+# ruff: noqa: S104, S105, S106 - nothing listens here, and the tokens open nothing
+
+import socket
+
+import pytest
+
+from margrave.studio.settings import Limits, Settings, cores, is_loopback
+
+
+def refused(**given):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared
+        Settings.of(**given)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.10", "::1", "localhost", "LocalHost"])
+def test_this_machine_needs_no_token(host):
+    settings = Settings.of(host=host)
+    assert is_loopback(host)
+    assert settings.token is None
+    assert not settings.shared
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["0.0.0.0", "::", "192.168.1.7", "2001:db8::1", "studio.example", "127.1", "localhost.x"],
+)
+def test_another_address_gets_a_fresh_token(host):
+    first, second = Settings.of(host=host), Settings.of(host=host)
+    assert first.shared
+    assert first.token != second.token
+    assert len(first.token) >= 40
+    with pytest.raises(ValueError, match=r"needs a token for host .* Settings\.of makes one"):
+        Settings(host=host)
+
+
+def test_a_token_is_kept_and_not_shown():
+    settings = Settings.of(token="our-own-token", store="postgresql://me:secret@db/studio")
+    assert settings.shared
+    assert settings.token == "our-own-token"
+    assert "our-own" not in repr(settings)
+    assert "secret" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("given", "url"),
+    [
+        ({}, "http://127.0.0.1:8420/"),
+        ({"host": "[::1]", "port": 9000}, "http://[::1]:9000/"),
+        (
+            {"host": "0.0.0.0", "token": "a&b=c#d/?"},
+            "http://127.0.0.1:8420/?token=a%26b%3Dc%23d%2F%3F",
+        ),
+        ({"host": "::", "token": "12345678"}, "http://[::1]:8420/?token=12345678"),
+        (
+            {"host": "studio.example", "token": "12345678"},
+            "http://studio.example:8420/?token=12345678",
+        ),
+    ],
+)
+def test_the_url_can_be_opened(given, url):
+    assert Settings.of(**given).url() == url
+
+
+@pytest.mark.parametrize("port", [-1, 65536, "80", True, 1.5])
+def test_ports(port):
+    assert refused(port=port) == f"Settings needs port to be from 0 to 65535; got {port!r}."
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["", "http://x", "x:80", "a b", "x/y", "x\n", "-x", "x..y", "a" * 254, "[::1", "é", None],
+)
+def test_hosts(host):
+    words = "Settings needs a host to be an IP address or a host name"
+    assert refused(host=host).startswith(words)
+    assert refused(hosts=[host]).startswith(words)
+
+
+@pytest.mark.parametrize(
+    "token", ["", "short", "with space", "línea-nueva", "x" * 257, "a\nbcdefgh"]
+)
+def test_tokens(token):
+    assert refused(token=token) == (
+        "Settings needs a token of 8 to 256 letters, digits and signs, without spaces; "
+        f"got {len(token)} characters."
+    )
+
+
+def test_limits():
+    assert Limits().upload_bytes == 64 * 2**20
+    assert Limits().workers == cores() >= 1
+    for wrong in (0, -1, 1.5, True, None, "9"):
+        with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared
+            Limits(rows=wrong)
+        assert str(caught.value) == (
+            f"Limits needs rows to be a whole number of at least 1; got {wrong!r}."
+        )
+
+
+OWN = ["127.0.0.1:8420", "localhost", "LOCALHOST:1", "[::1]:8420", "[0:0::1]", "localhost.:80"]
+FOREIGN = [
+    *("evil.example", "evil.example:8420", "127.0.0.1.evil.example", "localhost.evil.example"),
+    *("", ":8420", "127.0.0.1:8420:1", "127.0.0.1:x", "127.0.0.1:123456", "localhost@evil.example"),
+    *("localhost/", "local host", "::1", "[::1", "[evil]", "127.0.0.1\n", "2130706433", "127.1"),
+]
+
+
+@pytest.mark.parametrize("header", OWN)
+def test_names_of_this_machine_are_answered(header):
+    assert Settings().answers_to(header)
+    assert Settings.of(host="0.0.0.0").answers_to(header)
+
+
+@pytest.mark.parametrize("header", FOREIGN)
+def test_other_names_are_not(header):
+    for settings in (Settings(), Settings.of(host="0.0.0.0"), Settings.of(host="10.0.0.7")):
+        assert not settings.answers_to(header)
+
+
+def test_the_bound_address_and_names_that_were_given_are_answered():
+    settings = Settings.of(host="10.0.0.7", hosts=["Studio.example", "2001:db8::1"])
+    for header in ("10.0.0.7:8420", "studio.example", "STUDIO.example.:443", "[2001:db8:0::1]:80"):
+        assert settings.answers_to(header)
+    for header in ("10.0.0.8:8420", "a.studio.example", "127.0.0.2"):
+        assert not settings.answers_to(header)
+    assert Settings.of(host="127.0.0.2").answers_to("127.0.0.2:8420")
+
+
+def test_all_addresses_answer_to_any_of_them_and_to_the_name_of_the_machine(monkeypatch):
+    monkeypatch.setattr(socket, "gethostname", lambda: "Desk")
+    for host in ("0.0.0.0", "::"):
+        settings = Settings.of(host=host)
+        for header in ("10.1.2.3:8420", "[2001:db8::5]:8420", "desk:8420"):
+            assert settings.answers_to(header)
+            assert not Settings().answers_to(header)
+        assert not settings.answers_to("desk.evil.example")

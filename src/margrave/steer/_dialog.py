@@ -27,6 +27,7 @@ from margrave.steer._program_steps import ProgramSteps
 from margrave.steer._reachable import frontier, offered
 from margrave.steer._reply import Reply
 from margrave.steer._search import Search, wanted_of
+from margrave.steer._show import Shown
 from margrave.steer._start import Start, from_model, from_table
 from margrave.steer._steered import SteeredClassifier
 from margrave.steer._ways import Way, chosen
@@ -34,7 +35,7 @@ from margrave.steer._ways import Way, chosen
 Floats = NDArray[np.float64]
 
 
-class Dialog(ProgramSteps):
+class Dialog(Shown, ProgramSteps):
     r"""A conversation over the confusion matrix of a trained classifier or committee.
 
     Parameters

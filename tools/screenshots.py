@@ -1,0 +1,61 @@
+"""Make the pictures of the studio in the guide: ``python -m tools.screenshots``.
+
+It runs the studio on Spambase with a store of its own, holds a short dialog in a Chromium of the
+system, and writes docs/guide/images/studio-*.png.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks.studio import asked, followed, studio
+from playwright.sync_api import Browser, Page, sync_playwright
+from tools.system import NEEDS
+
+IMAGES = Path(__file__).resolve().parents[1] / "docs" / "guide" / "images"
+WIDE, TALL = {"width": 1280, "height": 720}, {"width": 1280, "height": 1100}
+
+
+def shot(browser: Browser, url: str, name: str, ready: str, size: dict[str, int] = WIDE) -> Page:
+    """Open an address, wait until something is there, and keep a picture."""
+    page = browser.new_page(viewport=size, reduced_motion="reduce", color_scheme="light")  # type: ignore[arg-type]
+    page.goto(url)
+    page.wait_for_selector(ready)
+    page.wait_for_load_state("networkidle")
+    page.screenshot(path=IMAGES / f"studio-{name}.png")
+    return page
+
+
+def main() -> int:
+    """Make all of them."""
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory() as folder, studio("spambase", folder) as (client, path, _):
+        base = str(client.base_url)
+        for want, at in (("fp <= 40", 0), ("fp <= 20", 1), ("fn <= 60", 1), ("fp <= 20", 3)):
+            asked(client, path, want, at, None)
+        client.post(f"{path}/goto", json={"step": 2})
+        table = client.get(path).json()["table"]["id"]
+        body = {"table": table, "target": "target", "kind": "program", "levels": 5}
+        begun = client.post("/api/dialogs", json=body).json()
+        followed(client, begun["job"]["id"])
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(
+                executable_path=NEEDS["chromium"].find(), args=["--no-sandbox"]
+            )
+            here = f"{base}#/d/{path.rsplit('/', 1)[1]}"
+            shot(browser, f"{base}#/?table={table}", "start", "text=certify", TALL)
+            shot(browser, f"{here}/frontier", "matrix", "canvas")
+            shot(browser, f"{here}/frontier", "frontier", "canvas", TALL)
+            program = f"{base}#/d/{begun['dialog']['id']}/program"
+            shot(browser, program, "program", "svg [role=button], svg [tabindex]", TALL)
+            job = client.post(f"{path}/accept", json={"confidence": 0.95}).json()
+            followed(client, job["id"])
+            shot(browser, f"{here}/accept", "accept", "text=Certificate", TALL)
+            browser.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

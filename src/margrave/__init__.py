@@ -2,7 +2,7 @@
 
 The three shared ideas are here; everything else is in a room of its own, which is loaded when it is
 first used: ``margrave.steer``, ``fuse``, ``members``, ``martingale``, ``catalogue``, ``compare``,
-``datasets``, ``pairs`` and ``preference``.
+``datasets``, ``pairs``, ``preference`` and ``studio``.
 """
 
 from importlib import import_module
@@ -26,6 +26,7 @@ _ROOMS = (
     "pairs",
     "preference",
     "steer",
+    "studio",
 )
 
 

@@ -60,7 +60,7 @@ export function Certificate({ accepted, root, act }) {
     ${accepted.onnx ? null : html`<${NoOnnx} />`}
     <details>
       <summary>As text</summary>
-      <pre class="scroll-x">${accepted.text}</pre>
+      <pre class="scroll-x" tabindex="0">${accepted.text}</pre>
     </details>
   </article>`;
 }

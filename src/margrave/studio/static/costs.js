@@ -205,7 +205,7 @@ function Result({ dialog, act, winners, other }) {
         ? 'One cut wins everywhere in these ranges.'
         : `${plural(shown.length, 'cut')} win somewhere in these ranges; any other costs more whatever holds.`}
     </p>
-    <div class="scroll-x">
+    <div class="scroll-x" tabindex="0" role="region" aria-label="Winners">
       <table class="table table-tight">
         <thead>
           <tr>
@@ -214,7 +214,7 @@ function Result({ dialog, act, winners, other }) {
             <th scope="col" class="number">${dialog.positive} missed</th>
             <th scope="col">Way</th>
             <th scope="col">Wins in</th>
-            <th scope="col"></th>
+            <th scope="col"><span class="hidden">Ask</span></th>
           </tr>
         </thead>
         <tbody onMouseLeave=${() => setHot(null)}>

@@ -10,6 +10,7 @@ import {
   Tag,
   html,
   plural,
+  sentence,
   useCallback,
   useEffect,
   useMemo,
@@ -113,6 +114,9 @@ function Tabs({ dialog, act, current, open }) {
 function Title({ dialog, refresh }) {
   const [draft, setDraft] = useState(/** @type {string | null} */ (null));
   const [problem, setProblem] = useState('');
+  const field = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const open = draft !== null;
+  useEffect(() => field.current?.focus(), [open]);
   const keep = async () => {
     const title = draft?.trim();
     setDraft(null);
@@ -122,7 +126,7 @@ function Title({ dialog, refresh }) {
       setProblem('');
       await refresh();
     } catch (error) {
-      setProblem(error instanceof Error ? error.message : String(error));
+      setProblem(sentence(error));
     }
   };
   /** @param {KeyboardEvent} event */
@@ -130,21 +134,27 @@ function Title({ dialog, refresh }) {
     if (event.key === 'Enter') keep();
     if (event.key === 'Escape') setDraft(null);
   };
-  if (draft !== null) {
+  if (open) {
     return html`<input
       type="text"
       class="title-input"
       aria-label="Title"
       maxlength="200"
       value=${draft}
-      ref=${(/** @type {HTMLInputElement | null} */ input) => input && document.activeElement !== input && input.focus()}
+      ref=${field}
       onInput=${(/** @type {any} */ event) => setDraft(event.target.value)}
       onKeyDown=${keys}
       onBlur=${keep}
     />`;
   }
   return html`<h1 class="dialog-title" title=${dialog.title}>${dialog.title}</h1>
-    <button type="button" class="button-icon" aria-label="Rename" title="Rename" onClick=${() => setDraft(dialog.title)}>
+    <button
+      type="button"
+      class="button-icon"
+      aria-label="Rename"
+      title="Rename"
+      onClick=${() => setDraft(dialog.title)}
+    >
       <${Icon} name="edit" />
     </button>
     ${problem ? html`<span class="bad small" role="alert">${problem}</span>` : null}`;
@@ -168,7 +178,10 @@ function About({ dialog }) {
   return html`<p class="muted small">${parts.filter(Boolean).join(' · ')}</p>`;
 }
 
-/** Undo and redo by key, where no field is being typed in. @param {Dialog | null} dialog @param {Omit<Act, "showRows" | "cell">} act */
+/**
+ * Undo and redo by key, where no field is being typed in.
+ * @param {Dialog | null} dialog @param {Omit<Act, "showRows" | "cell">} act
+ */
 function useKeys(dialog, act) {
   useEffect(() => {
     /** @param {KeyboardEvent} event */
@@ -233,7 +246,11 @@ export function DialogPage({ id, tab }) {
         <div class="dialog-head-title"><${Title} dialog=${dialog} refresh=${held.act.refresh} /></div>
         <${About} dialog=${dialog} />
       </div>
-      ${dialog.accepted.length ? html`<${Tag} kind="good">${plural(dialog.accepted.length, 'accepted model')}<//>` : null}
+      ${
+        dialog.accepted.length
+          ? html`<${Tag} kind="good">${plural(dialog.accepted.length, 'accepted model')}<//>`
+          : null
+      }
       <${Saved} dialog=${dialog} busy=${act.busy} />
     </div>
     ${

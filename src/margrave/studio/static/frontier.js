@@ -258,7 +258,7 @@ function Tables({ frontier, dialog, act }) {
   const names = mistakes(frontier);
   return html`<details class="fold">
     <summary>As tables</summary>
-    <div class="scroll-x">
+    <div class="scroll-x" tabindex="0" role="region" aria-label="Steps">
       <table class="table">
         <caption>
           Steps of the dialog
@@ -269,7 +269,7 @@ function Tables({ frontier, dialog, act }) {
             <th scope="col">Asked</th>
             <th scope="col" class="number">${names.fp}</th>
             <th scope="col" class="number">${names.fn}</th>
-            <th scope="col"></th>
+            <th scope="col"><span class="hidden">Revisit</span></th>
           </tr>
         </thead>
         <tbody>

@@ -14,14 +14,10 @@ const found = /** @type {any} */ (preact);
 
 /** @type {(strings: TemplateStringsArray, ...values: any[]) => VNode} */
 export const html = found.html;
-/** @type {(type: any, props?: any, ...children: any[]) => VNode} */
-export const h = found.h;
 /** @type {(tree: VNode, parent: Element) => void} */
 export const render = found.render;
 /** @type {<S>(initial: S | (() => S)) => [S, (next: S | ((now: S) => S)) => void]} */
 export const useState = found.useState;
-/** @type {<S, A>(reducer: (state: S, action: A) => S, initial: S) => [S, (action: A) => void]} */
-export const useReducer = found.useReducer;
 /** @type {(effect: () => void | (() => void), deps?: any[]) => void} */
 export const useEffect = found.useEffect;
 /** @type {(effect: () => void | (() => void), deps?: any[]) => void} */

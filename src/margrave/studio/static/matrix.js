@@ -97,7 +97,10 @@ async function read(id, body, signal) {
   }
 }
 
-/** The cell that is chosen, in words, with its rows. @param {{matrix: Matrix, row: number, column: number, act: Act}} props */
+/**
+ * The cell that is chosen, in words, with its rows.
+ * @param {{matrix: Matrix, row: number, column: number, act: Act}} props
+ */
 function ChosenCell({ matrix, row, column, act }) {
   const answer = column === matrix.classes.length ? null : matrix.classes[column];
   const n = matrix.counts[row][column];
@@ -125,10 +128,16 @@ function ModeSwitch({ mode, choose }) {
   return html`<div class="switch" role="group" aria-label="Numbers as">
     ${modes.map(
       ([name, text]) =>
-        html`<button key=${name} type="button" aria-pressed=${mode === name} onClick=${() => choose(name)}>${text}</button>`,
+        html`<button key=${name} type="button" aria-pressed=${mode === name} onClick=${() => choose(name)}>
+          ${text}
+        </button>`,
     )}
   </div>`;
 }
+
+/** @param {Reply} shown */
+const placeText = ({ number }) =>
+  number === null ? 'reply under way' : number === 0 ? 'at the start' : `step ${number}`;
 
 /**
  * @param {{dialog: Dialog, step: Step, reply: Reply | null, job: Job | null, act: Act, stop: () => void}} props
@@ -172,7 +181,7 @@ export function MatrixCard({ dialog, step, reply, job, act, stop }) {
     <div class="row matrix-head">
       <h2 id="matrix-head" class="grow">
         Confusion matrix
-        <span class="muted small matrix-step">${shown.number === null ? 'reply under way' : shown.number === 0 ? 'at the start' : `step ${shown.number}`}</span>
+        <span class="muted small matrix-step">${placeText(shown)}</span>
       </h2>
       <${ModeSwitch} mode=${mode} choose=${choose} />
     </div>

@@ -5,6 +5,10 @@ import { Icon, html } from './kit.js';
 
 /** @typedef {import('./types.js').Reading} Reading */
 
+const HINT = 'Change a cell to say what you can afford: type in it, or drag it.';
+const STILL = 'The next edit can be made when this one is answered.';
+const ALREADY = 'The matrix is within this already; asking spends what is left of it.';
+
 /** What can be tried, and what each does. */
 export const WAYS = /** @type {const} */ ([
   ['move', 'move the decision'],
@@ -52,7 +56,12 @@ function Advanced({ words, setWords, ways, setWays, still, ask }) {
         ${WAYS.map(
           ([name, about]) =>
             html`<label class="check" key=${name}>
-              <input type="checkbox" checked=${chosen.includes(name)} disabled=${still} onChange=${() => toggle(name)} />
+              <input
+                type="checkbox"
+                checked=${chosen.includes(name)}
+                disabled=${still}
+                onChange=${() => toggle(name)}
+              />
               <span>${name} <span class="muted small">${about}</span></span>
             </label>`,
         )}
@@ -90,16 +99,16 @@ export function AskBox({
   return html`<div class=${`ask ${any ? 'ask-ready' : ''}`}>
     <div id="matrix-sentence" class="ask-sentence" aria-live="polite">
       ${wrong ? html`<p class="bad"><${Icon} name="alert" /> ${wrong}</p>` : null}
-      ${sentences.length ? html`<ul aria-busy=${reads}>${sentences.map((text) => html`<li key=${text}>${text}</li>`)}</ul>` : null}
-      ${any && !wrong && !sentences.length ? html`<p class="muted">Reading…</p>` : null}
       ${
-        !any && !wrong
-          ? html`<p class="muted">
-            ${still ? 'The next edit can be made when this one is answered.' : 'Change a cell to say what you can afford: type in it, or drag it.'}
-          </p>`
+        sentences.length
+          ? html`<ul aria-busy=${reads}>
+            ${sentences.map((text) => html`<li key=${text}>${text}</li>`)}
+          </ul>`
           : null
       }
-      ${ready && reading?.already ? html`<p class="muted small">The matrix is within this already; asking spends what is left of it.</p>` : null}
+      ${any && !wrong && !sentences.length ? html`<p class="muted">Reading…</p>` : null}
+      ${!any && !wrong ? html`<p class="muted">${still ? STILL : HINT}</p>` : null}
+      ${ready && reading?.already ? html`<p class="muted small">${ALREADY}</p>` : null}
     </div>
     <div class="ask-acts">
       ${any ? html`<button type="button" class="button-quiet" disabled=${still} onClick=${clear}>Clear</button>` : null}

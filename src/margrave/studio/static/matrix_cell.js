@@ -61,10 +61,14 @@ export function cellLabel(matrix, row, column, total, before, draft) {
   const answer = kind === 'none' ? 'rejected' : `called ${matrix.classes[column]}`;
   const changed = before === n ? '' : `, was ${before}`;
   const wanted = draft ? `, changed to ${wantedText(draft)}, not asked yet` : '';
-  return `true ${matrix.classes[row]} ${answer}: ${n} of ${total}, ${rate(n, total)}, ${KINDS[kind]}${changed}${wanted}, editable`;
+  const cell = `true ${matrix.classes[row]} ${answer}: ${n} of ${total}, ${rate(n, total)}, ${KINDS[kind]}`;
+  return `${cell}${changed}${wanted}, editable`;
 }
 
-/** The difference to before: good or bad by the kind of the cell. @param {{difference: number, total: number, kind: "right" | "wrong" | "none", mode: Mode}} props */
+/**
+ * The difference to before: good or bad by the kind of the cell.
+ * @param {{difference: number, total: number, kind: "right" | "wrong" | "none", mode: Mode}} props
+ */
 function Difference({ difference, total, kind, mode }) {
   if (difference === 0) return null;
   const tone = kind === 'none' ? 'muted' : (kind === 'right') === difference > 0 ? 'good' : 'bad';

@@ -9,7 +9,15 @@ import { cellKey, dragSteps, held, inputText, parseWanted, same, stepped } from 
 /** @typedef {import('./matrix_edits.js').Wanted} Wanted */
 /** @typedef {import('./types.js').Matrix} Matrix */
 /** @typedef {{row: number, column: number}} Place */
-/** The cell that is typed in; `begun` by a key, and what it held before. @typedef {Place & {text: string, begun: boolean, was: Wanted | undefined}} Typing */
+/**
+ * The cell that is typed in; whether a key has `begun` it, and what it held before.
+ * @typedef {Place & {text: string, begun: boolean, was: Wanted | undefined}} Typing
+ */
+/**
+ * A cell that is pressed; `fixed` where it cannot be dragged.
+ * @typedef {Place & {x: number, y: number, start: Wanted, was: Wanted | undefined, fixed: boolean,
+ *   moved: boolean}} Pressed
+ */
 
 const DRAG_FROM = 5;
 
@@ -35,7 +43,10 @@ export function useEditing({ matrix, mode, edits, still, change, tell, choose, f
     const { [cellKey(row, column)]: _, ...others } = edits;
     change(wanted ? { ...others, [cellKey(row, column)]: wanted } : others);
   };
-  /** So many steps from `start`; back at what the cell holds is no edit. @param {Place} place @param {Wanted} start @param {number} steps */
+  /**
+   * So many steps from `start`; back at what the cell holds is no edit.
+   * @param {Place} place @param {Wanted} start @param {number} steps
+   */
   const stepFrom = (place, start, steps) => {
     const wanted = stepped(start, steps, totals[place.row]);
     if (!same(draft(place), wanted)) put(place, same(now(place), wanted) ? undefined : wanted);
@@ -90,11 +101,7 @@ export function useEditing({ matrix, mode, edits, still, change, tell, choose, f
  * @param {Editing} editing @param {(place: Place) => void} choose @param {(place: Place) => void} focus
  */
 export function useDrag(editing, choose, focus) {
-  const held = useRef(
-    /** @type {(Place & {x: number, y: number, start: Wanted, was: Wanted | undefined, fixed: boolean, moved: boolean}) | null} */ (
-      null
-    ),
-  );
+  const pressed = useRef(/** @type {Pressed | null} */ (null));
   /** @param {PointerEvent} event @param {Place} place */
   const press = (event, place) => {
     const target = /** @type {Element} */ (event.target);
@@ -103,11 +110,11 @@ export function useDrag(editing, choose, focus) {
     const fixed = event.pointerType === 'touch' && !target.closest('.cell-grip');
     const was = editing.draft(place);
     const start = was ?? editing.now(place);
-    held.current = { ...place, x: event.clientX, y: event.clientY, start, was, fixed, moved: false };
+    pressed.current = { ...place, x: event.clientX, y: event.clientY, start, was, fixed, moved: false };
   };
   /** @param {PointerEvent} event */
   const move = (event) => {
-    const at = held.current;
+    const at = pressed.current;
     if (!at || at.fixed) return;
     const [right, down] = [event.clientX - at.x, event.clientY - at.y];
     if (!at.moved) {
@@ -120,8 +127,8 @@ export function useDrag(editing, choose, focus) {
   };
   /** @param {PointerEvent} event */
   const release = (event) => {
-    const at = held.current;
-    held.current = null;
+    const at = pressed.current;
+    pressed.current = null;
     if (!at) return;
     if (event.type === 'pointercancel') editing.put(at, at.was);
     else if (at.moved) focus(at);

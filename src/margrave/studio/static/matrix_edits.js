@@ -35,20 +35,29 @@ export const wantedText = ({ value, percent }) => (percent ? `${trimmed(value)}%
 export const inputText = (wanted, mode) =>
   mode === 'percent' && wanted.percent ? String(trimmed(wanted.value)) : wantedText(wanted);
 
-/** What a cell holds, in the units of the mode. @param {number} n @param {number} total @param {Mode} mode @returns {Wanted} */
+/**
+ * What a cell holds, in the units of the mode.
+ * @param {number} n @param {number} total @param {Mode} mode @returns {Wanted}
+ */
 export const held = (n, total, mode) =>
   mode === 'percent'
     ? { value: total ? Number(((n / total) * 100).toFixed(1)) : 0, percent: true }
     : { value: n, percent: false };
 
-/** So many steps more (or less): counts by 1, percentages by 0.1. @param {Wanted} wanted @param {number} steps @param {number} total @returns {Wanted} */
+/**
+ * So many steps more (or less): counts by 1, percentages by 0.1.
+ * @param {Wanted} wanted @param {number} steps @param {number} total @returns {Wanted}
+ */
 export function stepped({ value, percent }, steps, total) {
   const most = percent ? 100 : total;
   const next = percent ? trimmed(Math.round(value * 10 + steps) / 10) : value + steps;
   return { value: Math.min(most, Math.max(0, next)), percent };
 }
 
-/** How many steps a drag of so many pixels makes; large cells move faster. @param {number} pixels @param {Wanted} start */
+/**
+ * How many steps a drag of so many pixels makes; large cells move faster.
+ * @param {number} pixels @param {Wanted} start
+ */
 export function dragSteps(pixels, start) {
   const grain = start.percent ? Math.max(1, start.value / 10) : Math.max(1, start.value / 60);
   const far = Math.trunc(pixels / 4);

@@ -24,7 +24,10 @@ const ARROWS = {
   End: [0, Infinity],
 };
 
-/** The widest number in digits, a comma being half of one; "95.3%" is as wide as five. @param {Matrix} matrix */
+/**
+ * The widest number in digits, a comma being half of one; "95.3%" is as wide as five.
+ * @param {Matrix} matrix
+ */
 const digits = (matrix) =>
   Math.max(5, ...matrix.counts.flat().map((n) => count(n).length - (count(n).split(',').length - 1) / 2));
 
@@ -104,9 +107,25 @@ function Cell({ matrix, before, place, total, mode, editing, drag, chosen, choos
   >
     ${
       open
-        ? html`<${CellInput} label=${label} bound=${bound} typing=${typing} editing=${editing} mode=${mode} ask=${ask} />`
+        ? html`<${CellInput}
+          label=${label}
+          bound=${bound}
+          typing=${typing}
+          editing=${editing}
+          mode=${mode}
+          ask=${ask}
+        />`
         : html`<span class="hidden">${label}</span>
-          <${CellFace} matrix=${matrix} row=${row} column=${column} total=${total} before=${was} mode=${mode} draft=${draft} bound=${bound} />`
+          <${CellFace}
+            matrix=${matrix}
+            row=${row}
+            column=${column}
+            total=${total}
+            before=${was}
+            mode=${mode}
+            draft=${draft}
+            bound=${bound}
+          />`
     }
   </td>`;
 }
@@ -119,7 +138,8 @@ const Head = ({ answers }) =>
       ${answers.map(
         (answer) =>
           html`<th scope="col" role="columnheader" title=${answerText(answer)}>
-            ${answer === null ? null : html`<small>called</small>`}<span class="matrix-label">${labelText(answer)}</span>
+            ${answer === null ? null : html`<small>called</small>`}
+            <span class="matrix-label">${labelText(answer)}</span>
           </th>`,
       )}
     </tr>

@@ -72,11 +72,14 @@ function NotMet({ reply, act, live }) {
     ? null
     : html`${
         instead
-          ? html`<button type="button" class="button-primary" disabled=${act.busy} onClick=${take}>Take this instead</button>`
+          ? html`<button type="button" class="button-primary" disabled=${act.busy} onClick=${take}>
+              Take this instead
+            </button>`
           : null
       }
         <button type="button" class="button" disabled=${act.busy} onClick=${act.undo}>Go back</button>`;
-  return html`<${Notice} kind="warn" title="This cannot be had. The matrix shows the nearest that can." action=${buttons}>
+  const title = 'This cannot be had. The matrix shows the nearest that can.';
+  return html`<${Notice} kind="warn" title=${title} action=${buttons}>
     ${reply.binding ? html`<code>${reply.binding}</code> binds: ` : null}${plural(short, 'sample')} short.
     ${instead ? html`<br />Within reach: <code>${instead}</code>` : null}
   <//>`;

@@ -56,7 +56,7 @@ function Weights({ dialog, members }) {
   return html`<section class="panel-part">
     <h2>The members</h2>
     <p class="muted">Their weight in the answer, and what each would do by itself on ${plural(dialog.n, 'sample')}.</p>
-    <div class="scroll-x">
+    <div class="scroll-x" tabindex="0" role="region" aria-label="Members">
       <table class="table table-tight">
         <thead>
           <tr>
@@ -153,7 +153,7 @@ function Split({ split, of }) {
     .sort((a, b) => b.votes - a.votes);
   return html`<section class="panel-part">
     <h3>How many agree with the answer</h3>
-    <div class="scroll-x">
+    <div class="scroll-x" tabindex="0" role="region" aria-label="Votes">
       <table class="table table-tight">
         <thead>
           <tr>

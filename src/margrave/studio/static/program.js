@@ -29,7 +29,8 @@ function Loaded({ dialog, act }) {
     [dialog.id, dialog.position, dialog.steps.length, rested],
   );
   const program = /** @type {Program | null} */ (data);
-  if (error instanceof ApiError && error.status === 409) return html`<${NoProgram} dialog=${dialog} />`;
+  const none = error instanceof ApiError && error.status === 409;
+  if (none) return html`<${Empty} title="Nothing to show here">${sentence(error)}<//>`;
   if (error && !program) {
     return html`<${Notice}
       kind="bad"

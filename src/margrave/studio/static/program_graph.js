@@ -48,6 +48,10 @@ export function ProgramGraph({ program, chosen, onChoose }) {
     () => layout(program, Math.max(width, 240)),
     [program, width],
   );
+  // A drawing that is wider than its place is shown from its middle, where the root is.
+  useLayoutEffect(() => {
+    if (place.current) place.current.scrollLeft = (wide - width) / 2;
+  }, [wide, width]);
   const [focus, setFocus] = useState(/** @type {string | null} */ (null));
   const stop = placed.find((one) => keyOf(one.node) === (focus ?? chosen)) ?? placed[0];
   const names = namesOf(program, gap);
@@ -82,14 +86,15 @@ export function ProgramGraph({ program, chosen, onChoose }) {
             key=${keyOf(one.node)}
             one=${one}
             program=${program}
-            name=${names(one.node)}
-            beside=${beside(program, one, wide)}
             chosen=${keyOf(one.node) === chosen}
             stop=${one === stop}
             onChoose=${() => onChoose(keyOf(one.node))}
             onFocus=${() => setFocus(keyOf(one.node))}
             onKey=${(/** @type {KeyboardEvent} */ event) => press(event, one)}
           />`)}
+          <g aria-hidden="true">
+            ${placed.map((one) => html`<${Name} one=${one} name=${names(one.node)} side=${sideOf(program, one, wide)} />`)}
+          </g>
         </svg>`}
   </div>`;
 }
@@ -113,9 +118,21 @@ function namesOf(program, gap) {
  * Where a name stands: below, or outside where an edge leaves below. @param {Program} program
  * @param {Placed} one @param {number} wide @returns {-1 | 0 | 1}
  */
-function beside(program, one, wide) {
+function sideOf(program, one, wide) {
   if (one.node.kind !== 'constant') return 0;
   return program.classes.length === 2 && one.x < wide / 2 ? -1 : 1;
+}
+
+/** What a node answers, if it always answers the same. @param {{one: Placed, name: string, side: -1 | 0 | 1}} props */
+function Name({ one, name, side }) {
+  if (!name) return null;
+  return html`<text
+    class=${`graph-name graph-name-${['left', 'below', 'right'][side + 1]}`}
+    x=${one.x + side * (one.r + 7)}
+    y=${one.y + (side ? 4 : one.r * 1.2 + 12)}
+  >
+    ${name}
+  </text>`;
 }
 
 /** @param {{edge: Drawn, program: Program}} props */
@@ -131,10 +148,10 @@ function Edge({ edge, program }) {
 }
 
 /**
- * @param {{one: Placed, program: Program, name: string, beside: -1 | 0 | 1, chosen: boolean, stop: boolean,
+ * @param {{one: Placed, program: Program, chosen: boolean, stop: boolean,
  *   onChoose: () => void, onFocus: () => void, onKey: (event: KeyboardEvent) => void}} props
  */
-function Node({ one, program, name, beside: side, chosen, stop, onChoose, onFocus, onKey }) {
+function Node({ one, program, chosen, stop, onChoose, onFocus, onKey }) {
   const { node, x, y, r, balance } = one;
   const text = nodeText(program, node);
   return html`<g
@@ -155,15 +172,6 @@ function Node({ one, program, name, beside: side, chosen, stop, onChoose, onFocu
     ${node.weak ? html`<circle class="graph-weak" r=${r + 4} />` : null}
     <path class="graph-shape" d=${outline(node.kind, r)} style=${{ fill: node.kind === 'empty' ? 'none' : fillOf(balance) }} />
     ${node.tuned ? html`<path class="graph-tuned" d=${`M${r * 0.45} ${-r - 1}l3 3 6 -7`} />` : null}
-    ${name
-      ? html`<text
-          class=${`graph-name graph-name-${['left', 'below', 'right'][side + 1]}`}
-          x=${side * (r + 7)}
-          y=${side ? 4 : r * 1.2 + 12}
-        >
-          ${name}
-        </text>`
-      : null}
   </g>`;
 }
 

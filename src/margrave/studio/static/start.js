@@ -96,8 +96,8 @@ function ChangeBox({ line, deleting, done, close }) {
     ${
       deleting
         ? html`<p>
-          <strong>${line.title}</strong> goes, with all of its steps and models${line.accepted > 0 ? ', accepted ones too' : ''}. This
-          cannot be undone.
+          <strong>${line.title}</strong> goes, with all of its steps${line.accepted > 0 ? ', its models' : ''} and what
+          was trained. This cannot be undone.
         </p>`
         : html`<form onSubmit=${submit}>
           <${Field} id="new-title" label="Title">
@@ -135,7 +135,9 @@ export function Start() {
     <div class="start-head">
       <div>
         <h1>Dialogs</h1>
-        <p class="muted">Say which mistakes you can afford, see what that costs, and take away a model that keeps to it.</p>
+        <p class="muted">
+          Say which mistakes you can afford, see what that costs, and take away a model that keeps to it.
+        </p>
       </div>
       ${lines.length ? begin : null}
     </div>

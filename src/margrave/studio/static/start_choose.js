@@ -47,6 +47,10 @@ function objection(file, limits) {
   return '';
 }
 
+/** @param {Limits} limits */
+const limitsText = (limits) =>
+  `${bytes(limits.upload_bytes)}, ${count(limits.rows)} rows, ${count(limits.columns)} columns`;
+
 /** @param {{studio: Studio | null}} props */
 function Upload({ studio }) {
   const [over, setOver] = useState(false);
@@ -95,7 +99,7 @@ function Upload({ studio }) {
         <p><strong>Drop a table here</strong></p>
         <p class="muted small">
           CSV or Parquet, a row for each sample, a column that says its class.
-          ${limits ? ` At most ${bytes(limits.upload_bytes)}, ${count(limits.rows)} rows, ${count(limits.columns)} columns.` : ''}
+          ${limits ? ` At most ${limitsText(limits)}.` : ''}
         </p>
         <button type="button" class="button" onClick=${() => input.current?.click()}>Choose a file</button>`;
   return html`<section class="card stack" aria-labelledby="own-head">
@@ -180,7 +184,7 @@ function Bundled({ studio }) {
               <span class="set-name">${set.name}</span>
               <span class="set-size muted">${count(set.rows)} × ${count(set.columns)}</span>
               <span class="set-about muted">
-                ${opening === set.name ? 'Opening…' : `${set.about} ${set.about.endsWith('.') ? '' : '· '}${classesOf(set)}`}
+                ${opening === set.name ? 'Opening…' : `${set.about.replace(/\.$/, '')} · ${classesOf(set)}`}
               </span>
             </button>
           </li>`,

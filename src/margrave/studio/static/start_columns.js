@@ -17,7 +17,9 @@ export function Preview({ table }) {
       <tbody>
         ${table.preview.rows.map(
           (row) =>
-            html`<tr>${row.map((cell) => html`<td>${cell === '' ? html`<span class="muted">–</span>` : cell}</td>`)}</tr>`,
+            html`<tr>
+              ${row.map((cell) => html`<td>${cell === '' ? html`<span class="muted">–</span>` : cell}</td>`)}
+            </tr>`,
         )}
       </tbody>
     </table>

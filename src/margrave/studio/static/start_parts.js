@@ -3,38 +3,48 @@
 
 import { count, html, labelText, percent, plural } from './kit.js';
 
+/** @typedef {import('./types.js').Dialog} Dialog */
 /** @typedef {import('./types.js').Parts} Parts */
 /** @typedef {import('./types.js').Support} Support */
 
-/**
- * The parts as they are drawn: members are trained and judged crosswise, so the tuned rows are some of
- * the trained.
- * @param {Parts} parts
- */
-const pieces = (parts) => [
-  { key: 'train', name: 'Train only', n: parts.train - parts.tune, about: 'the members learn from these' },
-  {
-    key: 'tune',
-    name: 'Train and tune',
-    n: parts.tune,
-    about:
+/** What the rows to train and to tune on do: @type {Record<Dialog["kind"], [string, string][]>} */
+const LEARN = {
+  committee: [
+    ['Train only', 'the members learn from these'],
+    [
+      'Train and tune',
       'the members learn from these too; the matrix counts each as judged by members that have not seen it',
-  },
-  {
-    key: 'certify',
-    name: 'Certify',
-    n: parts.certify,
-    about:
-      parts.certify > 0
-        ? 'no step sees these before the promise'
-        : 'none is kept apart, so nothing can be promised',
-  },
-  { key: 'unused', name: 'Unused', n: parts.unused, about: 'left out: more rows of groups that certify' },
-];
+    ],
+  ],
+  program: [
+    ['Train', 'the program learns from these'],
+    ['Tune', 'the matrix counts these, which the program has not learned from'],
+  ],
+};
 
-/** The parts as a bar with a legend. @param {{parts: Parts}} props */
-export function PartsBar({ parts }) {
-  const all = pieces(parts);
+/**
+ * The parts as they are drawn. The members of a committee are trained and judged crosswise, so its
+ * tuned rows are some of the trained.
+ * @param {Parts} parts @param {Dialog["kind"]} kind
+ */
+function pieces(parts, kind) {
+  const [[train, trains], [tune, tunes]] = LEARN[kind];
+  const only = kind === 'committee' ? parts.train - parts.tune : parts.train;
+  const certifies =
+    parts.certify > 0
+      ? 'no step sees these before the promise'
+      : 'none is kept apart, so nothing can be promised';
+  return [
+    { key: 'train', name: train, n: only, about: trains },
+    { key: 'tune', name: tune, n: parts.tune, about: tunes },
+    { key: 'certify', name: 'Certify', n: parts.certify, about: certifies },
+    { key: 'unused', name: 'Unused', n: parts.unused, about: 'left out: more rows of groups that certify' },
+  ];
+}
+
+/** The parts as a bar with a legend. @param {{parts: Parts, kind: Dialog["kind"]}} props */
+export function PartsBar({ parts, kind }) {
+  const all = pieces(parts, kind);
   const drawn = all.filter(({ n }) => n > 0);
   const total = drawn.reduce((sum, { n }) => sum + n, 0);
   return html`<div class="parts">

@@ -62,7 +62,10 @@ function objection(choices, nMembers) {
   return '';
 }
 
-/** Not all members suit every number of rows, so those that were not chosen one by one are not counted. @param {Choices} choices @param {Table} table */
+/**
+ * Not all members suit every number of rows, so those that were not chosen one by one are not counted.
+ * @param {Choices} choices @param {Table} table
+ */
 function whatIsTrained({ kind, levels, members }, table) {
   const rows = plural(table.rows, 'row');
   if (kind === 'program') return `A program of ${plural(levels, 'level')}, ${rows}`;
@@ -103,7 +106,7 @@ function Summary({ table, choices, blocked }) {
     ${
       data && !plan.error
         ? html`<div class="stack" aria-busy=${plan.loading}>
-          <${PartsBar} parts=${data.parts} />
+          <${PartsBar} parts=${data.parts} kind=${choices.kind} />
           <${SupportList} support=${data.support} confidence=${choices.confidence} />
           ${data.remarks.map((remark) => html`<p class="small muted">${remark}</p>`)}
         </div>`
@@ -111,7 +114,12 @@ function Summary({ table, choices, blocked }) {
     }
     ${!data && !plan.error && plan.loading ? html`<${Spinner} label="Dividing the rows" />` : null}
     ${problem ? html`<${Notice} kind="bad">${problem}<//>` : null}
-    <button type="button" class="button-primary train" disabled=${Boolean(blocked) || sending || plan.error !== null} onClick=${train}>
+    <button
+      type="button"
+      class="button-primary train"
+      disabled=${Boolean(blocked) || sending || plan.error !== null}
+      onClick=${train}
+    >
       ${sending ? 'Starting…' : 'Train'}
     </button>
     <p class="small muted">

@@ -12,6 +12,7 @@ import { Field, Notice, count, html, labelText, percent } from './kit.js';
 /** @typedef {(change: Partial<Choices>) => void} Change */
 
 export const MOST_LEVELS = 15;
+const GUESSED = 'Guessed from the table; choose another if it is not this one.';
 
 /**
  * The target, its classes, and the positive one.
@@ -27,7 +28,7 @@ export function Target({ table, choices, change, classes, problem }) {
     <${Field}
       id="target"
       label="Column with the classes"
-      hint=${table.target && table.target === choices.target ? 'Guessed from the table; choose another if it is not this one.' : null}
+      hint=${choices.target && table.target === choices.target ? GUESSED : null}
     >
       <select
         id="target"
@@ -43,7 +44,9 @@ export function Target({ table, choices, change, classes, problem }) {
       classes
         ? html`<fieldset class="stack classes-set">
           <legend class="field-label">Positive class</legend>
-          <p class="field-hint">The one you look for: a false alarm is another called this, a miss is this called another.</p>
+          <p class="field-hint">
+            The one you look for: a false alarm is another called this, a miss is this called another.
+          </p>
           <div class="classes">
             ${options.map((label, at) => {
               const n = label === null ? null : classes.classes[at].count;
@@ -121,7 +124,7 @@ export function Steered({ choices, change, members }) {
         : html`<${Field}
           id="levels"
           label="Levels"
-          hint="Each level adds a layer of learners; more can be grown later, one at a time. An odd number leaves no ties."
+          hint="Each adds a layer of learners; more can be grown later, one at a time. An odd number leaves no ties."
         >
           <input
             id="levels"
@@ -152,7 +155,11 @@ export function More({ table, choices, change }) {
         ${columns.map((name) => html`<option value=${name}>${name}</option>`)}
       </select>
     <//>`;
-  const shares = ['auto', '0.2', '0.3', '0.4', '0.5', 'none'];
+  const shares = [
+    ['auto', 'As much as the promise needs'],
+    ...['0.2', '0.3', '0.4', '0.5'].map((share) => [share, percent(Number(share), 0)]),
+    ['none', 'Nothing'],
+  ];
   return html`<details class="card more">
     <summary>More: title, groups, time, what is kept apart</summary>
     <div class="more-fields">
@@ -163,7 +170,7 @@ export function More({ table, choices, change }) {
           maxlength="200"
           placeholder=${table.name}
           value=${choices.title ?? ''}
-          onInput=${(/** @type {any} */ event) => change({ title: event.target.value.trim() ? event.target.value : null })}
+          onInput=${(/** @type {any} */ { target }) => change({ title: target.value.trim() ? target.value : null })}
         />
       <//>
       <${Field} id="seed" label="Seed" hint="The same seed repeats the same dialog.">
@@ -176,9 +183,17 @@ export function More({ table, choices, change }) {
           onInput=${(/** @type {any} */ event) => change({ seed: Math.max(0, Math.round(Number(event.target.value))) })}
         />
       <//>
-      ${column('group', 'Rows that belong together', 'Such as mails of one sender: whole groups are kept apart, and one row of each certifies.')}
+      ${column(
+        'group',
+        'Rows that belong together',
+        'Such as mails of one sender: whole groups are kept apart, and one row of each certifies.',
+      )}
       ${column('time', 'When a row was taken', 'The latest rows certify, and members are judged on what came later.')}
-      <${Field} id="promise" label="A promise you have in mind" hint=${html`Such as <code>${'fp <= 2%'}</code>: enough is kept apart for it, if it can be.`}>
+      <${Field}
+        id="promise"
+        label="A promise you have in mind"
+        hint=${html`Such as <code>${'fp <= 2%'}</code>: enough is kept apart for it, if it can be.`}
+      >
         <input
           id="promise"
           type="text"
@@ -196,12 +211,7 @@ export function More({ table, choices, change }) {
             change({ certify: value === 'none' ? null : value === 'auto' ? 'auto' : Number(value) });
           }}
         >
-          ${shares.map(
-            (share) =>
-              html`<option value=${share}>
-                ${share === 'auto' ? 'As much as the promise needs' : share === 'none' ? 'Nothing' : percent(Number(share), 0)}
-              </option>`,
-          )}
+          ${shares.map(([share, text]) => html`<option value=${share}>${text}</option>`)}
         </select>
       <//>
       <${Field} id="confidence" label="Confidence of the promise">

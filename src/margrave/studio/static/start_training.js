@@ -74,11 +74,13 @@ export function Training({ dialog, job, refresh }) {
   </button>`;
   return html`<div class="training">
     <section class="card stack" aria-labelledby="training-head">
-      <h2 id="training-head">${failed ? 'Not trained' : dialog.kind === 'program' ? 'Training the program' : 'Training the committee'}</h2>
+      <h2 id="training-head">${failed ? 'Not trained' : `Training the ${dialog.kind}`}</h2>
       ${
         failed
           ? html`<${Notice} kind="bad" action=${again}>${dialog.error ?? 'The training did not come to an end.'}<//>`
-          : html`<p class="muted">You can leave this page, or close it: the training goes on, and this is where you find it.</p>
+          : html`<p class="muted">
+              You can leave this page, or close it: the training goes on, and this is where you find it.
+            </p>
             ${job ? html`<${Progress} job=${job} />` : html`<${Spinner} label="Starting" />`}
             <div>
               <button
@@ -97,7 +99,7 @@ export function Training({ dialog, job, refresh }) {
       dialog.parts && !failed
         ? html`<section class="card stack" aria-label="Which rows do what">
           <h2>Which rows do what</h2>
-          <${PartsBar} parts=${dialog.parts} />
+          <${PartsBar} parts=${dialog.parts} kind=${dialog.kind} />
           <${SupportList} support=${dialog.support} confidence=${dialog.confidence} />
         </section>`
         : null

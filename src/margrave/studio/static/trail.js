@@ -81,10 +81,20 @@ function Line({ step, place, width, here, off, marked, accepted, busy, go, mark 
       <span class="trail-face" aria-hidden="true">
       <${Graph} place=${place} width=${width} step=${step} here=${here} />
       <span class="trail-number muted">${step.number}</span>
-      ${start ? html`<span class="trail-asked">start</span>` : html`<code class="trail-asked" title=${step.asked ?? step.way}>${step.asked ?? step.way}</code>`}
+      ${
+        start
+          ? html`<span class="trail-asked">start</span>`
+          : html`<code class="trail-asked" title=${step.asked ?? step.way}>${step.asked ?? step.way}</code>`
+      }
       ${accepted ? html`<${Tag} kind="good">accepted<//>` : null}
       ${start || step.met ? null : html`<${Tag} kind="warn">not met<//>`}
-      ${step.fp === null ? null : html`<span class="trail-counts"><span class="muted">fp</span> ${count(step.fp)} <span class="muted">fn</span> ${count(step.fn ?? 0)}</span>`}
+      ${
+        step.fp === null
+          ? null
+          : html`<span class="trail-counts">
+            <span class="muted">fp</span> ${count(step.fp)} <span class="muted">fn</span> ${count(step.fn ?? 0)}
+          </span>`
+      }
       <span class="trail-way muted">${start ? '' : step.way}</span>
       </span>
     </button>
@@ -101,6 +111,14 @@ function Line({ step, place, width, here, off, marked, accepted, busy, go, mark 
   </li>`;
 }
 
+/** @param {Comparison} found */
+function comparedText({ first, second, n, changed, only_first, only_second }) {
+  if (changed === 0) return `All ${plural(n, 'sample')} are answered alike.`;
+  const differ = `${count(changed)} of ${plural(n, 'sample')} are answered differently`;
+  const right = `${count(only_first)} right in step ${first} only, ${count(only_second)} right in step ${second} only`;
+  return `${differ}: ${right}.`;
+}
+
 /** Two steps side by side. @param {{dialog: Dialog, first: number, second: number, close: () => void}} props */
 function Compared({ dialog, first, second, close }) {
   const { data, error } = useLoad(
@@ -113,19 +131,15 @@ function Compared({ dialog, first, second, close }) {
   return html`<section class="compared" aria-label="Comparison" aria-live="polite">
     <div class="row">
       <h3 class="grow">Step ${first} → step ${second}</h3>
-      <button type="button" class="button-icon" aria-label="Close the comparison" onClick=${close}><${Icon} name="close" /></button>
+      <button type="button" class="button-icon" aria-label="Close the comparison" onClick=${close}>
+        <${Icon} name="close" />
+      </button>
     </div>
     ${error ? html`<${Notice} kind="bad">${error.message}<//>` : null}
     ${!data && !error ? html`<${Spinner} label="Comparing" />` : null}
     ${
       data
-        ? html`<p class="small">
-            ${
-              data.changed === 0
-                ? `All ${plural(data.n, 'sample')} are answered alike.`
-                : `${count(data.changed)} of ${plural(data.n, 'sample')} are answered differently: ${count(data.only_first)} right in step ${first} only, ${count(data.only_second)} right in step ${second} only.`
-            }
-          </p>
+        ? html`<p class="small">${comparedText(data)}</p>
           ${data.changes.length ? html`<${Changes} changes=${data.changes} />` : null}`
         : null
     }
@@ -136,14 +150,26 @@ function Compared({ dialog, first, second, close }) {
 function pathTo(dialog) {
   const parents = new Map(dialog.steps.map(({ number, parent }) => [number, parent]));
   const found = new Set();
-  for (
-    let at = /** @type {number | null | undefined} */ (dialog.position);
-    at != null && !found.has(at);
-    at = parents.get(at)
-  )
+  let at = /** @type {number | null | undefined} */ (dialog.position);
+  while (at != null && !found.has(at)) {
     found.add(at);
+    at = parents.get(at);
+  }
   return found;
 }
+
+/** Undo or redo. @param {{name: string, title: string, keys: string, can: boolean, go: () => void}} props */
+const Walk = ({ name, title, keys, can, go }) =>
+  html`<button
+    type="button"
+    class="button-icon"
+    aria-label=${title}
+    title=${`${title} (${keys})`}
+    disabled=${!can}
+    onClick=${go}
+  >
+    <${Icon} name=${name} />
+  </button>`;
 
 /** The trail of a dialog. @param {{dialog: Dialog, act: Act}} props */
 export function Trail({ dialog, act }) {
@@ -198,19 +224,27 @@ export function Trail({ dialog, act }) {
   const [first, second] = [...marks].sort((a, b) => a - b);
   return html`<section class="card trail" aria-labelledby="trail-head">
     <div class="row">
-      <h2 id="trail-head" class="grow">Trail <span class="muted small">${plural(dialog.steps.length - 1, 'step')}</span></h2>
-      <button type="button" class="button-icon" aria-label="Undo" title="Undo (Ctrl-Z)" disabled=${!dialog.can_undo || act.busy} onClick=${act.undo}>
-        <${Icon} name="undo" />
-      </button>
-      <button type="button" class="button-icon" aria-label="Redo" title="Redo (Ctrl-Shift-Z)" disabled=${!dialog.can_redo || act.busy} onClick=${act.redo}>
-        <${Icon} name="redo" />
-      </button>
+      <h2 id="trail-head" class="grow">
+        Trail${' '}<span class="muted small">${plural(dialog.steps.length - 1, 'step')}</span>
+      </h2>
+      <${Walk} name="undo" title="Undo" keys="Ctrl-Z" can=${dialog.can_undo && !act.busy} go=${act.undo} />
+      <${Walk} name="redo" title="Redo" keys="Ctrl-Shift-Z" can=${dialog.can_redo && !act.busy} go=${act.redo} />
     </div>
     <ol class="trail-list" ref=${list} onKeyDown=${keys}>${lines}</ol>
-    ${marks.length === 1 ? html`<p class="muted small">Mark one more step to compare it with step ${marks[0]}.</p>` : null}
+    ${
+      marks.length === 1
+        ? html`<p class="muted small">Mark one more step to compare it with step ${marks[0]}.</p>`
+        : null
+    }
     ${
       marks.length === 2
-        ? html`<${Compared} key=${`${first} ${second}`} dialog=${dialog} first=${first} second=${second} close=${() => setMarks([])} />`
+        ? html`<${Compared}
+          key=${`${first} ${second}`}
+          dialog=${dialog}
+          first=${first}
+          second=${second}
+          close=${() => setMarks([])}
+        />`
         : null
     }
   </section>`;

@@ -153,7 +153,10 @@
  *   weak: string[]}} Program
  */
 
-/** Which cell's rows to show; `rejected` for the last column. @typedef {{true?: Label, answer?: Label, rejected?: boolean}} CellChoice */
+/**
+ * Which cell's rows to show; `rejected` for the last column.
+ * @typedef {{true?: Label, answer?: Label, rejected?: boolean}} CellChoice
+ */
 
 /**
  * What a panel can do to the dialog. `busy` while a job of this dialog runs. `prefer` asks in words
@@ -161,7 +164,8 @@
  * to a path below /api/dialogs/ID, follows the job, refreshes the dialog and resolves with the final
  * job (null if the request was refused: the error has been shown already).
  * @typedef {{busy: boolean,
- *   prefer: (wants: string[], options: {keep: boolean, from?: number | null, ways?: string[] | null}) => Promise<Job | null>,
+ *   prefer: (wants: string[],
+ *     options: {keep: boolean, from?: number | null, ways?: string[] | null}) => Promise<Job | null>,
  *   goto: (step: number) => Promise<void>, undo: () => Promise<void>, redo: () => Promise<void>,
  *   run: (path: string, body: object) => Promise<Job | null>, refresh: () => Promise<void>,
  *   showRows: (cell: CellChoice) => void, cell: CellChoice | null}} Act

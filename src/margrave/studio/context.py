@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
-from margrave.studio.jobs import Handle, Job, Queue
+from margrave.studio.jobs import Handle, Job
+from margrave.studio.lines import Lines
 from margrave.studio.settings import Settings
 from margrave.studio.store import Conflict, DialogRow, Store
 from margrave.studio.views import Record, support_record
@@ -28,7 +29,7 @@ class Studio:
         What is durable.
     workspace : Workspace
         What is in memory.
-    queue : Queue
+    queue : Lines
         Long work.
     saves : bool
         Whether dialogs outlive the process; a notebook's do not.
@@ -37,7 +38,7 @@ class Studio:
     settings: Settings
     store: Store
     workspace: Workspace
-    queue: Queue
+    queue: Lines
     saves: bool = True
 
     def submit(self, owner: str, kind: str, dialog_id: str, work: Any, *given: Any) -> Job:
@@ -47,7 +48,7 @@ class Studio:
             found: Record = work(self.workspace, owner, dialog_id, handle, *given)
             return found
 
-        return self.queue.submit(owner, kind, dialog_id, run, lock_key=dialog_id)
+        return self.queue.submit(owner, kind, dialog_id, run)
 
     def idle(self, owner: str, dialog_id: str) -> DialogRow:
         """A user's dialog that nothing works on."""

@@ -116,12 +116,6 @@ class Bundled(Given):
     name: Text
 
 
-class Token(Given):
-    """What lets a visitor in."""
-
-    token: Text
-
-
 class Choices(Given):
     """What a user says of a table, before training."""
 

@@ -20,6 +20,7 @@ from margrave.studio.choices import plainly
 from margrave.studio.context import Studio
 from margrave.studio.guard import Guard
 from margrave.studio.jobs import WENT_WRONG, Closed, Queue, TooMany, UnknownJob
+from margrave.studio.lines import Lines
 from margrave.studio.settings import Settings
 from margrave.studio.store import Conflict, NotFound, Store, StoreError, default_url
 from margrave.studio.workspace import Workspace
@@ -59,14 +60,18 @@ def open_studio(settings: Settings, *, saves: bool = True) -> Studio:
     store = Store(settings.store or default_url()).open()
     store.add_user(LOCAL)
     limits = settings.limits
-    queue = Queue(
-        workers=limits.workers,
-        per_user=1,
-        per_user_waiting=limits.jobs_waiting,
-        keep=1000,
-        told=(ValueError,),
-    )
-    studio = Studio(settings, store, Workspace(store, limits.live_bytes), queue, saves)
+    queues = [
+        Queue(
+            workers=workers,
+            per_user=1,
+            per_user_waiting=limits.jobs_waiting,
+            keep=1000,
+            told=(ValueError,),
+        )
+        for workers in (max(1, limits.workers - 1), limits.workers)
+    ]
+    workspace = Workspace(store, limits.live_bytes)
+    studio = Studio(settings, store, workspace, Lines(*queues), saves)
     for row in store.unfinished():
         try:
             studio.submit(row.owner, "train", row.id, work.train)
@@ -92,8 +97,9 @@ def create_app(studio: Studio) -> FastAPI:
 
     app = FastAPI(
         title="Margrave studio",
-        description="The dialog over the confusion matrix, as an API. "
-        "All requests but GET need the header `X-Margrave: 1`.",
+        description="The dialog over the confusion matrix, as an API. All requests but GET need the "
+        "header `X-Margrave: 1`. Where a token is needed, send `Authorization: Bearer TOKEN`, or "
+        '`POST /api/session {"token": TOKEN}` once and keep the cookie.',
         version=__version__,
         openapi_url="/api/openapi.json",
         docs_url=None,  # their page would come from elsewhere

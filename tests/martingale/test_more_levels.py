@@ -67,7 +67,7 @@ def locals_of(model, X, y, below):
 # As if trained with more levels
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     k=st.integers(2, 3),
     seed=st.integers(0, 3),

@@ -419,7 +419,7 @@ def test_steps_branch_and_are_undone():
 
 
 def test_a_dialog_is_the_same_from_its_file(tmp_path):
-    dialog = dialog_on("liver", 2)
+    dialog = dialog_on("liver", 1)
     path = tmp_path / "dialog.skops"
     dialog.prefer("fn <= 12", ways=["move"])
     dialog.tune_nodes({(0, 0): "fn <= 9"})
@@ -510,13 +510,13 @@ def test_nothing_is_promised_where_nothing_was_asked_of_the_whole():
 
 
 def test_a_trained_program_with_samples_to_tune_on():
-    X, y = pima()
+    X, y = datasets.load("liver", return_X_y=True)
     X, X_tune, y, y_tune = X[::2], X[1::2], y[::2], y[1::2]
-    bare = MartingaleBoostClassifier(n_levels=3).fit(X, y)
-    piped = make_pipeline(StandardScaler(), MartingaleBoostClassifier(n_levels=3)).fit(X, y)
+    bare = MartingaleBoostClassifier(n_levels=2).fit(X, y)
+    piped = make_pipeline(StandardScaler(), MartingaleBoostClassifier(n_levels=2)).fit(X, y)
     frame, names = pd.DataFrame(X), [f"c{j}" for j in range(X.shape[1])]
     frame.columns = names
-    named = MartingaleBoostClassifier(n_levels=3).fit(frame, y)
+    named = MartingaleBoostClassifier(n_levels=2).fit(frame, y)
     turned = pd.DataFrame(X_tune, columns=names)[names[::-1]]
     replies = []
     for model, rows in ((bare, X_tune), (piped, X_tune), (named, turned)):
@@ -526,12 +526,12 @@ def test_a_trained_program_with_samples_to_tune_on():
         dialog.tune_nodes({(0, 0): "fn <= 40"})
         dialog.grow()
         replies.append(dialog.reply)
-        assert dialog.program.n_levels == 4
+        assert dialog.program.n_levels == 3
     assert replies[0].after == replies[2].after
     assert isinstance(replies[1].option.scorer.panel.members[0], Pipeline)
     piped = Dialog(piped, X_tune, y_tune)
     assert piped.prefer("fn <= 30", ways=["retune"]).way == "retune"
-    assert piped.program.n_levels == 3
+    assert piped.program.n_levels == 2
 
 
 def test_programs_of_other_learners_grow_but_are_not_tuned_by_nodes():

@@ -23,7 +23,7 @@ from margrave.steer._combining import _SURE, Alone, Combined, Mean, Side
 from margrave.steer._decision import _LEAST, Cut, Decision, Offsets
 from margrave.steer._files import replacing
 from margrave.steer._onnx_before import encoded, numbers
-from margrave.steer._onnx_graph import ExportError, Graph, session
+from margrave.steer._onnx_graph import ExportError, Graph, package, session
 from margrave.steer._onnx_parts import UnableError, starts_with_a_table, written
 from margrave.steer._panel import Scorer
 
@@ -67,6 +67,21 @@ class Exported:
         differ for samples that are so near to a cut.
 
         No input is checked: where :meth:`predict` would refuse samples, the file answers.
+
+        Examples
+        --------
+        >>> import onnxruntime
+        >>> from margrave import datasets
+        >>> from margrave.steer import SteeredClassifier
+        >>> from sklearn.svm import SVC
+        >>> X, y = datasets.load("iris", return_X_y=True)
+        >>> model = SteeredClassifier(SVC()).fit(X, y)
+        >>> runs = onnxruntime.InferenceSession(
+        ...     model.to_onnx(), providers=["CPUExecutionProvider"]
+        ... )
+        >>> label, score, rejected = runs.run(None, {"X": X})
+        >>> bool((label == model.predict(X)).all())
+        True
         """
         check_is_fitted(self, "scorer_")
         return onnx_bytes(self)
@@ -91,15 +106,15 @@ class Exported:
 
 def onnx_bytes(model: Any) -> bytes:
     """A fitted SteeredClassifier in the format of ONNX."""
+    package("onnxruntime")
     graph, scorer, decision = Graph(), model.scorer_, model.decision_
     scores, single = _scores(graph, scorer, _samples(graph, model))
     codes, lead = _decided(graph, decision, scores)
-    label = graph.add("Gather", _label_table(model), codes)
-    proto = graph.onnx.TensorProto
+    labels, k, proto = _label_table(model), len(model.classes_), graph.onnx.TensorProto
     made = graph.model(
         {
-            "label": (label, graph.type_of(_label_table(model)), ["n"]),
-            "score": (lead, proto.DOUBLE, ["n"] if len(model.classes_) == 2 else ["n", "k"]),
+            "label": (graph.add("Gather", labels, codes), graph.type_of(labels), ["n"]),
+            "score": (lead, proto.DOUBLE, ["n"] if k == 2 else ["n", k]),
             "rejected": (graph.add("Less", codes, np.array(0)), proto.BOOL, ["n"]),
         }
     )
@@ -110,7 +125,9 @@ def onnx_bytes(model: Any) -> bytes:
         written_out = bytes(made.SerializeToString(deterministic=True))
         session(written_out)
     except Exception as error:  # protobuf's and onnxruntime's are of many kinds
-        raise ExportError("The model cannot be written as ONNX: onnxruntime refuses it.") from error
+        raise ExportError(
+            "The model cannot be written as ONNX: it is too large, or onnxruntime refuses it."
+        ) from error
     return written_out
 
 
@@ -149,6 +166,8 @@ def _samples(graph: Graph, model: Any) -> Samples:
     def of(member: Any) -> str | None:
         if starts_with_a_table(member):
             return None
+        if names is None and not hasattr(model, "n_features_in_"):
+            raise UnableError("it does not say how many columns it takes")
         if names is None:
             return graph.matrix(model.n_features_in_)
         return numbers(graph, list(getattr(member, "feature_names_in_", names)))
@@ -227,7 +246,7 @@ def _side(graph: Graph, side: Side, raw: str) -> str:
     """The log-odds of one class, (n, 1), from what the members say of it, (n, K)."""
     rank = side.rank
     scaled = _scaled(graph, rank.scale, graph.add("Neg", raw) if side.flipped else raw)
-    total = graph.add("MatMul", scaled, rank.found.weights[:, None])
+    total = graph.product(scaled, rank.found.weights[:, None])
     ranked = graph.add("Mul", graph.add("Sub", total, float(rank.cut)), float(rank.slope))
     if side.flipped:
         return graph.add("Neg", ranked)

@@ -47,6 +47,7 @@ def foreign(graph: Graph, model: Any, x: str) -> tuple[str, bool] | None:
     found = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # skl2onnx's affairs, and made-up rows without names
+        package("skl2onnx")
         for double in (True, False):
             tried = _tried(model, double)
             if tried is not None and tried.error <= _NEAR:

@@ -87,6 +87,7 @@ class Graph:
         self.inputs: list[Any] = []
         self.columns: list[Column] = []
         self._taken = set(OUTPUTS)
+        self._matrix: str | None = None
 
     def name(self, wanted: str) -> str:
         """A name that is not yet taken, as near to the one wanted as can be."""
@@ -97,11 +98,11 @@ class Graph:
 
     def matrix(self, width: int) -> str:
         """The input X: all numbers of a sample."""
-        if not self.inputs:
-            double = self.onnx.TensorProto.DOUBLE
-            made = self.onnx.helper.make_tensor_value_info("X", double, ["n", width])
-            self.inputs.append(made)
-        return "X"
+        if self._matrix is None:
+            self._matrix = self.name("X")
+            double, make = self.onnx.TensorProto.DOUBLE, self.onnx.helper.make_tensor_value_info
+            self.inputs.append(make(self._matrix, double, ["n", width]))
+        return self._matrix
 
     def input(self, column: str, kind: str) -> str:
         """An input for a column of a table; one that is asked for again is the same."""
@@ -163,7 +164,14 @@ class Graph:
 
     def line(self, x: str, coef: Floats, intercept: Floats) -> str:
         """``x @ coef + intercept``."""
-        return self.add("Add", self.add("MatMul", x, coef), np.atleast_1d(intercept))
+        return self.product(x, coef, np.atleast_1d(intercept))
+
+    def product(self, x: str, *matrix: Floats) -> str:
+        """Samples times a matrix, and a vector that is added.
+
+        By Gemm: onnxruntime joins MatMul with a number before or after it, in single precision.
+        """
+        return self.add("Gemm", x, *map(np.ascontiguousarray, matrix))
 
     def log_odds(self, p: str) -> str:
         """Logarithms of the odds of probabilities."""

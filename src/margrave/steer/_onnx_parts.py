@@ -12,6 +12,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.ensemble import (
     ExtraTreesClassifier,
@@ -71,12 +72,7 @@ def written(graph: Graph, model: Any, x: str | None) -> Written:
     """
     model = _core(model)
     if isinstance(model, Pipeline):
-        exact = True
-        for _, step in model.steps:
-            if step is not None and step != "passthrough":
-                x, same = written(graph, step, x)
-                exact = exact and same
-        return Written(str(x), exact)
+        return _steps(graph, model, x)
     if type(model) is TableEncoder and model._by_name == (x is None):
         return Written(encoded(graph, model, x), True)
     write = _OWN.get(type(model))
@@ -87,6 +83,19 @@ def written(graph: Graph, model: Any, x: str | None) -> Written:
     if other is None:
         raise UnableError(f"skl2onnx has no equal of its {type(model).__name__}")
     return Written(*other)
+
+
+def _steps(graph: Graph, model: Pipeline, x: str | None) -> Written:
+    """One step after another."""
+    exact = True
+    for name, step in model.steps:
+        if step is None or step == "passthrough":
+            continue
+        if name != model.steps[-1][0] and is_classifier(step):
+            raise UnableError(f"its step {type(step).__name__} transforms, and only answers can be")
+        x, same = written(graph, step, x)
+        exact = exact and same
+    return Written(str(x), exact)
 
 
 def starts_with_a_table(model: Any) -> bool:
@@ -129,7 +138,8 @@ def _logistic(graph: Graph, model: Any, x: str) -> str:
 def _linear(graph: Graph, model: Any, x: str) -> str | None:
     if hasattr(model, "predict_proba"):
         return None
-    return graph.line(x, model.coef_.T, model.intercept_)
+    # With two classes some have a vector.
+    return graph.line(x, np.atleast_2d(model.coef_).T, model.intercept_)
 
 
 def _probabilities(graph: Graph, scores: str, k: int) -> str:
@@ -148,7 +158,7 @@ def _gaussians(graph: Graph, model: QuadraticDiscriminantAnalysis, x: str) -> st
     for mean, rotation, scaling, prior in zip(
         model.means_, model.rotations_, model.scalings_, model.priors_, strict=True
     ):
-        turned = graph.add("MatMul", graph.add("Sub", x, mean), rotation * scaling**-0.5)
+        turned = graph.product(graph.add("Sub", x, mean), rotation * scaling**-0.5)
         size = graph.add("ReduceSumSquare", turned, np.array([1]), keepdims=1)
         size = graph.add("Add", size, float(np.log(scaling).sum()))
         scores.append(graph.add("Add", graph.add("Mul", size, -0.5), float(np.log(prior))))
@@ -175,7 +185,7 @@ def _kernel_machine(graph: Graph, model: Any, x: str) -> str | None:
     said = graph.line(similar, weights, model.intercept_)
     lost = graph.doubles(graph.add("Less", said, 0.0))
     votes = graph.line(lost, -signs, (signs > 0).sum(axis=0).astype(float))
-    sums = graph.add("MatMul", said, signs)
+    sums = graph.product(said, signs)
     size = graph.add("Mul", graph.add("Add", graph.add("Abs", sums), 1.0), 3.0)
     return graph.add("Add", votes, graph.add("Div", sums, size))
 
@@ -187,7 +197,7 @@ def _kernel(graph: Graph, model: Any, x: str) -> str | None:
         return graph.add("Exp", graph.add("Mul", graph.squared_distances(x, points), -gamma))
     if model.kernel not in ("linear", "poly", "sigmoid"):
         return None
-    inner = graph.add("MatMul", x, points.T)
+    inner = graph.product(x, points.T)
     if model.kernel == "linear":
         return inner
     inner = graph.add("Add", graph.add("Mul", inner, gamma), float(model.coef0))

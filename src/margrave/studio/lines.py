@@ -46,4 +46,5 @@ class Lines:
 
     def shutdown(self, timeout: float) -> bool:
         """Take no more jobs, cancel all, and wait some seconds for those that run."""
-        return all([queue.shutdown(timeout / 2) for queue in (self.talking, self.training)])
+        stopped = [queue.shutdown(timeout / 2) for queue in (self.talking, self.training)]
+        return all(stopped)

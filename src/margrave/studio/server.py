@@ -97,8 +97,8 @@ def create_app(studio: Studio) -> FastAPI:
 
     app = FastAPI(
         title="Margrave studio",
-        description="The dialog over the confusion matrix, as an API. All requests but GET need the "
-        "header `X-Margrave: 1`. Where a token is needed, send `Authorization: Bearer TOKEN`, or "
+        description="The dialog over the confusion matrix, as an API. All requests but GET need "
+        "the header `X-Margrave: 1`. Where a token is needed, send `Authorization: Bearer TOKEN`, or "
         '`POST /api/session {"token": TOKEN}` once and keep the cookie.',
         version=__version__,
         openapi_url="/api/openapi.json",

@@ -1,7 +1,7 @@
 // A chart of the page: ECharts, loaded when the first one is drawn, in the colours of the theme.
 // @ts-check
 
-import { html, Notice, Spinner, token, useEffect, useReducedMotion, useRef, useState, useTheme } from './kit.js';
+import { html, Notice, Spinner, token, useEffect, useLayoutEffect, useReducedMotion, useRef, useState, useTheme } from './kit.js';
 
 /**
  * The colours that charts use, as they are in the theme that is shown.
@@ -32,6 +32,25 @@ function echarts() {
     },
   );
   return library;
+}
+
+/**
+ * A place and its width, now and later; 0 before it is known.
+ * @returns {[import('./kit_core.js').Ref<HTMLDivElement | null>, number]}
+ */
+export function useWidth() {
+  const place = useRef(/** @type {HTMLDivElement | null} */ (null));
+  const [width, setWidth] = useState(0);
+  useLayoutEffect(() => {
+    const element = place.current;
+    if (!element) return undefined;
+    const measure = () => setWidth(Math.floor(element.clientWidth));
+    measure();
+    const watcher = new ResizeObserver(measure);
+    watcher.observe(element);
+    return () => watcher.disconnect();
+  }, []);
+  return [place, width];
 }
 
 /** @returns {Colours} */

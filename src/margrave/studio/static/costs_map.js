@@ -1,7 +1,8 @@
 // Which cut wins at which cost and prior, as a map: its borders are straight lines of equal slope.
 // @ts-check
 
-import { html, percent, useLayoutEffect, useRef, useState } from './kit.js';
+import { useWidth } from './charts.js';
+import { html, percent } from './kit.js';
 
 /** @typedef {import('./types.js').Winners} Winners */
 /** @typedef {[number, number]} Pair */
@@ -81,17 +82,9 @@ function thinned(ticks, apart) {
  *   onHot: (place: number | null) => void}} props
  */
 export function CostMap({ winners, costLabel, priorLabel, hot, onHot }) {
-  const place = useRef(/** @type {HTMLDivElement | null} */ (null));
-  const [width, setWidth] = useState(0);
-  useLayoutEffect(() => {
-    const element = place.current;
-    if (!element) return undefined;
-    const watcher = new ResizeObserver(() => setWidth(Math.floor(element.clientWidth)));
-    watcher.observe(element);
-    return () => watcher.disconnect();
-  }, []);
+  const [place, width] = useWidth();
   return html`<div class="cost-map" ref=${place}>
-    ${width > 0
+    ${width > 2 * LEFT
       ? html`<${Drawn} winners=${winners} costLabel=${costLabel} priorLabel=${priorLabel} hot=${hot} onHot=${onHot} width=${width} />`
       : null}
   </div>`;

@@ -1,7 +1,8 @@
 // The drawing of a program: nodes in layers, what flows between them, and a legend.
 // @ts-check
 
-import { count, html, useLayoutEffect, useMemo, useRef, useState } from './kit.js';
+import { useWidth } from './charts.js';
+import { count, html, useLayoutEffect, useMemo, useState } from './kit.js';
 import { fillOf, keyOf, layout, neighbour } from './program_layout.js';
 import { KINDS, nodeText, shortNames, sizesText } from './program_words.js';
 
@@ -20,22 +21,6 @@ function outline(kind, r) {
   }
   if (kind === 'leaf') return `M${-r} ${-r}H${r}V${r * 0.35}L0 ${r * 1.2}L${-r} ${r * 0.35}Z`;
   return `M${-r} 0A${r} ${r} 0 1 1 ${r} 0A${r} ${r} 0 1 1 ${-r} 0Z`;
-}
-
-/** The width of an element, now and later. @returns {[import('./kit_core.js').Ref<HTMLDivElement | null>, number]} */
-function useWidth() {
-  const place = useRef(/** @type {HTMLDivElement | null} */ (null));
-  const [width, setWidth] = useState(0);
-  useLayoutEffect(() => {
-    const element = place.current;
-    if (!element) return undefined;
-    const measure = () => setWidth(Math.floor(element.clientWidth));
-    measure();
-    const watcher = new ResizeObserver(measure);
-    watcher.observe(element);
-    return () => watcher.disconnect();
-  }, []);
-  return [place, width];
 }
 
 /**

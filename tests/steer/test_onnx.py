@@ -1,0 +1,624 @@
+"""ONNX files: they answer what the model answers, or are not written at all."""
+
+import json
+import sys
+from dataclasses import replace
+
+import numpy as np
+import onnx
+import onnxruntime
+import pandas as pd
+import pytest
+from scipy.stats import norm
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
+from sklearn.svm import SVC, LinearSVC, NuSVC
+from sklearn.tree import DecisionTreeClassifier
+
+import margrave
+from margrave import datasets
+from margrave.martingale import (
+    AdaptiveMartingaleBoostClassifier,
+    MartingaleBoostClassifier,
+    TunableLogistic,
+)
+from margrave.steer import Dialog, ExportError, SteeredClassifier, TableEncoder
+from margrave.steer._column_kinds import read_numbers, read_texts
+from margrave.steer._combining import Alone, Mean, combined, focused
+from margrave.steer._decision import Cut, Offsets
+from margrave.steer._members import default_members
+from margrave.steer._onnx_before import quantiles
+from margrave.steer._onnx_graph import Graph, session
+from margrave.steer._panel import Panel, Scorer
+
+RANDOM = np.random.default_rng(6)
+N = 300
+CODES = RANDOM.integers(0, 2, N)
+Y = np.array(["ham", "spam"])[CODES]
+X = RANDOM.normal(size=(N, 3)) + CODES[:, None] * [1.5, 1.0, 0.0]
+CODES3 = RANDOM.integers(0, 3, N)
+Y3 = np.array(["ash", "birch", "cedar"])[CODES3]
+X3 = RANDOM.normal(size=(N, 3)) + 1.5 * np.eye(3)[CODES3]
+NEW = RANDOM.normal(size=(500, 3)) * 2 + 0.5
+PAIR = [("line", TunableLogistic()), ("kernel", SVC())]
+
+
+def answers(made, samples):
+    """What a file says: label, score, rejected."""
+    runs = onnxruntime.InferenceSession(made, providers=["CPUExecutionProvider"])
+    columns = json.loads(runs.get_modelmeta().custom_metadata_map["columns"])
+    feed = {"X": np.asarray(samples, dtype=float)} if not columns else {}
+    for one in columns:
+        read = read_texts if one["kind"] == "category" else read_numbers
+        feed[one["input"]] = read(samples[one["column"]])[:, None]
+    assert [one.name for one in runs.get_outputs()] == ["label", "score", "rejected"]
+    return runs.run(None, feed)
+
+
+def check_equal(model, samples, tol=1e-9):
+    """All labels are equal, and scores to the digits they have; returns the share rejected."""
+    label, score, rejected = answers(model.to_onnx(), samples)
+    said = model.predict(samples)
+    assert label.shape == said.shape
+    assert (label != said).sum() == 0
+    wanted = model.decision_function(samples)
+    np.testing.assert_allclose(score, wanted, rtol=tol, atol=tol * np.abs(wanted).max())
+    np.testing.assert_array_equal(rejected, said == model.reject_label_)
+    return rejected.mean()
+
+
+def made(model, decision=None, **params):
+    """A trained classifier, steered by hand."""
+    panel = Panel(["one"], [model], model.classes_)
+    scorer = Scorer(panel, Alone(bool(panel.probabilities[0])), 9)
+    k = len(model.classes_)
+    usual = Cut(0.1, 0.1) if k == 2 else Offsets(np.linspace(0, 0.2, k))
+    return SteeredClassifier._made(scorer, decision or usual, **params)
+
+
+# The default committee
+
+
+def table_of(name, gaps, **replaced):
+    """A bundled table with gaps, as a user's file would have it."""
+    data = datasets.load(name, as_frame=True)
+    random, frame = np.random.default_rng(0), data.data.copy()
+    for column in gaps:
+        frame[column] = frame[column].astype(object)
+        frame.loc[random.random(len(frame)) < 0.1, column] = None
+        if pd.api.types.is_numeric_dtype(data.data[column]):
+            frame[column] = frame[column].astype(float)
+    return frame.rename(columns=replaced), np.asarray(data.target)
+
+
+@pytest.fixture(scope="module")
+def credit():
+    """The default committee on numbers and categories with gaps; two columns named like outputs."""
+    frame, y = table_of(
+        "german", ["age", "purpose", "credit_amount"], duration="score", housing="label"
+    )
+    part = frame[["score", "label", "age", "purpose", "credit_amount", "checking_status"]]
+    model = SteeredClassifier(
+        preference="fp <= 40%, rejected <= 40%", confidence=0.8, random_state=0, ways=["reject"]
+    ).fit(part[:400], y[:400])
+    return model, part[400:]
+
+
+def test_the_default_committee_on_a_table(credit):
+    model, new = credit
+    assert {"number", "category"} == set(model.scorer_.panel.encoder.kinds_.values())
+    assert len(model.scorer_.panel.members) == 6
+    assert 0 < check_equal(model, new) < 1
+
+
+def test_unseen_missing_and_odd_cells(credit):
+    model, new = credit
+    odd = new.head(40).copy()
+    odd["purpose"] = ["a new one", "", None, "missing", *odd["purpose"][4:]]
+    odd["checking_status"] = ["", "unheard", *odd["checking_status"][2:]]
+    odd["age"] = [np.nan, np.inf, -np.inf, 1e308, -1e200, 0.0, *odd["age"][6:]]
+    odd["score"] = np.resize([np.nan, 1e9], 40)
+    check_equal(model, odd)
+    check_equal(model, odd.head(1))
+
+
+def test_names_of_outputs_are_left_to_outputs(credit):
+    model, _ = credit
+    told = {one["column"]: one for one in columns_of(model.to_onnx())}
+    assert told["score"] == {"column": "score", "input": "score_", "kind": "number"}
+    assert told["label"] == {"column": "label", "input": "label_", "kind": "category"}
+    assert told["age"] == {"column": "age", "input": "age", "kind": "number"}
+
+
+def columns_of(made):
+    return json.loads(facts_of(made)["columns"])
+
+
+def facts_of(made):
+    return {one.key: one.value for one in onnx.load_from_string(made).metadata_props}
+
+
+def test_what_a_file_tells_of_itself(credit):
+    model, _ = credit
+    loaded = onnx.load_from_string(model.to_onnx())
+    onnx.checker.check_model(loaded)
+    facts = facts_of(model.to_onnx())
+    assert (loaded.producer_name, loaded.producer_version) == ("margrave", margrave.__version__)
+    assert facts["margrave_version"] == margrave.__version__
+    assert facts["certificate"] == str(model.certificate_)
+    assert facts["preference"] == model.certificate_.preference == "fp <= 40%, rejected <= 40%"
+    assert json.loads(facts["classes"]) == model.classes_.tolist()
+    assert json.loads(facts["reject_label"]) == model.reject_label_
+    assert json.loads(facts["single_precision"]) == []
+
+
+def test_a_file_is_the_same_each_time(credit, tmp_path):
+    model, _ = credit
+    path = tmp_path / "model.onnx"
+    path.write_text("what was there")
+    model.export_onnx(path)
+    assert path.read_bytes() == model.to_onnx()
+    assert [one.name for one in tmp_path.iterdir()] == ["model.onnx"]
+
+
+def test_a_model_from_a_file_is_written_alike(tmp_path):
+    model = made(LogisticRegression().fit(X, Y))
+    model.save(tmp_path / "model.skops")
+    assert SteeredClassifier.load(tmp_path / "model.skops").to_onnx() == model.to_onnx()
+
+
+def test_the_default_committee_on_an_array_of_three_classes():
+    X, y = datasets.load("iris", return_X_y=True)
+    random = np.random.default_rng(0)
+    rows = X + random.normal(size=X.shape)
+    rows[::7, 2] = np.nan
+    encoder = TableEncoder().fit(rows[::2])
+    seen, (classes, codes) = encoder.transform(rows[::2]), np.unique(y, return_inverse=True)
+    members = [(name, one.fit(seen, y[::2])) for name, one in default_members(75, 0)]
+    panel = Panel([name for name, _ in members], [one for _, one in members], classes, encoder)
+    combine = combined(panel.raw(seen), panel.probabilities, codes[::2], 3)
+    decision = Offsets(np.array([0.1, 0.0, -0.2]), doubt=0.5)
+    model = SteeredClassifier._made(Scorer(panel, combine, 9), decision)
+    assert 0 < check_equal(model, rows) < 1
+    assert columns_of(model.to_onnx()) == []
+
+
+# Members, each alone
+
+
+OWN = [
+    TunableLogistic(),
+    TunableLogistic(offset=[0.5, 0.0], class_cost=[1, 3]),
+    LogisticRegression(),
+    LinearDiscriminantAnalysis(),
+    LinearSVC(),
+    RidgeClassifier(),
+    SGDClassifier(random_state=0),
+    QuadraticDiscriminantAnalysis(),
+    QuadraticDiscriminantAnalysis(solver="eigen", shrinkage=0.1),
+    SVC(C=2.0),
+    SVC(kernel="linear"),
+    SVC(kernel="poly", degree=2, coef0=1.0),
+    SVC(kernel="sigmoid", gamma=0.1),
+    NuSVC(nu=0.3),
+    DecisionTreeClassifier(min_samples_leaf=5),
+    ExtraTreesClassifier(20, min_samples_leaf=2, random_state=0),
+    RandomForestClassifier(20, random_state=0),
+    HistGradientBoostingClassifier(max_iter=20, max_leaf_nodes=5),
+    MartingaleBoostClassifier(n_levels=5),
+    make_pipeline(StandardScaler(), SVC()),
+    make_pipeline(StandardScaler(with_mean=False), QuantileTransformer(n_quantiles=50), SVC()),
+    make_pipeline(
+        QuantileTransformer(n_quantiles=80, output_distribution="normal"), LogisticRegression()
+    ),
+    make_pipeline("passthrough", TableEncoder(), TunableLogistic()),
+    GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=2),
+]
+LEFT = [
+    GaussianNB(),
+    KNeighborsClassifier(15),
+    MLPClassifier((5,), max_iter=20, solver="lbfgs", random_state=0),
+    make_pipeline(MinMaxScaler(), TunableLogistic()),
+]
+
+
+def shown(model):
+    return str(model).replace("\n", "").replace(" ", "")[:70]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("model", [*OWN, *LEFT], ids=shown)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_each_member(model, classes):
+    if classes == 3 and "offset" in str(model):
+        model = TunableLogistic(offset=[0.5, 0.0, -1.0])
+    rows, labels = (X, Y) if classes == 2 else (X3, Y3)
+    steered = SteeredClassifier(model).fit(rows, labels)
+    # A probability near 0 or 1 has few digits left, and so has its logarithm.
+    check_equal(steered, rows, tol=1e-5)
+    check_equal(steered, NEW, tol=1e-5)
+    assert facts_of(steered.to_onnx())["single_precision"] == "[]"
+
+
+def test_numbers_on_the_thresholds_of_trees_go_the_same_way():
+    forest = ExtraTreesClassifier(10, random_state=0).fit(X, CODES)
+    boosted = HistGradientBoostingClassifier(max_iter=10).fit(X, CODES)
+    near = np.sort(X, axis=0)[1:] / 2 + np.sort(X, axis=0)[:-1] / 2
+    at = [tree.tree_.threshold[tree.tree_.feature == 0] for tree in forest.estimators_]
+    at += [one.nodes["num_threshold"] for (one,) in boosted._predictors]
+    rows = np.resize(np.concatenate(at), (400, 3))
+    for model in (forest, boosted):
+        check_equal(made(model), np.vstack([near, rows, np.nextafter(rows, 9)]), tol=1e-6)
+
+
+def test_trees_know_where_missing_numbers_go():
+    holes = np.where(RANDOM.random(X.shape) < 0.2, np.nan, X)
+    for model in (HistGradientBoostingClassifier(max_iter=10), RandomForestClassifier(10)):
+        check_equal(made(model.fit(holes, Y)), holes, tol=1e-6)
+
+
+def test_a_tree_without_a_split():
+    check_equal(made(DecisionTreeClassifier(min_samples_leaf=200).fit(X, Y)), NEW)
+    check_equal(made(HistGradientBoostingClassifier(min_samples_leaf=200).fit(X, Y)), NEW)
+
+
+def test_a_kernel_machine_is_exact_far_out():
+    rows = X.copy()
+    rows[:5] *= 1e6
+    model = SVC(gamma=0.5).fit(rows, Y)
+    check_equal(made(model), np.vstack([rows, rows + 1e-3]))
+
+
+def test_quantiles_with_repeated_values_as_scikit_learn_has_them():
+    rows = np.column_stack([np.round(X[:, 0]), X[:, 1] ** 3, np.where(X[:, 2] > 0, X[:, 2], 0)])
+    new = np.vstack([rows, NEW, rows * 100, np.nextafter(rows, 9)])
+    for distribution in ("uniform", "normal"):
+        model = QuantileTransformer(n_quantiles=60, output_distribution=distribution).fit(rows)
+        graph = Graph()
+        made = graph.model({"out": (quantiles(graph, model, graph.matrix(3)), 11, ["n", 3])})
+        (said,) = session(made.SerializeToString()).run(None, {"X": new})
+        np.testing.assert_allclose(said, model.transform(new), rtol=1e-13, atol=1e-13)
+    assert said.min() == pytest.approx(norm.ppf(1e-7), rel=1e-8)
+
+
+def test_single_precision_is_said():
+    model = SteeredClassifier(GradientBoostingClassifier(n_estimators=20)).fit(X, Y)
+    check_equal(model, NEW, tol=1e-5)
+    told = facts_of(model.to_onnx())["single_precision"]
+    assert json.loads(told) == ["gradientboostingclassifier"]
+
+
+def test_members_that_skl2onnx_wraps():
+    inner = CalibratedClassifierCV(LinearSVC(), cv=2)
+    check_equal(SteeredClassifier(inner).fit(X, Y), NEW, tol=1e-6)
+
+
+def test_a_frozen_member():
+    frozen = FrozenEstimator(LogisticRegression().fit(X, Y))
+    dialog = Dialog(frozen, X, Y)
+    check_equal(dialog.prefer("fn <= 10%", ways=["move"]).model, NEW)
+
+
+@pytest.mark.parametrize("model", [TunableLogistic(), SVC(kernel="poly", coef0=0.3)], ids=shown)
+def test_one_column_is_not_rounded(model):
+    # onnxruntime joins a number and a product into one operator, in single precision.
+    line = make_pipeline(StandardScaler(), model).fit(X[:, :1] * 3 + 1, Y)
+    check_equal(made(line), NEW[:, :1])
+
+
+# Committees, dialogs and decisions
+
+
+@pytest.mark.parametrize("toward", [0, 1])
+def test_a_committee_with_the_hard_end_in_focus(toward):
+    panel = Panel(["line", "kernel"], [one.fit(X, Y) for _, one in PAIR], np.unique(Y))
+    raw, heard = panel.raw(X), panel.probabilities
+    first = combined(raw, heard, CODES, 2)
+    both = Mean(first, focused(raw, heard, CODES, toward, 0.3))
+    for combine in (first, both, both.second):
+        check_equal(SteeredClassifier._made(Scorer(panel, combine, 9), Cut(-0.3, 0.4)), NEW)
+
+
+def test_a_committee_of_three_classes_of_which_one_member_knows_two():
+    knows = Y3 != "birch"
+    members = [LogisticRegression().fit(X3[knows], Y3[knows]), TunableLogistic().fit(X3, Y3)]
+    panel = Panel(["two", "three"], members, np.unique(Y3))
+    combine = combined(panel.raw(X3), panel.probabilities, CODES3, 3)
+    decision = Offsets(np.array([0.0, 0.3, -0.2]), doubt=0.4)
+    assert 0 < check_equal(SteeredClassifier._made(Scorer(panel, combine, 9), decision), NEW) < 1
+
+
+def test_a_member_that_knows_one_class():
+    panel = Panel(["one"], [DecisionTreeClassifier().fit(X, np.full(N, "ham"))], np.unique(Y))
+    check_equal(SteeredClassifier._made(Scorer(panel, Alone(True), 9), Cut(0.0, 0.0)), NEW)
+
+
+@pytest.mark.parametrize("learner", [TunableLogistic(), MartingaleBoostClassifier(n_levels=3)])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_learner_that_was_tuned(learner, classes):
+    rows, labels = (X, Y) if classes == 2 else (X3, Y3)
+    wanted = "fn <= 10" if classes == 2 else "errors(ash -> birch) <= 5"
+    dialog = Dialog(make_pipeline(StandardScaler(), learner).fit(rows, labels), rows, labels)
+    model = dialog.prefer(wanted, ways=["retune"]).model
+    check_equal(model, NEW, tol=1e-8)
+
+
+@pytest.mark.parametrize(("freeze", "kind"), [(None, "constant"), (0.4, "frozen")])
+@pytest.mark.parametrize("offset", [0.0, 0.7])
+def test_a_program_with_nodes_that_have_no_learner(freeze, kind, offset):
+    apart = CODES[:, None] * [1.0, 1.0, 0.0]
+    program = MartingaleBoostClassifier(n_levels=6, freeze=freeze).fit(X + apart, Y)
+    assert {"leaf", "learner", kind} == {node.kind for node in program.program_.nodes}
+    program._layered = replace(program._layered, offset=np.array([0.0, offset]))
+    program.offset_ = np.array([0.3, 0.0])
+    check_equal(made(program), np.vstack([X + apart, X, NEW]))
+
+
+def test_a_promise_is_in_the_file():
+    model = SteeredClassifier(
+        PAIR, preference="fn <= 25%", confidence=0.8, random_state=0, ways=["move"]
+    ).fit(X, Y)
+    check_equal(model, NEW)
+    assert facts_of(model.to_onnx())["certificate"].startswith("With confidence 0.8, on new")
+
+
+def test_nothing_promised():
+    facts = facts_of(made(LogisticRegression().fit(X, Y), preference="fn <= 3").to_onnx())
+    assert (facts["certificate"], facts["preference"]) == ("", "fn <= 3")
+
+
+@pytest.mark.parametrize("decision", [Cut(0.2, 0.2), Cut(-0.5, 0.5), Cut(-1e9, 1e9)])
+def test_a_band_of_doubt(decision):
+    share = check_equal(made(LogisticRegression().fit(X, Y), decision), NEW)
+    assert (share > 0) == decision.rejects
+
+
+def test_scores_at_a_cut_and_their_rounding():
+    line = RidgeClassifier().fit(X, Y)
+    score = made(line, Cut(0.0, 0.0)).decision_function(NEW)
+    for decision in (Cut(score[0], score[0]), Cut(*np.sort(score[:2]))):
+        model = made(line, decision)
+        check_equal(model, NEW)
+        for decimals in (2, 0, -1):
+            coarse = Scorer(model.scorer_.panel, model.scorer_.combine, decimals)
+            check_equal(SteeredClassifier._made(coarse, decision), NEW * 30)
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        ([3, 7], "tensor(int64)"),
+        ([1.0, 2.0], "tensor(double)"),
+        ([False, True], "tensor(bool)"),
+        (["né", "да"], "tensor(string)"),
+    ],
+)
+def test_labels_of_any_kind(labels, kind):
+    line = LogisticRegression().fit(X, np.array(labels)[CODES])
+    model = made(line)
+    check_equal(model, NEW)
+    assert session(model.to_onnx()).get_outputs()[0].type == kind
+    doubting = made(line, Cut(-0.5, 0.5))
+    label, _, rejected = answers(doubting.to_onnx(), NEW)
+    said = doubting.predict(NEW)
+    wanted = said.astype(str) if labels == [False, True] else said
+    np.testing.assert_array_equal(label, wanted)
+    assert rejected.any()
+
+
+# Columns
+
+
+FRAME = pd.DataFrame(X, columns=["a", "b", ""])
+
+
+def test_members_that_know_their_columns_by_name():
+    members = [("all", LogisticRegression()), ("some", GaussianNB())]
+    members[0][1].fit(FRAME, Y)
+    members[1][1].fit(FRAME[["b", "a"]], Y)
+    model = Dialog(members, FRAME, Y).prefer("fn <= 30", ways=["move"]).model
+    check_equal(model, FRAME)
+    told = [(one["column"], one["input"]) for one in columns_of(model.to_onnx())]
+    assert told == [("a", "a"), ("b", "b"), ("", "_")]
+
+
+def test_a_pipeline_that_begins_with_a_table():
+    frame = FRAME.assign(kind=np.resize(["x", "y", "z", None], N))
+    model = SteeredClassifier(make_pipeline(TableEncoder(), LogisticRegression())).fit(frame, Y)
+    check_equal(model, frame)
+    assert columns_of(model.to_onnx())[-1]["kind"] == "category"
+
+
+def test_rare_categories():
+    kinds = np.array([f"k{i}" for i in np.minimum(RANDOM.geometric(0.08, N), 39)])
+    encoder = TableEncoder(max_categories=5)
+    model = make_pipeline(encoder, LogisticRegression())
+    frame = pd.DataFrame({"kind": kinds, "more": np.resize(["u", "v"], N)})
+    steered = SteeredClassifier(model).fit(frame, Y)
+    new = pd.DataFrame({"kind": [*map("k{}".format, range(50)), ""], "more": ["u", "w", ""] * 17})
+    check_equal(steered, new)
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (pd.date_range("2020-01-01", periods=N), "dates"),
+        ([f"the letter of {i} words said {i % 7} times so" for i in range(N)], "texts"),
+    ],
+)
+def test_columns_that_cannot_be_read(cells, kind, tmp_path):
+    model = SteeredClassifier(make_pipeline(TableEncoder(), LogisticRegression()))
+    model.fit(FRAME.assign(when=cells), Y)
+    path = tmp_path / "model.onnx"
+    path.write_text("what was there")
+    with pytest.raises(ExportError) as raised:
+        model.export_onnx(path)
+    assert str(raised.value) == (
+        f"The column 'when' cannot be written as ONNX: it holds {kind}, and only numbers and "
+        "categories can be read there."
+    )
+    assert path.read_text() == "what was there"
+    assert [one.name for one in tmp_path.iterdir()] == ["model.onnx"]
+
+
+def test_a_column_of_two_kinds():
+    frame = pd.DataFrame({"a": X[:, 0], "b": np.resize(["1", "2"], N)})
+    text = frame.assign(b=pd.Categorical(frame["b"]))
+    table = make_pipeline(TableEncoder(), LogisticRegression()).fit(text, Y)
+    line = LogisticRegression().fit(frame.astype(float), Y)
+    panel = Panel(["table", "line"], [table, line], np.unique(Y))
+    combine = combined(np.column_stack([CODES, CODES]) - 0.5, panel.probabilities, CODES, 2)
+    with pytest.raises(ExportError) as raised:
+        SteeredClassifier._made(Scorer(panel, combine, 9), Cut(0.0, 0.0)).to_onnx()
+    assert str(raised.value) == (
+        "The column 'b' cannot be written as ONNX: one member takes it for a category, another "
+        "for a number."
+    )
+
+
+# What cannot be written
+
+
+class Mine(ClassifierMixin, BaseEstimator):
+    """A classifier that nobody knows."""
+
+    def fit(self, X, y):
+        self.classes_, self.n_features_in_ = np.unique(y), X.shape[1]
+        return self
+
+    def predict_proba(self, X):
+        return np.full((len(X), len(self.classes_)), 1 / len(self.classes_))
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+
+class Mute(Mine):
+    """One that does not say how many columns it takes, and gives labels only."""
+
+    predict_proba = property()
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        del self.n_features_in_
+        return self
+
+
+class Quiet(Mute):
+    def decision_function(self, X):
+        return np.zeros(len(X))
+
+
+class Refusing(GaussianNB):
+    """One that skl2onnx would take for what it is made from."""
+
+    def predict_proba(self, X):
+        return super().predict_proba(X)[:, ::-1]
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        (Mine(), "(Mine) cannot be written as ONNX: skl2onnx has no equal of its Mine."),
+        (Mute(), "(Mute) cannot be written as ONNX: it gives labels only."),
+        (
+            Quiet(),
+            "(Quiet) cannot be written as ONNX: it does not say how many columns it takes.",
+        ),
+        (
+            make_pipeline(StandardScaler(), Mine()),
+            "(Pipeline) cannot be written as ONNX: skl2onnx has no equal of its Mine.",
+        ),
+        (
+            make_pipeline(LinearDiscriminantAnalysis(), LogisticRegression()),
+            "(Pipeline) cannot be written as ONNX: its step LinearDiscriminantAnalysis transforms, "
+            "and only answers can be.",
+        ),
+        (
+            AdaptiveMartingaleBoostClassifier(n_levels=2),
+            "(AdaptiveMartingaleBoostClassifier) cannot be written as ONNX: skl2onnx has no equal "
+            "of its AdaptiveMartingaleBoostClassifier.",
+        ),
+        (
+            MartingaleBoostClassifier(DecisionTreeClassifier(max_depth=2), n_levels=2),
+            "(MartingaleBoostClassifier) cannot be written as ONNX: only a program of "
+            "TunableLogistic can be.",
+        ),
+        (
+            HistGradientBoostingClassifier(categorical_features=[2], max_iter=2),
+            "(HistGradientBoostingClassifier) cannot be written as ONNX: skl2onnx has no equal of "
+            "its HistGradientBoostingClassifier.",
+        ),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_members_that_cannot_be_written(model, why):
+    rows = np.column_stack([X[:, :2], np.arange(N) % 3])
+    with pytest.raises(ExportError) as raised:
+        made(model.fit(rows, Y)).to_onnx()
+    assert str(raised.value) == f"The member 'one' {why}"
+
+
+def test_a_graph_that_answers_otherwise_is_not_taken(monkeypatch):
+    model = made(GaussianNB().fit(X, Y))
+    model.to_onnx()
+    monkeypatch.setattr(GaussianNB, "predict_proba", Refusing.predict_proba)
+    with pytest.raises(ExportError, match="skl2onnx has no equal of its GaussianNB"):
+        model.to_onnx()
+
+
+def test_a_member_that_has_not_seen_all_classes():
+    knows = Y3 != "birch"
+    panel = Panel(["two"], [LinearSVC().fit(X3[knows], Y3[knows])], np.unique(Y3))
+    model = SteeredClassifier._made(Scorer(panel, Alone(False), 9), Offsets(np.zeros(3)))
+    with pytest.raises(ExportError) as raised:
+        model.to_onnx()
+    assert str(raised.value) == (
+        "The member 'two' (LinearSVC) cannot be written as ONNX: it has not seen all classes."
+    )
+
+
+def test_scores_and_decisions_of_ones_own():
+    line = LogisticRegression().fit(X, Y)
+    with pytest.raises(ExportError) as raised:
+        made(line, decision="by heart").to_onnx()
+    assert str(raised.value) == ("The decision cannot be written as ONNX: str is not known there.")
+    panel = Panel(["one"], [line], line.classes_)
+    with pytest.raises(ExportError) as raised:
+        SteeredClassifier._made(Scorer(panel, np.sum, 9), Cut(0.0, 0.0)).to_onnx()
+    assert str(raised.value).startswith("The scores cannot be written as ONNX: ")
+
+
+def test_a_model_must_be_trained():
+    with pytest.raises(NotFittedError):
+        SteeredClassifier().to_onnx()
+
+
+@pytest.mark.parametrize("name", ["onnx", "skl2onnx", "onnxruntime"])
+def test_packages_that_are_not_installed(name, monkeypatch):
+    model = made(GaussianNB().fit(X, Y))
+    for loaded in [one for one in sys.modules if one.split(".")[0] == name]:
+        monkeypatch.delitem(sys.modules, loaded)
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError) as raised:
+        model.to_onnx()
+    assert str(raised.value) == (
+        f"ONNX files need {name}, which is not installed: install Margrave with its extra 'onnx' "
+        "(pip install 'margrave[onnx]')."
+    )

@@ -7,7 +7,7 @@ import platform
 import sys
 from importlib.metadata import version
 
-from benchmarks import foundation, martingale, members, rank_margin, steer
+from benchmarks import foundation, martingale, members, rank_margin, steer, studio
 
 IMPORT_BAR = 0.050
 
@@ -31,6 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
         martingale.on_spambase(),
         martingale.at_scale(n // 10),
         steer.on_spambase(None if n > 10_000 else 500),
+        studio.on_spambase(None if n > 10_000 else 500),
     ):
         for one in group:
             missed += not one.kept

@@ -45,7 +45,7 @@ def main() -> int:
                 executable_path=NEEDS["chromium"].find(), args=["--no-sandbox"]
             )
             here = f"{base}#/d/{path.rsplit('/', 1)[1]}"
-            shot(browser, f"{base}#/?table={table}", "start", "text=certify", TALL)
+            shot(browser, f"{base}#/new/{table}", "start", "text=certify", TALL)
             shot(browser, f"{here}/frontier", "matrix", "canvas")
             shot(browser, f"{here}/frontier", "frontier", "canvas", TALL)
             program = f"{base}#/d/{begun['dialog']['id']}/program"

@@ -35,6 +35,11 @@ def test_the_table_has_a_row_for_every_bar(capsys, monkeypatch):
         "first reply, median",
         "final reply",
         "first frontier",
+        "command to first edit",
+        "reply through the studio",
+        "first paint",
+        "page weight",
+        "going back and forth",
     ):
         assert any(job in row for row in rows)
     assert rows[-1].endswith("NO |")

@@ -46,7 +46,8 @@ def listening(settings: Settings, port: int | None) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     tried = [port] if port is not None else range(USUAL_PORT, USUAL_PORT + _MORE_PORTS)
     for one in tried:
-        found = socket.socket(family, socket.SOCK_STREAM)
+        # By its number, or asyncio leaves small packets waiting for each other (40 ms an answer).
+        found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             found.bind((settings.host, one))
@@ -126,7 +127,7 @@ def _opened(studio: Studio, table: Table, begin: Beginning) -> str:
     row = _stored(studio, table)
     target = begin.target or row.facts["target"]
     if target is None:
-        return f"#/?table={row.id}"
+        return f"#/new/{row.id}"
     for known in studio.store.dialogs(LOCAL):
         chosen = known.choices
         same = known.table_id == row.id and chosen.get("target") == target

@@ -98,8 +98,8 @@ def create_app(studio: Studio) -> FastAPI:
     app = FastAPI(
         title="Margrave studio",
         description="The dialog over the confusion matrix, as an API. All requests but GET need "
-        "the header `X-Margrave: 1`. Where a token is needed, send `Authorization: Bearer TOKEN`, or "
-        '`POST /api/session {"token": TOKEN}` once and keep the cookie.',
+        "the header `X-Margrave: 1`. Where a token is needed, send `Authorization: Bearer TOKEN`, "
+        'or `POST /api/session {"token": TOKEN}` once and keep the cookie.',
         version=__version__,
         openapi_url="/api/openapi.json",
         docs_url=None,  # their page would come from elsewhere

@@ -118,10 +118,10 @@ function TokenForm() {
 /** @param {{parts: string[]}} props */
 function Page({ parts }) {
   const studio = useLoad((signal) => get('/api/studio', signal), []);
-  const [place, id, tab] = parts;
-  if (place === 'd' && id) return html`<${DialogPage} key=${id} id=${id} tab=${tab ?? ''} />`;
+  const [place, id, more] = parts;
+  if (place === 'd' && id) return html`<${DialogPage} key=${id} id=${id} tab=${more ?? ''} />`;
   if (place === 'new' && id) {
-    return html`<${Setup} key=${id} id=${id} studio=${studio.data} />`;
+    return html`<${Setup} key=${parts.join('/')} id=${id} kind=${more} studio=${studio.data} />`;
   }
   if (place === 'new') return html`<${Choose} studio=${studio.data} />`;
   return html`<${Start} />`;

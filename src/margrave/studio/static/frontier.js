@@ -58,7 +58,7 @@ export function NoPositive({ dialog }) {
   return html`<${Empty}
     title="This needs one class that is meant"
     action=${dialog.table
-      ? html`<a class="button" href=${`#/?table=${encodeURIComponent(dialog.table.id)}`}>
+      ? html`<a class="button" href=${`#/new/${encodeURIComponent(dialog.table.id)}`}>
           Start again with a positive class
         </a>`
       : null}

@@ -67,7 +67,8 @@ function Facts({ reply }) {
 function NotMet({ reply, act, live }) {
   const short = Math.max(1, Math.ceil(reply.shortfall));
   const { instead } = reply;
-  const take = () => instead && act.prefer([instead], { keep: false, from: reply.parent });
+  // From this step, which is within it: from its parent another search might end elsewhere.
+  const take = () => instead && act.prefer([instead], { keep: false });
   const buttons = live
     ? null
     : html`${

@@ -52,10 +52,10 @@ function Loaded({ dialog, act }) {
 
 /** @param {{dialog: Dialog}} props */
 function NoProgram({ dialog }) {
-  const table = dialog.table ? `table=${encodeURIComponent(dialog.table.id)}&` : '';
+  const place = dialog.table ? `#/new/${encodeURIComponent(dialog.table.id)}/program` : '#/new';
   return html`<${Empty}
     title="This dialog steers a committee, not a program"
-    action=${html`<a class="button" href=${`#/?${table}kind=program`}>Start a program on the same table</a>`}
+    action=${html`<a class="button" href=${place}>Start a program on ${dialog.table ? 'the same' : 'a'} table</a>`}
   >
     A program puts learners in layers. Each answer is a vote that sends a sample on to the next layer, and most
     votes win in the end. Every learner in it can be looked at, and tuned, by itself.

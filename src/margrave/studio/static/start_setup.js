@@ -128,9 +128,9 @@ function Summary({ table, choices, blocked }) {
   </aside>`;
 }
 
-/** @param {{table: Table, studio: Studio | null}} props */
-function Form({ table, studio }) {
-  const [choices, setChoices] = useState({ ...USUAL, target: table.target ?? '' });
+/** @param {{table: Table, kind: Choices["kind"], studio: Studio | null}} props */
+function Form({ table, kind, studio }) {
+  const [choices, setChoices] = useState({ ...USUAL, kind, target: table.target ?? '' });
   const change = useCallback(
     (/** @type {Partial<Choices>} */ some) => setChoices((now) => ({ ...now, ...some })),
     [],
@@ -182,8 +182,11 @@ function Form({ table, studio }) {
   </div>`;
 }
 
-/** The second page of a new dialog. @param {{id: string, studio: Studio | null}} props */
-export function Setup({ id, studio }) {
+/**
+ * The second page of a new dialog.
+ * @param {{id: string, kind: string | undefined, studio: Studio | null}} props  `kind`: "program", or the usual
+ */
+export function Setup({ id, kind, studio }) {
   const { data, error } = useLoad((signal) => get(`/api/tables/${encodeURIComponent(id)}`, signal), [id]);
   useEffect(() => {
     document.title = 'New dialog · Margrave';
@@ -204,6 +207,6 @@ export function Setup({ id, studio }) {
         : null
     }
     ${!data && !error ? html`<${Spinner} />` : null}
-    ${data ? html`<${Form} table=${data} studio=${studio} />` : null}
+    ${data ? html`<${Form} table=${data} kind=${kind === 'program' ? kind : USUAL.kind} studio=${studio} />` : null}
   </div>`;
 }

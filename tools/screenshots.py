@@ -45,14 +45,14 @@ def main() -> int:
                 executable_path=NEEDS["chromium"].find(), args=["--no-sandbox"]
             )
             here = f"{base}#/d/{path.rsplit('/', 1)[1]}"
-            shot(browser, f"{base}#/new/{table}", "start", "text=certify", TALL)
+            shot(browser, f"{base}#/new/{table}", "start", ".parts-bar", TALL)
             shot(browser, f"{here}/frontier", "matrix", "canvas")
             shot(browser, f"{here}/frontier", "frontier", "canvas", TALL)
             program = f"{base}#/d/{begun['dialog']['id']}/program"
             shot(browser, program, "program", "svg [role=button], svg [tabindex]", TALL)
             job = client.post(f"{path}/accept", json={"confidence": 0.95}).json()
             followed(client, job["id"])
-            shot(browser, f"{here}/accept", "accept", "text=Certificate", TALL)
+            shot(browser, f"{here}/accept", "accept", ".certificate-sheet", TALL)
             browser.close()
     return 0
 

@@ -3,6 +3,9 @@
 import re
 from pathlib import Path
 
+import pytest
+from tests.studio.serving import serving
+
 import margrave.studio
 
 STATIC = Path(margrave.studio.__file__).parent / "static"
@@ -34,3 +37,50 @@ def test_every_module_is_used():
 
 def test_plots_are_loaded_only_when_one_is_drawn():
     assert "vendor/echarts.js" not in begun_with("app.js", [])
+
+
+@pytest.fixture(scope="module")
+def http(tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("studio")) as (_, client):
+        yield client.http
+
+
+def test_files_are_served_as_they_are(http):
+    for path in STATIC.rglob("*"):
+        if path.is_file():
+            answer = http.get("/" + path.relative_to(STATIC).as_posix())
+            assert answer.content == path.read_bytes()
+    assert http.get("/").content == (STATIC / "index.html").read_bytes()
+    assert http.get("/app.js").headers["content-type"] == "text/javascript; charset=utf-8"
+
+
+def test_what_is_there_already_is_not_sent_again(http):
+    first = http.get("/app.js")
+    again = http.get("/app.js", headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert again.headers["etag"] == first.headers["etag"] != http.get("/api.js").headers["etag"]
+
+
+def test_packed_for_who_can_unpack(http):
+    plain = http.get("/app.js", headers={"Accept-Encoding": "identity"})
+    packed = http.get("/app.js", headers={"Accept-Encoding": "gzip"})
+    assert "content-encoding" not in plain.headers
+    assert packed.headers["content-encoding"] == "gzip"
+    assert int(packed.headers["content-length"]) < int(plain.headers["content-length"])
+    assert packed.content == plain.content
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/nothing.js", "/../server.py", "/%2e%2e/server.py", "/vendor", "/vendor/", "//app.js/", "/~"],
+)
+def test_nothing_else_is_served(http, path):
+    answer = http.get(path)
+    assert answer.status_code == 404
+    assert answer.json() == {"error": "There is no such page."}
+
+
+def test_files_are_only_read(http):
+    assert http.head("/app.js").content == b""
+    answer = http.post("/app.js", json={})
+    assert (answer.status_code, answer.json()) == (405, {"error": "This cannot be done with that."})

@@ -12,7 +12,6 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
-from starlette.staticfiles import StaticFiles
 
 from margrave import __version__
 from margrave.studio import routes_dialogs, routes_tables, routes_views, schemas, work
@@ -21,6 +20,7 @@ from margrave.studio.context import Studio
 from margrave.studio.guard import Guard
 from margrave.studio.jobs import WENT_WRONG, Closed, Queue, TooMany, UnknownJob
 from margrave.studio.lines import Lines
+from margrave.studio.pages import Pages
 from margrave.studio.settings import Settings
 from margrave.studio.store import Conflict, NotFound, Store, StoreError, default_url
 from margrave.studio.workspace import Workspace
@@ -116,7 +116,7 @@ def create_app(studio: Studio) -> FastAPI:
     for kind in (*_STATUS, StoreError):
         app.add_exception_handler(kind, _refused)
     app.add_exception_handler(Exception, _broken)
-    app.mount("/", StaticFiles(directory=STATIC, html=True))
+    app.mount("/", Pages(STATIC))
     app.add_middleware(Guard, settings=studio.settings, users=studio.store)
     return app
 

@@ -20,6 +20,7 @@ from typing import Any
 import httpx
 import numpy as np
 from playwright.sync_api import Page, sync_playwright
+from threadpoolctl import threadpool_limits
 from tools.system import NEEDS
 
 from benchmarks._timing import Comparison
@@ -101,6 +102,7 @@ def on_spambase(n_rows: int | None = None) -> Iterator[Comparison]:
 
 def replies(client: httpx.Client, path: str, frame: Any, n_rows: int | None) -> Comparison:
     """The same requests, asked of the library and of the studio by turns."""
+    threadpool_limits(1)  # as the studio has it
     dialog = Dialog.from_data(
         frame.drop(columns="target"), frame["target"], positive="spam", random_state=0
     )

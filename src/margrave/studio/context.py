@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
+from threadpoolctl import threadpool_limits
 
 from margrave.studio.jobs import Handle, Job
 from margrave.studio.lines import Lines
@@ -45,6 +46,8 @@ class Studio:
         """Let work on a dialog be done; one at a time."""
 
         def run(handle: Handle) -> Record:
+            # Jobs share the cores: more threads in each would only wait for each other.
+            threadpool_limits(1, user_api="openmp")  # of this thread alone
             found: Record = work(self.workspace, owner, dialog_id, handle, *given)
             return found
 

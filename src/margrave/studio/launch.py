@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 
 import uvicorn
+from threadpoolctl import threadpool_limits
 
 from margrave.app._samples import Table, find_table
 from margrave.steer._dialog import Dialog
@@ -101,6 +102,7 @@ def serve(
         raise ValueError(
             "DATA opens for the one user of this machine; with a token, upload it in the page."
         )
+    threadpool_limits(1, user_api="blas")  # of this process: jobs share the cores
     with listening(settings, port) as where:
         settings = replace(settings, port=where.getsockname()[1])
         studio = open_studio(settings)

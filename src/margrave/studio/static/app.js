@@ -10,6 +10,7 @@ import {
   render,
   sentence,
   useEffect,
+  useFocusKept,
   useLoad,
   useRef,
   useState,
@@ -22,13 +23,22 @@ import { Start } from './start.js';
 
 const RETRY_MS = 2000;
 
+/** A part of an address; one that is not well-formed stays as it is, and leads nowhere. @param {string} part */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 /** `#/d/7/frontier` -> ["d", "7", "frontier"]; `#/` -> []. */
 const route = () =>
   location.hash
     .replace(/^#\/?/, '')
     .split('/')
     .filter(Boolean)
-    .map((part) => decodeURIComponent(part));
+    .map(decoded);
 
 function useRoute() {
   const [parts, setParts] = useState(route);
@@ -133,6 +143,7 @@ function App() {
   const main = useRef(/** @type {HTMLElement | null} */ (null));
   const place = parts.slice(0, 2).join('/');
   const first = useRef(true);
+  useFocusKept();
   useEffect(() => {
     // A new place starts at its top, for readers too; the first one is where the browser is already.
     if (first.current) first.current = false;

@@ -115,8 +115,14 @@ function Title({ dialog, refresh }) {
   const [draft, setDraft] = useState(/** @type {string | null} */ (null));
   const [problem, setProblem] = useState('');
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const button = useRef(/** @type {HTMLButtonElement | null} */ (null));
+  const byKey = useRef(false);
   const open = draft !== null;
-  useEffect(() => field.current?.focus(), [open]);
+  useEffect(() => {
+    if (open) field.current?.focus();
+    else if (byKey.current) button.current?.focus();
+    byKey.current = false;
+  }, [open]);
   const keep = async () => {
     const title = draft?.trim();
     setDraft(null);
@@ -131,8 +137,10 @@ function Title({ dialog, refresh }) {
   };
   /** @param {KeyboardEvent} event */
   const keys = (event) => {
+    if (event.key !== 'Enter' && event.key !== 'Escape') return;
+    byKey.current = true; // the field that goes away is left too, which would keep it once more
     if (event.key === 'Enter') keep();
-    if (event.key === 'Escape') setDraft(null);
+    else setDraft(null);
   };
   if (open) {
     return html`<input
@@ -144,7 +152,7 @@ function Title({ dialog, refresh }) {
       ref=${field}
       onInput=${(/** @type {any} */ event) => setDraft(event.target.value)}
       onKeyDown=${keys}
-      onBlur=${keep}
+      onBlur=${() => byKey.current || keep()}
     />`;
   }
   return html`<h1 class="dialog-title" title=${dialog.title}>${dialog.title}</h1>
@@ -153,6 +161,7 @@ function Title({ dialog, refresh }) {
       class="button-icon"
       aria-label="Rename"
       title="Rename"
+      ref=${button}
       onClick=${() => setDraft(dialog.title)}
     >
       <${Icon} name="edit" />

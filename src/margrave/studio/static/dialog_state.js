@@ -91,10 +91,14 @@ export function useDialog(id) {
         },
         end: async (job) => {
           const dialog = await load();
-          followed.current = null;
-          // A dialog that could not be trained says so itself.
-          const failed = job.state === 'failed' && dialog?.state === 'ready';
-          change({ job: null, reply: null, problem: failed ? (job.error ?? 'This did not work.') : '' });
+          if (followed.current?.id === first.id) {
+            followed.current = null;
+            // A dialog that could not be trained says so itself.
+            const failed = job.state === 'failed' && dialog?.state === 'ready';
+            change({ job: null, reply: null, problem: failed ? (job.error ?? 'This did not work.') : '' });
+          }
+          // Another job: begun in another window, or again after a restart.
+          if (dialog?.job && isActive(dialog.job)) watch(dialog.job);
           const step = dialog && job.result?.step != null ? stepOf(dialog, job.result.step) : undefined;
           if (step) announce(`Step ${step.number} is saved. ${replyText(step)}`);
           resolve(job);
@@ -113,9 +117,17 @@ export function useDialog(id) {
 
   useEffect(() => {
     refresh();
-    const unwatch = link.watch((now) => now === 'up' && refresh());
+    const unwatch = link.watch((now) => {
+      if (now !== 'up') return;
+      change({ problem: '' }); // it could not be reached; now it can
+      refresh();
+    });
+    // Another window may have changed it meanwhile.
+    const look = () => document.visibilityState === 'visible' && refresh();
+    document.addEventListener('visibilitychange', look);
     return () => {
       unwatch();
+      document.removeEventListener('visibilitychange', look);
       followed.current?.stop();
       followed.current = null;
     };

@@ -120,3 +120,67 @@ export function useLoad(load, deps) {
   useEffect(() => link.watch((now) => now === 'up' && reload()), []);
   return { ...state, reload };
 }
+
+/** What takes the focus of a control inside it that rests or goes away. */
+const AROUND = 'section, article, dialog, [role="tabpanel"], main';
+
+/** @param {Element | null} element @returns {Element[]} from the inside out */
+function around(element) {
+  const found = [];
+  for (let at = element?.parentElement; at; at = at.parentElement) if (at.matches(AROUND)) found.push(at);
+  return found;
+}
+
+/**
+ * Who works by keyboard keeps a place: when the control that has the focus is disabled or goes away,
+ * what is around it takes the focus, and gives it back once the control can be used again.
+ */
+export function useFocusKept() {
+  useEffect(() => {
+    let byKey = false;
+    let last = /** @type {HTMLElement | null} */ (null);
+    let places = /** @type {Element[]} */ ([]);
+    let resting = /** @type {{control: HTMLElement, place: Element} | null} */ (null);
+    let waits = 0;
+    const look = () => {
+      waits = 0;
+      const now = document.activeElement;
+      if (!byKey || !last || (now !== last && now !== document.body)) return;
+      if (resting?.place === now && resting.control.isConnected && !resting.control.matches(':disabled')) {
+        resting.control.focus({ preventScroll: true });
+      } else if (!last.isConnected || last.matches(':disabled')) {
+        const place = /** @type {HTMLElement | undefined} */ (places.find((one) => one.isConnected));
+        if (!place) return;
+        const control = last.isConnected ? last : null;
+        if (!place.hasAttribute('tabindex')) place.setAttribute('tabindex', '-1');
+        place.focus({ preventScroll: true });
+        resting = control && { control, place };
+      }
+    };
+    /** @param {FocusEvent} event */
+    const move = (event) => {
+      last = /** @type {HTMLElement} */ (event.target);
+      places = around(last);
+      resting = null;
+    };
+    /** @param {Event} event */
+    const use = (event) => {
+      byKey = event.type === 'keydown';
+    };
+    const watcher = new MutationObserver(() => {
+      // Not at once: the focus may be on its way from one control to the next.
+      if (!waits) waits = requestAnimationFrame(look);
+    });
+    watcher.observe(document.body, { subtree: true, childList: true, attributeFilter: ['disabled'] });
+    document.addEventListener('focusin', move);
+    window.addEventListener('keydown', use, true);
+    window.addEventListener('pointerdown', use, true);
+    return () => {
+      watcher.disconnect();
+      cancelAnimationFrame(waits);
+      document.removeEventListener('focusin', move);
+      window.removeEventListener('keydown', use, true);
+      window.removeEventListener('pointerdown', use, true);
+    };
+  }, []);
+}

@@ -43,8 +43,10 @@ export function Modal({ title, onClose, children, actions }) {
   const box = useRef(/** @type {HTMLDialogElement | null} */ (null));
   useEffect(() => {
     const back = document.activeElement;
-    box.current?.showModal();
+    const own = box.current;
+    own?.showModal();
     return () => {
+      own?.close(); // while it is open, nothing outside of it takes the focus
       if (back instanceof HTMLElement && back.isConnected) back.focus();
     };
   }, []);

@@ -180,7 +180,7 @@ export function MatrixCard({ dialog, step, reply, job, act, stop }) {
   return html`<section class="card matrix-card" aria-labelledby="matrix-head">
     <div class="row matrix-head">
       <h2 id="matrix-head" class="grow">
-        Confusion matrix
+        Confusion matrix${' '}
         <span class="muted small matrix-step">${placeText(shown)}</span>
       </h2>
       <${ModeSwitch} mode=${mode} choose=${choose} />

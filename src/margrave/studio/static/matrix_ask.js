@@ -112,7 +112,7 @@ export function AskBox({
     </div>
     <div class="ask-acts">
       ${any ? html`<button type="button" class="button-quiet" disabled=${still} onClick=${clear}>Clear</button>` : null}
-      <button type="button" class="button-primary ask-button" disabled=${!ready} onClick=${ask}>Ask</button>
+      <button type="button" class="button-primary ask-button" aria-disabled=${!ready} onClick=${ask}>Ask</button>
     </div>
     ${
       kept

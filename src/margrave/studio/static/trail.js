@@ -165,8 +165,8 @@ const Walk = ({ name, title, keys, can, go }) =>
     class="button-icon"
     aria-label=${title}
     title=${`${title} (${keys})`}
-    disabled=${!can}
-    onClick=${go}
+    aria-disabled=${!can}
+    onClick=${() => can && go()}
   >
     <${Icon} name=${name} />
   </button>`;

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 from threadpoolctl import threadpool_limits
 
+from margrave.steer._ledger import Account
 from margrave.studio.jobs import Handle, Job
 from margrave.studio.lines import Lines
 from margrave.studio.settings import Settings
@@ -15,6 +16,10 @@ from margrave.studio.store import Conflict, DialogRow, Store
 from margrave.studio.views import Record, support_record
 from margrave.studio.workspace import Workspace
 
+ELSEWHERE = (
+    " Another dialog on this table has a certificate already: who chooses between models that were "
+    "certified on the same rows breaks promises more often than they say."
+)
 BUSY = "The dialog is at work; wait for it, or stop it first."
 
 
@@ -60,6 +65,15 @@ class Studio:
             raise Conflict(BUSY)
         return row
 
+    def _elsewhere(self, owner: str, row: DialogRow) -> bool:
+        """Whether another dialog on the same table was certified."""
+        others = [one for one in self.store.dialogs(owner) if one.id != row.id and one.n_accepted]
+        tables = {one.table_id for one in others} - {None}
+        if row.table_id is None or not tables:
+            return False
+        known = {self.store.table(owner, one).facts["digest"] for one in tables if one is not None}
+        return self.store.table(owner, row.table_id).facts["digest"] in known
+
     def record(self, owner: str, dialog_id: str) -> Record:
         """A dialog as the page shows it: all from the store."""
         self.workspace.catch_up(owner, dialog_id)
@@ -69,7 +83,8 @@ class Studio:
         accepted = [one.record for one in self.store.acceptances(dialog_id)]
         job = self.queue.of_dialog(dialog_id)
         table = None if row.table_id is None else self.store.table(owner, row.table_id)
-        confidence = choices.get("confidence", 0.95)
+        confidence, certify = choices.get("confidence", 0.95), facts.get("certify")
+        share = share_left(certify, row.accounts)
         sizes = [(label, n) for label, n in facts.get("sizes", ())]
         return {
             "id": row.id,
@@ -92,25 +107,33 @@ class Studio:
             "can_redo": bool(row.undone),
             "steps": steps,
             "accepted": accepted,
-            "left": left_of(facts.get("certify"), row.accounts),
+            "left": left_of(certify, share) + (ELSEWHERE if self._elsewhere(owner, row) else ""),
+            "spent": share == 0,
             "job": None if job is None else job.record(),
             "saved": self.saves,
             "updated": row.updated.isoformat(),
         }
 
 
-def left_of(certify: dict[str, Any] | None, accounts: list[dict[str, Any]]) -> str:
+def share_left(certify: Record | None, accounts: list[Record]) -> float:
+    """Which share is left of what may be spent on the certify samples."""
+    for account in accounts:
+        if certify is not None and account["samples"] == certify["name"]:
+            spent = Account(certify["name"], account["delta"], tuple(account["spent"]))
+            return spent.left / spent.delta
+    return 1.0
+
+
+def left_of(certify: Record | None, share: float) -> str:
     """What is left of the certify samples, in a sentence."""
     if certify is None:
         return "Nothing was set aside for a certificate."
     n = f"{certify['n']:,} certify samples"
-    for account in accounts:
-        if account["samples"] == certify["name"]:
-            left = max(0.0, 1 - sum(account["spent"]) / account["delta"])
-            if left < 1e-6:
-                return f"The {n} are spent: another promise needs fresh ones."
-            return f"{left:.0%} of what may be spent on the {n} is left."
-    return f"The {n} have not been looked at: all of them are left for a promise."
+    if share == 1:
+        return f"The {n} have not been looked at: all of them are left for a promise."
+    if share == 0:
+        return f"The {n} are spent: another promise needs fresh ones."
+    return f"{share:.0%} of what may be spent on the {n} is left."
 
 
 def the_studio(request: Request) -> Studio:

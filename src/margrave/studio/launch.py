@@ -149,7 +149,7 @@ def _stored(studio: Studio, table: Table) -> TableRow:
             if row.facts.get("digest") == digest and row.name == table.name:
                 return row
     bundled = table.path is None
-    facts = facts_of(table.frame) | {"digest": digest}
+    facts = facts_of(table.frame)
     if bundled:
         facts["target"] = "target"
     source = Source(table.name, bundled, table.positive)

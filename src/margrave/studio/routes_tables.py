@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import asdict
 from functools import cache
 from importlib.util import find_spec
@@ -63,13 +64,13 @@ def bundled_sets() -> tuple[Record, ...]:
 
 def table_record(row: TableRow) -> Record:
     """A table as the page shows it."""
-    facts = {name: value for name, value in row.facts.items() if name != "source"}
-    return {"id": row.id, "name": row.name, **facts}
+    return {"id": row.id, "name": row.name, **row.facts}
 
 
 def add_table(studio: Studio, owner: str, source: Source, facts: Record, data: bytes) -> TableRow:
     """Store a table."""
-    return studio.store.add_table(owner, source.name, facts | {"source": asdict(source)}, data)
+    known = {"source": asdict(source), "digest": hashlib.sha256(data).hexdigest()}
+    return studio.store.add_table(owner, source.name, facts | known, data)
 
 
 @router.post("/tables", status_code=201, response_model=schemas.Table)

@@ -283,6 +283,7 @@ class Dialog(BaseModel):
     steps: list[Step]
     accepted: list[Accepted]
     left: str
+    spent: bool
     job: Job | None
     saved: bool
     updated: str

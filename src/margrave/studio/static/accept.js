@@ -98,7 +98,7 @@ function Offer({ dialog, step, act }) {
           Start again on the same table and set a part of it aside.
         <//>`
       : null}
-    ${nothing || known
+    ${nothing || known || dialog.spent
       ? null
       : html`<${Terms}
             dialog=${dialog}
@@ -114,7 +114,8 @@ function Offer({ dialog, step, act }) {
             </button>
             ${working ? html`<${Spinner} label="Setting the promise" />` : null}
           </div>`}
-    ${nothing ? null : html`<p class="muted small">${dialog.left}</p>`}
+    ${nothing || (dialog.spent && !known) ? null : html`<p class="muted small">${dialog.left}</p>`}
+    ${dialog.spent && !known ? html`<${Notice} kind="warn">${dialog.left}<//>` : null}
     ${refused ? html`<${Refused} reason=${refused} />` : null}
     ${sure
       ? html`<${Sure} dialog=${dialog} reserve=${reserve} confidence=${confidence} onYes=${accept} onNo=${() => setSure(false)} />`

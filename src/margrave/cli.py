@@ -34,7 +34,8 @@ from margrave.app._records import outcome_record
 from margrave.app._report import page, write_page
 from margrave.app._samples import Table, find_table, labels_of, samples_of
 from margrave.app._table_file import csv_text, read_table, write_table
-from margrave.app._terminal import Printer, harmless, print_outcome, progress
+from margrave.app._terminal import Printer, print_outcome, progress
+from margrave.app._words import harmless, one_line
 from margrave.steer._steered import SteeredClassifier
 
 BAD_INPUT, ALARM, INTERRUPTED = 2, 4, 130
@@ -84,11 +85,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 def _failed(message: str, code: int, arguments: Sequence[str]) -> int:
     """Say in one line what is wrong; give the exit code."""
-    lines = message.splitlines()
-    marks = [i for i, line in enumerate(lines) if line.strip() and not line.strip(" ^")]
-    for i in reversed(marks):  # no marks below a word, nor what they mark
-        del lines[i - 1 : i + 1]
-    line = harmless(" ".join(" ".join(lines).split()))
+    line = harmless(one_line(message))
     if "--json" in arguments:
         _print_json({"error": line, "exit_code": code})
     sys.stderr.write(f"margrave: {line}\n")

@@ -1,4 +1,8 @@
-"""What the command line and the studio share: tables in files, whole requests, reports.
+"""What the command line and the studio are made of: tables, requests, reports.
 
-Nothing here is public: users have the command ``margrave`` and :mod:`margrave.steer`.
+:func:`read_samples` is for scripts: a table as both of them read it.
 """
+
+from margrave.app._samples import Samples, read_samples
+
+__all__ = ["Samples", "read_samples"]

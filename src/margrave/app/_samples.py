@@ -117,6 +117,45 @@ def find_table(data: str) -> Table:
     )
 
 
+def read_samples(
+    data: str,
+    *,
+    target: str,
+    positive: Any = None,
+    group: str | None = None,
+    time: str | None = None,
+    drop: Sequence[str] = (),
+) -> Samples:
+    """Samples from a table, as the command line and the studio read it.
+
+    Parameters
+    ----------
+    data : str
+        A CSV or Parquet file, or the name of a data set of the package.
+    target, group, time : str
+        Columns with labels, with what belongs together and with the time.
+    positive : label, optional
+        The positive class.
+    drop : sequence of str
+        Columns that are not to be used.
+
+    Returns
+    -------
+    Samples
+        With ``X``, ``y``, ``positive``, ``groups`` and ``time``, as `Dialog.from_data` takes them.
+
+    Examples
+    --------
+    >>> from margrave.app import read_samples
+    >>> samples = read_samples("iris", target="target")
+    >>> samples.X.shape, samples.y[0]
+    ((150, 4), np.str_('setosa'))
+    """
+    known = None if positive is None else str(positive)
+    table = find_table(data)
+    return samples_of(table, target=target, positive=known, group=group, time=time, drop=drop)
+
+
 def samples_of(
     table: Table,
     *,

@@ -15,13 +15,9 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.text import Text
 
 from margrave.app._job import Outcome
+from margrave.app._words import harmless
 from margrave.steer._members import Progress as Training
 from margrave.steer._reply import Reply
-
-
-def harmless(text: str) -> str:
-    """A text without control characters, except the ends of lines."""
-    return "".join(c if c == "\n" or c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 @dataclass

@@ -58,6 +58,8 @@ class Incoming:
     ----------
     method, scheme, path : str
         As in the request.
+    peer : str
+        The address it comes from.
     query : list of (str, str)
         The pairs of the query.
     cookies : dict
@@ -72,6 +74,7 @@ class Incoming:
         self.method: str = scope["method"]
         self.scheme: str = scope.get("scheme", "http")
         self.path: str = scope["path"]
+        self.peer: str = (scope.get("client") or ("",))[0]
         self.query = parse_qsl(
             scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True
         )

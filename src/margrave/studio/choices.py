@@ -12,6 +12,7 @@ import numpy as np
 from margrave import datasets
 from margrave.app._job import Parts
 from margrave.app._samples import Samples, Table, samples_of
+from margrave.app._words import one_line
 from margrave.preference import Preference
 from margrave.steer._start import layout
 from margrave.studio.views import Record, support_record
@@ -30,11 +31,12 @@ ABOUT = {
 """The members that can be trained."""
 
 _OPTION = re.compile(r"(?<!\S)--(\w+)")
+_OWNER = re.compile(r"^[A-Z]\w*(\.\w+)* needs ")
 
 
 def plainly(error: Exception) -> str:
-    """What went wrong, without the spelling of the command line, in one line."""
-    return " ".join(_OPTION.sub(r"\1", str(error)).split())
+    """What went wrong, in one line, without the spelling of the command line or of Python."""
+    return _OPTION.sub(r"\1", _OWNER.sub("This needs ", one_line(str(error))))
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
 from threadpoolctl import threadpool_limits
 
 from margrave.steer._ledger import Account
-from margrave.studio.jobs import Handle, Job
+from margrave.studio.jobs import Cancelled, Handle, Job, TooMany
 from margrave.studio.lines import Lines
 from margrave.studio.settings import Settings
-from margrave.studio.store import Conflict, DialogRow, Store
+from margrave.studio.store import Conflict, DialogRow, NotFound, Store
 from margrave.studio.views import Record, support_record
 from margrave.studio.workspace import Workspace
 
@@ -46,6 +49,8 @@ class Studio:
     workspace: Workspace
     queue: Lines
     saves: bool = True
+    _uploaders: set[str] = field(default_factory=set)
+    _turn: Lock = field(default_factory=Lock)
 
     def submit(self, owner: str, kind: str, dialog_id: str, work: Any, *given: Any) -> Job:
         """Let work on a dialog be done; one at a time."""
@@ -53,10 +58,26 @@ class Studio:
         def run(handle: Handle) -> Record:
             # Jobs share the cores: more threads in each would only wait for each other.
             threadpool_limits(1, user_api="openmp")  # of this thread alone
-            found: Record = work(self.workspace, owner, dialog_id, handle, *given)
+            try:
+                found: Record = work(self.workspace, owner, dialog_id, handle, *given)
+            except NotFound:  # the dialog was deleted meanwhile
+                raise Cancelled from None
             return found
 
         return self.queue.submit(owner, kind, dialog_id, run)
+
+    @contextmanager
+    def uploading(self, owner: str) -> Iterator[None]:
+        """One upload of a user at a time, so that none keeps all threads waiting."""
+        with self._turn:
+            if owner in self._uploaders:
+                raise TooMany("A file of yours is being read; wait for it.")
+            self._uploaders.add(owner)
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._uploaders.discard(owner)
 
     def idle(self, owner: str, dialog_id: str) -> DialogRow:
         """A user's dialog that nothing works on."""
@@ -84,7 +105,7 @@ class Studio:
         job = self.queue.of_dialog(dialog_id)
         table = None if row.table_id is None else self.store.table(owner, row.table_id)
         confidence, certify = choices.get("confidence", 0.95), facts.get("certify")
-        share = share_left(certify, row.accounts)
+        share, opened = share_left(certify, row.accounts), opened_at(certify, row.accounts)
         sizes = [(label, n) for label, n in facts.get("sizes", ())]
         return {
             "id": row.id,
@@ -98,7 +119,7 @@ class Studio:
             "positive": facts.get("positive"),
             "members": facts.get("members", choices.get("members") or []),
             "parts": facts.get("parts"),
-            "support": support_record(sizes, confidence),
+            "support": support_record(sizes, 1 - (1 - (opened or confidence)) * (share or 1)),
             "confidence": confidence,
             "n": facts.get("n", 0),
             "position": row.position,
@@ -109,10 +130,19 @@ class Studio:
             "accepted": accepted,
             "left": left_of(certify, share) + (ELSEWHERE if self._elsewhere(owner, row) else ""),
             "spent": share == 0,
+            "opened": opened,
             "job": None if job is None else job.record(),
             "saved": self.saves,
             "updated": row.updated.isoformat(),
         }
+
+
+def opened_at(certify: Record | None, accounts: list[Record]) -> float | None:
+    """The confidence at which the certify samples were first looked at."""
+    for account in accounts:
+        if certify is not None and account["samples"] == certify["name"]:
+            return round(1 - float(account["delta"]), 9)
+    return None
 
 
 def share_left(certify: Record | None, accounts: list[Record]) -> float:
@@ -130,7 +160,7 @@ def left_of(certify: Record | None, share: float) -> str:
         return "Nothing was set aside for a certificate."
     n = f"{certify['n']:,} certify samples"
     if share == 1:
-        return f"The {n} have not been looked at: all of them are left for a promise."
+        return f"No step of this dialog has looked at the {n}: all are left for a promise."
     if share == 0:
         return f"The {n} are spent: another promise needs fresh ones."
     return f"{share:.0%} of what may be spent on the {n} is left."

@@ -10,31 +10,32 @@ from margrave import __version__
 from margrave.app._job import Outcome
 from margrave.app._records import certificate_record
 from margrave.app._report import page
-from margrave.steer._acceptance import Accepted
-from margrave.steer._pieces import model_bytes
+from margrave.steer._files import load_bytes
+from margrave.steer._steered import SteeredClassifier
+from margrave.studio.choices import Source
 from margrave.studio.store import DialogRow, NotFound, Store
 from margrave.studio.views import Record
 from margrave.studio.workspace import Workspace, source_of
 
-_DEAR = ("reweigh", "retune")
+_CHEAP = ("move", "reject")
 
 
-def accepted(workspace: Workspace, owner: str, dialog_id: str, number: int) -> Accepted:
-    """An accepted model by its number."""
-    found = workspace.live(owner, dialog_id).dialog._acceptance.accepted
-    if not 1 <= number <= len(found):
+def model_file(store: Store, owner: str, dialog_id: str, number: int) -> bytes:
+    """The file of an accepted model, by its number."""
+    store.dialog(owner, dialog_id)  # is it theirs
+    if number not in [one.number for one in store.acceptances(dialog_id)]:
         raise NotFound("There is no such model.")
-    return found[number - 1]
+    return store.acceptance_piece(dialog_id, number)
 
 
-def model_file(found: Accepted) -> bytes:
-    """The file of an accepted model."""
-    return model_bytes(found)
+def accepted(store: Store, owner: str, dialog_id: str, number: int) -> SteeredClassifier:
+    """An accepted model by its number."""
+    return load_bytes(model_file(store, owner, dialog_id, number), SteeredClassifier)
 
 
-def certificate_json(found: Accepted) -> bytes:
+def certificate_json(model: SteeredClassifier) -> bytes:
     """A certificate as JSON."""
-    certificate = found.model.certificate_
+    certificate = model.certificate_
     if certificate is None:
         raise NotFound("There is no certificate.")
     return _json(certificate_record(certificate)).encode()
@@ -71,7 +72,7 @@ def report(workspace: Workspace, owner: str, row: DialogRow) -> str:
     confidence = row.choices["confidence"]
     refusal = "" if model else "it was not accepted, so nothing is promised."
     outcome = Outcome(given, live.dialog, confidence, model, refusal)
-    return page(outcome, "python dialog.py")
+    return page(outcome, "python script.py")
 
 
 def script(store: Store, owner: str, record: Record) -> str:
@@ -83,9 +84,12 @@ def script(store: Store, owner: str, record: Record) -> str:
     lines = [
         f'"""Repeats a dialog of the Margrave studio (margrave {__version__})."""',
         "",
-        *_loading(source.name, source.bundled),
+        "from margrave.app import read_samples",
+        "from margrave.steer import Dialog",
         "",
-        *_beginning(row.choices, record["positive"]),
+        *_reading(source, row.choices, record["positive"]),
+        "",
+        *_beginning(row.choices),
         "",
         *_steps(record),
         *_accepting(record),
@@ -93,39 +97,29 @@ def script(store: Store, owner: str, record: Record) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _loading(name: str, bundled: bool) -> Iterator[str]:
-    if bundled:
-        yield "from margrave.datasets import load"
-    else:
-        yield "import pandas"
-    yield "from margrave.steer import Dialog"
-    yield ""
-    if bundled:
-        yield f"frame = load({name!r}, as_frame=True).frame"
-    else:
-        reader = "read_parquet" if name.lower().endswith((".parquet", ".pq")) else "read_csv"
-        yield f"frame = pandas.{reader}({name!r})  # the table that was uploaded"
+def _reading(source: Source, choices: dict[str, Any], positive: Any) -> Iterator[str]:
+    yield "samples = read_samples("
+    comment = "" if source.bundled else "  # the table that was uploaded"
+    yield f"    {source.name!r},{comment}"
+    given = {"target": choices["target"], "positive": positive, "drop": choices["drop"]}
+    given |= {"group": choices["group"], "time": choices["time"]}
+    yield from (f"    {name}={value!r}," for name, value in given.items() if value not in (None, []))
+    yield ")"
 
 
-def _beginning(choices: dict[str, Any], positive: Any) -> Iterator[str]:
-    left = [choices["target"], choices["group"], choices["time"], *choices["drop"]]
-    apart = [name for name in left if name is not None]
+def _beginning(choices: dict[str, Any]) -> Iterator[str]:
     yield "dialog = Dialog.from_data("
-    yield f"    frame.drop(columns={apart!r}),"
-    yield f"    frame[{choices['target']!r}],"
-    given: dict[str, Any] = {"positive": positive}
+    yield "    samples.X,"
+    yield "    samples.y,"
+    for name in ("positive", "groups", "time"):
+        yield f"    {name}=samples.{name},"
     if choices["kind"] == "program":
-        given |= {"committee": "program", "levels": choices["levels"]}
-    elif choices["members"] is not None:
-        given["committee"] = choices["members"]
+        given: dict[str, Any] = {"committee": "program", "levels": choices["levels"]}
+    else:
+        given = {"committee": choices["members"]}
     given |= {name: choices[name] for name in ("certify", "promise", "confidence")}
     given["random_state"] = choices["seed"]
-    for name, value in given.items():
-        if value is not None or name == "certify":
-            yield f"    {name}={value!r},"
-    for name, column in (("groups", choices["group"]), ("time", choices["time"])):
-        if column is not None:
-            yield f"    {name}=frame[{column!r}],"
+    yield from (f"    {name}={value!r}," for name, value in given.items())
     yield ")"
     yield "print(dialog)"
 
@@ -144,11 +138,15 @@ def _steps(record: Record) -> Iterator[str]:
 
 
 def _asking(step: Record) -> str:
-    """One step as a call; by the ways that led to it, since a search may have been stopped."""
+    """One step as a call; where the search was stopped, by the ways that had been tried."""
     if step["call"] is not None:
         return f"dialog.{step['call']}"
-    ways = ["move", "reject", *([step["way"]] if step["way"] in _DEAR else [])]
-    return f"dialog.prefer({step['asked']!r}, ways={ways!r})  # step {step['number']}"
+    ways = step["ways"]
+    if step["cancelled"]:
+        tried = [*_CHEAP, *([] if step["way"] in _CHEAP else [step["way"]])]
+        ways = [way for way in tried if ways is None or way in ways]
+    more = "" if ways is None else f", ways={ways!r}"
+    return f"dialog.prefer({step['asked']!r}{more})  # step {step['number']}"
 
 
 def _accepting(record: Record) -> Iterator[str]:

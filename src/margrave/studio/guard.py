@@ -14,7 +14,7 @@ import re
 import secrets
 import time
 import unicodedata
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from html import escape
 from typing import Protocol
@@ -32,6 +32,7 @@ LOCAL, BEARER = "local", "bearer"  # users without a key of their own
 FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
 
 _YEAR = 365 * 24 * 3600
+_PEERS = 10_000  # addresses whose wrong tokens are counted
 _KEY = re.compile(r"[A-Za-z0-9_-]{16,128}\Z")
 _NO_FILE_NAME = re.compile(r'[<>:"|?*%]')
 _DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|\Z)", re.IGNORECASE)  # on Windows
@@ -105,7 +106,8 @@ class Guard:
         self.app = app
         self.settings = settings
         self.users = users
-        self.lockout = Lockout(clock=clock)
+        self._clock = clock
+        self._lockouts: OrderedDict[str, Lockout] = OrderedDict()  # by the address of who tries
         self.cookie = f"margrave-{settings.port}"  # cookies do not tell ports apart
         self._known: set[str] = set()  # users that are in the store for sure
 
@@ -145,7 +147,7 @@ class Guard:
             request.check_body(self.settings.limits.upload_bytes)
             token = _token_in(await request.body())
             if self.settings.shared:
-                self._check_token(token)
+                self._check_token(token, request.peer)
                 return await self._with_cookie(request, JSONResponse({"shared": True}))
             return JSONResponse({"shared": False})
         tokens = [value for name, value in request.query if name == "token"]
@@ -168,7 +170,7 @@ class Guard:
         if not self.settings.shared or await self._cookie_user(request) is not None:
             return response
         # With a wrong token, perhaps one of yesterday, the page asks for it.
-        right = self._is_token(token)
+        right = self._is_token(token, request.peer)
         return await self._with_cookie(request, response) if right else response
 
     async def _user(self, request: Incoming) -> str | None:
@@ -177,7 +179,7 @@ class Guard:
             return await self._certain(LOCAL)
         scheme, _, token = request.header("authorization").partition(" ")
         if scheme.lower() == "bearer":
-            self._check_token(token.strip())
+            self._check_token(token.strip(), request.peer)
             key = request.header("x-margrave-user")
             if not key:
                 return await self._certain(BEARER)
@@ -193,13 +195,22 @@ class Guard:
             )
         return user
 
-    def _check_token(self, token: str) -> None:
-        if not self._is_token(token):
+    def _check_token(self, token: str, peer: str) -> None:
+        if not self._is_token(token, peer):
             raise Refusal(401, "This is not the token of this studio.")
 
-    def _is_token(self, token: str) -> bool:
-        """Whether this is the token; refused after many that were not."""
-        left = self.lockout.left()
+    def _lockout(self, peer: str) -> Lockout:
+        """The wrong tokens of an address; those of addresses that came long ago are forgotten."""
+        found = self._lockouts.setdefault(peer, Lockout(clock=self._clock))
+        self._lockouts.move_to_end(peer)
+        if len(self._lockouts) > _PEERS:
+            self._lockouts.popitem(last=False)
+        return found
+
+    def _is_token(self, token: str, peer: str) -> bool:
+        """Whether this is the token; refused after many from the same address that were not."""
+        lockout = self._lockout(peer)
+        left = lockout.left()
         if left:
             seconds = int(left) + 1
             raise Refusal(
@@ -209,7 +220,7 @@ class Guard:
             )
         right = hmac.compare_digest(_raw(token), _raw(self.settings.token or ""))
         if not right:
-            self.lockout.failed()
+            lockout.failed()
         return right
 
     async def _cookie_user(self, request: Incoming) -> str | None:

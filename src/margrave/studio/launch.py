@@ -22,12 +22,14 @@ from margrave.studio import routes_dialogs, routes_tables, schemas, uploads
 from margrave.studio.choices import Source
 from margrave.studio.context import Studio
 from margrave.studio.facts import facts_of
-from margrave.studio.server import LOCAL, create_app, open_studio
+from margrave.studio.guard import LOCAL
+from margrave.studio.server import create_app, open_studio
 from margrave.studio.settings import Settings
 from margrave.studio.store import TableRow
 
 USUAL_PORT = 8420
 _MORE_PORTS = 20
+_SECONDS = 60
 
 
 class _Server(uvicorn.Server):
@@ -52,6 +54,7 @@ def listening(settings: Settings, port: int | None) -> socket.socket:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             found.bind((settings.host, one))
+            found.listen()
         except OSError as error:
             found.close()
             reason = error.strerror or str(error)
@@ -176,7 +179,7 @@ def view(dialog: Dialog, *, browser: bool = True) -> str:
     """
     studio = _own_studio()
     known = _adopted.get(id(dialog))
-    if known is None:
+    if known not in [row.id for row in studio.store.dialogs(LOCAL)]:  # new, or deleted in the page
         known = studio.workspace.adopt(LOCAL, "From Python", dialog)
         _adopted[id(dialog)] = known
     url = f"{studio.settings.url()}#/d/{known}/frontier"
@@ -191,13 +194,19 @@ _adopted: dict[int, str] = {}
 @cache
 def _own_studio() -> Studio:
     """The studio of this process, in a thread, with a store that ends with it."""
-    folder = tempfile.mkdtemp(prefix="margrave-studio-")
-    settings = Settings.of(store=f"sqlite:///{folder}/studio.sqlite3")
+    settings = Settings.of(store=f"sqlite:///{_folder().name}/studio.sqlite3")
     where = listening(settings, None)
     settings = replace(settings, port=where.getsockname()[1])
     studio = open_studio(settings, saves=False)
     up = threading.Event()
     serving = server_of(studio, up.set).serve(sockets=[where])
     threading.Thread(target=asyncio.run, args=(serving,), daemon=True).start()
-    up.wait()
+    if not up.wait(_SECONDS):
+        raise TimeoutError(f"The studio did not start within {_SECONDS} seconds.")
     return studio
+
+
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder that goes when the process ends."""
+    return tempfile.TemporaryDirectory(prefix="margrave-studio-", ignore_cleanup_errors=True)

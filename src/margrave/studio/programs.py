@@ -70,7 +70,7 @@ def _tuned(dialog: Dialog) -> dict[tuple[int, ...], str]:
 def program_record(dialog: Dialog, threshold: float) -> Record:
     """The program: nodes with their local matrices, and edges."""
     program = the_program(dialog)
-    weak = {node_id(votes) for votes in dialog.weak_nodes(threshold)}
+    weak = [node_id(votes) for votes in dialog.weak_nodes(threshold)]
     reach, advantages, sizes = program.reach, program.advantages, program.sizes
     labels, tuned = program.classes, _tuned(dialog)
     nodes = []
@@ -108,5 +108,5 @@ def program_record(dialog: Dialog, threshold: float) -> Record:
             }
             for edge, flow in zip(program.edges, program.flow.tolist(), strict=True)
         ],
-        "weak": [node_id(votes) for votes in dialog.weak_nodes(threshold)],
+        "weak": weak,
     }

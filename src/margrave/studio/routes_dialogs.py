@@ -8,7 +8,7 @@ from fastapi.responses import StreamingResponse
 from margrave.preference import Preference, PreferenceError
 from margrave.steer._ways import chosen
 from margrave.studio import programs, schemas, views, work
-from margrave.studio.choices import plainly
+from margrave.studio.choices import plainly, sized
 from margrave.studio.context import Studio, TheStudio, TheUser
 from margrave.studio.jobs import Closed, Job, TooMany, stream
 from margrave.studio.views import Record
@@ -22,9 +22,10 @@ def begin(studio: Studio, owner: str, given: schemas.NewDialog) -> tuple[str, Jo
     table = studio.store.table(owner, given.table)
     if given.promise is not None:
         Preference(given.promise)
+    samples = studio.workspace.samples(owner, table.id, choices)
+    parts, _ = sized(samples, choices)  # refuses now what would be refused later
     if given.kind == "committee" and given.members is None:
-        choices["members"] = work.usual_members(table.facts["rows"])
-    studio.workspace.samples(owner, table.id, choices)  # refuse now what would be refused later
+        choices["members"] = work.usual_members(parts.train)
     row = studio.store.add_dialog(owner, given.title or table.name, table.id, choices)
     try:
         return row.id, studio.submit(owner, "train", row.id, work.train)
@@ -92,7 +93,7 @@ def delete(dialog: str, studio: TheStudio, user: TheUser) -> None:
     if job is not None:
         studio.queue.cancel(job)
     studio.store.delete_dialog(user, dialog)
-    studio.workspace.forget(dialog)
+    studio.workspace.forget(dialog, deleted=True)
 
 
 @router.post("/dialogs/{dialog}/read", response_model=schemas.Read)
@@ -207,7 +208,10 @@ def job(job: str, studio: TheStudio, user: TheUser) -> Record:
 def cancel(job: str, studio: TheStudio, user: TheUser) -> Record:
     """Stop long work; the best reply so far is kept."""
     found = studio.queue.job(user, job)
+    waited = found.state == "waiting"
     studio.queue.cancel(found)
+    if waited and found.kind == "train" and found.state == "cancelled":  # it will never run
+        studio.store.set_state(found.dialog, "failed", work.CANCELLED)
     return found.record()
 
 

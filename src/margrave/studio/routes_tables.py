@@ -76,7 +76,8 @@ def add_table(studio: Studio, owner: str, source: Source, facts: Record, data: b
 @router.post("/tables", status_code=201, response_model=schemas.Table)
 def upload(file: UploadFile, studio: TheStudio, user: TheUser) -> Record:
     """Take a CSV or Parquet file; it is read in a process of its own."""
-    parsed = uploads.parse_upload(file.file, file.filename or "", studio.settings.limits)
+    with studio.uploading(user):
+        parsed = uploads.parse_upload(file.file, file.filename or "", studio.settings.limits)
     source = Source(parsed.name, bundled=False)
     return table_record(add_table(studio, user, source, parsed.facts, parsed.parquet))
 

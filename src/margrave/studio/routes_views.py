@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
@@ -15,7 +15,7 @@ from margrave.studio.views import Record
 
 router = APIRouter(prefix="/api/dialogs/{dialog}")
 
-Positive = Annotated[float, Query(gt=0, le=1e6)]
+Positive = Annotated[float, Query(ge=1e-6, le=1e6)]
 Prior = Annotated[float | None, Query(gt=0, lt=1)]
 Label = Annotated[str | None, Query(max_length=1000)]
 
@@ -45,7 +45,7 @@ def compare(
 def frontier(dialog: str, studio: TheStudio, user: TheUser) -> Record:
     """Every trade-off that is known to be reachable, and where the dialog has been."""
     live = studio.workspace.live(user, dialog)
-    return views.frontier_record(live.dialog, live.dear)
+    return views.frontier_record(live.dialog, live.offers)
 
 
 @router.get("/winners", response_model=schemas_views.Winners)
@@ -60,7 +60,7 @@ def winners(
 ) -> Record:
     """Which way and cut is cheapest where, in a range of costs and priors."""
     live = studio.workspace.live(user, dialog)
-    known = views.the_frontier(live.dialog, live.dear)
+    known = views.the_frontier(live.dialog, live.offers)
     if (prior_low is None) != (prior_high is None):
         raise ValueError("A range of priors needs both ends.")
     priors = None if prior_low is None or prior_high is None else (prior_low, prior_high)
@@ -112,8 +112,6 @@ def program(
 
 # To take away
 
-FILE: dict[int | str, dict[str, Any]] = {200: {"content": {"application/octet-stream": {}}}}
-
 
 @router.get("/rows.csv", response_class=Response)
 def all_rows(
@@ -143,7 +141,7 @@ def as_json(dialog: str, studio: TheStudio, user: TheUser) -> Response:
 def as_script(dialog: str, studio: TheStudio, user: TheUser) -> Response:
     """A script that repeats the dialog."""
     body = exports.script(studio.store, user, studio.record(user, dialog))
-    return attachment("dialog.py", "text/x-python; charset=utf-8", body.encode())
+    return attachment("script.py", "text/x-python; charset=utf-8", body.encode())
 
 
 @router.get("/report.html", response_class=Response)
@@ -157,27 +155,27 @@ def report(dialog: str, studio: TheStudio, user: TheUser) -> Response:
 @router.get("/accepted/{number}/model.skops", response_class=Response)
 def model(dialog: str, number: int, studio: TheStudio, user: TheUser) -> Response:
     """An accepted model, for `SteeredClassifier.load`."""
-    found = exports.accepted(studio.workspace, user, dialog, number)
-    return attachment("model.skops", "application/zip", exports.model_file(found))
+    found = exports.model_file(studio.store, user, dialog, number)
+    return attachment("model.skops", "application/zip", found)
 
 
 @router.get("/accepted/{number}/model.onnx", response_class=Response)
 def onnx(dialog: str, number: int, studio: TheStudio, user: TheUser) -> Response:
     """An accepted model in the form that other runtimes take."""
-    found = exports.accepted(studio.workspace, user, dialog, number)
-    return attachment("model.onnx", "application/octet-stream", found.model.to_onnx())
+    found = exports.accepted(studio.store, user, dialog, number)
+    return attachment("model.onnx", "application/octet-stream", found.to_onnx())
 
 
 @router.get("/accepted/{number}/card.md", response_class=Response)
 def card(dialog: str, number: int, studio: TheStudio, user: TheUser) -> Response:
     """What an accepted model is, promises and needs."""
-    found = exports.accepted(studio.workspace, user, dialog, number)
-    body = found.model.model_card().encode()
+    found = exports.accepted(studio.store, user, dialog, number)
+    body = found.model_card().encode()
     return attachment("card.md", "text/markdown; charset=utf-8", body)
 
 
 @router.get("/accepted/{number}/certificate.json", response_class=Response)
 def certificate(dialog: str, number: int, studio: TheStudio, user: TheUser) -> Response:
     """The certificate of an accepted model."""
-    found = exports.accepted(studio.workspace, user, dialog, number)
+    found = exports.accepted(studio.store, user, dialog, number)
     return attachment("certificate.json", "application/json", exports.certificate_json(found))

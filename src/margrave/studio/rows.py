@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from margrave import _labels
 from margrave.app._samples import match_label
 from margrave.steer._dialog import Dialog
+from margrave.steer._material import Material
 from margrave.studio.views import Record, certainty_of, votes_of
 
 if TYPE_CHECKING:
@@ -38,10 +39,9 @@ class Cell:
     answer: str | None = None
     rejected: bool = False
 
-    def chosen(self, dialog: Dialog) -> Codes:
-        """Positions of these tuning samples."""
-        material = dialog._material
-        answers, classes = dialog.reply.option.answers, material.panel.classes
+    def chosen(self, material: Material, answers: Codes) -> Codes:
+        """Positions of these tuning samples, by their answers."""
+        classes = material.panel.classes
         fits = np.ones(len(answers), dtype=bool)
         if self.true is not None:
             fits &= material.codes == _code(self.true, classes, "true")
@@ -85,13 +85,13 @@ def rows_record(
     offset, limit : int
         Which of those to show.
     """
-    material = dialog._material
-    chosen, certainty, votes = cell.chosen(dialog), certainty_of(dialog.reply), votes_of(material)
+    material, reply = dialog._material, dialog.reply  # once: a step may be taken meanwhile
+    answers, certainty, votes = reply.option.answers, certainty_of(reply), votes_of(material)
+    chosen = cell.chosen(material, answers)
     names = list(material.panel.names)
     keys = _keys(frame, sort, chosen, certainty, votes, names)
     order = np.argsort(keys, kind="stable")
     shown = chosen[order[::-1] if descending else order][offset : offset + limit]
-    answers = dialog.reply.option.answers
     values = frame.iloc[shown]
     texts = [_texts(values.iloc[:, j]) for j in range(values.shape[1])]
     classes = dialog.classes
@@ -112,15 +112,15 @@ def rows_record(
 
 def rows_table(dialog: Dialog, frame: pandas.DataFrame, cell: Cell) -> pandas.DataFrame:
     """All samples behind a cell, as a table."""
-    chosen = cell.chosen(dialog)
-    material, answers = dialog._material, dialog.reply.option.answers
-    votes, classes = votes_of(material), dialog.classes
+    material, reply = dialog._material, dialog.reply
+    answers, votes, classes = reply.option.answers, votes_of(material), dialog.classes
+    chosen = cell.chosen(material, answers)
     table = frame.iloc[chosen].copy()
     told: dict[str, Any] = {
         "row": table.index.to_numpy() + 1,
         "true": [classes[code] for code in material.codes[chosen]],
         "answer": [None if code < 0 else classes[code] for code in answers[chosen]],
-        "certainty": certainty_of(dialog.reply)[chosen].round(4),
+        "certainty": certainty_of(reply)[chosen].round(4),
     }
     for j, name in enumerate(material.panel.names):
         told[f"{_MEMBER}{name}"] = [classes[vote] for vote in votes[chosen, j]]

@@ -284,6 +284,7 @@ class Dialog(BaseModel):
     accepted: list[Accepted]
     left: str
     spent: bool
+    opened: float | None
     job: Job | None
     saved: bool
     updated: str

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from margrave import __version__
 from margrave.studio import routes_dialogs, routes_tables, routes_views, schemas, work
 from margrave.studio.choices import plainly
 from margrave.studio.context import Studio
-from margrave.studio.guard import Guard
+from margrave.studio.guard import LOCAL, Guard
 from margrave.studio.jobs import WENT_WRONG, Closed, Queue, TooMany, UnknownJob
 from margrave.studio.lines import Lines
 from margrave.studio.pages import Pages
@@ -26,7 +28,7 @@ from margrave.studio.store import Conflict, NotFound, Store, StoreError, default
 from margrave.studio.workspace import Workspace
 
 STATIC = Path(__file__).parent / "static"
-LOCAL = "local"
+UNUSED = timedelta(days=1)  # after which a table without a dialog goes
 
 _log = logging.getLogger(__name__)
 
@@ -56,9 +58,28 @@ _STATUS: dict[type[Exception], int] = {
 
 
 def open_studio(settings: Settings, *, saves: bool = True) -> Studio:
-    """The parts of a studio: the store is opened, and what was interrupted goes on."""
+    """The parts of a studio: the store is opened, and what was interrupted goes on.
+
+    Parameters
+    ----------
+    settings : Settings
+        Where and how much.
+    saves : bool, default=True
+        Whether its dialogs outlive the process.
+
+    Raises
+    ------
+    StoreError
+        If the store cannot be opened, or another studio runs on it.
+    """
     store = Store(settings.store or default_url()).open()
+    try:
+        store.claim(f"http://{settings.host}:{settings.port}/")
+    except BaseException:
+        store.close()
+        raise
     store.add_user(LOCAL)
+    store.delete_unused_tables(datetime.now(UTC) - UNUSED)
     limits = settings.limits
     queues = [
         Queue(
@@ -66,7 +87,7 @@ def open_studio(settings: Settings, *, saves: bool = True) -> Studio:
             per_user=1,
             per_user_waiting=limits.jobs_waiting,
             keep=1000,
-            told=(ValueError,),
+            told=(ValueError, StoreError),
         )
         for workers in (max(1, limits.workers - 1), limits.workers)
     ]
@@ -91,7 +112,9 @@ def create_app(studio: Studio) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        threading.Thread(target=routes_tables.bundled_sets, daemon=True).start()  # for the page
         yield
+        studio.workspace.closing = True
         studio.queue.shutdown(timeout=5)
         studio.store.close()
 
@@ -144,6 +167,8 @@ async def _refused(_: Request, error: Exception) -> JSONResponse:
     if status is None:
         found = [code for kind, code in _STATUS.items() if isinstance(error, kind)]
         status = found[0] if found else 503 if isinstance(error, StoreError) else 400
+        if not found:
+            _log.info("A request was refused.", exc_info=error)
     return _told(status, plainly(error))
 
 

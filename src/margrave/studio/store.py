@@ -12,10 +12,11 @@ from datetime import datetime
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
 
 from sqlalchemy import Connection, delete, exists, insert, select
 
+from margrave.studio._claim import claim_file, claim_server
 from margrave.studio._engine import (
     Conflict,
     NotFound,
@@ -118,6 +119,7 @@ class Store:
         # SQLite has one writer at a time, and those of other threads would wait by asking again.
         is_file = self._url.get_backend_name() == "sqlite"
         self._turn: AbstractContextManager[object] = Lock() if is_file else nullcontext()
+        self._claim: IO[str] | Connection | None = None
 
     def open(self) -> Self:
         """Make the database if it is not there, and bring it to the newest version."""
@@ -132,8 +134,17 @@ class Store:
             raise
         return self
 
+    def claim(self, who: str) -> None:
+        """Keep other studios from this store until it is closed; `who` is told to them."""
+        if self._url.get_backend_name() == "sqlite":
+            self._claim = claim_file(Path(self._url.database or ""), who)
+        else:
+            self._claim = claim_server(self._engine)
+
     def close(self) -> None:
         """Close all connections."""
+        if self._claim is not None:
+            self._claim.close()
         self._engine.dispose()
 
     def __enter__(self) -> Self:

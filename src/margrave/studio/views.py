@@ -13,6 +13,7 @@ from margrave.app._records import matrix_record
 from margrave.confusion import Confusion
 from margrave.preference import Preference
 from margrave.steer._acceptance import Accepted
+from margrave.steer._decision import leads
 from margrave.steer._dialog import Dialog
 from margrave.steer._frontier import Frontier
 from margrave.steer._material import Material, Option
@@ -115,10 +116,9 @@ def certify_sizes(dialog: Dialog) -> list[tuple[Any, int]]:
 
 def the_frontier(dialog: Dialog, dear: Sequence[Option]) -> Frontier:
     """What is reachable, with what the dear ways offered."""
-    if not dear:
-        return dialog.frontier()
+    known = dialog.frontier()  # refuses without a positive class
     options = [reply.option for reply in dialog.history]
-    return reachable(dialog._material, [*options, *dear])
+    return reachable(dialog._material, [*options, *dear]) if dear else known
 
 
 def frontier_record(dialog: Dialog, dear: Sequence[Option]) -> Record:
@@ -201,17 +201,18 @@ def votes_of(material: Material) -> Codes:
     return np.column_stack(columns)
 
 
+def leads_of(reply: Reply) -> Floats:
+    """How far each tuning sample is from another answer, in the units of its scores."""
+    lead = reply.option.decision.lead(reply.option.held)
+    return leads(lead) if lead.ndim == 2 else np.abs(lead)
+
+
 def certainty_of(reply: Reply) -> Floats:
     """How far each tuning sample is from another answer, as the share of samples that are nearer.
 
     Scores of different ways have different scales; their order has not.
     """
-    lead = reply.option.decision.lead(reply.option.held)
-    if lead.ndim == 2:
-        top = np.partition(lead, -2, axis=1)[:, -2:]
-        size = top[:, 1] - top[:, 0]
-    else:
-        size = np.abs(lead)
+    size = leads_of(reply)
     order = np.sort(size)
     return np.asarray(np.searchsorted(order, size, "left") / max(len(size), 1))
 
@@ -265,9 +266,7 @@ def members_record(dialog: Dialog) -> Record:
 
 def _margins(reply: Reply, wrong: NDArray[np.bool_]) -> Record:
     """How far right and wrong answers are from another answer: the lead, cut at its ends."""
-    lead = reply.option.decision.lead(reply.option.held)
-    size = np.sort(lead, axis=1)[:, -1] - np.sort(lead, axis=1)[:, -2] if lead.ndim == 2 else lead
-    size = np.abs(size)
+    size = leads_of(reply)
     top = float(np.quantile(size, 0.98)) or 1.0
     edges = np.linspace(0.0, top, _BINS + 1)
     clipped = np.minimum(size, top)

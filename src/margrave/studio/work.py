@@ -13,15 +13,14 @@ from typing import Any
 from margrave.app._samples import Samples
 from margrave.steer._dialog import Dialog
 from margrave.steer._members import Progress, default_members
-from margrave.steer._onnx_graph import ExportError
-from margrave.steer._pieces import model_bytes
+from margrave.steer._parts import FOLDS
 from margrave.steer._reachable import offered
 from margrave.steer._ways import WAYS
 from margrave.studio import views
 from margrave.studio.choices import plainly, sized
 from margrave.studio.jobs import Cancelled, Handle
 from margrave.studio.views import Record
-from margrave.studio.workspace import Live, Workspace
+from margrave.studio.workspace import Workspace
 
 CANCELLED = "Training was cancelled."
 
@@ -31,13 +30,15 @@ class RefusedError(ValueError):
 
 
 def usual_members(rows: int) -> list[str]:
-    """The members of the default committee for so many rows."""
-    return [name for name, _ in default_members(rows, None)]
+    """The members of the default committee for so many rows to train on, in folds."""
+    return [name for name, _ in default_members(rows * (FOLDS - 1) // FOLDS, None)]
 
 
 def train(workspace: Workspace, owner: str, dialog_id: str, handle: Handle) -> Record:
     """Train what was chosen for a dialog."""
     row = workspace.store.dialog(owner, dialog_id)
+    if row.state == "ready":
+        return {"step": 0}
     workspace.store.set_state(dialog_id, "training")
     try:
         if row.table_id is None:
@@ -49,7 +50,8 @@ def train(workspace: Workspace, owner: str, dialog_id: str, handle: Handle) -> R
         handle.progress(1, 1, "Writing it down")
         workspace.ready(dialog_id, dialog, parts, pinned=False)
     except Cancelled:
-        workspace.store.set_state(dialog_id, "failed", CANCELLED)
+        if not workspace.closing:  # else it goes on when the studio is back
+            workspace.store.set_state(dialog_id, "failed", CANCELLED)
         raise
     except ValueError as error:
         workspace.store.set_state(dialog_id, "failed", plainly(error))
@@ -102,31 +104,35 @@ def prefer(
 ) -> Record:
     """Ask for a preference; better replies are told as they come."""
     with workspace.changing(owner, dialog_id) as live:
-        dialog = live.dialog
-        if at is not None and at != dialog.position:
-            dialog.goto(at)
-        parent = dialog.position
-        for reply in dialog.replies(*wants, keep=keep, ways=ways, stop=handle.stopped):
-            if not reply.final:
-                handle.emit("reply", views.step_record(reply, None, parent))
+        dialog, history = live.dialog, live.dialog._history
+        before = history.at, history.undone
+        try:
+            if at is not None and at != dialog.position:
+                dialog.goto(at)
+            parent = dialog.position
+            for reply in dialog.replies(*wants, keep=keep, ways=ways, stop=handle.stopped):
+                if not reply.final:
+                    handle.emit("reply", views.step_record(reply, None, parent))
+        except ValueError:  # a refused request moves nothing
+            history.at, history.undone = before
+            raise
         step = dialog.position
+        live.ways[step] = None if ways is None else list(ways)
     return {"step": step}
 
 
 def dear_frontier(workspace: Workspace, owner: str, dialog_id: str, handle: Handle) -> Record:
     """What the dear ways could reach."""
-    live = workspace.live(owner, dialog_id)
-    dialog = live.dialog
-    start = dialog.history[0]
-    found = []
-    for option in offered(
-        dialog._material, start.option, start.after, [way for way in WAYS if way.dear]
-    ):
-        if handle.stopped():
-            raise Cancelled
-        found.append(option)
-        handle.progress(len(found), len(found) + 1, f"{len(found)} found by {option.way}")
-    live.dear = found
+    with workspace.held(owner, dialog_id) as live:
+        base, material = live.dialog._base()
+        matrix, ways = material.matrix(base.answers), [way for way in WAYS if way.dear]
+        found = []
+        for option in offered(material, base, matrix, ways):
+            if handle.stopped():
+                raise Cancelled
+            found.append(option)
+            handle.progress(len(found), len(found) + 1, f"{len(found)} found by {option.way}")
+        live.dear, live.dear_from = found, base
     return {"options": len(found)}
 
 
@@ -166,51 +172,12 @@ def accept(
 ) -> Record:
     """Certify the current model; what was spent for it is stored, also if it is refused."""
     handle.progress(0, 1, "Setting the promise on the certify samples")
-    live = workspace.live(owner, dialog_id)
-    with live.lock:
-        dialog, store = live.dialog, workspace.store
-        acceptance = dialog._acceptance
-        known = len(acceptance.accepted)
+    with workspace.held(owner, dialog_id) as live:
+        acceptance = live.dialog._acceptance
         try:
-            try:
-                model = dialog.accept(confidence=confidence, reserve=reserve)
-            except ValueError:
-                store.set_accounts(dialog_id, _accounts(live))
-                raise
-            if len(acceptance.accepted) == known:  # accepted before
-                same = [one.model is model for one in acceptance.accepted]
-                return {"accepted": same.index(True) + 1}
+            model = live.dialog.accept(confidence=confidence, reserve=reserve)
+        finally:  # also a refusal may have looked
             handle.progress(1, 2, "Writing it down")
-            found = acceptance.accepted[-1]
-            record = views.accepted_record(found, known + 1, can_export(model))
-            store.add_acceptance(
-                dialog_id,
-                known + 1,
-                found.step,
-                record | {"samples": found.samples, "reserve": reserve},
-                b"" if live.pinned else model_bytes(found),
-                _accounts(live),
-            )
-        except ValueError:
-            raise
-        except BaseException:
-            workspace.forget(dialog_id)
-            raise
-    return {"accepted": known + 1}
-
-
-def _accounts(live: Live) -> list[Record]:
-    """What was spent of certify samples."""
-    return [
-        {"samples": one.samples, "delta": one.delta, "spent": list(one.spent)}
-        for one in live.dialog._acceptance.accounts.values()
-    ]
-
-
-def can_export(model: Any) -> bool:
-    """Whether a model can be written as ONNX."""
-    try:
-        model.to_onnx()
-    except (ExportError, ImportError):
-        return False
-    return True
+            workspace.write_accepted(dialog_id, live, reserve)
+        same = [one.model is model for one in acceptance.accepted]
+        return {"accepted": same.index(True) + 1}

@@ -19,7 +19,16 @@ from margrave.app._samples import Samples
 from margrave.steer._dialog import Dialog
 from margrave.steer._ledger import Account
 from margrave.steer._material import Option
-from margrave.steer._pieces import Stored, StoredModel, base_bytes, rebuilt, step_bytes
+from margrave.steer._onnx_graph import ExportError
+from margrave.steer._pieces import (
+    Stored,
+    StoredModel,
+    base_bytes,
+    model_bytes,
+    rebuilt,
+    step_bytes,
+)
+from margrave.steer._steered import SteeredClassifier
 from margrave.studio import views
 from margrave.studio.choices import Source, samples
 from margrave.studio.programs import call_of
@@ -32,7 +41,7 @@ if TYPE_CHECKING:
 # What a dialog takes in memory, as a multiple of what it began with in the store (measured on
 # Spambase: 8 MB there, 30 MB alive).
 _TIMES = 4
-_TABLES = 4  # that are kept in memory
+_TABLES = 4  # as a share of that: what tables in memory may take
 
 
 @dataclass(eq=False)
@@ -51,6 +60,10 @@ class Live:
         Held by who changes it.
     dear : list of Option
         What the dear ways offered, for the frontier.
+    dear_from : Option or None
+        What they began with.
+    ways : dict of int to list
+        Which ways a step was allowed, until it is stored.
     frame : DataFrame or None
         The tuning samples as the user has them.
     """
@@ -60,7 +73,14 @@ class Live:
     pinned: bool = False
     lock: Any = field(default_factory=threading.RLock)
     dear: list[Option] = field(default_factory=list)
+    dear_from: Option | None = None
+    ways: dict[int, list[str] | None] = field(default_factory=dict)
     frame: pandas.DataFrame | None = None
+
+    @property
+    def offers(self) -> list[Option]:
+        """What the dear ways offered, if requests still begin where they began."""
+        return self.dear if self.dear_from is self.dialog._base()[0] else []
 
 
 class Workspace:
@@ -80,6 +100,7 @@ class Workspace:
         self._live: OrderedDict[str, Live] = OrderedDict()
         self._frames: OrderedDict[str, pandas.DataFrame] = OrderedDict()
         self._loading: dict[str, threading.Lock] = {}
+        self.closing = False
         self._lock = threading.Lock()
 
     # Tables
@@ -94,8 +115,10 @@ class Workspace:
         found = frame_of(self.store.table_data(owner, table))
         with self._lock:
             self._frames[table] = found
-            while len(self._frames) > _TABLES:
+            sizes = [int(one.memory_usage(deep=True).sum()) for one in self._frames.values()]
+            while len(sizes) > 1 and sum(sizes) > self.live_bytes // _TABLES:
                 self._frames.popitem(last=False)
+                del sizes[0]
         return found
 
     def samples(self, owner: str, table: str, choices: dict[str, Any]) -> Samples:
@@ -157,12 +180,14 @@ class Workspace:
                     del self._live[dialog_id]
                     live.lock.release()
 
-    def forget(self, dialog_id: str) -> None:
-        """Drop a dialog from memory: what is in the store counts."""
+    def forget(self, dialog_id: str, *, deleted: bool = False) -> None:
+        """Drop a dialog from memory: what is in the store counts. A notebook's only if deleted."""
         with self._lock:
             live = self._live.get(dialog_id)
-            if live is not None and not live.pinned:
+            if live is not None and (deleted or not live.pinned):
                 del self._live[dialog_id]
+            if deleted:
+                self._loading.pop(dialog_id, None)
 
     @property
     def n_live(self) -> int:
@@ -170,15 +195,29 @@ class Workspace:
         return len(self._live)
 
     @contextmanager
+    def held(self, owner: str, dialog_id: str) -> Iterator[Live]:
+        """A dialog that nobody else changes meanwhile, and that stays in memory."""
+        while True:
+            live = self.live(owner, dialog_id)
+            live.lock.acquire()
+            with self._lock:
+                if self._live.get(dialog_id) is live:
+                    break
+            live.lock.release()  # it was dropped before it was held
+        try:
+            yield live
+        finally:
+            live.lock.release()
+            self._trim()
+
+    @contextmanager
     def changing(self, owner: str, dialog_id: str) -> Iterator[Live]:
         """A dialog to be changed; what was done is durable at the end, or undone."""
-        live = self.live(owner, dialog_id)
-        with live.lock:
+        with self.held(owner, dialog_id) as live:
             try:
                 yield live
             finally:
                 self.write(dialog_id, live)
-        self._trim()
 
     def write(self, dialog_id: str, live: Live) -> None:
         """Make all steps of a dialog durable, and where it stands."""
@@ -187,22 +226,19 @@ class Workspace:
             stored = self.store.steps(dialog_id)
             for number in range(len(stored), len(history.replies)):
                 parent, reply = history.parents[number], history.replies[number]
+                more = {"call": call_of(live.dialog, number), "ways": live.ways.pop(number, None)}
+                piece = b"" if live.pinned else step_bytes(live.dialog, number)
+                record = views.step_record(reply, number, parent) | more
                 self.store.add_step(
-                    dialog_id,
-                    number,
-                    parent,
-                    views.step_record(reply, number, parent)
-                    | {"call": call_of(live.dialog, number)},
-                    b"" if live.pinned else step_bytes(live.dialog, number),
-                    position=number,
-                    undone=[],
+                    dialog_id, number, parent, record, piece, position=number, undone=[]
                 )
+                live.size += _TIMES * len(piece)
             self.store.set_position(dialog_id, history.at, list(history.undone))
         except BaseException:
             self.forget(dialog_id)
             raise
 
-    def ready(self, dialog_id: str, dialog: Dialog, parts: Parts | None, pinned: bool) -> None:
+    def ready(self, dialog_id: str, dialog: Dialog, parts: Parts, pinned: bool) -> None:
         """A dialog is trained: store what it begins with, and have it in memory."""
         base = b"" if pinned else base_bytes(dialog)
         part = dialog._acceptance.part
@@ -210,7 +246,7 @@ class Workspace:
             "classes": list(dialog.classes),
             "positive": dialog.confusion.positive,
             "members": list(dialog.members),
-            "parts": None if parts is None else asdict(parts),
+            "parts": asdict(parts),
             "n": dialog.confusion.n,
             "certify": None if part is None else {"name": part.name, "n": len(part.codes)},
             "sizes": views.certify_sizes(dialog),
@@ -219,14 +255,37 @@ class Workspace:
         self.store.set_ready(dialog_id, base, facts, start, b"")
         live = Live(dialog, _TIMES * len(base), pinned=pinned)
         self.keep(dialog_id, live)
-        if len(dialog.history) > 1 or dialog.position:
-            self.write(dialog_id, live)
+        self.write(dialog_id, live)
+        self.write_accepted(dialog_id, live)
 
     def adopt(self, owner: str, title: str, dialog: Dialog) -> str:
         """A notebook's dialog; it lives as long as its process."""
         row = self.store.add_dialog(owner, title, None, {"kind": kind_of(dialog)})
-        self.ready(row.id, dialog, None, pinned=True)
+        part, n = dialog._acceptance.part, dialog.confusion.n
+        certify = 0 if part is None else len(part.codes)
+        parts = Parts(n if dialog._material.trained_on else 0, n, certify, 0)
+        self.ready(row.id, dialog, parts, pinned=True)
         return row.id
+
+    def write_accepted(self, dialog_id: str, live: Live, reserve: bool = False) -> None:
+        """Make accepted models durable, and what was spent for them, or for a refusal."""
+        acceptance = live.dialog._acceptance
+        accounts = [
+            {"samples": one.samples, "delta": one.delta, "spent": list(one.spent)}
+            for one in acceptance.accounts.values()
+        ]
+        try:
+            known = len(self.store.acceptances(dialog_id))
+            for number, one in enumerate(acceptance.accepted[known:], start=known + 1):
+                record = views.accepted_record(one, number, can_export(one.model))
+                record |= {"samples": one.samples, "reserve": reserve}
+                piece = model_bytes(one)
+                self.store.add_acceptance(dialog_id, number, one.step, record, piece, accounts)
+            if accounts:
+                self.store.set_accounts(dialog_id, accounts)
+        except BaseException:
+            self.forget(dialog_id)
+            raise
 
     def catch_up(self, owner: str, dialog_id: str) -> None:
         """Write down what was done with a notebook's dialog outside of the page."""
@@ -236,6 +295,7 @@ class Workspace:
             try:
                 self.store.dialog(owner, dialog_id)  # is it theirs
                 self.write(dialog_id, live)
+                self.write_accepted(dialog_id, live)
             finally:
                 live.lock.release()
 
@@ -266,6 +326,15 @@ class Workspace:
 def source_of(facts: dict[str, Any]) -> Source:
     """Where a stored table is from."""
     return Source(**facts["source"])
+
+
+def can_export(model: SteeredClassifier) -> bool:
+    """Whether a model can be written as ONNX."""
+    try:
+        model.to_onnx()
+    except (ExportError, ImportError):
+        return False
+    return True
 
 
 def kind_of(dialog: Dialog) -> str:

@@ -36,8 +36,10 @@ export function AcceptPanel({ dialog, act }) {
       <h3>The dialog itself</h3>
       <p class="muted">How this was found, to keep, to read, or to do again.</p>
       <div class="downloads">
-        <${DownloadLink} href=${`${root}/report.html`} name="report.html" note="a page to read">Report<//>
-        <${DownloadLink} href=${`${root}/script.py`} name="script.py" note="does it again">Python script<//>
+        ${dialog.table
+          ? html`<${DownloadLink} href=${`${root}/report.html`} name="report.html" note="a page to read">Report<//>
+              <${DownloadLink} href=${`${root}/script.py`} name="script.py" note="does it again">Python script<//>`
+          : null}
         <${DownloadLink} href=${`${root}/dialog.json`} name="dialog.json" note="all steps">Dialog<//>
       </div>
     </section>
@@ -46,7 +48,7 @@ export function AcceptPanel({ dialog, act }) {
 
 /** What the current step would promise, and the button. @param {{dialog: Dialog, step: Step, act: Act}} props */
 function Offer({ dialog, step, act }) {
-  const opened = dialog.accepted[0]?.confidence ?? null;
+  const { opened } = dialog;
   const [confidence, setConfidence] = useState(opened ?? dialog.confidence);
   const [reserve, setReserve] = useState(false);
   const [sure, setSure] = useState(false);
@@ -116,7 +118,7 @@ function Offer({ dialog, step, act }) {
           </div>`}
     ${nothing || (dialog.spent && !known) ? null : html`<p class="muted small">${dialog.left}</p>`}
     ${dialog.spent && !known ? html`<${Notice} kind="warn">${dialog.left}<//>` : null}
-    ${refused ? html`<${Refused} reason=${refused} />` : null}
+    ${refused ? html`<${Refused} reason=${refused} spent=${dialog.spent} opened=${opened !== null} />` : null}
     ${sure
       ? html`<${Sure} dialog=${dialog} reserve=${reserve} confidence=${confidence} onYes=${accept} onNo=${() => setSure(false)} />`
       : null}
@@ -191,16 +193,21 @@ function Terms({ dialog, confidence, fixed, reserve, onConfidence, onReserve }) 
   </div>`;
 }
 
-/** @param {{reason: string}} props */
-const Refused = ({ reason }) =>
+/**
+ * Why there is no promise, and what would help: once the samples are spent, only rows that nobody has looked at.
+ * @param {{reason: string, spent: boolean, opened: boolean}} props
+ */
+const Refused = ({ reason, spent, opened }) =>
   html`<${Notice} kind="warn" title="The promise was refused">
     <p>${reason}</p>
-    <p>What would help:</p>
-    <ul class="help">
-      <li>ask for a limit that is less strict, and accept that step;</li>
-      <li>a lower confidence, if nothing was accepted on these samples yet;</li>
-      <li>a new dialog on the same table with a larger part set aside, or more rows.</li>
-    </ul>
+    ${spent
+      ? html`<p>What would help: a new dialog on a table with fresh rows.</p>`
+      : html`<p>What would help:</p>
+          <ul class="help">
+            <li>ask for a limit that is less strict, and accept that step;</li>
+            ${opened ? null : html`<li>a lower confidence;</li>`}
+            <li>a table with more rows.</li>
+          </ul>`}
   <//>`;
 
 /**

@@ -63,7 +63,11 @@ export function useDialog(id) {
   const load = useCallback(async () => {
     try {
       const dialog = /** @type {Dialog} */ (await get(path));
-      change({ dialog, error: null });
+      // Answers may overtake each other: an older one does not replace a newer one.
+      setHeld((now) => {
+        const older = now.dialog !== null && now.dialog.id === dialog.id && now.dialog.updated > dialog.updated;
+        return { ...now, dialog: older ? now.dialog : dialog, error: null };
+      });
       return dialog;
     } catch (error) {
       change({ error: /** @type {Error} */ (error) });

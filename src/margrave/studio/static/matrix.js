@@ -163,9 +163,12 @@ export function MatrixCard({ dialog, step, reply, job, act, stop }) {
   }, []);
   useEffect(clear, [dialog.position]);
   const still = act.busy;
+  const latest = useRef({ still, problem, any, now });
+  latest.current = { still, problem, any, now };
   const ask = async () => {
-    if (still || problem || !any) return;
-    const found = reads || !reading ? await now() : reading;
+    await null; // what was typed last is drawn first
+    if (latest.current.still || latest.current.problem || !latest.current.any) return;
+    const found = await latest.current.now();
     if (!found || found.error || found.preference === null) return;
     announce(`Asked: ${found.sentences.join('; ')}`);
     await act.prefer([found.preference], { keep: keep && kept !== '', ways });

@@ -87,7 +87,7 @@
  *   kind: "committee" | "program", state: "training" | "ready" | "failed", error: string | null,
  *   classes: Label[], positive: Label | null, members: string[], parts: Parts | null,
  *   support: Support[], confidence: number, n: number, position: number, undone: number[],
- *   can_undo: boolean, can_redo: boolean, steps: Step[], accepted: Accepted[], left: string, spent: boolean,
+ *   can_undo: boolean, can_redo: boolean, steps: Step[], accepted: Accepted[], left: string, spent: boolean, opened: number | null,
  *   job: Job | null, saved: boolean, updated: string}} Dialog
  */
 

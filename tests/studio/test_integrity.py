@@ -1,0 +1,242 @@
+"""Memory and store say the same, whatever goes wrong or comes between."""
+
+import threading
+from contextlib import contextmanager
+
+import pytest
+from tests.studio.serving import connected, serving
+
+from margrave.steer import Dialog
+from margrave.steer._files import load_bytes
+from margrave.studio import Settings, open_studio, workspace
+from margrave.studio.launch import view
+from margrave.studio.store import StoreError
+from margrave.studio.workspace import Live
+
+SECONDS = 60
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("integrity"), workers=2) as served:
+        yield served
+
+
+@pytest.fixture
+def studio(made):
+    return made[0]
+
+
+@pytest.fixture
+def user(made):
+    return made[1]
+
+
+def number_of(dialog):
+    return dialog.rsplit("/", 1)[1]
+
+
+def test_a_second_studio_on_a_store_is_refused_with_the_address_of_the_first(studio):
+    settings = Settings.of(store=studio.settings.store, port=1)
+    address = f"http://127.0.0.1:{studio.settings.port}/"
+    with pytest.raises(StoreError, match=f"^A studio runs on this store already at {address}: "):
+        open_studio(settings)
+
+
+def test_a_store_can_be_opened_again_after_it_was_closed(tmp_path):
+    for _ in range(2):
+        settings = Settings.of(store=f"sqlite:///{tmp_path / 'studio.db'}", port=0)
+        studio = open_studio(settings)
+        studio.queue.shutdown(SECONDS)
+        studio.store.close()
+
+
+def test_training_what_is_trained_changes_nothing(studio, user):
+    from margrave.studio import work
+
+    dialog = user.dialog("pima", members=["line"])
+    user.asked(dialog, "fp <= 30")
+    before = user.ok(dialog)
+    job = studio.submit("local", "train", number_of(dialog), work.train)
+    assert job.wait(SECONDS)
+    assert job.state == "done"
+    assert user.ok(dialog) == before
+
+
+def test_a_dialog_that_is_dropped_before_it_is_held_is_taken_anew(studio, user, monkeypatch):
+    """Else one would change a dialog that the next request does not see."""
+    dialog = number_of(user.dialog("pima", members=["line"]))
+    stale = studio.workspace.live("local", dialog)
+    studio.workspace.forget(dialog)
+    fresh = studio.workspace.live("local", dialog)
+    given = iter([stale, fresh])
+    monkeypatch.setattr(studio.workspace, "live", lambda owner, name: next(given))
+    with studio.workspace.held("local", dialog) as held:
+        assert held is fresh
+
+
+def test_a_failure_after_the_promise_leaves_what_the_store_has(studio, user, monkeypatch):
+    dialog = user.dialog("pima", members=["line"])
+    user.asked(dialog, "fp <= 40")
+
+    def broken(model):
+        raise ValueError("no")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(workspace, "can_export", broken)
+        assert (
+            user.finished(user.post(f"{dialog}/accept", {"confidence": 0.8}))["state"] == "failed"
+        )
+    found = user.ok(dialog)
+    assert found["accepted"] == []
+    assert user.get(f"{dialog}/accepted/1/model.skops").status_code == 404
+    # Nobody has seen what came of it, so nothing is spent: it can be accepted now.
+    assert user.finished(user.post(f"{dialog}/accept", {"confidence": 0.8}))["state"] == "done"
+    assert user.ok(dialog)["spent"]
+
+
+def test_a_refusal_that_looked_is_not_forgotten(studio, user):
+    dialog = user.dialog("pima", members=["line"])
+    user.asked(dialog, "fp <= 12%, fn <= 40%", keep=False)
+    last = user.finished(user.post(f"{dialog}/accept", {"confidence": 0.95}))
+    assert last["state"] == "failed"
+    found = user.ok(dialog)
+    assert found["spent"] == ("spent" in found["left"])
+    studio.workspace.forget(number_of(dialog))
+    assert user.ok(dialog)["left"] == found["left"]
+
+
+@contextmanager
+def busy_training(studio, owner):
+    """All workers that train are busy until the end."""
+    gate, begun = threading.Event(), threading.Semaphore(0)
+
+    def wait(handle):
+        begun.release()
+        gate.wait(SECONDS)
+        return {}
+
+    jobs = [studio.queue.submit(owner, "train", f"none {i}", wait) for i in range(1)]
+    for _ in jobs:
+        assert begun.acquire(timeout=SECONDS)
+    try:
+        yield
+    finally:
+        gate.set()
+        assert all(job.wait(SECONDS) for job in jobs)
+
+
+def test_training_that_is_cancelled_while_it_waits_can_be_tried_again(studio, user):
+    with busy_training(studio, "somebody"):
+        body = {"table": user.table("pima"), "target": "target", "members": ["line"]}
+        begun = user.ok("/dialogs", body)
+        assert begun["job"]["state"] == "waiting"
+        user.ok(f"/jobs/{begun['job']['id']}/cancel", {})
+        dialog = f"/dialogs/{begun['dialog']['id']}"
+        found = user.ok(dialog)
+        assert (found["state"], found["error"]) == ("failed", "Training was cancelled.")
+    assert user.finished(user.post(f"{dialog}/retry"))["state"] == "done"
+    assert user.ok(dialog)["state"] == "ready"
+
+
+def test_training_goes_on_after_a_polite_end(tmp_path):
+    with serving(tmp_path, workers=1) as (studio, user), busy_training(studio, "somebody"):
+        body = {"table": user.table("pima"), "target": "target", "members": ["line"]}
+        begun = user.ok("/dialogs", body)
+        studio.workspace.closing = True
+    with serving(tmp_path) as (studio, user):
+        dialog = f"/dialogs/{begun['dialog']['id']}"
+        job = studio.queue.of_dialog(begun["dialog"]["id"])
+        assert job is None or job.wait(SECONDS)
+        assert user.ok(dialog)["state"] == "ready"
+
+
+def test_a_refused_request_moves_nothing(user):
+    dialog = user.dialog("pima", members=["line"])
+    user.asked(dialog, "fp <= 30")
+    user.asked(dialog, "fp <= 20")
+    user.ok(f"{dialog}/undo", {})
+    before = user.ok(dialog)
+    begun = user.post(f"{dialog}/prefer", {"wants": ["recall(maybe) >= 90%"], "at": 0})
+    assert user.finished(begun)["state"] == "failed"
+    after = user.ok(dialog)
+    assert {**after, "updated": ""} == {**before, "updated": ""}
+
+
+def test_a_dialog_deleted_under_a_job_ends_it_quietly(studio, user, caplog):
+    dialog = user.dialog("pima", members=["line"])
+    name = number_of(dialog)
+    gate, begun = threading.Event(), threading.Event()
+
+    def slow(known, owner, dialog_id, handle):
+        begun.set()
+        gate.wait(SECONDS)
+        known.store.dialog(owner, dialog_id)
+
+    job = studio.submit("local", "prefer", name, slow)
+    assert begun.wait(SECONDS)
+    assert user.http.delete(f"/api{dialog}").status_code == 204
+    gate.set()
+    assert job.wait(SECONDS)
+    assert job.state == "cancelled"
+    assert not caplog.records
+
+
+def test_a_certificate_on_the_same_table_is_told_in_other_dialogs(user):
+    first, second = (user.dialog("breast_wisconsin", members=["line"]) for _ in range(2))
+    assert "certificate" not in user.ok(second)["left"]
+    user.asked(first, "fn <= 30%")
+    assert user.finished(user.post(f"{first}/accept", {"confidence": 0.6}))["state"] == "done"
+    assert "Another dialog on this table has a certificate already" in user.ok(second)["left"]
+
+
+def test_a_notebooks_dialog_is_the_same_in_the_page():
+    import numpy as np
+    from sklearn.naive_bayes import GaussianNB
+
+    random = np.random.default_rng(0)
+    y = np.array(["no", "yes"])[random.integers(0, 2, 600)]
+    X = random.normal(size=(600, 2)) + 2 * (y == "yes")[:, None]
+    dialog = Dialog.from_data(X, y, committee=[("bayes", GaussianNB())], random_state=0)
+    dialog.prefer("fp <= 20", ways=["move"])
+    model = dialog.accept(confidence=0.8)
+    url = view(dialog, browser=False)
+    base, _, place = url.partition("#")
+    path = f"/dialogs/{place.split('/')[2]}"
+    settings = Settings.of(port=int(base.rstrip("/").rsplit(":", 1)[1]))
+    with connected(settings) as user:
+        found = user.ok(path)
+        assert not found["saved"]
+        assert found["spent"]
+        assert found["parts"]["certify"] == len(dialog._acceptance.part.codes)
+        (accepted,) = found["accepted"]
+        assert accepted["text"] == str(model.certificate_)
+        loaded = load_bytes(user.get(f"{path}/accepted/1/model.skops").content, type(model))
+        np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+        user.asked(path, "fn <= 30", keep=False)
+        assert dialog.position == 2  # a step of the page is a step of the dialog
+        dialog.undo()
+        assert user.ok(path)["position"] == 1  # and the reverse
+        assert user.get(f"{path}/script.py").status_code == 400
+        assert view(dialog, browser=False) == url
+        assert user.http.delete(f"/api{path}").status_code == 204
+        again = view(dialog, browser=False)
+        assert again != url
+        assert user.ok(f"/dialogs/{again.split('/')[-2]}")["position"] == 1
+
+
+def test_steps_count_for_the_memory_a_dialog_takes(studio, user):
+    dialog = user.dialog("pima", members=None, kind="program", levels=3)
+    live = studio.workspace.live("local", number_of(dialog))
+    assert isinstance(live, Live)
+    before = live.size
+    assert user.finished(user.post(f"{dialog}/program/grow", {}))["state"] == "done"
+    assert live.size > before
+
+
+def test_what_the_dear_ways_reach_is_from_where_requests_begin(user):
+    dialog = user.dialog("pima", members=None, kind="program", levels=2)
+    assert user.finished(user.post(f"{dialog}/frontier"))["state"] == "done"
+    assert user.ok(f"{dialog}/frontier")["dear"]
+    assert user.finished(user.post(f"{dialog}/program/grow", {}))["state"] == "done"
+    assert not user.ok(f"{dialog}/frontier")["dear"]  # they were tried on the smaller program

@@ -82,7 +82,7 @@ def test_utf8_with_or_without_a_mark(saved, mark, header, end):
 
 
 def test_gzip(saved):
-    frame = read_table(saved(gzip.compress(b"a,b\n1,2\n"), "t.csv.gz"))
+    frame = read_table(saved(gzip.compress(b"a,b\n1,2\n", mtime=0), "t.csv.gz"))
     assert frame.to_dict("list") == {"a": [1], "b": [2]}
 
 
@@ -172,7 +172,7 @@ def test_text_that_is_not_utf8(saved, end):
 
 
 def test_text_that_is_not_utf8_far_into_a_file(saved):
-    path = saved(gzip.compress(b"a,b\n" + b"1,2\n" * 100_000 + b"\xe9,2\n"), "t.csv.gz")
+    path = saved(gzip.compress(b"a,b\n" + b"1,2\n" * 100_000 + b"\xe9,2\n", mtime=0), "t.csv.gz")
     assert message(read_table, path).startswith(f"{path}, line 100002: needs text in UTF-8; ")
 
 
@@ -255,7 +255,11 @@ def test_a_damaged_parquet_file(saved, tmp_path, content):
 
 @pytest.mark.parametrize(
     "content",
-    [b"a,b\n1,2\n", gzip.compress(b"a,b\n1,2\n" * 100)[:-12], b"\x1f\x8b\x08\0" + b"x" * 40],
+    [
+        b"a,b\n1,2\n",
+        gzip.compress(b"a,b\n1,2\n" * 100, mtime=0)[:-12],
+        b"\x1f\x8b\x08\0" + b"x" * 40,
+    ],
 )
 def test_a_damaged_gzip_file(saved, content):
     path = saved(content, "t.csv.gz")

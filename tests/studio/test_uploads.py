@@ -373,7 +373,11 @@ WHOLE = parquet({"a": list(range(1000))})
         (WHOLE[:-20], ".parquet", ": needs a whole Parquet file; this one is damaged."),
         (WHOLE[:200], ".pq", ": needs a whole Parquet file; this one is damaged."),
         (b"PAR1" + b"\xff" * 100 + b"PAR1", ".parquet", ": needs a whole Parquet file"),
-        (gzip.compress(CSV)[:-9], ".csv.gz", ": needs a whole gzip file; this one is damaged."),
+        (
+            gzip.compress(CSV, mtime=0)[:-9],
+            ".csv.gz",
+            ": needs a whole gzip file; this one is damaged.",
+        ),
         (CSV, ".csv.gz", ": needs a whole gzip file; this one is damaged."),
         (b"a,b\n1,2\n3", ".csv", ", line 3: needs 2 fields, as the header has; got 1."),
         (b'a,b\n1,"2', ".csv", ', line 2: needs a quote (") at the end of a quoted field'),

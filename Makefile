@@ -30,7 +30,7 @@ $(VENV)/.pip: $(BIN)/python constraints.txt
 	@$(PIP) pip && touch $@
 
 $(VENV)/.run: $(VENV)/.pip $(LOCKED)
-	@echo "Installing Margrave with its locked versions ..."
+	@echo "Installing Margrave with its locked versions (a minute or two) ..."
 	@$(PIP) --build-constraint constraints.txt -e '.[studio]' && touch $@
 
 $(VENV)/.test: $(VENV)/.run

@@ -52,7 +52,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Model = Annotated[Path, typer.Argument(help="A model that `margrave steer` wrote.")]
+Model = Annotated[Path, typer.Argument(help="A model that `margrave steer` or the studio wrote.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on the standard output.")]
 
 

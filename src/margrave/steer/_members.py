@@ -22,6 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import QuantileTransformer
 from sklearn.svm import SVC
 from sklearn.utils.parallel import Parallel, delayed
+from threadpoolctl import threadpool_limits
 
 from margrave._asking import rows_of
 from margrave._near import did_you_mean, near_names
@@ -35,6 +36,8 @@ Codes = NDArray[np.intp]
 # Training a kernel machine on more would take most of the time.
 _MOST_FOR_KERNELS = 10_000
 _QUANTILES = 200
+# With fewer samples threads cost more than they bring: five times as much on a busy machine.
+_MANY = 20_000
 PROGRAM = "program"
 
 
@@ -203,8 +206,9 @@ def _trained(
 ) -> tuple[tuple[int, int | None], Any]:
     """A member trained on all samples; or what one says about a fold that is trained without it."""
     name, member = pair[0], clone(pair[1])
-    if training is None or held_out is None:
-        return job, member.fit(X, y)
-    member.fit(rows_of(X, training), y[training])
+    with threadpool_limits(1 if len(y) < _MANY else None):
+        if training is None or held_out is None:
+            return job, member.fit(X, y)
+        member.fit(rows_of(X, training), y[training])
     told = Scores.of([(name, member)], rows_of(X, held_out), classes=classes, ask="values")
     return job, told.raw()[:, 0]

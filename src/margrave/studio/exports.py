@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from margrave import __version__
@@ -67,6 +69,8 @@ def report(workspace: Workspace, owner: str, row: DialogRow) -> str:
     if row.table_id is None:
         raise ValueError("A report needs the table of a dialog; this one has none.")
     given = workspace.samples(owner, row.table_id, row.choices)
+    if not source_of(workspace.store.table(owner, row.table_id).facts).bundled:
+        given = replace(given, table=replace(given.table, path=Path(given.table.name)))
     here = [one for one in live.dialog._acceptance.accepted if one.step == live.dialog.position]
     model = here[-1].model if here else None
     confidence = row.choices["confidence"]
@@ -103,7 +107,9 @@ def _reading(source: Source, choices: dict[str, Any], positive: Any) -> Iterator
     yield f"    {source.name!r},{comment}"
     given = {"target": choices["target"], "positive": positive, "drop": choices["drop"]}
     given |= {"group": choices["group"], "time": choices["time"]}
-    yield from (f"    {name}={value!r}," for name, value in given.items() if value not in (None, []))
+    yield from (
+        f"    {name}={value!r}," for name, value in given.items() if value not in (None, [])
+    )
     yield ")"
 
 

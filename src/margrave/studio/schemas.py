@@ -191,6 +191,7 @@ class Step(BaseModel):
     sentences: list[str]
     way: str
     met: bool
+    already: bool
     shortfall: float
     binding: str | None
     instead: str | None

@@ -52,6 +52,7 @@ _KEPT = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # what a process
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _LONGEST_NAME = 100  # characters of a file's name that are shown
 _LONGEST_MESSAGE = 500
+_TEXTS = (".csv", ".tsv", ".txt")
 _POLL = 0.05  # seconds between two looks at the worker
 
 _turns = threading.BoundedSemaphore(cores())
@@ -140,6 +141,7 @@ def parse_upload(
     ):
         folder = Path(own)
         _save(data, folder / f"upload{ending}", limits.upload_bytes, shown)
+        _refuse_workbook(folder / f"upload{ending}", ending, shown)
         request = {
             "file": f"upload{ending}",
             "ending": ending,
@@ -174,6 +176,13 @@ def frame_of(parquet: bytes) -> pandas.DataFrame:
 def parquet_of(frame: pandas.DataFrame) -> bytes:
     """A table as the bytes of a Parquet file."""
     return frame.to_parquet(index=False)
+
+
+def _refuse_workbook(path: Path, ending: str, shown: str) -> None:
+    """Refuse what is a zip archive, as workbooks are, under the name of a text."""
+    with path.open("rb") as file:
+        if ending in _TEXTS and file.read(4) == b"PK\x03\x04":
+            raise UploadError(f"{shown} is a zip archive or a workbook; save the table as CSV.")
 
 
 def _ending(name: str, shown: str) -> str:

@@ -61,6 +61,7 @@ def step_record(reply: Reply, number: int | None, parent: int | None) -> Record:
         "sentences": [] if wanted is None else sentences(wanted, after),
         "way": reply.way,
         "met": reply.met,
+        "already": wanted is not None and wanted.met(reply.before),
         "shortfall": float(reply.shortfall),
         "binding": None if reply.binding is None else str(reply.binding),
         "instead": None if reply.instead is None else str(reply.instead),

@@ -92,6 +92,13 @@ function Offer({ dialog, step, act }) {
           On the tuning samples ${plural(step.shortfall, 'sample')} too many are in the wrong place, so the
           promise will most likely be refused.
         <//>`}
+    ${step.sentences.length > 1 && !known && !dialog.spent
+      ? html`<${Notice} kind="warn">
+          Several limits together are much harder to promise than one: new samples vary, and room that one limit
+          needs is taken from the other. Leave some room in each, or ask for one of them. A refusal that has looked
+          at the samples spends them too.
+        <//>`
+      : null}
     ${known
       ? html`<${Notice} kind="good">This step was accepted already: certificate ${known.number} below.<//>`
       : null}
@@ -171,7 +178,7 @@ function Terms({ dialog, confidence, fixed, reserve, onConfidence, onReserve }) 
     </div>
     <div>
       <table class="table table-tight">
-        <caption>What the certify samples support</caption>
+        <caption>What the certify samples support, one limit at a time</caption>
         <thead>
           <tr>
             <th scope="col">Mistakes with</th>

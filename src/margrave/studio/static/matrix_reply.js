@@ -79,9 +79,10 @@ function NotMet({ reply, act, live }) {
           : null
       }
         <button type="button" class="button" disabled=${act.busy} onClick=${act.undo}>Go back</button>`;
-  const title = 'This cannot be had. The matrix shows the nearest that can.';
+  const title = 'Not found by the ways that were tried. The matrix shows the nearest that was.';
   return html`<${Notice} kind="warn" title=${title} action=${buttons}>
-    ${reply.binding ? html`<code>${reply.binding}</code> binds: ` : null}${plural(short, 'sample')} short.
+    ${plural(short, 'sample')} too many in wrong places, over all that was asked.
+    ${reply.binding ? html`<code>${reply.binding}</code> binds.` : null}
     ${instead ? html`<br />Within reach: <code>${instead}</code>` : null}
   <//>`;
 }
@@ -106,6 +107,7 @@ export function ReplyBox({ reply, live, job, act, stop }) {
       <code class="reply-asked">${reply.asked}</code>
     </div>
     ${reply.met ? null : html`<${NotMet} reply=${reply} act=${act} live=${live} />`}
+    ${reply.met && reply.already ? html`<p class="small">It was met before, and what it allows is spent now.</p>` : null}
     ${reply.note ? html`<p class="small">${reply.note}</p>` : null}
     <${Balance} changes=${reply.changes} />
     <${Facts} reply=${reply} />

@@ -55,7 +55,7 @@ function Weights({ dialog, members }) {
   const alarms = members.some((member) => member.fp !== null);
   return html`<section class="panel-part">
     <h2>The members</h2>
-    <p class="muted">Their weight in the answer, and what each would do by itself on ${plural(dialog.n, 'sample')}.</p>
+    <p class="muted">Their weight by the rank margin, which is half of the answer (the other half is a logistic regression on all of them), and what each would do by itself on ${plural(dialog.n, 'sample')}.</p>
     <div class="scroll-x" tabindex="0" role="region" aria-label="Members">
       <table class="table table-tight">
         <thead>

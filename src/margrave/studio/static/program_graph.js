@@ -174,7 +174,7 @@ export function GraphLegend({ program }) {
     ${kinds.map((kind) => html`<li><${Sample} kind=${kind} />${KINDS[kind]}</li>`)}
     ${program.nodes.some((node) => node.weak) ? html`<li><${Sample} kind="learner" weak=${true} />weak</li>` : null}
     ${program.nodes.some((node) => node.tuned) ? html`<li><${Sample} kind="learner" tuned=${true} />tuned</li>` : null}
-    <li class="muted">size and width: how many of the ${count(program.n)} come by</li>
+    <li class="muted">size and width: the share that comes by, of the class of which most do</li>
   </ul>`;
 }
 

@@ -26,15 +26,25 @@ export function Preview({ table }) {
   </div>`;
 }
 
+/** What tells nothing about new rows, and is left out. */
+const IGNORED = ['identifier', 'constant', 'empty'];
+
 /**
  * The columns with a tick for each that is used.
  * @param {{table: Table, target: string, drop: string[], roles: Record<string, string>,
  *   toggle: (name: string) => void}} props  `roles`: columns that are used for something else
  */
 export function Columns({ table, target, drop, roles, toggle }) {
-  const used = table.columns.filter(({ name }) => name !== target && !drop.includes(name)).length;
+  const used = table.columns.filter(
+    ({ name, kind }) => name !== target && !drop.includes(name) && !IGNORED.includes(kind),
+  ).length;
+  const ignored = table.columns.filter(({ name, kind }) => name !== target && IGNORED.includes(kind));
   return html`<details class="columns">
-    <summary>Columns: ${count(used)} of ${count(table.columns.length - (target ? 1 : 0))} used</summary>
+    <summary>
+      Columns: ${count(used)} of ${count(table.columns.length - (target ? 1 : 0))} used${
+        ignored.length ? `; ignored: ${ignored.map(({ name, kind }) => `${name} (${kind})`).join(', ')}` : ''
+      }
+    </summary>
     <div class="scroll-x columns-list" tabindex="0" role="region" aria-label="Columns">
       <table class="table">
         <thead>

@@ -12,6 +12,7 @@ import { Field, Notice, count, html, labelText, percent } from './kit.js';
 /** @typedef {(change: Partial<Choices>) => void} Change */
 
 export const MOST_LEVELS = 15;
+const MANY_CLASSES = 50;
 const GUESSED = 'Guessed from the table; choose another if it is not this one.';
 
 /**
@@ -23,6 +24,7 @@ export function Target({ table, choices, change, classes, problem }) {
   /** @type {(Label | null)[]} */
   const options = classes ? classes.classes.map(({ label }) => label) : [];
   if (options.length > 2) options.push(null);
+  const many = options.length > MANY_CLASSES;
   return html`<section class="card stack" aria-labelledby="target-head">
     <h2 id="target-head">What to tell apart</h2>
     <${Field}
@@ -45,10 +47,12 @@ export function Target({ table, choices, change, classes, problem }) {
         ? html`<fieldset class="stack classes-set">
           <legend class="field-label">Positive class</legend>
           <p class="field-hint">
-            The one you look for: a false alarm is another called this, a miss is this called another.
+            The one you look for: a false alarm is another called this, a miss is this called another. Frontier and
+            costs are about it.
           </p>
+          ${many ? html`<p>${count(options.length - 1)} classes: is this the column that is meant?</p>` : null}
           <div class="classes">
-            ${options.map((label, at) => {
+            ${(many ? [null] : options).map((label, at) => {
               const n = label === null ? null : classes.classes[at].count;
               return html`<label class="class-choice" key=${labelText(label)}>
                 <input

@@ -57,7 +57,7 @@
 /**
  * `number` and `parent` are null in a reply that is not yet final.
  * @typedef {{number: number | null, parent: number | null, asked: string | null,
- *   sentences: string[], way: string, met: boolean, shortfall: number, binding: string | null,
+ *   already: boolean, sentences: string[], way: string, met: boolean, shortfall: number, binding: string | null,
  *   instead: string | null, seconds: number, options: number, cancelled: boolean, final: boolean,
  *   matrix: Matrix, before: Matrix, changes: Change[], fp: number | null, fn: number | null,
  *   note: string | null}} Reply

@@ -305,7 +305,11 @@ def _again(outcome: Outcome, command: str) -> str:
     """The command, the versions, and what tells the data from others."""
     path = outcome.samples.table.path
     data = f"data set {outcome.samples.table.name} of the package"
-    if path is not None:
+    if outcome.samples.table.digest:
+        data = (
+            f"{outcome.samples.table.name}; kept as Parquet, SHA-256 {outcome.samples.table.digest}"
+        )
+    elif path is not None:
         with path.open("rb") as file:
             data = f"{path.name}, SHA-256 {hashlib.file_digest(file, 'sha256').hexdigest()}"
     versions = f"Margrave {margrave.__version__}, scikit-learn {sklearn.__version__}"

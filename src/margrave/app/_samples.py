@@ -43,12 +43,15 @@ class Table:
         Its file; None for a data set of the package.
     positive : label or None
         The positive class, where it is known.
+    digest : str
+        SHA-256 of what is kept of a file that is not here; empty for others.
     """
 
     frame: pandas.DataFrame
     name: str
     path: Path | None = None
     positive: Any = None
+    digest: str = ""
 
     def column(self, name: str, option: str) -> pandas.Series[Any]:
         """A column that an option names."""

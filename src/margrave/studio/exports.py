@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from margrave import __version__
@@ -69,8 +68,9 @@ def report(workspace: Workspace, owner: str, row: DialogRow) -> str:
     if row.table_id is None:
         raise ValueError("A report needs the table of a dialog; this one has none.")
     given = workspace.samples(owner, row.table_id, row.choices)
-    if not source_of(workspace.store.table(owner, row.table_id).facts).bundled:
-        given = replace(given, table=replace(given.table, path=Path(given.table.name)))
+    facts = workspace.store.table(owner, row.table_id).facts
+    if not source_of(facts).bundled:
+        given = replace(given, table=replace(given.table, digest=facts["digest"]))
     here = [one for one in live.dialog._acceptance.accepted if one.step == live.dialog.position]
     model = here[-1].model if here else None
     confidence = row.choices["confidence"]

@@ -61,7 +61,9 @@ class Outcome:
     model : SteeredClassifier or None
         The certified model.
     refusal : str
-        Why there is none.
+        Why there is none; empty if none was asked for.
+    roles : Parts or None
+        Who saw how many samples, where it is known.
     """
 
     samples: Samples
@@ -69,6 +71,7 @@ class Outcome:
     confidence: float
     model: SteeredClassifier | None = None
     refusal: str = ""
+    roles: Parts | None = None
 
     @property
     def start(self) -> Reply:
@@ -93,6 +96,8 @@ class Outcome:
     @property
     def parts(self) -> Parts:
         """Who saw how many samples."""
+        if self.roles is not None:
+            return self.roles
         n, tune, part = len(self.samples.y), self.start.after.n, self.dialog._acceptance.part
         certify = 0 if part is None else len(part.codes)
         train = tune if self.samples.time is None else n - certify
@@ -103,8 +108,10 @@ class Outcome:
         if self.met and self.model is not None:
             return "Met on the tuning samples, and certified."
         reply = self.dialog.reply
-        if self.met:
+        if self.met and self.refusal:
             return f"Met on the tuning samples, but it cannot be promised: {self.refusal}"
+        if self.met:
+            return "Met on the tuning samples; nothing was promised, since it was not accepted."
         short = (
             f"Not reachable on the tuning samples: the nearest is {reply.shortfall:g} samples "
             f"short, and '{reply.binding}' binds."
@@ -113,7 +120,7 @@ class Outcome:
             return (
                 f"{short} A model that keeps the promise on new samples was certified all the same."
             )
-        return f"{short} It cannot be promised either: {self.refusal}"
+        return f"{short} It cannot be promised either: {self.refusal}" if self.refusal else short
 
 
 def check_request(

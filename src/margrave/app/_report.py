@@ -200,9 +200,10 @@ def _steps(outcome: Outcome) -> str:
     rows = []
     for step, reply in enumerate(outcome.dialog.history):
         changes = "<br>".join(_text(change) for change in reply.changes) or "nothing"
-        asked = "start" if reply.preference is None else f"<code>{_text(reply.preference)}</code>"
-        changed = "" if reply.preference is None else changes
-        took = "" if reply.preference is None else f"{reply.seconds:.1f} s"
+        start = reply.way == "start"
+        asked = "start" if start else f"<code>{_text(reply.note or reply.preference)}</code>"
+        changed = "" if start else changes
+        took = "" if start else f"{reply.seconds:.1f} s"
         errors = f"{_errors(reply.after):,}"
         rows.append([str(step), asked, _standing(reply), _text(reply.way), errors, changed, took])
     heads = ["Step", "Asked", "On the tuning rows", "Way", "Errors", "Changed", "Time"]

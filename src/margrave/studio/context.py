@@ -53,7 +53,13 @@ class Studio:
     _turn: Lock = field(default_factory=Lock)
 
     def submit(self, owner: str, kind: str, dialog_id: str, work: Any, *given: Any) -> Job:
-        """Let work on a dialog be done; one at a time."""
+        """Let work on a dialog be done, if nothing else works on it.
+
+        Raises
+        ------
+        Conflict
+            If something does.
+        """
 
         def run(handle: Handle) -> Record:
             # Jobs share the cores: more threads in each would only wait for each other.
@@ -64,7 +70,10 @@ class Studio:
                 raise Cancelled from None
             return found
 
-        return self.queue.submit(owner, kind, dialog_id, run)
+        with self._turn:
+            if self.queue.of_dialog(dialog_id) is not None:
+                raise Conflict(BUSY)
+            return self.queue.submit(owner, kind, dialog_id, run)
 
     @contextmanager
     def uploading(self, owner: str) -> Iterator[None]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from margrave import __version__
-from margrave.app._job import Outcome
+from margrave.app._job import Outcome, Parts
 from margrave.app._records import certificate_record
 from margrave.app._report import page
 from margrave.steer._files import load_bytes
@@ -73,9 +73,10 @@ def report(workspace: Workspace, owner: str, row: DialogRow) -> str:
         given = replace(given, table=replace(given.table, digest=facts["digest"]))
     here = [one for one in live.dialog._acceptance.accepted if one.step == live.dialog.position]
     model = here[-1].model if here else None
-    confidence = row.choices["confidence"]
-    refusal = "" if model else "it was not accepted, so nothing is promised."
-    outcome = Outcome(given, live.dialog, confidence, model, refusal)
+    certificate = None if model is None else model.certificate_
+    confidence = row.choices["confidence"] if certificate is None else certificate.confidence
+    parts = Parts(**(row.facts or {})["parts"])
+    outcome = Outcome(given, live.dialog, confidence, model, "", parts)
     return page(outcome, "python script.py")
 
 

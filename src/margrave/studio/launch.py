@@ -19,13 +19,14 @@ from threadpoolctl import threadpool_limits
 from margrave.app._samples import Table, find_table
 from margrave.steer._dialog import Dialog
 from margrave.studio import routes_dialogs, routes_tables, schemas, uploads
-from margrave.studio.choices import Source
+from margrave.studio.choices import Source, bundled_frame, samples
 from margrave.studio.context import Studio
 from margrave.studio.facts import facts_of
 from margrave.studio.guard import LOCAL
 from margrave.studio.server import create_app, open_studio
 from margrave.studio.settings import Settings
 from margrave.studio.store import TableRow
+from margrave.studio.views import Record
 
 USUAL_PORT = 8420
 _MORE_PORTS = 20
@@ -109,7 +110,12 @@ def serve(
     with listening(settings, port) as where:
         settings = replace(settings, port=where.getsockname()[1])
         studio = open_studio(settings)
-        place = "" if table is None or begin is None else _opened(studio, table, begin)
+        try:
+            place = "" if table is None or begin is None else _opened(studio, table, begin)
+        except BaseException:
+            studio.queue.shutdown(timeout=5)
+            studio.store.close()
+            raise
         server = server_of(studio, lambda: ready(settings.url() + place))
         asyncio.run(server.serve(sockets=[where]))
 
@@ -129,8 +135,13 @@ def server_of(studio: Studio, ready: Callable[[], Any]) -> uvicorn.Server:
 
 def _opened(studio: Studio, table: Table, begin: Beginning) -> str:
     """The place of a table's dialog in the page: one that is there already, or a new one."""
-    row = _stored(studio, table)
-    target = begin.target or row.facts["target"]
+    source, facts = Source(table.name, bundled=False), facts_of(table.frame)
+    if table.path is None:
+        source, facts["target"] = bundled_frame(table.name)[1], "target"
+    target = begin.target or facts["target"]
+    if target is not None:  # refuse it before anything is stored
+        samples(table.frame, source, {"target": target, "positive": begin.positive})
+    row = _stored(studio, table, source, facts)
     if target is None:
         return f"#/new/{row.id}"
     for known in studio.store.dialogs(LOCAL):
@@ -142,7 +153,7 @@ def _opened(studio: Studio, table: Table, begin: Beginning) -> str:
     return f"#/d/{routes_dialogs.begin(studio, LOCAL, given)[0]}/frontier"
 
 
-def _stored(studio: Studio, table: Table) -> TableRow:
+def _stored(studio: Studio, table: Table, source: Source, facts: Record) -> TableRow:
     """A table in the store: one with the same content that is there already, or a new one."""
     data = uploads.parquet_of(table.frame)
     digest = hashlib.sha256(data).hexdigest()
@@ -151,11 +162,6 @@ def _stored(studio: Studio, table: Table) -> TableRow:
             row = studio.store.table(LOCAL, known.table_id)
             if row.facts.get("digest") == digest and row.name == table.name:
                 return row
-    bundled = table.path is None
-    facts = facts_of(table.frame)
-    if bundled:
-        facts["target"] = "target"
-    source = Source(table.name, bundled, table.positive)
     return routes_tables.add_table(studio, LOCAL, source, facts, data)
 
 

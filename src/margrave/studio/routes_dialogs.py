@@ -215,7 +215,11 @@ def cancel(job: str, studio: TheStudio, user: TheUser) -> Record:
     return found.record()
 
 
-@router.get("/jobs/{job}/events", response_class=StreamingResponse)
+@router.get(
+    "/jobs/{job}/events",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/event-stream": {}}, "description": "Events."}},
+)
 async def events(job: str, request: Request, studio: TheStudio, user: TheUser) -> StreamingResponse:
     """Progress as server-sent events, until the job ends."""
     told = stream(studio.queue.job(user, job), request.headers.get("last-event-id"))

@@ -12,6 +12,7 @@ import numpy as np
 from fastapi import APIRouter, Query, UploadFile
 
 from margrave import __version__, datasets
+from margrave.steer._checks import check_sizes
 from margrave.studio import schemas, uploads
 from margrave.studio.choices import ABOUT, Source, bundled_frame, plan_record, samples
 from margrave.studio.context import Studio, TheStudio, TheUser
@@ -111,9 +112,12 @@ def classes(
     """The classes in a column, if it can be a target."""
     source = source_of(studio.store.table(user, table).facts)
     given = samples(studio.workspace.frame(user, table), source, {"target": target})
-    labels, counts = np.unique(given.y, return_counts=True)
+    labels, codes, counts = np.unique(given.y, return_inverse=True, return_counts=True)
     if len(labels) < 2:
         raise ValueError(f"A target needs at least two classes; {target!r} has {len(labels)}.")
+    if labels.dtype.kind == "f" and not (np.isfinite(labels) & (labels == np.floor(labels))).all():
+        raise ValueError(f"A target needs classes; {target!r} has numbers with fractions.")
+    check_sizes(labels, codes, "Dialog.from_data")
     known: Any = given.positive
     if known is None and len(labels) == 2:
         known = labels.tolist()[int(counts.argmin())]

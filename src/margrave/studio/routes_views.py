@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
@@ -113,7 +113,12 @@ def program(
 # To take away
 
 
-@router.get("/rows.csv", response_class=Response)
+def _file(kind: str) -> dict[int | str, dict[str, Any]]:
+    """What a download is, for the description."""
+    return {200: {"content": {kind: {}}, "description": "The file."}}
+
+
+@router.get("/rows.csv", response_class=Response, responses=_file("text/csv"))
 def all_rows(
     dialog: str,
     studio: TheStudio,
@@ -130,21 +135,21 @@ def all_rows(
     return attachment("rows.csv", "text/csv; charset=utf-8", csv_text(found).encode())
 
 
-@router.get("/dialog.json", response_class=Response)
+@router.get("/dialog.json", response_class=Response, responses=_file("application/json"))
 def as_json(dialog: str, studio: TheStudio, user: TheUser) -> Response:
     """The dialog as JSON."""
     body = exports.dialog_json(studio.store, user, studio.record(user, dialog))
     return attachment("dialog.json", "application/json", body.encode())
 
 
-@router.get("/script.py", response_class=Response)
+@router.get("/script.py", response_class=Response, responses=_file("text/x-python"))
 def as_script(dialog: str, studio: TheStudio, user: TheUser) -> Response:
     """A script that repeats the dialog."""
     body = exports.script(studio.store, user, studio.record(user, dialog))
     return attachment("script.py", "text/x-python; charset=utf-8", body.encode())
 
 
-@router.get("/report.html", response_class=Response)
+@router.get("/report.html", response_class=Response, responses=_file("text/html"))
 def report(dialog: str, studio: TheStudio, user: TheUser) -> Response:
     """All of it as one page."""
     row = studio.store.dialog(user, dialog)
@@ -152,21 +157,27 @@ def report(dialog: str, studio: TheStudio, user: TheUser) -> Response:
     return attachment("report.html", "text/html; charset=utf-8", body.encode())
 
 
-@router.get("/accepted/{number}/model.skops", response_class=Response)
+@router.get(
+    "/accepted/{number}/model.skops", response_class=Response, responses=_file("application/zip")
+)
 def model(dialog: str, number: int, studio: TheStudio, user: TheUser) -> Response:
     """An accepted model, for `SteeredClassifier.load`."""
     found = exports.model_file(studio.store, user, dialog, number)
     return attachment("model.skops", "application/zip", found)
 
 
-@router.get("/accepted/{number}/model.onnx", response_class=Response)
+@router.get(
+    "/accepted/{number}/model.onnx",
+    response_class=Response,
+    responses=_file("application/octet-stream"),
+)
 def onnx(dialog: str, number: int, studio: TheStudio, user: TheUser) -> Response:
     """An accepted model in the form that other runtimes take."""
     found = exports.accepted(studio.store, user, dialog, number)
     return attachment("model.onnx", "application/octet-stream", found.to_onnx())
 
 
-@router.get("/accepted/{number}/card.md", response_class=Response)
+@router.get("/accepted/{number}/card.md", response_class=Response, responses=_file("text/markdown"))
 def card(dialog: str, number: int, studio: TheStudio, user: TheUser) -> Response:
     """What an accepted model is, promises and needs."""
     found = exports.accepted(studio.store, user, dialog, number)
@@ -174,7 +185,11 @@ def card(dialog: str, number: int, studio: TheStudio, user: TheUser) -> Response
     return attachment("card.md", "text/markdown; charset=utf-8", body)
 
 
-@router.get("/accepted/{number}/certificate.json", response_class=Response)
+@router.get(
+    "/accepted/{number}/certificate.json",
+    response_class=Response,
+    responses=_file("application/json"),
+)
 def certificate(dialog: str, number: int, studio: TheStudio, user: TheUser) -> Response:
     """The certificate of an accepted model."""
     found = exports.accepted(studio.store, user, dialog, number)

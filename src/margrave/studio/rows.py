@@ -86,7 +86,7 @@ def rows_record(
         Which of those to show.
     """
     material, reply = dialog._material, dialog.reply  # once: a step may be taken meanwhile
-    answers, certainty, votes = reply.option.answers, certainty_of(reply), votes_of(material)
+    answers, certainty, votes = reply.option.answers, certainty_of(reply), votes_of(dialog)
     chosen = cell.chosen(material, answers)
     names = list(material.panel.names)
     keys = _keys(frame, sort, chosen, certainty, votes, names)
@@ -113,7 +113,7 @@ def rows_record(
 def rows_table(dialog: Dialog, frame: pandas.DataFrame, cell: Cell) -> pandas.DataFrame:
     """All samples behind a cell, as a table."""
     material, reply = dialog._material, dialog.reply
-    answers, votes, classes = reply.option.answers, votes_of(material), dialog.classes
+    answers, votes, classes = reply.option.answers, votes_of(dialog), dialog.classes
     chosen = cell.chosen(material, answers)
     table = frame.iloc[chosen].copy()
     told: dict[str, Any] = {

@@ -14,14 +14,15 @@ JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 Text = Annotated[str, Field(max_length=500)]
 Name = Annotated[str, Field(max_length=1000)]
-Wants = Annotated[list[Text], Field(min_length=1, max_length=20)]
+Wish = Annotated[str, Field(max_length=20_000)]  # it may name long classes
+Wants = Annotated[list[Wish], Field(min_length=1, max_length=20)]
 Confidence = Annotated[float, Field(gt=0.5, lt=1)]
 
 
 class Given(BaseModel):
-    """What is sent to the studio: nothing but what is known."""
+    """What is sent to the studio: nothing but what is known, as it is described."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class Problem(BaseModel):
@@ -337,7 +338,7 @@ class Reading(Given):
     """What a user is about to ask for."""
 
     edits: Annotated[list[Edit], Field(max_length=500)] = []
-    wants: Annotated[list[Text], Field(max_length=20)] = []
+    wants: Annotated[list[Wish], Field(max_length=20)] = []
     keep: bool = True
 
 

@@ -48,12 +48,14 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
         503: "The studio is closing.",
     }.items()
 }
+_TYPES = ("bool", "int", "float", "str")
 _STATUS: dict[type[Exception], int] = {
     NotFound: 404,
     UnknownJob: 404,
     Conflict: 409,
     TooMany: 429,
     Closed: 503,
+    ImportError: 409,
 }
 
 
@@ -157,8 +159,14 @@ async def _http(_: Request, error: Exception) -> JSONResponse:
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
     """The first thing that does not fit, in a sentence."""
     first = error.errors()[0] if isinstance(error, RequestValidationError) else {}
-    where = " ".join(str(part) for part in first.get("loc", ())[1:])
+    parts = [part for part in first.get("loc", ())[1:] if not _is_type(part)]
+    where = " ".join(map(str, parts)) if any(isinstance(part, str) for part in parts) else ""
     return _told(422, f"{where or 'The request'}: {first.get('msg', 'does not fit')}.")
+
+
+def _is_type(part: Any) -> bool:
+    """Whether a part of a place names a type among several, not a field."""
+    return isinstance(part, str) and ("-" in part or "[" in part or part in _TYPES)
 
 
 async def _refused(_: Request, error: Exception) -> JSONResponse:

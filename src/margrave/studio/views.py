@@ -193,8 +193,9 @@ def winners_record(
     }
 
 
-def votes_of(material: Material) -> Codes:
+def votes_of(dialog: Dialog) -> Codes:
     """Each member's own answer to each tuning sample; shape (n, K)."""
+    material: Material = dialog._base()[1]  # a program's as it was last tuned or grown
     columns = [
         held.argmax(axis=1) if held.ndim == 2 else (held > 0).astype(np.intp)
         for _, held in material.members_alone()
@@ -221,7 +222,7 @@ def certainty_of(reply: Reply) -> Floats:
 def members_record(dialog: Dialog) -> Record:
     """What the members say, and where they disagree."""
     material, reply = dialog._material, dialog.reply
-    votes, answers, codes = votes_of(material), reply.option.answers, material.codes
+    votes, answers, codes = votes_of(dialog), reply.option.answers, material.codes
     names = list(material.panel.names)
     scorer = reply.option.scorer
     weights = np.zeros(len(names))

@@ -106,16 +106,16 @@ def prefer(
     with workspace.changing(owner, dialog_id) as live:
         dialog, history = live.dialog, live.dialog._history
         before = history.at, history.undone
+        parent = dialog.position if at is None else at
         try:
-            if at is not None and at != dialog.position:
-                dialog.goto(at)
-            parent = dialog.position
-            for reply in dialog.replies(*wants, keep=keep, ways=ways, stop=handle.stopped):
-                if not reply.final:
-                    handle.emit("reply", views.step_record(reply, None, parent))
-        except ValueError:  # a refused request moves nothing
+            if parent != dialog.position:
+                dialog.goto(parent)
+            replies = dialog.replies(*wants, keep=keep, ways=ways, stop=handle.stopped)
+        finally:  # the dialog moves when its step is there, not before
             history.at, history.undone = before
-            raise
+        for reply in replies:
+            if not reply.final:
+                handle.emit("reply", views.step_record(reply, None, parent))
         step = dialog.position
         live.ways[step] = None if ways is None else list(ways)
     return {"step": step}

@@ -81,7 +81,7 @@ function NotMet({ reply, act, live }) {
         <button type="button" class="button" disabled=${act.busy} onClick=${act.undo}>Go back</button>`;
   const title = 'Not found by the ways that were tried. The matrix shows the nearest that was.';
   return html`<${Notice} kind="warn" title=${title} action=${buttons}>
-    ${plural(short, 'sample')} too many in wrong places, over all that was asked.
+    ${plural(short, 'sample')} too many in wrong places, over all that was asked.${' '}
     ${reply.binding ? html`<code>${reply.binding}</code> binds.` : null}
     ${instead ? html`<br />Within reach: <code>${instead}</code>` : null}
   <//>`;

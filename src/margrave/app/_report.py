@@ -135,8 +135,9 @@ def _roles(outcome: Outcome) -> str:
         if n
     )
     judged = "earlier rows only" if outcome.samples.time is not None else "the other rows"
+    untried = "they do not support a promise" if outcome.refusal else "no promise was tried on them"
     seen = "that no step had seen; " + (
-        "the decision was set on them, once" if outcome.model else "they do not support a promise"
+        "the decision was set on them, once" if outcome.model else untried
     )
     rows = [
         ["Train", f"{parts.train:,}", "the members learn from them"],

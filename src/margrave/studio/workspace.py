@@ -64,6 +64,8 @@ class Live:
         What they began with.
     ways : dict of int to list
         Which ways a step was allowed, until it is stored.
+    accounts : list of dict
+        What was spent of certify samples, as it is stored.
     frame : DataFrame or None
         The tuning samples as the user has them.
     """
@@ -75,6 +77,7 @@ class Live:
     dear: list[Option] = field(default_factory=list)
     dear_from: Option | None = None
     ways: dict[int, list[str] | None] = field(default_factory=dict)
+    accounts: list[dict[str, Any]] = field(default_factory=list)
     frame: pandas.DataFrame | None = None
 
     @property
@@ -156,7 +159,8 @@ class Workspace:
             accounts,
             [StoredModel(one.step, one.record["samples"], one.piece) for one in pieces.acceptances],
         )
-        return Live(dialog, _TIMES * len(pieces.base))
+        size = _TIMES * (len(pieces.base) + sum(len(step.piece) for step in pieces.steps))
+        return Live(dialog, size, accounts=pieces.accounts)
 
     def keep(self, dialog_id: str, live: Live) -> None:
         """Have a dialog in memory, and drop others if they are too many."""
@@ -281,8 +285,9 @@ class Workspace:
                 record |= {"samples": one.samples, "reserve": reserve}
                 piece = model_bytes(one)
                 self.store.add_acceptance(dialog_id, number, one.step, record, piece, accounts)
-            if accounts:
+            if accounts != live.accounts:
                 self.store.set_accounts(dialog_id, accounts)
+                live.accounts = accounts
         except BaseException:
             self.forget(dialog_id)
             raise

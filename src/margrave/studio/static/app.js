@@ -110,6 +110,7 @@ function TokenForm() {
     <p class="muted">
       This studio is shared, so it asks who comes in. The command that started it has printed the token.
     </p>
+    <input type="text" autocomplete="username" value="margrave" readonly hidden />
     <div class="field">
       <label for="token">Token</label>
       <input

@@ -1,0 +1,723 @@
+"""What the studio shows of a dialog, held against the library's own dialog and against counting."""
+
+import csv
+import io
+import math
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.studio.serving import connected, serving
+
+from margrave import Confusion, datasets
+from margrave.steer import Dialog
+from margrave.studio import views
+from margrave.studio.choices import Source
+from margrave.studio.facts import facts_of
+from margrave.studio.routes_tables import add_table
+from margrave.studio.uploads import parquet_of
+
+MEMBERS = ["line", "gaussians"]
+CHEAP = ["move", "reject"]
+ASKED = [(0, "fp <= 10"), (1, "fp <= 3, rejected <= 60%"), (0, "fn <= 30"), (0, "fp <= 0, fn <= 0")]
+
+
+@pytest.fixture(scope="module")
+def studio(tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("views")) as made:
+        made[1].ok("/openapi.json")  # all routes are there before anything is trained
+        yield made
+
+
+@pytest.fixture(scope="module")
+def client(studio):
+    return studio[1]
+
+
+@pytest.fixture(scope="module")
+def two(client):
+    """A dialog over two classes that branches, rejects and is once not met; and the library's."""
+    name = client.dialog("pima", members=MEMBERS, positive="pos")
+    frame = datasets.load("pima", as_frame=True).frame
+    own = Dialog.from_data(
+        frame.drop(columns="target"),
+        frame["target"],
+        committee=MEMBERS,
+        positive="pos",
+        random_state=0,
+    )
+    for at, want in ASKED:
+        client.asked(name, want, at=at, keep=False, ways=CHEAP)
+        own.goto(at)
+        own.prefer(want, ways=CHEAP)
+    return name, own, frame
+
+
+@pytest.fixture(scope="module")
+def three(client):
+    """A dialog over three classes, and the library's."""
+    name = client.dialog("iris", members=MEMBERS, certify=0.3)
+    frame = datasets.load("iris", as_frame=True).frame
+    own = Dialog.from_data(
+        frame.drop(columns="target"),
+        frame["target"],
+        committee=MEMBERS,
+        certify=0.3,
+        random_state=0,
+    )
+    want = "errors(versicolor -> virginica) <= 1, rejected <= 10%"
+    client.asked(name, want, ways=CHEAP)
+    own.prefer(want, ways=CHEAP)
+    return name, own, frame
+
+
+@pytest.fixture(scope="module")
+def program(client):
+    """A dialog over a program, and the library's."""
+    name = client.dialog("pima", kind="program", members=None, levels=3)
+    X, y = datasets.load("pima", return_X_y=True, as_frame=True)
+    own = Dialog.from_data(X, y, committee="program", levels=3, positive="pos", random_state=0)
+    return name, own
+
+
+def all_rows(client, name, **which):
+    """All rows of a cell, page by page."""
+    found, offset = [], 0
+    while True:
+        page = client.ok(f"{name}/rows", params={"limit": 200, "offset": offset, **which})
+        found += page["rows"]
+        offset += 200
+        if offset >= page["total"]:
+            assert len(found) == page["total"]
+            return found
+
+
+def counted(rows, classes):
+    """A confusion matrix by counting rows one by one."""
+    answers = [*classes, None]
+    matrix = [[0] * len(answers) for _ in classes]
+    for row in rows:
+        matrix[classes.index(row["true"])][answers.index(row["answer"])] += 1
+    return matrix
+
+
+def as_text(label):
+    return str(label)
+
+
+# Steps
+
+
+@pytest.mark.parametrize("which", ["two", "three"])
+def test_steps_are_those_of_the_library(client, which, request):
+    name, own, _ = request.getfixturevalue(which)
+    told = client.ok(name)
+    assert told["n"] == own.confusion.n
+    assert told["classes"] == list(own.classes)
+    assert told["positive"] == own.confusion.positive
+    assert told["members"] == list(own.members)
+    assert len(told["steps"]) == len(own.history)
+    for step, reply in zip(told["steps"], own.history, strict=True):
+        assert step["matrix"]["counts"] == reply.after.counts.tolist()
+        assert step["before"]["counts"] == reply.before.counts.tolist()
+        assert step["way"] == reply.way
+        assert step["met"] == reply.met
+        assert step["shortfall"] == reply.shortfall
+        assert step["asked"] == (None if reply.preference is None else str(reply.preference))
+        assert step["instead"] == (None if reply.instead is None else str(reply.instead))
+        assert len(step["sentences"]) == (
+            0 if reply.preference is None else len(reply.preference.bounds)
+        )
+
+
+def test_before_is_where_the_step_was_asked_from(client, two):
+    steps = client.ok(two[0])["steps"]
+    assert [step["parent"] for step in steps] == [None, 0, 1, 0, 0]
+    for step in steps[1:]:
+        assert step["before"] == steps[step["parent"]]["matrix"]
+
+
+def test_changes_are_the_cells_of_mistakes_that_differ(client, two):
+    for step in client.ok(two[0])["steps"]:
+        classes = step["matrix"]["classes"]
+        before, after = step["before"]["counts"], step["matrix"]["counts"]
+        differing = [
+            {"true": true, "answer": answer, "before": before[i][j], "after": after[i][j]}
+            for i, true in enumerate(classes)
+            for j, answer in enumerate([*classes, None])
+            if i != j and before[i][j] != after[i][j]
+        ]
+        assert step["changes"] == differing
+        assert step["fp"] == after[0][1]
+        assert step["fn"] == after[1][0]
+
+
+def test_parts_and_support_count_the_rows(client, two, three, program):
+    for name, own in (two[:2], three[:2], program):
+        told = client.ok(name)
+        parts, certify = told["parts"], own._acceptance.part.codes
+        assert parts["tune"] == told["n"] == own.confusion.n
+        assert parts["certify"] == len(certify) == sum(one["n"] for one in told["support"])
+        sizes = [int((certify == code).sum()) for code in range(len(own.classes))]
+        assert [(one["label"], one["n"]) for one in told["support"]] == list(
+            zip(own.classes, sizes, strict=True)
+        )
+        rows = 150 if told["title"] == "iris" else 768
+        apart = parts["tune"] if told["kind"] == "program" else 0
+        assert parts["train"] + apart + parts["certify"] + parts["unused"] == rows
+
+
+# Rows
+
+
+@pytest.mark.parametrize(("which", "steps"), [("two", (0, 1, 2, 4)), ("three", (0, 1))])
+def test_the_rows_behind_every_cell_are_as_many_as_it_says(client, which, steps, request):
+    name = request.getfixturevalue(which)[0]
+    told = client.ok(name)
+    classes = told["classes"]
+    for number in steps:
+        client.ok(f"{name}/goto", {"step": number})
+        counts = told["steps"][number]["matrix"]["counts"]
+        rows = all_rows(client, name)
+        assert counted(rows, classes) == counts
+        for i, true in enumerate(classes):
+            total = client.ok(f"{name}/rows", params={"true": as_text(true), "limit": 1})["total"]
+            assert total == sum(counts[i])
+            for j, answer in enumerate([*classes, None]):
+                cell = {"rejected": True} if answer is None else {"answer": as_text(answer)}
+                page = client.ok(
+                    f"{name}/rows", params={"true": as_text(true), "limit": 200, **cell}
+                )
+                assert page["total"] == counts[i][j]
+                assert all(row["true"] == true and row["answer"] == answer for row in page["rows"])
+
+
+def test_a_row_is_the_line_of_the_table_that_it_names(client, two):
+    name, own, frame = two
+    client.ok(f"{name}/goto", {"step": 1})
+    page = client.ok(f"{name}/rows", params={"limit": 200, "sort": "row"})
+    assert page["columns"] == [column for column in frame.columns if column != "target"]
+    rows = all_rows(client, name)
+    places = [row["row"] - 1 for row in rows]
+    assert sorted(places) == sorted(own._material.at.tolist())
+    for row in rows[::20]:
+        line = frame.iloc[row["row"] - 1]
+        assert row["true"] == line["target"]
+        shown = [f"{value:.6g}" for value in line.drop("target").tolist()]
+        assert row["values"] == shown
+
+
+def test_certainty_is_the_share_of_samples_that_are_nearer_to_another_answer(client, two):
+    name, own, _ = two
+    for number in (0, 1, 2):
+        client.ok(f"{name}/goto", {"step": number})
+        option = own.history[number].option
+        cut = option.decision
+        sizes = []
+        for score in option.held.tolist():
+            if score > cut.high:
+                sizes.append(score - cut.high)
+            elif score <= cut.low:
+                sizes.append(max(cut.low - score, math.ulp(0.0) if cut.rejects else 0.0))
+            else:
+                sizes.append(0.0)
+        at = {place: i for i, place in enumerate(own._material.at.tolist())}
+        for row in all_rows(client, name)[::40]:
+            size = sizes[at[row["row"] - 1]]
+            nearer = sum(other < size for other in sizes) / len(sizes)
+            assert row["certainty"] == pytest.approx(nearer, abs=1.5 / len(sizes))
+            assert 0 <= row["certainty"] < 1
+            assert row["answer"] is not None or row["certainty"] == 0
+
+
+def test_rows_by_certainty_begin_with_the_doubtful(client, three):
+    name = three[0]
+    told = [row["certainty"] for row in all_rows(client, name)]
+    assert told == sorted(told)
+    back = [row["certainty"] for row in all_rows(client, name, descending=True)]
+    assert back == sorted(told, reverse=True)
+
+
+def test_pages_put_together_are_the_whole(client, three):
+    name = three[0]
+    whole = all_rows(client, name, sort="petal_width")
+    pages = [
+        row
+        for offset in range(0, len(whole), 7)
+        for row in client.ok(
+            f"{name}/rows", params={"sort": "petal_width", "limit": 7, "offset": offset}
+        )["rows"]
+    ]
+    assert pages == whole
+    beyond = client.ok(f"{name}/rows", params={"offset": 10**9})
+    assert (beyond["total"], beyond["rows"]) == (len(whole), [])
+
+
+# A table with all that tables have
+
+
+ODD = 160  # rows
+
+
+def odd_frame():
+    """Names like ours, missing values, dates, texts, formulas, Booleans and quotes."""
+    rng = np.random.default_rng(0)
+    code = rng.integers(0, 2, ODD)
+    return pd.DataFrame(
+        {
+            "row": rng.normal(size=ODD) + code,
+            "true": rng.choice(["t", "f"], ODD),
+            "member:line": rng.choice(["a", "b", None], ODD),
+            "when": pd.date_range("2024-01-01", periods=ODD)[::-1],
+            "=cmd": np.where(code, "=1+1", "@x"),
+            "text": [f"some words here {i % 50}" for i in range(ODD)],
+            "gaps": np.where(rng.random(ODD) < 0.3, np.nan, rng.normal(size=ODD) - code),
+            "<b>": rng.choice([True, False], ODD),
+            'ü "q"': rng.integers(0, 5, ODD),
+            "level": pd.Categorical(rng.choice(["lo", "hi"], ODD)),
+            "long": ["x" * 500 if i else "y" for i in range(ODD)],
+            "y": np.where(code, "yes", "no"),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def odd(studio):
+    made, client = studio
+    frame = odd_frame()
+    source = Source("odd.csv", bundled=False)
+    table = add_table(made, "local", source, facts_of(frame), parquet_of(frame)).id
+    begun = client.post(
+        "/dialogs",
+        {"table": table, "target": "y", "positive": "yes", "members": ["line"], "certify": 0.2},
+    )
+    assert client.finished(begun)["state"] == "done"
+    return f"/dialogs/{begun.json()['dialog']['id']}", frame
+
+
+@pytest.mark.parametrize("column", ["when", "gaps", "text", "level", "<b>", 'ü "q"', "=cmd"])
+def test_rows_sort_by_any_column(client, odd, column):
+    name, frame = odd
+    shown = all_rows(client, name, sort=column)
+    values = [frame[column].iloc[row["row"] - 1] for row in shown]
+    known = [value for value in values if not pd.isna(value)]
+    assert [pd.isna(value) for value in values] == sorted(map(pd.isna, values))  # none comes last
+    ordered = sorted(known, key=str) if frame[column].dtype.kind not in "biufM" else sorted(known)
+    assert known == ordered
+    back = all_rows(client, name, sort=column, descending=True)
+    assert Counter(row["row"] for row in back) == Counter(row["row"] for row in shown)
+    turned = [frame[column].iloc[row["row"] - 1] for row in back]
+    assert [value for value in turned if not pd.isna(value)] == ordered[::-1]
+
+
+def test_values_are_short_texts_and_nothing_where_there_is_none(client, odd):
+    name, frame = odd
+    page = client.ok(f"{name}/rows", params={"sort": "row", "limit": 200})
+    at = {column: i for i, column in enumerate(page["columns"])}
+    assert "y" not in at
+    for row in page["rows"]:
+        line = frame.iloc[row["row"] - 1]
+        assert (row["values"][at["gaps"]] == "") == bool(pd.isna(line["gaps"]))
+        assert (row["values"][at["member:line"]] == "") == bool(pd.isna(line["member:line"]))
+        assert len(row["values"][at["long"]]) <= 200
+        assert row["values"][at["=cmd"]] == line["=cmd"]
+
+
+def test_the_csv_has_all_rows_and_no_formulas(client, odd):
+    name, frame = odd
+    matrix = client.ok(name)["steps"][0]["matrix"]["counts"]
+    answer = client.get(f"{name}/rows.csv", params={"true": "no", "answer": "yes"})
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    assert 'filename="rows.csv"' in answer.headers["content-disposition"]
+    head, *lines = csv.reader(io.StringIO(answer.text))
+    assert len(lines) == matrix[0][1]
+    assert head[:5] == ["row_", "true_", "answer", "certainty", "member:line_"]
+    assert head[5:] == ["'=cmd" if name == "=cmd" else name for name in frame.columns[:-1]]
+    for line in lines:
+        told = dict(zip(head, line, strict=True))
+        source = frame.iloc[int(told["row_"]) - 1]
+        assert (told["true_"], told["answer"], source["y"]) == ("no", "yes", "no")
+        assert told["'=cmd"] == "'" + source["=cmd"]
+        assert 0 <= float(told["certainty"]) <= 1
+    for cell in (cell for line in lines for cell in line):
+        assert not cell.startswith(("=", "@", "\t", "\r"))
+
+
+# Members
+
+
+@pytest.mark.parametrize(("which", "step"), [("two", 1), ("two", 2), ("three", 1)])
+def test_what_members_say_is_what_their_votes_in_the_rows_say(client, which, step, request):
+    name = request.getfixturevalue(which)[0]
+    classes = client.ok(f"{name}/goto", {"step": step})["classes"]
+    rows, told = all_rows(client, name), client.ok(f"{name}/members")
+    assert [one["name"] for one in told["members"]] == MEMBERS
+    for j, one in enumerate(told["members"]):
+        wrong = sum(row["votes"][j] != row["true"] for row in rows)
+        assert one["errors"] == wrong
+        assert one["accuracy"] == pytest.approx(1 - wrong / len(rows))
+        if len(classes) == 2:
+            assert one["fp"] == sum(
+                (row["true"], row["votes"][j]) == ("neg", "pos") for row in rows
+            )
+            assert one["fn"] == sum(
+                (row["true"], row["votes"][j]) == ("pos", "neg") for row in rows
+            )
+        else:
+            assert one["fp"] is None
+            assert one["fn"] is None
+    shares = told["disagreement"]["shares"]
+    for i in range(len(MEMBERS)):
+        for j in range(len(MEMBERS)):
+            differing = sum(row["votes"][i] != row["votes"][j] for row in rows)
+            assert shares[i][j] == pytest.approx(differing / len(rows))
+    agreeing = [sum(vote == row["answer"] for vote in row["votes"]) for row in rows]
+    wrong = [row["answer"] != row["true"] for row in rows]
+    assert told["split"]["votes"] == [0, 1, 2]
+    assert told["split"]["n"] == [agreeing.count(n) for n in range(3)]
+    assert told["split"]["wrong"] == [
+        sum(bad for n, bad in zip(agreeing, wrong, strict=True) if n == many) for many in range(3)
+    ]
+    assert sum(told["margins"]["wrong"]) == sum(wrong)
+    assert sum(told["margins"]["right"]) == len(rows) - sum(wrong)
+    edges = told["margins"]["edges"]
+    assert edges == sorted(edges)
+    assert len(edges) == len(told["margins"]["right"]) + 1 == len(told["margins"]["wrong"]) + 1
+
+
+def test_members_weigh_what_the_library_says(client, two):
+    name, own, _ = two
+    client.ok(f"{name}/goto", {"step": 0})
+    weights = own.history[0].option.scorer.weights.tolist()
+    assert [one["weight"] for one in client.ok(f"{name}/members")["members"]] == weights
+
+
+def test_rows_sort_by_a_members_vote(client, two):
+    name = two[0]
+    for j, member in enumerate(MEMBERS):
+        votes = [row["votes"][j] for row in all_rows(client, name, sort=f"member:{member}")]
+        assert votes == sorted(votes)
+
+
+# Trade-offs
+
+
+def test_no_known_trade_off_beats_the_best(client, two):
+    name, own, _ = two
+    told = client.ok(f"{name}/frontier")
+    assert (told["positive"], told["negative"]) == ("pos", "neg")
+    sizes = [sum(row) for row in client.ok(name)["steps"][0]["matrix"]["counts"]]
+    assert [told["n_negative"], told["n_positive"]] == sizes
+    points = {
+        (fp, fn)
+        for curve in told["curves"]
+        for fp, fn in zip(curve["fp"], curve["fn"], strict=True)
+    }
+    best = [(one["fp"], one["fn"]) for one in told["best"]]
+    assert set(best) <= points
+    assert all(a[0] < b[0] and a[1] > b[1] for a, b in pairwise(best))
+    for fp, fn in points:
+        assert any(a <= fp and b <= fn for a, b in best)
+    for one in told["best"]:
+        assert (one["fp"], one["fn"]) in points
+    curve = own.frontier()
+    assert [len(one["fp"]) for one in told["curves"]] == [len(one.fp) for one in curve.curves]
+    assert {(one["fp"], one["fn"]) for one in told["hull"]} <= set(best)
+    assert told["hull"][-1]["high"] is None
+    assert all(a["high"] == b["low"] for a, b in pairwise(told["hull"]))
+
+
+def test_the_trajectory_is_where_the_dialog_has_been(client, two):
+    name = two[0]
+    steps = client.ok(name)["steps"]
+    told = client.ok(f"{name}/frontier")["trajectory"]
+    assert [(one["step"], one["fp"], one["fn"], one["met"], one["asked"]) for one in told] == [
+        (step["number"], step["fp"], step["fn"], step["met"], step["asked"]) for step in steps
+    ]
+    assert [one["parent"] for one in told] == [step["parent"] or 0 for step in steps]
+
+
+def test_a_member_alone_is_a_point_of_its_curve(client, two):
+    name = two[0]
+    curves = {one["name"]: one for one in client.ok(f"{name}/frontier")["curves"]}
+    for member in client.ok(f"{name}/members")["members"]:
+        curve = curves[f"member {member['name']}"]
+        at = [fn for fp, fn in zip(curve["fp"], curve["fn"], strict=True) if fp <= member["fp"]]
+        assert min(at) <= member["fn"]
+
+
+@pytest.mark.parametrize(
+    "ranges",
+    [
+        {},
+        {"cost_low": 1, "cost_high": 1},
+        {"cost_low": 0.5, "cost_high": 2, "prior_low": 0.01, "prior_high": 0.9},
+        {"cost_low": 1e-6, "cost_high": 1e6},
+    ],
+)
+def test_winners_cost_least_and_share_the_range(client, two, ranges):
+    name = two[0]
+    told = client.ok(f"{name}/winners", params=ranges)
+    curves = client.ok(f"{name}/frontier")
+    n, m = curves["n_positive"], curves["n_negative"]
+    points = [
+        (fp / m, fn / n)
+        for curve in curves["curves"]
+        for fp, fn in zip(curve["fp"], curve["fn"], strict=True)
+    ]
+    winners, (low, high) = told["winners"], told["slope"]
+    assert sum(one["share"] for one in winners) == pytest.approx(1)
+    assert all(0 <= one["share"] <= 1 for one in winners)
+    assert (winners[0]["low"], winners[-1]["high"]) == (low, high)
+    assert all(a["high"] == b["low"] for a, b in pairwise(winners))
+    for one in winners:
+        slope = math.sqrt(one["low"] * one["high"])
+        mine = one["fp"] / m + slope * one["fn"] / n
+        assert mine <= min(a + slope * b for a, b in points) + 1e-9
+        if high > low:
+            share = math.log(one["high"] / one["low"]) / math.log(high / low)
+            assert one["share"] == pytest.approx(share)
+    assert told["prior"] == pytest.approx(n / (n + m))
+    first, last = (ranges.get(key, told["prior"]) for key in ("prior_low", "prior_high"))
+    assert told["priors"] == pytest.approx([first, last])
+    assert low == pytest.approx(ranges.get("cost_low", 0.1) * first / (1 - first))
+    assert high == pytest.approx(ranges.get("cost_high", 10) * last / (1 - last))
+
+
+@pytest.mark.parametrize(
+    "ranges",
+    [
+        {"cost_low": 1e-320},
+        {"prior_low": 1e-320, "prior_high": 0.5, "cost_low": 1e-10},
+    ],
+)
+def test_winners_in_a_range_without_end(studio, two, ranges):
+    with connected(studio[0].settings) as own:  # a line that an error may break
+        answer = own.get(f"{two[0]}/winners", params=ranges)
+    assert answer.status_code in (200, 400, 422)
+    if answer.status_code == 200:
+        shares = [one["share"] for one in answer.json()["winners"]]
+        assert None not in shares
+        assert sum(shares) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 1), (1, 2), (3, 3), (4, 0)])
+def test_two_steps_are_compared_sample_by_sample(client, two, first, second):
+    name = two[0]
+    at = {}
+    for number in (first, second):
+        client.ok(f"{name}/goto", {"step": number})
+        at[number] = {row["row"]: row for row in all_rows(client, name)}
+    one, other = at[first], at[second]
+    told = client.ok(f"{name}/compare", params={"first": first, "second": second})
+    assert told["n"] == len(one)
+    assert told["changed"] == sum(one[row]["answer"] != other[row]["answer"] for row in one)
+    right = {row: (one[row]["answer"] == one[row]["true"], other[row]["answer"] == one[row]["true"]) for row in one}  # fmt: skip # noqa: E501
+    assert told["only_first"] == sum(a and not b for a, b in right.values())
+    assert told["only_second"] == sum(b and not a for a, b in right.values())
+    steps = client.ok(name)["steps"]
+    before, after = (steps[number]["matrix"]["counts"] for number in (first, second))
+    for change in told["changes"]:
+        i = ["neg", "pos"].index(change["true"])
+        j = ["neg", "pos", None].index(change["answer"])
+        assert (change["before"], change["after"]) == (before[i][j], after[i][j])
+    if first == second:
+        assert (told["changed"], told["changes"]) == (0, [])
+
+
+def test_three_classes_without_a_positive_one_have_no_trade_off(client, three):
+    for path in ("frontier", "winners"):
+        answer = client.get(f"{three[0]}/{path}")
+        assert answer.status_code == 400
+        assert "needs a positive class" in answer.json()["error"]
+    step = client.ok(three[0])["steps"][1]
+    assert (step["fp"], step["fn"]) == (None, None)
+
+
+def test_the_dear_ways_add_curves_and_take_none_away(client, two):
+    name, own, _ = two
+    client.ok(f"{name}/goto", {"step": 0})
+    before = client.ok(f"{name}/frontier")
+    assert before["dear"] is False
+    last = client.finished(client.post(f"{name}/frontier"))
+    assert last["state"] == "done"
+    after = client.ok(f"{name}/frontier")
+    assert after["dear"] is True
+    names = [curve["name"] for curve in after["curves"]]
+    assert len(names) == len(set(names)) == len(before["curves"]) + last["result"]["options"]
+    for one in before["best"]:
+        assert any(a["fp"] <= one["fp"] and a["fn"] <= one["fn"] for a in after["best"])
+    own.goto(0)
+    dear = {curve.name: curve for curve in own.frontier(dear=True).curves}
+    assert set(names) == set(dear)
+    for curve in after["curves"]:
+        assert curve["fp"] == dear[curve["name"]].fp.tolist()
+        assert curve["fn"] == dear[curve["name"]].fn.tolist()
+
+
+# Programs
+
+
+def test_a_program_counts_its_samples_on_every_path(client, program):
+    name, own = program
+    told = client.ok(f"{name}/program", params={"threshold": 0.1})
+    nodes = {node["id"]: node for node in told["nodes"]}
+    classes = told["classes"]
+    assert told["n"] == client.ok(name)["n"]
+    assert len(nodes) == len(told["nodes"])
+    sizes = nodes["0-0"]["sizes"]
+    coming, going = {key: [0] * 2 for key in nodes}, {key: [0] * 2 for key in nodes}
+    for edge in told["edges"]:
+        for c, flow in enumerate(edge["flow"]):
+            going[edge["start"]][c] += flow
+            coming[edge["end"]][c] += flow
+        layers = [nodes[edge[end]]["layer"] for end in ("start", "end")]
+        assert layers[1] == layers[0] + 1
+    ends = np.zeros((2, 2), dtype=int)
+    for key, node in nodes.items():
+        assert node["layer"] == sum(node["votes"])
+        assert "-".join(map(str, node["votes"])) == key
+        if key != "0-0":
+            assert coming[key] == node["sizes"]
+        counts = node["matrix"]["counts"]
+        assert [sum(row) for row in counts] == node["sizes"]
+        assert node["reach"] == pytest.approx(
+            max(a / b for a, b in zip(node["sizes"], sizes, strict=True))
+        )
+        for c, advantage in enumerate(node["advantages"]):
+            if node["sizes"][c]:
+                assert advantage == pytest.approx(counts[c][c] / node["sizes"][c] - 0.5)
+            else:
+                assert advantage is None
+        if node["kind"] == "leaf":
+            assert node["answer"] in classes
+            ends[:, classes.index(node["answer"])] += node["sizes"]
+        else:
+            assert going[key] == node["sizes"]
+    steps = client.ok(name)["steps"]
+    assert [row[:2] for row in steps[0]["matrix"]["counts"]] == ends.tolist()
+    own.goto(0)
+    theirs = own.program
+    for node, place in zip(told["nodes"], range(len(theirs.nodes)), strict=True):
+        assert node["matrix"]["counts"] == theirs.confusion(place).counts.tolist()
+
+
+@pytest.mark.parametrize("threshold", [0, 0.05, 0.3, 0.5])
+def test_weak_nodes_are_those_with_little_advantage(client, program, threshold):
+    name, own = program
+    told = client.ok(f"{name}/program", params={"threshold": threshold})
+    own.goto(0)
+    assert told["weak"] == ["-".join(map(str, votes)) for votes in own.weak_nodes(threshold)]
+    weak = {node["id"] for node in told["nodes"] if node["weak"]}
+    assert weak == set(told["weak"])
+    for node in told["nodes"]:
+        if node["kind"] == "learner" and all(node["sizes"]):
+            assert (node["id"] in weak) == (min(node["advantages"]) < threshold)
+
+
+def test_after_growing_the_votes_are_the_grown_programs(client, program):
+    name, _ = program
+    client.ok(f"{name}/goto", {"step": 0})
+    grown = client.finished(client.post(f"{name}/program/grow", {"levels": 2}))
+    assert grown["state"] == "done"
+    assert client.ok(f"{name}/program")["levels"] == 5
+    errors = sum(row["answer"] != row["true"] for row in all_rows(client, name))
+    told = client.ok(f"{name}/members")
+    assert told["split"]["n"][0] == 0  # one member, and the decision is its own
+    assert [one["errors"] for one in told["members"]] == [errors]
+
+
+def test_the_dear_frontier_of_a_tuned_program_begins_with_it(client, program):
+    name, own = program
+    client.ok(f"{name}/goto", {"step": 0})
+    tuned = client.finished(
+        client.post(f"{name}/program/tune", {"node": "0-0", "wants": ["fn <= 10"]})
+    )
+    assert tuned["state"] == "done"
+    own.goto(0)
+    own.tune_nodes({(0, 0): "fn <= 10"})
+    assert client.finished(client.post(f"{name}/frontier"))["state"] == "done"
+    curves = {one["name"]: one for one in client.ok(f"{name}/frontier")["curves"]}
+    found = [one for one in own.frontier(dear=True).curves if one.name.startswith("retune")]
+    for one in found:
+        assert curves[one.name]["fp"] == one.fp.tolist()
+
+
+# Words
+
+
+LABELS = st.sampled_from(
+    [
+        ["neg", "pos"],
+        ["<b>", "a -> b"],
+        [0, 1],
+        [False, True],
+        ["a b", "and", "it's"],
+        [1, 2, 3],
+        ["x, y", 'say "x"', "é"],
+    ]
+)
+
+
+@st.composite
+def edits(draw):
+    """A matrix, a cell of it, and another number for it."""
+    classes = draw(LABELS)
+    k = len(classes)
+    counts = draw(
+        st.lists(
+            st.lists(st.integers(0, 300), min_size=k + 1, max_size=k + 1), min_size=k, max_size=k
+        ).filter(lambda rows: all(map(sum, rows)))
+    )
+    i, j = draw(st.integers(0, k - 1)), draw(st.integers(0, k))
+    to = draw(st.integers(0, sum(counts[i])))
+    return Confusion(np.array(counts), classes), i, j, to
+
+
+@given(edits())
+@settings(max_examples=60)
+def test_an_edit_reads_as_what_it_asks(edit):
+    matrix, i, j, to = edit
+    classes, counts = matrix.classes, matrix.counts
+    answer = None if j == len(classes) else classes[j]
+    wanted = matrix.edit(classes[i], answer, to)
+    (told,) = views.sentences(wanted, matrix)
+    least = "at least" if i == j else "at most"
+    what = "given no answer" if answer is None else f"called {answer}"
+    size = int(counts[i].sum())
+    assert told == f"{least} {to} of {size} {classes[i]} {what}"
+    other = counts.copy()
+    other[i, j] = to
+    spare = (i, (j + 1) % len(counts[i]))
+    other[spare] += counts[i, j] - to
+    bound = wanted.bounds[0]
+    kept = to <= counts[i, j] if i == j else to >= counts[i, j]
+    assert (bound.slack(matrix) >= 0) == kept
+    if other[spare] >= 0:
+        assert bound.slack(Confusion(other, classes)) == 0  # the number itself is just allowed
+
+
+@given(st.integers(0, 100), st.integers(0, 1), st.integers(0, 2))
+@settings(max_examples=25)
+def test_a_share_is_told_with_its_count(client, two, percent, i, j):
+    name = two[0]
+    classes = ["neg", "pos"]
+    answer = None if j == 2 else classes[j]
+    body = {"edits": [{"true": classes[i], "answer": answer, "to": f"{percent}%"}], "keep": False}
+    told = client.ok(f"{name}/read", body)
+    dialog = client.ok(name)
+    row = dialog["steps"][dialog["position"]]["matrix"]["counts"][i]
+    size = sum(row)
+    exact = percent * size / 100
+    count = math.ceil(exact - 1e-9) if i == j else math.floor(exact + 1e-9)
+    least = "at least" if i == j else "at most"
+    what = "given no answer" if answer is None else f"called {answer}"
+    assert told["error"] is None
+    assert told["sentences"] == [f"{least} {percent} % of {classes[i]} {what} ({count} of {size})"]
+    matrix = Confusion(np.array(dialog["steps"][dialog["position"]]["matrix"]["counts"]), classes)
+    assert told["preference"] == str(matrix.edit(classes[i], answer, f"{percent}%"))
+    assert told["already"] == matrix.edit(classes[i], answer, f"{percent}%").met(matrix)

@@ -1,0 +1,527 @@
+"""Dialogs in memory and in the store are the same: dropped, put together again, after errors."""
+
+import threading
+from contextlib import contextmanager
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.studio.serving import serving
+
+from margrave import datasets
+from margrave.app._job import Parts
+from margrave.steer import Dialog
+from margrave.steer._pieces import base_bytes, rebuilt
+from margrave.studio import Limits, Settings, open_studio, work
+from margrave.studio.jobs import Handle, Queue
+from margrave.studio.routes_tables import add_bundled
+from margrave.studio.store import Conflict, NotFound, Store, StoreError
+from margrave.studio.uploads import parquet_of
+from margrave.studio.workspace import Workspace
+
+SECONDS = 30
+PARTS = Parts(614, 614, 154, 0)
+FULL = "The store cannot grow: its disk is full."
+
+
+@pytest.fixture(scope="module")
+def base():
+    """What a small dialog began with."""
+    X, y = datasets.load("pima", return_X_y=True, as_frame=True)
+    dialog = Dialog.from_data(X, y, committee=["line"], positive="pos", random_state=0)
+    return base_bytes(dialog)
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(f"sqlite:///{tmp_path / 'studio.db'}") as opened:
+        opened.add_user("local")
+        yield opened
+
+
+@pytest.fixture
+def begin(base):
+    """`begin(workspace)`: a dialog just trained; its id."""
+
+    def begun(workspace, pinned=False):
+        row = workspace.store.add_dialog("local", "one", None, {"kind": "committee"})
+        workspace.ready(row.id, rebuilt(base, [], 0, []), PARTS, pinned=pinned)
+        return row.id
+
+    return begun
+
+
+@pytest.fixture
+def handle():
+    """A job as its work sees it; nobody follows it."""
+    queue = Queue(workers=1, per_user=1, per_user_waiting=1, keep=1)
+    job = queue.submit("local", "accept", "none", lambda _: {})
+    yield Handle(job)
+    assert queue.shutdown(SECONDS)
+
+
+def asked(workspace, dialog_id, *wants):
+    """Ask for some preferences, one after another."""
+    with workspace.changing("local", dialog_id) as live:
+        for want in wants:
+            live.dialog.prefer(want, ways=["move"])
+
+
+def told(dialog):
+    """Where a dialog stands and how it came there."""
+    history = dialog._history
+    return (
+        [reply.after.counts.tolist() for reply in history.replies],
+        [None if reply.preference is None else str(reply.preference) for reply in history.replies],
+        list(history.parents),
+        history.at,
+        list(history.undone),
+    )
+
+
+def in_store(store, dialog_id):
+    """The same, as the store has it."""
+    row, steps = store.dialog("local", dialog_id), store.steps(dialog_id)
+    return (
+        [step.record["matrix"]["counts"] for step in steps],
+        [step.record["asked"] for step in steps],
+        [step.parent for step in steps],
+        row.position,
+        list(row.undone),
+    )
+
+
+@contextmanager
+def elsewhere(lock):
+    """Hold a lock in another thread."""
+    taken, free = threading.Event(), threading.Event()
+
+    def hold():
+        with lock:
+            taken.set()
+            free.wait(SECONDS)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert taken.wait(SECONDS)
+    try:
+        yield
+    finally:
+        free.set()
+        thread.join()
+
+
+# Dropped and put together again
+
+
+def test_a_dialog_that_was_dropped_comes_back_as_it_was(store, begin):
+    workspace = Workspace(store, 1 << 30)
+    name = begin(workspace)
+    asked(workspace, name, "fp <= 30", "fp <= 20")
+    with workspace.changing("local", name) as live:
+        live.dialog.goto(1)
+        live.dialog.prefer("fn <= 60", ways=["move"])
+        live.dialog.undo()
+    before = workspace.live("local", name).dialog
+    assert told(before) == in_store(store, name)
+    assert told(before)[2:] == ([0, 0, 1, 1], 1, [3])
+    workspace.forget(name)
+    assert workspace.n_live == 0
+    after = workspace.live("local", name).dialog
+    assert after is not before
+    assert told(after) == told(before)
+    X = datasets.load("pima", as_frame=True).frame.drop(columns="target")
+    for one, other in zip(after.history, before.history, strict=True):
+        assert (one.model.predict(X) == other.model.predict(X)).all()
+    replies = [dialog.prefer("fp <= 12", ways=["move"]).after for dialog in (before, after)]
+    assert replies[0] == replies[1]
+
+
+def test_models_and_what_is_left_come_back_too(store, begin, handle):
+    workspace = Workspace(store, 1 << 30)
+    name = begin(workspace)
+    asked(workspace, name, "fp <= 60")
+    assert work.accept(workspace, "local", name, handle, 0.8, True) == {"accepted": 1}
+    before = workspace.live("local", name).dialog._acceptance
+    workspace.forget(name)
+    after = workspace.live("local", name).dialog._acceptance
+    assert after.accounts == before.accounts
+    (one,), (other,) = before.accepted, after.accepted
+    assert (one.step, one.samples) == (other.step, other.samples)
+    assert str(one.model.certificate_) == str(other.model.certificate_)
+    assert work.accept(workspace, "local", name, handle, 0.8, True) == {"accepted": 1}  # the same
+
+
+def test_memory_is_bounded_and_the_longest_unused_goes_first(store, begin):
+    workspace = Workspace(store, 1 << 30)
+    names = [begin(workspace) for _ in range(3)]
+    size = workspace.live("local", names[0]).size
+    workspace.live_bytes = size * 5 // 2
+    assert workspace.n_live == 3
+    workspace.live("local", names[1])  # now the order is 2, 0, 1
+    with workspace.changing("local", names[1]):
+        pass
+    assert set(workspace._live) == {names[0], names[1]}
+    workspace.live("local", names[2])
+    assert set(workspace._live) == {names[1], names[2]}
+    workspace.live_bytes = 1
+    for name in names * 2:
+        workspace.live("local", name)
+        assert list(workspace._live) == [name]  # the one in use stays, whatever it takes
+
+
+def test_a_dialog_at_work_is_not_dropped(store, begin):
+    workspace = Workspace(store, 1)
+    first = begin(workspace)
+    with elsewhere(workspace.live("local", first).lock):
+        second = begin(workspace)
+        assert set(workspace._live) == {first, second}
+    third = begin(workspace)
+    assert list(workspace._live) == [third]
+
+
+def test_a_notebooks_dialog_is_never_dropped(store, begin):
+    workspace = Workspace(store, 1)
+    own = begin(workspace, pinned=True)
+    for _ in range(2):
+        begin(workspace)
+    assert own in workspace._live
+    workspace.forget(own)
+    assert own in workspace._live
+
+
+def test_many_who_ask_at_once_get_the_same_dialog(store, begin):
+    workspace = Workspace(store, 1 << 30)
+    name = begin(workspace)
+    workspace.forget(name)
+    found, start = [], threading.Barrier(6)
+
+    def look():
+        start.wait(SECONDS)
+        found.append(workspace.live("local", name))
+
+    threads = [threading.Thread(target=look) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 6
+    assert len({id(one) for one in found}) == 1
+
+
+def test_what_is_not_there_or_not_trained_is_told(store, begin):
+    workspace = Workspace(store, 1 << 30)
+    name = begin(workspace)
+    store.add_user("another")
+    with pytest.raises(NotFound, match=r"^There is no such dialog\.$"):
+        workspace.live("another", name)
+    with pytest.raises(NotFound):
+        workspace.tuning_frame("another", name)
+    row = store.add_dialog("local", "two", None, {"kind": "committee"})
+    with pytest.raises(Conflict, match=r"^This dialog is not trained yet\.$"):
+        workspace.live("local", row.id)
+
+
+class Interrupted(Workspace):
+    """A workspace in which others come between, once."""
+
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.between = None
+
+    def live(self, owner, dialog_id):
+        found = super().live(owner, dialog_id)
+        between, self.between = self.between, None
+        if between is not None:
+            between()
+        return found
+
+
+def test_a_change_is_not_lost_if_the_dialog_is_dropped_in_between(store, begin):
+    workspace = Interrupted(store, 1)
+    name = begin(workspace)
+    asked(workspace, name, "fp <= 30")
+    other = begin(workspace)
+
+    def dropped_and_loaded():
+        workspace.live("local", other)
+        workspace.live("local", name)
+
+    workspace.between = dropped_and_loaded
+    with workspace.changing("local", name) as live:
+        live.dialog.goto(0)
+    assert told(workspace.live("local", name).dialog) == in_store(store, name)
+
+
+def test_a_step_is_not_lost_if_the_dialog_is_dropped_in_between(store, begin):
+    workspace = Interrupted(store, 1)
+    name = begin(workspace)
+    other = begin(workspace)
+
+    def dropped_and_loaded():
+        workspace.live("local", other)
+        workspace.live("local", name)
+
+    workspace.between = dropped_and_loaded
+    asked(workspace, name, "fp <= 30")
+    asked(workspace, name, "fp <= 20")
+    assert in_store(store, name)[1] == [None, "fp <= 30", "fp <= 20"]
+    assert told(workspace.live("local", name).dialog) == in_store(store, name)
+
+
+# Tables
+
+
+def test_tables_are_kept_while_there_is_room_and_each_only_for_its_user(store):
+    store.add_user("another")
+    frame = pd.DataFrame({"a": np.arange(100), "y": ["x", "z"] * 50})
+    size = int(frame.memory_usage(deep=True).sum())
+    workspace = Workspace(store, 10 * size)  # a quarter of it is for tables
+    names = [
+        store.add_table("local", f"{n}.csv", {"rows": 100}, parquet_of(frame.assign(a=n))).id
+        for n in range(4)
+    ]
+    for n, name in enumerate(names):
+        assert set(workspace.frame("local", name)["a"]) == {n}
+        assert len(workspace._frames) <= 2
+    with pytest.raises(NotFound, match=r"^There is no such table\.$"):
+        workspace.frame("another", names[-1])  # also if it is in memory
+    assert set(workspace.frame("local", names[0])["a"]) == {0}
+    workspace.live_bytes = 1
+    assert len(workspace.frame("local", names[1])) == 100  # the one in use stays
+    assert list(workspace._frames) == [names[1]]
+
+
+# Errors
+
+
+def failing(*_, **__):
+    raise StoreError(FULL)
+
+
+def test_a_step_that_cannot_be_stored_was_not_taken(store, begin, monkeypatch):
+    workspace = Workspace(store, 1 << 30)
+    name = begin(workspace)
+    asked(workspace, name, "fp <= 30")
+    before = in_store(store, name)
+    monkeypatch.setattr(store, "add_step", failing)
+    with pytest.raises(StoreError, match=FULL):
+        asked(workspace, name, "fp <= 20")
+    monkeypatch.undo()
+    assert in_store(store, name) == before
+    assert told(workspace.live("local", name).dialog) == before
+    asked(workspace, name, "fp <= 10")
+    assert in_store(store, name)[1] == [None, "fp <= 30", "fp <= 10"]
+    assert told(workspace.live("local", name).dialog) == in_store(store, name)
+
+
+def test_a_place_that_cannot_be_stored_was_not_gone_to(store, begin, monkeypatch):
+    workspace = Workspace(store, 1 << 30)
+    name = begin(workspace)
+    asked(workspace, name, "fp <= 30")
+    monkeypatch.setattr(store, "set_position", failing)
+    with pytest.raises(StoreError, match=FULL), workspace.changing("local", name) as live:
+        live.dialog.undo()
+    monkeypatch.undo()
+    assert told(workspace.live("local", name).dialog) == in_store(store, name)
+    assert workspace.live("local", name).dialog.position == 1
+
+
+def test_what_fails_on_the_way_leaves_what_was_done_before(store, begin):
+    workspace = Workspace(store, 1 << 30)
+    name = begin(workspace)
+
+    def too_far():
+        with workspace.changing("local", name) as live:
+            live.dialog.prefer("fp <= 30", ways=["move"])
+            live.dialog.redo()
+
+    with pytest.raises(ValueError, match="nothing to redo"):
+        too_far()
+    assert in_store(store, name)[1] == [None, "fp <= 30"]
+    assert told(workspace.live("local", name).dialog) == in_store(store, name)
+
+
+@pytest.fixture(scope="module")
+def studio(tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("workspace")) as made:
+        made[1].ok("/openapi.json")  # all routes are there before anything is trained
+        yield made
+
+
+@pytest.fixture
+def served(studio):
+    """A studio behind HTTP, its user, and a dialog with one step."""
+    name = studio[1].dialog("pima", members=["line"])
+    studio[1].asked(name, "fp <= 60", ways=["move"])
+    return *studio, name
+
+
+def memory(studio, name):
+    return studio.workspace.live("local", name.removeprefix("/dialogs/")).dialog
+
+
+def test_a_store_that_fails_is_told_in_its_words(served, monkeypatch):
+    studio, client, name = served
+    monkeypatch.setattr(studio.store, "set_position", failing)
+    answer = client.post(f"{name}/undo")
+    assert (answer.status_code, answer.json()) == (503, {"error": FULL})
+    monkeypatch.undo()
+    assert client.ok(name)["position"] == memory(studio, name).position == 1
+    monkeypatch.setattr(studio.store, "dialog", failing)
+    assert client.get(name).json() == {"error": FULL}
+
+
+def test_what_was_not_stored_is_not_accepted(served, monkeypatch):
+    studio, client, name = served
+    monkeypatch.setattr(studio.store, "add_acceptance", failing)
+    last = client.finished(client.post(f"{name}/accept", {"confidence": 0.8}))
+    assert last["state"] == "failed"
+    monkeypatch.undo()
+    assert client.ok(name)["accepted"] == []
+    assert memory(studio, name)._acceptance.accepted == []
+    again = client.finished(client.post(f"{name}/accept", {"confidence": 0.8}))
+    assert again["result"] == {"accepted": 1}
+    assert [one["number"] for one in client.ok(name)["accepted"]] == [1]
+
+
+def test_a_model_that_cannot_be_written_is_not_accepted(served, monkeypatch):
+    studio, client, name = served
+
+    def broken(_):
+        raise ValueError("not now")
+
+    monkeypatch.setattr("margrave.studio.workspace.model_bytes", broken)
+    assert client.finished(client.post(f"{name}/accept", {"confidence": 0.8}))["state"] == "failed"
+    monkeypatch.undo()
+    again = client.finished(client.post(f"{name}/accept", {"confidence": 0.8}))
+    assert again["state"] == "done"
+    record = client.ok(name)
+    assert len(record["accepted"]) == len(memory(studio, name)._acceptance.accepted) == 1
+    assert "are spent" in record["left"]
+
+
+def test_a_job_tells_why_the_store_failed(served, monkeypatch):
+    studio, client, name = served
+    monkeypatch.setattr(studio.store, "add_step", failing)
+    body = {"wants": ["fp <= 20"], "ways": ["move"]}
+    last = client.finished(client.post(f"{name}/prefer", body))
+    assert (last["state"], last["error"]) == ("failed", FULL)
+
+
+@pytest.mark.xfail(reason="what the dear ways found is in the memory only that is dropped")
+def test_the_dear_frontier_is_there_after_the_dialog_was_dropped(served):
+    studio, client, name = served
+    assert client.finished(client.post(f"{name}/frontier"))["state"] == "done"
+    assert client.ok(f"{name}/frontier")["dear"] is True
+    studio.workspace.forget(name.removeprefix("/dialogs/"))
+    assert client.ok(f"{name}/frontier")["dear"] is True
+
+
+# Ended and begun again
+
+
+@pytest.fixture
+def until_stopped(monkeypatch):
+    """Work waits until it is asked to stop; an event says that it does."""
+    reached = threading.Event()
+
+    def waiting(self, *_):
+        reached.set()
+        with self._job.lock:
+            assert self._job.lock.wait_for(lambda: self._job.stopping, SECONDS)
+
+    monkeypatch.setattr(Handle, "progress", waiting)
+    return reached
+
+
+def test_training_goes_on_after_the_studio_was_ended_politely(tmp_path, until_stopped, monkeypatch):
+    with serving(tmp_path) as (_, client):
+        body = {"table": client.table("iris"), "target": "target", "members": ["line"]}
+        name = f"/dialogs/{client.ok('/dialogs', body)['dialog']['id']}"
+        assert until_stopped.wait(SECONDS)
+    monkeypatch.undo()
+    with serving(tmp_path) as (_, client):
+        record = client.ok(name)
+        assert (record["state"], record["error"]) in (("training", None), ("ready", None))
+
+
+def test_training_that_was_interrupted_goes_on_and_what_is_too_much_is_said(tmp_path):
+    url = f"sqlite:///{tmp_path / 'studio.db'}"
+    choices = {
+        "target": "target",
+        "members": ["line"],
+        "kind": "committee",
+        "levels": 3,
+        "seed": 0,
+        "certify": None,
+        "promise": None,
+        "confidence": 0.95,
+        "positive": None,
+        "group": None,
+        "time": None,
+        "drop": [],
+    }
+    settings = Settings.of(store=url, limits=Limits(workers=1, jobs_waiting=1))
+    studio = open_studio(settings)
+    table = add_bundled(studio, "local", "iris").id
+    names = [studio.store.add_dialog("local", f"{n}", table, choices).id for n in range(4)]
+    studio.queue.shutdown(SECONDS)
+    studio.store.close()
+    studio = open_studio(settings)
+    try:
+        jobs = [studio.queue.of_dialog(name) for name in names]
+        assert all(job is None or job.wait(SECONDS) for job in jobs)
+        rows = [studio.store.dialog("local", name) for name in names]
+        states = [row.state for row in rows]
+        assert states == sorted(states, reverse=True)  # ready first, then failed: the oldest train
+        assert "ready" in states
+        assert {row.error for row in rows if row.state == "failed"} == {"Training was interrupted."}
+        studio.submit("local", "train", names[-1], work.train).wait(SECONDS)
+        assert studio.store.dialog("local", names[-1]).state == "ready"
+    finally:
+        studio.queue.shutdown(SECONDS)
+        studio.store.close()
+
+
+# A notebook's
+
+
+def test_what_is_done_in_a_notebook_is_in_the_store_when_it_is_looked_at(store, begin):
+    workspace = Workspace(store, 1 << 30)
+    name = begin(workspace, pinned=True)
+    dialog = workspace.live("local", name).dialog
+    dialog.prefer("fp <= 30", ways=["move"])
+    dialog.prefer("fp <= 20", ways=["move"])
+    dialog.undo()
+    workspace.catch_up("local", name)
+    assert in_store(store, name) == told(dialog)
+    assert in_store(store, name)[3:] == (1, [2])
+    store.add_user("another")
+    with pytest.raises(NotFound):
+        workspace.catch_up("another", name)
+
+
+def test_a_dialog_with_a_past_is_adopted_with_it(store, base):
+    workspace = Workspace(store, 1)
+    dialog = rebuilt(base, [], 0, [])
+    dialog.prefer("fp <= 30", ways=["move"])
+    dialog.goto(0)
+    dialog.prefer("fn <= 60", ways=["move"])
+    name = workspace.adopt("local", "mine", dialog)
+    assert in_store(store, name) == told(dialog)
+    assert workspace.live("local", name).dialog is dialog
+    frame = workspace.tuning_frame("local", name)
+    assert len(frame) == dialog.confusion.n
+    assert np.array_equal(frame.index, range(len(frame)))
+
+
+def test_what_was_accepted_in_a_notebook_is_adopted_too(store, base):
+    workspace = Workspace(store, 1)
+    dialog = rebuilt(base, [], 0, [])
+    dialog.prefer("fp <= 60", ways=["move"])
+    dialog.accept(confidence=0.8)
+    name = workspace.adopt("local", "mine", dialog)
+    workspace.catch_up("local", name)
+    assert [one.number for one in store.acceptances(name)] == [1]
+    assert store.dialog("local", name).accounts

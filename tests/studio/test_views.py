@@ -505,6 +505,11 @@ def test_winners_in_a_range_without_end(studio, two, ranges):
         assert sum(shares) == pytest.approx(1)
 
 
+def test_priors_too_small_to_count_are_refused(client, two):
+    params = {"prior_low": 5e-324, "prior_high": 0.5}
+    assert client.get(f"{two[0]}/winners", params=params).status_code == 422
+
+
 @pytest.mark.parametrize(("first", "second"), [(0, 1), (1, 2), (3, 3), (4, 0)])
 def test_two_steps_are_compared_sample_by_sample(client, two, first, second):
     name = two[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +30,16 @@ ABOUT = {
 }
 """The members that can be trained."""
 
+_LIMITS = 60
 _OPTION = re.compile(r"(?<!\S)--(\w+)")
 _OWNER = re.compile(r"^[A-Z]\w*(\.\w+)* needs ")
+
+
+def few_enough(wants: Sequence[str]) -> None:
+    """Refuse so many limits at once that to read them would take the memory of all."""
+    n = sum(want.count("<") + want.count(">") for want in wants)
+    if n > _LIMITS:
+        raise ValueError(f"At most {_LIMITS} limits can be asked for at once; got {n}.")
 
 
 def plainly(error: Exception) -> str:

@@ -8,7 +8,7 @@ from fastapi.responses import StreamingResponse
 from margrave.preference import Preference, PreferenceError
 from margrave.steer._ways import chosen
 from margrave.studio import programs, schemas, views, work
-from margrave.studio.choices import plainly, sized
+from margrave.studio.choices import few_enough, plainly, sized
 from margrave.studio.context import Studio, TheStudio, TheUser
 from margrave.studio.jobs import Closed, Job, TooMany, stream
 from margrave.studio.views import Record
@@ -102,6 +102,7 @@ def read(dialog: str, given: schemas.Reading, studio: TheStudio, user: TheUser) 
     live = studio.workspace.live(user, dialog)
     matrix = live.dialog.confusion
     try:
+        few_enough(given.wants)
         wants = [matrix.edit(one.true, one.answer, one.to) for one in given.edits]
         wanted = live.dialog._wanted([*wants, *given.wants], given.keep)
     except ValueError as error:
@@ -120,6 +121,7 @@ def prefer(dialog: str, given: schemas.Asking, studio: TheStudio, user: TheUser)
     studio.idle(user, dialog)
     live = studio.workspace.live(user, dialog)
     chosen(given.ways, "ways")
+    few_enough(given.wants)
     for want in given.wants:
         Preference(want)
     if given.at is not None:
@@ -170,6 +172,7 @@ def tune(dialog: str, given: schemas.NodeWish, studio: TheStudio, user: TheUser)
     """Tune one node of the program, by a job."""
     studio.idle(user, dialog)
     live = studio.workspace.live(user, dialog)
+    few_enough(given.wants)
     for want in given.wants:
         Preference(want)
     votes = programs.node_votes(live.dialog, given.node)

@@ -16,7 +16,7 @@ from margrave.studio.views import Record
 router = APIRouter(prefix="/api/dialogs/{dialog}")
 
 Positive = Annotated[float, Query(ge=1e-6, le=1e6)]
-Prior = Annotated[float | None, Query(gt=0, lt=1)]
+Prior = Annotated[float | None, Query(ge=1e-6, le=1 - 1e-6)]
 Label = Annotated[str | None, Query(max_length=1000)]
 
 

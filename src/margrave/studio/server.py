@@ -142,6 +142,7 @@ def create_app(studio: Studio) -> FastAPI:
         app.add_exception_handler(kind, _refused)
     app.add_exception_handler(Exception, _broken)
     app.mount("/", Pages(STATIC))
+    app.openapi()  # now, not at the first request beside a job
     app.add_middleware(Guard, settings=studio.settings, users=studio.store)
     return app
 

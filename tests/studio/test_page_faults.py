@@ -1,0 +1,378 @@
+"""What goes wrong, and what the page says: bad files, a server that dies, strangers, tricks."""
+
+import re
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import expect
+from tests.studio.page_parts import (
+    AWAY,
+    LONG,
+    MANY,
+    QUICK,
+    REFUSED,
+    at_step,
+    cell,
+    matrix,
+    panel,
+    record,
+    reply,
+    sentence,
+    step,
+    tab,
+    table,
+    trained,
+    uploaded,
+    user_of,
+)
+
+from margrave.steer import SteeredClassifier
+
+
+@pytest.fixture(scope="module")
+def user(studio_server):
+    with user_of(studio_server.url) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def mails_table(user):
+    return uploaded(user)
+
+
+# Files that are no tables
+
+BAD = {
+    "letter.doc": (b"Dear", "letter.doc is neither CSV nor Parquet."),
+    "nothing.csv": (b"", "nothing.csv is empty."),
+    "ragged.csv": (b"a,b\n1,2\n3\n4,5,6\n", "ragged.csv, line 3"),
+    "bytes.csv": (b"\x00\xff\xfe\x01" * 50, "bytes.csv"),
+    "damaged.parquet": (b"PAR1" + b"\x00" * 40 + b"PAR1", "damaged.parquet"),
+    "header.csv": (b"a,b,kind\n", "header.csv"),
+    "wide.csv": (
+        (",".join(f"c{n}" for n in range(2001)) + "\n" + "1," * 2000 + "1\n").encode(),
+        "needs at most 2,000 columns; got 2,001",
+    ),
+}
+
+
+def test_files_that_are_no_tables_are_refused_in_words(open_page, studio_server, tmp_path):
+    """One after another: the page is ready for the next, and never shows a trace or a path."""
+    allow = tuple(map(REFUSED.format, (400, 413)))
+    page = open_page(f"{studio_server.url}#/new", allow=allow)
+    expect(page.get_by_text("At most 64 MB")).to_be_visible()
+    for name, (data, words) in BAD.items():
+        (tmp_path / name).write_bytes(data)
+        page.locator("input[type=file]").set_input_files(tmp_path / name)
+        alert = page.get_by_role("alert").filter(has_text=name)
+        expect(alert).to_contain_text(words, timeout=LONG)
+        expect(page.get_by_role("button", name="Choose a file")).to_be_visible()
+        text = alert.inner_text()
+        assert "Traceback" not in text
+        assert "/" not in text
+    (tmp_path / "good.csv").write_bytes(table())
+    page.locator("input[type=file]").set_input_files(tmp_path / "good.csv")
+    expect(page.get_by_role("heading", name="good.csv")).to_be_visible(timeout=LONG)
+
+
+def test_a_file_that_is_too_large_is_not_sent(open_page, studio_server, tmp_path):
+    page = open_page(f"{studio_server.url}#/new")
+    expect(page.get_by_text("At most 64 MB")).to_be_visible()
+    sent = []
+    page.on("request", lambda request: sent.append(request.url))
+    with (tmp_path / "large.csv").open("wb") as file:
+        file.truncate(65 << 20)
+    page.locator("input[type=file]").set_input_files(tmp_path / "large.csv")
+    expect(page.get_by_role("alert").first).to_have_text(
+        "large.csv has 65 MB; the studio takes 64 MB at most."
+    )
+    assert sent == []
+
+
+def test_an_upload_can_be_cancelled(open_page, studio_server, tmp_path):
+    page = open_page(f"{studio_server.url}#/new", allow=("net::ERR_",))
+    page.route("**/api/tables", lambda route: None)  # it never arrives
+    (tmp_path / "mails.csv").write_bytes(table())
+    page.locator("input[type=file]").set_input_files(tmp_path / "mails.csv")
+    expect(page.get_by_role("progressbar", name="Sending mails.csv")).to_be_visible()
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("button", name="Choose a file")).to_be_visible()
+    expect(page.locator(".notice")).to_have_count(0)
+
+
+def test_a_table_without_classes(open_page, studio_server, user):
+    one = uploaded(user, b"a,b\n" + b"".join(b"%d,same\n" % n for n in range(60)), "one.csv")
+    page = open_page(f"{studio_server.url}#/new/{one}", allow=(REFUSED.format(400),))
+    page.get_by_label("Column with the classes").select_option("b")
+    expect(page.get_by_role("alert").first).to_contain_text("at least two classes")
+    expect(page.get_by_role("button", name="Train")).to_be_disabled()
+
+
+# Places that are not there
+
+
+def test_addresses_that_lead_nowhere(open_page, studio_server):
+    page = open_page(studio_server.url, allow=(REFUSED.format(404),))
+    for place in ("#/d/no-such-dialog", "#/d/no-such-dialog/accept", "#/d/%E0%A4%A"):
+        page.goto(studio_server.url + place)
+        page.reload()
+        expect(page.get_by_text("There is no such dialog.")).to_be_visible()
+    page.get_by_role("link", name="All dialogs").click()
+    expect(page.get_by_role("heading", name="Dialogs")).to_be_visible()
+    page.goto(f"{studio_server.url}#/new/no-such-table")
+    expect(page.get_by_role("alert").first).to_contain_text("This table is not here any more.")
+    page.get_by_role("link", name="Choose a table").click()
+    expect(page.get_by_role("button", name="Choose a file")).to_be_visible()
+    page.goto(f"{studio_server.url}#/nowhere")
+    expect(page.get_by_role("heading", name="Dialogs")).to_be_visible()
+
+
+def test_a_tab_that_does_not_exist_shows_the_first(open_page, studio_server, user, mails_table):
+    page = open_page(f"{studio_server.url}#/d/{trained(user, mails_table)}/nothing")
+    expect(page.get_by_role("tab", name="Frontier")).to_have_attribute("aria-selected", "true")
+    expect(panel(page, "Frontier")).to_be_visible()
+
+
+# A server that is away
+
+
+def test_a_server_that_dies_and_comes_back(start_studio, open_page):
+    """The page says so, goes on by itself, and nothing is lost, not even what was being typed."""
+    studio = start_studio()
+    with user_of(studio.url) as user:
+        dialog = trained(user, uploaded(user), "fp <= 12", "fp <= 35%")
+    page = open_page(f"{studio.url}#/d/{dialog}/accept", allow=(AWAY,))
+    at_step(page, 2)
+    before = matrix(page)
+    studio.kill()
+    page.get_by_role("button", name="Undo").click()
+    away = page.get_by_text("The studio cannot be reached.", exact=True)
+    expect(away).to_be_visible()
+    expect(page.get_by_text("tries again every few seconds")).to_be_visible()
+    assert matrix(page) == before
+    cell(page, "ham", "spam").click()
+    page.keyboard.type("5")
+    expect(sentence(page)).to_contain_text("cannot be reached")
+    studio = start_studio(port=urlsplit(studio.url).port)
+    expect(away).to_have_count(0)
+    expect(page.locator(".notice-bad")).to_have_count(0)
+    expect(sentence(page)).to_contain_text("at most 5 of 143 ham called spam")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    at_step(page, 3)
+    page.get_by_role("button", name="Undo").click()
+    at_step(page, 2)
+    assert matrix(page) == before
+    page.get_by_role("button", name="Accept this model").click()
+    page.get_by_role("button", name="Spend them and accept").click()
+    expect(page.get_by_role("article")).to_be_visible(timeout=LONG)
+    studio.kill()
+    studio = start_studio(port=urlsplit(studio.url).port)
+    page.reload()
+    at_step(page, 2)
+    expect(page.get_by_role("article")).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("link", name=re.compile("^Model for")).click()
+    assert SteeredClassifier.load(download.value.path()).certificate_ is not None
+
+
+@pytest.mark.slow
+def test_a_server_that_dies_at_work(start_studio, open_page):
+    """Training goes on after a restart, and the page follows it; a request has to be repeated."""
+    studio = start_studio()
+    port = urlsplit(studio.url).port
+    with user_of(studio.url) as user:
+        slow = uploaded(user, table(MANY), "many.csv")
+        chosen = {"target": "kind", "members": ["random-trees", "boosted-trees"]}
+        quick = trained(user, uploaded(user))
+        begun = user.post("/dialogs", {"table": slow, **chosen}).json()
+    page = open_page(f"{studio.url}#/d/{begun['dialog']['id']}", allow=(AWAY, REFUSED.format(404)))
+    expect(page.get_by_role("progressbar", name="random-trees")).to_be_visible(timeout=LONG)
+    studio.kill()
+    away = page.get_by_text("The studio cannot be reached.", exact=True)
+    expect(away).to_be_visible()
+    anew = re.compile(rf"/api/jobs/(?!{begun['job']['id']})[^/]+/events$")
+    with page.expect_request(anew, timeout=LONG):  # the job that goes on with it
+        studio = start_studio(port=port)
+    expect(away).to_have_count(0)
+    page.get_by_role("button", name="Cancel the training").click()
+    expect(page.get_by_role("heading", name="Not trained")).to_be_visible(timeout=LONG)
+    page.goto(f"{studio.url}#/d/{quick}")
+    at_step(page, 0)
+    page.route("**/events", lambda route: None)  # its stream is held back
+    cell(page, "ham", "spam").click()
+    page.keyboard.type("5")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    studio.kill()
+    page.unroute_all()
+    expect(away).to_be_visible()
+    start_studio(port=port)
+    expect(page.get_by_role("alert").first).to_contain_text("The studio was restarted before this")
+    expect(page.get_by_text("Saved", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Close").click()
+    expect(page.locator(".notice-bad")).to_have_count(0)
+
+
+# Two windows
+
+
+def test_a_second_window_changes_the_dialog(open_page, studio_server, user, mails_table):
+    dialog = trained(user, mails_table, "fp <= 12")
+    address = f"{studio_server.url}#/d/{dialog}"
+    first, second = open_page(address), open_page(address)
+    at_step(first, 1)
+    at_step(second, 1)
+    cell(second, "ham", "spam").click()
+    second.keyboard.type("30")
+    second.get_by_label(re.compile("^keep what was asked")).click()
+    second.get_by_role("button", name="Ask", exact=True).click()
+    at_step(second, 2)
+    expect(step(first, 2)).to_have_count(0)
+    cell(first, "spam", "ham").click()
+    first.keyboard.type("40")
+    expect(sentence(first)).to_contain_text("at most 40 of 97 spam called ham")
+    first.get_by_role("button", name="Ask", exact=True).click()
+    at_step(first, 3)  # from the step that this window showed
+    expect(step(first, 3)).to_have_accessible_name(re.compile("^Step 3, from step 1: "))
+    expect(step(first, 2)).to_be_visible()
+    second.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # looked at again
+    at_step(second, 3)
+    assert matrix(second) == matrix(first)
+
+
+def test_a_dialog_that_was_deleted_elsewhere(open_page, studio_server, user, mails_table):
+    dialog = trained(user, mails_table, "fp <= 12")
+    page = open_page(f"{studio_server.url}#/d/{dialog}", allow=(REFUSED.format(404),))
+    at_step(page, 1)
+    assert user.http.delete(f"/api/dialogs/{dialog}").status_code == 204
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("alert").first).to_contain_text("There is no such dialog")
+    page.get_by_role("button", name="Close").click()
+    expect(page.locator(".notice-bad")).to_have_count(0)
+
+
+def test_a_refusal_is_shown_and_can_be_closed(open_page, studio_server, user, mails_table):
+    page = open_page(
+        f"{studio_server.url}#/d/{trained(user, mails_table)}", allow=(REFUSED.format(409),)
+    )
+    at_step(page, 0)
+    busy = {"error": "The dialog is at work; wait for it, or stop it first."}
+    page.route("**/prefer", lambda route: route.fulfill(json=busy, status=409))
+    cell(page, "ham", "spam").click()
+    page.keyboard.type("5")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    expect(page.get_by_role("alert").first).to_have_text(re.compile("^The dialog is at work; "))
+    expect(sentence(page)).to_contain_text("at most 5 of")  # the edit is still there
+    page.unroute_all()
+    page.get_by_role("button", name="Ask", exact=True).click()
+    at_step(page, 1)
+    expect(page.locator(".notice-bad")).to_have_count(0)
+
+
+# A token
+
+TOKEN = "a-token-for-tests"  # noqa: S105 - of a studio that lives for one test
+
+
+def test_who_comes_in_needs_the_token(start_studio, open_page):
+    studio = start_studio("--token", TOKEN)
+    place = studio.url.split("?")[0]
+    page = open_page(f"{place}#/new", allow=(REFUSED.format(401),))
+    expect(page.get_by_role("heading", name="Enter the token")).to_be_visible()
+    enter = page.get_by_role("button", name="Open the studio")
+    expect(enter).to_be_disabled()
+    page.get_by_label("Token").fill("a wrong token")
+    enter.click()
+    expect(page.get_by_role("alert").first).to_have_text("This is not the token of this studio.")
+    page.get_by_label("Token").fill(TOKEN)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Choose a file")).to_be_visible()
+    page.get_by_role("button", name=re.compile("^pima")).click()
+    expect(page.get_by_role("heading", name="pima")).to_be_visible(timeout=LONG)
+    for name in ("quantile-line", "random-trees", "boosted-trees", "kernel", "line"):
+        page.get_by_role("checkbox", name=re.compile(rf"^{name}\b")).click()
+    page.get_by_role("button", name="Train").click()
+    expect(page.get_by_role("grid", name="Confusion matrix")).to_be_visible(timeout=LONG)
+    own = page.url
+    page.reload()
+    expect(page.get_by_role("grid", name="Confusion matrix")).to_be_visible()
+    other = open_page(studio.url, allow=(REFUSED.format(404),))  # with the token in the address
+    expect(other.get_by_text("No dialogs yet")).to_be_visible()
+    assert TOKEN not in other.url
+    other.goto(own)
+    expect(other.get_by_text("There is no such dialog.")).to_be_visible()
+
+
+# Tricks
+
+IMAGE = '<img src=x onerror="window.hacked=1">'
+SCRIPT = "</script><script>window.hacked=1</script>"
+
+
+def harmless(page):
+    """Nothing of what was brought in became a part of the page."""
+    assert page.evaluate("window.hacked === undefined")
+    assert page.locator("img[src=x], main script, main svg[onload]").count() == 0
+
+
+def test_markup_in_names_is_text(open_page, studio_server, user, tmp_path):
+    """In the file's name, columns, values, labels, the title: on every tab, and in the report."""
+    labels = (IMAGE, f"it's {SCRIPT}")
+    columns = (SCRIPT, "=1+1", "a\"b'c", IMAGE)
+    data = table(classes=labels, columns=columns, senders=(IMAGE, SCRIPT, "&lt;b&gt;"))
+    name = "<img src=x onerror=window.hacked=1>.csv"
+    (tmp_path / name).write_bytes(data)
+    page = open_page(f"{studio_server.url}#/new")
+    page.locator("input[type=file]").set_input_files(tmp_path / name)
+    expect(page.get_by_role("heading", name=name)).to_be_visible(timeout=LONG)
+    page.get_by_text("Columns: 4 of 4 used").click()
+    page.get_by_text("More: title").click()
+    page.get_by_label("Title of the dialog").fill(f"<svg onload=window.hacked=1> {IMAGE}")
+    expect(page.get_by_role("radio", name=IMAGE)).to_be_visible()
+    harmless(page)
+    for member in {"line", "quantile-line", "random-trees", "boosted-trees", "kernel"} - {*QUICK}:
+        page.get_by_role("checkbox", name=re.compile(rf"^{member}\b")).click()
+    page.get_by_role("button", name="Train").click()
+    expect(cell(page, labels[0], labels[1])).to_be_visible(timeout=LONG)
+    for true, answer in (labels, labels[::-1]):
+        cell(page, true, answer).click()
+        page.keyboard.type("9")
+    expect(sentence(page)).to_contain_text(f"{labels[0]} called {labels[1]}")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    at_step(page, 1)
+    expect(reply(page)).to_contain_text(IMAGE)
+    for one in ("Frontier", "Program", "Members", "Costs", "Accept"):
+        expect(tab(page, one).locator("h2, .empty").first).to_be_visible()
+        harmless(page)
+    dialog = record(user, page)
+    with page.expect_download() as download:
+        page.get_by_role("link", name=re.compile("^Report")).click()
+    download.value.save_as(tmp_path / "report.html")
+    page.get_by_role("link", name="Margrave").click()
+    expect(page.get_by_role("link", name=re.compile("^<svg onload"))).to_be_visible()
+    harmless(page)
+    read = open_page(
+        (tmp_path / "report.html").as_uri(), allow=("request to another machine: file",)
+    )
+    expect(read.get_by_text(IMAGE).first).to_be_visible()
+    harmless(read)
+    assert dialog["classes"] == sorted(labels)
+
+
+def test_labels_that_look_like_requests(open_page, studio_server, user):
+    """Commas, arrows, brackets and quotes in labels: every cell can be asked for."""
+    labels = ("a -> b", "x, y <= 3%", "say (hi)")
+    dialog = trained(user, uploaded(user, table(classes=labels)))
+    page = open_page(f"{studio_server.url}#/d/{dialog}")
+    for number, (true, answer) in enumerate((labels[:2], labels[1:], (labels[2], None)), start=1):
+        cell(page, true, answer).click()
+        page.keyboard.type("3")
+        if number > 1:
+            page.get_by_label(re.compile("^keep what was asked")).set_checked(False)
+        called = "given no answer" if answer is None else f"called {answer}"
+        expect(sentence(page)).to_contain_text(f"{true} {called}")
+        page.get_by_role("button", name="Ask", exact=True).click()
+        at_step(page, number)
+        shown = panel(page, "Members")
+        page.get_by_role("tab", name="Members").click()
+        expect(shown.get_by_role("region", name="Members", exact=True)).to_be_visible()

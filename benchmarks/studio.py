@@ -61,7 +61,7 @@ def studio(table: str, folder: str, *more: str) -> Iterator[tuple[httpx.Client, 
             yield client, path, perf_counter() - start
     finally:
         process.kill()
-        process.wait()
+        process.communicate()
 
 
 def followed(client: httpx.Client, job: str) -> dict[str, Any]:

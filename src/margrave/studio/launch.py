@@ -195,12 +195,16 @@ def view(dialog: Dialog, *, browser: bool = True) -> str:
 
 
 _adopted: dict[int, str] = {}
+_folders: list[tempfile.TemporaryDirectory[str]] = []
 
 
 @cache
 def _own_studio() -> Studio:
     """The studio of this process, in a thread, with a store that ends with it."""
-    settings = Settings.of(store=f"sqlite:///{_folder().name}/studio.sqlite3")
+    # It goes when the process ends.
+    folder = tempfile.TemporaryDirectory(prefix="margrave-studio-", ignore_cleanup_errors=True)
+    _folders.append(folder)
+    settings = Settings.of(store=f"sqlite:///{folder.name}/studio.sqlite3")
     where = listening(settings, None)
     settings = replace(settings, port=where.getsockname()[1])
     studio = open_studio(settings, saves=False)
@@ -210,9 +214,3 @@ def _own_studio() -> Studio:
     if not up.wait(_SECONDS):
         raise TimeoutError(f"The studio did not start within {_SECONDS} seconds.")
     return studio
-
-
-@cache
-def _folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder that goes when the process ends."""
-    return tempfile.TemporaryDirectory(prefix="margrave-studio-", ignore_cleanup_errors=True)

@@ -207,7 +207,11 @@ def _own_studio() -> Studio:
     settings = Settings.of(store=f"sqlite:///{folder.name}/studio.sqlite3")
     where = listening(settings, None)
     settings = replace(settings, port=where.getsockname()[1])
-    studio = open_studio(settings, saves=False)
+    try:
+        studio = open_studio(settings, saves=False)
+    except BaseException:
+        where.close()
+        raise
     up = threading.Event()
     serving = server_of(studio, up.set).serve(sockets=[where])
     threading.Thread(target=asyncio.run, args=(serving,), daemon=True).start()

@@ -97,7 +97,7 @@ def on_spambase(n_rows: int | None = None) -> Iterator[Comparison]:
             yield Comparison("command to first edit, Spambase", "30 s", seconds, 30.0, 1.0)
             yield replies(client, path, frame, n_rows)
             if NEEDS["chromium"].find() is not None:
-                yield from page(client, path, str(client.base_url))
+                yield from page(client, path, str(client.base_url), STEPS if n_rows is None else 8)
 
 
 def replies(client: httpx.Client, path: str, frame: Any, n_rows: int | None) -> Comparison:
@@ -118,7 +118,7 @@ def replies(client: httpx.Client, path: str, frame: Any, n_rows: int | None) -> 
     return Comparison(what, "Dialog.prefer", float(np.median(ours)), float(np.median(theirs)), 1.3)
 
 
-def page(client: httpx.Client, path: str, base: str) -> Iterator[Comparison]:
+def page(client: httpx.Client, path: str, base: str, steps: int) -> Iterator[Comparison]:
     """First paint, weight, and going back with a long history."""
     at = f"{base}#/d/{path.rsplit('/', 1)[1]}/frontier"
     executable = NEEDS["chromium"].find()
@@ -136,11 +136,11 @@ def page(client: httpx.Client, path: str, base: str) -> Iterator[Comparison]:
         yield Comparison("page weight, MB", "1.5 MB", sum(weights) / 1e6, 1.5, 1.0)
         short = back_and_forth(opened)
         have = len(client.get(path).json()["steps"])
-        for number in range(max(0, STEPS - have)):
+        for number in range(max(0, steps - have)):
             asked(client, path, f"fp <= {number}", have - 1, ["move"])
         opened.reload()
         opened.wait_for_selector("canvas")
-        what = f"going back and forth, {STEPS} steps of history ({short * 1000:.0f} ms with {have})"
+        what = f"going back and forth, {steps} steps of history ({short * 1000:.0f} ms with {have})"
         long = back_and_forth(opened)
         yield Comparison(what, "0.1 s, felt as at once", long, AT_ONCE, 1.0)
         browser.close()

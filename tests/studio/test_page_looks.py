@@ -36,8 +36,8 @@ LONG_COLUMNS = (
 )
 
 # As `browser.axe`, without bringing over all that is well, which takes longer than to find it.
-FINDINGS = """async (rules) => {
-  const {violations} = await axe.run(document, {resultTypes: ['violations'], ...rules});
+FINDINGS = """async ([within, rules]) => {
+  const {violations} = await axe.run(within, {resultTypes: ['violations'], ...rules});
   return violations
     .filter(({impact}) => impact === 'serious' || impact === 'critical')
     .flatMap(({id, nodes}) =>
@@ -54,15 +54,15 @@ class Looks:
         self.rules = rules
         self.wrong = []
 
-    def at(self, place):
-        """Look at a place in its sizes and themes."""
+    def at(self, place, within="body"):
+        """Look at a place in its sizes and themes; what is around it is looked at elsewhere."""
         for (width, height), theme in self.looks:
             self.page.set_viewport_size({"width": width, "height": height})
             self.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
             until(self.page, f"document.documentElement.dataset.theme === '{theme}'")
             if not self.page.evaluate("Boolean(window.axe)"):
                 self.page.evaluate(AXE)
-            found = [*self.page.evaluate(FINDINGS, self.rules), *overflow(self.page)]
+            found = [*self.page.evaluate(FINDINGS, [within, self.rules]), *overflow(self.page)]
             self.wrong += [f"{place}, {width}, {theme}: {one}" for one in found]
         self.page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
 
@@ -113,7 +113,7 @@ def tabs(look, *names):
         look.page.get_by_role("tab", name=name).click()
         expect(panel(look.page, name)).to_be_visible()
         rested(look.page)
-        look.at(name)
+        look.at(name, "#tab-panel")
 
 
 def instead_of(page, address, body, status=200):
@@ -135,10 +135,10 @@ def test_the_start(looks, user, mails_table):
     expect(page.get_by_role("link", name="Mails", exact=True)).to_be_visible()
     look.at("dialogs")
     page.get_by_role("button", name="Rename Mails").click()
-    look.at("a box to rename")
+    look.at("a box to rename", "dialog")
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Delete A long").first.click()
-    look.at("a box to delete")
+    look.at("a box to delete", "dialog")
 
 
 def test_choosing_a_table(looks, tmp_path):
@@ -168,10 +168,10 @@ def test_setting_up(looks, request, which):
     page.get_by_label("Rows that belong together").select_option("length")
     page.get_by_label("When a row was taken").select_option("links")
     rested(page)
-    look.at("all of the setup")
+    look.at("all of the setup", "main")
     page.get_by_label("Column with the classes").select_option("length")
     expect(page.get_by_role("alert").first).to_be_visible()
-    look.at("no target")
+    look.at("no target", "main")
 
 
 def test_what_is_not_there(looks, user, mails_table):
@@ -181,21 +181,21 @@ def test_what_is_not_there(looks, user, mails_table):
     look.at("no table")
     page.goto(f"{page.url.split('#')[0]}#/d/no-such-dialog")
     expect(page.get_by_text("There is no such dialog.")).to_be_visible()
-    look.at("no dialog")
+    look.at("no dialog", "main")
     instead_of(page, "**/api/dialogs", {"error": "Something went wrong."}, 500)
     page.goto(f"{page.url.split('#')[0]}#/")
     expect(page.get_by_text("Something went wrong.")).to_be_visible()
-    look.at("an error")
+    look.at("an error", "main")
     dialog = trained(user, mails_table)
     for name in ("frontier", "members", "winners"):
         instead_of(page, f"**/api/dialogs/*/{name}*", {"error": "Something went wrong."}, 500)
     page.goto(f"{page.url.split('#')[0]}#/d/{dialog}")
     expect(page.get_by_text("The frontier could not be drawn")).to_be_visible()
-    look.at("no frontier")
+    look.at("no frontier", "#tab-panel")
     instead_of(page, "**/api/studio", {"error": "This studio needs its token."}, 401)
     page.goto(f"{page.url.split('#')[0]}#/new")
     expect(page.get_by_role("heading", name="Enter the token")).to_be_visible()
-    look.at("locked")
+    look.at("locked", "main")
 
 
 def test_training(looks, user, mails_table):
@@ -232,22 +232,24 @@ def test_a_dialog(looks, user, mails_table):
     look = looks(f"#/d/{dialog}")
     page = look.page
     at_step(page, 3)
+    rested(page)
+    look.at("a dialog")
     tabs(look, *TABS)
     step(page, 2).click()
     at_step(page, 2)
     page.get_by_role("button", name="Compare step 1").click()
     page.get_by_role("button", name="Compare step 3").click()
     expect(page.get_by_role("region", name="Comparison")).to_contain_text("240 samples")
-    look.at("not met, and compared")
+    look.at("not met, and compared", ".dialog-left")
     cell(page, "ham", "spam").click()
     page.keyboard.type("5")
     page.get_by_text("In words, and by which ways").click()
     expect(sentence(page).get_by_role("listitem").first).to_be_visible()
-    look.at("an edit and words")
+    look.at("an edit and words", ".matrix-card")
     cell(page, "spam", "ham").click()
     page.keyboard.type("999")
     expect(sentence(page).locator(".bad")).to_be_visible()
-    look.at("a wrong edit")
+    look.at("a wrong edit", ".matrix-card")
 
 
 def test_a_dialog_at_work(looks, user, mails_table):
@@ -260,7 +262,7 @@ def test_a_dialog_at_work(looks, user, mails_table):
     page.keyboard.type("5")
     page.get_by_role("button", name="Ask", exact=True).click()
     expect(page.get_by_role("button", name="Stop")).to_be_visible()
-    look.at("at work")
+    look.at("at work", ".dialog")
 
 
 def test_accepting(looks, user, mails_table):
@@ -268,15 +270,15 @@ def test_accepting(looks, user, mails_table):
     look = looks(f"#/d/{dialog}/accept")
     page = look.page
     page.get_by_role("button", name="Accept this model").click()
-    look.at("a question")
+    look.at("a question", "dialog")
     page.get_by_role("button", name="Spend them and accept").click()
     expect(page.get_by_role("article")).to_be_visible(timeout=LONG)
     page.get_by_text("As text").click()
-    look.at("a certificate")
+    look.at("a certificate", "#tab-panel")
     step(page, 1).click()
     at_step(page, 1)
     expect(panel(page, "Accept")).to_contain_text("certify samples are spent")
-    look.at("spent")
+    look.at("spent", "#tab-panel")
 
 
 def test_a_refusal(looks, user, mails_table):
@@ -284,7 +286,7 @@ def test_a_refusal(looks, user, mails_table):
     look.page.get_by_role("button", name="Accept this model").click()
     look.page.get_by_role("button", name="Spend them and accept").click()
     expect(look.page.get_by_text("The promise was refused")).to_be_visible(timeout=LONG)
-    look.at("refused")
+    look.at("refused", "#tab-panel")
 
 
 def test_a_program(looks, user, mails_table):
@@ -298,7 +300,7 @@ def test_a_program(looks, user, mails_table):
     page.get_by_role("button", name="Ask this node").click()
     at_step(page, 1)
     rested(page)
-    look.at("a node that was tuned")
+    look.at("a node that was tuned", "#tab-panel")
 
 
 @pytest.mark.parametrize("kind", ["committee", "program"])
@@ -309,13 +311,15 @@ def test_three_classes_with_long_labels(looks, user, long_table, kind):
     if kind == "program":
         tabs(look, "Program")
         look.page.get_by_role("button", name=re.compile("^Layer 0")).click()
-        look.at("a node")
+        look.at("a node", "#tab-panel")
         return
-    tabs(look, "Frontier", "Members", "Costs", "Accept")
+    rested(look.page)
+    look.at("long labels")
+    tabs(look, "Frontier", "Members", "Accept")
     cell(look.page, "news", LONG_LABELS[0]).click()
     look.page.keyboard.type("0")
     expect(sentence(look.page).get_by_role("listitem")).to_be_visible()
-    look.at("an edit")
+    look.at("an edit", ".dialog-left")
     look.page.get_by_role("button", name="Ask", exact=True).click()
     at_step(look.page, 1)
     tabs(look, "Accept")
@@ -327,4 +331,6 @@ def test_two_classes_with_long_labels(looks, user):
     look = looks(f"#/d/{dialog}")
     at_step(look.page, 2)
     expect(reply(look.page)).to_be_visible()
+    rested(look.page)
+    look.at("long labels")
     tabs(look, "Frontier", "Members", "Costs", "Accept")

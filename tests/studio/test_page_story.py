@@ -303,7 +303,7 @@ def check_files(files, mails, dialog, monkeypatch):
     assert "<html" in files["report.html"].read_text()
     assert "most 30 % of ham called spam" in files["report.html"].read_text()
     monkeypatch.chdir(mails.parent)
-    repeated = runpy.run_path(str(files["dialog.py"]))
+    repeated = runpy.run_path(str(files["script.py"]))
     assert [str(one.preference) for one in repeated["dialog"].history[1:]] == [
         one["asked"] for one in dialog["steps"][1:]
     ]
@@ -323,7 +323,7 @@ def test_the_whole_story_by_mouse(page, user, mails, tmp_path, monkeypatch):
     files = takes_away(page, tmp_path)
     assert set(files) == {
         *("model.skops", "model.onnx", "card.md", "certificate.json"),
-        *("dialog.json", "dialog.py", "report.html"),
+        *("dialog.json", "script.py", "report.html"),
     }
     check_files(files, mails, record(user, page), monkeypatch)
 

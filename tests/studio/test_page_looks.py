@@ -20,8 +20,7 @@ from tests.studio.page_parts import (
     user_of,
 )
 
-LOOKS = (((WIDE, "light"), (NARROW, "dark")), {})
-OTHER_LOOKS = (((WIDE, "dark"), (NARROW, "light")), {"runOnly": ["color-contrast"]})
+LOOKS = ((WIDE, "light"), (NARROW, "dark"))
 TABS = ("Frontier", "Program", "Members", "Costs", "Accept")
 LONG_LABELS = (
     "an ordinary letter that somebody wrote to somebody else, with a greeting and a name",
@@ -36,8 +35,8 @@ LONG_COLUMNS = (
 )
 
 # As `browser.axe`, without bringing over all that is well, which takes longer than to find it.
-FINDINGS = """async ([within, rules]) => {
-  const {violations} = await axe.run(within, {resultTypes: ['violations'], ...rules});
+FINDINGS = """async (within) => {
+  const {violations} = await axe.run(within, {resultTypes: ['violations']});
   return violations
     .filter(({impact}) => impact === 'serious' || impact === 'critical')
     .flatMap(({id, nodes}) =>
@@ -48,35 +47,31 @@ FINDINGS = """async ([within, rules]) => {
 class Looks:
     """A page that is looked at in place after place; what is wrong is told at the end."""
 
-    def __init__(self, page, looks, rules):
+    def __init__(self, page):
         self.page = page
-        self.looks = looks
-        self.rules = rules
         self.wrong = []
 
     def at(self, place, within="body"):
         """Look at a place in its sizes and themes; what is around it is looked at elsewhere."""
-        for (width, height), theme in self.looks:
+        for (width, height), theme in LOOKS:
             self.page.set_viewport_size({"width": width, "height": height})
             self.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
             until(self.page, f"document.documentElement.dataset.theme === '{theme}'")
             if not self.page.evaluate("Boolean(window.axe)"):
                 self.page.evaluate(AXE)
-            found = [*self.page.evaluate(FINDINGS, [within, self.rules]), *overflow(self.page)]
+            found = [*self.page.evaluate(FINDINGS, within), *overflow(self.page)]
             self.wrong += [f"{place}, {width}, {theme}: {one}" for one in found]
         self.page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
 
 
-@pytest.fixture(
-    params=[LOOKS, pytest.param(OTHER_LOOKS, marks=pytest.mark.slow)], ids=["usual", "other"]
-)
-def looks(request, open_page, studio_server):
+@pytest.fixture
+def looks(open_page, studio_server):
     """`looks(place, allow=)`: a page to be looked at; at the end, nothing may have been wrong."""
     opened = []
 
     def open_(place="", **options):
         page = open_page(reduced_motion=True, **options)
-        opened.append(Looks(page, *request.param))
+        opened.append(Looks(page))
         page.goto(studio_server.url + place)
         return opened[-1]
 

@@ -32,22 +32,18 @@ function decoded(part) {
   }
 }
 
-/** `#/d/7/frontier` -> ["d", "7", "frontier"]; `#/` -> []. */
-const route = () =>
-  location.hash
-    .replace(/^#\/?/, '')
-    .split('/')
-    .filter(Boolean)
-    .map(decoded);
+/** `#/d/7/frontier` -> ["d", "7", "frontier"]; `#/` -> []. @param {string} hash */
+const parted = (hash) => hash.replace(/^#\/?/, '').split('/').filter(Boolean).map(decoded);
 
 function useRoute() {
-  const [parts, setParts] = useState(route);
+  const [hash, setHash] = useState(location.hash);
   useEffect(() => {
-    const change = () => setParts(route());
+    const change = () => setHash(location.hash);
     window.addEventListener('hashchange', change);
+    change(); // it may have changed since the first drawing
     return () => window.removeEventListener('hashchange', change);
   }, []);
-  return parts;
+  return parted(hash);
 }
 
 /** "up", "down" or "locked"; while the server is down, tries it again and again. */

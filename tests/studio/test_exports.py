@@ -318,7 +318,6 @@ def test_a_script_uses_the_ways_that_were_allowed(client, tmp_path):
     assert dialog.reply.after.counts.tolist() == step["matrix"]["counts"]
 
 
-@pytest.mark.xfail(reason="what was refused is left out, and what it spent with it")
 def test_a_script_spends_what_was_spent(client, tmp_path):
     name = client.dialog("pima", members=["line"])
     client.asked(name, "fp <= 45, fn <= 90", ways=CHEAP)
@@ -331,6 +330,11 @@ def test_a_script_spends_what_was_spent(client, tmp_path):
     assert "certificate 2 on them" in one["text"]
     _, printed = replayed(client, name, tmp_path)
     assert one["text"] in printed
+    assert refused["error"] in printed
+    written = client.get(f"{name}/dialog.json").json()
+    (look,) = written["refused"]
+    assert (look["look"], look["step"], look["confidence"], look["reserve"]) == (1, 1, 0.8, True)
+    assert written["accepted"][0]["look"] == 2
 
 
 # The report

@@ -96,8 +96,8 @@ class Studio:
         return row
 
     def _elsewhere(self, owner: str, row: DialogRow) -> bool:
-        """Whether another dialog on the same table was certified."""
-        others = [one for one in self.store.dialogs(owner) if one.id != row.id and one.n_accepted]
+        """Whether another dialog on the same table has looked at its certify samples."""
+        others = [one for one in self.store.dialogs(owner) if one.id != row.id and one.accounts]
         tables = {one.table_id for one in others} - {None}
         if row.table_id is None or not tables:
             return False

@@ -54,6 +54,7 @@ def dialog_json(store: Store, owner: str, record: Record) -> str:
             "choices": row.choices,
             "steps": record["steps"],
             "accepted": record["accepted"],
+            "refused": [look for account in row.accounts for look in account["refused"]],
         }
     )
 
@@ -90,14 +91,14 @@ def script(store: Store, owner: str, record: Record) -> str:
         f'"""Repeats a dialog of the Margrave studio (margrave {__version__})."""',
         "",
         "from margrave.app import read_samples",
-        "from margrave.steer import Dialog",
+        "from margrave.steer import Dialog, PromiseError",
         "",
         *_reading(source, row.choices, record["positive"]),
         "",
         *_beginning(row.choices),
         "",
         *_steps(record),
-        *_accepting(record),
+        *_looks(record, row.accounts),
     ]
     return "\n".join(lines) + "\n"
 
@@ -156,10 +157,19 @@ def _asking(step: Record) -> str:
     return f"dialog.prefer({step['asked']!r}{more})  # step {step['number']}"
 
 
-def _accepting(record: Record) -> Iterator[str]:
-    for one in record["accepted"]:
+def _looks(record: Record, accounts: list[Record]) -> Iterator[str]:
+    """What was tried on the certify samples, in order: a refusal has spent some of them too."""
+    refused = [look for account in accounts for look in account["refused"]]
+    for one in sorted([*record["accepted"], *refused], key=lambda one: one["look"]):
         reserve = ", reserve=True" if one["reserve"] else ""
+        asked = f"dialog.accept(confidence={one['confidence']!r}{reserve})"
         yield ""
         yield f"dialog.goto({one['step']})"
-        yield f"model = dialog.accept(confidence={one['confidence']!r}{reserve})"
-        yield "print(model.certificate_)"
+        if one in refused:
+            yield "try:"
+            yield f"    {asked}"
+            yield "except PromiseError as refusal:"
+            yield "    print(refusal)"
+        else:
+            yield f"model = {asked}"
+            yield "print(model.certificate_)"

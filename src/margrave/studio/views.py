@@ -85,6 +85,7 @@ def accepted_record(accepted: Accepted, number: int, onnx: bool) -> Record:
         raise ValueError("An accepted model has a certificate.")
     return {
         "number": number,
+        "look": certificate.number,
         "step": accepted.step,
         "confidence": certificate.confidence,
         "preference": certificate.preference,

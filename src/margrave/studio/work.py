@@ -14,6 +14,7 @@ from margrave.app._samples import Samples
 from margrave.steer._dialog import Dialog
 from margrave.steer._members import Progress, default_members
 from margrave.steer._parts import FOLDS
+from margrave.steer._promise import PromiseError
 from margrave.steer._reachable import offered
 from margrave.steer._ways import WAYS
 from margrave.studio import views
@@ -176,7 +177,12 @@ def accept(
         acceptance = live.dialog._acceptance
         try:
             model = live.dialog.accept(confidence=confidence, reserve=reserve)
-        finally:  # also a refusal may have looked
+        except PromiseError as error:
+            if error.looked:
+                step = live.dialog.position
+                live.refuse({"step": step, "confidence": confidence, "reserve": reserve})
+            raise
+        finally:
             handle.progress(1, 2, "Writing it down")
             workspace.write_accepted(dialog_id, live, reserve)
         same = [one.model is model for one in acceptance.accepted]

@@ -66,6 +66,8 @@ class Live:
         Which ways a step was allowed, until it is stored.
     accounts : list of dict
         What was spent of certify samples, as it is stored.
+    refused : list of dict
+        The looks at the samples set aside that ended in a refusal.
     frame : DataFrame or None
         The tuning samples as the user has them.
     """
@@ -78,7 +80,28 @@ class Live:
     dear_from: Option | None = None
     ways: dict[int, list[str] | None] = field(default_factory=dict)
     accounts: list[dict[str, Any]] = field(default_factory=list)
+    refused: list[dict[str, Any]] = field(default_factory=list)
     frame: pandas.DataFrame | None = None
+
+    def refuse(self, look: dict[str, Any]) -> None:
+        """Keep a look at the samples set aside that ended in a refusal."""
+        acceptance = self.dialog._acceptance
+        if acceptance.part is not None:
+            name = acceptance.part.name
+            number = len(acceptance.accounts[name].spent)
+            self.refused.append({"look": number, "samples": name, **look})
+
+    def account_records(self) -> list[dict[str, Any]]:
+        """What was spent of certify samples, to be stored."""
+        return [
+            {
+                "samples": one.samples,
+                "delta": one.delta,
+                "spent": list(one.spent),
+                "refused": [look for look in self.refused if look["samples"] == one.samples],
+            }
+            for one in self.dialog._acceptance.accounts.values()
+        ]
 
     @property
     def offers(self) -> list[Option]:
@@ -160,7 +183,8 @@ class Workspace:
             [StoredModel(one.step, one.record["samples"], one.piece) for one in pieces.acceptances],
         )
         size = _TIMES * (len(pieces.base) + sum(len(step.piece) for step in pieces.steps))
-        return Live(dialog, size, accounts=pieces.accounts)
+        refused = [look for account in pieces.accounts for look in account["refused"]]
+        return Live(dialog, size, accounts=pieces.accounts, refused=refused)
 
     def keep(self, dialog_id: str, live: Live) -> None:
         """Have a dialog in memory, and drop others if they are too many."""
@@ -273,11 +297,7 @@ class Workspace:
 
     def write_accepted(self, dialog_id: str, live: Live, reserve: bool = False) -> None:
         """Make accepted models durable, and what was spent for them, or for a refusal."""
-        acceptance = live.dialog._acceptance
-        accounts = [
-            {"samples": one.samples, "delta": one.delta, "spent": list(one.spent)}
-            for one in acceptance.accounts.values()
-        ]
+        acceptance, accounts = live.dialog._acceptance, live.account_records()
         try:
             known = len(self.store.acceptances(dialog_id))
             for number, one in enumerate(acceptance.accepted[known:], start=known + 1):

@@ -366,12 +366,15 @@ def test_both_at_once_and_values():
     assert pickle.loads(pickle.dumps(both)) == both  # noqa: S301
 
 
-@given(st.text(max_size=12))
-def test_any_label_can_be_written(label):
-    if '"' in label and "'" in label:
-        return
-    wish = Preference(f"fp({quoted(label)}) <= 1")
-    assert wish.bounds[0].labels == (label,)
+LABELS = st.one_of(st.text(max_size=12), st.text("\"'->,() a", max_size=8))
+
+
+@given(LABELS, LABELS)
+def test_any_label_can_be_written(true, answer):
+    answer = answer if answer != true else f"{true}'"
+    wish = Preference(f"fp({quoted(true)}) <= 1, errors({quoted(true)} -> {quoted(answer)}) <= 2")
+    assert [bound.labels for bound in wish.bounds] == [(true,), (true, answer)]
+    assert Preference(str(wish)) == wish
 
 
 # Counts as rates
@@ -419,7 +422,11 @@ def test_rates_are_shares_that_ask_for_no_less(texts, matrix):
         return  # equalities, parted by rounding
     assert all(bound.share for bound in rates.bounds)
     words = [(bound.word, bound.labels, bound.at_most) for bound in wish.bounds]
-    assert [(bound.word, bound.labels, bound.at_most) for bound in rates.bounds] == words
+    found = [(bound.word, bound.labels, bound.at_most) for bound in rates.bounds]
+    if len(found) < len(words):  # two that come to the same rate are one
+        assert found * 2 == words
+        return
+    assert found == words
     for bound, rate in zip(wish.bounds, rates.bounds, strict=True):
         if bound.share:
             assert rate == bound

@@ -938,7 +938,6 @@ def test_every_cell_can_be_edited_whatever_the_classes_are_called(studio, kind):
     assert not re.search(r"(^|,)[=@]", table, re.MULTILINE)
 
 
-@pytest.mark.xfail(reason="there is no way to write such a class in a preference")
 def test_a_class_with_both_kinds_of_quotes_can_be_edited(studio):
     made, client = studio
     table = stored(made, labelled(['it\'s "x"', "b"]))

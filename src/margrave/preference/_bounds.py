@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 Mask = NDArray[np.bool_]
 
-# A class as it is written in a text: in quotes, or bare if it holds nothing that ends it.
-LABEL = r'"[^"]*"|\'[^\']*\'|[^\s()<>,;"\'-]*(?:-(?!>)[^\s()<>,;"\'-]+)*'
+# A class as it is written in a text: in quotes, which stand twice inside of it, or bare if it holds
+# nothing that ends it.
+LABEL = r'"(?:[^"]|"")*"|\'(?:[^\']|\'\')*\'|[^\s()<>,;"\'-]*(?:-(?!>)[^\s()<>,;"\'-]+)*'
 
 
 class Matrix(Protocol):
@@ -224,7 +225,9 @@ def quoted(label: Any) -> str:
     text = str(label)
     if re.fullmatch(LABEL, text) and text and text[0] not in "\"'":
         return text
-    return f"'{text}'" if '"' in text else f'"{text}"'
+    if '"' in text and "'" not in text:
+        return f"'{text}'"
+    return '"' + text.replace('"', '""') + '"'
 
 
 def decimal(value: Fraction) -> str:

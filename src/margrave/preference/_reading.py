@@ -121,4 +121,5 @@ def marked(text: str, span: tuple[int, int], message: str) -> PreferenceError:
 
 
 def _unquoted(label: str) -> str:
-    return label[1:-1] if label[0] in "\"'" else label
+    quote = label[0]
+    return label[1:-1].replace(quote * 2, quote) if quote in "\"'" else label

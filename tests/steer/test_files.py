@@ -100,6 +100,11 @@ def test_a_dialog_goes_on_as_it_would_have(dialog, tmp_path, way):
     np.testing.assert_array_equal(mine.model.predict(X), other.model.predict(X))
 
 
+def test_a_file_leaves_out_the_table_that_its_user_has(talked, tmp_path):
+    assert talked._given is X
+    assert there_and_back(talked, tmp_path)._given is None
+
+
 def test_what_is_spent_stays_spent(dialog, tmp_path):
     model = dialog.accept(confidence=0.9)
     loaded = there_and_back(dialog, tmp_path)

@@ -364,7 +364,6 @@ def test_to_look_at_a_dialog_does_not_change_it(dialog):
     assert first == second
 
 
-@pytest.mark.xfail(reason="the samples are shown as the members see them: encoded")
 def test_rows_of_a_notebooks_dialog_are_as_its_user_has_them(dialog, table):
     url = view(dialog, browser=False)
     with user_of(url) as user:

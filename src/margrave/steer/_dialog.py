@@ -77,6 +77,8 @@ class Dialog(Shown, ProgramSteps):
     pos called neg: 56 -> 30 (-26)
     """
 
+    _given: Any = None  # the table, for who wants to look at its rows as they were
+
     def __init__(
         self,
         model: Any,
@@ -185,7 +187,12 @@ class Dialog(Shown, ProgramSteps):
                 callback=callback,
             )
         )
+        dialog._given = X
         return dialog
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a file holds: without the table that its user has already."""
+        return {name: value for name, value in vars(self).items() if name != "_given"}
 
     @property
     def classes(self) -> tuple[Any, ...]:

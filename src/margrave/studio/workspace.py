@@ -14,6 +14,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from margrave._asking import rows_of
 from margrave.app._job import Parts
 from margrave.app._samples import Samples
 from margrave.steer._dialog import Dialog
@@ -337,15 +340,16 @@ class Workspace:
         import pandas
 
         material = dialog._material
-        if row.table_id is not None and material.at is not None:
-            given = self.samples(owner, row.table_id, row.choices)
-            return given.X.iloc[material.at]
-        known = material.X.X
-        if isinstance(known, pandas.DataFrame):
-            return known.reset_index(drop=True)
-        dense = known.toarray() if hasattr(known, "toarray") else known
-        names = [f"x{j}" for j in range(dense.shape[1])]
-        return pandas.DataFrame(dense, columns=names)
+        at = material.at
+        if row.table_id is not None and at is not None:
+            return self.samples(owner, row.table_id, row.choices).X.iloc[at]
+        known, places = material.X.X, None
+        if dialog._given is not None and at is not None:
+            known, places = rows_of(dialog._given, at), at
+        if not isinstance(known, pandas.DataFrame):
+            dense = known.toarray() if hasattr(known, "toarray") else np.asarray(known)
+            known = pandas.DataFrame(dense, columns=[f"x{j}" for j in range(dense.shape[1])])
+        return known.set_axis(pandas.RangeIndex(len(known)) if places is None else places)
 
 
 def source_of(facts: dict[str, Any]) -> Source:

@@ -11,10 +11,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
 from margrave import cli, datasets
 from margrave.app import _job
-from margrave.steer import Dialog, SteeredClassifier, _files, _ways
+from margrave.martingale import TunableLogistic
+from margrave.steer import Dialog, SteeredClassifier, _files, _start, _ways
 from margrave.steer._acceptance import Acceptance
 from margrave.steer._history import History
 
@@ -59,20 +61,25 @@ def mail(n=N, seed=0):
     )
 
 
+STEER = ("steer", "mail.csv", "--target", "spam", "--prefer", "fp <= 10%", "--out", "model.skops",
+         "--dialog", "dialog.skops", "--report", "page.html", "--ways", "move,reweigh")  # fmt: skip
+PAIR = [("line", TunableLogistic()), ("bayes", GaussianNB())]
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """A folder with a table, and a model, a dialog and a page that the command made of it."""
+    """A folder with a table, and a model and a dialog of two members that the command made of it.
+
+    The default committee is trained once, in a process of its own, by a test below.
+    """
     folder = tmp_path_factory.mktemp("trained")
     mail().to_csv(folder / "mail.csv", index=False)
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "margrave", "steer", "mail.csv", "--target", "spam",
-         "--prefer", "fp <= 10%", "--out", "model.skops", "--dialog", "dialog.skops",
-         "--report", "page.html", "--ways", "move,reweigh"],
-        cwd=folder, capture_output=True, text=True, check=False,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
-    (folder / "stdout").write_text(done.stdout)
-    assert (done.returncode, done.stderr) == (0, "")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(_start, "default_members", lambda n, random_state: PAIR)
+        with pytest.raises(SystemExit) as end:
+            cli.main(list(STEER))
+    assert end.value.code == 0
     return folder
 
 
@@ -90,6 +97,7 @@ def ready(dialog, monkeypatch):
     def from_data(X, y, **settings):
         calls.append({"X": X, "y": y, **settings})
         fresh = copy.copy(dialog)
+        fresh._path = None  # as no file was named yet
         fresh._history = History([dialog.history[0]])
         fresh._acceptance = Acceptance(dialog._acceptance.part, ())
         return fresh
@@ -104,8 +112,15 @@ ASK = ("--target", "spam", "--prefer", "fp <= 10%", "--out", "m.skops", "--ways"
 # Steering
 
 
-def test_what_steering_prints_and_writes(trained):
-    told = (trained / "stdout").read_text()
+def test_what_steering_prints_and_writes(tmp_path):
+    """The real command in a process of its own, with the default committee."""
+    mail().to_csv(tmp_path / "mail.csv", index=False)
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-W", "error", "-m", "margrave", *STEER],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
     for part in (
         "mail.csv: 300 rows, 2 classes in 'spam'; yes is positive",
         "  1 number: links\n  1 category: sender\n  1 date: sent\n  1 text: body",
@@ -116,11 +131,13 @@ def test_what_steering_prints_and_writes(trained):
         "Met on the tuning samples, and certified.\nThe model is in model.skops.",
         "Use it: margrave predict model.skops NEW.csv --out answers.csv",
     ):
-        assert part in told
-    assert SteeredClassifier.load(trained / "model.skops").certificate_.asked == "fp <= 10%"
-    assert "<h1>At most 10 % of no called yes.</h1>" in (trained / "page.html").read_text()
-    files = {"mail.csv", "model.skops", "dialog.skops", "page.html", "stdout"}
-    assert {path.name for path in trained.iterdir()} == files
+        assert part in done.stdout
+    model = SteeredClassifier.load(tmp_path / "model.skops")
+    assert model.certificate_.asked == "fp <= 10%"
+    assert len(model.scorer_.panel.members) == 6
+    assert "<h1>At most 10 % of no called yes.</h1>" in (tmp_path / "page.html").read_text()
+    files = {"mail.csv", "model.skops", "dialog.skops", "page.html"}
+    assert {path.name for path in tmp_path.iterdir()} == files
 
 
 def test_json_is_alone_on_the_output_and_has_everything(run, ready, trained):

@@ -343,7 +343,9 @@ def studio(
     ] = None,
     token: Annotated[
         str | None,
-        typer.Option(help="What users have to know; made up where one is needed."),
+        typer.Option(
+            envvar="MARGRAVE_TOKEN", help="What users have to know; made up where one is needed."
+        ),
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open it in a browser.")] = True,
 ) -> None:

@@ -165,7 +165,8 @@ def test_training_tells_how_far_each_member_is(client, table, monkeypatch):
     assert [event for event, _ in heard] == ["job"] * (len(heard) - 1) + ["end"]
     assert heard[-1][1]["state"] == "done"
     assert heard[-1][1]["result"] == {"step": 0}
-    bars = [members for *_, members in told if members]
+    *bars, last = [members for *_, members in told if members]
+    assert [(one["name"], one["done"]) for one in last] == [("line", 1), ("gaussians", 1)]  # of 1
     assert [[one["name"] for one in members] for members in bars] == [["line", "gaussians"]] * 12
     for j in range(2):
         done = [members[j]["done"] for members in bars]
@@ -383,7 +384,7 @@ def test_a_title_is_what_its_user_wrote(client, dialog):
     answer = client.http.patch(f"/api{dialog}", json={"title": written})
     assert answer.json()["title"] == written
     assert written in [line["title"] for line in client.ok("/dialogs")["dialogs"]]
-    for title in ("", "x" * 201, 5, None):
+    for title in ("", "  ", "x" * 201, 5, None):
         assert client.http.patch(f"/api{dialog}", json={"title": title}).status_code == 422
 
 

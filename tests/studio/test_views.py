@@ -279,6 +279,7 @@ def odd_frame():
             "<b>": rng.choice([True, False], ODD),
             'ü "q"': rng.integers(0, 5, ODD),
             "level": pd.Categorical(rng.choice(["lo", "hi"], ODD)),
+            "words": rng.choice(["a", "b", None], ODD),
             "long": ["x" * 500 if i else "y" for i in range(ODD)],
             "y": np.where(code, "yes", "no"),
         }
@@ -299,7 +300,9 @@ def odd(studio):
     return f"/dialogs/{begun.json()['dialog']['id']}", frame
 
 
-@pytest.mark.parametrize("column", ["when", "gaps", "text", "level", "<b>", 'ü "q"', "=cmd"])
+@pytest.mark.parametrize(
+    "column", ["when", "gaps", "text", "words", "level", "<b>", 'ü "q"', "=cmd"]
+)
 def test_rows_sort_by_any_column(client, odd, column):
     name, frame = odd
     shown = all_rows(client, name, sort=column)
@@ -312,6 +315,7 @@ def test_rows_sort_by_any_column(client, odd, column):
     assert Counter(row["row"] for row in back) == Counter(row["row"] for row in shown)
     turned = [frame[column].iloc[row["row"] - 1] for row in back]
     assert [value for value in turned if not pd.isna(value)] == ordered[::-1]
+    assert [pd.isna(value) for value in turned] == sorted(map(pd.isna, turned))
 
 
 def test_values_are_short_texts_and_nothing_where_there_is_none(client, odd):

@@ -89,7 +89,7 @@ def rows_record(
     answers, certainty, votes = reply.option.answers, certainty_of(reply), votes_of(dialog)
     chosen = cell.chosen(material, answers)
     names = list(material.panel.names)
-    keys = _keys(frame, sort, chosen, certainty, votes, names)
+    keys = _keys(frame, sort, chosen, certainty, votes, names, descending)
     order = np.argsort(keys, kind="stable")
     shown = chosen[order[::-1] if descending else order][offset : offset + limit]
     values = frame.iloc[shown]
@@ -138,8 +138,9 @@ def _keys(
     certainty: NDArray[np.float64],
     votes: Codes,
     names: list[str],
+    descending: bool,
 ) -> NDArray[Any]:
-    """What the samples are sorted by."""
+    """What the samples are sorted by; those that have none come last in both directions."""
     if sort == "row":
         places: Codes = frame.index.to_numpy(dtype=np.intp)
         return places[chosen]
@@ -151,9 +152,9 @@ def _keys(
     if sort not in columns:
         raise ValueError(f"There is no column {sort!r} to sort by.")
     column = frame.iloc[chosen, columns.index(sort)]
-    if column.dtype.kind in "biufM":
-        return column.rank(method="dense", na_option="bottom").to_numpy()
-    return column.astype(str).rank(method="dense").to_numpy()
+    if column.dtype.kind not in "biufM":
+        column = column.astype(str).where(column.notna())
+    return column.rank(method="dense", na_option="top" if descending else "bottom").to_numpy()
 
 
 def _texts(column: pandas.Series[Any]) -> list[str]:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    StringConstraints,
+)
 
 Label = StrictBool | StrictInt | StrictFloat | StrictStr
 Kind = Literal["committee", "program"]
@@ -323,7 +332,7 @@ class Begun(BaseModel):
 class Renamed(Given):
     """Another title."""
 
-    title: Annotated[str, Field(min_length=1, max_length=200)]
+    title: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 
 
 class Edit(Given):

@@ -48,7 +48,8 @@ def train(workspace: Workspace, owner: str, dialog_id: str, handle: Handle) -> R
         given = workspace.samples(owner, row.table_id, row.choices)
         parts, _ = sized(given, row.choices)
         dialog = _trained(given, row.choices, handle)
-        handle.progress(1, 1, "Writing it down")
+        bars = [{"name": name, "done": 1, "total": 1} for name in row.choices.get("members") or ()]
+        handle.progress(1, 1, "Writing it down", bars or None)
         workspace.ready(dialog_id, dialog, parts, pinned=False)
     except Cancelled:
         if not workspace.closing:  # else it goes on when the studio is back

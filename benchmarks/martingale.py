@@ -22,11 +22,15 @@ from margrave import Confusion, datasets
 from margrave.martingale import MartingaleBoostClassifier, TunableLogistic
 
 
-def spambase() -> tuple[Any, ...]:
-    """Training and tuning part: X, y, X_tune, y_tune."""
+def spambase(n_rows: int | None) -> tuple[Any, ...]:
+    """Training and tuning part of so many rows, or all: X, y, X_tune, y_tune."""
     mail = datasets.load("spambase")
+    data, target = mail.data, mail.target
+    if n_rows is not None:
+        chosen = np.random.default_rng(0).permutation(len(target))[:n_rows]
+        data, target = data[chosen], target[chosen]
     X, rest, y, y_rest = train_test_split(
-        mail.data, mail.target, train_size=0.4, stratify=mail.target, random_state=0
+        data, target, train_size=0.4, stratify=target, random_state=0
     )
     X_tune, _, y_tune, _ = train_test_split(
         rest, y_rest, train_size=1 / 3, stratify=y_rest, random_state=0
@@ -50,9 +54,9 @@ def tuned(model: Any, wants: list[str], X_tune: Any, y_tune: Any) -> bool:
     return True
 
 
-def on_spambase() -> Iterator[Comparison]:
+def on_spambase(n_rows: int | None = None) -> Iterator[Comparison]:
     """Fit and tune programs, and tune one logistic regression."""
-    X, y, X_tune, y_tune = spambase()
+    X, y, X_tune, y_tune = spambase(n_rows)
     with threadpool_limits(1):
         program = MartingaleBoostClassifier()
         ada = AdaBoostClassifier(LogisticRegression(max_iter=1000), n_estimators=50, random_state=0)

@@ -382,6 +382,6 @@ def test_a_notebooks_store_ends_with_its_process(tmp_path):
         "Dialog(LogisticRegression(max_iter=1000).fit(X, y), X, y).open(browser=False)\n"
     )
     subprocess.run(  # noqa: S603 - our own program
-        [sys.executable, "-c", code], check=False, env={"TMPDIR": str(tmp_path)}, timeout=120
+        [sys.executable, "-c", code], check=True, env={"TMPDIR": str(tmp_path)}, timeout=120
     )
     assert list(Path(tmp_path).glob("margrave-studio-*")) == []

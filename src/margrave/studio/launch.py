@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import hashlib
 import socket
 import tempfile
@@ -213,8 +214,16 @@ def _own_studio() -> Studio:
         where.close()
         raise
     up = threading.Event()
-    serving = server_of(studio, up.set).serve(sockets=[where])
-    threading.Thread(target=asyncio.run, args=(serving,), daemon=True).start()
+    server = server_of(studio, up.set)
+    serving = threading.Thread(target=lambda: asyncio.run(server.serve([where])), daemon=True)
+    serving.start()
+    atexit.register(_ended, server, serving)
     if not up.wait(_SECONDS):
         raise TimeoutError(f"The studio did not start within {_SECONDS} seconds.")
     return studio
+
+
+def _ended(server: uvicorn.Server, serving: threading.Thread) -> None:
+    """End it before the process ends: a thread that is cut off in native code would abort it."""
+    server.should_exit = True
+    serving.join(_SECONDS)

@@ -114,11 +114,13 @@ def create_app(studio: Studio) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        threading.Thread(target=routes_tables.bundled_sets, daemon=True).start()  # for the page
+        reading = threading.Thread(target=routes_tables.bundled_sets, daemon=True)  # for the page
+        reading.start()
         yield
         studio.workspace.closing = True
         studio.queue.shutdown(timeout=5)
         studio.store.close()
+        reading.join(5)  # a thread that is cut off in native code would abort the process
 
     app = FastAPI(
         title="Margrave studio",

@@ -1,15 +1,21 @@
 """Every example of the README and the guide runs, and prints or raises what is shown below it."""
 
 import contextlib
+import copy
 import io
 import re
 import traceback
 from pathlib import Path
 
+import joblib
 import pytest
+
+from margrave.steer import Dialog
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "docs/index.md", *sorted((ROOT / "docs/guide").glob("*.md"))]
+# The README and the story of steering begin with the same committee, which is trained once.
+TOGETHER = [ROOT / "README.md", ROOT / "docs/guide/steering.md"]
 EXAMPLE = re.compile(
     r"```python\n(?P<code>.*?)```\n(?:\s*```(?:text)?\n(?P<shown>.*?)```)?", re.DOTALL
 )
@@ -26,10 +32,21 @@ def outcome(code, names):
     return printed.getvalue()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_examples(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # some examples save a figure
+def remembering(train, times):
+    """Train once for the same samples and settings; everyone gets a dialog of their own."""
+    kept = {}
+
+    def from_data(X, y, **settings):
+        key = joblib.hash((X, y, settings))
+        if key not in kept:
+            times.append(key)
+            kept[key] = train(X, y, **settings)
+        return copy.deepcopy(kept[key])
+
+    return from_data
+
+
+def check_examples(page):
     names: dict[str, object] = {}
     for example in EXAMPLE.finditer(page.read_text()):
         told = outcome(example["code"], names)
@@ -37,6 +54,25 @@ def test_examples(page, tmp_path, monkeypatch):
             assert "Error" not in told, told
         else:
             assert told.rstrip() == example["shown"].rstrip(), example["code"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page not in TOGETHER], ids=lambda page: page.name
+)
+def test_examples(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some examples save a figure
+    check_examples(page)
+
+
+@pytest.mark.slow
+def test_examples_that_begin_alike(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    trained: list[str] = []
+    monkeypatch.setattr(Dialog, "from_data", remembering(Dialog.from_data, trained))
+    for page in TOGETHER:
+        check_examples(page)
+    assert len(trained) == 2  # the committee of both, and a program
 
 
 def test_pages_with_code_are_found():

@@ -180,7 +180,7 @@ function Saved({ dialog, busy }) {
 /** @param {{dialog: Dialog}} props */
 function About({ dialog }) {
   const parts = [
-    dialog.table?.name,
+    dialog.table?.name === dialog.title ? null : dialog.table?.name,
     dialog.state === 'ready' ? `${plural(dialog.n, 'tuning sample')}` : null,
     dialog.kind === 'program' ? 'a martingale program' : plural(dialog.members.length, 'member'),
   ];

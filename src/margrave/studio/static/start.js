@@ -35,7 +35,8 @@ function State({ line }) {
 
 /** @param {{line: DialogLine, rename: () => void, remove: () => void}} props */
 function Line({ line, rename, remove }) {
-  const about = [line.table, line.kind === 'program' ? 'program' : 'committee'].filter(Boolean);
+  const table = line.table === line.title ? null : line.table;
+  const about = [table, line.kind === 'program' ? 'program' : 'committee'].filter(Boolean);
   return html`<li class="dialog-line">
     <div class="dialog-line-name">
       <a href=${`#/d/${encodeURIComponent(line.id)}`}>${line.title}</a>

@@ -68,6 +68,41 @@ def new_page(
     return context.new_page(), watch
 
 
+class Window:
+    """A page that is shown in test after test: to open one costs more than most of them.
+
+    Parameters
+    ----------
+    browser : Browser
+        Where it is opened.
+    url : str
+        The studio's.
+    """
+
+    def __init__(self, browser: Browser, url: str):
+        self.page, self.watch = new_page(browser, reduced_motion=True)
+        self.url = url
+
+    def show(self, place: str = "", *, allow: tuple[str, ...] = (), fresh: bool = False) -> Page:
+        """The page at a place; it is loaded anew if `fresh`, or if no place is named."""
+        self.watch.allow = [re.compile(pattern) for pattern in allow]
+        if fresh:
+            self.page.goto("about:blank")
+        self.page.goto(f"{self.url}{place}")
+        return self.page
+
+    def leave(self, *, clean: bool) -> None:
+        """End a test, of which nothing is left; its console has to be empty.
+
+        After one that was not `clean` the page is loaded anew: nobody knows what is on it.
+        """
+        self.page.unroute_all()
+        self.page.evaluate("localStorage.clear()")
+        self.page.goto(f"{self.url}#/" if clean else "about:blank")
+        problems, self.watch.problems = self.watch.problems, []  # all that was told until now
+        assert problems == []
+
+
 def until(page: Page, condition: str, seconds: float = SECONDS) -> None:
     """Wait until a JavaScript expression holds, looking at every frame."""
     held = page.evaluate(

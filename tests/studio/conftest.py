@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from tests.studio.browser import SECONDS, launch, new_page
+from tests.studio.browser import SECONDS, Window, launch, new_page
+from tests.studio.page_parts import uploaded, user_of
 from tests.studio.running import Studio
+from tests.studio.serving import Client
 from tools.system import NEEDS, advice, without
 
 expect.set_options(timeout=SECONDS * 1000)
@@ -54,12 +56,41 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
     assert problems == []
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def studio_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
-    """A server for the tests of one file; what one of them makes, the others see."""
+    """A server for all tests of a process; what one of them makes, the others see."""
     server = Studio(tmp_path_factory.mktemp("studio"))
     yield server
     server.kill()
+
+
+@pytest.fixture(scope="session")
+def user(studio_server: Studio) -> Iterator[Client]:
+    """A program of the server's one user."""
+    with user_of(studio_server.url) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def mails_table(user: Client) -> str:
+    """The id of the usual table, which is there once: to read an upload takes seconds."""
+    return uploaded(user)
+
+
+@pytest.fixture(scope="module")
+def window(browser: Browser, studio_server: Studio) -> Iterator[Window]:
+    """A page for the tests of one file, one after another."""
+    opened = Window(browser, studio_server.url)
+    yield opened
+    opened.page.context.close()
+
+
+@pytest.fixture
+def show(window: Window, request: pytest.FixtureRequest) -> Iterator[Callable[..., Page]]:
+    """`show(place, allow=, fresh=)`: the page at a place; as with `open_page` it is watched."""
+    failed = request.session.testsfailed
+    yield window.show
+    window.leave(clean=request.session.testsfailed == failed)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import httpx
 import numpy as np
@@ -19,7 +20,7 @@ from tests.studio.serving import Client
 CLASSES = ("ham", "spam")
 COLUMNS = ("links", "capitals", "length", "sender")
 QUICK = ("line", "gaussians")
-MANY = 10_000  # rows that trees take their time for
+SLOW = "spambase"  # a set on which all members together take half a minute, and each step a second
 REFUSED = r"the server responded with a status of {}"  # what Chromium itself writes of an error
 AWAY = r"net::ERR_(CONNECTION_REFUSED|CONNECTION_RESET|EMPTY_RESPONSE|INCOMPLETE_CHUNKED_ENCODING)"
 MILLISECONDS = 1000 * SECONDS
@@ -79,6 +80,25 @@ def trained(user: Client, table_id: str, *asked: str, **choices: object) -> str:
 
 
 # The parts of the page
+
+
+def only(page: Page, user: Client, *dialogs: str) -> None:
+    """Let the start list these dialogs alone, not those that other tests have left there."""
+    listed = user.ok("/dialogs")["dialogs"]
+    body = {"dialogs": [one for one in listed if one["id"] in dialogs]}
+    page.route("**/api/dialogs", lambda route: route.fulfill(json=body))
+
+
+def drop(page: Page, path: Path) -> None:
+    """Drop a file where it is asked for, as from the system's own file manager."""
+    box = page.get_by_text("Drop a table here").bounding_box()
+    at = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+    session = page.context.new_cdp_session(page)
+    data = {"items": [], "files": [str(path)], "dragOperationsMask": 1}
+    for kind in ("dragEnter", "dragOver", "drop"):
+        session.send("Input.dispatchDragEvent", {"type": kind, **at, "data": data})
+        if kind == "dragOver":
+            expect(page.locator(".drop-over")).to_be_visible()
 
 
 def cell(page: Page, true: str, answer: str | None) -> Locator:
@@ -161,7 +181,7 @@ def announced(page: Page) -> list[str]:
 
 
 def has_focus(locator):
-    return locator.count() == 1 and locator.evaluate("(one) => one === document.activeElement")
+    return locator.evaluate("(one) => one === document.activeElement")
 
 
 def to(page, locator, key="Tab", most=90):

@@ -11,6 +11,7 @@ from tests.studio.page_parts import (
     cell,
     listen,
     matrix,
+    only,
     panel,
     reply,
     sentence,
@@ -18,8 +19,6 @@ from tests.studio.page_parts import (
     table,
     to,
     trained,
-    uploaded,
-    user_of,
 )
 
 from margrave.steer import SteeredClassifier
@@ -51,35 +50,20 @@ STOP = """async () => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def user(studio_server):
-    with user_of(studio_server.url) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def mails_table(user):
-    return uploaded(user)
-
-
 @pytest.fixture
-def unpointed(open_page, studio_server):
+def unpointed(show):
     """`unpointed(place)`: a page on which no mouse is used, and whose focus is never lost."""
     opened = []
 
     def open_(place=""):
-        page = open_page(reduced_motion=True)
-        page.add_init_script(
-            "window.pointed = 0;"
-            "addEventListener('pointerdown', () => { window.pointed += 1; }, true);"
-        )
-        page.goto(studio_server.url + place)
+        page = show(place, fresh=True)
+        page.evaluate("addEventListener('pointerdown', () => { window.pointed = true; }, true)")
         opened.append(page)
         return page
 
     yield open_
     for page in opened:
-        assert page.evaluate("window.pointed") == 0
+        assert not page.evaluate("window.pointed")
         assert not lost(page)
 
 
@@ -327,8 +311,9 @@ PLACES = (  # with a heading that tells when it is there, and one of its stops
 def test_every_stop_of_the_tab_key_is_seen(unpointed, user, mails_table):
     """With a ring or a frame, and neither outside of the window nor under the top bar."""
     dialog = trained(user, mails_table, "fp <= 1, fn <= 1")
-    page = unpointed()
-    start = page.url
+    page = unpointed("#/new")
+    only(page, user, dialog)
+    start = page.url.split("#")[0]
     for address, heading, one in PLACES:
         page.goto(start + address.format(table=mails_table, dialog=dialog))
         expect(page.get_by_role("heading", name=heading)).to_be_visible()
@@ -381,8 +366,12 @@ def test_what_goes_away_leaves_the_focus_nearby(unpointed, user, mails_table):
     page.keyboard.press("Tab")
     use(page, button(page, "Clear"))
     expect(page.get_by_role("region", name="Confusion matrix at the start")).to_be_focused()
-    page.goto(page.url.split("#")[0])
-    use(page, button(page, "Delete A name"))
+    only(page, user, dialog)
+    to(page, page.get_by_role("link", name="Margrave"), "Shift+Tab")
+    page.keyboard.press("Enter")
+    to(page, button(page, "Delete A name"))
+    page.unroute_all()
+    page.keyboard.press("Enter")
     use(page, button(page.get_by_role("dialog"), "Delete"))
     expect(button(page, "Delete A name")).to_have_count(0)
     expect(page.get_by_role("main")).to_be_focused()

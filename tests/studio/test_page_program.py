@@ -14,30 +14,16 @@ from tests.studio.page_parts import (
     reply,
     sentence,
     step,
-    table,
     to,
     trained,
-    uploaded,
-    user_of,
 )
 
 
-@pytest.fixture(scope="module")
-def user(studio_server):
-    with user_of(studio_server.url) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def mails_table(user):
-    return uploaded(user)
-
-
 @pytest.fixture
-def program(open_page, studio_server, user, mails_table):
+def program(show, user, mails_table):
     """A page with a program of three levels, just trained."""
     dialog = trained(user, mails_table, kind="program", levels=3, members=None)
-    page = open_page(f"{studio_server.url}#/d/{dialog}")
+    page = show(f"#/d/{dialog}")
     expect(page.get_by_role("heading", name="The program")).to_be_visible()
     return page
 
@@ -235,18 +221,18 @@ def test_a_program_by_keyboard(program, user):
     assert not program.evaluate("window.pointed")
 
 
-def test_a_program_of_three_classes(open_page, studio_server, user):
+def test_a_program_of_three_classes(show, user):
     """Its nodes are drawn and tuned too; there is no positive class."""
-    three = uploaded(user, table(classes=("ham", "spam", "news")), "three.csv")
-    dialog = trained(user, three, kind="program", levels=2, members=None)
-    page = open_page(f"{studio_server.url}#/d/{dialog}")
+    three = user.table("balance")
+    dialog = trained(user, three, target="target", kind="program", levels=2, members=None)
+    page = show(f"#/d/{dialog}")
     found = known(user, page)
     expect(graph(page).get_by_role("button")).to_have_count(len(found["nodes"]))
     node(page, "no votes yet").click()
     expect(card(page).get_by_role("textbox")).to_have_count(9)
     root = found["nodes"][0]["matrix"]["counts"]
-    field = card(page).get_by_role("textbox", name=re.compile("^ham called spam, at most"))
-    place = [found["classes"].index(label) for label in ("ham", "spam")]
+    field = card(page).get_by_role("textbox", name=re.compile("^L called R, at most"))
+    place = [found["classes"].index(label) for label in ("L", "R")]
     most = root[place[0]][place[1]] // 2
     field.fill(str(most))
     page.get_by_role("button", name="Ask this node").click()

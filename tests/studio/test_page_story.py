@@ -13,10 +13,11 @@ from playwright.sync_api import expect
 from tests.studio.browser import SECONDS, until
 from tests.studio.page_parts import (
     LONG,
-    MANY,
     REFUSED,
+    SLOW,
     at_step,
     cell,
+    drop,
     matrix,
     panel,
     record,
@@ -26,17 +27,9 @@ from tests.studio.page_parts import (
     tab,
     table,
     trained,
-    uploaded,
-    user_of,
 )
 
 from margrave.steer import SteeredClassifier
-
-
-@pytest.fixture(scope="module")
-def user(studio_server):
-    with user_of(studio_server.url) as client:
-        yield client
 
 
 @pytest.fixture(scope="module")
@@ -46,18 +39,10 @@ def mails(tmp_path_factory):
     return path
 
 
-@pytest.fixture(scope="module")
-def mails_table(user):
-    return uploaded(user)
-
-
 def begins(page, mails):
-    """From the empty start to a committee of two."""
-    expect(page.get_by_text("No dialogs yet")).to_be_visible()
+    """From the start to a committee of two."""
     page.get_by_role("link", name="New dialog").click()
-    with page.expect_file_chooser() as chooser:
-        page.get_by_role("button", name="Choose a file").click()
-    chooser.value.set_files(mails)
+    drop(page, mails)
     expect(page.get_by_role("heading", name="mails.csv")).to_be_visible(timeout=LONG)
     expect(page.get_by_label("Column with the classes")).to_have_value("kind")
     expect(page.get_by_role("radio", name="spam")).to_be_checked()
@@ -331,23 +316,8 @@ def test_the_whole_story_by_mouse(page, user, mails, tmp_path, monkeypatch):
 # The start
 
 
-def test_a_table_can_be_dropped(open_page, studio_server, mails):
-    """As from the system's own file manager."""
-    page = open_page(f"{studio_server.url}#/new")
-    box = page.get_by_text("Drop a table here").bounding_box()
-    at = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
-    session = page.context.new_cdp_session(page)
-    data = {"items": [], "files": [str(mails)], "dragOperationsMask": 1}
-    for kind in ("dragEnter", "dragOver", "drop"):
-        session.send("Input.dispatchDragEvent", {"type": kind, **at, "data": data})
-        if kind == "dragOver":
-            expect(page.locator(".drop-over")).to_be_visible()
-    expect(page.get_by_role("heading", name="mails.csv")).to_be_visible(timeout=LONG)
-    expect(page.get_by_label("Column with the classes")).to_have_value("kind")
-
-
-def test_a_set_that_comes_along(open_page, studio_server):
-    page = open_page(f"{studio_server.url}#/new")
+def test_a_set_that_comes_along(show):
+    page = show("#/new")
     search = page.get_by_role("searchbox", name="Search the sets")
     search.fill("no such thing")
     expect(page.get_by_text("No set fits")).to_be_visible()
@@ -361,9 +331,9 @@ def test_a_set_that_comes_along(open_page, studio_server):
     expect(search).to_be_visible()
 
 
-def test_choices_are_answered_before_anything_is_trained(open_page, studio_server, mails_table):
+def test_choices_are_answered_before_anything_is_trained(show, mails_table):
     """Another target, another positive class, other parts: what follows of each is shown."""
-    page = open_page(f"{studio_server.url}#/new/{mails_table}", allow=(REFUSED.format(400),))
+    page = show(f"#/new/{mails_table}", allow=(REFUSED.format(400),))
     train = page.get_by_role("button", name="Train")
     expect(train).to_be_enabled()
     page.get_by_label("Column with the classes").select_option("sender")
@@ -398,23 +368,18 @@ def test_choices_are_answered_before_anything_is_trained(open_page, studio_serve
     expect(train).to_be_enabled()
 
 
-def test_training_shows_how_far_it_is_and_can_be_cancelled(open_page, studio_server, user):
+def test_training_shows_how_far_it_is_and_can_be_cancelled(show, user):
     """It goes on without the page, which finds it again."""
-    slow = uploaded(user, table(MANY), "many.csv")
-    page = open_page(f"{studio_server.url}#/new/{slow}")
-    for name in ("line", "quantile-line", "kernel", "gaussians"):
-        page.get_by_role("checkbox", name=re.compile(rf"^{name}\b")).click()
+    page = show(f"#/new/{user.table(SLOW)}")
     page.get_by_role("button", name="Train").click()
-    expect(page.get_by_role("heading", name="Training the committee")).to_be_visible()
+    expect(page.get_by_role("heading", name="Training the committee")).to_be_visible(timeout=LONG)
     bars = page.get_by_role("progressbar")
-    expect(bars).to_have_count(3, timeout=LONG)  # all, and each member
+    expect(bars).to_have_count(7, timeout=LONG)  # all, and each member
     page.reload()
-    expect(page.get_by_role("progressbar", name="boosted-trees")).to_be_visible()
-    expect(page.get_by_role("progressbar", name="random-trees")).not_to_have_attribute(
-        "aria-valuenow", "0", timeout=LONG
-    )
+    first = page.get_by_role("progressbar", name="line", exact=True)
+    expect(first).not_to_have_attribute("aria-valuenow", "0", timeout=LONG)
     page.get_by_role("link", name="Margrave").click()
-    line = page.get_by_role("listitem").filter(has_text="many.csv")
+    line = page.get_by_role("listitem").filter(has_text=SLOW)
     expect(line).to_contain_text("training")
     line.get_by_role("link").click()
     page.get_by_role("button", name="Cancel the training").click()
@@ -424,14 +389,14 @@ def test_training_shows_how_far_it_is_and_can_be_cancelled(open_page, studio_ser
     page.get_by_role("button", name="Train again").click()
     expect(page.get_by_role("heading", name="Training the committee")).to_be_visible(timeout=LONG)
     page.get_by_role("link", name="Margrave").click()
-    page.get_by_role("button", name="Delete many.csv").click()
+    page.get_by_role("button", name=f"Delete {SLOW}").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(line).to_have_count(0)
 
 
-def test_dialogs_are_renamed_and_deleted(open_page, studio_server, user, mails_table):
+def test_dialogs_are_renamed_and_deleted(show, user, mails_table):
     dialog = trained(user, mails_table, title="A first name")
-    page = open_page(studio_server.url)
+    page = show()
     page.get_by_role("button", name="Rename A first name").click()
     box = page.get_by_role("dialog", name="Rename")
     box.get_by_label("Title").fill("A second name")
@@ -458,8 +423,7 @@ def test_dialogs_are_renamed_and_deleted(open_page, studio_server, user, mails_t
     assert user.get(f"/dialogs/{dialog}").status_code == 404
 
 
-def test_the_theme_is_kept(open_page, studio_server):
-    page = open_page(studio_server.url)
+def test_the_theme_is_kept(page):
     assert page.evaluate("document.documentElement.dataset.theme") == "light"
     page.get_by_role("button", name="Dark").click()
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
@@ -475,10 +439,8 @@ def test_the_theme_is_kept(open_page, studio_server):
 # The matrix
 
 
-def test_cells_are_edited_by_arrows_by_dragging_and_in_percent(
-    open_page, studio_server, user, mails_table
-):
-    page = open_page(f"{studio_server.url}#/d/{trained(user, mails_table)}")
+def test_cells_are_edited_by_arrows_by_dragging_and_in_percent(show, user, mails_table):
+    page = show(f"#/d/{trained(user, mails_table)}")
     alarms = cell(page, "ham", "spam")
     expect(alarms).to_be_visible()
     (_, n, _), total = matrix(page)[0], sum(matrix(page)[0])
@@ -518,8 +480,8 @@ def test_cells_are_edited_by_arrows_by_dragging_and_in_percent(
     )
 
 
-def test_requests_in_words_and_by_chosen_ways(open_page, studio_server, user, mails_table):
-    page = open_page(f"{studio_server.url}#/d/{trained(user, mails_table, 'fp <= 12')}")
+def test_requests_in_words_and_by_chosen_ways(show, user, mails_table):
+    page = show(f"#/d/{trained(user, mails_table, 'fp <= 12')}")
     at_step(page, 1)
     page.get_by_text("In words, and by which ways").click()
     words = page.get_by_label("Preference in words")
@@ -537,11 +499,9 @@ def test_requests_in_words_and_by_chosen_ways(open_page, studio_server, user, ma
     assert found["met"]
 
 
-def test_a_first_answer_is_shown_while_better_ones_are_looked_for(
-    open_page, studio_server, user, mails_table
-):
+def test_a_first_answer_is_shown_while_better_ones_are_looked_for(show, user, mails_table):
     """The stream of a job is held back, so that every moment of it can be looked at."""
-    page = open_page(f"{studio_server.url}#/d/{trained(user, mails_table)}")
+    page = show(f"#/d/{trained(user, mails_table)}")
     expect(cell(page, "ham", "spam")).to_be_visible()
     streams, looks = [], []
     page.route("**/api/jobs/*/events", lambda route: streams.append(route))
@@ -580,21 +540,9 @@ def until_some(page, held):
         assert frames < 60 * SECONDS
 
 
-def test_a_promise_that_cannot_be_made_is_refused_in_words(
-    open_page, studio_server, user, mails_table
-):
-    dialog = trained(user, mails_table, "fp <= 1%")
-    page = open_page(f"{studio_server.url}#/d/{dialog}/accept")
-    page.get_by_role("button", name="Accept this model").click()
-    page.get_by_role("button", name="Spend them and accept").click()
-    expect(page.get_by_text("The promise was refused")).to_be_visible(timeout=LONG)
-    expect(panel(page, "Accept")).to_contain_text("What would help")
-    assert record(user, page)["accepted"] == []
-
-
-def test_half_can_be_reserved_for_another_model(open_page, studio_server, user, mails_table):
+def test_half_can_be_reserved_for_another_model(show, user, mails_table):
     dialog = trained(user, mails_table, "fp <= 40%")
-    page = open_page(f"{studio_server.url}#/d/{dialog}/accept")
+    page = show(f"#/d/{dialog}/accept")
     shown = panel(page, "Accept")
     shown.get_by_label("Confidence").select_option("0.9")
     shown.get_by_role("checkbox", name="Reserve half for another model").click()
@@ -607,8 +555,8 @@ def test_half_can_be_reserved_for_another_model(open_page, studio_server, user, 
     expect(shown).to_contain_text("This step was accepted already")
 
 
-def test_the_dear_ways_of_the_frontier(open_page, studio_server, user, mails_table):
-    page = open_page(f"{studio_server.url}#/d/{trained(user, mails_table)}/frontier")
+def test_the_dear_ways_of_the_frontier(show, user, mails_table):
+    page = show(f"#/d/{trained(user, mails_table)}/frontier")
     shown = panel(page, "Frontier")
     shown.get_by_role("button", name="Try the dear ways too").click()
     expect(shown.get_by_text("the dear ways are in it")).to_be_visible(timeout=LONG)
@@ -636,9 +584,9 @@ def state(page):
     }
 
 
-def test_a_reload_comes_back_to_the_same_state(open_page, studio_server, user, mails_table):
+def test_a_reload_comes_back_to_the_same_state(show, user, mails_table):
     dialog = trained(user, mails_table, "fp <= 12", "fp <= 5, fn <= 5", "fp <= 35%")
-    page = open_page(f"{studio_server.url}#/d/{dialog}")
+    page = show(f"#/d/{dialog}")
 
     def reloads(number):
         at_step(page, number)
@@ -672,9 +620,9 @@ def test_a_reload_comes_back_to_the_same_state(open_page, studio_server, user, m
     at_step(page, 3)
 
 
-def test_the_same_table_is_taken_again(open_page, studio_server, user, mails_table):
+def test_the_same_table_is_taken_again(show, studio_server, user, mails_table):
     """From a tab that has nothing to show, to the page where it would be chosen otherwise."""
-    page = open_page(f"{studio_server.url}#/d/{trained(user, mails_table)}/program")
+    page = show(f"#/d/{trained(user, mails_table)}/program")
     page.get_by_role("link", name="Start a program on the same table").click()
     expect(page.get_by_role("heading", name="mails.csv")).to_be_visible()
     expect(page.get_by_role("radio", name=re.compile("^A martingale program"))).to_be_checked()

@@ -11,12 +11,12 @@ from experiments._command import asked, shown
 from experiments.rank_margin import page, study
 from experiments.rank_margin.results import Results
 
-QUICK_TITLES = ("Hayes", "Sonar", "Liver")
+QUICK_TITLES = ("Hayes", "Liver")
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the arguments, run with progress, write the page."""
-    chosen = asked("rank_margin", "three data sets, two runs", arguments)
+    chosen = asked("rank_margin", "two data sets, two runs, one ν", arguments)
     if chosen is None:
         return 2
     mpl.use("agg")
@@ -24,7 +24,8 @@ def main(arguments: list[str] | None = None) -> int:
     titles = list(QUICK_TITLES) if chosen.quick else study.available()
     strong = study.QUICK_STRONG if chosen.quick else study.STRONG
     n_runs = 2 if chosen.quick else 10
-    runs = study.all_runs(titles, n_runs, chosen.seed, strong, chosen.jobs)
+    nu = study.QUICK_NU if chosen.quick else "cv"
+    runs = study.all_runs(titles, n_runs, chosen.seed, strong, chosen.jobs, nu)
     told = shown(console, runs, n_runs * len(titles), of=lambda run: run[0])
     written = page.write(Results.of(titles, told), chosen.out, chosen.seed, strong, chosen.command)
     console.print(f"Written: {written}", highlight=False, soft_wrap=True)

@@ -35,6 +35,7 @@ OTHER_SHARES = ((0.5, 0.25, 0.25), (0.6, 0.2, 0.2), (0.7, 0.15, 0.15))
 SCALES = ("logit", "probability", "rank", "decision")
 STRONG = ("logistic", "svm", "random-forest", "gradient-boosting", "knn", "rankboost")
 QUICK_STRONG = ("logistic", "knn", "rankboost")
+QUICK_NU = 0.1
 
 
 @dataclass(frozen=True)
@@ -181,15 +182,20 @@ def stacking() -> LogisticRegression:
     return LogisticRegression(max_iter=1000)
 
 
-COMBINERS: dict[str, Callable[[Spoken], Floats]] = {
-    "RankMargin": partial(by_rank_margin, nu=0.0, scale="probability", tol=1e-6),
-    "RankBoost": lambda spoken: by_model(spoken, RankBoostClassifier()),
-    "SVM": lambda spoken: by_model(spoken, SVC(kernel="linear")),
-    "best member": by_best,
-    "mean": by_mean,
-    "stacking": lambda spoken: by_model(spoken, stacking()),
-    **{f"ν by cv, {scale}": partial(by_rank_margin, scale=scale) for scale in SCALES},
-}
+def combiners(nu: float | str = "cv") -> dict[str, Callable[[Spoken], Floats]]:
+    """All combiners by name; a quick run takes one ν where the study finds it."""
+    return {
+        "RankMargin": partial(by_rank_margin, nu=0.0, scale="probability", tol=1e-6),
+        "RankBoost": lambda spoken: by_model(spoken, RankBoostClassifier()),
+        "SVM": lambda spoken: by_model(spoken, SVC(kernel="linear")),
+        "best member": by_best,
+        "mean": by_mean,
+        "stacking": lambda spoken: by_model(spoken, stacking()),
+        **{f"ν by cv, {scale}": partial(by_rank_margin, scale=scale, nu=nu) for scale in SCALES},
+    }
+
+
+COMBINERS = combiners()
 FEATURES: dict[str, Callable[[], Any]] = {
     "RankBoost, features": RankBoostClassifier,
     "SVM, features": lambda: SVC(kernel="linear"),
@@ -202,7 +208,7 @@ def auc(scores: Floats, y: Ints) -> float:
 
 
 def one_run(
-    title: str, run: int, seed: int, strong: tuple[str, ...]
+    title: str, run: int, seed: int, strong: tuple[str, ...], nu: float | str = "cv"
 ) -> tuple[str, int, dict[tuple[str, str], float]]:
     """AUC on the test part of everything, by (committee, combiner)."""
     X, y = load(title)
@@ -213,7 +219,7 @@ def one_run(
     found = {
         (committee, name): auc(combiner(spoken), parts.y_test)
         for committee, spoken in committees.items()
-        for name, combiner in COMBINERS.items()
+        for name, combiner in combiners(nu).items()
     }
     for name, make in FEATURES.items():
         model = make().fit(*parts.both)
@@ -231,8 +237,15 @@ def parted(shares: Shares) -> str:
 
 
 def all_runs(
-    titles: list[str], n_runs: int, seed: int, strong: tuple[str, ...], n_jobs: int
+    titles: list[str],
+    n_runs: int,
+    seed: int,
+    strong: tuple[str, ...],
+    n_jobs: int,
+    nu: float | str = "cv",
 ) -> Iterator[tuple[str, int, dict[tuple[str, str], float]]]:
     """Every run of every data set, as they are done."""
-    jobs = (delayed(one_run)(title, run, seed, strong) for title in titles for run in range(n_runs))
+    jobs = (
+        delayed(one_run)(title, run, seed, strong, nu) for title in titles for run in range(n_runs)
+    )
     yield from Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs)

@@ -14,7 +14,7 @@ from experiments.steer.results import Results
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the arguments, run with progress, write the page."""
-    chosen = asked("steer", "two data sets, two splits, requests on one", arguments)
+    chosen = asked("steer", "two data sets, two splits, requests on one, two members", arguments)
     if chosen is None:
         return 2
     mpl.use("agg")

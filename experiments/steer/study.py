@@ -26,15 +26,24 @@ class Plan:
         Splits of each, and on how many of them the requests are made.
     percents : tuple of int
         Rates to promise.
+    committee : tuple of str, optional
+        Some of the default members by name; all of them unless said.
     """
 
     titles: tuple[str, ...]
     n_splits: int = 10
     n_asked: int = 10
     percents: tuple[int, ...] = (1, 2, 5, 10)
+    committee: tuple[str, ...] | None = None
 
 
-QUICK = Plan(("pima", "breast_wisconsin"), n_splits=2, n_asked=1, percents=(5, 10))
+QUICK = Plan(
+    ("pima", "breast_wisconsin"),
+    n_splits=2,
+    n_asked=1,
+    percents=(5, 10),
+    committee=("kernel", "gaussians"),
+)
 
 
 @dataclass(frozen=True)
@@ -71,7 +80,12 @@ def one_run(title: str, split: int, seed: int, plan: Plan) -> Run:
     """A dialog on one split, its promises and its requests."""
     parts = data.parts(title, seed + split)
     dialog = Dialog.from_data(
-        parts.X_build, parts.y_build, certify=None, positive=1, random_state=seed + split
+        parts.X_build,
+        parts.y_build,
+        committee=None if plan.committee is None else list(plan.committee),
+        certify=None,
+        positive=1,
+        random_state=seed + split,
     )
     test = Voices.of(dialog, parts.X_test)
     found = cases(dialog, parts, test, plan.percents)

@@ -104,7 +104,7 @@ class TestResults:
 def test_the_command_writes_the_page(tmp_path, capsys):
     assert main(["--quick", "--jobs", "1", "--out", str(tmp_path)]) == 0
     page = (tmp_path / "rank_margin.md").read_text()
-    assert "3 data sets, 2 runs each, seed 0" in page
+    assert "2 data sets, 2 runs each, seed 0" in page
     for heading in ("Table 2: 5 members", "Table 3: 7 members", "Columns that the document lacks"):
         assert heading in page
     assert "| Liver | 0.737 (0.033) |" in page  # the document's figure, beside ours

@@ -354,7 +354,7 @@ def wanted_from(bounds, rejects):
 
 
 @pytest.mark.parametrize("name", ["logistic", "labels"])
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(bounds=st.lists(BOUNDS, min_size=1, max_size=3), rejects=REJECTS)
 def test_any_request_is_answered_truly_and_no_cut_would_be_better(opened, name, bounds, rejects):
     wanted = wanted_from(bounds, rejects)
@@ -398,7 +398,7 @@ def test_a_reply_is_never_worse_than_the_moved_cut_alone(opened, name, text):
         assert reply.after == reply.model.confusion(X[TUNE], Y[TUNE])
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(a=st.integers(0, 30), b=st.integers(0, 30), rejected=st.sampled_from(["", "10%", "0"]))
 def test_three_classes_are_answered_truly(three, a, b, rejected):
     text = f"errors(ash -> birch) <= {a}, fn(cedar) <= {b}"

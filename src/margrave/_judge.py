@@ -58,6 +58,20 @@ def apart(values: Floats) -> NDArray[np.bool_]:
     return np.asarray(np.diff(values) > _TIE * np.maximum(far[1:], far[:-1]) + _TINY)
 
 
+def counted(
+    answers: NDArray[np.intp],
+    codes: NDArray[np.intp],
+    classes: tuple[Any, ...],
+    positive: Any = None,
+    counts: NDArray[np.int64] | None = None,
+) -> Confusion:
+    """The confusion matrix of some answers, -1 for those that are rejected."""
+    k = len(classes)
+    cells = codes * (k + 1) + np.where(answers < 0, k, answers)
+    found = np.bincount(cells, counts, k * (k + 1))  # exact: floats hold whole numbers
+    return Confusion(found.astype(np.int64).reshape(k, k + 1), classes, positive)
+
+
 @dataclass(frozen=True)
 class Judge:
     """A preference, and the true classes of the samples it is held against.
@@ -113,16 +127,7 @@ class Judge:
 
     def matrix(self, answers: NDArray[np.intp]) -> Confusion:
         """The confusion matrix of some answers, -1 for those that are rejected."""
-        k = self.k
-        counts = self._counted(
-            self.codes * (k + 1) + np.where(answers < 0, k, answers), k * (k + 1)
-        )
-        return Confusion(counts.reshape(k, k + 1), self.classes, self.positive)
-
-    def _counted(self, cells: NDArray[np.intp], n_cells: int) -> NDArray[np.int64]:
-        """How many samples are in each cell of a matrix."""
-        counted = np.bincount(cells, self.counts, n_cells)  # exact: floats hold whole numbers
-        return counted.astype(np.int64)
+        return counted(answers, self.codes, self.classes, self.positive, self.counts)
 
     def verdict(self, answers: NDArray[np.intp]) -> Verdict:
         """How good some answers are."""
@@ -211,7 +216,7 @@ class Judge:
         order = np.argsort(needed, kind="stable")
         needed, true, from_ = needed[order], self.codes[order], second[order]
         steps = np.zeros((len(order) + 1, self.k * self.k), dtype=np.int64)
-        steps[0] = self._counted(self.codes * self.k + second, self.k**2)
+        steps[0] = np.bincount(self.codes * self.k + second, self.counts, self.k**2)
         joined, size = (
             np.arange(1, len(order) + 1),
             1 if self.counts is None else self.counts[order],

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave._judge import Judge
+from margrave._judge import Judge, counted
 from margrave.confusion import Confusion
 from margrave.preference import Bound, Preference
 from margrave.steer._decision import Cut, Decision, doubtful, moved
@@ -100,8 +100,7 @@ class Plan:
 
     def matrix(self, answers: Codes, codes: Codes) -> Confusion:
         """The confusion matrix of some answers."""
-        judge = Judge(self.preference, codes, self.classes, self.positive)
-        return judge.matrix(answers)
+        return counted(answers, codes, self.classes, self.positive)
 
 
 def forbids_rejecting(bound: Bound) -> bool:

@@ -9,6 +9,7 @@ from tests.studio.serving import connected, serving
 from margrave.steer import Dialog
 from margrave.steer._files import load_bytes
 from margrave.studio import Settings, open_studio, workspace
+from margrave.studio.jobs import TooMany
 from margrave.studio.launch import view
 from margrave.studio.store import StoreError
 from margrave.studio.workspace import Live
@@ -126,7 +127,11 @@ def busy_training(studio, owner):
         assert all(job.wait(SECONDS) for job in jobs)
 
 
-def test_training_that_is_cancelled_while_it_waits_can_be_tried_again(studio, user):
+def refusing(*_):
+    raise TooMany("You have enough to wait for.")
+
+
+def test_training_that_is_cancelled_while_it_waits_can_be_tried_again(studio, user, monkeypatch):
     with busy_training(studio, "somebody"):
         body = {"table": user.table("pima"), "target": "target", "members": ["line"]}
         begun = user.ok("/dialogs", body)
@@ -135,7 +140,14 @@ def test_training_that_is_cancelled_while_it_waits_can_be_tried_again(studio, us
         dialog = f"/dialogs/{begun['dialog']['id']}"
         found = user.ok(dialog)
         assert (found["state"], found["error"]) == ("failed", "Training was cancelled.")
-    assert user.finished(user.post(f"{dialog}/retry"))["state"] == "done"
+        with monkeypatch.context() as full:
+            full.setattr(studio.queue, "submit", refusing)
+            assert user.post(f"{dialog}/retry").status_code == 429
+        assert user.ok(dialog)["error"] == "Training was cancelled."
+        again = user.post(f"{dialog}/retry")
+        found = user.ok(dialog)
+        assert (found["state"], found["job"]["state"]) == ("training", "waiting")
+    assert user.finished(again)["state"] == "done"
     assert user.ok(dialog)["state"] == "ready"
 
 

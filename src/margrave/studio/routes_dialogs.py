@@ -47,7 +47,12 @@ def retry(dialog: str, studio: TheStudio, user: TheUser) -> Record:
     row = studio.idle(user, dialog)
     if row.state == "ready":
         raise ValueError("This dialog is trained already.")
-    job = studio.submit(user, "train", dialog, work.train)
+    studio.store.set_state(dialog, "training")  # also while it waits for its turn
+    try:
+        job = studio.submit(user, "train", dialog, work.train)
+    except (TooMany, Closed):
+        studio.store.set_state(dialog, row.state, row.error)
+        raise
     return {"dialog": studio.record(user, dialog), "job": job.record()}
 
 

@@ -51,7 +51,7 @@ function Progress({ job }) {
 export function Training({ dialog, job, refresh }) {
   const [problem, setProblem] = useState('');
   const [pending, setPending] = useState(false);
-  const failed = dialog.state === 'failed' && !job; // what is trained again waits for its turn first
+  const failed = dialog.state === 'failed';
   /** @param {string} path */
   const send = async (path) => {
     setPending(true);

@@ -39,6 +39,12 @@ _BACK_OR_FORTH = """async (forth) => {
     await new Promise(requestAnimationFrame);
   return (performance.now() - start) / 1000;
 }"""
+# When the confusion matrix is drawn for the first time.
+_MATRIX = """new MutationObserver((_, watch) => {
+  if (!document.querySelector("[role=grid] [role=gridcell]")) return;
+  watch.disconnect();
+  requestAnimationFrame(() => { window.matrixAt = performance.now() / 1000; });
+}).observe(document, {childList: true, subtree: true});"""
 
 
 @contextmanager
@@ -127,12 +133,15 @@ def page(client: httpx.Client, path: str, base: str, steps: int) -> Iterator[Com
         opened = browser.new_page()
         weights: list[int] = []
         opened.on("response", lambda answer: weights.append(_weight(answer)))
+        opened.add_init_script(_MATRIX)
         opened.goto(at)
         opened.wait_for_selector("canvas")
         paint = opened.evaluate(
             "performance.getEntriesByName('first-contentful-paint')[0].startTime / 1000"
         )
         yield Comparison("first paint after the server answers", "1 s", paint, 1.0, 1.0)
+        matrix = opened.evaluate("window.matrixAt")
+        yield Comparison("the matrix is on the screen", "1 s", matrix, 1.0, 1.0)
         yield Comparison("page weight, MB", "1.5 MB", sum(weights) / 1e6, 1.5, 1.0)
         short = back_and_forth(opened)
         have = len(client.get(path).json()["steps"])

@@ -1,6 +1,8 @@
 """Files: what is written comes back, and nothing else is ever built or executed."""
 
 import copy
+import io
+import json
 import os
 import pickle
 import zipfile
@@ -24,7 +26,7 @@ from sklearn.svm import SVC
 from margrave.fuse import RankMarginClassifier
 from margrave.martingale import MartingaleBoostClassifier, TunableLogistic
 from margrave.steer import Dialog, FileError, PromiseError, SteeredClassifier
-from margrave.steer._files import _is_known
+from margrave.steer._files import _is_known, dump_bytes
 
 RANDOM = np.random.default_rng(6)
 N = 300
@@ -98,6 +100,20 @@ def test_a_dialog_goes_on_as_it_would_have(dialog, tmp_path, way):
     assert mine.after == other.after
     assert (mine.way, mine.n_options) == (other.way, other.n_options)
     np.testing.assert_array_equal(mine.model.predict(X), other.model.predict(X))
+
+
+def schema_of(data):
+    """What a file says of its objects, without the names that are new in every file."""
+
+    def named(record):
+        return {name: one for name, one in record.items() if name not in ("__id__", "file")}
+
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return json.loads(archive.read("schema.json"), object_hook=named)
+
+
+def test_a_file_is_as_skops_would_write_it(talked):
+    assert schema_of(dump_bytes(talked)) == schema_of(skops.io.dumps(talked))
 
 
 def test_a_file_leaves_out_the_table_that_its_user_has(talked, tmp_path):
@@ -215,11 +231,12 @@ def test_an_interrupted_write_leaves_what_was_there(dialog, tmp_path, monkeypatc
 
     for error in (KeyboardInterrupt, OSError("disk full")):
 
-        def broken(what, file, error=error, **more):
-            file.write_bytes(b"half of it")
+        def broken(file, data, error=error):
+            with file.open("wb") as half:
+                half.write(data[: len(data) // 2])
             raise error
 
-        monkeypatch.setattr(skops.io, "dump", broken)
+        monkeypatch.setattr(Path, "write_bytes", broken)
         with pytest.raises((KeyboardInterrupt, OSError)):
             dialog.save(path)
         assert path.read_bytes() == before

@@ -28,9 +28,29 @@ def lasting(record):
     return {name: value for name, value in record.items() if name not in left_out}
 
 
+def half_trained(user):
+    """A dialog that is being trained."""
+    members = ["line", "gaussians", "random-trees", "boosted-trees"]
+    body = {"table": user.table("pima"), "target": "target", "members": members}
+    begun = user.ok("/dialogs", body)
+    for name, told in user.events(begun["job"]["id"]):
+        if name == "job" and told["progress"] and told["progress"]["done"] > 2:
+            break
+    return f"/dialogs/{begun['dialog']['id']}"
+
+
+def goes_on_by_itself(user, dialog):
+    found = user.ok(dialog)
+    assert found["state"] == "training"
+    *_, (name, last) = user.events(found["job"]["id"])
+    assert (name, last["state"]) == ("end", "done")
+    assert user.ok(dialog)["state"] == "ready"
+
+
 @pytest.mark.slow
 def test_a_killed_studio_comes_back_where_it_was(start_studio, client):
-    """Killed right after a step was told, while one is searched, and while one is accepted."""
+    """Killed while a dialog is trained beside one that has told a step; while one is searched; and
+    right after one was accepted."""
     studio = start_studio()
     user = client(studio)
     dialog = user.dialog("pima")
@@ -38,11 +58,13 @@ def test_a_killed_studio_comes_back_where_it_was(start_studio, client):
     user.asked(dialog, "fn <= 60", keep=False)
     user.ok(f"{dialog}/undo", {})
     shown = user.ok(dialog)
+    training = half_trained(user)
     studio.kill()
 
     studio = start_studio()
     user = client(studio)
     assert lasting(user.ok(dialog)) == lasting(shown)
+    goes_on_by_itself(user, training)
     assert user.ok(f"{dialog}/redo", {})["position"] == 2  # what was undone is not lost either
     begun = user.post(f"{dialog}/prefer", {"wants": ["fp <= 10"]}).json()
     for name, _ in user.events(begun["id"]):
@@ -71,24 +93,3 @@ def test_a_killed_studio_comes_back_where_it_was(start_studio, client):
     again = user.finished(user.post(f"{dialog}/accept", {"confidence": 0.8}))
     assert again["state"] == "failed"  # what was spent stays spent
     assert "spent" in again["error"]
-
-
-@pytest.mark.slow
-def test_training_that_was_killed_goes_on_by_itself(start_studio, client):
-    studio = start_studio()
-    user = client(studio)
-    table = user.table("pima")
-    begun = user.ok("/dialogs", {"table": table, "target": "target", "members": None})
-    for name, told in user.events(begun["job"]["id"]):
-        if name == "job" and told["progress"] and told["progress"]["done"] > 2:
-            break
-    studio.kill()
-
-    studio = start_studio()
-    user = client(studio)
-    dialog = f"/dialogs/{begun['dialog']['id']}"
-    found = user.ok(dialog)
-    assert found["state"] == "training"
-    *_, (name, last) = user.events(found["job"]["id"])
-    assert (name, last["state"]) == ("end", "done")
-    assert user.ok(dialog)["state"] == "ready"

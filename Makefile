@@ -56,9 +56,9 @@ run: $(VENV)/.run  ## set up and open the studio with Spambase loaded and a comm
 test quick docs reproduce: export OMP_NUM_THREADS = 1
 test quick system: export MARGRAVE_WITHOUT = $(WITHOUT)
 
-test: system $(VENV)/.docs $(NODE) lint  ## set up and run every check
+test: system $(VENV)/.docs $(NODE)  ## set up and run every check
+	@$(MAKE) --no-print-directory -j2 --output-sync lint docs
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal
-	@$(MAKE) --no-print-directory docs
 
 # A browser and a database server from the system's packages; installs them where it may.
 system: $(BIN)/python

@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from margrave import cli, datasets
+from margrave import _replacing, cli, datasets
 from margrave.app import _job
 from margrave.martingale import TunableLogistic
-from margrave.steer import Dialog, SteeredClassifier, _files, _start, _ways
+from margrave.steer import Dialog, SteeredClassifier, _start, _ways
 from margrave.steer._acceptance import Acceptance
 from margrave.steer._history import History
 
@@ -366,7 +366,7 @@ def test_an_interrupted_write_leaves_the_old_file(run, ready, trained, monkeypat
         raise KeyboardInterrupt
 
     (tmp_path / "m.skops").write_text("old")
-    monkeypatch.setattr(_files.os, "fsync", interrupted)
+    monkeypatch.setattr(_replacing.os, "fsync", interrupted)
     code, _, _ = run("steer", trained / "mail.csv", *ASK)
     assert code == 130
     assert [path.name for path in tmp_path.iterdir()] == ["m.skops"]

@@ -31,6 +31,15 @@ def test_rooms_are_loaded_when_first_used():
     assert (done.stdout, done.stderr) == ("False True\n", "")
 
 
+def test_who_only_reads_a_table_loads_no_models():
+    """An uploaded file is read in a process of its own, and its user waits for it."""
+    done = run(
+        "import sys, margrave.studio._parse_worker;"
+        "print([one for one in ('sklearn', 'scipy', 'fastapi', 'sqlalchemy') if one in sys.modules])"
+    )
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
 @pytest.mark.parametrize("room", margrave._ROOMS)
 def test_every_room_is_listed_and_says_what_is_public(room):
     module = getattr(margrave, room)

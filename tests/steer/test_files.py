@@ -410,7 +410,7 @@ def test_a_pickle_under_another_name_is_refused_and_not_executed(tmp_path):
         ("sklearn.tree._tree.Tree", True),
         ("fractions.Fraction", True),
         ("margrave.steer._files.save_object", False),  # a function
-        ("margrave.steer._files.os", False),  # a module
+        ("margrave.steer._files.zipfile", False),  # a module
         ("margrave.steer._files.nothing", False),
         ("margrave.nowhere.Dialog", False),
         ("margravel.Dialog", False),

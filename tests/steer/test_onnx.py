@@ -33,13 +33,13 @@ from sklearn.tree import DecisionTreeClassifier
 
 import margrave
 from margrave import datasets
+from margrave._column_kinds import read_numbers, read_texts
 from margrave.martingale import (
     AdaptiveMartingaleBoostClassifier,
     MartingaleBoostClassifier,
     TunableLogistic,
 )
 from margrave.steer import Dialog, ExportError, SteeredClassifier, TableEncoder
-from margrave.steer._column_kinds import read_numbers, read_texts
 from margrave.steer._combining import Alone, Mean, combined, focused
 from margrave.steer._decision import Cut, Offsets
 from margrave.steer._members import default_members

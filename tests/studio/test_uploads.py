@@ -20,8 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from margrave import datasets
+from margrave._column_kinds import guess_kind
 from margrave.app._table_file import csv_text
-from margrave.steer._column_kinds import guess_kind
 from margrave.studio import facts, uploads
 from margrave.studio._parse_worker import work
 from margrave.studio.facts import facts_of

@@ -19,11 +19,11 @@ import numpy as np
 import sklearn
 
 import margrave
+from margrave._replacing import replacing
 from margrave.app._job import Outcome
 from margrave.app._page_style import STYLE
 from margrave.confusion import Confusion
 from margrave.steer._card import LIMITS
-from margrave.steer._files import replacing
 from margrave.steer._frontier import Frontier
 from margrave.steer._frontier_display import FrontierDisplay
 from margrave.steer._reply import Reply

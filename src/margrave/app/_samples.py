@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _labels, datasets
+from margrave._column_kinds import guess_kind, read_dates, read_numbers, read_texts
 from margrave._near import did_you_mean, near_names
 from margrave.app._table_file import place_of, read_table
-from margrave.steer._column_kinds import guess_kind, read_dates, read_numbers, read_texts
 
 if TYPE_CHECKING:
     import pandas

@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
-from margrave.steer._files import replacing
+from margrave._replacing import replacing
 
 if TYPE_CHECKING:
     import pandas

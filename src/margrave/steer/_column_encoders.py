@@ -17,7 +17,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from margrave.steer._column_kinds import (
+from margrave._column_kinds import (
     Floats,
     date_parts,
     read_dates,

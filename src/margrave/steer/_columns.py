@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from margrave._column_kinds import Floats, Kind, guess_kind
 from margrave._near import did_you_mean, near_names
 from margrave.steer._column_encoders import (
     CategoryEncoder,
@@ -21,7 +22,6 @@ from margrave.steer._column_encoders import (
     NumberEncoder,
     TextEncoder,
 )
-from margrave.steer._column_kinds import Floats, Kind, guess_kind
 
 if TYPE_CHECKING:
     import pandas

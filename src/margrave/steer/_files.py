@@ -8,16 +8,15 @@ holds another is refused before anything of it is built.
 from __future__ import annotations
 
 import json
-import os
 import zipfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Self, TypeVar
-from uuid import uuid4
+
+from margrave._replacing import replacing
 
 T = TypeVar("T")
 
@@ -73,19 +72,6 @@ def save_object(what: Any, path: str | Path) -> None:
     data = dump_bytes(what)
     with replacing(Path(path)) as beside:
         beside.write_bytes(data)
-
-
-@contextmanager
-def replacing(path: Path, ending: str = "") -> Iterator[Path]:
-    """A file to write beside a path; it takes its place if all goes well, else it is gone."""
-    beside = path.with_name(f".{uuid4().hex}{ending}")
-    try:
-        yield beside
-        with beside.open("rb+") as file:
-            os.fsync(file.fileno())  # before its name says that it is all there
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def load_object(path: str | Path, kind: type[T], trusted: Sequence[str] = ()) -> T:

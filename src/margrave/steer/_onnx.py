@@ -18,10 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 import margrave
 from margrave import _labels
 from margrave._asking import classes_of
+from margrave._replacing import replacing
 from margrave.fuse._scales import _NOISE, LineScale
 from margrave.steer._combining import _SURE, Alone, Combined, Mean, Side
 from margrave.steer._decision import _LEAST, Cut, Decision, Offsets
-from margrave.steer._files import replacing
 from margrave.steer._onnx_before import encoded, numbers
 from margrave.steer._onnx_graph import ExportError, Graph, package, session
 from margrave.steer._onnx_parts import UnableError, starts_with_a_table, written

@@ -33,9 +33,10 @@ $(VENV)/.run: $(VENV)/.pip $(LOCKED)
 	@echo "Installing Margrave with its locked versions (a minute or two) ..."
 	@$(PIP) --build-constraint constraints.txt -e '.[studio]' && touch $@
 
-$(VENV)/.test: $(VENV)/.run
-	@echo "Installing what the tests need ..."
-	@$(PIP) --build-constraint constraints.txt -e '.[all]' --group test && touch $@
+$(VENV)/.test: $(VENV)/.pip $(LOCKED)
+	@echo "Installing Margrave, what its tests need and what its documentation needs (some minutes) ..."
+	@$(PIP) --build-constraint constraints.txt -e '.[all]' --group test --group docs \
+	  && touch $(VENV)/.run $@
 
 # The page's type checker: node and npm come from a wheel, TypeScript from npm by its locked checksum.
 $(VENV)/.node: $(VENV)/.test tests/studio/package-lock.json
@@ -45,10 +46,6 @@ $(VENV)/.node: $(VENV)/.test tests/studio/package-lock.json
 	  --prefix $(VENV)/node --ignore-scripts --no-audit --no-fund --silent && touch $@ \
 	  || { echo "npm could not install TypeScript; go without with: make test WITHOUT=typescript" >&2; exit 1; }
 
-$(VENV)/.docs: $(VENV)/.test
-	@echo "Installing what the documentation needs ..."
-	@$(PIP) --group docs && touch $@
-
 run: $(VENV)/.run  ## set up and open the studio with Spambase loaded and a committee trained
 	@$(BIN)/margrave studio spambase
 
@@ -56,7 +53,7 @@ run: $(VENV)/.run  ## set up and open the studio with Spambase loaded and a comm
 test quick docs reproduce: export OMP_NUM_THREADS = 1
 test quick system: export MARGRAVE_WITHOUT = $(WITHOUT)
 
-test: system $(VENV)/.docs $(NODE)  ## set up and run every check
+test: system $(VENV)/.test $(NODE)  ## set up and run every check
 	@$(MAKE) --no-print-directory -j2 --output-sync lint docs
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal
 
@@ -70,7 +67,7 @@ quick: $(VENV)/.test $(NODE)  ## the inner loop: tests that are not slow
 lint: $(VENV)/.test
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 
-docs: $(VENV)/.docs  ## build the site, warnings are errors
+docs: $(VENV)/.test  ## build the site, warnings are errors
 	@$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html && echo "docs/_build/html/index.html"
 
 bench: $(VENV)/.test  ## speed against peers, as ratios in one run

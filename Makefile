@@ -7,6 +7,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Locked versions, also for the tools that build the package; set by `make lock`.
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
+# Compiled by all cores afterwards, which pip does with one; some packages hold files for no Python.
+COMPILE := ($(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true)
 LOCKED := pyproject.toml constraints.txt Makefile
 # The tests need three things that pip does not bring: chromium, postgresql and typescript. What is
 # named here is gone without, and its tests are skipped: make test WITHOUT="chromium postgresql"
@@ -31,12 +33,13 @@ $(VENV)/.pip: $(BIN)/python constraints.txt
 
 $(VENV)/.run: $(VENV)/.pip $(LOCKED)
 	@echo "Installing Margrave with its locked versions (a minute or two) ..."
-	@$(PIP) --build-constraint constraints.txt -e '.[studio]' && touch $@
+	@$(PIP) --no-compile --build-constraint constraints.txt -e '.[studio]'
+	@$(COMPILE) && touch $@
 
 $(VENV)/.test: $(VENV)/.pip $(LOCKED)
 	@echo "Installing Margrave, what its tests need and what its documentation needs (some minutes) ..."
-	@$(PIP) --build-constraint constraints.txt -e '.[all]' --group test --group docs \
-	  && touch $(VENV)/.run $@
+	@$(PIP) --no-compile --build-constraint constraints.txt -e '.[all]' --group test --group docs
+	@$(COMPILE) && touch $(VENV)/.run $@
 
 # The page's type checker: node and npm come from a wheel, TypeScript from npm by its locked checksum.
 $(VENV)/.node: $(VENV)/.test tests/studio/package-lock.json

@@ -112,6 +112,7 @@ export const axis = (c, name, gap, more = {}) => ({
 export function Chart({ option, label, tall = false, onPick, onPlot }) {
   const place = useRef(/** @type {HTMLDivElement | null} */ (null));
   const chart = useRef(/** @type {Instance | null} */ (null));
+  const drawn = useRef(/** @type {Instance | null} */ (null));
   const [state, setState] = useState(/** @type {"loading" | "ready" | "failed"} */ ('loading'));
   const hear = useRef({ onPick, onPlot });
   hear.current = { onPick, onPlot };
@@ -141,11 +142,12 @@ export function Chart({ option, label, tall = false, onPick, onPlot }) {
 
   useEffect(() => {
     const c = colours();
+    const first = drawn.current !== chart.current; // later ones come at once: steps are gone through quickly
+    drawn.current = chart.current;
     chart.current?.setOption(
       {
-        animation: !still,
+        animation: first && !still,
         animationDuration: 250,
-        animationDurationUpdate: 250,
         textStyle: { fontFamily: c.font },
         aria: { enabled: true, label: { description: label } },
         ...option(c),

@@ -64,9 +64,16 @@ function stepLabel(step) {
 
 /**
  * @param {{step: Step, place: Place, width: number, here: boolean, off: boolean, marked: boolean, accepted: boolean,
- *   busy: boolean, go: () => void, mark: () => void}} props  `off`: not on the way to where the dialog stands
+ *   go: () => void, mark: () => void}} props  `off`: not on the way to where the dialog stands
  */
-function Line({ step, place, width, here, off, marked, accepted, busy, go, mark }) {
+function Line({ step, place, width, here, off, marked, accepted, go, mark }) {
+  // Drawn again only if something of it has changed: a long trail has to stay fluid.
+  const deps = [stepLabel(step), JSON.stringify(place), width, here, off, marked, accepted];
+  return useMemo(() => drawnLine({ step, place, width, here, off, marked, accepted, go, mark }), deps);
+}
+
+/** @param {Parameters<typeof Line>[0]} props */
+function drawnLine({ step, place, width, here, off, marked, accepted, go, mark }) {
   const start = step.way === 'start' && step.asked === null;
   return html`<li class=${`trail-line ${here ? 'trail-line-here' : ''} ${off ? 'trail-line-off' : ''}`}>
     <button
@@ -74,8 +81,7 @@ function Line({ step, place, width, here, off, marked, accepted, busy, go, mark 
       class="trail-step"
       data-step=${step.number}
       aria-current=${here ? 'step' : undefined}
-      aria-disabled=${busy}
-      onClick=${() => !busy && !here && go()}
+      onClick=${() => !here && go()}
     >
       <span class="hidden">${stepLabel(step)}${here ? ', here' : ''}</span>
       <span class="trail-face" aria-hidden="true">
@@ -200,6 +206,8 @@ export function Trail({ dialog, act }) {
     event.preventDefault();
     /** @type {HTMLElement | null | undefined} */ (next?.querySelector('.trail-step'))?.focus();
   };
+  const acts = useRef(act);
+  acts.current = act;
   const lines = useMemo(() => {
     const { places, width } = lanes(dialog.steps);
     const on = pathTo(dialog);
@@ -215,12 +223,11 @@ export function Trail({ dialog, act }) {
           off=${!on.has(step.number)}
           marked=${marks.includes(step.number)}
           accepted=${taken.has(step.number)}
-          busy=${act.busy}
-          go=${() => act.goto(step.number)}
+          go=${() => acts.current.busy || acts.current.goto(step.number)}
           mark=${() => mark(step.number)}
         />`,
     );
-  }, [dialog, marks, act.busy]);
+  }, [dialog, marks]);
   const [first, second] = [...marks].sort((a, b) => a - b);
   return html`<section class="card trail" aria-labelledby="trail-head">
     <div class="row">
@@ -230,7 +237,7 @@ export function Trail({ dialog, act }) {
       <${Walk} name="undo" title="Undo" keys="Ctrl-Z" can=${dialog.can_undo && !act.busy} go=${act.undo} />
       <${Walk} name="redo" title="Redo" keys="Ctrl-Shift-Z" can=${dialog.can_redo && !act.busy} go=${act.redo} />
     </div>
-    <ol class="trail-list" ref=${list} onKeyDown=${keys}>${lines}</ol>
+    <ol class="trail-list" ref=${list} aria-busy=${act.busy} onKeyDown=${keys}>${lines}</ol>
     ${
       marks.length === 1
         ? html`<p class="muted small">Mark one more step to compare it with step ${marks[0]}.</p>`

@@ -361,6 +361,11 @@ def memory(studio, name):
     return studio.workspace.live("local", name.removeprefix("/dialogs/")).dialog
 
 
+def test_a_dialog_in_memory_does_not_hold_its_whole_table(served):
+    studio, _, name = served
+    assert memory(studio, name)._given is None
+
+
 def test_a_store_that_fails_is_told_in_its_words(served, monkeypatch):
     studio, client, name = served
     monkeypatch.setattr(studio.store, "set_position", failing)

@@ -92,7 +92,7 @@ def load_object(path: str | Path, kind: type[T], trusted: Sequence[str] = ()) ->
 def dump_bytes(what: Any) -> bytes:
     """An object as the bytes of a file.
 
-    As ``skops.io.dumps`` makes them, without the indents that two thirds of its time are for.
+    As ``skops.io.dumps`` makes them, without the indents, which take about half of its time.
     """
     _skops()
     version = import_module("skops").__version__

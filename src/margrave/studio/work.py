@@ -78,7 +78,7 @@ def _trained(given: Samples, choices: dict[str, Any], handle: Handle) -> Dialog:
         members = [{"name": name, "done": done[name], "total": of_each} for name in names]
         handle.progress(at.done, at.total, at.member, members or None)
 
-    return Dialog.from_data(
+    dialog = Dialog.from_data(
         given.X,
         given.y,
         committee="program" if program else names or None,
@@ -92,6 +92,8 @@ def _trained(given: Samples, choices: dict[str, Any], handle: Handle) -> Dialog:
         random_state=choices["seed"],
         callback=tell,
     )
+    dialog._given = None  # the store has the table, and memory is bounded
+    return dialog
 
 
 def prefer(

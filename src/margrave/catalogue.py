@@ -5,7 +5,7 @@ describe it. A class is imported when it is made, so this module imports no lear
 
 Only the settings that a document asks for, or that keep a library quiet, differ from the library's
 own. Nothing here scales the features; where a method needs it (`knn`, `perceptron`, `logistic`,
-`svm`, `neural-network`), put the method behind a scaler in a pipeline.
+`svm`, `mam`, `neural-network`), put the method behind a scaler in a pipeline.
 """
 
 from collections.abc import Mapping
@@ -60,6 +60,7 @@ def _entry(name: str, summary: str, source: str, estimator: str, /, **defaults: 
 _SLIDES = "Multi-classifiers (slides)"
 _SURVEY = "Survey of Ensemble Classifiers (Nair, 2015)"
 _MARTINGALE = "Interactive Martingale Boosting (Kulkarni et al.)"
+_PARZEN = "A Risk Minimization Principle for a Class of Parzen Estimators (Pelckmans et al.)"
 _RANK_MARGIN = "A Linear Combination of Classifiers via Rank Margin Maximization (Marrocco et al.)"
 
 _ENTRIES = (
@@ -101,6 +102,12 @@ _ENTRIES = (
         "a support vector machine with an RBF kernel; it has no probabilities",
         f"{_SURVEY}, section 2",
         "sklearn.svm.SVC",
+    ),
+    _entry(
+        "mam",
+        "the largest average margin, a Parzen classifier; it has no probabilities",
+        f"{_PARZEN}, section 2",
+        "margrave.mam.MAMClassifier",
     ),
     _entry(
         "neural-network",

@@ -1,0 +1,451 @@
+"""The maximal-average-margin classifier: document 002, (4) to (7), as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from margrave._labels import encode
+from margrave._rules import Rules, check_rules, is_count, is_number
+from margrave._weights import checked_weights
+from margrave.mam._cut import decided
+from margrave.mam._features import Frequencies, feature_products, feature_sums, squared_lengths
+from margrave.mam._kept import Kept
+from margrave.mam._kernels import Floats, Kernel, KernelFunction
+from margrave.mam._leave_out import ClassSums, Codes
+from margrave.mam._selection import Judged, Labelled, Selection, judged, select_width
+from margrave.mam._sums import is_kernel, kernel_sum
+from margrave.mam._trust import Trusted
+from margrave.mam._widths import are_gammas, is_gamma, widths_to_try
+
+_ROWS_FOR_WIDTHS = 5_000
+_NUMBERS_FOR_WIDTHS = 20_000_000  # sparse rows are made dense for it
+
+
+def _adds_up(classifier: Any) -> bool:
+    """Whether a classifier is a sum of feature vectors, which can be continued."""
+    if classifier.kernel == "linear" or classifier.n_components is not None:
+        return True
+    raise AttributeError(
+        "MAMClassifier has partial_fit with kernel='linear' or with n_components only: with other "
+        "kernels every sample is kept."
+    )
+
+
+class MAMClassifier(ClassifierMixin, Trusted):
+    """Maximal average margin: the Parzen classifier, with its width by exact leave-one-out.
+
+    The direction in feature space with the largest average margin has a closed form [1]_: the mean
+    of the samples, each with the sign of its class. So there is nothing to iterate. A score is a
+    sum of kernel values, f(x) = (1/λn) Σ y_i K(x_i, x), and leaving a sample out is free: width and
+    cut are chosen on scores of samples that were left out.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "linear", "poly", "laplacian"} or callable, default="rbf"
+        The kernel, as in :func:`kernel_sum`. One of your own should be positive definite; if it is
+        not, the scores are still sums of its values, but λ and the bounds have no meaning.
+    gamma : {"loo", "scale"} or float, default="loo"
+        The width: 1/σ of the document. "loo" chooses it by leave-one-out; "scale" is 1 over the
+        number of features times their variance. A wide kernel (small gamma) makes the classifier
+        a linear one, a narrow one the nearest neighbour.
+    gammas : array-like of float, optional
+        What "loo" chooses from; by default fifteen values, from 4⁻⁷ to 4⁷ times "scale". Values
+        that are powers of two times each other share one exponential and are the quickest. The
+        document's range is ``1 / np.logspace(-2, 15, 18)``.
+    degree, coef0 : float, default=3 and 1
+        Of the polynomial kernel.
+    n_components : int, optional
+        If given, so many random features stand for the RBF or Laplacian kernel, rounded up to an
+        even number: predictions no longer take longer the more samples were learned, and there is
+        `partial_fit`. The linear kernel needs none.
+    class_weight : None, "balanced" or dict, default=None
+        None: every sample counts the same, the document's form. "balanced": every class does, and
+        the direction is the difference of the class means; better with wide kernels and unequal
+        classes. A dict has a factor for each class.
+    cut : {"accuracy", "balanced"} or None, default="accuracy"
+        The principle leaves the cut open. It is put where leave-one-out scores have the largest
+        accuracy or balanced accuracy; None leaves it at 0. Width and cut are judged by the same.
+    random_state : int, RandomState instance or None, default=None
+        Seed for random features, and for the rows that are kept of many.
+    n_jobs : int, optional
+        Threads; all cores that the process may use if None or -1. Results do not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    average_margin_ : float
+        The average margin on the training samples, each weighted as in the fit: what is maximised.
+    lambda_ : float
+        λ, which makes the direction's length 1. The two are the same number; 0 if the classes
+        have the same mean in feature space, and then every score is 0.
+    gamma_ : float
+        The width in use. None for kernels without one.
+    gammas_ : ndarray
+        Widths that were compared.
+    loo_scores_ : ndarray
+        Leave-one-out accuracy, or balanced accuracy, of each.
+    cut_ : ndarray of shape (1,) or (n_classes,)
+        What `decision_function` takes off the scores.
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        The direction, for the linear kernel and random features.
+    loo_decision_ : ndarray of shape (n, 1) or (n, n_classes)
+        Scores of the training samples by fits without them, less the cut; of those that were kept,
+        where not all are.
+    n_seen_ : int
+        Samples learned from.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    With more than two classes the average of ⟨w_y, φ(x)⟩ is maximised over unit vectors
+    (w_1, …, w_k) that sum to 0: a score for each class, its sum of kernel values less the mean of
+    all classes'.
+
+    A fit takes one pass over all pairs for all widths together, in float64; predictions are
+    computed in float32 for samples in float32. With random features the width is chosen on at most
+    5,000 samples, by exact leave-one-out with the kernel itself, and in `partial_fit` on those of
+    the first call. The cut is chosen on at most 20,000 samples, drawn uniformly from all that came.
+
+    Leave-one-out leaves out a sample with all its weight.
+
+    References
+    ----------
+    .. [1] K. Pelckmans, J. A. K. Suykens and B. De Moor, "A Risk Minimization Principle for a Class
+       of Parzen Estimators", sections 2 and 3.
+
+    Examples
+    --------
+    >>> from margrave.datasets import load
+    >>> from margrave.mam import MAMClassifier
+    >>> train, test = load("ripley_train"), load("ripley_test")
+    >>> model = MAMClassifier().fit(train.data, train.target)
+    >>> round(model.score(test.data, test.target), 3)
+    0.906
+    """
+
+    def __init__(
+        self,
+        kernel: Literal["rbf", "linear", "poly", "laplacian"] | KernelFunction = "rbf",
+        *,
+        gamma: Literal["loo", "scale"] | float = "loo",
+        gammas: ArrayLike | None = None,
+        degree: float = 3,
+        coef0: float = 1.0,
+        n_components: int | None = None,
+        class_weight: Literal["balanced"] | dict[Any, float] | None = None,
+        cut: Literal["accuracy", "balanced"] | None = "accuracy",
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.gammas = gammas
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_components = n_components
+        self.class_weight = class_weight
+        self.cut = cut
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _rules(self) -> Rules:
+        components = self.n_components
+        mapped = isinstance(self.kernel, str) and self.kernel != "poly"
+        random = components is None or (is_count(components) and mapped)
+        named = isinstance(self.class_weight, str) and self.class_weight == "balanced"
+        weighs = self.class_weight is None or named or isinstance(self.class_weight, dict)
+        cuts = self.cut is None or self.cut in ("accuracy", "balanced")
+        jobs = self.n_jobs is None or is_count(self.n_jobs) or self.n_jobs == -1
+        positive = is_number(self.degree) and self.degree > 0
+        return {
+            "kernel": ("'rbf', 'linear', 'poly', 'laplacian' or callable", is_kernel(self.kernel)),
+            "gamma": ("'loo', 'scale' or a finite number above 0", is_gamma(self.gamma)),
+            "gammas": ("None or finite numbers above 0", are_gammas(self.gammas)),
+            "degree": ("a number above 0", positive),
+            "coef0": ("a number", is_number(self.coef0)),
+            "n_components": (
+                "None or, with kernel 'rbf' or 'laplacian', an integer of at least 1",
+                random,
+            ),
+            "class_weight": ("None, 'balanced' or a dict", weighs),
+            "cut": ("'accuracy', 'balanced' or None", cuts),
+            "n_jobs": ("None, -1 or a number of threads", jobs),
+        }
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn the direction, its width and its cut.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The samples, without missing values; sparse with the linear kernel or random features.
+        y : array-like of shape (n_samples,)
+            Their labels, of at least two classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; equal if None. Samples of weight 0 are left out.
+
+        Returns
+        -------
+        self : object
+            The trained classifier.
+        """
+        check_rules(self, self._rules())
+        rows, labels = self._labelled(X, y, reset=True)
+        self.classes_ = np.unique(labels)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                "MAMClassifier.fit needs y with at least two classes; "
+                f"got one class, {self.classes_.tolist()[0]!r}."
+            )
+        rows, codes, weights = self._weighed(rows, labels, sample_weight)
+        if len(np.unique(codes)) < 2:
+            raise ValueError(
+                "MAMClassifier.fit needs samples of at least two classes with a weight above 0."
+            )
+        if self._in_features:
+            self._begin(rows, codes, weights)
+            return self._add(rows, codes, weights)
+        return self._fit_kernel(rows, codes, weights)
+
+    @available_if(_adds_up)  # type: ignore[untyped-decorator]
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from more samples; with the linear kernel or random features only.
+
+        The direction is that of a `fit` on all samples together. The width is chosen, and random
+        features are drawn, in the first call.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            More samples.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        classes : array-like of shape (n_classes,), default=None
+            All labels there will be; needed in the first call.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; equal if None.
+
+        Returns
+        -------
+        self : object
+            The classifier.
+        """
+        check_rules(self, self._rules())
+        first = not hasattr(self, "n_seen_")
+        if first and classes is None:
+            raise ValueError("MAMClassifier.partial_fit needs classes in its first call.")
+        rows, labels = self._labelled(X, y, reset=first)
+        if first:
+            self.classes_ = np.unique(np.asarray(classes))
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                "MAMClassifier.partial_fit needs the same classes in every call; "
+                f"got {np.unique(classes).tolist()} after {self.classes_.tolist()}."
+            )
+        rows, codes, weights = self._weighed(rows, labels, sample_weight)
+        if first:
+            self._begin(rows, codes, weights)
+        return self._add(rows, codes, weights)
+
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """Return the scores, the cut taken off.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            With two classes one score a sample, above 0 for the second of `classes_`; with more
+            one score for each class. Without the cut a score is the distance from the plane in
+            feature space.
+        """
+        check_is_fitted(self)
+        scores = self._scores(validate_data(self, X, reset=False, **self._accepted)) - self.cut_
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the label that the scores speak for.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            With two classes the second where the score is above 0; with more the class with the
+            largest score, the first of equals.
+        """
+        scores = self.decision_function(X)
+        labels: NDArray[Any] = self.classes_[decided(scores.reshape(len(scores), -1))]
+        return labels
+
+    @property
+    def _in_features(self) -> bool:
+        """Whether the direction is held as a vector, not as a sum over samples."""
+        return self.kernel == "linear" or self.n_components is not None
+
+    @property
+    def _balanced(self) -> bool:
+        return isinstance(self.class_weight, str)
+
+    @property
+    def _accepted(self) -> dict[str, Any]:
+        """Which samples can be taken, for scikit-learn's validation."""
+        sparse = "csr" if self._in_features else False
+        return {"dtype": [np.float64, np.float32], "accept_sparse": sparse}
+
+    def _labelled(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, NDArray[Any]]:
+        rows, labels = validate_data(self, X, y, reset=reset, **self._accepted)
+        check_classification_targets(labels)
+        return rows, labels
+
+    def _weighed(
+        self, rows: Any, labels: NDArray[Any], sample_weight: ArrayLike | None
+    ) -> tuple[Any, Codes, Floats]:
+        """Rows, codes and weights of the samples that have one above 0."""
+        codes = encode(labels, self.classes_, "y")
+        weights = np.ones(len(codes))
+        if sample_weight is not None:
+            weights = checked_weights(sample_weight, len(codes), "MAMClassifier.fit")
+        if isinstance(self.class_weight, dict):
+            weights = weights * self._class_factors(self.class_weight)[codes]
+        if weights.all():
+            return rows, codes, weights
+        return rows[weights > 0], codes[weights > 0], weights[weights > 0]
+
+    def _class_factors(self, given: dict[Any, float]) -> Floats:
+        factors = np.array([given.get(label, 1.0) for label in self.classes_.tolist()], dtype=float)
+        unknown = set(given) - set(self.classes_.tolist())
+        if unknown or not (np.isfinite(factors) & (factors >= 0)).all():
+            raise ValueError(
+                "MAMClassifier needs class_weight to have a number of at least 0 for classes among "
+                f"{self.classes_.tolist()}; got {given!r}."
+            )
+        return factors
+
+    def _samples(self, codes: Codes, weights: Floats) -> Labelled:
+        return Labelled(codes, weights, len(self.classes_), self._balanced, self.cut)
+
+    def _select(self, rows: Any, codes: Codes, weights: Floats) -> Selection:
+        """Choose the width."""
+        kernel = Kernel(self.kernel, 1.0, self.degree, self.coef0)
+        gammas = widths_to_try(self.gamma, self.gammas, rows, self.kernel, weights)
+        self.gammas_ = gammas if kernel.has_gamma else gammas[:1]
+        found = select_width(rows, kernel, self.gammas_, self._samples(codes, weights), self.n_jobs)
+        self.loo_scores_ = found.rates
+        self.gamma_ = float(self.gammas_[found.place]) if kernel.has_gamma else None
+        return found
+
+    def _fit_kernel(self, rows: Any, codes: Codes, weights: Floats) -> Self:
+        found = self._select(rows, codes, weights)
+        columns = self._samples(codes, weights).columns
+        own = found.sums + found.diagonal[:, None] * columns
+        self._kept = self._frequencies = None
+        self.X_fit_, self.dual_coef_ = rows, columns @ found.fit.turned
+        self.n_seen_ = len(rows)
+        return self._settle(found.fit, found.judged, codes, own, found.diagonal)
+
+    def _begin(self, rows: Any, codes: Codes, weights: Floats) -> None:
+        """Start empty sums, with a width and random features."""
+        self._rng = check_random_state(self.random_state)
+        self._frequencies = None
+        self.gamma_, self.gammas_ = None, np.array([1.0])
+        width = rows.shape[1]
+        if self.kernel != "linear" and self.n_components is not None:
+            self._select_for_features(rows, codes, weights)
+            self._frequencies = Frequencies.drawn(
+                str(self.kernel), float(self.gamma_ or 1.0), width, self.n_components, self._rng
+            )
+            width = 2 * self._frequencies.directions.shape[1]
+        self._sums = np.zeros((len(self.classes_), width))
+        self._class_weights = np.zeros(len(self.classes_))
+        self._kept: Kept | None = None
+        self.n_seen_ = 0
+
+    def _select_for_features(self, rows: Any, codes: Codes, weights: Floats) -> None:
+        """A width by leave-one-out with the kernel itself, on some of the samples."""
+        gammas = widths_to_try(self.gamma, self.gammas, rows, self.kernel, weights)
+        if len(gammas) == 1:
+            self.gammas_, self.gamma_ = gammas, float(gammas[0])
+            return
+        most = min(_ROWS_FOR_WIDTHS, max(2, _NUMBERS_FOR_WIDTHS // rows.shape[1]))
+        some = np.sort(self._rng.permutation(rows.shape[0])[:most])
+        dense = rows[some].toarray() if issparse(rows) else rows[some]
+        self._select(dense, codes[some], weights[some])
+
+    def _add(self, rows: Any, codes: Codes, weights: Floats) -> Self:
+        """Add samples to the sums, and place direction and cut anew."""
+        columns = self._samples(codes, weights).columns
+        self._sums += feature_sums(rows, columns, self._frequencies, self.n_jobs)
+        self._class_weights += columns.sum(axis=0)
+        self.n_seen_ += len(codes)
+        self._kept = kept = Kept.of(rows, codes, weights, self._rng, self._kept)
+        fit = ClassSums(self._sums @ self._sums.T, self._class_weights, self._balanced)
+        self.coef_ = fit.turned.T @ self._sums
+        own = feature_products(kept.X, self._sums, self._frequencies, self.n_jobs)
+        diagonal = squared_lengths(kept.X, self._frequencies)
+        samples = self._samples(kept.codes, kept.weights)
+        found = judged(fit, own - samples.columns * diagonal[:, None], diagonal, samples)
+        if len(self.gammas_) == 1:
+            self.loo_scores_ = np.array([found.right])
+        return self._settle(fit, found, kept.codes, own, diagonal)
+
+    def _settle(
+        self, fit: ClassSums, found: Judged, codes: Codes, own: Floats, diagonal: Floats
+    ) -> Self:
+        """Keep what was found; `own` are kernel sums of the classes at the samples, with them."""
+        self.cut_, self.loo_decision_ = found.cut, found.decision
+        self._codes, self._own_scores, self._diagonal = codes, own @ fit.turned, diagonal
+        self.lambda_ = self.average_margin_ = fit.length
+        if self.lambda_ == 0 and np.count_nonzero(fit.weights) > 1:
+            warnings.warn(
+                "MAMClassifier: the classes have the same mean in feature space. No direction has "
+                "an average margin above 0, and every sample gets the same score.",
+                UserWarning,
+                stacklevel=4,
+            )
+        return self
+
+    def _scores(self, rows: Any) -> Floats:
+        """Scores of shape (n, 1) or (n, n_classes), with the cut still in them."""
+        if self._in_features:
+            return feature_products(rows, self.coef_, self._frequencies, self.n_jobs)
+        sums = kernel_sum(
+            rows,
+            self.X_fit_.astype(rows.dtype, copy=False),
+            self.dual_coef_,
+            self.kernel,
+            gamma=self.gamma_ or 1.0,
+            degree=self.degree,
+            coef0=self.coef0,
+            n_jobs=self.n_jobs,
+        )
+        return np.asarray(sums, dtype=np.float64)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._in_features
+        return tags

@@ -1,0 +1,93 @@
+"""Maps into spaces where a classifier is a vector: the features themselves, or random ones.
+
+With K(x, z) = φ(x)·φ(z) for a short φ the sums of document 002 are sums of vectors: they can be
+added up as the samples come, in any order. φ(x) = x is the linear kernel. For the RBF and Laplacian
+kernels cosines and sines of random directions approximate one (Rahimi and Recht 2007); in pairs
+they make ‖φ(x)‖ = 1, as the kernels have it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils import check_random_state
+
+from margrave.mam._kernels import Floats
+from margrave.mam._sums import slices
+from margrave.mam._threads import in_threads, n_threads
+
+_BLOCK = 2048
+
+
+@dataclass(frozen=True)
+class Frequencies:
+    """Random directions, one in a column; their cosines and sines are the features."""
+
+    directions: NDArray[np.float32]
+
+    @classmethod
+    def drawn(
+        cls, kernel: str, gamma: float, n_features: int, n_components: int, random_state: Any
+    ) -> Frequencies:
+        """Directions for a kernel: normal for RBF, Cauchy for Laplacian."""
+        rng = check_random_state(random_state)
+        shape = n_features, -(-n_components // 2)
+        if kernel == "rbf":
+            directions = rng.standard_normal(shape) * np.sqrt(2 * gamma)
+        else:
+            directions = rng.standard_cauchy(shape) * gamma
+        return cls(directions.astype(np.float32))
+
+    def of(self, X: Any) -> NDArray[np.float32]:
+        """The features of some rows, in float32."""
+        angles = np.asarray(X.astype(np.float32, copy=False) @ self.directions)
+        half = angles.shape[1]
+        features = np.empty((len(angles), 2 * half), np.float32)
+        np.cos(angles, features[:, :half])
+        np.sin(angles, features[:, half:])
+        features *= np.float32(1 / np.sqrt(half))
+        return features
+
+
+def feature_sums(
+    X: Any, a: Floats, frequencies: Frequencies | None, n_jobs: int | None = None
+) -> Floats:
+    """Σ_i a_i φ(x_i) for every column of a, one sum in a row; φ(x) = x without frequencies."""
+    if frequencies is None:
+        return np.asarray(X.T @ a).T if issparse(X) else np.asarray(a.T @ X, dtype=np.float64)
+    blocks = list(slices(X.shape[0], _BLOCK))
+    narrow = a.astype(np.float32)
+
+    def block(rows: slice) -> Floats:
+        return np.asarray(narrow[rows].T @ frequencies.of(X[rows]), dtype=np.float64)
+
+    parts = in_threads(block, blocks, n_threads(n_jobs, len(blocks)))
+    return np.asarray(np.sum(list(parts), axis=0))
+
+
+def feature_products(
+    X: Any, vectors: Floats, frequencies: Frequencies | None, n_jobs: int | None = None
+) -> Floats:
+    """φ(x) · v for every row x and every row v of vectors, of shape (n, n_vectors)."""
+    if frequencies is None:
+        return np.asarray(X @ vectors.T, dtype=np.float64)
+    blocks = list(slices(X.shape[0], _BLOCK))
+    narrow = vectors.T.astype(np.float32)
+
+    def block(rows: slice) -> Floats:
+        return np.asarray(frequencies.of(X[rows]) @ narrow, dtype=np.float64)
+
+    return np.concatenate(list(in_threads(block, blocks, n_threads(n_jobs, len(blocks)))))
+
+
+def squared_lengths(X: Any, frequencies: Frequencies | None) -> Floats:
+    """‖φ(x)‖² of every row."""
+    if frequencies is not None:
+        return np.ones(X.shape[0])
+    if issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    return np.asarray(np.einsum("ij,ij->i", X, X, dtype=np.float64))

@@ -1,0 +1,253 @@
+"""Kernels, tile by tile: K(z, x) for some rows of Z and some of X, in room that is given.
+
+The kernels of document 002, section 2.2: linear x·z, polynomial (γ x·z + b)^p (the document's
+γ is 1), RBF exp(−γ‖x − z‖²) (the document writes σ = 1/γ), and exp(−γ‖x − z‖₁). Squared distances
+come out of one matrix product: with rows (z, 1, −‖z‖²) and columns (2x, −‖x‖², 1), after both sets
+were moved to the middle of X, their product is −‖x − z‖².
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from margrave.mam._exponential import (
+    PER_UNIT,
+    SQUARING_RANGE,
+    SQUARING_SLOPE,
+    SQUARING_START,
+    WHOLE_FACTOR,
+    Tile,
+    by_squaring,
+    by_whole,
+    is_vectorised,
+)
+
+Floats = NDArray[np.float64]
+KernelFunction = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
+
+NAMES = ("rbf", "linear", "poly", "laplacian")
+_DIAGONAL_ROWS = 256
+# Up to this, γ times the squared length of a row, float32 is exact enough (an error of 4e-6).
+_SURE_IN_FLOAT32 = 16.0
+# From here on rounding may leave a distance below 0 that is not small any more.
+_SURE_IN_FLOAT64 = 1e10
+_LARGEST_EXPONENT = 1e30
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel with its parameters.
+
+    Attributes
+    ----------
+    name : str or callable
+        One of `NAMES`, or a function of two sets of rows that returns all values.
+    gamma, degree, coef0 : float
+        As in scikit-learn's kernels; those that a kernel does not have are ignored.
+    """
+
+    name: str | KernelFunction
+    gamma: float = 1.0
+    degree: float = 3
+    coef0: float = 1.0
+
+    @property
+    def is_exponential(self) -> bool:
+        """Whether it is exp(−γ · distance)."""
+        return self.name in ("rbf", "laplacian")
+
+    @property
+    def has_gamma(self) -> bool:
+        """Whether gamma changes anything."""
+        return self.is_exponential or self.name == "poly"
+
+    def diagonal(self, X: Tile) -> Floats:
+        """K(x, x) of every row."""
+        if self.is_exponential:
+            return np.ones(len(X))
+        if callable(self.name):
+            parts = [X[i : i + _DIAGONAL_ROWS] for i in range(0, len(X), _DIAGONAL_ROWS)]
+            return np.concatenate([np.diag(values_of(self.name, part, part)) for part in parts])
+        squares = np.asarray(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+        if self.name == "poly":
+            self.powers(squares, squares.copy())
+        return squares
+
+    def powers(self, products: Tile, spare: Tile) -> Tile:
+        """(γ · product + coef0)^degree, in place."""
+        products *= self.gamma
+        products += self.coef0
+        if not (float(self.degree).is_integer() and 1 <= self.degree <= 8):
+            return np.power(products, self.degree, products)
+        spare[...] = products  # numpy's power takes 20 ns a number, a product less than 1
+        for _ in range(int(self.degree) - 1):
+            products *= spare
+        return products
+
+
+def values_of(function: KernelFunction, Z: Tile, X: Tile) -> Tile:
+    """What a user's kernel says of all pairs, checked."""
+    values = np.asarray(function(Z, X))
+    if values.shape != (len(Z), len(X)):
+        raise ValueError(
+            f"A kernel of your own must return a value for each of {len(Z)} x {len(X)} pairs; "
+            f"got shape {values.shape}."
+        )
+    if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
+        raise ValueError("A kernel of your own must return finite numbers.")
+    return values
+
+
+class Pairs:
+    """Tiles of K(z, x), for rows of Z and of X that were prepared once.
+
+    A value of a tile is K(z, x) divided by the `row_factors` of z and the `column_factors` of x: in
+    a sum over x they are multiplied once for each sample instead of once for each pair.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    Z, X : ndarray of shapes (m, d) and (n, d)
+        The rows, of one floating type.
+    """
+
+    def __init__(self, kernel: Kernel, Z: Tile, X: Tile) -> None:
+        self.kernel = kernel
+        self.dtype = X.dtype
+        self.row_factors: Floats | float = 1.0
+        self.column_factors: Floats | float = 1.0
+        self._Z, self._X = Z, X
+        self._low = -np.inf
+        self._left, self._right = Z, X
+        self._fill: Callable[[slice, slice, Tile], None] = self._product
+        self._finish: Callable[[Tile], Tile] = self._as_it_is
+        if kernel.is_exponential:
+            self._prepare_exponents()
+        elif kernel.name == "poly":
+            self._finish = self._powers
+        elif callable(kernel.name):
+            self._function = kernel.name
+            self._fill = self._asked
+
+    def base(self, rows: slice, columns: slice, out: Tile) -> None:
+        """What the kernel is a function of, in float64: −γ · distance, or the product, or K."""
+        self._fill(rows, columns, out)
+
+    def tile(self, rows: slice, columns: slice, room: Tile) -> Tile:
+        """K for some rows of Z and of X, up to the factors.
+
+        Parameters
+        ----------
+        rows, columns : slice
+            Which rows of Z, and which of X.
+        room : ndarray of shape (3, n_rows, n_columns)
+            Where to work; the result is one of the three.
+        """
+        self._fill(rows, columns, room[0])
+        return self._finish(room)
+
+    def _prepare_exponents(self) -> None:
+        """Choose how −γ · distance and its exponential are computed."""
+        by_numpy = is_vectorised(self.dtype)
+        gamma = self.kernel.gamma
+        self._finish = self._exp if by_numpy else self._exp_by_whole
+        if not by_numpy:
+            self.row_factors = WHOLE_FACTOR
+        per_unit = 1.0 if by_numpy else PER_UNIT
+        if self.kernel.name == "laplacian":
+            lows, highs = (
+                np.vstack([end(self._Z, axis=0), end(self._X, axis=0)]) for end in (np.min, np.max)
+            )
+            largest = float((highs.max(axis=0) - lows.min(axis=0)).sum(dtype=np.float64))
+            self._scale = _at_most(gamma, largest) * per_unit
+            self._fill = self._cityblock
+            return
+        middle = self._X.mean(axis=0, dtype=np.float64).astype(self.dtype)
+        Z, X = self._Z - middle, self._X - middle
+        squares = [np.einsum("ij,ij->i", side, side, dtype=np.float64) for side in (Z, X)]
+        lengths = [float(np.sqrt(one.max())) for one in squares]
+        self._scale = _at_most(gamma, max(lengths) ** 2) * per_unit
+        if not by_numpy and 2 * gamma * lengths[0] * lengths[1] <= SQUARING_RANGE:
+            self._prepare_squaring(Z, X, *squares)
+        else:
+            self._prepare_distances(Z, X, *(self._scale * one for one in squares))
+
+    def _prepare_squaring(self, Z: Tile, X: Tile, z_squares: Floats, x_squares: Floats) -> None:
+        """exp(−γ‖x − z‖²) = exp(−γ‖z‖²) exp(−γ‖x‖²) exp(2γ x·z), of which the last is a tile."""
+        gamma = self.kernel.gamma
+        self.row_factors = np.exp(-gamma * z_squares)
+        self.column_factors = np.exp(-gamma * x_squares)
+        slope = self.dtype.type(2 * gamma * SQUARING_SLOPE)
+        self._left = _beside(Z, 1.0)
+        self._right = _beside(X * slope, SQUARING_START)
+        self._finish = self._exp_by_squaring
+
+    def _prepare_distances(self, Z: Tile, X: Tile, z_squares: Floats, x_squares: Floats) -> None:
+        """−γ‖x − z‖² as a product of longer rows, the squares being scaled already."""
+        largest = max(z_squares.max(), x_squares.max())
+        self._low = -4 * largest
+        # How far an exponent is off grows with the squared lengths, whatever its own size.
+        if self.dtype == np.float32 and largest > _SURE_IN_FLOAT32:
+            middle = self._X.mean(axis=0, dtype=np.float64)
+            Z, X = self._Z - middle, self._X - middle
+            self._fill = self._product_rounded
+        if largest > _SURE_IN_FLOAT64:
+            self._fill = self._product_at_most_0
+        self._left = _beside(Z, 1.0, -z_squares)
+        self._right = _beside(X * (2 * self._scale), -x_squares, 1.0)
+
+    def _product(self, rows: slice, columns: slice, out: Tile) -> None:
+        np.matmul(self._left[rows], self._right[columns].T, out)
+
+    def _product_rounded(self, rows: slice, columns: slice, out: Tile) -> None:
+        out[...] = self._left[rows] @ self._right[columns].T
+
+    def _product_at_most_0(self, rows: slice, columns: slice, out: Tile) -> None:
+        self._product_rounded(rows, columns, out)
+        np.minimum(out, 0, out=out)
+
+    def _cityblock(self, rows: slice, columns: slice, out: Tile) -> None:
+        out[...] = cdist(self._Z[rows], self._X[columns], "cityblock")
+        out *= -self._scale
+
+    def _asked(self, rows: slice, columns: slice, out: Tile) -> None:
+        out[...] = values_of(self._function, self._Z[rows], self._X[columns])
+
+    def _as_it_is(self, room: Tile) -> Tile:
+        return np.asarray(room[0])
+
+    def _powers(self, room: Tile) -> Tile:
+        return self.kernel.powers(room[0], room[1])
+
+    def _exp(self, room: Tile) -> Tile:
+        return np.asarray(np.exp(room[0], room[0]))
+
+    def _exp_by_whole(self, room: Tile) -> Tile:
+        return by_whole(room[0], room[1], room[2], self._low)
+
+    def _exp_by_squaring(self, room: Tile) -> Tile:
+        return by_squaring(room[0])
+
+
+def _at_most(gamma: float, distance: float) -> float:
+    """γ, or less where the product with the largest distance would leave float32's range.
+
+    What is not next to 0 has no value any more long before.
+    """
+    return min(gamma, _LARGEST_EXPONENT / distance) if distance > 0 else 1.0
+
+
+def _beside(rows: Tile, *columns: Floats | float) -> Tile:
+    """Rows with further columns, each one number or one for every row."""
+    longer = np.empty((len(rows), rows.shape[1] + len(columns)), rows.dtype)
+    longer[:, : rows.shape[1]] = rows
+    for place, column in enumerate(columns, rows.shape[1]):
+        longer[:, place] = column
+    return longer

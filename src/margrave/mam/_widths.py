@@ -1,0 +1,67 @@
+"""Widths of a kernel: which are tried, and the usual one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from margrave._rules import is_number
+from margrave.mam._kernels import Floats
+
+N_WIDTHS = 15
+_RATIO = 4.0  # a width is squared twice for the next: see `_self_sums`
+
+
+def usual_gamma(X: Any, kernel: Any, weights: Floats | None = None) -> float:
+    """γ from the spread of the features: 1 / (n_features · variance), as scikit-learn's "scale".
+
+    For the Laplacian kernel, whose distances are not squared, the standard deviation. Samples count
+    by their weights.
+    """
+    if issparse(X) or weights is not None:
+        of_rows = np.ones(X.shape[0]) if weights is None else weights
+        shares = of_rows / of_rows.sum() / X.shape[1]
+        centre = float((shares @ X).sum())
+        squares = X.multiply(X) if issparse(X) else np.square(X - centre, dtype=np.float64)
+        spread = float((shares @ squares).sum()) - (centre**2 if issparse(X) else 0.0)
+    else:
+        spread = float(np.var(X, dtype=np.float64))
+    spread = np.sqrt(max(spread, 0.0)) if kernel == "laplacian" else spread
+    # Constant features: every distance is 0, and any width is as good as another.
+    usual = 1 / (X.shape[1] * spread) if spread > 0 else 1.0
+    return usual if np.isfinite(usual) and usual > 0 else 1.0
+
+
+def widths_to_try(
+    gamma: Any, gammas: Any, X: Any, kernel: Any, weights: Floats | None = None
+) -> Floats:
+    """The values of γ to choose from, rising; one if it is given."""
+    if not isinstance(gamma, str):
+        return np.array([float(gamma)])
+    usual = usual_gamma(X, kernel, weights)
+    if gamma == "scale":
+        return np.array([usual])
+    if gammas is not None:
+        return np.unique(np.asarray(gammas, dtype=np.float64))
+    steps = np.arange(N_WIDTHS) - N_WIDTHS // 2
+    return np.asarray(usual * _RATIO**steps)
+
+
+def is_gamma(gamma: Any) -> bool:
+    """Whether it is "loo", "scale" or a finite number above 0."""
+    if isinstance(gamma, str):
+        return gamma in ("loo", "scale")
+    return is_number(gamma) and 0 < gamma < np.inf
+
+
+def are_gammas(gammas: Any) -> bool:
+    """Whether it is None or some finite numbers above 0."""
+    if gammas is None:
+        return True
+    try:
+        values = np.asarray(gammas, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return values.ndim == 1 and len(values) > 0 and bool(((values > 0) & (values < np.inf)).all())

@@ -5,6 +5,7 @@
 `BiasVariance`               what it returns
 `PointTerms`                 the same at each test point
 `BiasVarianceDisplay`        the same against a parameter, as a plot
+`CertaintyDisplay`           a classifier over two features, with lines of certainty
 `friedman_holm`              tests whether methods differ, and which from a control
 `FriedmanHolm`               what it returns
 `CriticalDifferenceDisplay`  the same as a plot of mean ranks
@@ -13,6 +14,7 @@
 ===========================  ====================================================================
 """
 
+from margrave.compare._certainty_display import CertaintyDisplay
 from margrave.compare._decomposition import BiasVariance, bias_variance
 from margrave.compare._difference_display import CriticalDifferenceDisplay
 from margrave.compare._displays import BiasVarianceDisplay
@@ -24,6 +26,7 @@ from margrave.compare._tests import FriedmanHolm, friedman_holm
 __all__ = [
     "BiasVariance",
     "BiasVarianceDisplay",
+    "CertaintyDisplay",
     "CriticalDifferenceDisplay",
     "FriedmanHolm",
     "MartingaleDisplay",

@@ -35,7 +35,7 @@ NAMES = ("rbf", "linear", "poly", "laplacian")
 _DIAGONAL_ROWS = 256
 # Up to this, γ times the squared length of a row, float32 is exact enough (an error of 4e-6).
 _SURE_IN_FLOAT32 = 16.0
-# From here on rounding may leave a distance below 0 that is not small any more.
+# From here on a row would not be next to itself: distances are computed from differences.
 _SURE_IN_FLOAT64 = 1e10
 _LARGEST_EXPONENT = 1e30
 
@@ -116,10 +116,13 @@ class Pairs:
         The kernel.
     Z, X : ndarray of shapes (m, d) and (n, d)
         The rows, of one floating type.
+    sharpest : float, default=1
+        What the caller will at most multiply the exponents of `base` with.
     """
 
-    def __init__(self, kernel: Kernel, Z: Tile, X: Tile) -> None:
+    def __init__(self, kernel: Kernel, Z: Tile, X: Tile, sharpest: float = 1.0) -> None:
         self.kernel = kernel
+        self._sharpest = sharpest
         self.dtype = X.dtype
         self.row_factors: Floats | float = 1.0
         self.column_factors: Floats | float = 1.0
@@ -167,7 +170,8 @@ class Pairs:
             )
             largest = float((highs.max(axis=0) - lows.min(axis=0)).sum(dtype=np.float64))
             self._scale = _at_most(gamma, largest) * per_unit
-            self._fill = self._cityblock
+            self._metric = "cityblock"
+            self._fill = self._distances
             return
         middle = self._X.mean(axis=0, dtype=np.float64).astype(self.dtype)
         Z, X = self._Z - middle, self._X - middle
@@ -198,8 +202,10 @@ class Pairs:
             middle = self._X.mean(axis=0, dtype=np.float64)
             Z, X = self._Z - middle, self._X - middle
             self._fill = self._product_rounded
-        if largest > _SURE_IN_FLOAT64:
-            self._fill = self._product_at_most_0
+        if largest * self._sharpest > _SURE_IN_FLOAT64:
+            self._metric = "sqeuclidean"
+            self._fill = self._distances
+            return
         self._left = _beside(Z, 1.0, -z_squares)
         self._right = _beside(X * (2 * self._scale), -x_squares, 1.0)
 
@@ -209,12 +215,8 @@ class Pairs:
     def _product_rounded(self, rows: slice, columns: slice, out: Tile) -> None:
         out[...] = self._left[rows] @ self._right[columns].T
 
-    def _product_at_most_0(self, rows: slice, columns: slice, out: Tile) -> None:
-        self._product_rounded(rows, columns, out)
-        np.minimum(out, 0, out=out)
-
-    def _cityblock(self, rows: slice, columns: slice, out: Tile) -> None:
-        out[...] = cdist(self._Z[rows], self._X[columns], "cityblock")
+    def _distances(self, rows: slice, columns: slice, out: Tile) -> None:
+        out[...] = cdist(self._Z[rows], self._X[columns], self._metric)
         out *= -self._scale
 
     def _asked(self, rows: slice, columns: slice, out: Tile) -> None:

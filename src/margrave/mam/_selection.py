@@ -106,11 +106,17 @@ def select_width(
 ) -> Selection:
     """Compare widths; of equals the middle one, which is the farthest from being worse."""
     columns = of.columns
-    sums = self_sums(X, columns, kernel, gammas.tolist(), n_jobs=n_jobs)
+    # Of two classes that need not count the same only the difference matters, and one sum is half
+    # the work: it stands for the second class, and 0 for the first.
+    only = of.n_classes == 2 and not of.balanced
+    a = columns @ [[-1.0], [1.0]] if only else columns
+    sums = self_sums(X, a, kernel, gammas.tolist(), n_jobs=n_jobs)
     found = []
     for gamma, each in zip(gammas, sums, strict=True):
         diagonal = replace(kernel, gamma=float(gamma)).diagonal(X)
-        gram = columns.T @ (each + diagonal[:, None] * columns)
+        gram = a.T @ (each + diagonal[:, None] * a)
+        if only:
+            gram, each = np.pad(gram, [(1, 0), (1, 0)]), np.pad(each, [(0, 0), (1, 0)])
         fit = ClassSums(gram, columns.sum(axis=0), of.balanced)
         found.append((judged(fit, each, diagonal, of), fit, each, diagonal))
     rates = np.array([one[0].right for one in found])

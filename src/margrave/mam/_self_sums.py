@@ -21,9 +21,11 @@ from margrave.mam._kernels import Floats, Kernel, Pairs
 from margrave.mam._sums import SMALL, Rooms, slices
 from margrave.mam._threads import in_threads, n_threads
 
-_TILE = 256  # rows and columns: 0.5 MB of float64
-# Powers of a value are off by as many times its rounding; after this ratio it is computed anew.
-_MOST_POWERS = 2.0**16
+_TILE = 512  # rows and columns: 2 MB of float64
+# A value to a power is off by as many times its rounding, 1e-16; at this ratio of two γ, by 3e-8.
+_MOST_POWERS = 2.0**28
+# exp of less is 0.
+_VANISHED = -746.0
 
 
 @dataclass(frozen=True)
@@ -72,45 +74,80 @@ def self_sums(
     -------
     sums : ndarray of shape (n_gammas, n, n_sums), or one sum more
     """
-    X = np.asarray(X, dtype=np.float64)
-    n = len(X)
-    first = replace(kernel, gamma=1.0) if kernel.is_exponential else kernel
-    pairs = Pairs(first, X, X)
-    rooms = Rooms(min(_TILE, n), min(_TILE, n), np.dtype(np.float64))
-    steps = _steps(gammas) if kernel.is_exponential else [(gamma, 0) for gamma in gammas]
-    n_sums = a.shape[1] + (ordered is not None)
-
-    def block(place: tuple[slice, slice]) -> tuple[Floats, Floats]:
-        rows, columns = place
-        room = rooms.of(rows, columns)
-        pairs.base(rows, columns, room[0])
-        if kernel.is_exponential:
-            np.minimum(room[0], 0.0, out=room[0])  # rounding may leave a distance below 0
-        signs = None if ordered is None else _signs(ordered.levels, rows, columns)
-        at_rows = np.empty((len(steps), rows.stop - rows.start, n_sums))
-        at_columns = np.empty((len(steps), columns.stop - columns.start, n_sums))
-        for step, values in enumerate(_values(kernel, steps, room)):
-            if rows == columns:
-                np.fill_diagonal(values, 0.0)
-            at_rows[step, :, : a.shape[1]] = values @ a[columns]
-            at_columns[step, :, : a.shape[1]] = values.T @ a[rows]
-            if ordered is not None and signs is not None:
-                signed = values * signs
-                at_rows[step, :, -1] = signed @ ordered.weights[columns]
-                at_columns[step, :, -1] = -(ordered.weights[rows] @ signed)
-        return at_rows, at_columns
-
-    sums = np.zeros((len(steps), n, n_sums))
+    samples: Floats = np.asarray(X, dtype=np.float64)
+    n = len(samples)
+    tiles = _Tiles(samples, kernel, gammas, a, ordered)
+    sums = np.zeros((len(gammas), n, tiles.n_sums))
     places = list(_upper(n))
     threads = n_threads(n_jobs if n * n > SMALL else 1, len(places))
     # Added in one order, by one thread: the same result for any number of threads.
     for (rows, columns), (at_rows, at_columns) in zip(
-        places, in_threads(block, places, threads), strict=True
+        places, in_threads(tiles.sums, places, threads), strict=True
     ):
         sums[:, rows] += at_rows
         if rows != columns:
             sums[:, columns] += at_columns
     return sums
+
+
+class _Tiles:
+    """What each tile adds to the sums at its rows and at its columns."""
+
+    def __init__(
+        self, X: Floats, kernel: Kernel, gammas: Sequence[float], a: Floats, ordered: Ordered | None
+    ) -> None:
+        self.kernel, self.ordered = kernel, ordered
+        self.n_sums = a.shape[1] + (ordered is not None)
+        self._a = np.asfortranarray(a)  # each column without gaps, for BLAS
+        first = replace(kernel, gamma=1.0) if kernel.is_exponential else kernel
+        self._pairs = Pairs(first, X, X, sharpest=max(gammas))
+        self._rooms = Rooms(min(_TILE, len(X)), min(_TILE, len(X)), np.dtype(np.float64))
+        self._steps = _steps(gammas) if kernel.is_exponential else [(one, 0) for one in gammas]
+
+    def sums(self, place: tuple[slice, slice]) -> tuple[Floats, Floats]:
+        """For one tile: the sums of all γ at its rows, and at its columns."""
+        rows, columns = place
+        room = self._rooms.of(rows, columns)
+        at_rows = np.zeros((len(self._steps), rows.stop - rows.start, self.n_sums))
+        at_columns = np.zeros((len(self._steps), columns.stop - columns.start, self.n_sums))
+        signs = None if self.ordered is None else _signs(self.ordered.levels, rows, columns)
+        for step, values in enumerate(self._values(rows, columns, room)):
+            for k in range(self._a.shape[1]):  # one at a time is quicker for the few there are
+                at_rows[step, :, k] = values @ self._a[columns, k]
+                at_columns[step, :, k] = self._a[rows, k] @ values
+            if self.ordered is not None and signs is not None:
+                signed = values * signs
+                at_rows[step, :, -1] = signed @ self.ordered.weights[columns]
+                at_columns[step, :, -1] = -(self.ordered.weights[rows] @ signed)
+        return at_rows, at_columns
+
+    def _values(self, rows: slice, columns: slice, room: Tile) -> Iterator[Tile]:
+        """The values of a tile for every γ, 0 on the diagonal; ends where all others are 0."""
+        base, values, spare = room
+        self._pairs.base(rows, columns, base)
+        if not self.kernel.is_exponential:
+            for gamma, _ in self._steps:
+                values[...] = base
+                if self.kernel.name == "poly":
+                    replace(self.kernel, gamma=gamma).powers(values, spare)
+                if rows == columns:
+                    np.fill_diagonal(values, 0.0)
+                yield values
+            return
+        if rows == columns:
+            np.fill_diagonal(base, -np.inf)
+        highest = base.max()
+        for gamma, squarings in self._steps:
+            if gamma * highest < _VANISHED:
+                return
+            if squarings:
+                for _ in range(squarings):
+                    np.square(values, values)
+            else:
+                with np.errstate(over="ignore"):  # to −∞, of which the exponential is 0
+                    np.multiply(base, gamma, values)
+                np.exp(values, values)
+            yield values
 
 
 def _upper(n: int) -> Iterator[tuple[slice, slice]]:
@@ -137,27 +174,6 @@ def _steps(gammas: Sequence[float]) -> list[tuple[float, int]]:
             start = gamma
         before = gamma
     return steps
-
-
-def _values(kernel: Kernel, steps: list[tuple[float, int]], room: Tile) -> Iterator[Tile]:
-    """The values of a tile for every γ, from its −distances or products in the first of the room.
-
-    The caller may set the diagonal to 0: it stays so when squared.
-    """
-    base, values, spare = room
-    for gamma, squarings in steps:
-        if kernel.is_exponential and not squarings:
-            with np.errstate(over="ignore"):  # to −∞, of which the exponential is 0
-                np.multiply(base, gamma, values)
-            np.exp(values, values)
-        elif squarings:
-            for _ in range(squarings):
-                np.square(values, values)
-        else:
-            values[...] = base
-            if kernel.name == "poly":
-                replace(kernel, gamma=gamma).powers(values, spare)
-        yield values
 
 
 def _signs(levels: Floats, rows: slice, columns: slice) -> Floats:

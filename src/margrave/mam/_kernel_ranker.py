@@ -1,0 +1,110 @@
+"""What the rankers of document 002, section 4, share: kernel parameters, rows, sums, Kendall's τ.
+
+The document ("A Risk Minimization Principle for a Class of Parzen Estimators", Pelckmans, Suykens,
+De Moor) measures rankings by Kendall's τ.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_array, validate_data
+
+from margrave._rules import Rules, is_count, is_number
+from margrave.mam._kernels import Floats, Kernel
+from margrave.mam._ranks import kendall
+from margrave.mam._sums import is_kernel, kernel_sum
+from margrave.mam._widths import are_gammas, is_gamma, widths_to_try
+
+
+def kernel_rules(estimator: Any) -> Rules:
+    """What the kernel parameters of a ranker may be."""
+    coef0, n_jobs = estimator.coef0, estimator.n_jobs
+    return {
+        "kernel": ("'rbf', 'linear', 'poly', 'laplacian' or callable", is_kernel(estimator.kernel)),
+        "gamma": ("'loo', 'scale' or a finite number above 0", is_gamma(estimator.gamma)),
+        "gammas": ("None or finite numbers above 0", are_gammas(estimator.gammas)),
+        "degree": ("an integer of at least 1", is_count(estimator.degree)),
+        # Below 0 the polynomial kernel is not positive definite.
+        "coef0": ("a finite number of at least 0", is_number(coef0) and 0 <= coef0 < np.inf),
+        "n_jobs": (
+            "None, -1 or a number of threads",
+            n_jobs is None or is_count(n_jobs) or (is_number(n_jobs) and n_jobs == -1),
+        ),
+    }
+
+
+def is_linear(kernel: Any) -> bool:
+    """Whether a direction can be kept as a vector of the features themselves."""
+    return isinstance(kernel, str) and kernel == "linear"
+
+
+def checked_rows(estimator: Any, X: Any, y: Any = "no_validation", **given: Any) -> Any:
+    """Samples as float64, or float32 if they came so; in `fit` with the responses."""
+    linear = is_linear(estimator.kernel)
+    if issparse(X) and not linear:
+        raise TypeError(
+            f"{type(estimator).__name__} takes sparse X with kernel='linear' only; "
+            f"got kernel={estimator.kernel!r}."
+        )
+    given["dtype"] = [np.float64, np.float32]
+    given["accept_sparse"] = ["csr", "csc"] if linear else False
+    if isinstance(y, str):
+        return validate_data(estimator, X, reset=False, **given)
+    return validate_data(estimator, X, y, ensure_min_samples=2, **given)
+
+
+class KernelRanker(RegressorMixin, BaseEstimator):
+    """Base of the rankers: a sum of kernel values, judged by the order it gives."""
+
+    def score(self, X: ArrayLike, y: ArrayLike) -> float:
+        """Return Kendall's τ-b between predictions and responses.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The samples.
+        y : array-like of shape (n_samples,)
+            Their responses.
+
+        Returns
+        -------
+        tau : float
+            From −1, all pairs in the wrong order, to 1, all in the right one; 0 if all predictions
+            or all responses are the same.
+        """
+        return kendall(check_array(y, ensure_2d=False, input_name="y"), self.predict(X))
+
+    def _kernel(self, gamma: float | None = None) -> Kernel:
+        return Kernel(self.kernel, 1.0 if gamma is None else gamma, self.degree, self.coef0)
+
+    def _gammas(self, rows: Any, weights: Floats | None = None) -> Floats:
+        """The values of γ to choose from, rising; 1 for a kernel that has none."""
+        if not self._kernel().has_gamma:
+            return np.ones(1)
+        return widths_to_try(self.gamma, self.gammas, rows, self.kernel, weights)
+
+    def _kernel_sums(self, rows: Any) -> NDArray[np.floating[Any]]:
+        """Σ_i c_i K(x_i, x) with what `fit` has kept."""
+        return kernel_sum(
+            rows,
+            self.X_fit_,
+            self.dual_coef_,
+            self.kernel,
+            gamma=self.gamma_,
+            degree=self.degree,
+            coef0=self.coef0,
+            n_jobs=self.n_jobs,
+        )
+
+    def _check_values(self, n_values: int, one: Any) -> None:
+        """Refuse responses that are all the same: they have no order."""
+        if n_values < 2:
+            raise ValueError(
+                f"{type(self).__name__}.fit needs y with at least two different values; "
+                f"got only {one.item()!r}."
+            )

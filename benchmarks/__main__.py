@@ -7,7 +7,7 @@ import platform
 import sys
 from importlib.metadata import version
 
-from benchmarks import foundation, martingale, members, rank_margin, steer, studio
+from benchmarks import foundation, mam, martingale, members, rank_margin, steer, studio
 from benchmarks._timing import at_most
 
 IMPORT_BAR = 0.050
@@ -47,6 +47,10 @@ def table(n: int, n_rows: int | None) -> int:
         rank_margin.all_pairs(n // 500),
         rank_margin.large(n),
         members.rankboost(n // 10),
+        mam.sums(n // 50),
+        mam.leave_one_out(n // 50),
+        mam.random_features(n),
+        mam.ranker(n),
         martingale.on_spambase(n_rows),
         martingale.at_scale(n // 10),
         steer.on_spambase(n_rows),

@@ -20,6 +20,7 @@ NAMES = (
     "perceptron",
     "logistic",
     "svm",
+    "mam",
     "neural-network",
     "bagging",
     "smoothed-bagging",

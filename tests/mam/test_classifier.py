@@ -267,6 +267,29 @@ def test_float32_is_kept_and_near(two_classes):
     )
 
 
+def test_wide_kernels_are_not_blurred_by_float32(two_classes):
+    """Values that differ by a millionth: in float32 the order of the scores would be noise."""
+    narrow = two_classes[0].astype(np.float32)
+    y = two_classes[1]
+    settings = {"gamma": 1e-6, "class_weight": "balanced"}
+    model = MAMClassifier(**settings).fit(narrow, y)
+    exact = MAMClassifier(**settings).fit(narrow.astype(float), y)
+    np.testing.assert_allclose(
+        model.decision_function(narrow), exact.decision_function(narrow.astype(float)), rtol=1e-6
+    )
+
+
+def test_another_kernel_leaves_nothing_of_the_one_before(two_classes):
+    X, y = two_classes
+    model = MAMClassifier("linear").fit(X, y)
+    model.set_params(kernel="rbf").fit(X, y)
+    assert not hasattr(model, "coef_")
+    model.set_params(kernel="linear").partial_fit(X, y, classes=[0, 1])
+    assert model.n_seen_ == len(y)
+    expected = MAMClassifier("linear").fit(X, y).decision_function(X)
+    np.testing.assert_allclose(model.decision_function(X), expected)
+
+
 def test_weights_of_0_leave_samples_out(two_classes):
     X, y = two_classes
     weights = (np.arange(len(y)) % 3 > 0).astype(float)
@@ -357,6 +380,7 @@ def test_a_clone_is_not_fitted_and_has_no_partial_fit_with_a_kernel():
             {"kernel": "cosine"},
             "kernel to be 'rbf', 'linear', 'poly', 'laplacian' or callable; got 'cosine'.",
         ),
+        ({"degree": 2.5}, "degree to be an integer of at least 1; got 2.5."),
         ({"gamma": -1.0}, "gamma to be 'loo', 'scale' or a finite number above 0; got -1.0."),
         ({"gamma": "auto"}, "gamma to be 'loo', 'scale' or a finite number above 0; got 'auto'."),
         ({"gammas": [1.0, 0.0]}, "gammas to be None or finite numbers above 0; got [1.0, 0.0]."),

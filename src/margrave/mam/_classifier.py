@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -15,17 +16,18 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrave._labels import encode
-from margrave._rules import Rules, check_rules, is_count, is_number
+from margrave._rules import Rules, check_rules, is_count
 from margrave._weights import checked_weights
 from margrave.mam._cut import decided
 from margrave.mam._features import Frequencies, feature_products, feature_sums, squared_lengths
 from margrave.mam._kept import Kept
 from margrave.mam._kernels import Floats, Kernel, KernelFunction
 from margrave.mam._leave_out import ClassSums, Codes
+from margrave.mam._parameters import is_linear, kernel_rules
 from margrave.mam._selection import Judged, Labelled, Selection, judged, select_width
-from margrave.mam._sums import is_kernel, kernel_sum
+from margrave.mam._sums import is_flat, kernel_sum
 from margrave.mam._trust import Trusted
-from margrave.mam._widths import are_gammas, is_gamma, widths_to_try
+from margrave.mam._widths import widths_to_try
 
 _ROWS_FOR_WIDTHS = 5_000
 _NUMBERS_FOR_WIDTHS = 20_000_000  # sparse rows are made dense for it
@@ -33,7 +35,7 @@ _NUMBERS_FOR_WIDTHS = 20_000_000  # sparse rows are made dense for it
 
 def _adds_up(classifier: Any) -> bool:
     """Whether a classifier is a sum of feature vectors, which can be continued."""
-    if classifier.kernel == "linear" or classifier.n_components is not None:
+    if is_linear(classifier.kernel) or classifier.n_components is not None:
         return True
     raise AttributeError(
         "MAMClassifier has partial_fit with kernel='linear' or with n_components only: with other "
@@ -62,7 +64,9 @@ class MAMClassifier(ClassifierMixin, Trusted):
         What "loo" chooses from; by default fifteen values, from 4⁻⁷ to 4⁷ times "scale". Values
         that are powers of two times each other share one exponential and are the quickest. The
         document's range is ``1 / np.logspace(-2, 15, 18)``.
-    degree, coef0 : float, default=3 and 1
+    degree : int, default=3
+        Of the polynomial kernel (γ x·z + coef0)^degree.
+    coef0 : float, default=1.0
         Of the polynomial kernel.
     n_components : int, optional
         If given, so many random features stand for the RBF or Laplacian kernel, rounded up to an
@@ -114,7 +118,8 @@ class MAMClassifier(ClassifierMixin, Trusted):
     all classes'.
 
     A fit takes one pass over all pairs for all widths together, in float64; predictions are
-    computed in float32 for samples in float32. With random features the width is chosen on at most
+    computed in float32 for samples in float32, unless the kernel is so wide that float32 would blur
+    the differences between its values. With random features the width is chosen on at most
     5,000 samples, by exact leave-one-out with the kernel itself, and in `partial_fit` on those of
     the first call. The cut is chosen on at most 20,000 samples, drawn uniformly from all that came.
 
@@ -141,7 +146,7 @@ class MAMClassifier(ClassifierMixin, Trusted):
         *,
         gamma: Literal["loo", "scale"] | float = "loo",
         gammas: ArrayLike | None = None,
-        degree: float = 3,
+        degree: int = 3,
         coef0: float = 1.0,
         n_components: int | None = None,
         class_weight: Literal["balanced"] | dict[Any, float] | None = None,
@@ -167,21 +172,14 @@ class MAMClassifier(ClassifierMixin, Trusted):
         named = isinstance(self.class_weight, str) and self.class_weight == "balanced"
         weighs = self.class_weight is None or named or isinstance(self.class_weight, dict)
         cuts = self.cut is None or self.cut in ("accuracy", "balanced")
-        jobs = self.n_jobs is None or is_count(self.n_jobs) or self.n_jobs == -1
-        positive = is_number(self.degree) and self.degree > 0
         return {
-            "kernel": ("'rbf', 'linear', 'poly', 'laplacian' or callable", is_kernel(self.kernel)),
-            "gamma": ("'loo', 'scale' or a finite number above 0", is_gamma(self.gamma)),
-            "gammas": ("None or finite numbers above 0", are_gammas(self.gammas)),
-            "degree": ("a number above 0", positive),
-            "coef0": ("a number", is_number(self.coef0)),
+            **kernel_rules(self),
             "n_components": (
                 "None or, with kernel 'rbf' or 'laplacian', an integer of at least 1",
                 random,
             ),
             "class_weight": ("None, 'balanced' or a dict", weighs),
             "cut": ("'accuracy', 'balanced' or None", cuts),
-            "n_jobs": ("None, -1 or a number of threads", jobs),
         }
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -214,6 +212,9 @@ class MAMClassifier(ClassifierMixin, Trusted):
             raise ValueError(
                 "MAMClassifier.fit needs samples of at least two classes with a weight above 0."
             )
+        for name in ("_sums", "coef_", "X_fit_", "dual_coef_"):  # of a fit with another kernel
+            if hasattr(self, name):
+                delattr(self, name)
         if self._in_features:
             self._begin(rows, codes, weights)
             return self._add(rows, codes, weights)
@@ -249,7 +250,7 @@ class MAMClassifier(ClassifierMixin, Trusted):
             The classifier.
         """
         check_rules(self, self._rules())
-        first = not hasattr(self, "n_seen_")
+        first = not hasattr(self, "_sums")
         if first and classes is None:
             raise ValueError("MAMClassifier.partial_fit needs classes in its first call.")
         rows, labels = self._labelled(X, y, reset=first)
@@ -305,7 +306,7 @@ class MAMClassifier(ClassifierMixin, Trusted):
     @property
     def _in_features(self) -> bool:
         """Whether the direction is held as a vector, not as a sum over samples."""
-        return self.kernel == "linear" or self.n_components is not None
+        return is_linear(self.kernel) or self.n_components is not None
 
     @property
     def _balanced(self) -> bool:
@@ -349,9 +350,14 @@ class MAMClassifier(ClassifierMixin, Trusted):
     def _samples(self, codes: Codes, weights: Floats) -> Labelled:
         return Labelled(codes, weights, len(self.classes_), self._balanced, self.cut)
 
+    @property
+    def _kernel(self) -> Kernel:
+        """The kernel, without its width."""
+        return Kernel(self.kernel, 1.0, self.degree, self.coef0)
+
     def _select(self, rows: Any, codes: Codes, weights: Floats) -> Selection:
         """Choose the width."""
-        kernel = Kernel(self.kernel, 1.0, self.degree, self.coef0)
+        kernel = self._kernel
         gammas = widths_to_try(self.gamma, self.gammas, rows, self.kernel, weights)
         self.gammas_ = gammas if kernel.has_gamma else gammas[:1]
         found = select_width(rows, kernel, self.gammas_, self._samples(codes, weights), self.n_jobs)
@@ -364,7 +370,10 @@ class MAMClassifier(ClassifierMixin, Trusted):
         columns = self._samples(codes, weights).columns
         own = found.sums + found.diagonal[:, None] * columns
         self._kept = self._frequencies = None
-        self.X_fit_, self.dual_coef_ = rows, columns @ found.fit.turned
+        kernel = replace(self._kernel, gamma=self.gamma_ or 1.0)
+        blurred = rows.dtype == np.float32 and is_flat(rows, kernel)
+        self.X_fit_ = rows.astype(np.float64) if blurred else rows
+        self.dual_coef_ = columns @ found.fit.turned
         self.n_seen_ = len(rows)
         return self._settle(found.fit, found.judged, codes, own, found.diagonal)
 
@@ -374,7 +383,7 @@ class MAMClassifier(ClassifierMixin, Trusted):
         self._frequencies = None
         self.gamma_, self.gammas_ = None, np.array([1.0])
         width = rows.shape[1]
-        if self.kernel != "linear" and self.n_components is not None:
+        if not is_linear(self.kernel) and self.n_components is not None:
             self._select_for_features(rows, codes, weights)
             self._frequencies = Frequencies.drawn(
                 str(self.kernel), float(self.gamma_ or 1.0), width, self.n_components, self._rng
@@ -435,7 +444,7 @@ class MAMClassifier(ClassifierMixin, Trusted):
             return feature_products(rows, self.coef_, self._frequencies, self.n_jobs)
         sums = kernel_sum(
             rows,
-            self.X_fit_.astype(rows.dtype, copy=False),
+            self.X_fit_,
             self.dual_coef_,
             self.kernel,
             gamma=self.gamma_ or 1.0,

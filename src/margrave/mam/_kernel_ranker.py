@@ -14,33 +14,11 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_array, validate_data
 
-from margrave._rules import Rules, is_count, is_number
 from margrave.mam._kernels import Floats, Kernel
+from margrave.mam._parameters import is_linear
 from margrave.mam._ranks import kendall
-from margrave.mam._sums import is_kernel, kernel_sum
-from margrave.mam._widths import are_gammas, is_gamma, widths_to_try
-
-
-def kernel_rules(estimator: Any) -> Rules:
-    """What the kernel parameters of a ranker may be."""
-    coef0, n_jobs = estimator.coef0, estimator.n_jobs
-    return {
-        "kernel": ("'rbf', 'linear', 'poly', 'laplacian' or callable", is_kernel(estimator.kernel)),
-        "gamma": ("'loo', 'scale' or a finite number above 0", is_gamma(estimator.gamma)),
-        "gammas": ("None or finite numbers above 0", are_gammas(estimator.gammas)),
-        "degree": ("an integer of at least 1", is_count(estimator.degree)),
-        # Below 0 the polynomial kernel is not positive definite.
-        "coef0": ("a finite number of at least 0", is_number(coef0) and 0 <= coef0 < np.inf),
-        "n_jobs": (
-            "None, -1 or a number of threads",
-            n_jobs is None or is_count(n_jobs) or (is_number(n_jobs) and n_jobs == -1),
-        ),
-    }
-
-
-def is_linear(kernel: Any) -> bool:
-    """Whether a direction can be kept as a vector of the features themselves."""
-    return isinstance(kernel, str) and kernel == "linear"
+from margrave.mam._sums import kernel_sum
+from margrave.mam._widths import widths_to_try
 
 
 def checked_rows(estimator: Any, X: Any, y: Any = "no_validation", **given: Any) -> Any:

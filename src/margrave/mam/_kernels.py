@@ -159,7 +159,6 @@ class Pairs:
     def _prepare_exponents(self) -> None:
         """Choose how −γ · distance and its exponential are computed."""
         by_numpy = is_vectorised(self.dtype)
-        gamma = self.kernel.gamma
         self._finish = self._exp if by_numpy else self._exp_by_whole
         if not by_numpy:
             self.row_factors = WHOLE_FACTOR
@@ -169,7 +168,7 @@ class Pairs:
                 np.vstack([end(self._Z, axis=0), end(self._X, axis=0)]) for end in (np.min, np.max)
             )
             largest = float((highs.max(axis=0) - lows.min(axis=0)).sum(dtype=np.float64))
-            self._scale = _at_most(gamma, largest) * per_unit
+            self._scale = _at_most(self.kernel.gamma, largest) * per_unit
             self._metric = "cityblock"
             self._fill = self._distances
             return
@@ -177,15 +176,17 @@ class Pairs:
         Z, X = self._Z - middle, self._X - middle
         squares = [np.einsum("ij,ij->i", side, side, dtype=np.float64) for side in (Z, X)]
         lengths = [float(np.sqrt(one.max())) for one in squares]
-        self._scale = _at_most(gamma, max(lengths) ** 2) * per_unit
+        gamma = _at_most(self.kernel.gamma, max(lengths) ** 2)
+        self._scale = gamma * per_unit
         if not by_numpy and 2 * gamma * lengths[0] * lengths[1] <= SQUARING_RANGE:
-            self._prepare_squaring(Z, X, *squares)
+            self._prepare_squaring(Z, X, gamma, *squares)
         else:
             self._prepare_distances(Z, X, *(self._scale * one for one in squares))
 
-    def _prepare_squaring(self, Z: Tile, X: Tile, z_squares: Floats, x_squares: Floats) -> None:
+    def _prepare_squaring(
+        self, Z: Tile, X: Tile, gamma: float, z_squares: Floats, x_squares: Floats
+    ) -> None:
         """exp(−γ‖x − z‖²) = exp(−γ‖z‖²) exp(−γ‖x‖²) exp(2γ x·z), of which the last is a tile."""
-        gamma = self.kernel.gamma
         self.row_factors = np.exp(-gamma * z_squares)
         self.column_factors = np.exp(-gamma * x_squares)
         slope = self.dtype.type(2 * gamma * SQUARING_SLOPE)

@@ -27,8 +27,9 @@ from margrave._cuts import middle
 from margrave._labels import encode, has_missing, natural, shown
 from margrave._rules import Rules, check_rules
 from margrave._weights import checked_weights
-from margrave.mam._kernel_ranker import checked_rows, is_linear, kernel_rules
+from margrave.mam._kernel_ranker import checked_rows
 from margrave.mam._kernels import Floats, KernelFunction
+from margrave.mam._parameters import is_linear, kernel_rules
 from margrave.mam._ranker import MAMRanker, loo_predictions
 
 Places = NDArray[np.intp]

@@ -19,30 +19,16 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from margrave.mam._features import feature_products, squared_lengths
-from margrave.mam._kernels import Floats, Kernel, Pairs
+from margrave.mam._kernels import Floats, Kernel
 from margrave.mam._ranks import RankedSamples
 from margrave.mam._self_sums import Ordered, self_sums
-from margrave.mam._sums import sums_over
 
-# Values that differ by less than this share, on average, need more than float32.
-_SAME, _SAME_ROWS = 1e-3, 256
 _EPSILON = float(np.finfo(np.float64).eps)
 
 
 def rounding(n: int) -> float:
     """What may be left of a sum of n numbers that cancel, as a share of the sum of their sizes."""
     return 4 * _EPSILON * float(np.sqrt(n))
-
-
-def is_flat(X: Any, kernel: Kernel) -> bool:
-    """Whether kernel values are so alike that float32 would blur their differences.
-
-    The coefficients of a ranker sum to 0, so differences are all that it is made of.
-    """
-    rows = X[:: -(-len(X) // _SAME_ROWS)].astype(np.float64)
-    values = sums_over(Pairs(kernel, rows, rows), len(rows), np.ones((len(rows), 1)), 1)
-    alike = float(values.mean()) / len(rows)
-    return bool(alike > (1 - _SAME) * kernel.diagonal(rows).mean())
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 from margrave._rules import check_rules
 from margrave._weights import checked_weights
 from margrave.mam._features import feature_products, feature_sums
-from margrave.mam._kernel_ranker import KernelRanker, checked_rows, is_linear, kernel_rules
+from margrave.mam._kernel_ranker import KernelRanker, checked_rows
 from margrave.mam._kernels import Floats, KernelFunction
-from margrave.mam._rank_leave_out import is_flat, kernel_left_out, linear_left_out, vector_length
+from margrave.mam._parameters import is_linear, kernel_rules
+from margrave.mam._rank_leave_out import kernel_left_out, linear_left_out, vector_length
 from margrave.mam._ranks import RankedSamples, first_best, kendall
+from margrave.mam._sums import is_flat
 
 
 class MAMRanker(KernelRanker):

@@ -21,6 +21,7 @@ from margrave.mam._exponential import Tile
 from margrave.mam._kernels import NAMES, Floats, Kernel, KernelFunction, Pairs
 from margrave.mam._threads import in_threads, n_threads
 
+_ALIKE, _ROWS_COMPARED = 1 - 1e-3, 256
 _TILE = 512  # rows and columns of a block: 1 MB of float32
 SMALL = 1_000_000
 """Pairs that are not worth a second thread."""
@@ -117,6 +118,16 @@ def sums_over(pairs: Pairs, m: int, weights: Floats, n_jobs: int | None) -> Floa
     sums = np.concatenate(list(in_threads(block, slices(m, n_rows), threads)))
     sums *= np.reshape(pairs.row_factors, (-1, 1))
     return sums
+
+
+def is_flat(X: Tile, kernel: Kernel) -> bool:
+    """Whether kernel values are so alike that float32 would blur their differences.
+
+    Where weights sum to 0, as a ranker's do, differences are all that a sum is made of.
+    """
+    rows = X[:: -(-len(X) // _ROWS_COMPARED)].astype(np.float64)
+    values = sums_over(Pairs(kernel, rows, rows), len(rows), np.ones((len(rows), 1)), 1)
+    return bool(values.mean() / len(rows) > _ALIKE * kernel.diagonal(rows).mean())
 
 
 def slices(n: int, size: int) -> Iterator[slice]:

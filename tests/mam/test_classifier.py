@@ -340,6 +340,25 @@ def test_huge_and_tiny_widths_are_finite(gamma, two_classes):
         assert set(model.predict(far)) <= {0, 1}
 
 
+def test_kernel_values_beyond_all_numbers_are_told(two_classes):
+    X, y = two_classes
+    with pytest.raises(ValueError, match="kernel values whose sums are finite; got larger ones"):
+        MAMClassifier("poly", gamma=1e300).fit(X, y)
+
+
+def test_what_was_learned_does_not_change_with_the_callers_array(two_classes):
+    X, y = two_classes
+    for settings in ({"gamma": 0.5}, {"kernel": "linear"}):
+        room = X.copy()
+        model = MAMClassifier(**settings).fit(room, y)
+        before = model.decision_function(X)
+        room[:] = 0
+        assert np.array_equal(model.decision_function(X), before)
+        if "kernel" in settings:
+            again = MAMClassifier(**settings).fit(X, y).partial_fit(X, y)
+            np.testing.assert_allclose(model.partial_fit(X, y).cut_, again.cut_)
+
+
 def test_where_every_kernel_value_is_0_the_larger_class_answers(two_classes):
     X, y = two_classes
     model = MAMClassifier(gamma=1e6).fit(X, y)

@@ -88,6 +88,16 @@ def test_a_cut_is_part_of_what_is_learned(samples):
     assert model.margin_bound(0.1) == pytest.approx(expected)
 
 
+def test_a_cut_is_never_beyond_the_largest_score():
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    y = (np.random.default_rng(1).uniform(size=200) < 0.1).astype(int)
+    model = MAMClassifier(gamma=10.0).fit(X, y)
+    assert np.abs(model.cut_) <= 1
+    assert set(model.predict(X)) <= {0, 1}
+    margins = np.where(model._codes == 1, 1.0, -1.0) * model.loo_decision_[:, 0]
+    assert (margins > 0).mean() == pytest.approx(model.loo_scores_[0])
+
+
 def test_a_transform_is_equation_15(samples):
     X, y = samples
     model = MAMClassifier("linear", cut=None).fit(X, y)

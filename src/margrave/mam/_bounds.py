@@ -78,15 +78,17 @@ def of_cut(cut: float, bound: float | None, n: int, delta: float) -> tuple[float
     """What a cut adds to the complexity, and the δ that is left.
 
     Cuts of at most b either way make the class of functions larger by at most 2b/√n. b is B where
-    that is known. Else it is the next power of two above |cut|, and as that was not fixed before
-    the data was seen, each power 2^j gets a share of δ.
+    that is known: a cut beyond it decides no other way. Else it is the next power of two above
+    |cut|, and as that was not fixed before the data was seen, each power 2^j gets a share of δ.
     """
     if cut == 0:
         return 0.0, delta
     if bound is not None:
         return 2 * bound / np.sqrt(n), delta
     power = int(np.ceil(np.log2(abs(cut))))
-    return 2 * 2.0**power / np.sqrt(n), delta / (_SUM_OF_SHARES * (1 + abs(power)) ** 2)
+    with np.errstate(over="ignore"):
+        size = float(np.ldexp(1.0, power))
+    return 2 * size / np.sqrt(n), delta / (_SUM_OF_SHARES * (1 + abs(power)) ** 2)
 
 
 def highest_rate(wrong: Floats, of: Floats, delta: float) -> Floats:

@@ -159,6 +159,10 @@ def _check_transform(
     """Refuse a transform that is not what (15) asks for, as far as the margins show it."""
     places = np.unique(np.concatenate([margins, -margins, [0.0]]))
     values = np.asarray(transform(places), dtype=np.float64)
+    if values.shape != places.shape or not np.isfinite(values).all():
+        raise ValueError(
+            f"{owner} needs a transform of your own to return a finite number for each margin."
+        )
     rises = np.diff(values)
     faults = {
         "be 0 at 0": abs(float(values[places == 0.0][0])) > 1e-12,

@@ -372,7 +372,7 @@ class MAMClassifier(ClassifierMixin, Trusted):
         self._kept = self._frequencies = None
         kernel = replace(self._kernel, gamma=self.gamma_ or 1.0)
         blurred = rows.dtype == np.float32 and is_flat(rows, kernel)
-        self.X_fit_ = rows.astype(np.float64) if blurred else rows
+        self.X_fit_ = np.array(rows, dtype=np.float64 if blurred else rows.dtype)
         self.dual_coef_ = columns @ found.fit.turned
         self.n_seen_ = len(rows)
         return self._settle(found.fit, found.judged, codes, own, found.diagonal)
@@ -427,6 +427,10 @@ class MAMClassifier(ClassifierMixin, Trusted):
     ) -> Self:
         """Keep what was found; `own` are kernel sums of the classes at the samples, with them."""
         self.cut_, self.loo_decision_ = found.cut, found.decision
+        if len(self.classes_) == 2 and self._kernel.is_exponential:
+            # No score is beyond 1: a cut there decides no other way, and the bounds need |cut| ≤ 1.
+            self.cut_ = np.clip(found.cut, -1.0, 1.0)
+            self.loo_decision_ = found.decision + (found.cut - self.cut_)
         self._codes, self._own_scores, self._diagonal = codes, own @ fit.turned, diagonal
         self.lambda_ = self.average_margin_ = fit.length
         if self.lambda_ == 0 and np.count_nonzero(fit.weights) > 1:

@@ -21,6 +21,7 @@ from margrave.mam._sums import slices
 from margrave.mam._threads import in_threads, n_threads
 
 _BLOCK = 2048
+_STEEPEST = 1e18  # angles must not overflow
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Frequencies:
             directions = rng.standard_normal(shape) * np.sqrt(2 * gamma)
         else:
             directions = rng.standard_cauchy(shape) * gamma
-        return cls(directions.astype(np.float32))
+        return cls(np.clip(directions, -_STEEPEST, _STEEPEST).astype(np.float32))
 
     def of(self, X: Any) -> NDArray[np.float32]:
         """The features of some rows, in float32."""

@@ -34,7 +34,7 @@ class Kept:
     ) -> Kept:
         """The rows to keep of those that came, with what was kept before."""
         keys = rng.random_sample(X.shape[0])
-        some = slice(None) if len(keys) <= MOST_KEPT else np.sort(_largest(keys))
+        some = np.sort(_largest(keys))  # a copy: the caller may use the room of X again
         new = cls(X[some], codes[some], weights[some], keys[some])
         if before is None:
             return new

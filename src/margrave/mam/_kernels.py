@@ -37,7 +37,7 @@ _DIAGONAL_ROWS = 256
 _SURE_IN_FLOAT32 = 16.0
 # From here on a row would not be next to itself: distances are computed from differences.
 _SURE_IN_FLOAT64 = 1e10
-_LARGEST_EXPONENT = 1e30
+_LARGEST_EXPONENTS: dict[type, float] = {np.float32: 1e30, np.float64: 1e300}
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,8 @@ class Kernel:
             return np.ones(len(X))
         if callable(self.name):
             parts = [X[i : i + _DIAGONAL_ROWS] for i in range(0, len(X), _DIAGONAL_ROWS)]
-            return np.concatenate([np.diag(values_of(self.name, part, part)) for part in parts])
+            values = [np.diag(values_of(self.name, part, part)) for part in parts]
+            return np.concatenate(values).astype(np.float64)
         squares = np.asarray(np.einsum("ij,ij->i", X, X, dtype=np.float64))
         if self.name == "poly":
             self.powers(squares, squares.copy())
@@ -81,6 +82,10 @@ class Kernel:
 
     def powers(self, products: Tile, spare: Tile) -> Tile:
         """(γ · product + coef0)^degree, in place."""
+        with np.errstate(over="ignore", invalid="ignore"):  # told by who sums them up
+            return self._powers(products, spare)
+
+    def _powers(self, products: Tile, spare: Tile) -> Tile:
         products *= self.gamma
         products += self.coef0
         if not (float(self.degree).is_integer() and 1 <= self.degree <= 8):
@@ -168,7 +173,7 @@ class Pairs:
                 np.vstack([end(self._Z, axis=0), end(self._X, axis=0)]) for end in (np.min, np.max)
             )
             largest = float((highs.max(axis=0) - lows.min(axis=0)).sum(dtype=np.float64))
-            self._scale = _at_most(self.kernel.gamma, largest) * per_unit
+            self._scale = self._at_most(self.kernel.gamma, largest) * per_unit
             self._metric = "cityblock"
             self._fill = self._distances
             return
@@ -176,7 +181,7 @@ class Pairs:
         Z, X = self._Z - middle, self._X - middle
         squares = [np.einsum("ij,ij->i", side, side, dtype=np.float64) for side in (Z, X)]
         lengths = [float(np.sqrt(one.max())) for one in squares]
-        gamma = _at_most(self.kernel.gamma, max(lengths) ** 2)
+        gamma = self._at_most(self.kernel.gamma, max(lengths) ** 2)
         self._scale = gamma * per_unit
         if not by_numpy and 2 * gamma * lengths[0] * lengths[1] <= SQUARING_RANGE:
             self._prepare_squaring(Z, X, gamma, *squares)
@@ -196,12 +201,15 @@ class Pairs:
 
     def _prepare_distances(self, Z: Tile, X: Tile, z_squares: Floats, x_squares: Floats) -> None:
         """−γ‖x − z‖² as a product of longer rows, the squares being scaled already."""
-        largest = max(z_squares.max(), x_squares.max())
+        largest = float(max(z_squares.max(), x_squares.max()))
         self._low = -4 * largest
         # How far an exponent is off grows with the squared lengths, whatever its own size.
         if self.dtype == np.float32 and largest > _SURE_IN_FLOAT32:
             middle = self._X.mean(axis=0, dtype=np.float64)
             Z, X = self._Z - middle, self._X - middle
+            z_squares, x_squares = (
+                self._scale * np.einsum("ij,ij->i", side, side) for side in (Z, X)
+            )
             self._fill = self._product_rounded
         if largest * self._sharpest > _SURE_IN_FLOAT64:
             self._metric = "sqeuclidean"
@@ -209,6 +217,14 @@ class Pairs:
             return
         self._left = _beside(Z, 1.0, -z_squares)
         self._right = _beside(X * (2 * self._scale), -x_squares, 1.0)
+
+    def _at_most(self, gamma: float, distance: float) -> float:
+        """γ, or less where the product with the largest distance would leave the type's range.
+
+        What is not next to 0 has no value any more long before.
+        """
+        largest = _LARGEST_EXPONENTS[self.dtype.type]
+        return min(gamma, largest / distance) if distance > 0 else 1.0
 
     def _product(self, rows: slice, columns: slice, out: Tile) -> None:
         np.matmul(self._left[rows], self._right[columns].T, out)
@@ -237,14 +253,6 @@ class Pairs:
 
     def _exp_by_squaring(self, room: Tile) -> Tile:
         return by_squaring(room[0])
-
-
-def _at_most(gamma: float, distance: float) -> float:
-    """γ, or less where the product with the largest distance would leave float32's range.
-
-    What is not next to 0 has no value any more long before.
-    """
-    return min(gamma, _LARGEST_EXPONENT / distance) if distance > 0 else 1.0
 
 
 def _beside(rows: Tile, *columns: Floats | float) -> Tile:

@@ -68,16 +68,9 @@ class ClassSums:
     def length(self) -> float:
         """λ: the length of the direction before it is made 1, which is the average margin."""
         tilted = contrast(len(self.weights)) * self.shares
-        parts = tilted @ self.gram
-        squared = float((parts * tilted).sum())
-        return (
-            np.sqrt(squared)
-            if squared
-            > _ROUNDING
-            * float(np.abs(tilted).max() ** 2)
-            * float(np.abs(self.gram).max(initial=0.0))
-            else 0.0
-        )
+        squared = float((tilted @ self.gram * tilted).sum())
+        size = float((np.abs(tilted) @ np.abs(self.gram) * np.abs(tilted)).sum())
+        return float(np.sqrt(squared)) if squared > _ROUNDING * size else 0.0
 
     @property
     def turned(self) -> Floats:

@@ -196,9 +196,8 @@ class MAMRanker(KernelRanker):
         self.gammas_, self.loo_scores_ = gammas, taus
         self.gamma_ = float(gammas[best]) if self._kernel().has_gamma else None
         self.loo_predictions_ = left_out.scores[best] / (length or 1.0)
-        self.X_fit_ = rows if samples.weights is None else rows[kept]
-        if rows.dtype == np.float32 and is_flat(rows, self._kernel(self.gamma_)):
-            self.X_fit_ = self.X_fit_.astype(np.float64)
+        blurred = rows.dtype == np.float32 and is_flat(rows, self._kernel(self.gamma_))
+        self.X_fit_ = np.array(rows[kept], dtype=np.float64 if blurred else rows.dtype)
         self.dual_coef_ = samples.coefficients[kept] / (length or np.inf)
         return length
 

@@ -114,7 +114,13 @@ def select_width(
     found = []
     for gamma, each in zip(gammas, sums, strict=True):
         diagonal = replace(kernel, gamma=float(gamma)).diagonal(X)
-        gram = a.T @ (each + diagonal[:, None] * a)
+        with np.errstate(over="ignore", invalid="ignore"):
+            gram = a.T @ (each + diagonal[:, None] * a)
+        if not np.isfinite(gram).all():
+            raise ValueError(
+                "MAMClassifier.fit needs kernel values whose sums are finite; got larger ones. "
+                "Scale the features, or take a smaller gamma."
+            )
         if only:
             gram, each = np.pad(gram, [(1, 0), (1, 0)]), np.pad(each, [(0, 0), (1, 0)])
         fit = ClassSums(gram, columns.sum(axis=0), of.balanced)

@@ -105,7 +105,14 @@ class _Tiles:
         self._steps = _steps(gammas) if kernel.is_exponential else [(one, 0) for one in gammas]
 
     def sums(self, place: tuple[slice, slice]) -> tuple[Floats, Floats]:
-        """For one tile: the sums of all γ at its rows, and at its columns."""
+        """For one tile: the sums of all γ at its rows, and at its columns.
+
+        They are infinite or NaN where kernel values are: whoever asks must look.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._sums(place)
+
+    def _sums(self, place: tuple[slice, slice]) -> tuple[Floats, Floats]:
         rows, columns = place
         room = self._rooms.of(rows, columns)
         at_rows = np.zeros((len(self._steps), rows.stop - rows.start, self.n_sums))
@@ -136,7 +143,7 @@ class _Tiles:
             return
         if rows == columns:
             np.fill_diagonal(base, -np.inf)
-        highest = base.max()
+        highest = float(base.max())
         for gamma, squarings in self._steps:
             if gamma * highest < _VANISHED:
                 return
@@ -144,8 +151,7 @@ class _Tiles:
                 for _ in range(squarings):
                     np.square(values, values)
             else:
-                with np.errstate(over="ignore"):  # to −∞, of which the exponential is 0
-                    np.multiply(base, gamma, values)
+                np.multiply(base, gamma, values)  # −∞ is as good: its exponential is 0
                 np.exp(values, values)
             yield values
 

@@ -82,8 +82,7 @@ def kernel_sum(
     >>> kernel_sum([[0.0], [1.0]], [[0.0], [2.0]], [1, -1], gamma=1.0).round(4)
     array([0.9817, 0.    ])
     """
-    if backend not in ("auto", "numpy"):
-        raise ValueError(f"kernel_sum needs backend to be 'auto' or 'numpy'; got {backend!r}.")
+    _check_parameters(kernel, degree, coef0, backend)
     places, rows = _checked_rows(Z, X, allow_sparse=kernel == "linear")
     dtype = rows.dtype
     weights = check_array(a, ensure_2d=False, dtype=np.float64, input_name="a")
@@ -104,8 +103,10 @@ def sums_over(pairs: Pairs, m: int, weights: Floats, n_jobs: int | None) -> Floa
     """Σ_i a_i K(x_i, z) for m rows z and every column of weights."""
     n = len(weights)
     scaled = (weights * np.reshape(pairs.column_factors, (-1, 1))).astype(pairs.dtype)
-    threads = n_threads(n_jobs if m * n > SMALL else 1, m)
-    n_rows = min(_TILE, -(-m // threads))
+    many = m * n > SMALL
+    # Eight blocks or more, whatever the number of threads: they must not change the result.
+    n_rows = min(_TILE, -(-m // 8) if many else m)
+    threads = n_threads(n_jobs if many else 1, -(-m // n_rows))
     n_columns = min(max(_TILE, _TILE * _TILE // n_rows), n)
     rooms = Rooms(n_rows, n_columns, pairs.dtype)
 
@@ -165,6 +166,18 @@ def _checked_rows(Z: ArrayLike, X: ArrayLike, allow_sparse: bool) -> tuple[Any, 
         )
     dtype = np.result_type(places.dtype, rows.dtype)
     return places.astype(dtype, copy=False), rows.astype(dtype, copy=False)
+
+
+def _check_parameters(kernel: Any, degree: Any, coef0: Any, backend: Any) -> None:
+    rules = {
+        "kernel": ("'rbf', 'linear', 'poly', 'laplacian' or callable", kernel, is_kernel(kernel)),
+        "degree": ("a number above 0", degree, is_number(degree) and degree > 0),
+        "coef0": ("a finite number", coef0, is_number(coef0) and bool(np.isfinite(coef0))),
+        "backend": ("'auto' or 'numpy'", backend, backend in ("auto", "numpy")),
+    }
+    for name, (allowed, given, kept) in rules.items():
+        if not kept:
+            raise ValueError(f"kernel_sum needs {name} to be {allowed}; got {given!r}.")
 
 
 def _checked_gamma(gamma: float | None, n_features: int) -> float:

@@ -11,6 +11,7 @@ from margrave._rules import is_number
 from margrave.mam._kernels import Floats
 
 N_WIDTHS = 15
+_RANGE = (1e-290, 1e290)
 _RATIO = 4.0  # a width is squared twice for the next: see `_self_sums`
 
 
@@ -28,10 +29,13 @@ def usual_gamma(X: Any, kernel: Any, weights: Floats | None = None) -> float:
         spread = float((shares @ squares).sum()) - (centre**2 if issparse(X) else 0.0)
     else:
         spread = float(np.var(X, dtype=np.float64))
-    spread = np.sqrt(max(spread, 0.0)) if kernel == "laplacian" else spread
-    # Constant features: every distance is 0, and any width is as good as another.
-    usual = 1 / (X.shape[1] * spread) if spread > 0 else 1.0
-    return usual if np.isfinite(usual) and usual > 0 else 1.0
+    spread = float(np.sqrt(max(spread, 0.0))) if kernel == "laplacian" else spread
+    # Constant features, up to rounding: any width is as good as another.
+    largest = float(np.abs(X.data if issparse(X) else X).max(initial=0.0))
+    least = 1e-15 * largest
+    if spread <= (least if kernel == "laplacian" else least**2):
+        return 1.0
+    return float(np.clip(1 / (X.shape[1] * spread), *_RANGE))
 
 
 def widths_to_try(
@@ -61,7 +65,8 @@ def are_gammas(gammas: Any) -> bool:
     if gammas is None:
         return True
     try:
-        values = np.asarray(gammas, dtype=np.float64)
-    except (TypeError, ValueError):
+        values = np.asarray(gammas)
+    except ValueError:  # rows of different lengths
         return False
-    return values.ndim == 1 and len(values) > 0 and bool(((values > 0) & (values < np.inf)).all())
+    numbers = values.ndim == 1 and len(values) > 0 and values.dtype.kind in "iuf"
+    return numbers and bool(((values > 0) & (values < np.inf)).all())

@@ -1,0 +1,343 @@
+"""Bounds on mistakes against their formulas, against enumeration and against chance."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+from sklearn.metrics.pairwise import rbf_kernel
+from statsmodels.stats.proportion import proportion_confint
+
+from margrave.mam._bounds import (
+    MarginBound,
+    check_delta,
+    deviation,
+    highest_rate,
+    of_cut,
+    trace_bound,
+)
+from margrave.mam._certainty import (
+    LEVELS,
+    Certainty,
+    Evidence,
+    counted,
+    levels_of,
+    margin_bound,
+)
+
+OWNER = "certainty"
+
+
+def gram(kernel, n=8, seed=0):
+    X = np.random.default_rng(seed).normal(size=(n, 2))
+    return rbf_kernel(X, gamma=kernel) if isinstance(kernel, float) else X @ X.T
+
+
+@pytest.mark.parametrize("kernel", [0.01, 0.5, 1e6, "linear"])
+def test_the_trace_is_at_least_the_expectation_over_all_signs(kernel):
+    for seed in range(3):
+        K = gram(kernel, seed=seed)
+        signs = np.array(list(product([-1, 1], repeat=8)))
+        exact = 2 / 8 * np.sqrt(np.maximum(np.einsum("si,ij,sj->s", signs, K, signs), 0)).mean()
+        found = trace_bound(np.trace(K), 8)
+        assert found >= exact - 1e-12
+        assert found <= 2 * exact  # and not far from it
+
+
+def test_the_trace_is_exact_where_samples_have_nothing_in_common():
+    assert trace_bound(8.0, 8) == pytest.approx(2 / 8 * np.sqrt(8))
+
+
+def bound_for(n, mean=0.3, delta=0.05, B=1.0):
+    """(12) to (14) for an RBF kernel."""
+    return MarginBound(mean, trace_bound(n, n), deviation(B, n, delta), B)
+
+
+@pytest.mark.parametrize(("n", "bound"), [(100, 1.715), (1000, 1.021), (10_000, 0.801)])
+def test_the_bound_of_an_rbf_kernel_with_a_margin_of_three_tenths(n, bound):
+    assert float(bound_for(n).mistakes(0.0)) == pytest.approx(bound, abs=6e-4)
+
+
+@settings(max_examples=40)
+@given(
+    st.floats(-1, 1),
+    st.integers(2, 10**6),
+    st.floats(0.001, 0.5),
+    st.floats(0.1, 10),
+    st.floats(0, 5),
+    st.floats(0, 3),
+)
+def test_mistakes_are_the_formula_with_the_signs_corrected(m, n, delta, B, R, rho):
+    found = MarginBound(m, R, deviation(B, n, delta), B)
+    last = 3 * B * np.sqrt(2 * np.log(2 / delta) / n)
+    assert found.expected == pytest.approx(m - R - last)
+    assert float(found.mistakes(rho)) == pytest.approx((B - m + R + last) / (B + rho))
+
+
+def test_a_richer_class_a_smaller_margin_and_a_smaller_delta_have_a_larger_bound():
+    at = np.array([0.0, 0.2, 0.9])
+    base = MarginBound(0.3, 0.1, 0.05, 1.0)
+    for worse in (
+        MarginBound(0.3, 0.2, 0.05, 1.0),
+        MarginBound(0.2, 0.1, 0.05, 1.0),
+        MarginBound(0.3, 0.1, 0.06, 1.0),
+    ):
+        assert (worse.mistakes(at) > base.mistakes(at)).all()
+        assert worse.expected < base.expected
+    assert (np.diff(base.mistakes(at)) < 0).all()
+    assert deviation(1.0, 100, 0.01) > deviation(1.0, 100, 0.1) > deviation(1.0, 400, 0.1)
+
+
+@pytest.mark.parametrize("delta", [0, 1, -0.1, 1.1, np.nan, "0.05", None, True, [0.05]])
+def test_delta_is_a_probability_of_failing(delta):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        check_delta(delta, OWNER)
+    assert str(caught.value) == (
+        f"certainty needs delta to be a number above 0 and below 1; got {delta!r}."
+    )
+
+
+def test_no_cut_costs_nothing():
+    assert of_cut(0.0, None, 100, 0.05) == (0.0, 0.05)
+    assert of_cut(0.0, 1.0, 100, 0.05) == (0.0, 0.05)
+
+
+def test_a_cut_within_a_known_bound_costs_no_delta():
+    for cut in (0.2, -0.7):
+        cost, left = of_cut(cut, 1.0, 100, 0.05)
+        assert left == 0.05
+        assert cost >= 2 * abs(cut) / np.sqrt(100)
+
+
+@settings(max_examples=40)
+@given(st.floats(1e-6, 1e6), st.booleans(), st.integers(1, 10**6))
+def test_a_cut_costs_at_least_its_own_size_and_less_than_twice_of_it(size, negative, n):
+    cost, left = of_cut(-size if negative else size, None, n, 0.05)
+    assert 2 * size / np.sqrt(n) <= cost * (1 + 1e-12)
+    assert cost < 4 * size / np.sqrt(n)
+    assert 0 < left < 0.05
+
+
+def test_constant_functions_have_at_most_the_complexity_that_cuts_pay_for():
+    """sup over |c| ≤ b of 2/n Σ σ_i c, on average over all signs."""
+    signs = np.array(list(product([-1, 1], repeat=10)))
+    exact = 2 / 10 * 0.5 * np.abs(signs.sum(axis=1)).mean()
+    assert exact <= of_cut(0.5, None, 10, 0.05)[0]
+
+
+def test_shares_of_delta_over_all_powers_sum_to_at_most_1():
+    powers = np.arange(-1000, 1001)
+    shares = [of_cut(2.0 ** int(power), None, 10, 1.0)[1] for power in powers]
+    total = sum(shares)
+    tail = 2 * (np.pi**2 / 6 - (1 / np.arange(1, 1002) ** 2).sum()) / (np.pi**2 / 3 - 1)
+    assert total <= 1
+    assert total + tail == pytest.approx(1)
+    # Cuts of one power of two share what it has.
+    assert of_cut(0.51, None, 10, 1.0) == of_cut(1.0, None, 10, 1.0) == of_cut(-0.8, None, 10, 1.0)
+
+
+@pytest.mark.parametrize("delta", [0.001, 0.05, 0.3])
+def test_the_highest_rate_is_that_of_statsmodels(delta):
+    wrong = np.array([0, 1, 3, 10, 49, 50, 0, 7])
+    of = np.array([50, 50, 50, 50, 50, 50, 1, 1000])
+    exact = proportion_confint(wrong, of, alpha=2 * delta, method="beta")[1]
+    assert highest_rate(wrong, of, delta) == pytest.approx(exact)
+
+
+def test_of_none_the_highest_rate_is_1():
+    assert highest_rate(np.array([0, 0]), np.array([0, 5]), 0.05).tolist() == [
+        1.0,
+        pytest.approx(1 - 0.05 ** (1 / 5)),
+    ]
+
+
+@pytest.mark.parametrize(("p", "n", "delta"), [(0.1, 40, 0.1), (0.02, 100, 0.2), (0.5, 30, 0.05)])
+def test_the_highest_rate_fails_no_more_often_than_it_may(p, n, delta):
+    rates = highest_rate(np.arange(n + 1), np.full(n + 1, n), delta)
+    assert binom.pmf(np.arange(n + 1), n, p)[rates < p].sum() <= delta
+    drawn = np.random.default_rng(0).binomial(n, p, 300)
+    failed = (rates[drawn] < p).mean()
+    assert failed <= delta + 3 * np.sqrt(delta * (1 - delta) / 300)
+
+
+def unseen(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    margins = rng.uniform(0, 1, n)
+    return rng.random(n) < 0.4 * (1 - margins), margins
+
+
+def test_counted_mistakes_are_those_that_one_counts():
+    wrong, margins = unseen()
+    margins[:4], wrong[:4] = [0.2, 0.5, 0.5, 0.99], True  # as sure as a level is sure enough
+    levels = np.array([0.0, 0.2, 0.5, 0.99, 2.0])
+    at = counted(levels, wrong, margins, 0.1)
+    for rho in (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.995, 1.5, 2.0, 7.0):
+        level = levels[levels <= rho].max()
+        sure = margins >= level
+        each = 0.1 / 10  # two statements at each of five levels
+        of_all = proportion_confint((sure & wrong).sum(), 60, alpha=2 * each, method="beta")[1]
+        of_sure = 1.0
+        if sure.any():
+            n_wrong = (sure & wrong).sum()
+            of_sure = proportion_confint(n_wrong, sure.sum(), alpha=2 * each, method="beta")[1]
+        found = at(np.array([rho]))
+        assert found[0] == pytest.approx([of_all])
+        assert found[1] == pytest.approx([of_sure])
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10**6), st.floats(0.001, 0.5))
+def test_surer_mistakes_are_no_more_frequent(seed, delta):
+    wrong, margins = unseen(40, seed)
+    of_all, of_sure = counted(levels_of(margins), wrong, margins, delta)(np.linspace(0, 1.2, 50))
+    assert (np.diff(of_all) <= 0).all()
+    assert (of_all <= of_sure + 1e-12).all()
+    assert of_all.min() > 0
+    assert of_sure.max() <= 1
+
+
+def test_counted_rates_cover_the_truth_at_all_levels_together():
+    """Margins are uniform, and a mistake has the probability (1 − margin) / 2."""
+    rng = np.random.default_rng(0)
+    levels, delta, draws = np.linspace(0, 0.9, 7), 0.2, 300
+    truth_of_all, truth_of_sure = (1 - levels) ** 2 / 4, (1 - levels) / 4
+    failed = 0
+    for _ in range(draws):
+        margins = rng.uniform(0, 1, 80)
+        wrong = rng.random(80) < (1 - margins) / 2
+        of_all, of_sure = counted(levels, wrong, margins, delta)(levels)
+        failed += bool((of_all < truth_of_all).any() or (of_sure < truth_of_sure).any())
+    assert failed / draws <= delta + 3 * np.sqrt(delta * (1 - delta) / draws)
+
+
+def test_levels_begin_at_0_and_follow_what_is_known():
+    margins = np.random.default_rng(0).normal(size=1000)
+    found = levels_of(margins)
+    assert len(found) == LEVELS
+    assert found[0] == 0
+    shares = [(np.abs(margins) >= level).mean() for level in found]
+    assert shares == pytest.approx(1 - np.arange(LEVELS) / LEVELS, abs=2e-3)
+    assert levels_of(np.full(10, 0.5)).tolist() == [0.0, 0.5]
+    assert levels_of(np.zeros(3)).tolist() == [0.0]
+
+
+def evidence(cut=0.0, bound=1.0, n_widths=1, n=200, seed=0):
+    margins = np.random.default_rng(seed).uniform(-0.4, 0.9, n)
+    return Evidence(margins, trace_bound(n, n), bound, cut, n_widths)
+
+
+def found_for(given_, transform=None, bound=None, lipschitz=None, delta=0.05):
+    return margin_bound(given_, delta, transform, bound, lipschitz, OWNER)
+
+
+def test_without_a_cut_it_is_the_document_s_bound():
+    given_ = evidence()
+    found, change = found_for(given_)
+    assert found.mean == pytest.approx(given_.margins.mean())
+    assert found.complexity == pytest.approx(2 / np.sqrt(200))
+    assert found.deviation == pytest.approx(3 * np.sqrt(2 * np.log(2 / 0.05) / 200))
+    assert found.bound == 1
+    assert change(np.array([-3, 0.2, 3])).tolist() == [-1, 0.2, 1]
+
+
+def test_widths_that_were_compared_share_delta():
+    assert found_for(evidence(n_widths=15))[0].deviation == pytest.approx(
+        deviation(1.0, 200, 0.05 / 15)
+    )
+
+
+def test_a_cut_makes_the_bound_larger():
+    without, with_one = (found_for(evidence(cut))[0] for cut in (0.0, 0.3))
+    assert with_one.mistakes(0.1) > without.mistakes(0.1)
+
+
+def test_margins_beyond_the_bound_are_clipped():
+    given_ = Evidence(np.array([3.0, -2.0, 0.5]), 0.1, 1.0, 0.2, 1)
+    assert found_for(given_)[0].mean == pytest.approx((1 - 1 + 0.5) / 3)
+    assert found_for(given_, "clip", 0.25)[0].mean == pytest.approx(0.25 / 3)
+    assert found_for(given_, "clip")[0].bound == 1
+
+
+def test_clipping_needs_no_bound_of_the_kernel():
+    found, change = found_for(evidence(bound=None), "clip", 0.5)
+    assert found.bound == 0.5
+    assert found.deviation == pytest.approx(deviation(0.5, 200, 0.05))
+    assert change(np.array([-3.0, 3.0])).tolist() == [-0.5, 0.5]
+
+
+def test_a_transform_of_your_own_has_its_slope_and_its_bound():
+    given_ = evidence(bound=None)
+    found, change = found_for(given_, np.tanh, 1.0, 1.0)
+    assert change is np.tanh
+    assert found.mean == pytest.approx(np.tanh(given_.margins).mean())
+    steep = found_for(given_, lambda z: np.tanh(3 * z), 2.0, 3.0)[0]
+    assert steep.complexity == pytest.approx(3 * given_.complexity)
+    assert steep.bound == 2
+    assert steep.deviation == pytest.approx(deviation(2.0, 200, 0.05))
+
+
+def test_a_kernel_without_a_limit_needs_a_bound():
+    with pytest.raises(ValueError, match="certainty needs bound, the largest length of a sample"):
+        found_for(evidence(bound=None))
+    assert found_for(evidence(bound=None), bound=2.0)[0].bound == 2
+
+
+@pytest.mark.parametrize("bound", [0, -1.0, np.nan])
+def test_a_bound_is_above_0(bound):
+    for transform in (None, "clip"):
+        with pytest.raises(ValueError, match="certainty needs bound to be a number above 0; got"):
+            found_for(evidence(), transform, bound)
+    with pytest.raises(ValueError, match="bound and lipschitz, numbers above 0"):
+        found_for(evidence(), np.tanh, bound, 1.0)
+
+
+@pytest.mark.parametrize("transform", ["tanh", "", 3, [np.tanh]])
+def test_what_is_no_transform(transform):
+    with pytest.raises(ValueError, match="transform to be None, 'clip' or callable; got"):
+        found_for(evidence(), transform, 1.0, 1.0)
+
+
+@pytest.mark.parametrize(("bound", "lipschitz"), [(None, 1.0), (1.0, None), (1.0, 0.0)])
+def test_a_transform_of_your_own_comes_with_its_numbers(bound, lipschitz):
+    with pytest.raises(ValueError, match=f"own: .*; got {bound!r} and {lipschitz!r}"):
+        found_for(evidence(), np.tanh, bound, lipschitz)
+
+
+@pytest.mark.parametrize(
+    ("transform", "fault"),
+    [
+        (lambda z: np.maximum(1 - z, 0), "be 0 at 0"),  # the document's, with "g(0) = 0"
+        (lambda z: np.tanh(z) + 0.01, "be 0 at 0"),
+        (lambda z: -np.tanh(z), "never fall"),
+        (lambda z: np.abs(np.tanh(z)), "never fall"),
+        (lambda z: 3 * np.tanh(z), "stay within 1"),
+        (lambda z: np.tanh(9 * z), "be no steeper than 1"),
+    ],
+)
+def test_a_transform_that_is_not_what_the_bound_asks_for_is_refused(transform, fault):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        found_for(evidence(n=2000), transform, 1.0, 1.0)
+    assert str(caught.value) == f"certainty needs a transform of your own to {fault}."
+
+
+def test_in_words():
+    bound = np.array([1.0, 0.25])
+    alone = Certainty(np.zeros(2), bound, None, None, 0.05)
+    assert alone.vacuous.tolist() == [True, False]
+    assert alone.in_words() == ["no guarantee", "at most 25.0% are mistakes this sure"]
+    held = Certainty(np.zeros(2), bound, bound, np.array([0.5, 0.125]), 0.05)
+    assert held.in_words() == [
+        "no guarantee; held out: at most 50.0% wrong of those this sure",
+        "at most 25.0% are mistakes this sure; held out: at most 12.5% wrong of those this sure",
+    ]
+
+
+def test_huge_cuts_have_an_infinite_or_finite_cost_but_no_error():
+    assert of_cut(1.7e308, None, 10, 0.05)[0] > 1e307
+
+
+def test_a_transform_of_nan_is_refused():
+    with pytest.raises(ValueError, match="certainty needs a transform of your own to"):
+        found_for(evidence(), lambda z: z * np.nan, 1.0, 1.0)

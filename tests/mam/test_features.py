@@ -1,0 +1,137 @@
+"""Random features against the kernels they stand for, and sums of features against matrices."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csc_array, csr_array, csr_matrix
+from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
+
+from margrave.mam import _features
+from margrave.mam._features import (
+    Frequencies,
+    feature_products,
+    feature_sums,
+    squared_lengths,
+)
+
+KERNELS = {"rbf": rbf_kernel, "laplacian": laplacian_kernel}
+
+
+def samples(n=23, d=3, k=2, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)), rng.normal(size=(n, k))
+
+
+def drawn(kernel="rbf", gamma=0.4, d=3, n=40, seed=0):
+    return Frequencies.drawn(kernel, gamma, d, n, seed)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+@pytest.mark.parametrize("gamma", [0.05, 0.4, 2.0])
+def test_products_of_features_are_about_the_kernel(kernel, gamma):
+    X, _ = samples(40)
+    exact = KERNELS[kernel](X, gamma=gamma)
+    features = drawn(kernel, gamma, n=4000).of(X)
+    assert features.shape == (40, 4000)
+    assert np.abs(features @ features.T - exact).max() < 0.1
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_products_of_features_are_the_kernel_on_average(kernel):
+    X, _ = samples(8)
+    rng = np.random.RandomState(0)
+    products = [
+        (found := Frequencies.drawn(kernel, 0.3, 3, 20, rng).of(X)) @ found.T for _ in range(2000)
+    ]
+    errors = np.mean(products, axis=0) - KERNELS[kernel](X, gamma=0.3)
+    # cos has a variance of at most 1/2 in each of 10 pairs of features.
+    assert np.abs(errors).max() < 5 * np.sqrt(0.5 / 10 / 2000)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_every_sample_has_the_length_1(kernel):
+    X, _ = samples(200)
+    for components in (2, 6, 4000):
+        features = drawn(kernel, n=components).of(X).astype(np.float64)
+        assert np.linalg.norm(features, axis=1) == pytest.approx(1, abs=1e-6)
+    assert squared_lengths(X, drawn(kernel)).tolist() == [1.0] * 200
+
+
+def test_features_are_float32_and_drawn_by_their_seed():
+    X, _ = samples()
+    found = drawn(seed=1).of(X)
+    assert found.dtype == np.float32
+    assert (found == drawn(seed=1).of(X)).all()
+    assert (found == drawn(seed=1).of(X.astype(np.float32))).all()
+    assert (found != drawn(seed=2).of(X)).any()
+
+
+FREQUENCIES = {"none": None, "random": drawn()}
+
+
+def phi(X, frequencies):
+    """All features, in float64."""
+    dense = X if isinstance(X, np.ndarray) else X.toarray()
+    return (dense if frequencies is None else frequencies.of(dense)).astype(np.float64)
+
+
+@pytest.mark.parametrize("which", list(FREQUENCIES))
+@pytest.mark.parametrize("block", [1, 7, 23, 24, 2048])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_sums_and_products_of_blocks_are_those_of_the_matrix(which, block, n_jobs, monkeypatch):
+    monkeypatch.setattr(_features, "_BLOCK", block)
+    frequencies = FREQUENCIES[which]
+    X, a = samples()
+    all_of_them = phi(X, frequencies)
+    sums = feature_sums(X, a, frequencies, n_jobs)
+    assert sums.dtype == np.float64
+    assert sums == pytest.approx(a.T @ all_of_them, rel=1e-5, abs=1e-5)
+    products = feature_products(X, sums, frequencies, n_jobs)
+    assert products.dtype == np.float64
+    assert products == pytest.approx(all_of_them @ sums.T, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("which", list(FREQUENCIES))
+def test_threads_change_nothing(which, monkeypatch):
+    monkeypatch.setattr(_features, "_BLOCK", 16)
+    X, a = samples(200)
+    frequencies = FREQUENCIES[which]
+    sums, more = (feature_sums(X, a, frequencies, n_jobs) for n_jobs in (1, 3))
+    assert (sums == more).all()
+    one, other = (feature_products(X, sums, frequencies, n_jobs) for n_jobs in (1, 3))
+    assert (one == other).all()
+
+
+def test_the_features_themselves_are_summed_exactly():
+    X, a = samples()
+    assert feature_sums(X, a, None) == pytest.approx(a.T @ X, rel=1e-13)
+    narrow = X.astype(np.float32)
+    exact = a.T @ narrow.astype(np.float64)
+    assert feature_sums(narrow, a, None) == pytest.approx(exact, rel=1e-13, abs=1e-13)
+    assert squared_lengths(narrow, None).dtype == np.float64
+
+
+@pytest.mark.parametrize("which", list(FREQUENCIES))
+@pytest.mark.parametrize("made", [csr_array, csr_matrix])
+def test_sparse_rows_are_as_good_as_dense_ones(which, made, monkeypatch):
+    monkeypatch.setattr(_features, "_BLOCK", 5)
+    frequencies = FREQUENCIES[which]
+    X, a = samples()
+    X = X * (X > 0)
+    sparse = made(X)
+    close = {"rel": 1e-5, "abs": 1e-6}
+    sums = feature_sums(X, a, frequencies)
+    assert feature_sums(sparse, a, frequencies) == pytest.approx(sums, **close)
+    products = feature_products(sparse, sums, frequencies)
+    assert isinstance(products, np.ndarray)
+    assert products == pytest.approx(feature_products(X, sums, frequencies), **close)
+    lengths = squared_lengths(sparse, frequencies)
+    assert lengths.shape == (23,)
+    assert lengths == pytest.approx(squared_lengths(X, frequencies))
+
+
+def test_columns_of_sparse_rows_may_come_first_for_the_features_themselves():
+    X, a = samples()
+    sparse = csc_array(X)
+    assert feature_sums(sparse, a, None) == pytest.approx(a.T @ X)
+    assert feature_products(sparse, a.T @ X, None) == pytest.approx(X @ (a.T @ X).T)
+    assert squared_lengths(sparse, None) == pytest.approx((X**2).sum(axis=1))

@@ -1,0 +1,115 @@
+"""Widths of a kernel: the usual one, those to try, and what is a width."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csc_array, csr_array, csr_matrix
+from sklearn.svm import SVC
+
+from margrave.mam._widths import N_WIDTHS, are_gammas, is_gamma, usual_gamma, widths_to_try
+
+X = np.random.default_rng(0).normal(3, [0.5, 2, 7], (40, 3))
+
+
+def test_the_usual_width_is_one_over_features_times_variance_as_in_svc():
+    found = usual_gamma(X, "rbf")
+    assert found == pytest.approx(1 / (3 * X.var()))
+    svc = SVC(gamma="scale").fit(X, np.arange(40) % 2)
+    assert found == pytest.approx(svc._gamma)
+
+
+def test_the_laplacian_kernel_has_the_standard_deviation_as_its_distances_are_not_squared():
+    assert usual_gamma(X, "laplacian") == pytest.approx(1 / (3 * X.std()))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly"])
+def test_the_width_follows_the_unit_of_the_features(kernel):
+    power = 1 if kernel == "laplacian" else 2
+    assert usual_gamma(10 * X, kernel) == pytest.approx(usual_gamma(X, kernel) / 10**power)
+
+
+@pytest.mark.parametrize("made", [csr_array, csc_array, csr_matrix])
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_sparse_rows_have_the_width_of_dense_ones(made, kernel):
+    holes = np.where(X > 4, X, 0.0)
+    assert usual_gamma(made(holes), kernel) == pytest.approx(usual_gamma(holes, kernel))
+
+
+def test_float32_has_the_width_of_float64():
+    far = X + 1000
+    assert usual_gamma(far.astype(np.float32), "rbf") == pytest.approx(
+        usual_gamma(far, "rbf"), rel=1e-4
+    )
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+@pytest.mark.parametrize("value", [0.0, 7.0, -2.5])
+def test_constant_features_have_the_width_1(kernel, value):
+    assert usual_gamma(np.full((6, 2), value), kernel) == 1.0
+    assert usual_gamma(csr_array(np.full((6, 2), value)), kernel) == 1.0
+
+
+def test_features_that_hardly_differ_have_a_finite_width():
+    assert usual_gamma(np.array([[1e-162], [2e-162]]), "rbf") == 1.0  # their variance is 0
+    assert np.isfinite(usual_gamma(np.array([[1e-160], [2e-160]]), "rbf"))
+
+
+def test_widths_to_try_are_powers_of_four_around_the_usual_one():
+    found = widths_to_try("loo", None, X, "rbf")
+    assert len(found) == N_WIDTHS == 15
+    assert found[7] == usual_gamma(X, "rbf")
+    assert found[1:] / found[:-1] == pytest.approx(4)
+
+
+def test_widths_of_your_own_are_sorted_and_tried_once():
+    assert widths_to_try("loo", [3, 1.5, 3, 10], X, "rbf").tolist() == [1.5, 3, 10]
+
+
+def test_a_width_that_is_given_is_the_only_one():
+    assert widths_to_try(0.3, None, X, "rbf").tolist() == [0.3]
+    assert widths_to_try(np.float32(2), [5.0], X, "rbf").tolist() == [2]
+    assert widths_to_try("scale", [5.0], X, "rbf").tolist() == [usual_gamma(X, "rbf")]
+
+
+@pytest.mark.parametrize("gamma", ["loo", "scale", 1, 1e-300, 1e300, np.float32(1), np.int64(3)])
+def test_what_may_be_gamma(gamma):
+    assert is_gamma(gamma)
+
+
+@pytest.mark.parametrize(
+    "gamma",
+    ["auto", "", 0, -1.0, np.nan, np.inf, -np.inf, None, True, 1j, [1.0], np.array([1.0]), {}],
+)
+def test_what_may_not_be_gamma(gamma):
+    assert not is_gamma(gamma)
+
+
+@pytest.mark.parametrize("gammas", [None, [1.0], (1, 2), np.array([1e-300, 1e300]), range(1, 4)])
+def test_what_may_be_gammas(gammas):
+    assert are_gammas(gammas)
+
+
+@pytest.mark.parametrize(
+    "gammas",
+    [
+        [],
+        1.0,
+        "loo",
+        ["loo"],
+        [0.0],
+        [1, -1],
+        [np.nan],
+        [1, np.inf],
+        [None],
+        [[1.0]],
+        [[1.0], [1.0, 2.0]],
+        {1.0, 2.0},
+        {"a": 1},
+    ],
+)
+def test_what_may_not_be_gammas(gammas):
+    assert not are_gammas(gammas)
+
+
+@pytest.mark.parametrize("value", [0.1, 0.3, 1e5 + 0.1])
+def test_constant_features_have_the_width_1_whatever_the_rounding_of_their_mean(value):
+    assert usual_gamma(np.full((10, 3), value), "rbf") == 1.0

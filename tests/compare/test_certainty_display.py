@@ -5,10 +5,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import make_blobs
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from margrave.compare import CertaintyDisplay
 from margrave.mam import MAMClassifier
+from margrave.mam._bounds import highest_rate
 
 mpl.use("agg")
 
@@ -28,18 +31,33 @@ def test_lines_say_what_held_out_samples_prove(blobs, model):
     X, y = blobs
     held_out = X[200:], y[200:]
     display = CertaintyDisplay.from_estimator(
-        model, X[:200], y[:200], held_out=held_out, levels=[0.3, 0.1], resolution=40
+        model, X[:200], y[:200], held_out=held_out, n_lines=3, resolution=40
     )
-    assert list(display.labels) == [0.1, 0.3]
-    places = np.column_stack([one.ravel() for one in display.grid])
-    certainty = model.certainty(places, held_out=held_out)
+    assert len(display.labels) == 3
+    scores = model.decision_function(held_out[0])
+    wrong = (scores > 0) != (held_out[1] == 1)
     for rho, text in display.labels.items():
-        nearest = np.argmin(np.abs(certainty.margins - rho))
-        assert text == f"≤ {certainty.held_out_error[nearest]:.1%}"
+        # Counted anew at the line itself, with a fortieth of δ: 20 levels, two numbers each.
+        sure = np.abs(scores) >= rho
+        highest = highest_rate((wrong & sure).sum(), sure.sum(), 0.05 / 40)
+        assert text == ("no guarantee" if highest >= 1 else f"≤ {highest:.1%}")
+    places = np.column_stack([one.ravel() for one in display.grid])
     np.testing.assert_allclose(display.scores.ravel(), model.decision_function(places))
-    assert sorted(display.lines_.levels) == [-0.3, -0.1, 0.1, 0.3]
+    lines = sorted(display.labels)
+    assert set(display.lines_.levels) <= {sign * rho for rho in lines for sign in (-1, 1)}
     assert display.border_.levels.tolist() == [0.0]
     assert len(display.ax_.get_legend().get_texts()) == 2
+
+
+def test_the_bound_on_a_line_holds_for_its_margin():
+    X, y = make_blobs(4000, centers=[[-2, 0], [2, 0]], random_state=0)
+    model = MAMClassifier(gamma=0.05, cut=None).fit(X, y)
+    display = CertaintyDisplay.from_estimator(model, X, resolution=40)
+    assert len(display.labels) == 4
+    n, mean = len(y), model.average_margin_
+    last = 2 / np.sqrt(n) + 3 * np.sqrt(2 * np.log(2 / 0.05) / n)
+    for rho, text in display.labels.items():
+        assert text == f"≤ {(1 - mean + last) / (1 + rho):.1%}"
 
 
 def test_without_held_out_samples_lines_say_the_bound(blobs, model):
@@ -58,6 +76,28 @@ def test_another_classifier_has_its_own_margins(blobs):
     assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("length", "width")
 
 
+def test_a_kernel_without_a_limit_can_be_drawn(blobs):
+    X, y = blobs
+    linear = MAMClassifier("linear").fit(X[:200], y[:200])
+    display = CertaintyDisplay.from_estimator(linear, X, held_out=(X[200:], y[200:]), resolution=30)
+    assert display.lines_ is not None
+    without = CertaintyDisplay.from_estimator(linear, X, resolution=30)
+    assert set(without.labels.values()) == {"no guarantee"}
+
+
+def test_a_pipeline_is_asked_through_its_last_step(blobs):
+    X, y = blobs
+    pipe = make_pipeline(StandardScaler(), MAMClassifier(gamma=0.5)).fit(X[:200], y[:200])
+    held_out = X[200:], y[200:]
+    display = CertaintyDisplay.from_estimator(pipe, X, held_out=held_out, resolution=30)
+    scaled = pipe[0].transform(X[200:]), y[200:]
+    known = pipe[-1].certainty(scaled[0], held_out=scaled)
+    told = {f"≤ {one:.1%}" for one in known.held_out_error} | {"no guarantee"}
+    assert set(display.labels.values()) <= told
+    with pytest.raises(ValueError, match="a classifier with `certainty` for held_out; got SVC"):
+        CertaintyDisplay.from_estimator(SVC().fit(X, y), X, held_out=held_out)
+
+
 def test_it_draws_where_it_is_told(blobs, model):
     import matplotlib.pyplot as plt
 
@@ -71,8 +111,8 @@ def test_what_cannot_be_drawn_is_refused(blobs, model):
     X, y = blobs
     with pytest.raises(ValueError, match=r"X with two features; got shape \(400, 1\)"):
         CertaintyDisplay.from_estimator(model, X[:, :1])
-    with pytest.raises(ValueError, match=r"levels above 0; got \[-1.0, 0.5\]"):
-        CertaintyDisplay.from_estimator(model, X, levels=[0.5, -1])
+    with pytest.raises(ValueError, match="n_lines to be at least 1; got 0"):
+        CertaintyDisplay.from_estimator(model, X, n_lines=0)
     three = MAMClassifier(gamma=0.5).fit(X, np.where(X[:, 1] > 1, 2, y))
     with pytest.raises(ValueError, match="a classifier of two classes; got 3"):
         CertaintyDisplay.from_estimator(three, X)

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.datasets import make_blobs, make_classification
-from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 from sklearn.svm import SVC
 
 from margrave.datasets import load
@@ -139,6 +139,57 @@ def test_leave_one_out_is_a_fit_without_the_sample(kernel, class_weight, two_cla
     np.testing.assert_allclose(model.loo_decision_[:, 0], expected, rtol=1e-7, atol=1e-10)
 
 
+@pytest.mark.parametrize("cut", ["accuracy", "balanced"])
+def test_with_a_cut_classes_keep_their_shares_when_a_sample_is_left_out(cut, two_classes):
+    """Written out: shares of all samples, class means without the sample."""
+    X, y = two_classes
+    omega = gram("rbf", X, X)
+    model = MAMClassifier(cut=cut, **KERNELS["rbf"]).fit(X, y)
+    shares = np.bincount(y) / len(y)
+    scores = []
+    for i in range(len(y)):
+        others = np.arange(len(y)) != i
+        a = np.zeros(len(y))
+        for c, sign in ((0, -1), (1, 1)):
+            own = others & (y == c)
+            a[own] = sign * shares[c] / own.sum()
+        scores.append(omega[i] @ a / np.sqrt(a @ omega @ a))
+    np.testing.assert_allclose(model.loo_decision_[:, 0] + model.cut_[0], scores, atol=1e-10)
+
+
+def test_wide_kernels_are_not_judged_by_the_own_share(two_classes):
+    """Nearly linear: leave-one-out is about as good as the linear kernel's on centred features."""
+    X, y = two_classes
+    X = X - X.mean(axis=0)
+    wide = MAMClassifier(gamma=1e-4).fit(X, y)
+    linear = MAMClassifier("linear").fit(X, y)
+    assert wide.loo_scores_[0] >= linear.loo_scores_[0] - 0.05
+
+
+def test_random_features_choose_a_width_that_they_can_tell_from_noise():
+    X, y = make_classification(1500, 20, n_informative=10, random_state=0)
+    exact = MAMClassifier(random_state=0).fit(X[:1000], y[:1000])
+    near = MAMClassifier(n_components=200, random_state=0).fit(X[:1000], y[:1000])
+    assert near.gamma_ < exact.gamma_
+    assert near.score(X[1000:], y[1000:]) > 0.7
+    assert near.loo_scores_.max() == pytest.approx(near.score(X[1000:], y[1000:]), abs=0.1)
+    given = MAMClassifier(n_components=200, gamma=near.gamma_, random_state=0).fit(
+        X[:1000], y[:1000]
+    )
+    np.testing.assert_allclose(given.coef_, near.coef_)
+
+
+def test_small_batches_place_the_cut_when_samples_have_grown_by_a_tenth(two_classes):
+    X, y = two_classes
+    model = MAMClassifier("linear").partial_fit(X[:50], y[:50], classes=[0, 1])
+    cut = model.cut_
+    model.partial_fit(X[50:53], y[50:53])
+    assert model.cut_ is cut
+    np.testing.assert_allclose(model.coef_, MAMClassifier("linear").fit(X[:53], y[:53]).coef_)
+    model.partial_fit(X[53:], y[53:])
+    np.testing.assert_allclose(model.cut_, MAMClassifier("linear").fit(X, y).cut_)
+
+
 def test_leave_one_out_with_three_classes(three_classes):
     X, y = three_classes
     model = MAMClassifier(gamma=0.1, cut=None).fit(X, y)
@@ -216,8 +267,10 @@ def test_partial_fit_in_any_batches_is_a_fit(settings, class_weight, two_classes
     parts = MAMClassifier(**settings)
     for rows in (slice(0, 3), slice(3, 40), slice(40, 60)):
         parts.partial_fit(X[rows], y[rows], classes=[0, 1])
-    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-5, atol=1e-7)
-    np.testing.assert_allclose(parts.cut_, whole.cut_, rtol=1e-4, atol=1e-6)
+    # Random features turn with the middle of the first batch; their products do not.
+    np.testing.assert_allclose(
+        parts.decision_function(X), whole.decision_function(X), rtol=1e-4, atol=1e-5
+    )
     assert parts.n_seen_ == whole.n_seen_ == 60
 
 
@@ -367,9 +420,82 @@ def test_where_every_kernel_value_is_0_the_larger_class_answers(two_classes):
 
 def test_a_kernel_that_is_not_positive_definite_still_scores(two_classes):
     X, y = two_classes
-    model = MAMClassifier(lambda Z, X: np.tanh(Z @ X.T - 1), cut="accuracy").fit(X, y)
+
+    def indefinite(Z, X):
+        return np.tanh(Z @ X.T - 1)
+
+    assert np.linalg.eigvalsh(indefinite(X, X)).min() < -0.1
+    model = MAMClassifier(indefinite, cut=None).fit(X, y)
     assert model.gamma_ is None
-    assert np.isfinite(model.decision_function(X)).all()
+    sums = indefinite(X, X) @ np.where(y == 1, 1.0, -1.0)
+    scores = model.decision_function(X)
+    np.testing.assert_allclose(scores / scores[0], sums / sums[0])
+    with pytest.raises(ValueError, match="needs a positive definite kernel; got one in which"):
+        MAMClassifier(lambda Z, X: -rbf_kernel(Z, X)).fit(X, y)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-30, 1e30, 1e160])
+@pytest.mark.parametrize("settings", [{}, {"kernel": "linear"}, {"n_components": 20}])
+def test_only_ratios_of_weights_matter(settings, unit, two_classes):
+    X, y = two_classes
+    weights = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    one, other = (
+        MAMClassifier(random_state=0, **settings).fit(X, y, weights * u).decision_function(X)
+        for u in (1.0, unit)
+    )
+    np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-21, 1e-8, 1e8, 1e18])
+def test_the_unit_of_the_features_does_not_matter(unit, two_classes):
+    X, y = two_classes
+    for dtype in (np.float64, np.float32):
+        plain, scaled = X.astype(dtype), (X * unit).astype(dtype)
+        a = MAMClassifier(gamma=0.5).fit(plain, y)
+        b = MAMClassifier(gamma=0.5 / unit**2).fit(scaled, y)
+        np.testing.assert_allclose(
+            b.decision_function(scaled), a.decision_function(plain), atol=1e-4
+        )
+        chosen = MAMClassifier().fit(scaled, y)
+        right = (chosen.decision_function(scaled) > 0) == (y == 1)
+        assert right.mean() > 0.8
+
+
+def test_random_features_far_from_0_are_those_near_it(two_classes):
+    X, y = two_classes
+    near, far = (
+        MAMClassifier(n_components=200, gamma=0.2, random_state=0).fit(X + shift, y).lambda_
+        for shift in (0.0, 1e7)
+    )
+    assert far == pytest.approx(near, rel=1e-3)
+
+
+def test_a_rare_class_is_among_the_samples_that_choose_the_width(monkeypatch):
+    monkeypatch.setattr("margrave.mam._classifier._ROWS_FOR_WIDTHS", 100)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 2))
+    y = np.zeros(3000, dtype=int)
+    y[:12] = 1
+    X[:12] += 6
+    model = MAMClassifier(n_components=100, cut="balanced", random_state=0).fit(X, y)
+    assert len(np.unique(model.loo_scores_)) > 1
+    assert model.score(X, y) > 0.99
+
+
+def test_a_cut_with_all_on_one_side_is_near_the_scores():
+    X = np.random.default_rng(0).normal(size=(60, 2)) * 1e-6
+    y = np.zeros(60, dtype=int)
+    y[:3] = 1
+    model = MAMClassifier("linear").fit(X, y)
+    assert set(model.predict(X)) == {0}
+    assert np.abs(model.cut_[0]) < 1e-4
+
+
+def test_predictions_are_by_what_was_fitted(two_classes):
+    X, y = two_classes
+    model = MAMClassifier(gamma=0.5).fit(X, y)
+    before = model.decision_function(X)
+    assert np.array_equal(model.set_params(n_components=10).decision_function(X), before)
 
 
 @pytest.mark.parametrize("settings", [{"kernel": "linear"}, {"n_components": 20}])
@@ -426,11 +552,18 @@ def test_data_that_makes_no_sense_is_refused(two_classes):
         MAMClassifier().fit(X, y, y.astype(float))
     with pytest.raises(ValueError, match="contains NaN"):
         MAMClassifier().fit(np.where(X > 1, np.nan, X), y)
-    with pytest.raises(TypeError, match="Sparse data was passed"):
+    with pytest.raises(
+        TypeError, match="kernel='linear' or with n_components only; got kernel='rbf'"
+    ):
         MAMClassifier().fit(csr_matrix(X), y)
     with pytest.raises(ValueError, match="needs classes in its first call"):
         MAMClassifier("linear").partial_fit(X, y)
     with pytest.raises(ValueError, match="the same classes in every call"):
         MAMClassifier("linear").partial_fit(X, y, [0, 1]).partial_fit(X, y, [0, 1, 2])
+    with pytest.raises(ValueError, match=r"at least two classes; got \[0\]"):
+        MAMClassifier("linear").partial_fit(X, np.zeros(len(y)), classes=[0])
+    nobody = MAMClassifier("linear", class_weight={0: 0.0, 1: 1.0})
+    with pytest.raises(ValueError, match="partial_fit needs samples with a weight above 0"):
+        nobody.partial_fit(X[y == 0], y[y == 0], classes=[0, 1])
     with pytest.raises(ValueError, match="class_weight to have a number of at least 0"):
         MAMClassifier(class_weight={0: 1, 5: 2}).fit(X, y)

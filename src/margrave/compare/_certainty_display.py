@@ -41,7 +41,8 @@ class CertaintyDisplay:
     figure_ : matplotlib Figure
         The figure around it.
     surface_, border_, lines_ : matplotlib QuadContourSet
-        The coloured surface, the line where the decision changes, and the lines of certainty.
+        The coloured surface, the line where the decision changes, and the lines of certainty (None
+        if all are outside).
 
     Examples
     --------
@@ -51,10 +52,10 @@ class CertaintyDisplay:
     >>> train, test = load("ripley_train"), load("ripley_test")
     >>> model = MAMClassifier().fit(train.data, train.target)
     >>> display = CertaintyDisplay.from_estimator(
-    ...     model, train.data, train.target, held_out=(test.data, test.target), levels=[0.1, 0.2]
+    ...     model, train.data, train.target, held_out=(test.data, test.target), n_lines=2
     ... )
-    >>> display.labels
-    {0.1: '≤ 8.4%', 0.2: '≤ 5.7%'}
+    >>> list(display.labels.values())
+    ['≤ 8.4%', '≤ 5.7%']
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class CertaintyDisplay:
         *,
         held_out: tuple[Any, ArrayLike] | None = None,
         delta: float = 0.05,
-        levels: ArrayLike | None = None,
+        n_lines: int = 4,
         resolution: int = 120,
         ax: "Axes | None" = None,
     ) -> Self:
@@ -83,10 +84,10 @@ class CertaintyDisplay:
         ----------
         estimator : classifier
             A trained classifier with `decision_function`. If it has `certainty`, as
-            `margrave.mam.MAMClassifier`, lines say at most which share of predictions at least as
-            sure is wrong, counted on `held_out`; without that, the document's bound on such
-            mistakes, or "no guarantee". If it has not, lines say the margin, clipped at 1 as in
-            (15).
+            `margrave.mam.MAMClassifier`, or is a pipeline that ends in one, a line says at most
+            which share of the predictions inside it is wrong, counted on `held_out`; without that,
+            the document's bound on mistakes with such a margin, or "no guarantee". If it has not,
+            lines say the margin, up to 1.
         X : array-like of shape (n_samples, 2)
             Samples that the surface is drawn around.
         y : array-like of shape (n_samples,), default=None
@@ -95,9 +96,8 @@ class CertaintyDisplay:
             Samples that no step has seen.
         delta : float, default=0.05
             How often the lines may be wrong.
-        levels : array-like of float, optional
-            Margins above 0 at which lines are drawn; by default four between 0 and the largest, or
-            0.25 to 1 for a classifier without `certainty`.
+        n_lines : int, default=4
+            Lines on each side of the border.
         resolution : int, default=120
             Places along each feature.
         ax : matplotlib Axes, default=None
@@ -125,13 +125,13 @@ class CertaintyDisplay:
         scores = np.asarray(estimator.decision_function(places), dtype=float)
         if scores.ndim != 1:
             raise ValueError(f"{_OWNER} needs a classifier of two classes; got {scores.shape[1]}.")
-        trusted = hasattr(estimator, "certainty")
-        chosen = _levels(levels, scores, trusted)
-        if trusted:
-            found = estimator.certainty(places, delta, held_out=held_out)
-            labels = {rho: _said(found, rho) for rho in chosen}
+        if not isinstance(n_lines, int | np.integer) or n_lines < 1:
+            raise ValueError(f"{_OWNER} needs n_lines to be at least 1; got {n_lines!r}.")
+        found = _certainty(estimator, places, delta, held_out)
+        if found is not None:
+            labels = _said(found, n_lines)
         else:
-            labels = {rho: f"{rho:g}" for rho in chosen}
+            labels = {rho: f"{rho:.3g}" for rho in np.linspace(0, 1, n_lines + 1)[1:].tolist()}
         display = cls((grid[0], grid[1]), scores.reshape(grid[0].shape), labels).plot(ax)
         display.ax_.set(xlabel=names[0], ylabel=names[1])
         if y is not None:
@@ -164,6 +164,7 @@ class CertaintyDisplay:
         )
         both = {sign * rho: text for rho, text in self.labels.items() for sign in (-1, 1)}
         inside = [rho for rho in sorted(both) if self.scores.min() < rho < self.scores.max()]
+        self.lines_ = None
         if inside:
             self.lines_ = self.ax_.contour(
                 *self.grid, self.scores, inside, colors=[BLACK], linewidths=0.7, linestyles="--"
@@ -179,23 +180,43 @@ class CertaintyDisplay:
         self.ax_.legend(loc="best", fontsize=8)
 
 
-def _levels(levels: ArrayLike | None, scores: Floats, trusted: bool) -> list[float]:
-    """Margins to draw lines at, rising."""
-    if levels is None:
-        top = float(np.abs(scores).max()) if trusted else 1.0
-        return (
-            [round(share * top, 3) for share in (0.2, 0.4, 0.6, 0.8)]
-            if trusted
-            else [0.25, 0.5, 0.75, 1.0]
+def _certainty(
+    estimator: Any, places: Any, delta: float, held_out: tuple[Any, ArrayLike] | None
+) -> Any:
+    """What an estimator, or the last step of a pipeline, says of its certainty; None if nothing."""
+    if hasattr(estimator, "certainty"):
+        return estimator.certainty(places, delta, held_out=held_out)
+    if hasattr(estimator, "steps") and hasattr(estimator.steps[-1][1], "certainty"):
+        before, last = estimator[:-1], estimator.steps[-1][1]
+        if held_out is not None:
+            held_out = before.transform(held_out[0]), held_out[1]
+        return last.certainty(before.transform(places), delta, held_out=held_out)
+    if held_out is not None:
+        raise ValueError(
+            f"{_OWNER} needs a classifier with `certainty` for held_out; "
+            f"got {type(estimator).__name__}."
         )
-    given = np.unique(np.asarray(levels, dtype=float))
-    if not (given > 0).all():
-        raise ValueError(f"{_OWNER} needs levels above 0; got {given.tolist()}.")
-    return [float(one) for one in given]
+    return None
 
 
-def _said(certainty: Any, rho: float) -> str:
-    """What is known of predictions with at least a margin."""
-    values = certainty.bound if certainty.held_out_error is None else certainty.held_out_error
-    value = float(values[np.argmin(np.abs(certainty.margins - rho))])
+def _said(certainty: Any, n_lines: int) -> dict[float, str]:
+    """Margins to draw lines at, with what is known of predictions that have at least these."""
+    margins = certainty.margins
+    if certainty.levels is None:
+        # The bound falls with the margin: at one that is not above the line's it holds there too.
+        ends = np.sort(margins)
+        places = np.searchsorted(ends, ends[-1] * np.arange(1, n_lines + 1) / (n_lines + 1)) - 1
+        known = {float(ends[place]): place for place in np.maximum(places, 0)}
+        order = np.argsort(margins)
+        return {
+            rho: _share(certainty.bound[order[place]]) for rho, place in known.items() if rho > 0
+        }
+    levels, first = np.unique(certainty.levels, return_index=True)
+    above = levels > 0
+    levels, first = levels[above], first[above]
+    some = np.unique(np.linspace(0, len(levels) - 1, n_lines + 2).round().astype(int)[1:-1])
+    return {float(levels[k]): _share(certainty.held_out_error[first[k]]) for k in some}
+
+
+def _share(value: float) -> str:
     return "no guarantee" if value >= 1 else f"≤ {value:.1%}"

@@ -22,9 +22,7 @@ from scipy.stats import beta
 
 from margrave._rules import is_number
 from margrave.mam._kernels import Floats
-
-# Σ over all integers j of (1 + |j|)⁻², for the shares of δ that sizes of a cut get.
-_SUM_OF_SHARES = np.pi**2 / 3 - 1
+from margrave.mam._widths import share_of_power
 
 
 def check_delta(delta: float, owner: str) -> None:
@@ -74,21 +72,31 @@ class MarginBound:
         return np.asarray((self.bound - self.expected) / (self.bound + np.asarray(rho)))
 
 
-def of_cut(cut: float, bound: float | None, n: int, delta: float) -> tuple[float, float]:
-    """What a cut adds to the complexity, and the δ that is left.
+def of_cut(cut: float | None, limit: float | None, n: int, delta: float) -> tuple[float, float]:
+    """What a chosen cut adds to the complexity, and the δ that is left.
 
-    Cuts of at most b either way make the class of functions larger by at most 2b/√n. b is B where
-    that is known: a cut beyond it decides no other way. Else it is the next power of two above
-    |cut|, and as that was not fixed before the data was seen, each power 2^j gets a share of δ.
+    Cuts of at most b either way make the class of functions larger by at most 2b/√n.
+
+    Parameters
+    ----------
+    cut : float or None
+        The cut; None if none was chosen.
+    limit : float or None
+        b, if it was known before. Else it is the next power of two above |cut|, and each power 2^j
+        gets a share of δ.
+    n : int
+        Samples.
+    delta : float
+        δ.
     """
-    if cut == 0:
+    if cut is None:
         return 0.0, delta
-    if bound is not None:
-        return 2 * bound / np.sqrt(n), delta
-    power = int(np.ceil(np.log2(abs(cut))))
+    if limit is not None:
+        return 2 * limit / np.sqrt(n), delta
+    power = int(np.ceil(np.log2(abs(cut)))) if cut else 0
     with np.errstate(over="ignore"):
         size = float(np.ldexp(1.0, power))
-    return 2 * size / np.sqrt(n), delta / (_SUM_OF_SHARES * (1 + abs(power)) ** 2)
+    return 2 * size / np.sqrt(n), delta * share_of_power(power)
 
 
 def highest_rate(wrong: Floats, of: Floats, delta: float) -> Floats:

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave._rules import is_number
 from margrave.mam._bounds import MarginBound, check_delta, deviation, highest_rate, of_cut
 from margrave.mam._kernels import Floats
 
 Transform = Callable[[Floats], Floats]
-Counted = Callable[[Floats], tuple[Floats, Floats]]
+Counted = Callable[[Floats], tuple[Floats, Floats, Floats]]
 
 LEVELS = 20
 """Margins at which unseen mistakes are counted; each gets δ / 20."""
@@ -29,9 +30,8 @@ LEVELS = 20
 class Certainty:
     """How far some predictions can be trusted.
 
-    All numbers are probabilities over new samples, and hold together with probability 1 − δ. None
-    is the probability that a given prediction is wrong: they are about all predictions that are at
-    least as sure.
+    All numbers are probabilities over new samples. None is the probability that a given prediction
+    is wrong: they are about all predictions that are about as sure.
 
     Attributes
     ----------
@@ -44,17 +44,21 @@ class Certainty:
     held_out : ndarray of shape (n,) or None
         The same probability, bounded by counting mistakes on the held-out samples.
     held_out_error : ndarray of shape (n,) or None
-        Of the predictions with at least this margin, at most so large a share is wrong; counted on
-        the held-out samples.
+        Of the predictions with a margin of at least `levels`, to which this one belongs, at most so
+        large a share is wrong; counted on the held-out samples.
+    levels : ndarray of shape (n,) or None
+        Margins at which mistakes were counted: the last that is not above the prediction's own.
     delta : float
-        All of it holds with probability 1 − delta, the bound and the held-out numbers each.
+        The bound holds with probability 1 − delta for all predictions together, and so do the two
+        held-out numbers.
     """
 
     margins: Floats
     bound: Floats
-    held_out: Floats | None
-    held_out_error: Floats | None
-    delta: float
+    held_out: Floats | None = None
+    held_out_error: Floats | None = None
+    levels: Floats | None = None
+    delta: float = 0.05
 
     @property
     def vacuous(self) -> NDArray[np.bool_]:
@@ -65,9 +69,14 @@ class Certainty:
         """One line for each prediction."""
         lines = []
         for i, bound in enumerate(self.bound):
-            line = "no guarantee" if bound >= 1 else f"at most {bound:.1%} are mistakes this sure"
-            if self.held_out_error is not None:
-                line += f"; held out: at most {self.held_out_error[i]:.1%} wrong of those this sure"
+            line = "no guarantee"
+            if bound < 1:
+                line = f"of all predictions at most {bound:.1%} are mistakes with such a margin"
+            if self.held_out_error is not None and self.levels is not None:
+                line += (
+                    f"; held out: at most {self.held_out_error[i]:.1%} wrong of those with a "
+                    f"margin of {self.levels[i]:.3g} or more"
+                )
             lines.append(line)
         return lines
 
@@ -84,17 +93,17 @@ class Evidence:
         R of unit directions on them.
     bound : float or None
         B; None if it is not known.
-    cut : float
-        The cut.
-    n_widths : int
-        Among how many widths one was chosen on these samples.
+    cut : float or None
+        The cut; None if none was chosen.
+    share : float
+        The share of δ that is left after a width was chosen on these samples.
     """
 
     margins: Floats
     complexity: float
     bound: float | None
-    cut: float
-    n_widths: int
+    cut: float | None
+    share: float
 
 
 def margin_bound(
@@ -113,7 +122,10 @@ def margin_bound(
     check_delta(delta, owner)
     n = len(evidence.margins)
     known = evidence.bound if transform is not None or bound is None else bound
-    share, left = of_cut(evidence.cut, known, n, delta / evidence.n_widths)
+    # Beyond 2B all cuts are the same to margins that are clipped at B; those of kernels with a
+    # limit of their own are kept within it.
+    limit = evidence.bound if evidence.bound is not None or known is None else 2 * known
+    share, left = of_cut(evidence.cut, limit, n, delta * evidence.share)
     change, size, slope = _transform(evidence, transform, known, bound, lipschitz, owner)
     mean = float(change(evidence.margins).mean())
     complexity = slope * (evidence.complexity + share)
@@ -136,21 +148,25 @@ def _transform(
                 f"{owner} needs bound, the largest length of a sample in feature space, for a "
                 "kernel that has no limit of its own; or transform='clip', which needs none."
             )
-        if not size > 0:
-            raise ValueError(f"{owner} needs bound to be a number above 0; got {size!r}.")
+        if not _is_size(size):
+            raise ValueError(f"{owner} needs bound to be a finite number above 0; got {size!r}.")
         limit = float(size)
         return (lambda z: np.clip(z, -limit, limit)), limit, 1.0
     if not callable(transform):
         raise ValueError(
             f"{owner} needs transform to be None, 'clip' or callable; got {transform!r}."
         )
-    if bound is None or lipschitz is None or not (bound > 0 and lipschitz > 0):
+    if not (_is_size(bound) and _is_size(lipschitz)) or bound is None or lipschitz is None:
         raise ValueError(
             f"{owner} needs bound and lipschitz, numbers above 0, for a transform of your own: its "
             f"largest value and its steepest slope; got {bound!r} and {lipschitz!r}."
         )
     _check_transform(transform, evidence.margins, bound, lipschitz, owner)
     return transform, float(bound), float(lipschitz)
+
+
+def _is_size(value: float | None) -> bool:
+    return value is not None and is_number(value) and 0 < value < np.inf
 
 
 def _check_transform(
@@ -180,8 +196,9 @@ def _check_transform(
 def counted(levels: Floats, wrong: NDArray[np.bool_], margins: Floats, delta: float) -> Counted:
     """Two functions of ρ from unseen samples: P(mistake, margin ≥ ρ) and P(mistake | margin ≥ ρ).
 
-    Counted at fixed levels, with δ shared among them; in between, the next lower level holds, as
-    both events only get rarer, or as the first does, and the second is about that level.
+    Counted at fixed levels, with δ shared among them. Between levels the first is bounded by its
+    value at the next lower one, since it only gets rarer. The second is not, and is told for that
+    level, which is returned too.
 
     Parameters
     ----------
@@ -200,9 +217,9 @@ def counted(levels: Floats, wrong: NDArray[np.bool_], margins: Floats, delta: fl
     of_all = highest_rate(n_wrong, np.full(len(levels), len(wrong)), each)
     of_sure = highest_rate(n_wrong, sure.sum(axis=0), each)
 
-    def at(rho: Floats) -> tuple[Floats, Floats]:
+    def at(rho: Floats) -> tuple[Floats, Floats, Floats]:
         place = np.searchsorted(levels, rho, side="right") - 1
-        return of_all[place], of_sure[place]
+        return of_all[place], of_sure[place], levels[place]
 
     return at
 

@@ -19,18 +19,28 @@ from margrave._labels import encode
 from margrave._rules import Rules, check_rules, is_count
 from margrave._weights import checked_weights
 from margrave.mam._cut import decided
-from margrave.mam._features import Frequencies, feature_products, feature_sums, squared_lengths
+from margrave.mam._features import Frequencies, feature_products, feature_sums
 from margrave.mam._kept import Kept
 from margrave.mam._kernels import Floats, Kernel, KernelFunction
 from margrave.mam._leave_out import ClassSums, Codes
 from margrave.mam._parameters import is_linear, kernel_rules
-from margrave.mam._selection import Judged, Labelled, Selection, judged, select_width
+from margrave.mam._selection import (
+    Judged,
+    Labelled,
+    Selection,
+    check_finite,
+    judged_features,
+    select_features,
+    select_width,
+    some_of_each,
+)
 from margrave.mam._sums import is_flat, kernel_sum
 from margrave.mam._trust import Trusted
 from margrave.mam._widths import widths_to_try
 
+_BEYOND_1 = float(np.nextafter(1.0, 2.0))
 _ROWS_FOR_WIDTHS = 5_000
-_NUMBERS_FOR_WIDTHS = 20_000_000  # sparse rows are made dense for it
+_GROWTH = 1.1
 
 
 def _adds_up(classifier: Any) -> bool:
@@ -54,16 +64,17 @@ class MAMClassifier(ClassifierMixin, Trusted):
     Parameters
     ----------
     kernel : {"rbf", "linear", "poly", "laplacian"} or callable, default="rbf"
-        The kernel, as in :func:`kernel_sum`. One of your own should be positive definite; if it is
-        not, the scores are still sums of its values, but λ and the bounds have no meaning.
+        The kernel, as in :func:`kernel_sum`. One of your own should be positive definite. If it is
+        not, scores are still sums of its values, but there is no feature space for them to be
+        distances in, and the bounds mean nothing; where even yᵀΩy is below 0, `fit` refuses.
     gamma : {"loo", "scale"} or float, default="loo"
         The width: 1/σ of the document. "loo" chooses it by leave-one-out; "scale" is 1 over the
         number of features times their variance. A wide kernel (small gamma) makes the classifier
         a linear one, a narrow one the nearest neighbour.
     gammas : array-like of float, optional
-        What "loo" chooses from; by default fifteen values, from 4⁻⁷ to 4⁷ times "scale". Values
-        that are powers of two times each other share one exponential and are the quickest. The
-        document's range is ``1 / np.logspace(-2, 15, 18)``.
+        What "loo" chooses from; by default fifteen powers of 4, seven below and seven above the
+        one next to "scale". Values that are powers of two times each other share one exponential
+        and are the quickest. The document's range is ``1 / np.logspace(-2, 15, 18)``.
     degree : int, default=3
         Of the polynomial kernel (γ x·z + coef0)^degree.
     coef0 : float, default=1.0
@@ -74,8 +85,9 @@ class MAMClassifier(ClassifierMixin, Trusted):
         `partial_fit`. The linear kernel needs none.
     class_weight : None, "balanced" or dict, default=None
         None: every sample counts the same, the document's form. "balanced": every class does, and
-        the direction is the difference of the class means; better with wide kernels and unequal
-        classes. A dict has a factor for each class.
+        the direction is the difference of the class means; often better where classes are not of
+        one size, above all with wide kernels and random features. A dict has a factor for each
+        class.
     cut : {"accuracy", "balanced"} or None, default="accuracy"
         The principle leaves the cut open. It is put where leave-one-out scores have the largest
         accuracy or balanced accuracy; None leaves it at 0. Width and cut are judged by the same.
@@ -101,8 +113,10 @@ class MAMClassifier(ClassifierMixin, Trusted):
         Leave-one-out accuracy, or balanced accuracy, of each.
     cut_ : ndarray of shape (1,) or (n_classes,)
         What `decision_function` takes off the scores.
+    X_fit_, dual_coef_ : ndarrays of shapes (n, n_features) and (n, 1) or (n, n_classes)
+        For the other kernels: the samples, and what K(x_i, x) is multiplied with.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        The direction, for the linear kernel and random features.
+        The direction, for the linear kernel and for random features.
     loo_decision_ : ndarray of shape (n, 1) or (n, n_classes)
         Scores of the training samples by fits without them, less the cut; of those that were kept,
         where not all are.
@@ -120,10 +134,15 @@ class MAMClassifier(ClassifierMixin, Trusted):
     A fit takes one pass over all pairs for all widths together, in float64; predictions are
     computed in float32 for samples in float32, unless the kernel is so wide that float32 would blur
     the differences between its values. With random features the width is chosen on at most
-    5,000 samples, by exact leave-one-out with the kernel itself, and in `partial_fit` on those of
-    the first call. The cut is chosen on at most 20,000 samples, drawn uniformly from all that came.
+    5,000 samples, by exact leave-one-out with the features, and in `partial_fit` on those of the
+    first call. The cut is chosen on at most 20,000 samples, drawn uniformly from all that came.
 
-    Leave-one-out leaves out a sample with all its weight.
+    Leave-one-out leaves out a sample with all its weight. The cut belongs to the shares of the
+    classes, so where one is chosen they stay as they are and only the class means are without the
+    sample; with ``cut=None`` all of the fit is.
+
+    In `partial_fit` the direction is always that of all samples. The cut is placed anew whenever
+    they have grown by a tenth.
 
     References
     ----------
@@ -207,7 +226,7 @@ class MAMClassifier(ClassifierMixin, Trusted):
                 "MAMClassifier.fit needs y with at least two classes; "
                 f"got one class, {self.classes_.tolist()[0]!r}."
             )
-        rows, codes, weights = self._weighed(rows, labels, sample_weight)
+        rows, codes, weights = self._weighed(rows, labels, sample_weight, first=True)
         if len(np.unique(codes)) < 2:
             raise ValueError(
                 "MAMClassifier.fit needs samples of at least two classes with a weight above 0."
@@ -230,8 +249,9 @@ class MAMClassifier(ClassifierMixin, Trusted):
     ) -> Self:
         """Learn from more samples; with the linear kernel or random features only.
 
-        The direction is that of a `fit` on all samples together. The width is chosen, and random
-        features are drawn, in the first call.
+        With the linear kernel, or a `gamma` that is a number, the direction is that of a `fit` on
+        all samples together. "loo" and "scale" choose the width on the samples of the first call,
+        which should be many, and of all classes.
 
         Parameters
         ----------
@@ -261,7 +281,14 @@ class MAMClassifier(ClassifierMixin, Trusted):
                 "MAMClassifier.partial_fit needs the same classes in every call; "
                 f"got {np.unique(classes).tolist()} after {self.classes_.tolist()}."
             )
-        rows, codes, weights = self._weighed(rows, labels, sample_weight)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                "MAMClassifier.partial_fit needs at least two classes; "
+                f"got {self.classes_.tolist()}."
+            )
+        rows, codes, weights = self._weighed(rows, labels, sample_weight, first=first)
+        if not len(codes):
+            raise ValueError("MAMClassifier.partial_fit needs samples with a weight above 0.")
         if first:
             self._begin(rows, codes, weights)
         return self._add(rows, codes, weights)
@@ -319,20 +346,32 @@ class MAMClassifier(ClassifierMixin, Trusted):
         return {"dtype": [np.float64, np.float32], "accept_sparse": sparse}
 
     def _labelled(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, NDArray[Any]]:
+        if issparse(X) and not self._in_features:
+            raise TypeError(
+                "MAMClassifier takes sparse X with kernel='linear' or with n_components only; "
+                f"got kernel={self.kernel!r}."
+            )
         rows, labels = validate_data(self, X, y, reset=reset, **self._accepted)
         check_classification_targets(labels)
         return rows, labels
 
     def _weighed(
-        self, rows: Any, labels: NDArray[Any], sample_weight: ArrayLike | None
+        self, rows: Any, labels: NDArray[Any], sample_weight: ArrayLike | None, *, first: bool
     ) -> tuple[Any, Codes, Floats]:
-        """Rows, codes and weights of the samples that have one above 0."""
+        """Rows, codes and weights of the samples that have one above 0.
+
+        Only ratios of weights matter. Those of the first call are divided by a power of two, so
+        that products neither overflow nor vanish, and later ones by the same.
+        """
         codes = encode(labels, self.classes_, "y")
         weights = np.ones(len(codes))
         if sample_weight is not None:
-            weights = checked_weights(sample_weight, len(codes), "MAMClassifier.fit")
+            weights = checked_weights(sample_weight, len(codes), "MAMClassifier")
         if isinstance(self.class_weight, dict):
             weights = weights * self._class_factors(self.class_weight)[codes]
+        if first:
+            self._exponent = int(np.frexp(weights.max())[1])
+        weights = np.ldexp(weights, -self._exponent)
         if weights.all():
             return rows, codes, weights
         return rows[weights > 0], codes[weights > 0], weights[weights > 0]
@@ -384,26 +423,31 @@ class MAMClassifier(ClassifierMixin, Trusted):
         self.gamma_, self.gammas_ = None, np.array([1.0])
         width = rows.shape[1]
         if not is_linear(self.kernel) and self.n_components is not None:
-            self._select_for_features(rows, codes, weights)
-            self._frequencies = Frequencies.drawn(
-                str(self.kernel), float(self.gamma_ or 1.0), width, self.n_components, self._rng
-            )
+            self._frequencies = self._drawn(rows, codes, weights, self.n_components)
             width = 2 * self._frequencies.directions.shape[1]
         self._sums = np.zeros((len(self.classes_), width))
         self._class_weights = np.zeros(len(self.classes_))
         self._kept: Kept | None = None
-        self.n_seen_ = 0
+        self.n_seen_ = self._n_judged = 0
 
-    def _select_for_features(self, rows: Any, codes: Codes, weights: Floats) -> None:
-        """A width by leave-one-out with the kernel itself, on some of the samples."""
-        gammas = widths_to_try(self.gamma, self.gammas, rows, self.kernel, weights)
-        if len(gammas) == 1:
-            self.gammas_, self.gamma_ = gammas, float(gammas[0])
-            return
-        most = min(_ROWS_FOR_WIDTHS, max(2, _NUMBERS_FOR_WIDTHS // rows.shape[1]))
-        some = np.sort(self._rng.permutation(rows.shape[0])[:most])
-        dense = rows[some].toarray() if issparse(rows) else rows[some]
-        self._select(dense, codes[some], weights[some])
+    def _drawn(self, rows: Any, codes: Codes, weights: Floats, n_components: int) -> Frequencies:
+        """Random features, of a width by leave-one-out with them, on some of the samples.
+
+        Not with the kernel itself: it would choose widths that the features cannot tell from noise.
+        """
+        seed = self._rng.randint(2**31 - 1)
+        self.gammas_ = widths_to_try(self.gamma, self.gammas, rows, self.kernel, weights)
+        tried = [
+            Frequencies.drawn(str(self.kernel), gamma, rows, n_components, seed)
+            for gamma in self.gammas_.tolist()
+        ]
+        place = 0
+        if len(tried) > 1:
+            some = some_of_each(codes, _ROWS_FOR_WIDTHS, self._rng)
+            of = self._samples(codes[some], weights[some])
+            place, self.loo_scores_ = select_features(rows[some], tried, of, self.n_jobs)
+        self.gamma_ = float(self.gammas_[place])
+        return tried[place]
 
     def _add(self, rows: Any, codes: Codes, weights: Floats) -> Self:
         """Add samples to the sums, and place direction and cut anew."""
@@ -411,16 +455,23 @@ class MAMClassifier(ClassifierMixin, Trusted):
         self._sums += feature_sums(rows, columns, self._frequencies, self.n_jobs)
         self._class_weights += columns.sum(axis=0)
         self.n_seen_ += len(codes)
-        self._kept = kept = Kept.of(rows, codes, weights, self._rng, self._kept)
-        fit = ClassSums(self._sums @ self._sums.T, self._class_weights, self._balanced)
+        self._kept = Kept.of(rows, codes, weights, self._rng, self._kept)
+        with np.errstate(over="ignore", invalid="ignore"):
+            gram = self._sums @ self._sums.T
+        check_finite(gram)
+        fit = ClassSums(gram, self._class_weights, self._balanced)
         self.coef_ = fit.turned.T @ self._sums
-        own = feature_products(kept.X, self._sums, self._frequencies, self.n_jobs)
-        diagonal = squared_lengths(kept.X, self._frequencies)
-        samples = self._samples(kept.codes, kept.weights)
-        found = judged(fit, own - samples.columns * diagonal[:, None], diagonal, samples)
+        if self.n_seen_ < _GROWTH * self._n_judged:
+            self.lambda_ = self.average_margin_ = fit.length
+            return self
+        self._n_judged = self.n_seen_
+        samples = self._samples(self._kept.codes, self._kept.weights)
+        found = judged_features(
+            fit, self._sums, self._kept.X, self._frequencies, samples, self.n_jobs
+        )
         if len(self.gammas_) == 1:
-            self.loo_scores_ = np.array([found.right])
-        return self._settle(fit, found, kept.codes, own, diagonal)
+            self.loo_scores_ = np.array([found.judged.right])
+        return self._settle(fit, found.judged, samples.codes, found.own, found.diagonal)
 
     def _settle(
         self, fit: ClassSums, found: Judged, codes: Codes, own: Floats, diagonal: Floats
@@ -429,7 +480,7 @@ class MAMClassifier(ClassifierMixin, Trusted):
         self.cut_, self.loo_decision_ = found.cut, found.decision
         if len(self.classes_) == 2 and self._kernel.is_exponential:
             # No score is beyond 1: a cut there decides no other way, and the bounds need |cut| ≤ 1.
-            self.cut_ = np.clip(found.cut, -1.0, 1.0)
+            self.cut_ = np.clip(found.cut, -_BEYOND_1, _BEYOND_1)
             self.loo_decision_ = found.decision + (found.cut - self.cut_)
         self._codes, self._own_scores, self._diagonal = codes, own @ fit.turned, diagonal
         self.lambda_ = self.average_margin_ = fit.length
@@ -444,7 +495,7 @@ class MAMClassifier(ClassifierMixin, Trusted):
 
     def _scores(self, rows: Any) -> Floats:
         """Scores of shape (n, 1) or (n, n_classes), with the cut still in them."""
-        if self._in_features:
+        if hasattr(self, "coef_"):  # by what was fitted: parameters may have been set since
             return feature_products(rows, self.coef_, self._frequencies, self.n_jobs)
         sums = kernel_sum(
             rows,

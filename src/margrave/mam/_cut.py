@@ -47,7 +47,7 @@ def cut_for(scores: Floats, codes: Codes, counts: Floats) -> Floats:
         What each sample counts.
     """
     if scores.shape[1] == 1:
-        return np.array([best_cut(scores[:, 0], counts * (codes == 1), counts * (codes == 0))])
+        return np.array([_cut(scores[:, 0], counts * (codes == 1), counts * (codes == 0))])
     cuts = np.zeros(scores.shape[1])
     right = counts[decided(scores) == codes].sum()
     for _ in range(_ROUNDS):
@@ -69,4 +69,18 @@ def _cut_of_one(scores: Floats, one: int, codes: Codes, counts: Floats) -> float
     rest[:, one] = -np.inf
     rival = np.argmax(rest, axis=1)
     ahead = scores[:, one] - rest[np.arange(len(rest)), rival]
-    return best_cut(ahead, counts * (codes == one), counts * (codes == rival))
+    return _cut(ahead, counts * (codes == one), counts * (codes == rival))
+
+
+def _cut(scores: Floats, u: Floats, v: Floats) -> float:
+    """The best cut; where all are on one side, beyond the last by half of what they span."""
+    unit = float(np.abs(scores).max()) or 1.0
+    scaled = scores / unit
+    low, high = float(scaled.min()), float(scaled.max())
+    beyond = (high - low) / 2 or 1.0
+    cut = best_cut(scaled, u, v)
+    if cut < low:
+        cut = min(low - beyond, float(np.nextafter(low, -np.inf)))
+    elif cut > high:
+        cut = max(high + beyond, float(np.nextafter(high, np.inf)))
+    return cut * unit

@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 
 from margrave.mam._kernels import Floats
 from margrave.mam._sums import slices
-from margrave.mam._threads import in_threads, n_threads
+from margrave.mam._threads import in_threads
 
 _BLOCK = 2048
 _STEEPEST = 1e18  # angles must not overflow
@@ -29,23 +29,35 @@ class Frequencies:
     """Random directions, one in a column; their cosines and sines are the features."""
 
     directions: NDArray[np.float32]
+    centre: Floats
 
     @classmethod
     def drawn(
-        cls, kernel: str, gamma: float, n_features: int, n_components: int, random_state: Any
+        cls, kernel: str, gamma: float, X: Any, n_components: int, random_state: Any
     ) -> Frequencies:
-        """Directions for a kernel: normal for RBF, Cauchy for Laplacian."""
+        """Directions for a kernel: normal for RBF, Cauchy for Laplacian.
+
+        One seed gives the same directions for every γ, longer or shorter.
+
+        Angles are taken around the middle of X, or float32 would have no digits left for rows that
+        are far from 0; sparse rows are near it.
+        """
         rng = check_random_state(random_state)
-        shape = n_features, -(-n_components // 2)
+        shape = X.shape[1], -(-n_components // 2)
+        centre = np.zeros(X.shape[1]) if issparse(X) else X.mean(axis=0, dtype=np.float64)
         if kernel == "rbf":
             directions = rng.standard_normal(shape) * np.sqrt(2 * gamma)
         else:
             directions = rng.standard_cauchy(shape) * gamma
-        return cls(np.clip(directions, -_STEEPEST, _STEEPEST).astype(np.float32))
+        return cls(np.clip(directions, -_STEEPEST, _STEEPEST).astype(np.float32), centre)
 
     def of(self, X: Any) -> NDArray[np.float32]:
         """The features of some rows, in float32."""
-        angles = np.asarray(X.astype(np.float32, copy=False) @ self.directions)
+        if issparse(X):
+            angles = np.asarray(X.astype(np.float32) @ self.directions)
+            angles -= (self.centre @ self.directions).astype(np.float32)
+        else:
+            angles = (X - self.centre).astype(np.float32) @ self.directions
         half = angles.shape[1]
         features = np.empty((len(angles), 2 * half), np.float32)
         np.cos(angles, features[:, :half])
@@ -66,7 +78,7 @@ def feature_sums(
     def block(rows: slice) -> Floats:
         return np.asarray(narrow[rows].T @ frequencies.of(X[rows]), dtype=np.float64)
 
-    parts = in_threads(block, blocks, n_threads(n_jobs, len(blocks)))
+    parts = in_threads(block, blocks, n_jobs, small=len(blocks) == 1)
     return np.asarray(np.sum(list(parts), axis=0))
 
 
@@ -82,7 +94,7 @@ def feature_products(
     def block(rows: slice) -> Floats:
         return np.asarray(frequencies.of(X[rows]) @ narrow, dtype=np.float64)
 
-    return np.concatenate(list(in_threads(block, blocks, n_threads(n_jobs, len(blocks)))))
+    return np.concatenate(list(in_threads(block, blocks, n_jobs, small=len(blocks) == 1)))
 
 
 def squared_lengths(X: Any, frequencies: Frequencies | None) -> Floats:

@@ -101,8 +101,8 @@ def values_of(function: KernelFunction, Z: Tile, X: Tile) -> Tile:
     values = np.asarray(function(Z, X))
     if values.shape != (len(Z), len(X)):
         raise ValueError(
-            f"A kernel of your own must return a value for each of {len(Z)} x {len(X)} pairs; "
-            f"got shape {values.shape}."
+            "A kernel of your own must take some rows and some other rows and return a value for "
+            f"each of {len(Z)} x {len(X)} pairs; got shape {values.shape}."
         )
     if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
         raise ValueError("A kernel of your own must return finite numbers.")
@@ -165,66 +165,53 @@ class Pairs:
         """Choose how −γ · distance and its exponential are computed."""
         by_numpy = is_vectorised(self.dtype)
         self._finish = self._exp if by_numpy else self._exp_by_whole
+        self._per_unit = 1.0 if by_numpy else PER_UNIT
         if not by_numpy:
             self.row_factors = WHOLE_FACTOR
-        per_unit = 1.0 if by_numpy else PER_UNIT
         if self.kernel.name == "laplacian":
-            lows, highs = (
+            ends = [
                 np.vstack([end(self._Z, axis=0), end(self._X, axis=0)]) for end in (np.min, np.max)
-            )
-            largest = float((highs.max(axis=0) - lows.min(axis=0)).sum(dtype=np.float64))
-            self._scale = self._at_most(self.kernel.gamma, largest) * per_unit
-            self._metric = "cityblock"
-            self._fill = self._distances
+            ]
+            spans = ends[1].max(axis=0).astype(np.float64) - ends[0].min(axis=0)
+            self._differ("cityblock", float(spans.sum()))
             return
         middle = self._X.mean(axis=0, dtype=np.float64).astype(self.dtype)
         Z, X = self._Z - middle, self._X - middle
-        squares = [np.einsum("ij,ij->i", side, side, dtype=np.float64) for side in (Z, X)]
-        lengths = [float(np.sqrt(one.max())) for one in squares]
-        gamma = self._at_most(self.kernel.gamma, max(lengths) ** 2)
-        self._scale = gamma * per_unit
-        if not by_numpy and 2 * gamma * lengths[0] * lengths[1] <= SQUARING_RANGE:
-            self._prepare_squaring(Z, X, gamma, *squares)
+        lengths = [_longest(side) for side in (Z, X)]
+        unit = max(lengths) or 1.0
+        # Rows of at most unit length, so that neither they nor γ leave the range of float32.
+        Z, X = Z / self.dtype.type(unit), X / self.dtype.type(unit)
+        gamma = min(self.kernel.gamma * unit * unit, _LARGEST_EXPONENTS[self.dtype.type])
+        if not by_numpy and 2 * gamma * min(lengths) / unit <= SQUARING_RANGE:
+            self._prepare_squaring(Z, X, gamma)
+        elif gamma * self._sharpest > _SURE_IN_FLOAT64:
+            self._differ("sqeuclidean", unit * unit)
         else:
-            self._prepare_distances(Z, X, *(self._scale * one for one in squares))
+            self._prepare_distances(Z, X, gamma * self._per_unit, middle, unit)
 
-    def _prepare_squaring(
-        self, Z: Tile, X: Tile, gamma: float, z_squares: Floats, x_squares: Floats
-    ) -> None:
+    def _differ(self, metric: str, farthest: float) -> None:
+        """Distances from differences: one pair at a time, and exact for the nearest."""
+        largest = _LARGEST_EXPONENTS[self.dtype.type]
+        gamma = min(self.kernel.gamma, largest / farthest) if farthest > 0 else 1.0
+        self._metric, self._scale = metric, gamma * self._per_unit
+        self._fill = self._distances
+
+    def _prepare_squaring(self, Z: Tile, X: Tile, gamma: float) -> None:
         """exp(−γ‖x − z‖²) = exp(−γ‖z‖²) exp(−γ‖x‖²) exp(2γ x·z), of which the last is a tile."""
-        self.row_factors = np.exp(-gamma * z_squares)
-        self.column_factors = np.exp(-gamma * x_squares)
-        slope = self.dtype.type(2 * gamma * SQUARING_SLOPE)
+        self.row_factors, self.column_factors = (np.exp(-gamma * _squares(s)) for s in (Z, X))
         self._left = _beside(Z, 1.0)
-        self._right = _beside(X * slope, SQUARING_START)
+        self._right = _beside(X * self.dtype.type(2 * gamma * SQUARING_SLOPE), SQUARING_START)
         self._finish = self._exp_by_squaring
 
-    def _prepare_distances(self, Z: Tile, X: Tile, z_squares: Floats, x_squares: Floats) -> None:
-        """−γ‖x − z‖² as a product of longer rows, the squares being scaled already."""
-        largest = float(max(z_squares.max(), x_squares.max()))
-        self._low = -4 * largest
+    def _prepare_distances(self, Z: Tile, X: Tile, scale: float, middle: Tile, unit: float) -> None:
+        """−γ‖x − z‖² as a product of longer rows."""
+        self._low = -4 * scale
         # How far an exponent is off grows with the squared lengths, whatever its own size.
-        if self.dtype == np.float32 and largest > _SURE_IN_FLOAT32:
-            middle = self._X.mean(axis=0, dtype=np.float64)
-            Z, X = self._Z - middle, self._X - middle
-            z_squares, x_squares = (
-                self._scale * np.einsum("ij,ij->i", side, side) for side in (Z, X)
-            )
+        if self.dtype == np.float32 and scale > _SURE_IN_FLOAT32:
+            Z, X = ((side.astype(np.float64) - middle) / unit for side in (self._Z, self._X))
             self._fill = self._product_rounded
-        if largest * self._sharpest > _SURE_IN_FLOAT64:
-            self._metric = "sqeuclidean"
-            self._fill = self._distances
-            return
-        self._left = _beside(Z, 1.0, -z_squares)
-        self._right = _beside(X * (2 * self._scale), -x_squares, 1.0)
-
-    def _at_most(self, gamma: float, distance: float) -> float:
-        """γ, or less where the product with the largest distance would leave the type's range.
-
-        What is not next to 0 has no value any more long before.
-        """
-        largest = _LARGEST_EXPONENTS[self.dtype.type]
-        return min(gamma, largest / distance) if distance > 0 else 1.0
+        self._left = _beside(Z, 1.0, -scale * _squares(Z))
+        self._right = _beside(X * X.dtype.type(2 * scale), -scale * _squares(X), 1.0)
 
     def _product(self, rows: slice, columns: slice, out: Tile) -> None:
         np.matmul(self._left[rows], self._right[columns].T, out)
@@ -233,8 +220,7 @@ class Pairs:
         out[...] = self._left[rows] @ self._right[columns].T
 
     def _distances(self, rows: slice, columns: slice, out: Tile) -> None:
-        out[...] = cdist(self._Z[rows], self._X[columns], self._metric)
-        out *= -self._scale
+        out[...] = cdist(self._Z[rows], self._X[columns], self._metric) * -self._scale
 
     def _asked(self, rows: slice, columns: slice, out: Tile) -> None:
         out[...] = values_of(self._function, self._Z[rows], self._X[columns])
@@ -253,6 +239,22 @@ class Pairs:
 
     def _exp_by_squaring(self, room: Tile) -> Tile:
         return by_squaring(room[0])
+
+
+def _squares(rows: Tile) -> Floats:
+    """The squared length of every row, in float64."""
+    return np.asarray(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
+
+
+def _longest(rows: Tile) -> float:
+    """The length of the longest row, or a little more."""
+    with np.errstate(over="ignore"):
+        longest = float(np.sqrt(_squares(rows).max()))
+    if not np.isfinite(longest * longest):
+        raise ValueError(
+            "The rows are so far apart that their distances are not finite. Scale the features."
+        )
+    return longest
 
 
 def _beside(rows: Tile, *columns: Floats | float) -> Tile:

@@ -8,7 +8,9 @@ its form for classes that count the same. With k > 2 classes the same principle,
 of ⟨w_y, φ(x)⟩ over unit vectors (w_1 … w_k) that sum to 0, gives w_c ∝ P_c − mean of all P.
 
 Leaving sample i out takes s_i φ(x_i) from one of the sums: the score of i changes by its own kernel
-value, and the length of w by products that are known (`left_out`). Nothing is fitted again.
+value, and the length of w by products that are known (`left_out`). Nothing is fitted again. Where a
+cut is chosen it belongs to the shares of the classes, which then stay as they are: only the class
+means are without i.
 """
 
 from __future__ import annotations
@@ -70,6 +72,11 @@ class ClassSums:
         tilted = contrast(len(self.weights)) * self.shares
         squared = float((tilted @ self.gram * tilted).sum())
         size = float((np.abs(tilted) @ np.abs(self.gram) * np.abs(tilted)).sum())
+        if squared < -_ROUNDING * size:
+            raise ValueError(
+                "MAMClassifier needs a positive definite kernel; "
+                f"got one in which the direction's squared length is {squared}."
+            )
         return float(np.sqrt(squared)) if squared > _ROUNDING * size else 0.0
 
     @property
@@ -80,7 +87,15 @@ class ClassSums:
         scores: Floats = (tilted / length if length else np.zeros_like(tilted)).T
         return scores
 
-    def left_out(self, sums: Floats, diagonal: Floats, codes: Codes, weights: Floats) -> Floats:
+    def left_out(
+        self,
+        sums: Floats,
+        diagonal: Floats,
+        codes: Codes,
+        weights: Floats,
+        *,
+        keep_shares: bool = False,
+    ) -> Floats:
         """The score of each sample by the fit without it, exactly.
 
         Parameters
@@ -93,6 +108,11 @@ class ClassSums:
             The classes.
         weights : ndarray of shape (n,)
             The weights s.
+        keep_shares : bool, default=False
+            Whether the classes keep their shares of the weight when a sample is left out. In a fit
+            that is not balanced a wide kernel makes a score nearly the difference of the shares;
+            without this, leaving i out moves its score away from its own class by its own weight,
+            and no cut can undo that.
 
         Returns
         -------
@@ -107,7 +127,8 @@ class ClassSums:
         # A class that is left out as a whole has nothing left to say.
         rest = self.weights[codes] - weights
         own = shares_of(np.where(rest > _ROUNDING * self.weights[codes], rest, 0.0))
-        own = own if self.balanced else np.ones(len(codes))
+        if not self.balanced:
+            own = own * self.weights[codes] if keep_shares else np.ones(len(codes))
         # |w|² is a sum over pairs of classes: those without i's class, those with it, and itself.
         whole = between * np.outer(others, others) * self.gram
         without = whole.sum() - 2 * whole.sum(axis=1) + np.diag(whole)

@@ -147,8 +147,9 @@ class MAMOrdinalClassifier(ClassifierMixin, BaseEstimator):
     kernel, gamma, gammas, degree, coef0, n_jobs
         As in :class:`MAMRanker`.
     order : array-like of labels, optional
-        All labels from low to high, as in ``["low", "medium", "high"]``; sorted if None. Labels
-        that are not in `y` keep their place between the others, and are never predicted.
+        All labels from low to high, as in ``["low", "medium", "high"]``. If None, the order of an
+        ordered pandas Categorical, else sorted: strings by the alphabet, which is seldom meant.
+        Labels that are not in `y` keep their place between the others, and are never predicted.
     cut : {"absolute", "accuracy", "balanced"}, default="absolute"
         What the thresholds make as small as possible: by how many places the classes are missed,
         how many are missed, or the same with every class counting as much as any other.
@@ -243,7 +244,7 @@ class MAMOrdinalClassifier(ClassifierMixin, BaseEstimator):
         check_rules(self, self._rules())
         rows, labels = checked_rows(self, X, y)
         check_classification_targets(labels)
-        self.classes_ = np.unique(labels) if self.order is None else natural(self.order)
+        self.classes_ = self._ordered(y, labels)
         codes = encode(labels, self.classes_, "MAMOrdinalClassifier.fit").astype(np.intp)
         weights = None
         if sample_weight is not None:
@@ -263,6 +264,14 @@ class MAMOrdinalClassifier(ClassifierMixin, BaseEstimator):
         thresholds = best_thresholds(scores, losses_of(codes, present, each, self.cut))
         self.thresholds_ = spread_out(thresholds, present, len(self.classes_))
         return self
+
+    def _ordered(self, y: Any, labels: NDArray[Any]) -> NDArray[Any]:
+        """The classes from low to high: as given, as pandas has them, or sorted."""
+        if self.order is not None:
+            return natural(self.order)
+        if getattr(getattr(y, "dtype", None), "ordered", False):
+            return natural(y.dtype.categories.to_numpy())
+        return np.unique(labels)
 
     def rank(self, X: ArrayLike) -> NDArray[np.floating[Any]]:
         """Return the ranker's scores: the larger, the higher the class.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from margrave._rules import Rules, is_count, is_number
-from margrave.mam._sums import is_kernel
+from margrave.mam._sums import is_jobs, is_kernel
 from margrave.mam._widths import are_gammas, is_gamma
 
 
@@ -23,7 +23,7 @@ def kernel_rules(estimator: Any) -> Rules:
         "coef0": ("a finite number of at least 0", is_number(coef0) and 0 <= coef0 < np.inf),
         "n_jobs": (
             "None, -1 or a number of threads",
-            n_jobs is None or is_count(n_jobs) or (is_number(n_jobs) and n_jobs == -1),
+            is_jobs(n_jobs),
         ),
     }
 

@@ -65,7 +65,7 @@ class CentredRidge:
         centred = omega - means - means[:, None] + means.mean()
         # Along 1 an eigenvalue above all the others, so that it comes last and alone.
         centred += (float(np.abs(centred).sum(axis=0).max()) * 2 + 1) / len(omega)
-        values, vectors = eigh(centred, overwrite_a=True)
+        values, vectors = eigh(centred, overwrite_a=True, driver="evd")
         return cls(omega, vectors[:, :-1], np.maximum(values[:-1], 0.0))
 
     def solution(self, ranks: Floats, alpha: float) -> tuple[Floats, float]:
@@ -106,7 +106,7 @@ class RankRidgeRanker(KernelRanker):
     gamma : {"scale", "loo"} or float, default="scale"
         The width, as in :class:`MAMRanker`; "loo" chooses it by leave-one-out.
     gammas : array-like of float, optional
-        What "loo" chooses from; by default fifteen values, from 4⁻⁷ to 4⁷ times "scale".
+        What "loo" chooses from; by default fifteen powers of 4 around "scale".
     alpha : "loo" or float, default="loo"
         The ridge; "loo" chooses it by leave-one-out.
     alphas : array-like of float, optional

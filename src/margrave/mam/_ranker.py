@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from margrave._rules import check_rules
+from margrave._rules import check_rules, is_number
 from margrave._weights import checked_weights
 from margrave.mam._features import feature_products, feature_sums
 from margrave.mam._kernel_ranker import KernelRanker, checked_rows
@@ -23,6 +23,8 @@ from margrave.mam._rank_leave_out import kernel_left_out, linear_left_out, vecto
 from margrave.mam._ranks import RankedSamples, first_best, kendall
 from margrave.mam._sums import is_flat
 
+_FITTED = ("coef_", "X_fit_", "dual_coef_", "gammas_", "loo_scores_", "loo_predictions_")
+
 
 class MAMRanker(KernelRanker):
     """Maximal average margin for ranks: order samples as their responses are ordered.
@@ -30,7 +32,7 @@ class MAMRanker(KernelRanker):
     Of all directions in feature space it takes the one in which the average pair of samples is
     furthest apart in the right order [1]_. That has a closed form, m(x) = (1/λn) Σ r_i K(x_i, x)
     with the ranks r of the responses (:func:`rank_transform`): one sort, one sum, no iterations.
-    Only the order of the responses counts, so they may be grades as well as measurements.
+    Only the order of the responses counts, so they may be grades, as numbers, or measurements.
 
     Parameters
     ----------
@@ -42,7 +44,7 @@ class MAMRanker(KernelRanker):
         number of features times their variance, as in scikit-learn, or for "laplacian" times their
         standard deviation. Of no use to "linear" and to kernels of your own.
     gammas : array-like of float, optional
-        What "loo" chooses from; by default fifteen values, from 4⁻⁷ to 4⁷ times "scale".
+        What "loo" chooses from; by default fifteen powers of 4 around "scale".
     degree : int, default=3
         Of the polynomial kernel (γ x·z + coef0)^degree.
     coef0 : float, default=1.0
@@ -143,6 +145,11 @@ class MAMRanker(KernelRanker):
             The trained ranker.
         """
         check_rules(self, kernel_rules(self))
+        if _is_named(y):
+            raise ValueError(
+                "MAMRanker.fit needs y to be numbers, which have an order; got other labels. "
+                "MAMOrdinalClassifier takes them, with their order."
+            )
         rows, responses = checked_rows(self, X, y, y_numeric=True)
         weights = None
         if sample_weight is not None:
@@ -151,6 +158,9 @@ class MAMRanker(KernelRanker):
         heaviest = 0 if weights is None else np.argmax(weights)
         self._check_values(samples.n_levels, responses[heaviest])
         self.ranks_ = samples.ranks
+        for name in _FITTED:  # of a fit with another kernel
+            if hasattr(self, name):
+                delattr(self, name)
         if is_linear(self.kernel):
             length = self._fit_vector(rows, samples)
         else:
@@ -174,7 +184,7 @@ class MAMRanker(KernelRanker):
         """
         check_is_fitted(self)
         rows = checked_rows(self, X)
-        if is_linear(self.kernel):
+        if hasattr(self, "coef_"):  # by what was fitted: parameters may have been set since
             return feature_products(rows, self.coef_[None], None)[:, 0]
         return self._kernel_sums(rows)
 
@@ -205,6 +215,14 @@ class MAMRanker(KernelRanker):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = is_linear(self.kernel)
         return tags
+
+
+def _is_named(y: Any) -> bool:
+    """Whether responses are labels that are not numbers, or pandas categories."""
+    values = np.asarray(y)
+    if y is None or values.dtype.kind not in "USO":
+        return False
+    return not all(is_number(one) or one is None for one in values.ravel())
 
 
 def _direction(

@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from margrave.mam._cut import cut_for, decided, sample_shares
+from margrave.mam._features import Frequencies, feature_products, feature_sums, squared_lengths
 from margrave.mam._kernels import Floats, Kernel
 from margrave.mam._leave_out import ClassSums, Codes
 from margrave.mam._self_sums import self_sums
@@ -66,7 +68,8 @@ class Judged:
 
 def judged(fit: ClassSums, sums: Floats, diagonal: Floats, of: Labelled) -> Judged:
     """Place the cut on scores of samples that were left out; see `ClassSums.left_out`."""
-    scores = fit.left_out(sums, diagonal, of.codes, of.weights)
+    keep = of.cut is not None
+    scores = fit.left_out(sums, diagonal, of.codes, of.weights, keep_shares=keep)
     counts = sample_shares(of.codes, of.weights, of.n_classes, of.cut == "balanced")
     cut = np.zeros(scores.shape[1]) if of.cut is None else cut_for(scores, of.codes, counts)
     decision = scores - cut
@@ -101,14 +104,87 @@ class Selection:
     diagonal: Floats
 
 
+@dataclass(frozen=True)
+class JudgedFeatures:
+    """What leave-one-out says of a direction that is a vector.
+
+    Attributes
+    ----------
+    judged : Judged
+        Cut and decisions.
+    own : ndarray of shape (n, n_classes)
+        Products of the samples with the sums of the classes.
+    diagonal : ndarray of shape (n,)
+        Squared lengths of the samples.
+    """
+
+    judged: Judged
+    own: Floats
+    diagonal: Floats
+
+
+def judged_features(
+    fit: ClassSums,
+    class_sums: Floats,
+    X: Any,
+    frequencies: Frequencies | None,
+    of: Labelled,
+    n_jobs: int | None,
+) -> JudgedFeatures:
+    """Place the cut on scores of samples that are taken out of the sums of their class."""
+    own = feature_products(X, class_sums, frequencies, n_jobs)
+    diagonal = squared_lengths(X, frequencies)
+    found = judged(fit, own - of.columns * diagonal[:, None], diagonal, of)
+    return JudgedFeatures(found, own, diagonal)
+
+
+def select_features(
+    X: Any, tried: list[Frequencies], of: Labelled, n_jobs: int | None
+) -> tuple[int, Floats]:
+    """Which of several random features decides most right, of equals the middle; and how much."""
+    rates = []
+    for frequencies in tried:
+        sums = feature_sums(X, of.columns, frequencies, n_jobs)
+        fit = ClassSums(sums @ sums.T, of.columns.sum(axis=0), of.balanced)
+        rates.append(judged_features(fit, sums, X, frequencies, of, n_jobs).judged.right)
+    return middle_best(np.array(rates)), np.array(rates)
+
+
+def middle_best(rates: Floats) -> int:
+    """The place of the largest, of equals the middle one: the farthest from being worse."""
+    best = np.flatnonzero(rates >= rates.max() - 1e-12)
+    return int(best[len(best) // 2])
+
+
+def some_of_each(codes: Codes, most: int, rng: np.random.RandomState) -> NDArray[np.intp]:
+    """At most so many samples, in order; of every class its share, and some of a rare one."""
+    if len(codes) <= most:
+        return np.arange(len(codes))
+    sizes = np.bincount(codes)
+    few = min(most // int(np.count_nonzero(sizes)), 50)
+    wanted = np.minimum(sizes, np.maximum(most * sizes // len(codes), few))
+    drawn = rng.permutation(len(codes))
+    places = [drawn[codes[drawn] == c][:n] for c, n in enumerate(wanted)]
+    return np.sort(np.concatenate(places))
+
+
+def check_finite(gram: Floats) -> None:
+    """Refuse sums that are too large for numbers."""
+    if not np.isfinite(gram).all():
+        raise ValueError(
+            "MAMClassifier needs kernel values whose sums are finite; got larger ones. "
+            "Scale the features, or take a smaller gamma."
+        )
+
+
 def select_width(
     X: Any, kernel: Kernel, gammas: Floats, of: Labelled, n_jobs: int | None
 ) -> Selection:
-    """Compare widths; of equals the middle one, which is the farthest from being worse."""
+    """Compare widths; see `middle_best`."""
     columns = of.columns
-    # Of two classes that need not count the same only the difference matters, and one sum is half
-    # the work: it stands for the second class, and 0 for the first.
-    only = of.n_classes == 2 and not of.balanced
+    # Of two classes that keep nothing only the difference matters, and one sum is half the work: it
+    # stands for the second class, and 0 for the first.
+    only = of.n_classes == 2 and not of.balanced and of.cut is None
     a = columns @ [[-1.0], [1.0]] if only else columns
     sums = self_sums(X, a, kernel, gammas.tolist(), n_jobs=n_jobs)
     found = []
@@ -116,16 +192,11 @@ def select_width(
         diagonal = replace(kernel, gamma=float(gamma)).diagonal(X)
         with np.errstate(over="ignore", invalid="ignore"):
             gram = a.T @ (each + diagonal[:, None] * a)
-        if not np.isfinite(gram).all():
-            raise ValueError(
-                "MAMClassifier.fit needs kernel values whose sums are finite; got larger ones. "
-                "Scale the features, or take a smaller gamma."
-            )
+        check_finite(gram)
         if only:
             gram, each = np.pad(gram, [(1, 0), (1, 0)]), np.pad(each, [(0, 0), (1, 0)])
         fit = ClassSums(gram, columns.sum(axis=0), of.balanced)
         found.append((judged(fit, each, diagonal, of), fit, each, diagonal))
     rates = np.array([one[0].right for one in found])
-    best = np.flatnonzero(rates >= rates.max() - 1e-12)
-    place = int(best[len(best) // 2])
+    place = middle_best(rates)
     return Selection(place, rates, *found[place])

@@ -19,7 +19,7 @@ import numpy as np
 from margrave.mam._exponential import Tile
 from margrave.mam._kernels import Floats, Kernel, Pairs
 from margrave.mam._sums import SMALL, Rooms, slices
-from margrave.mam._threads import in_threads, n_threads
+from margrave.mam._threads import in_threads
 
 _TILE = 512  # rows and columns: 2 MB of float64
 # A value to a power is off by as many times its rounding, 1e-16; at this ratio of two γ, by 3e-8.
@@ -79,11 +79,9 @@ def self_sums(
     tiles = _Tiles(samples, kernel, gammas, a, ordered)
     sums = np.zeros((len(gammas), n, tiles.n_sums))
     places = list(_upper(n))
-    threads = n_threads(n_jobs if n * n > SMALL else 1, len(places))
+    done = in_threads(tiles.sums, places, n_jobs, small=n * n <= SMALL)
     # Added in one order, by one thread: the same result for any number of threads.
-    for (rows, columns), (at_rows, at_columns) in zip(
-        places, in_threads(tiles.sums, places, threads), strict=True
-    ):
+    for (rows, columns), (at_rows, at_columns) in zip(places, done, strict=True):
         sums[:, rows] += at_rows
         if rows != columns:
             sums[:, columns] += at_columns

@@ -16,10 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
-from margrave._rules import is_number
+from margrave._rules import is_count, is_number
 from margrave.mam._exponential import Tile
 from margrave.mam._kernels import NAMES, Floats, Kernel, KernelFunction, Pairs
-from margrave.mam._threads import in_threads, n_threads
+from margrave.mam._threads import in_threads
 
 _ALIKE, _ROWS_COMPARED = 1 - 1e-3, 256
 _TILE = 512  # rows and columns of a block: 1 MB of float32
@@ -34,7 +34,7 @@ def kernel_sum(
     kernel: Literal["rbf", "linear", "poly", "laplacian"] | KernelFunction = "rbf",
     *,
     gamma: float | None = None,
-    degree: float = 3,
+    degree: int = 3,
     coef0: float = 1.0,
     backend: Literal["auto", "numpy"] = "auto",
     n_jobs: int | None = None,
@@ -57,10 +57,12 @@ def kernel_sum(
         some rows of Z and some of X and returns the values of all pairs, as in scikit-learn's SVC.
     gamma : float, optional
         γ; 1 / n_features if None, as in scikit-learn.
-    degree, coef0 : float, default=3 and 1
+    degree : int, default=3
+        Of the polynomial kernel.
+    coef0 : float, default=1.0
         Of the polynomial kernel.
     backend : {"auto", "numpy"}, default="auto"
-        What computes; "auto" takes the quickest that is there.
+        What computes; "auto" takes the quickest that is there, in this version numpy.
     n_jobs : int, optional
         Threads; all cores that the process may use if None or -1.
 
@@ -82,7 +84,7 @@ def kernel_sum(
     >>> kernel_sum([[0.0], [1.0]], [[0.0], [2.0]], [1, -1], gamma=1.0).round(4)
     array([0.9817, 0.    ])
     """
-    _check_parameters(kernel, degree, coef0, backend)
+    _check_parameters(kernel, degree, coef0, n_jobs, backend)
     places, rows = _checked_rows(Z, X, allow_sparse=kernel == "linear")
     dtype = rows.dtype
     weights = check_array(a, ensure_2d=False, dtype=np.float64, input_name="a")
@@ -106,7 +108,6 @@ def sums_over(pairs: Pairs, m: int, weights: Floats, n_jobs: int | None) -> Floa
     many = m * n > SMALL
     # Eight blocks or more, whatever the number of threads: they must not change the result.
     n_rows = min(_TILE, -(-m // 8) if many else m)
-    threads = n_threads(n_jobs if many else 1, -(-m // n_rows))
     n_columns = min(max(_TILE, _TILE * _TILE // n_rows), n)
     rooms = Rooms(n_rows, n_columns, pairs.dtype)
 
@@ -116,7 +117,8 @@ def sums_over(pairs: Pairs, m: int, weights: Floats, n_jobs: int | None) -> Floa
             sums += pairs.tile(rows, columns, rooms.of(rows, columns)) @ scaled[columns]
         return sums
 
-    sums = np.concatenate(list(in_threads(block, slices(m, n_rows), threads)))
+    blocks = list(slices(m, n_rows))
+    sums = np.concatenate(list(in_threads(block, blocks, n_jobs, small=not many)))
     sums *= np.reshape(pairs.row_factors, (-1, 1))
     return sums
 
@@ -168,11 +170,12 @@ def _checked_rows(Z: ArrayLike, X: ArrayLike, allow_sparse: bool) -> tuple[Any, 
     return places.astype(dtype, copy=False), rows.astype(dtype, copy=False)
 
 
-def _check_parameters(kernel: Any, degree: Any, coef0: Any, backend: Any) -> None:
+def _check_parameters(kernel: Any, degree: Any, coef0: Any, n_jobs: Any, backend: Any) -> None:
     rules = {
         "kernel": ("'rbf', 'linear', 'poly', 'laplacian' or callable", kernel, is_kernel(kernel)),
-        "degree": ("a number above 0", degree, is_number(degree) and degree > 0),
+        "degree": ("an integer of at least 1", degree, is_count(degree)),
         "coef0": ("a finite number", coef0, is_number(coef0) and bool(np.isfinite(coef0))),
+        "n_jobs": ("None, -1 or a number of threads", n_jobs, is_jobs(n_jobs)),
         "backend": ("'auto' or 'numpy'", backend, backend in ("auto", "numpy")),
     }
     for name, (allowed, given, kept) in rules.items():
@@ -186,6 +189,11 @@ def _checked_gamma(gamma: float | None, n_features: int) -> float:
     if not (is_number(gamma) and 0 < gamma < np.inf):
         raise ValueError(f"kernel_sum needs gamma to be a finite number above 0; got {gamma!r}.")
     return float(gamma)
+
+
+def is_jobs(n_jobs: Any) -> bool:
+    """Whether it is None, -1 or a number of threads."""
+    return n_jobs is None or is_count(n_jobs) or (is_number(n_jobs) and n_jobs == -1)
 
 
 def is_kernel(kernel: Any) -> bool:

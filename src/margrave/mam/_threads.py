@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any, TypeVar
 
 from joblib import cpu_count
 from threadpoolctl import threadpool_limits
 
 Task = TypeVar("Task")
 Done = TypeVar("Done")
+
+_lock = Lock()
+_inside: list[Any] = []  # the limits that the first call inside has set, once for each call
 
 
 def n_threads(n_jobs: int | None, n_tasks: int) -> int:
@@ -29,11 +34,47 @@ def n_threads(n_jobs: int | None, n_tasks: int) -> int:
     return max(1, min(wanted, n_tasks))
 
 
-def in_threads(work: Callable[[Task], Done], tasks: Iterable[Task], threads: int) -> Iterator[Done]:
-    """What `work` returns for each task, in the order of the tasks, whoever was first."""
-    if threads == 1:
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """BLAS in each of our threads must not start its own.
+
+    Its limit is one for the whole process: of calls at the same time the first sets it, and the
+    last takes it back.
+    """
+    with _lock:
+        _inside.append(_inside[0] if _inside else threadpool_limits(1, "blas"))
+    try:
+        yield
+    finally:
+        with _lock:
+            limits = _inside.pop()
+            if not _inside:
+                limits.restore_original_limits()
+
+
+def in_threads(
+    work: Callable[[Task], Done], tasks: Sequence[Task], n_jobs: int | None, *, small: bool = False
+) -> Iterator[Done]:
+    """What `work` returns for each task, in the order of the tasks, whoever was first.
+
+    Parameters
+    ----------
+    work : callable
+        The work.
+    tasks : sequence
+        What it is called with.
+    n_jobs : int or None
+        See `n_threads`.
+    small : bool
+        Whether it is so little that setting up threads would take longer.
+    """
+    if small:
         yield from map(work, tasks)
         return
-    # BLAS in each of our threads must not start its own.
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(threads) as pool:
-        yield from pool.map(work, tasks)
+    threads = n_threads(n_jobs, len(tasks))
+    with one_blas_thread():
+        if threads == 1:
+            yield from map(work, tasks)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            yield from pool.map(work, tasks)

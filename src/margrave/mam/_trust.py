@@ -11,6 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from margrave._labels import encode
+from margrave._rules import is_count
 from margrave.mam._bounds import check_delta, trace_bound
 from margrave.mam._certainty import (
     Certainty,
@@ -27,6 +29,7 @@ from margrave.mam._kept import Kept
 from margrave.mam._kernels import Floats
 from margrave.mam._leave_out import Codes
 from margrave.mam._sums import kernel_sum
+from margrave.mam._widths import share_of_width
 
 _LIMITED = ("rbf", "laplacian")
 
@@ -35,12 +38,15 @@ class Trusted(BaseEstimator, ABC):
     """Base of the classifier: bounds on its mistakes, from what its fit leaves behind."""
 
     classes_: NDArray[Any]
+    cut: str | None
     cut_: Floats
+    gamma: Any
+    gammas: Any
     gammas_: Floats
     loo_decision_: Floats
     n_jobs: int | None
     kernel: Any
-    degree: float
+    degree: int
     coef0: float
     gamma_: float | None
     X_fit_: Any
@@ -87,11 +93,17 @@ class Trusted(BaseEstimator, ABC):
             raise ValueError(
                 f"rademacher_bound needs method to be 'trace' or 'monte-carlo'; got {method!r}."
             )
+        if not is_count(n_draws):
+            raise ValueError(
+                f"rademacher_bound needs n_draws to be an integer of at least 1; got {n_draws!r}."
+            )
         signs = check_random_state(random_state).choice([-1.0, 1.0], (n, n_draws))
         return float(2 / n * np.sqrt(np.maximum(self._quadratic(signs), 0)).mean())
 
     def margin_bound(self, delta: float = 0.05, *, bound: float | None = None) -> float:
         """Return (12): with probability 1 − delta, the expected margin is at least this.
+
+        The margin is y (f(x) − cut), clipped at the bound where there is a cut.
 
         Parameters
         ----------
@@ -128,7 +140,7 @@ class Trusted(BaseEstimator, ABC):
             Samples to predict.
         delta : float in (0, 1), default=0.05
             How often the statements may fail. Where a width was chosen by leave-one-out, the bound
-            shares it among the widths.
+            shares it among all widths that might have been.
         transform : None, "clip" or callable, default=None
             None: (14). "clip": (15) with margins clipped at `bound`, by default at 1. A function g
             of your own must rise, be 0 at 0 and keep within `bound`, and `lipschitz` must be its
@@ -148,23 +160,25 @@ class Trusted(BaseEstimator, ABC):
 
         Notes
         -----
-        The document's bounds are for two classes; with more there is no guarantee. They treat the
-        cut as part of what was learned. Where the classifier keeps only some samples, they are
-        about these.
+        The document's bounds are for two classes; with more there is no guarantee, nor without
+        `bound` or `transform` for a kernel that has no limit of its own. They treat the cut as part
+        of what was learned. Where the classifier keeps only some samples they are computed from
+        these, and hold all the same. ``gamma="scale"`` is taken as given, although it comes from
+        the features.
         """
         check_is_fitted(self)
         check_delta(delta, "certainty")
         sure = _sureness(self.decision_function(X))
         mistakes = np.ones(len(sure))
-        if len(self.classes_) == 2:
+        unknown = transform is None and bound is None and self.kernel not in _LIMITED
+        if len(self.classes_) == 2 and not unknown:
             found, change = margin_bound(
                 self._evidence(), delta, transform, bound, lipschitz, "certainty"
             )
             mistakes = np.clip(found.mistakes(-change(-sure)), 0.0, 1.0)
         if held_out is None:
-            return Certainty(sure, mistakes, None, None, delta)
-        of_all, of_sure = self._counted(*held_out, delta)(sure)
-        return Certainty(sure, mistakes, of_all, of_sure, delta)
+            return Certainty(sure, mistakes, delta=delta)
+        return Certainty(sure, mistakes, *self._counted(held_out, delta)(sure), delta=delta)
 
     def _evidence(self) -> Evidence:
         """What (12) to (15) need to know."""
@@ -175,23 +189,28 @@ class Trusted(BaseEstimator, ABC):
             )
         cut = float(self.cut_[0])
         margins = np.where(self._codes == 1, 1.0, -1.0) * (self._own_scores[:, 0] - cut)
-        limited = self.kernel in _LIMITED
         return Evidence(
-            margins, self.rademacher_bound(), 1.0 if limited else None, cut, len(self.gammas_)
+            margins,
+            self.rademacher_bound(),
+            1.0 if self.kernel in _LIMITED else None,
+            None if self.cut is None else cut,
+            share_of_width(self.gamma, self.gammas, self.gamma_),
         )
 
-    def _counted(self, X: ArrayLike, y: ArrayLike, delta: float) -> Counted:
+    def _counted(self, held_out: tuple[ArrayLike, ArrayLike], delta: float) -> Counted:
         """Mistakes on samples that nothing has seen."""
-        scores = self.decision_function(X)
-        labels = column_or_1d(y)
+        if not isinstance(held_out, tuple | list) or len(held_out) != 2:
+            raise ValueError("certainty needs held_out to be a pair (X, y).")
+        scores = self.decision_function(held_out[0])
+        labels = column_or_1d(held_out[1])
         if len(labels) != len(scores):
             raise ValueError(
                 "certainty needs held_out with a label for each sample; "
                 f"got {len(scores)} samples and {len(labels)} labels."
             )
-        predicted = self.classes_[decided(scores.reshape(len(scores), -1))]
-        levels = levels_of(_sureness(self.loo_decision_))
-        return counted(levels, predicted != labels, _sureness(scores), delta)
+        truth = encode(labels, self.classes_, "held_out")
+        wrong = decided(scores.reshape(len(scores), -1)) != truth
+        return counted(levels_of(_sureness(self.loo_decision_)), wrong, _sureness(scores), delta)
 
     def _quadratic(self, signs: Floats) -> Floats:
         """σᵀΩσ for every column of signs."""

@@ -49,8 +49,28 @@ def widths_to_try(
         return np.array([usual])
     if gammas is not None:
         return np.unique(np.asarray(gammas, dtype=np.float64))
-    steps = np.arange(N_WIDTHS) - N_WIDTHS // 2
-    return np.asarray(usual * _RATIO**steps)
+    # Powers of 4, whatever the data: bounds can then count how many there are to choose from.
+    nearest = round(float(np.log2(usual)) / 2)
+    return np.asarray(_RATIO ** (nearest + np.arange(N_WIDTHS) - N_WIDTHS // 2))
+
+
+def share_of_width(gamma: Any, gammas: Any, chosen: float | None) -> float:
+    """The share of δ that the bounds may spend on the width in use.
+
+    All of it on one that was given, an equal part on each of those that were given to choose from.
+    The default ones are powers of 4, of which the j-th gets a share that falls with j². "scale" is
+    taken as given, although it comes from the features.
+    """
+    if gamma != "loo" or chosen is None:
+        return 1.0
+    if gammas is not None:
+        return 1 / len(np.unique(np.asarray(gammas)))
+    return share_of_power(round(float(np.log2(chosen)) / 2))
+
+
+def share_of_power(power: int) -> float:
+    """Shares for all integers that sum to 1, the larger the nearer to 0."""
+    return 1 / ((np.pi**2 / 3 - 1) * (1 + abs(power)) ** 2)
 
 
 def is_gamma(gamma: Any) -> bool:

@@ -80,6 +80,7 @@ reproduce: $(VENV)/.run  ## run the documents' experiments in full and write the
 	@$(BIN)/python -m experiments.rank_margin
 	@$(BIN)/python -m experiments.martingale
 	@$(BIN)/python -m experiments.steer
+	@$(BIN)/python -m experiments.mam
 
 lock: $(BIN)/python  ## refresh constraints.txt with today's versions
 	@$(BIN)/python tools/lock.py

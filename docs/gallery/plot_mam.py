@@ -31,11 +31,10 @@ print(f"SVM {1 - svm.score(test.data, test.target):.1%}")
 # Figure 1
 # --------
 #
-# On the left a line joins places with one margin, and says at most which share of predictions that
-# are at least as sure is wrong, counted on the 1,000 samples with δ = 0.05. The numbers rise again
-# in the middle: few samples are as sure as that, and few samples prove little. On the right the
-# machine's score, clipped at 1, as in corollary 1 of the document. The average margin judges
-# everywhere; the machine looks at its margin only.
+# On the left a line joins places with one margin, and says at most which share of the predictions
+# inside it is wrong, counted on the 1,000 samples with δ = 0.05. On the right the machine's score up
+# to 1, as in corollary 1 of the document. The average margin judges everywhere; the machine looks
+# at its margin only.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.4), sharey=True, layout="constrained")
 CertaintyDisplay.from_estimator(
@@ -50,8 +49,8 @@ plt.show()
 # What the document's bound says
 # ------------------------------
 #
-# With 250 samples it says nothing: the deviation term alone is larger than half. It begins to
-# say something from some thousand samples on.
+# With 250 samples it says nothing: the deviation term alone is larger than half. What is counted on
+# held-out samples is usable.
 
 certainty = mam.certainty(test.data[:3], held_out=(test.data, test.target))
 print(*certainty.in_words(), sep="\n")

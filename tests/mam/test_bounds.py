@@ -26,6 +26,7 @@ from margrave.mam._certainty import (
     levels_of,
     margin_bound,
 )
+from margrave.mam._widths import share_of_power
 
 OWNER = "certainty"
 
@@ -100,15 +101,32 @@ def test_delta_is_a_probability_of_failing(delta):
 
 
 def test_no_cut_costs_nothing():
-    assert of_cut(0.0, None, 100, 0.05) == (0.0, 0.05)
-    assert of_cut(0.0, 1.0, 100, 0.05) == (0.0, 0.05)
+    assert of_cut(None, None, 100, 0.05) == (0.0, 0.05)
+    assert of_cut(None, 1.0, 100, 0.05) == (0.0, 0.05)
 
 
-def test_a_cut_within_a_known_bound_costs_no_delta():
+def test_a_chosen_cut_of_0_costs_what_others_do():
+    assert of_cut(0.0, None, 100, 0.05) == pytest.approx((0.2, 0.05 * share_of_power(0)))
+    assert of_cut(0.0, None, 100, 0.05) == of_cut(1.0, None, 100, 0.05)
+    assert of_cut(0.0, 1.0, 100, 0.05) == of_cut(-0.3, 1.0, 100, 0.05) == (0.2, 0.05)
+
+
+@pytest.mark.parametrize("limit", [1.0, 3.0])
+def test_a_cut_within_a_known_bound_costs_the_bound_and_no_delta(limit):
     for cut in (0.2, -0.7):
-        cost, left = of_cut(cut, 1.0, 100, 0.05)
+        cost, left = of_cut(cut, limit, 100, 0.05)
         assert left == 0.05
         assert cost >= 2 * abs(cut) / np.sqrt(100)
+        assert cost == pytest.approx(2 * limit / np.sqrt(100))
+
+
+@pytest.mark.parametrize(
+    ("cut", "power"), [(1.0, 0), (0.51, 0), (-0.5, -1), (0.3, -1), (1.01, 1), (-7, 3), (1e-9, -29)]
+)
+def test_a_cut_without_a_known_bound_costs_the_next_power_of_two_and_its_share(cut, power):
+    cost, left = of_cut(cut, None, 400, 0.05)
+    assert cost == pytest.approx(2 * 2.0**power / 20)
+    assert left == pytest.approx(0.05 * share_of_power(power))
 
 
 @settings(max_examples=40)
@@ -183,16 +201,36 @@ def test_counted_mistakes_are_those_that_one_counts():
             n_wrong = (sure & wrong).sum()
             of_sure = proportion_confint(n_wrong, sure.sum(), alpha=2 * each, method="beta")[1]
         found = at(np.array([rho]))
+        assert len(found) == 3
         assert found[0] == pytest.approx([of_all])
         assert found[1] == pytest.approx([of_sure])
+        assert found[2].tolist() == [level]
+
+
+def test_the_level_is_what_the_second_rate_is_about():
+    wrong, margins = unseen()
+    levels = levels_of(margins)
+    rho = np.random.default_rng(1).uniform(0, 1.2, 100)
+    found = counted(levels, wrong, margins, 0.1)(rho)
+    assert all(one.shape == (100,) for one in found)
+    assert (found[2] <= rho).all()
+    assert np.isin(found[2], levels).all()
+    between = (levels > found[2][:, None]) & (levels <= rho[:, None])
+    assert not between.any()
+    # Both rates are those of the level itself.
+    at_levels = counted(levels, wrong, margins, 0.1)(found[2])
+    assert all((one == other).all() for one, other in zip(found, at_levels, strict=True))
 
 
 @settings(max_examples=40)
 @given(st.integers(0, 10**6), st.floats(0.001, 0.5))
 def test_surer_mistakes_are_no_more_frequent(seed, delta):
     wrong, margins = unseen(40, seed)
-    of_all, of_sure = counted(levels_of(margins), wrong, margins, delta)(np.linspace(0, 1.2, 50))
+    rho = np.linspace(0, 1.2, 50)
+    of_all, of_sure, levels = counted(levels_of(margins), wrong, margins, delta)(rho)
     assert (np.diff(of_all) <= 0).all()
+    assert (np.diff(levels) >= 0).all()
+    assert (levels <= rho).all()
     assert (of_all <= of_sure + 1e-12).all()
     assert of_all.min() > 0
     assert of_sure.max() <= 1
@@ -207,7 +245,8 @@ def test_counted_rates_cover_the_truth_at_all_levels_together():
     for _ in range(draws):
         margins = rng.uniform(0, 1, 80)
         wrong = rng.random(80) < (1 - margins) / 2
-        of_all, of_sure = counted(levels, wrong, margins, delta)(levels)
+        of_all, of_sure, told = counted(levels, wrong, margins, delta)(levels)
+        assert (told == levels).all()
         failed += bool((of_all < truth_of_all).any() or (of_sure < truth_of_sure).any())
     assert failed / draws <= delta + 3 * np.sqrt(delta * (1 - delta) / draws)
 
@@ -223,9 +262,9 @@ def test_levels_begin_at_0_and_follow_what_is_known():
     assert levels_of(np.zeros(3)).tolist() == [0.0]
 
 
-def evidence(cut=0.0, bound=1.0, n_widths=1, n=200, seed=0):
+def evidence(cut=None, bound=1.0, share=1.0, n=200, seed=0):
     margins = np.random.default_rng(seed).uniform(-0.4, 0.9, n)
-    return Evidence(margins, trace_bound(n, n), bound, cut, n_widths)
+    return Evidence(margins, trace_bound(n, n), bound, cut, share)
 
 
 def found_for(given_, transform=None, bound=None, lipschitz=None, delta=0.05):
@@ -242,19 +281,52 @@ def test_without_a_cut_it_is_the_document_s_bound():
     assert change(np.array([-3, 0.2, 3])).tolist() == [-1, 0.2, 1]
 
 
-def test_widths_that_were_compared_share_delta():
-    assert found_for(evidence(n_widths=15))[0].deviation == pytest.approx(
-        deviation(1.0, 200, 0.05 / 15)
-    )
+@pytest.mark.parametrize("share", [1 / 15, 0.4, share_of_power(-3)])
+def test_a_width_that_was_chosen_leaves_a_share_of_delta(share):
+    found = found_for(evidence(share=share))[0]
+    assert found.deviation == pytest.approx(deviation(1.0, 200, 0.05 * share))
+    assert found.complexity == found_for(evidence())[0].complexity
 
 
-def test_a_cut_makes_the_bound_larger():
-    without, with_one = (found_for(evidence(cut))[0] for cut in (0.0, 0.3))
+@pytest.mark.parametrize("cut", [0.0, 0.3, -0.9])
+def test_a_cut_makes_the_bound_larger(cut):
+    without, with_one = (found_for(evidence(one))[0] for one in (None, cut))
     assert with_one.mistakes(0.1) > without.mistakes(0.1)
+    assert with_one.complexity == pytest.approx(without.complexity + 2 / np.sqrt(200))
+    assert with_one.deviation == without.deviation
+
+
+@pytest.mark.parametrize("cut", [0.0, 0.3, -2.5, 70.0])
+@pytest.mark.parametrize("bound", [0.5, 2, 3.0])
+def test_a_bound_that_is_told_limits_the_cuts_of_a_kernel_without_one(cut, bound):
+    """Margins are clipped at it, so that all cuts beyond twice of it are the same."""
+    found = found_for(evidence(cut, bound=None), bound=bound)[0]
+    assert found.bound == bound
+    assert found.complexity == pytest.approx(trace_bound(200, 200) + 2 * 2 * bound / np.sqrt(200))
+    assert found.deviation == pytest.approx(deviation(bound, 200, 0.05))
+
+
+def test_a_kernel_with_a_limit_has_its_cuts_within_it_whatever_bound_is_told():
+    found = found_for(evidence(0.3), bound=2.0)[0]
+    assert found.bound == 2
+    assert found.complexity == pytest.approx((2 + 2) / np.sqrt(200))
+
+
+@pytest.mark.parametrize(
+    ("transform", "bound", "lipschitz"),
+    [("clip", None, None), ("clip", 0.5, None), (np.tanh, 1, 3)],
+)
+def test_with_a_transform_a_cut_without_a_limit_has_its_share_of_delta(transform, bound, lipschitz):
+    found = found_for(evidence(0.3, None, 0.5), transform, bound, lipschitz)[0]
+    cost, left = of_cut(0.3, None, 200, 0.05 * 0.5)
+    assert left < 0.05 * 0.5
+    slope = 1 if lipschitz is None else lipschitz
+    assert found.complexity == pytest.approx(slope * (trace_bound(200, 200) + cost))
+    assert found.deviation == pytest.approx(deviation(bound or 1.0, 200, left))
 
 
 def test_margins_beyond_the_bound_are_clipped():
-    given_ = Evidence(np.array([3.0, -2.0, 0.5]), 0.1, 1.0, 0.2, 1)
+    given_ = Evidence(np.array([3.0, -2.0, 0.5]), 0.1, 1.0, 0.2, 1.0)
     assert found_for(given_)[0].mean == pytest.approx((1 - 1 + 0.5) / 3)
     assert found_for(given_, "clip", 0.25)[0].mean == pytest.approx(0.25 / 3)
     assert found_for(given_, "clip")[0].bound == 1
@@ -284,11 +356,15 @@ def test_a_kernel_without_a_limit_needs_a_bound():
     assert found_for(evidence(bound=None), bound=2.0)[0].bound == 2
 
 
-@pytest.mark.parametrize("bound", [0, -1.0, np.nan])
-def test_a_bound_is_above_0(bound):
-    for transform in (None, "clip"):
-        with pytest.raises(ValueError, match="certainty needs bound to be a number above 0; got"):
-            found_for(evidence(), transform, bound)
+@pytest.mark.parametrize("bound", [0, -1.0, np.nan, np.inf, True, [1.0]])
+def test_a_bound_is_finite_and_above_0(bound):
+    for given_ in (evidence(), evidence(0.3), evidence(0.3, None)):
+        for transform in (None, "clip"):
+            with pytest.raises(ValueError) as caught:  # noqa: PT011
+                found_for(given_, transform, bound)
+            assert str(caught.value) == (
+                f"certainty needs bound to be a finite number above 0; got {bound!r}."
+            )
     with pytest.raises(ValueError, match="bound and lipschitz, numbers above 0"):
         found_for(evidence(), np.tanh, bound, 1.0)
 
@@ -324,13 +400,19 @@ def test_a_transform_that_is_not_what_the_bound_asks_for_is_refused(transform, f
 
 def test_in_words():
     bound = np.array([1.0, 0.25])
-    alone = Certainty(np.zeros(2), bound, None, None, 0.05)
+    alone = Certainty(np.zeros(2), bound)
+    assert (alone.held_out, alone.held_out_error, alone.levels, alone.delta) == (*3 * [None], 0.05)
     assert alone.vacuous.tolist() == [True, False]
-    assert alone.in_words() == ["no guarantee", "at most 25.0% are mistakes this sure"]
-    held = Certainty(np.zeros(2), bound, bound, np.array([0.5, 0.125]), 0.05)
+    document_s = [
+        "no guarantee",
+        "of all predictions at most 25.0% are mistakes with such a margin",
+    ]
+    assert alone.in_words() == document_s
+    levels = np.array([0.0, 0.31416])
+    held = Certainty(np.array([0.2, 0.4]), bound, bound, np.array([0.5, 0.059]), levels, 0.1)
     assert held.in_words() == [
-        "no guarantee; held out: at most 50.0% wrong of those this sure",
-        "at most 25.0% are mistakes this sure; held out: at most 12.5% wrong of those this sure",
+        document_s[0] + "; held out: at most 50.0% wrong of those with a margin of 0 or more",
+        document_s[1] + "; held out: at most 5.9% wrong of those with a margin of 0.314 or more",
     ]
 
 
@@ -338,6 +420,20 @@ def test_huge_cuts_have_an_infinite_or_finite_cost_but_no_error():
     assert of_cut(1.7e308, None, 10, 0.05)[0] > 1e307
 
 
-def test_a_transform_of_nan_is_refused():
-    with pytest.raises(ValueError, match="certainty needs a transform of your own to"):
-        found_for(evidence(), lambda z: z * np.nan, 1.0, 1.0)
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda z: z * np.nan,
+        lambda z: np.where(z < -0.8, np.nan, np.tanh(z)),  # no margin of its own is so low
+        lambda z: np.where(z > 0.8, np.inf, np.tanh(z)),
+        lambda z: 0.0,
+        lambda z: np.tanh(z)[:-1],
+        lambda z: np.tanh(z)[:, None],
+    ],
+)
+def test_a_transform_returns_a_finite_number_for_each_margin(transform):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        found_for(evidence(), transform, 1.0, 1.0)
+    assert str(caught.value) == (
+        "certainty needs a transform of your own to return a finite number for each margin."
+    )

@@ -21,8 +21,9 @@ def samples(n=23, d=3, k=2, seed=0):
     return rng.normal(size=(n, d)), rng.normal(size=(n, k))
 
 
-def drawn(kernel="rbf", gamma=0.4, d=3, n=40, seed=0):
-    return Frequencies.drawn(kernel, gamma, d, n, seed)
+def drawn(kernel="rbf", gamma=0.4, n=40, seed=0, X=None):
+    rows = samples()[0] + 0.5 if X is None else X  # their middle is not 0
+    return Frequencies.drawn(kernel, gamma, rows, n, seed)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
@@ -40,7 +41,7 @@ def test_products_of_features_are_the_kernel_on_average(kernel):
     X, _ = samples(8)
     rng = np.random.RandomState(0)
     products = [
-        (found := Frequencies.drawn(kernel, 0.3, 3, 20, rng).of(X)) @ found.T for _ in range(2000)
+        (found := Frequencies.drawn(kernel, 0.3, X, 20, rng).of(X)) @ found.T for _ in range(2000)
     ]
     errors = np.mean(products, axis=0) - KERNELS[kernel](X, gamma=0.3)
     # cos has a variance of at most 1/2 in each of 10 pairs of features.
@@ -57,12 +58,50 @@ def test_every_sample_has_the_length_1(kernel):
 
 
 def test_features_are_float32_and_drawn_by_their_seed():
-    X, _ = samples()
+    narrow = samples()[0].astype(np.float32)
+    X = narrow.astype(np.float64)
     found = drawn(seed=1).of(X)
     assert found.dtype == np.float32
     assert (found == drawn(seed=1).of(X)).all()
-    assert (found == drawn(seed=1).of(X.astype(np.float32))).all()
+    assert (found == drawn(seed=1).of(narrow)).all()
     assert (found != drawn(seed=2).of(X)).any()
+
+
+def test_directions_need_rows_for_their_features_and_their_middle_only():
+    X, _ = samples()
+    one, other = drawn(X=X), drawn(X=9 * X[:5])
+    assert (one.directions == other.directions).all()
+    assert one.directions.shape == (3, 20)
+    assert one.centre == pytest.approx(X.mean(axis=0))
+    narrow = drawn(X=X.astype(np.float32))
+    assert narrow.centre.dtype == np.float64
+    assert narrow.centre == pytest.approx(X.mean(axis=0), abs=1e-6)
+    assert drawn(X=csr_array(X)).centre.tolist() == [0.0] * 3
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+@pytest.mark.parametrize("offset", [1e3, -1e7])
+def test_rows_far_from_0_have_the_features_of_rows_near_it(kernel, offset):
+    X, _ = samples(40)
+    near, far = (
+        drawn(kernel, n=4000, X=rows).of(rows).astype(np.float64) for rows in (X, X + offset)
+    )
+    # Rounding moves a row by 1e-9, and Cauchy's directions are steep.
+    assert far @ far.T == pytest.approx(near @ near.T, abs=1e-4)
+    assert far @ far.T == pytest.approx(KERNELS[kernel](X, gamma=0.4), abs=0.1)
+    assert drawn(n=40, X=X + offset).of(X + offset) == pytest.approx(drawn(X=X).of(X), abs=1e-5)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+@pytest.mark.parametrize("made", [csr_array, csr_matrix])
+@pytest.mark.parametrize("drawn_for", [np.asarray, csr_array])
+def test_sparse_and_dense_rows_have_the_same_features(kernel, made, drawn_for):
+    X, _ = samples()
+    X = X * (X > 0)
+    frequencies = drawn(kernel, gamma=0.05, X=drawn_for(X))
+    assert (frequencies.centre != 0).all() == (drawn_for is np.asarray)
+    assert frequencies.of(made(X)) == pytest.approx(frequencies.of(X), abs=1e-4)
+    assert frequencies.of(made(X)).dtype == np.float32
 
 
 FREQUENCIES = {"none": None, "random": drawn()}

@@ -25,7 +25,8 @@ CASES = [
     ("poly", {}),
     ("poly", {"gamma": 0.3, "degree": 2, "coef0": -0.5}),
     ("poly", {"gamma": 0.3, "degree": 3, "coef0": 0}),
-    ("poly", {"gamma": 0.1, "degree": 2.5, "coef0": 9.0}),
+    ("poly", {"gamma": 0.1, "degree": 1, "coef0": 9.0}),
+    ("poly", {"gamma": 0.1, "degree": 9, "coef0": 9.0}),
 ]
 
 
@@ -387,3 +388,80 @@ def test_only_kernels_that_there_are(kernel):
     Z, X, a = two_sets()
     with pytest.raises(ValueError, match="kernel_sum needs kernel to be"):
         kernel_sum(Z, X, a, kernel)
+
+
+@pytest.mark.parametrize("degree", [0, -1, 2.5, 2.0, np.nan, True, "3", None])
+def test_the_degree_is_an_integer_of_at_least_1(degree):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        kernel_sum([[0.0]], [[0.0]], [1.0], "poly", degree=degree)
+    message = f"kernel_sum needs degree to be an integer of at least 1; got {degree!r}."
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("n_jobs", [0, -2, 1.5, np.nan, True, "2"])
+def test_jobs_are_none_or_all_or_a_count(n_jobs):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        kernel_sum([[0.0]], [[0.0]], [1.0], n_jobs=n_jobs)
+    message = f"kernel_sum needs n_jobs to be None, -1 or a number of threads; got {n_jobs!r}."
+    assert str(caught.value) == message
+    Z, X, a = two_sets()
+    alone = kernel_sum(Z, X, a, n_jobs=1).tolist()
+    for allowed in (None, -1, np.int64(2), 3):
+        assert kernel_sum(Z, X, a, n_jobs=allowed).tolist() == alone
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+@pytest.mark.parametrize("gamma", [0.01, 0.3, 3.0, 100.0])
+@pytest.mark.parametrize("unit", [1e-30, 1e-21, 1e-9, 1e9, 1e18, 1e30])
+@pytest.mark.parametrize("vectorised", [True, False])
+def test_the_unit_of_float32_rows_does_not_matter(kernel, gamma, unit, vectorised, monkeypatch):
+    monkeypatch.setattr(_kernels, "is_vectorised", lambda dtype: vectorised or dtype != np.float32)
+    Z, X, a = two_sets(dtype=np.float32)
+    usual = kernel_sum(Z, X, a, kernel, gamma=gamma)
+    scaled = gamma / unit if kernel == "laplacian" else gamma / unit / unit
+    Z_scaled, X_scaled = Z * np.float32(unit), X * np.float32(unit)
+    found = kernel_sum(Z_scaled, X_scaled, a, kernel, gamma=scaled)
+    K = dense(Z_scaled, X_scaled, kernel, gamma=scaled)
+    # Values below 1e-30 count as little as 0: float32 has none below 1e-38.
+    allowed = 2e-5 * K @ np.abs(a) + 1e-30
+    assert (np.abs(found - K @ a) <= allowed).all()
+    assert (np.abs(found - usual) <= allowed).all()
+
+
+@pytest.mark.parametrize("offset", [0.0, 5.0])
+@pytest.mark.parametrize("size", [1e-21, 1e-9, 1.0, 1e18])
+@pytest.mark.parametrize("gamma", [1e100, 1e300])
+@pytest.mark.parametrize("vectorised", [True, False])
+def test_float32_of_a_width_of_nothing_and_any_unit_is_finite(
+    size, gamma, offset, vectorised, monkeypatch
+):
+    monkeypatch.setattr(_kernels, "is_vectorised", lambda dtype: vectorised or dtype != np.float32)
+    Z, X, a = two_sets(dtype=np.float32)
+    Z, X = ((side + np.float32(offset)) * np.float32(size) for side in (Z, X))
+    for kernel in ("rbf", "laplacian"):
+        assert kernel_sum(Z, X, a, kernel, gamma=gamma).tolist() == [0.0] * 50
+        own = kernel_sum(X, X, a, kernel, gamma=gamma)
+        assert own == pytest.approx(a, rel=1e-5)
+
+
+@pytest.mark.parametrize("far", ["Z", "X", "both"])
+def test_rows_whose_squared_distances_are_not_finite_are_refused(far):
+    Z, X, a = two_sets()
+    Z, X = Z * (1e200 if far != "X" else 1), X * (1e200 if far != "Z" else 1)
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        kernel_sum(Z, X, a)
+    assert str(caught.value) == (
+        "The rows are so far apart that their distances are not finite. Scale the features."
+    )
+
+
+def test_rows_that_are_far_from_0_but_not_apart_are_not_refused():
+    a = np.linspace(-1, 2, 4)
+    rows = np.full((4, 3), 1e200)
+    assert kernel_sum(rows, rows, a) == pytest.approx(np.full(4, a.sum()))
+
+
+def test_absolute_distances_need_no_squares():
+    Z, X, a = two_sets()
+    found = kernel_sum(Z * 1e200, X * 1e200, a, "laplacian", gamma=0.5e-200)
+    assert found == pytest.approx(kernel_sum(Z, X, a, "laplacian", gamma=0.5), rel=1e-10)

@@ -2,10 +2,20 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.sparse import csc_array, csr_array, csr_matrix
 from sklearn.svm import SVC
 
-from margrave.mam._widths import N_WIDTHS, are_gammas, is_gamma, usual_gamma, widths_to_try
+from margrave.mam._widths import (
+    N_WIDTHS,
+    are_gammas,
+    is_gamma,
+    share_of_power,
+    share_of_width,
+    usual_gamma,
+    widths_to_try,
+)
 
 X = np.random.default_rng(0).normal(3, [0.5, 2, 7], (40, 3))
 
@@ -53,11 +63,67 @@ def test_features_that_hardly_differ_have_a_finite_width():
     assert np.isfinite(usual_gamma(np.array([[1e-160], [2e-160]]), "rbf"))
 
 
-def test_widths_to_try_are_powers_of_four_around_the_usual_one():
-    found = widths_to_try("loo", None, X, "rbf")
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly"])
+@pytest.mark.parametrize("unit", [1e-100, 1e-3, 1.0, 1.5, 2.0, 3.0, 1e100])
+def test_widths_to_try_are_powers_of_four_around_the_usual_one(kernel, unit):
+    found = widths_to_try("loo", None, X * unit, kernel)
     assert len(found) == N_WIDTHS == 15
-    assert found[7] == usual_gamma(X, "rbf")
-    assert found[1:] / found[:-1] == pytest.approx(4)
+    usual = usual_gamma(X * unit, kernel)
+    assert 0.5 <= found[7] / usual <= 2  # none is nearer
+    power = round(np.log(usual) / np.log(4))
+    assert found.tolist() == [4.0**j for j in range(power - 7, power + 8)]
+
+
+def test_widths_to_try_do_not_follow_the_features_by_less_than_a_power():
+    found = widths_to_try("loo", None, X, "rbf").tolist()
+    assert widths_to_try("loo", None, X * 1.01, "rbf").tolist() == found
+    assert widths_to_try("loo", None, X * 2, "rbf").tolist() == [gamma / 4 for gamma in found]
+    # Whatever the rounding, one is chosen from powers of 4, and no others.
+    assert widths_to_try("loo", None, np.ones((3, 2)), "rbf")[7] == 1
+
+
+@settings(max_examples=60)
+@given(st.floats(1e-140, 1e140))
+def test_a_default_width_has_the_share_of_its_power(unit):
+    found = widths_to_try("loo", None, X * unit, "rbf")
+    powers = [np.log2(gamma) / 2 for gamma in found]
+    assert all(power == int(power) for power in powers)
+    shares = [share_of_width("loo", None, gamma) for gamma in found]
+    assert shares == [share_of_power(int(power)) for power in powers]
+    assert sum(shares) < 1
+
+
+def test_shares_of_all_powers_sum_to_1():
+    powers = range(-2000, 2001)
+    total = sum(share_of_power(power) for power in powers)
+    # Of 1 / (1 + j)² beyond j there is as much as 1 / (j + 3/2).
+    tail = 2 / (2001.5) / (np.pi**2 / 3 - 1)
+    assert total < 1
+    assert total + tail == pytest.approx(1, abs=1e-9)
+    shares = [share_of_power(power) for power in range(50)]
+    assert shares == [share_of_power(-power) for power in range(50)]
+    assert (np.diff(shares) < 0).all()
+    assert shares[-1] > 0
+    assert share_of_power(0) / share_of_power(3) == pytest.approx(16)
+
+
+def test_a_width_that_was_not_chosen_has_all_of_delta():
+    for gamma in (0.3, 4.0, np.float32(2), "scale"):
+        assert share_of_width(gamma, None, 0.3) == 1
+        assert share_of_width(gamma, [1.0, 2.0], 0.3) == 1
+    assert share_of_width("loo", None, None) == 1  # a kernel without a width
+    assert share_of_width("loo", [1.0, 2.0], None) == 1
+
+
+@pytest.mark.parametrize("gammas", [[3, 1.5, 3, 10], (1.5, 3, 10), np.array([10, 1.5, 3.0])])
+def test_widths_of_your_own_have_equal_shares(gammas):
+    assert share_of_width("loo", gammas, 3.0) == pytest.approx(1 / 3)
+    tried = widths_to_try("loo", gammas, X, "rbf")
+    assert sum(share_of_width("loo", gammas, gamma) for gamma in tried) == pytest.approx(1)
+
+
+def test_the_only_width_of_your_own_has_all_of_delta():
+    assert share_of_width("loo", [7.0], 7.0) == 1
 
 
 def test_widths_of_your_own_are_sorted_and_tried_once():

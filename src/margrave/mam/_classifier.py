@@ -156,7 +156,7 @@ class MAMClassifier(ClassifierMixin, Trusted):
     >>> train, test = load("ripley_train"), load("ripley_test")
     >>> model = MAMClassifier().fit(train.data, train.target)
     >>> round(model.score(test.data, test.target), 3)
-    0.909
+    0.919
     """
 
     def __init__(

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import ClassifierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -19,28 +16,10 @@ from margrave._labels import encode
 from margrave._rules import Rules, check_rules, is_count
 from margrave._weights import checked_weights
 from margrave.mam._cut import decided
-from margrave.mam._features import Frequencies, feature_products, feature_sums
-from margrave.mam._kept import Kept
-from margrave.mam._kernels import Floats, Kernel, KernelFunction
-from margrave.mam._leave_out import ClassSums, Codes
+from margrave.mam._kernels import Floats, KernelFunction
+from margrave.mam._learning import Learner
+from margrave.mam._leave_out import Codes
 from margrave.mam._parameters import is_linear, kernel_rules
-from margrave.mam._selection import (
-    Judged,
-    Labelled,
-    Selection,
-    check_finite,
-    judged_features,
-    select_features,
-    select_width,
-    some_of_each,
-)
-from margrave.mam._sums import is_flat, kernel_sum
-from margrave.mam._trust import Trusted
-from margrave.mam._widths import widths_to_try
-
-_BEYOND_1 = float(np.nextafter(1.0, 2.0))
-_ROWS_FOR_WIDTHS = 5_000
-_GROWTH = 1.1
 
 
 def _adds_up(classifier: Any) -> bool:
@@ -53,7 +32,7 @@ def _adds_up(classifier: Any) -> bool:
     )
 
 
-class MAMClassifier(ClassifierMixin, Trusted):
+class MAMClassifier(ClassifierMixin, Learner):
     """Maximal average margin: the Parzen classifier, with its width by exact leave-one-out.
 
     The direction in feature space with the largest average margin has a closed form [1]_: the mean
@@ -231,13 +210,7 @@ class MAMClassifier(ClassifierMixin, Trusted):
             raise ValueError(
                 "MAMClassifier.fit needs samples of at least two classes with a weight above 0."
             )
-        for name in ("_sums", "coef_", "X_fit_", "dual_coef_"):  # of a fit with another kernel
-            if hasattr(self, name):
-                delattr(self, name)
-        if self._in_features:
-            self._begin(rows, codes, weights)
-            return self._add(rows, codes, weights)
-        return self._fit_kernel(rows, codes, weights)
+        return self._learn(rows, codes, weights)
 
     @available_if(_adds_up)  # type: ignore[untyped-decorator]
     def partial_fit(
@@ -289,9 +262,7 @@ class MAMClassifier(ClassifierMixin, Trusted):
         rows, codes, weights = self._weighed(rows, labels, sample_weight, first=first)
         if not len(codes):
             raise ValueError("MAMClassifier.partial_fit needs samples with a weight above 0.")
-        if first:
-            self._begin(rows, codes, weights)
-        return self._add(rows, codes, weights)
+        return self._learn_more(rows, codes, weights, first=first)
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """Return the scores, the cut taken off.
@@ -329,15 +300,6 @@ class MAMClassifier(ClassifierMixin, Trusted):
         scores = self.decision_function(X)
         labels: NDArray[Any] = self.classes_[decided(scores.reshape(len(scores), -1))]
         return labels
-
-    @property
-    def _in_features(self) -> bool:
-        """Whether the direction is held as a vector, not as a sum over samples."""
-        return is_linear(self.kernel) or self.n_components is not None
-
-    @property
-    def _balanced(self) -> bool:
-        return isinstance(self.class_weight, str)
 
     @property
     def _accepted(self) -> dict[str, Any]:
@@ -385,129 +347,6 @@ class MAMClassifier(ClassifierMixin, Trusted):
                 f"{self.classes_.tolist()}; got {given!r}."
             )
         return factors
-
-    def _samples(self, codes: Codes, weights: Floats) -> Labelled:
-        return Labelled(codes, weights, len(self.classes_), self._balanced, self.cut)
-
-    @property
-    def _kernel(self) -> Kernel:
-        """The kernel, without its width."""
-        return Kernel(self.kernel, 1.0, self.degree, self.coef0)
-
-    def _select(self, rows: Any, codes: Codes, weights: Floats) -> Selection:
-        """Choose the width."""
-        kernel = self._kernel
-        gammas = widths_to_try(self.gamma, self.gammas, rows, self.kernel, weights)
-        self.gammas_ = gammas if kernel.has_gamma else gammas[:1]
-        found = select_width(rows, kernel, self.gammas_, self._samples(codes, weights), self.n_jobs)
-        self.loo_scores_ = found.rates
-        self.gamma_ = float(self.gammas_[found.place]) if kernel.has_gamma else None
-        return found
-
-    def _fit_kernel(self, rows: Any, codes: Codes, weights: Floats) -> Self:
-        found = self._select(rows, codes, weights)
-        columns = self._samples(codes, weights).columns
-        own = found.sums + found.diagonal[:, None] * columns
-        self._kept = self._frequencies = None
-        kernel = replace(self._kernel, gamma=self.gamma_ or 1.0)
-        blurred = rows.dtype == np.float32 and is_flat(rows, kernel)
-        self.X_fit_ = np.array(rows, dtype=np.float64 if blurred else rows.dtype)
-        self.dual_coef_ = columns @ found.fit.turned
-        self.n_seen_ = len(rows)
-        return self._settle(found.fit, found.judged, codes, own, found.diagonal)
-
-    def _begin(self, rows: Any, codes: Codes, weights: Floats) -> None:
-        """Start empty sums, with a width and random features."""
-        self._rng = check_random_state(self.random_state)
-        self._frequencies = None
-        self.gamma_, self.gammas_ = None, np.array([1.0])
-        width = rows.shape[1]
-        if not is_linear(self.kernel) and self.n_components is not None:
-            self._frequencies = self._drawn(rows, codes, weights, self.n_components)
-            width = 2 * self._frequencies.directions.shape[1]
-        self._sums = np.zeros((len(self.classes_), width))
-        self._class_weights = np.zeros(len(self.classes_))
-        self._kept: Kept | None = None
-        self.n_seen_ = self._n_judged = 0
-
-    def _drawn(self, rows: Any, codes: Codes, weights: Floats, n_components: int) -> Frequencies:
-        """Random features, of a width by leave-one-out with them, on some of the samples.
-
-        Not with the kernel itself: it would choose widths that the features cannot tell from noise.
-        """
-        seed = self._rng.randint(2**31 - 1)
-        self.gammas_ = widths_to_try(self.gamma, self.gammas, rows, self.kernel, weights)
-        tried = [
-            Frequencies.drawn(str(self.kernel), gamma, rows, n_components, seed)
-            for gamma in self.gammas_.tolist()
-        ]
-        place = 0
-        if len(tried) > 1:
-            some = some_of_each(codes, _ROWS_FOR_WIDTHS, self._rng)
-            of = self._samples(codes[some], weights[some])
-            place, self.loo_scores_ = select_features(rows[some], tried, of, self.n_jobs)
-        self.gamma_ = float(self.gammas_[place])
-        return tried[place]
-
-    def _add(self, rows: Any, codes: Codes, weights: Floats) -> Self:
-        """Add samples to the sums, and place direction and cut anew."""
-        columns = self._samples(codes, weights).columns
-        self._sums += feature_sums(rows, columns, self._frequencies, self.n_jobs)
-        self._class_weights += columns.sum(axis=0)
-        self.n_seen_ += len(codes)
-        self._kept = Kept.of(rows, codes, weights, self._rng, self._kept)
-        with np.errstate(over="ignore", invalid="ignore"):
-            gram = self._sums @ self._sums.T
-        check_finite(gram)
-        fit = ClassSums(gram, self._class_weights, self._balanced)
-        self.coef_ = fit.turned.T @ self._sums
-        if self.n_seen_ < _GROWTH * self._n_judged:
-            self.lambda_ = self.average_margin_ = fit.length
-            return self
-        self._n_judged = self.n_seen_
-        samples = self._samples(self._kept.codes, self._kept.weights)
-        found = judged_features(
-            fit, self._sums, self._kept.X, self._frequencies, samples, self.n_jobs
-        )
-        if len(self.gammas_) == 1:
-            self.loo_scores_ = np.array([found.judged.right])
-        return self._settle(fit, found.judged, samples.codes, found.own, found.diagonal)
-
-    def _settle(
-        self, fit: ClassSums, found: Judged, codes: Codes, own: Floats, diagonal: Floats
-    ) -> Self:
-        """Keep what was found; `own` are kernel sums of the classes at the samples, with them."""
-        self.cut_, self.loo_decision_ = found.cut, found.decision
-        if len(self.classes_) == 2 and self._kernel.is_exponential:
-            # No score is beyond 1: a cut there decides no other way, and the bounds need |cut| ≤ 1.
-            self.cut_ = np.clip(found.cut, -_BEYOND_1, _BEYOND_1)
-            self.loo_decision_ = found.decision + (found.cut - self.cut_)
-        self._codes, self._own_scores, self._diagonal = codes, own @ fit.turned, diagonal
-        self.lambda_ = self.average_margin_ = fit.length
-        if self.lambda_ == 0 and np.count_nonzero(fit.weights) > 1:
-            warnings.warn(
-                "MAMClassifier: the classes have the same mean in feature space. No direction has "
-                "an average margin above 0, and every sample gets the same score.",
-                UserWarning,
-                stacklevel=4,
-            )
-        return self
-
-    def _scores(self, rows: Any) -> Floats:
-        """Scores of shape (n, 1) or (n, n_classes), with the cut still in them."""
-        if hasattr(self, "coef_"):  # by what was fitted: parameters may have been set since
-            return feature_products(rows, self.coef_, self._frequencies, self.n_jobs)
-        sums = kernel_sum(
-            rows,
-            self.X_fit_,
-            self.dual_coef_,
-            self.kernel,
-            gamma=self.gamma_ or 1.0,
-            degree=self.degree,
-            coef0=self.coef0,
-            n_jobs=self.n_jobs,
-        )
-        return np.asarray(sums, dtype=np.float64)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

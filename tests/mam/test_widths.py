@@ -59,8 +59,9 @@ def test_constant_features_have_the_width_1(kernel, value):
 
 
 def test_features_that_hardly_differ_have_a_finite_width():
-    assert usual_gamma(np.array([[1e-162], [2e-162]]), "rbf") == 1.0  # their variance is 0
-    assert np.isfinite(usual_gamma(np.array([[1e-160], [2e-160]]), "rbf"))
+    assert 1 < usual_gamma(np.array([[1e-162], [2e-162]]), "rbf") < np.inf
+    assert 0 < usual_gamma(np.array([[1e200], [2e200]]), "rbf") < 1
+    assert usual_gamma(np.array([[0.0], [2e200]]), "laplacian") == pytest.approx(1e-200)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly"])

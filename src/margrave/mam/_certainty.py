@@ -121,13 +121,15 @@ def margin_bound(
     """
     check_delta(delta, owner)
     n = len(evidence.margins)
+    if bound is not None and not _is_size(bound):
+        raise ValueError(f"{owner} needs bound to be a finite number above 0; got {bound!r}.")
     known = evidence.bound if transform is not None or bound is None else bound
     # Beyond 2B all cuts are the same to margins that are clipped at B; those of kernels with a
     # limit of their own are kept within it.
     limit = evidence.bound if evidence.bound is not None or known is None else 2 * known
     share, left = of_cut(evidence.cut, limit, n, delta * evidence.share)
     change, size, slope = _transform(evidence, transform, known, bound, lipschitz, owner)
-    mean = float(change(evidence.margins).mean())
+    mean = float(np.mean(change(evidence.margins)))
     complexity = slope * (evidence.complexity + share)
     return MarginBound(mean, complexity, deviation(size, n, left), size), change
 
@@ -148,8 +150,6 @@ def _transform(
                 f"{owner} needs bound, the largest length of a sample in feature space, for a "
                 "kernel that has no limit of its own; or transform='clip', which needs none."
             )
-        if not _is_size(size):
-            raise ValueError(f"{owner} needs bound to be a finite number above 0; got {size!r}.")
         limit = float(size)
         return (lambda z: np.clip(z, -limit, limit)), limit, 1.0
     if not callable(transform):
@@ -162,7 +162,7 @@ def _transform(
             f"largest value and its steepest slope; got {bound!r} and {lipschitz!r}."
         )
     _check_transform(transform, evidence.margins, bound, lipschitz, owner)
-    return transform, float(bound), float(lipschitz)
+    return (lambda z: np.asarray(transform(z), dtype=np.float64)), float(bound), float(lipschitz)
 
 
 def _is_size(value: float | None) -> bool:

@@ -172,7 +172,9 @@ class Pairs:
             ends = [
                 np.vstack([end(self._Z, axis=0), end(self._X, axis=0)]) for end in (np.min, np.max)
             ]
-            spans = ends[1].max(axis=0).astype(np.float64) - ends[0].min(axis=0)
+            with np.errstate(over="ignore"):
+                spans = ends[1].max(axis=0).astype(np.float64) - ends[0].min(axis=0)
+            _check_finite(float(spans.sum()), self.dtype, float(spans.max(initial=0.0)))
             self._differ("cityblock", float(spans.sum()))
             return
         middle = self._X.mean(axis=0, dtype=np.float64).astype(self.dtype)
@@ -250,11 +252,16 @@ def _longest(rows: Tile) -> float:
     """The length of the longest row, or a little more."""
     with np.errstate(over="ignore"):
         longest = float(np.sqrt(_squares(rows).max()))
-    if not np.isfinite(longest * longest):
+    _check_finite(longest * longest, rows.dtype, longest)
+    return longest
+
+
+def _check_finite(distance: float, dtype: Any, largest: float) -> None:
+    """Refuse distances, or rows, that are beyond all numbers of a type."""
+    if not np.isfinite(distance) or largest > np.finfo(dtype).max / 16:
         raise ValueError(
             "The rows are so far apart that their distances are not finite. Scale the features."
         )
-    return longest
 
 
 def _beside(rows: Tile, *columns: Floats | float) -> Tile:

@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from threading import Lock
-from typing import Any, TypeVar
+from threading import RLock, local
+from typing import TypeVar
 
 from joblib import cpu_count
 from threadpoolctl import threadpool_limits
@@ -15,8 +15,12 @@ from threadpoolctl import threadpool_limits
 Task = TypeVar("Task")
 Done = TypeVar("Done")
 
-_lock = Lock()
-_inside: list[Any] = []  # the limits that the first call inside has set, once for each call
+_lock = RLock()
+_here = local()  # in a thread of ours, whose work may call this again: it then works alone
+
+
+def _enter() -> None:
+    _here.inside = True
 
 
 def n_threads(n_jobs: int | None, n_tasks: int) -> int:
@@ -38,18 +42,11 @@ def n_threads(n_jobs: int | None, n_tasks: int) -> int:
 def one_blas_thread() -> Iterator[None]:
     """BLAS in each of our threads must not start its own.
 
-    Its limit is one for the whole process: of calls at the same time the first sets it, and the
-    last takes it back.
+    Its limit is one for the whole process, and only the thread that set it may take it back: calls
+    from several threads go one after the other, each of them on all cores.
     """
-    with _lock:
-        _inside.append(_inside[0] if _inside else threadpool_limits(1, "blas"))
-    try:
+    with _lock, threadpool_limits(1, "blas"):
         yield
-    finally:
-        with _lock:
-            limits = _inside.pop()
-            if not _inside:
-                limits.restore_original_limits()
 
 
 def in_threads(
@@ -68,7 +65,7 @@ def in_threads(
     small : bool
         Whether it is so little that setting up threads would take longer.
     """
-    if small:
+    if small or getattr(_here, "inside", False):
         yield from map(work, tasks)
         return
     threads = n_threads(n_jobs, len(tasks))
@@ -76,5 +73,5 @@ def in_threads(
         if threads == 1:
             yield from map(work, tasks)
             return
-        with ThreadPoolExecutor(threads) as pool:
+        with ThreadPoolExecutor(threads, initializer=_enter) as pool:
             yield from pool.map(work, tasks)

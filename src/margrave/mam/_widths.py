@@ -21,21 +21,27 @@ def usual_gamma(X: Any, kernel: Any, weights: Floats | None = None) -> float:
     For the Laplacian kernel, whose distances are not squared, the standard deviation. Samples count
     by their weights.
     """
-    if issparse(X) or weights is not None:
-        of_rows = np.ones(X.shape[0]) if weights is None else weights
-        shares = of_rows / of_rows.sum() / X.shape[1]
-        centre = float((shares @ X).sum())
-        squares = X.multiply(X) if issparse(X) else np.square(X - centre, dtype=np.float64)
-        spread = float((shares @ squares).sum()) - (centre**2 if issparse(X) else 0.0)
-    else:
-        spread = float(np.var(X, dtype=np.float64))
-    spread = float(np.sqrt(max(spread, 0.0))) if kernel == "laplacian" else spread
+    unit = float(np.abs(X.data if issparse(X) else X).max(initial=0.0)) or 1.0
+    spread = _variance(X, unit, weights)
     # Constant features, up to rounding: any width is as good as another.
-    largest = float(np.abs(X.data if issparse(X) else X).max(initial=0.0))
-    least = 1e-15 * largest
-    if spread <= (least if kernel == "laplacian" else least**2):
+    if spread <= (1e-14 if issparse(X) else 1e-30):
         return 1.0
-    return float(np.clip(1 / (X.shape[1] * spread), *_RANGE))
+    spread = float(np.sqrt(spread)) * unit if kernel == "laplacian" else spread * unit * unit
+    usual = 1 / (X.shape[1] * spread) if spread > 0 else np.inf
+    return float(np.clip(usual, *_RANGE))
+
+
+def _variance(X: Any, unit: float, weights: Floats | None) -> float:
+    """The variance of all numbers in X, divided by a unit so that squares do not overflow."""
+    if weights is None and not issparse(X):
+        return float(np.var(X / unit, dtype=np.float64))
+    of_rows = np.ones(X.shape[0]) if weights is None else weights
+    shares = of_rows / of_rows.sum() / X.shape[1]
+    centre = float((shares @ (X / unit)).sum())
+    if issparse(X):
+        scaled = X / unit
+        return float((shares @ scaled.multiply(scaled)).sum()) - centre**2
+    return float((shares @ np.square(X / unit - centre, dtype=np.float64)).sum())
 
 
 def widths_to_try(

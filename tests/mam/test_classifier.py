@@ -141,20 +141,34 @@ def test_leave_one_out_is_a_fit_without_the_sample(kernel, class_weight, two_cla
 
 @pytest.mark.parametrize("cut", ["accuracy", "balanced"])
 def test_with_a_cut_classes_keep_their_shares_when_a_sample_is_left_out(cut, two_classes):
-    """Written out: shares of all samples, class means without the sample."""
+    """Written out: shares and λ of all samples, class means without the sample."""
     X, y = two_classes
     omega = gram("rbf", X, X)
     model = MAMClassifier(cut=cut, **KERNELS["rbf"]).fit(X, y)
     shares = np.bincount(y) / len(y)
+    sign = np.where(y == 1, 1, -1)
+    lam = np.sqrt(sign @ omega @ sign) / len(y)
     scores = []
     for i in range(len(y)):
         others = np.arange(len(y)) != i
         a = np.zeros(len(y))
-        for c, sign in ((0, -1), (1, 1)):
+        for c, side in ((0, -1), (1, 1)):
             own = others & (y == c)
-            a[own] = sign * shares[c] / own.sum()
-        scores.append(omega[i] @ a / np.sqrt(a @ omega @ a))
+            a[own] = side * shares[c] / own.sum()
+        scores.append(omega[i] @ a / lam)
     np.testing.assert_allclose(model.loo_decision_[:, 0] + model.cut_[0], scores, atol=1e-10)
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+@pytest.mark.parametrize("settings", [{}, {"kernel": "linear"}, {"n_components": 50}])
+def test_labels_without_sense_are_not_learned_by_leave_one_out(settings, class_weight):
+    """At any width: a score that knows its own label would be right too often."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 10))
+    y = (rng.uniform(size=300) < 0.45).astype(int)
+    settings = {"gammas": 4.0 ** np.arange(-24, 3), "random_state": 0, **settings}
+    model = MAMClassifier(class_weight=class_weight, **settings).fit(X, y)
+    assert model.loo_scores_.max() < 0.62  # 0.55 by the larger class, and the best of 27
 
 
 def test_wide_kernels_are_not_judged_by_the_own_share(two_classes):

@@ -55,7 +55,7 @@ class CertaintyDisplay:
     ...     model, train.data, train.target, held_out=(test.data, test.target), n_lines=2
     ... )
     >>> list(display.labels.values())
-    ['≤ 8.4%', '≤ 5.7%']
+    ['≤ 5.0%', '≤ 5.7%']
     """
 
     def __init__(

@@ -109,10 +109,10 @@ class ClassSums:
         weights : ndarray of shape (n,)
             The weights s.
         keep_shares : bool, default=False
-            Whether the classes keep their shares of the weight when a sample is left out. In a fit
-            that is not balanced a wide kernel makes a score nearly the difference of the shares;
-            without this, leaving i out moves its score away from its own class by its own weight,
-            and no cut can undo that.
+            Whether the classes keep their shares of the weight when a sample is left out, and
+            scores the unit λ of the whole fit. In a fit that is not balanced a wide kernel makes a
+            score nearly the difference of the shares. Leaving i out then changes that, and the
+            length it is divided by, more than x_i does: by its own class, which a cut would learn.
 
         Returns
         -------
@@ -138,6 +138,8 @@ class ClassSums:
         squared = without[codes] + 2 * crossed + between[0, 0] * own**2 * itself
         size = np.abs(without[codes]) + 2 * np.abs(crossed) + own**2 * np.abs(itself)
         lengths = np.sqrt(np.where(squared > _ROUNDING * size, squared, np.inf))
+        if keep_shares and not self.balanced:
+            lengths = np.full(len(codes), self.length * self.weights.sum() or np.inf)
         scaled = sums * others
         scaled[each, codes] = sums[each, codes] * own
         return (scaled @ turn.T) / lengths[:, None]

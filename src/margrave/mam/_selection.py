@@ -15,6 +15,9 @@ from margrave.mam._leave_out import ClassSums, Codes
 from margrave.mam._self_sums import self_sums
 
 
+_ALIKE = 1e-5
+
+
 @dataclass(frozen=True)
 class Labelled:
     """Classes and weights of some samples, and how they count.
@@ -145,6 +148,10 @@ def select_features(
     rates = []
     for frequencies in tried:
         sums = feature_sums(X, of.columns, frequencies, n_jobs)
+        mean = sums.sum(axis=0) / of.weights.sum()
+        if 1 - mean @ mean < _ALIKE:
+            rates.append(0.0)  # samples differ by no more than float32 rounds
+            continue
         fit = ClassSums(sums @ sums.T, of.columns.sum(axis=0), of.balanced)
         rates.append(judged_features(fit, sums, X, frequencies, of, n_jobs).judged.right)
     return middle_best(np.array(rates)), np.array(rates)

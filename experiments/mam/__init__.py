@@ -1,0 +1,1 @@
+"""Maximal average margin: its errors, its orders and its bounds, beside other methods."""

@@ -1,0 +1,66 @@
+"""The page that the study writes: a Markdown template filled in, with the figures beside it."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+
+from experiments._page import versions, write_page
+from experiments.mam import figures, said, tables
+from experiments.mam.artificial import BAYES, CELLS
+from experiments.mam.classifying import BALANCED, MAM, PRINTED, SVM
+from experiments.mam.coverage import GAMMA, N_HELD_OUT, N_PROBES
+from experiments.mam.holding import BAR
+from experiments.mam.ordering import HAS_MORD
+from experiments.mam.ordering import PARTS_OF_GAMMA as RIDGE_WIDTHS
+from experiments.mam.results import Results
+
+TEMPLATE = Path(__file__).with_name("template.md")
+
+
+def write(results: Results, folder: Path, command: str) -> Path:
+    """Write the page and its figures; gives back where the page is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    figures.write_all(results, folder)
+    plan = results.plan
+    has_bins = bool(results.binned)
+    return write_page(
+        TEMPLATE,
+        folder / "mam.md",
+        command=command,
+        seed=results.seed,
+        versions=versions() + (f", mord {version('mord')}" if HAS_MORD else ""),
+        in_short="\n".join(f"- {sentence}" for sentence in said.in_short(results)),
+        not_there=said.not_there(results),
+        n_splits=plan.n_splits,
+        n_trees=plan.effort.n_trees,
+        costs=", ".join(f"{cost:g}" for cost in plan.effort.costs),
+        parts_of_gamma=", ".join(f"{part:g}" for part in plan.effort.gammas),
+        folds=plan.effort.n_folds,
+        neighbours=", ".join(map(str, plan.effort.neighbours)),
+        errors=tables.errors(results),
+        svm_near=said.listed(
+            [f"{form} on {len(results.near(form))}" for form in (MAM, BALANCED, PRINTED)]
+        ),
+        svm=SVM,
+        n_sets=len(results.titles),
+        tests="\n\n".join(str(results.tested(form)) for form in (MAM, BALANCED, PRINTED)),
+        seconds=tables.seconds(results),
+        n_monte_carlo=plan.n_monte_carlo,
+        n_widths=len(RIDGE_WIDTHS),
+        peer=said.peer(),
+        section_5=tables.section_5(results),
+        n_ordinal=plan.n_ordinal,
+        bins=said.listed([str(bins) for bins in plan.bins]),
+        rankers=tables.rankers(results) if has_bins else "No set is at hand.",
+        ranks_tested=str(results.ranks_tested()) if has_bins else "No set is at hand.",
+        graders=tables.graders(results) if has_bins else "No set is at hand.",
+        bayes=f"{BAYES:.1%}",
+        points=f"{2 * CELLS:,}",
+        gamma=f"{GAMMA:g}",
+        probes=N_PROBES,
+        held_out=N_HELD_OUT,
+        bar=f"{BAR:g}",
+        bounds=tables.bounds(results),
+        printed=said.printed(results),
+    )

@@ -1,0 +1,387 @@
+"""The study of maximal average margins: its data, its counts, its sentences, and the command."""
+
+import re
+
+import numpy as np
+import pytest
+from experiments.mam import artificial, classifying, coverage, data, ordering, said, study, tables
+from experiments.mam.__main__ import main
+from experiments.mam.classifying import BALANCED, FORMS, MAM, METHODS, OTHERS, PRINTED, SVM, Trial
+from experiments.mam.coverage import Setting, Statement
+from experiments.mam.holding import BOUND, COUNTED, MARGIN, Holding
+from experiments.mam.ordering import Graded, Ranked
+from experiments.mam.results import Results
+from scipy.stats import binom
+
+from margrave import datasets
+
+
+class TestMadeData:
+    def test_responses_have_the_order_of_the_hidden_variable(self):
+        train, valid = artificial.section_5(seed=0)
+        for part, n in ((train, 100), (valid, 250)):
+            assert part.X.shape == (n, 5)
+            assert np.array_equal(np.argsort(part.y), np.argsort(part.z))
+            assert (np.diff(np.sort(part.y)) > 0).all()
+
+    def test_both_parts_follow_one_direction(self):
+        """Noise has a variance of 0.25; wᵀx orders nearly as Z does in both parts."""
+        noise = []
+        for seed in range(20):
+            parts = artificial.section_5(seed)
+            vectors = [np.linalg.lstsq(part.X, part.truth, rcond=None)[0] for part in parts]
+            assert vectors[0] == pytest.approx(vectors[1])
+            noise += [part.z - part.truth**3 for part in parts]
+        assert np.concatenate(noise).var() == pytest.approx(0.25, rel=0.1)
+
+    def test_intervals_are_chi_squared(self):
+        steps = [np.diff(np.sort(artificial.section_5(seed)[1].y)) for seed in range(20)]
+        assert np.mean(steps) == pytest.approx(5, rel=0.05)
+        assert np.var(steps) == pytest.approx(10, rel=0.1)
+
+    def test_seeds_draw_differently(self):
+        first, again, other = (artificial.section_5(seed)[0].X for seed in (0, 0, 1))
+        assert np.array_equal(first, again)
+        assert not np.array_equal(first, other)
+
+    def test_quantile_classes_are_in_order_and_of_equal_size(self):
+        y = np.random.default_rng(0).normal(size=100)
+        classes = artificial.in_quantiles(y, 5)
+        assert np.bincount(classes).tolist() == [20] * 5
+        assert (np.diff(classes[np.argsort(y)]) >= 0).all()
+
+    def test_the_whole_distribution_has_its_known_error(self):
+        X, y = artificial.whole_distribution()
+        assert np.mean((X[:, 0] > 0) != (y > 0)) == pytest.approx(artificial.BAYES, abs=5e-4)
+        assert X[y == 1].mean(axis=0) == pytest.approx([1, 0], abs=1e-3)
+        assert np.cov(X[y == -1].T) == pytest.approx(np.eye(2), abs=0.01)
+
+    def test_two_gaussians_are_around_their_centres(self):
+        X, y = artificial.two_gaussians(20_000, np.random.default_rng(0))
+        assert y.mean() == pytest.approx(0, abs=0.03)
+        assert (y[:, None] * X).mean(axis=0) == pytest.approx([1, 0], abs=0.03)
+
+
+class TestData:
+    def test_parts_have_the_published_sizes(self):
+        X, y = data.two_classes("diabetis")
+        parts = data.parts(X, y, data.RAETSCH["diabetis"].train, seed=0)
+        assert (len(parts.y_train), len(parts.y_test)) == (468, 300)
+        assert parts.X_train.mean(axis=0) == pytest.approx(np.zeros(8), abs=1e-9)
+        assert parts.X_train.std(axis=0) == pytest.approx(np.ones(8))
+        assert parts.y_train.sum() + parts.y_test.sum() == 268
+
+    def test_published_sizes_use_every_row(self):
+        for title in data.here()[0]:
+            source = data.RAETSCH[title]
+            assert source.train + source.test == len(data.two_classes(title)[1])
+
+    def test_splits_are_drawn_by_seed(self):
+        X, y = data.two_classes("diabetis")
+        first, again, other = (data.parts(X, y, 468, seed).X_test for seed in (0, 0, 1))
+        assert np.array_equal(first, again)
+        assert not np.array_equal(first, other)
+
+    @pytest.mark.parametrize(
+        ("title", "counts"),
+        [
+            ("housing", [77, 239, 123, 36, 31]),
+            ("abalone", [448, 3036, 557, 129, 7]),
+            ("machine_cpu", [185, 15, 6, 1, 2]),
+        ],
+    )
+    def test_bins_have_equal_length_and_are_closed_on_the_right(self, title, counts):
+        _, y = data.responses(title)
+        assert np.bincount(data.in_bins(y, 5)).tolist() == counts
+        assert data.in_bins(np.array([0.0, 1.0, 1.1, 5.0]), 5).tolist() == [0, 0, 1, 4]
+
+    def test_columns_of_text_are_one_column_a_value(self):
+        X, _ = data.responses("abalone")
+        assert X.shape == (4177, 10)
+        texts = [column for column in X.T if set(column) == {0.0, 1.0}]
+        assert np.array_equal(np.sum(texts, axis=0), np.ones(4177))
+
+    def test_rows_with_missing_values_are_left_out(self):
+        if "auto_mpg" not in datasets.names(available=True):
+            pytest.skip("auto_mpg needs MARGRAVE_DATA")
+        X, y = data.responses("auto_mpg")
+        assert len(X) == len(y) == 392
+
+    def test_training_sizes(self):
+        sizes = [data.n_training("stock", 950), data.n_training("housing", 506)]
+        assert [*sizes, data.n_training("x", 4000), data.n_training("abalone", 4177)] == [
+            475,
+            253,
+            500,
+            1000,
+        ]
+
+    def test_sets_that_are_not_there_are_named(self, monkeypatch):
+        monkeypatch.delenv("MARGRAVE_DATA", raising=False)
+        plan = study.full()
+        assert plan.raetsch == ("diabetis", "twonorm")
+        assert plan.ordinal == ("abalone", "housing", "machine_cpu")
+        told = said.not_there(Results.of(plan, 0, []))
+        assert told.startswith("Not in this run: banana, breast_cancer,")
+        assert told.endswith("stock, triazines, wpbc.")
+        whole = study.Plan(tuple(data.RAETSCH), data.ORDINAL)
+        assert said.not_there(Results.of(whole, 0, [])) == "All of them are here."
+
+
+class TestMethods:
+    def test_every_method_is_tried(self):
+        X, y = data.two_classes("diabetis")
+        parts = data.parts(X, y, 100, seed=0)
+        effort = classifying.Effort(n_folds=2, costs=(1.0,), neighbours=(5,), n_trees=5)
+        found = classifying.trials(parts, 0, effort)
+        assert tuple(found) == METHODS
+        for one in found.values():
+            assert 0.15 < one.error < 0.5
+            assert one.seconds > 0
+            assert one.known > 0
+        assert found[SVM].known < found[SVM].seconds
+
+    def test_rankers_order_and_the_truth_is_best(self):
+        found = ordering.on_section_5(seed=0)
+        assert ordering.TRUTH in found
+        assert all(0.4 < one.tau <= found[ordering.TRUTH].tau + 0.02 for one in found.values())
+
+    def test_equal_scores_have_no_order(self):
+        assert ordering.tau([1, 2, 3], [0.0, 0.0, 0.0]) == 0
+        assert ordering.tau([1, 2, 3], [1.0, 2.0, 3.0]) == 1
+
+    def test_answers_are_counted_in_classes(self):
+        class Constant:
+            def fit(self, X, y):
+                return self
+
+            def predict(self, X):
+                return np.full(len(X), 2)
+
+        parts = data.Parts(np.zeros((1, 1)), np.zeros(1), np.zeros((4, 1)), np.array([2, 2, 0, 3]))
+        found = ordering.graded(Constant(), parts)
+        assert (found.accuracy, found.off) == (0.5, 0.75)
+
+    @pytest.mark.skipif(not ordering.HAS_MORD, reason="mord is not installed")
+    def test_mord_takes_classes_with_gaps(self):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(200, 2))
+        y = np.array([0, 3, 7])[np.digitize(X[:, 0], [-0.5, 0.5])]
+        model = ordering.LogisticAT().fit(X, y)
+        assert set(model.predict(X)) <= {0, 3, 7}
+        assert np.mean(model.predict(X) == y) > 0.9
+        assert ordering.tau(X[:, 0], model.rank(X)) > 0.9
+
+    def test_without_mord_the_page_says_so(self, monkeypatch):
+        monkeypatch.setattr(ordering, "HAS_MORD", False)
+        monkeypatch.setattr(said, "HAS_MORD", False)
+        assert ordering.PEER not in ordering.rankers(5, artificial=True)
+        assert ordering.PEER not in ordering.graders()
+        assert "not installed" in said.peer()
+
+
+def _statement(
+    *, spare=0.1, bound=0.5, held_out=0.3, error=0.4, printed=0.1, delta=0.05, cut=False
+):
+    """One that is true as it is: mistakes 0.2, errors 0.3."""
+    return Statement(
+        Setting(100, by_loo=False, cut=cut),
+        delta,
+        spare,
+        np.array([0.2, 0.1]),
+        np.array([0.2, 0.3]),
+        np.array([bound, bound]),
+        None if cut else np.array([printed, printed]),
+        np.array([held_out, held_out]),
+        np.array([error, error]),
+    )
+
+
+class TestBounds:
+    def test_statements_are_about_the_truth(self):
+        found = coverage.statements(50, seed=0)
+        assert len(found) == 8
+        assert len({(one.setting, one.delta) for one in found}) == 8
+        for one in found:
+            assert one.mistakes[0] == one.errors[0]
+            assert artificial.BAYES - 0.001 < one.mistakes[0] < 0.4
+            assert (np.diff(one.mistakes) <= 0).all()
+            assert (one.printed is None) == one.setting.cut
+            assert one.bound.shape == one.held_out.shape == coverage.SURER.shape
+
+    def test_the_printed_bound_is_that_of_the_document(self):
+        """(14) as printed, from the parts that the classifier gives out."""
+        one = coverage.statements(50, seed=0)[0]
+        model = one.setting.make()
+        X, y = artificial.two_gaussians(50, np.random.default_rng([0, 50]))
+        model.fit(X, y)
+        deviation = 3 * np.sqrt(2 * np.log(2 / one.delta) / 50)
+        top = 1 - model.average_margin_ - model.rademacher_bound() - deviation
+        assert one.printed[0] == pytest.approx(top, abs=1e-3)
+
+    def test_each_kind_of_failure_is_counted(self):
+        wrong = [
+            {"spare": -0.1},
+            {"bound": 0.15},
+            {"held_out": 0.19},
+            {"error": 0.25},
+            {"held_out": 0.19, "error": 0.25},
+        ]
+        one = Holding.of([_statement(), *(_statement(**how) for how in wrong)])
+        assert one.failures == {MARGIN: 1, BOUND: 1, COUNTED: 3}
+        assert (one.runs, one.printed) == (6, 6)
+        assert Holding.of([_statement(cut=True)]).printed is None
+
+    def test_failures_are_held_against_delta(self):
+        said_often = [_statement() for _ in range(95)]
+        few = Holding.of([*said_often, *[_statement(spare=-1.0)] * 5])
+        many = Holding.of([*said_often, *[_statement(spare=-1.0)] * 15])
+        assert few.p(MARGIN) == pytest.approx(binom.sf(4, 100, 0.05))
+        assert not few.broken(MARGIN)
+        assert many.broken(MARGIN)
+        assert few.p(BOUND) == 1
+
+    def test_looseness(self):
+        one = Holding.of([_statement(bound=1.0), _statement(bound=0.5)])
+        assert one.vacuous == 0.5
+        assert one.loose == pytest.approx(0.75 - 0.15)
+        assert one.loose_counted == pytest.approx(0.3 - 0.15)
+
+
+def _classified(mam, printed=0.2, seconds=10.0, n_titles=8):
+    """Twelve runs in which other methods have an error of 0.2, 0.22 and 0.24."""
+    runs = []
+    for title in list(data.RAETSCH)[:n_titles]:
+        for split in range(2):
+            errors = dict.fromkeys(FORMS, mam) | {PRINTED: printed}
+            errors |= dict(zip(OTHERS, (0.2, 0.22, 0.24), strict=True))
+            by = {
+                name: Trial(error + 0.02 * split, 1.0 if name in FORMS else seconds, 1.0)
+                for name, error in errors.items()
+            }
+            runs.append(study.Classified(title, split, by))
+    return runs
+
+
+def _results(mam=0.21, *, ridge=0.8, bound=0.5, off=0.5, **given):
+    """Made-up results of every kind."""
+    runs = _classified(mam, **given)
+    titles = tuple(dict.fromkeys(run.title for run in runs))
+    for run in range(3):
+        taus = {ordering.LINEAR: 0.7, ordering.RANKER: 0.7 + 0.001 * run}
+        taus |= {ordering.KERNEL_RIDGE: ridge, ordering.TRUTH: 0.9}
+        runs.append(study.MonteCarlo(run, {name: Ranked(tau, 0.1) for name, tau in taus.items()}))
+        said_here = [_statement(bound=bound), _statement(bound=bound, delta=0.5)]
+        runs.append(study.Covered(100, run, said_here))
+    for title in data.ORDINAL:
+        rankers = {ordering.RANKER: 0.5, ordering.LINEAR: 0.55, ordering.KERNEL_RIDGE: ridge}
+        grades = {ordering.ORDINAL: Graded(0.5, off, 0.1), ordering.LOGISTIC: Graded(0.6, 0.4, 0.1)}
+        ranked = {name: Ranked(tau, 0.1) for name, tau in rankers.items()}
+        runs.append(study.InBins(title, 5, 0, ranked, grades))
+    return Results.of(study.Plan(titles, data.ORDINAL, n_splits=2), 0, reversed(runs))
+
+
+class TestSentences:
+    def test_worse_but_not_significantly(self):
+        told = said.classification(_results(0.21, n_titles=3))
+        assert "**found: MAM is worse than SVM on average, but not significantly so**" in told
+        assert "Its mean error is 22.0 %; in points, MAM − SVM +1.00 ± 0.00" in told
+        assert "the most to SVM being +1.0, on banana. On 3 of 3 sets it is at most one" in told
+
+    def test_a_near_thing_is_called_one(self):
+        """Mean ranks of 3.375, 1.75, 2.375 and 2.5: Holm's p is below α and Friedman's above."""
+        rows = ["4123", "4132", "4123", "4132", "4213", "3142", "2314", "2431"]
+        runs = []
+        for title, ranks in zip(data.RAETSCH, rows, strict=False):
+            each = dict(zip((MAM, *OTHERS), (int(rank) / 100 for rank in ranks), strict=True))
+            errors = dict.fromkeys(FORMS, 0.5) | each
+            by = {name: Trial(error, 1.0, 1.0) for name, error in errors.items()}
+            runs.append(study.Classified(title, 0, by))
+        plan = study.Plan(tuple(data.RAETSCH)[:8], (), n_splits=1)
+        results = Results.of(plan, 0, runs)
+        assert said.sentence(results, MAM).startswith("found, but only just: MAM is worse than ")
+        told = said.in_numbers(results, MAM)
+        assert told.startswith("Friedman p = 0.092; Holm p = 0.035 for SVM, which counts only if")
+        assert "counts only" not in said.in_numbers(_results(0.3), MAM)
+
+    def test_significantly_worse(self):
+        told = said.classification(_results(0.3))
+        assert "**not found: MAM is significantly worse than SVM" in told
+        assert "On 0 of 8 sets" in told
+
+    def test_not_worse_at_all(self):
+        told = said.classification(_results(0.1))
+        assert "**more than found: MAM is worse than none of them on average**" in told
+
+    @pytest.mark.parametrize(
+        ("seconds", "found"), [(10.0, "**found**"), (0.5, "**not found**")], ids=["dear", "cheap"]
+    )
+    def test_time(self, seconds, found):
+        told = said.classification(_results(seconds=seconds))
+        assert f'computation time": {found}' in told
+        assert f"SVM {seconds:.2g} (1)" in told
+
+    def test_forms_are_judged_each(self):
+        told = said.forms(_results(0.3, printed=0.1))
+        assert told.startswith("As printed: 11.0 %, − SVM -10.00 ± 0.00; the sentence is more ")
+        assert f"not found: {BALANCED} is significantly worse than SVM" in told
+
+    @pytest.mark.parametrize(
+        ("ridge", "found"),
+        [(0.8, "**found**"), (0.701, "**not found**"), (0.6, "**not found: it is the other way")],
+    )
+    def test_ridge_regression_on_ranks(self, ridge, found):
+        assert found in said.section_5(_results(ridge=ridge))
+        assert "MAM ranker reaches 78%" in said.section_5(_results(ridge=ridge))
+
+    def test_sets_in_bins(self):
+        told = said.binned(_results())
+        assert "rank ridge is ahead of MAM ranker on 8 of 8" in told
+        assert (
+            "Significantly better than MAM ranker over the sets: linear MAM ranker and rank ridge."
+            in told
+        )
+        assert "MAM ordinal is not as near as logistic regression" in told
+        told = said.binned(_results(ridge=0.45, off=0.3))
+        assert "None is significantly better" in told
+        assert "MAM ordinal is nearest" in told
+
+    def test_bounds_that_hold_and_that_do_not(self):
+        good, bad = _results(), _results(bound=0.15)
+        assert "**all hold as often as they promise**" in said.bounds(good)
+        told = said.bounds(bad)
+        assert "**1 fail too often**: (14) at n = 100, fixed width, no cut, δ = 0.05." in told
+        assert "with n = 100, (14) says nothing about 0% of the predictions" in said.looseness(good)
+        assert "says nothing about 100%" in said.looseness(_results(bound=1.0))
+
+    def test_printed_signs(self):
+        assert "(14) fails 6 of 6 times with n = 100." in said.printed(_results())
+
+    def test_tables_mark_the_best(self):
+        results = _results(0.1)
+        assert "| banana | 400 / 4900 | **11.0 ± 1.4** |" in tables.errors(results)
+        assert "| times MAM | 1 | 1 | 1 | 1 | 10 | 10 | 10 |" in tables.seconds(results)
+        assert "| abalone | 5 | 0.500 | 0.550 | **0.800** |" in tables.rankers(results)
+        assert f"| {MAM} " in tables.errors(results)
+
+
+@pytest.mark.slow
+def test_the_command_writes_the_page(tmp_path, capsys):
+    assert main(["--quick", "--jobs", "1", "--out", str(tmp_path)]) == 0
+    page = (tmp_path / "mam.md").read_text()
+    for heading in ("Classification", "the document's made data", "in bins", "Do the bounds hold"):
+        assert heading in page
+    for start in ("Classification. ", "As printed: ", "Order, ", "Bounds. ", "How loose"):
+        assert f"\n- {start}" in page
+    assert "$" not in page
+    assert not re.search(r"\bnan\b", page)
+    figures = re.findall(r"\]\((.*?\.png)\)", page)
+    assert len(figures) == 2
+    for figure in figures:
+        assert (tmp_path / figure).stat().st_size > 10_000
+    assert "Written:" in capsys.readouterr().out
+
+
+def test_a_quick_run_does_not_overwrite_the_page(capsys):
+    assert main(["--quick"]) == 2
+    assert "say where it goes with --out" in capsys.readouterr().err

@@ -14,7 +14,6 @@ from margrave.mam._kernels import Floats, Kernel
 from margrave.mam._leave_out import ClassSums, Codes
 from margrave.mam._self_sums import self_sums
 
-
 _ALIKE = 1e-5
 
 

@@ -80,7 +80,7 @@ def random_features(n: int = 1_000_000) -> Iterator[Comparison]:
             bar=11.0,
             repeats=2,
         )
-    features = Frequencies.drawn("rbf", 0.05, 20, N_COMPONENTS, 0).of(X)
+    features = Frequencies.drawn("rbf", 0.05, X, N_COMPONENTS, 0).of(X)
     yield compare(
         f"MAM with its random features, {n:,} x 20",
         lambda: model.fit(X, y),

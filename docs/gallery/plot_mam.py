@@ -32,9 +32,9 @@ print(f"SVM {1 - svm.score(test.data, test.target):.1%}")
 # --------
 #
 # On the left a line joins places with one margin, and says at most which share of the predictions
-# inside it is wrong, counted on the 1,000 samples with δ = 0.05. On the right the machine's score up
-# to 1, as in corollary 1 of the document. The average margin judges everywhere; the machine looks
-# at its margin only.
+# inside it is wrong, counted on the 1,000 samples with δ = 0.05. On the right the machine's score,
+# up to 1, as in corollary 1 of the document. The average margin judges everywhere; the machine
+# looks at its margin only.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.4), sharey=True, layout="constrained")
 CertaintyDisplay.from_estimator(

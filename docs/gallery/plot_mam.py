@@ -36,7 +36,9 @@ print(f"SVM {1 - svm.score(test.data, test.target):.1%}")
 # up to 1, as in corollary 1 of the document. The average margin judges everywhere; the machine
 # looks at its margin only.
 
-figure, axes = plt.subplots(1, 2, figsize=(10, 4.4), sharey=True, layout="constrained")
+figure, axes = plt.subplots(
+    1, 2, figsize=(10, 4.4), sharey=True, layout="constrained"
+)
 CertaintyDisplay.from_estimator(
     mam, train.data, train.target, held_out=(test.data, test.target), ax=axes[0]
 )

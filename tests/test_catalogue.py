@@ -81,7 +81,13 @@ def test_every_entry_is_described(name):
     entry = catalogue.describe(name)
     assert entry.name == name
     assert entry.summary
-    documents = ("Multi-classifiers", "Survey of Ensemble", "A Linear Combination", "Interactive")
+    documents = (
+        "Multi-classifiers",
+        "Survey of Ensemble",
+        "A Linear Combination",
+        "A Risk Minimization",
+        "Interactive",
+    )
     assert entry.source.startswith(documents)
     made = catalogue.make(name)
     core = made.estimator if entry.encodes else made

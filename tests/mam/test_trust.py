@@ -66,6 +66,18 @@ def test_random_features_and_the_linear_kernel_have_a_complexity_too(samples):
     assert linear.rademacher_bound() == pytest.approx(2 / 80 * np.sqrt((X**2).sum()))
 
 
+@pytest.mark.parametrize("settings", [{"kernel": "linear"}, {"n_components": 30, "gamma": 0.3}])
+def test_bounds_are_of_the_direction_in_use_when_few_samples_were_added(settings, samples):
+    X, y = samples
+    model = MAMClassifier(random_state=0, **settings).partial_fit(X[:75], y[:75], classes=[0, 1])
+    model.partial_fit(X[75:], y[75:])  # less than a tenth: the cut stays
+    margins = sign(y) * model.decision_function(X)
+    assert model._evidence().margins.mean() == pytest.approx(margins.mean(), rel=1e-5)
+    assert len(model._evidence().margins) == 80
+    drawn = model.rademacher_bound("monte-carlo", n_draws=300, random_state=0)
+    assert drawn == pytest.approx(model.rademacher_bound(), rel=0.2)
+
+
 def test_chosen_widths_share_delta(samples):
     X, y = samples
     chosen = MAMClassifier(cut=None).fit(X, y)

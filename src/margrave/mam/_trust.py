@@ -24,7 +24,7 @@ from margrave.mam._certainty import (
     margin_bound,
 )
 from margrave.mam._cut import decided
-from margrave.mam._features import Frequencies, feature_sums
+from margrave.mam._features import Frequencies, feature_sums, squared_lengths
 from margrave.mam._kept import Kept
 from margrave.mam._kernels import Floats
 from margrave.mam._leave_out import Codes
@@ -60,6 +60,10 @@ class Trusted(BaseEstimator, ABC):
     def decision_function(self, X: ArrayLike) -> Floats:
         """Scores, the cut taken off."""
 
+    @abstractmethod
+    def _scores(self, rows: Any) -> Floats:
+        """Scores of shape (n, 1) or (n, n_classes), with the cut still in them."""
+
     def rademacher_bound(
         self,
         method: Literal["trace", "monte-carlo"] = "trace",
@@ -86,9 +90,10 @@ class Trusted(BaseEstimator, ABC):
             The bound or the estimate.
         """
         check_is_fitted(self)
-        n = len(self._diagonal)
+        _, _, diagonal = self._known_samples()
+        n = len(diagonal)
         if method == "trace":
-            return trace_bound(float(self._diagonal.sum()), n)
+            return trace_bound(float(diagonal.sum()), n)
         if method != "monte-carlo":
             raise ValueError(
                 f"rademacher_bound needs method to be 'trace' or 'monte-carlo'; got {method!r}."
@@ -180,6 +185,13 @@ class Trusted(BaseEstimator, ABC):
             return Certainty(sure, mistakes, delta=delta)
         return Certainty(sure, mistakes, *self._counted(held_out, delta)(sure), delta=delta)
 
+    def _known_samples(self) -> tuple[Codes, Floats, Floats]:
+        """Classes, scores with the cut still in them, and squared lengths of what was kept."""
+        if self._kept is None:
+            return self._codes, self._own_scores, self._diagonal
+        rows = self._kept.X  # more may have come since the cut was placed
+        return self._kept.codes, self._scores(rows), squared_lengths(rows, self._frequencies)
+
     def _evidence(self) -> Evidence:
         """What (12) to (15) need to know."""
         if len(self.classes_) != 2:
@@ -188,7 +200,8 @@ class Trusted(BaseEstimator, ABC):
                 "certainty(X, held_out=(X, y)) works with any number."
             )
         cut = float(self.cut_[0])
-        margins = np.where(self._codes == 1, 1.0, -1.0) * (self._own_scores[:, 0] - cut)
+        codes, scores, _ = self._known_samples()
+        margins = np.where(codes == 1, 1.0, -1.0) * (scores[:, 0] - cut)
         return Evidence(
             margins,
             self.rademacher_bound(),

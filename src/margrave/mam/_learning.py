@@ -96,7 +96,9 @@ class Learner(Trusted):
         self.X_fit_ = np.array(rows, dtype=np.float64 if blurred else rows.dtype)
         self.dual_coef_ = columns @ found.fit.turned
         self.n_seen_ = len(rows)
-        return self._settle(found.fit, found.judged, codes, own, found.diagonal)
+        self._codes, self._diagonal = codes, found.diagonal
+        self._own_scores = own @ found.fit.turned
+        return self._settle(found.fit, found.judged)
 
     def _begin(self, rows: Any, codes: Codes, weights: Floats) -> None:
         """Start empty sums, with a width and random features."""
@@ -152,19 +154,16 @@ class Learner(Trusted):
             fit, self._sums, self._kept.X, self._frequencies, samples, self.n_jobs
         )
         if len(self.gammas_) == 1:
-            self.loo_scores_ = np.array([found.judged.right])
-        return self._settle(fit, found.judged, samples.codes, found.own, found.diagonal)
+            self.loo_scores_ = np.array([found.right])
+        return self._settle(fit, found)
 
-    def _settle(
-        self, fit: ClassSums, found: Judged, codes: Codes, own: Floats, diagonal: Floats
-    ) -> Self:
-        """Keep what was found; `own` are kernel sums of the classes at the samples, with them."""
+    def _settle(self, fit: ClassSums, found: Judged) -> Self:
+        """Keep what was found."""
         self.cut_, self.loo_decision_ = found.cut, found.decision
         if len(self.classes_) == 2 and self._kernel.is_exponential:
             # No score is beyond 1: a cut there decides no other way, and the bounds need |cut| ≤ 1.
             self.cut_ = np.clip(found.cut, -_BEYOND_1, _BEYOND_1)
             self.loo_decision_ = found.decision + (found.cut - self.cut_)
-        self._codes, self._own_scores, self._diagonal = codes, own @ fit.turned, diagonal
         self.lambda_ = self.average_margin_ = fit.length
         if self.lambda_ == 0 and np.count_nonzero(fit.weights) > 1:
             warnings.warn(

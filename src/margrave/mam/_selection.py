@@ -106,25 +106,6 @@ class Selection:
     diagonal: Floats
 
 
-@dataclass(frozen=True)
-class JudgedFeatures:
-    """What leave-one-out says of a direction that is a vector.
-
-    Attributes
-    ----------
-    judged : Judged
-        Cut and decisions.
-    own : ndarray of shape (n, n_classes)
-        Products of the samples with the sums of the classes.
-    diagonal : ndarray of shape (n,)
-        Squared lengths of the samples.
-    """
-
-    judged: Judged
-    own: Floats
-    diagonal: Floats
-
-
 def judged_features(
     fit: ClassSums,
     class_sums: Floats,
@@ -132,12 +113,11 @@ def judged_features(
     frequencies: Frequencies | None,
     of: Labelled,
     n_jobs: int | None,
-) -> JudgedFeatures:
+) -> Judged:
     """Place the cut on scores of samples that are taken out of the sums of their class."""
-    own = feature_products(X, class_sums, frequencies, n_jobs)
+    products = feature_products(X, class_sums, frequencies, n_jobs)
     diagonal = squared_lengths(X, frequencies)
-    found = judged(fit, own - of.columns * diagonal[:, None], diagonal, of)
-    return JudgedFeatures(found, own, diagonal)
+    return judged(fit, products - of.columns * diagonal[:, None], diagonal, of)
 
 
 def select_features(
@@ -152,7 +132,7 @@ def select_features(
             rates.append(0.0)  # samples differ by no more than float32 rounds
             continue
         fit = ClassSums(sums @ sums.T, of.columns.sum(axis=0), of.balanced)
-        rates.append(judged_features(fit, sums, X, frequencies, of, n_jobs).judged.right)
+        rates.append(judged_features(fit, sums, X, frequencies, of, n_jobs).right)
     return middle_best(np.array(rates)), np.array(rates)
 
 

@@ -1,8 +1,8 @@
 """Margrave: committees of classifiers, steered by the mistakes their user can afford.
 
 The three shared ideas are here; everything else is in a room of its own. All is loaded when it is
-first used: ``margrave.steer``, ``fuse``, ``members``, ``mam``, ``martingale``, ``catalogue``,
-``compare``, ``datasets``, ``pairs``, ``preference`` and ``studio``.
+first used: ``margrave.steer``, ``fuse``, ``select``, ``members``, ``mam``, ``martingale``,
+``catalogue``, ``compare``, ``datasets``, ``pairs``, ``preference`` and ``studio``.
 """
 
 from importlib import import_module
@@ -27,6 +27,7 @@ _ROOMS = (
     "members",
     "pairs",
     "preference",
+    "select",
     "steer",
     "studio",
 )

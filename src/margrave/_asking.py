@@ -138,7 +138,9 @@ def classes_of(name: str, member: Any) -> NDArray[Any]:
 
 
 def features_by_member(
-    features: Sequence[Columns | None] | Mapping[str, Columns] | None, names: tuple[str, ...]
+    features: Sequence[Columns | None] | Mapping[str, Columns] | None,
+    names: tuple[str, ...],
+    owner: str = "Scores.of",
 ) -> tuple[Columns | None, ...]:
     """What each member looks at, in the order of the names."""
     if features is None:
@@ -147,19 +149,19 @@ def features_by_member(
         unknown = [name for name in features if name not in names]
         if unknown:
             raise ValueError(
-                f"Scores.of has features for {unknown[0]!r}; members are {', '.join(names)}."
+                f"{owner} has features for {unknown[0]!r}; members are {', '.join(names)}."
             )
         features = [features.get(name) for name in names]
     if len(features) != len(names):
         raise ValueError(
-            f"Scores.of needs features for each of {len(names)} members; got {len(features)}."
+            f"{owner} needs features for each of {len(names)} members; got {len(features)}."
         )
     for chosen in features:
         if not isinstance(chosen, Sequence | np.ndarray | slice | type(None)) or isinstance(
             chosen, str
         ):
             raise ValueError(
-                "Scores.of needs features as a list of columns for each member, such as [0, 2] or "
+                f"{owner} needs features as a list of columns for each member, such as [0, 2] or "
                 f"['age', 'sum']; got {chosen!r}."
             )
     return tuple(features)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.model_selection import train_test_split
 from sklearn.utils import Bunch, check_array, check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
@@ -22,7 +22,15 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from margrave import _labels
-from margrave._asking import Ask, classes_of, named_members, rows_of
+from margrave._asking import (
+    Ask,
+    Columns,
+    classes_of,
+    columns_for,
+    features_by_member,
+    named_members,
+    rows_of,
+)
 from margrave._weights import checked_weights
 from margrave.scores import Scores
 
@@ -30,12 +38,15 @@ from margrave.scores import Scores
 class Committee(ClassifierMixin, BaseEstimator):
     """Base of the estimators that hold trained members.
 
-    A subclass takes ``estimators``, ``prefit`` and ``n_jobs`` in its constructor. Its ``fit``
-    calls :meth:`_start`, :meth:`_train` (or :meth:`_take_prefit`) and :meth:`_keep`; everything
-    later goes through :meth:`_ask`.
+    A subclass takes ``estimators``, ``prefit`` and ``n_jobs`` in its constructor; ``features`` if
+    members may look at different columns, ``reject_label`` if it may reject. Its ``fit`` calls
+    :meth:`_start`, :meth:`_train` (or :meth:`_take_prefit`) and :meth:`_keep`; everything later
+    goes through :meth:`_ask`.
     """
 
     estimators: Any
+    features: Any = None
+    reject_label: Any = None
     prefit: bool
     n_jobs: int | None
     classes_: NDArray[Any]
@@ -88,6 +99,26 @@ class Committee(ClassifierMixin, BaseEstimator):
             self.estimators = [(name, replaced.get(name, member)) for name, member in pairs]
         super().set_params(**params)
         return self
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: Any = None) -> float:
+        """Share of the samples answered right; a rejected one is not.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Samples.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            How much each sample counts.
+
+        Returns
+        -------
+        float
+        """
+        labels = column_or_1d(y)
+        check_consistent_length(X, labels, sample_weight)
+        return float(np.average(self.predict(X) == labels, weights=sample_weight))
 
     def _readable_pairs(self) -> list[tuple[str, Any]]:
         """Members with their names; none where something is wrong with them, which fit tells."""
@@ -169,6 +200,20 @@ class Committee(ClassifierMixin, BaseEstimator):
             )
         return values
 
+    def _checked_reject_label(self) -> Any:
+        """What a rejected sample is answered with: the one given, never a class."""
+        owner = type(self).__name__
+        if self.reject_label is None:
+            return _labels.default_reject_label(self.classes_)
+        if _labels.is_missing(self.reject_label):
+            raise ValueError(f"{owner} needs a reject_label that is not NaN or missing.")
+        if self.reject_label in self.classes_.tolist():
+            raise ValueError(
+                f"{owner} needs a reject_label that is not a class; {self.reject_label!r} "
+                f"is among {_labels.shown(self.classes_)}."
+            )
+        return self.reject_label
+
     def _take_prefit(self, X: Any, fit_params: dict[str, Any]) -> None:
         """Keep the members as they were given; all of them are trained and can answer for X."""
         if fit_params:
@@ -199,11 +244,20 @@ class Committee(ClassifierMixin, BaseEstimator):
 
     def _train(self, X: Any, y: NDArray[Any], params: dict[str, dict[str, Any]]) -> list[Any]:
         """Clones of the members, trained side by side."""
+        columns = self._columns()
         trained: list[Any] = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_member)(clone(member), X, y, params[name])
+            delayed(_fit_member)(
+                clone(member), columns_for(X, columns[name], name, None), y, params[name]
+            )
             for name, member in self._pairs()
         )
         return trained
+
+    def _columns(self) -> dict[str, Columns | None]:
+        """The columns each member looks at; None for all."""
+        names = tuple(name for name, _ in self._pairs())
+        chosen = features_by_member(self.features, names, type(self).__name__)
+        return dict(zip(names, chosen, strict=True))
 
     def _train_on_a_part(
         self,
@@ -270,10 +324,7 @@ class Committee(ClassifierMixin, BaseEstimator):
             members = self._train_on(X, y, params, places[training])
             rows = places[held_out]
             pairs = list(zip(names, members, strict=True))
-            yield (
-                rows,
-                Scores.of(pairs, rows_of(X, rows), classes=classes, ask=ask, n_jobs=self.n_jobs),
-            )
+            yield rows, self._asked(pairs, rows_of(X, rows), classes, ask)
 
     def _keep(self, members: list[Any], y: NDArray[Any] | None = None) -> None:
         """Store the trained members and all classes they or the labels know."""
@@ -290,7 +341,15 @@ class Committee(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "estimators_")
         check_columns(self, X)
         members = list(zip(self.member_names_, self.estimators_, strict=True))
-        return Scores.of(members, X, classes=self.classes_, ask=ask, n_jobs=self.n_jobs)
+        return self._asked(members, X, self.classes_, ask)
+
+    def _asked(
+        self, members: list[tuple[str, Any]], X: Any, classes: NDArray[Any], ask: Ask
+    ) -> Scores:
+        """What trained members say about samples, each from its own columns."""
+        return Scores.of(
+            members, X, classes=classes, features=self.features, ask=ask, n_jobs=self.n_jobs
+        )
 
 
 def checked_labels(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
@@ -318,17 +377,6 @@ def check_columns(estimator: Any, X: Any) -> None:
 
 def _fit_member(member: Any, X: Any, y: NDArray[Any], params: dict[str, Any]) -> Any:
     return member.fit(X, y, **params)
-
-
-def stratified_folds(y: NDArray[Any], n_folds: int, owner: str) -> list[Any]:
-    """Folds with the classes' shares, fewer if a class is small."""
-    classes, sizes = np.unique(y, return_counts=True)
-    if sizes.min() < 2:
-        raise ValueError(
-            f"{owner} needs at least two samples of each class to cross-validate; "
-            f"{_labels.plain(classes[sizes.argmin()])!r} has one."
-        )
-    return list(StratifiedKFold(min(n_folds, int(sizes.min()))).split(y, y))
 
 
 def _rows_of_params(params: dict[str, Any], rows: Any, n_samples: int) -> dict[str, Any]:

@@ -15,23 +15,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn import get_config
-from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import available_if
 
 from margrave import _labels
 from margrave._asking import rows_of
-from margrave._committee import Committee, stratified_folds
+from margrave._committee import Committee
+from margrave._tuning import check_tuning, folds_of, folds_of_groups, is_share
 from margrave.fuse._combination import Asked, Combination, combine
 from margrave.fuse._rank_weights import hardest_share, is_number
 from margrave.fuse._scales import SCALES
 from margrave.pairs import CrucialPairs
 
 Floats = NDArray[np.float64]
-
-_GROUPS = (
-    "RankMarginClassifier needs the folds of samples in groups as a list: "
-    "tuning=list(GroupKFold().split(X, y, groups))."
-)
 
 
 class RankMarginClassifier(Committee):
@@ -182,7 +177,7 @@ class RankMarginClassifier(Committee):
         """
         asked = self._checked_settings()
         if "groups" in fit_params and not get_config()["enable_metadata_routing"]:
-            raise ValueError(_GROUPS)
+            raise ValueError(folds_of_groups("RankMarginClassifier"))
         labels = self._start(X, y)
         if (labels == labels[0]).all():
             raise ValueError(
@@ -202,7 +197,7 @@ class RankMarginClassifier(Committee):
             self.classes_ = np.unique(labels)
             self._check_classes(labels, weight)
             params = self._routed(sample_weight, fit_params)
-            if isinstance(self.tuning, float | np.floating):
+            if is_share(self.tuning):
                 rows = self._train_on_a_part(
                     X, labels, params, float(self.tuning), self.random_state
                 )
@@ -358,28 +353,14 @@ class RankMarginClassifier(Committee):
         A member that tells no two samples of any fold apart says the same of all: that folds
         differ in their classes' shares says nothing about a sample.
         """
-        parts = list(self._held_out(X, y, self._folds(X, y), params, "values"))
+        folds = folds_of(self.tuning, X, y, "RankMarginClassifier")
+        parts = list(self._held_out(X, y, folds, params, "values"))
         told = [scores.raw() for _, scores in parts]
         raw = np.concatenate(told)
         apart = [np.ptp(one, axis=0) > 0 for one in told if len(one) > 1]
         if apart:
             raw = np.where(np.any(apart, axis=0), raw, raw[0])
         return np.concatenate([rows for rows, _ in parts]), raw
-
-    def _folds(self, X: Any, y: NDArray[Any]) -> list[Any]:
-        if not isinstance(self.tuning, int | np.integer):
-            try:
-                folds = list(check_cv(self.tuning, y, classifier=True).split(X, y))
-            except ValueError as error:
-                if "groups" not in str(error):
-                    raise
-                raise ValueError(_GROUPS) from error
-            if not folds:
-                raise ValueError(
-                    "RankMarginClassifier needs tuning with at least one fold; got none."
-                )
-            return folds
-        return stratified_folds(y, int(self.tuning), "RankMarginClassifier")
 
     def _checked_settings(self) -> Asked:
         owner = "RankMarginClassifier"
@@ -393,13 +374,7 @@ class RankMarginClassifier(Committee):
             raise ValueError(
                 f"{owner} needs tol to be 'auto' or a finite number above 0; got {self.tol!r}."
             )
-        share = isinstance(self.tuning, float | np.floating) and not 0 < self.tuning < 1
-        count = isinstance(self.tuning, int | np.integer) and self.tuning < 2
-        if share or count or isinstance(self.tuning, str):
-            raise ValueError(
-                f"{owner} needs tuning to be a number of folds of at least 2, a share in (0, 1), a "
-                f"splitter or a list of folds; got {self.tuning!r}."
-            )
+        check_tuning(self.tuning, owner)
         if not isinstance(self.calibrate, bool | np.bool_):
             raise ValueError(
                 f"{owner} needs calibrate to be True or False; got {self.calibrate!r}."

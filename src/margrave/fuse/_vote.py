@@ -6,10 +6,10 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_consistent_length, column_or_1d
 
 from margrave import _labels
-from margrave._committee import Committee, stratified_folds
+from margrave._committee import Committee
+from margrave._tuning import stratified_folds
 from margrave.fuse._rules import RULES, VoteExplanation, count_votes, decide
 
 _FOLDS = 5
@@ -184,26 +184,6 @@ class VoteClassifier(Committee):
         cast = votes.sum(axis=1, keepdims=True)
         return np.where(cast > 0, votes / np.where(cast > 0, cast, 1), 1 / len(self.classes_))
 
-    def score(self, X: Any, y: ArrayLike, sample_weight: Any = None) -> float:
-        """Share of the samples answered right; a rejected one is not.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            Samples.
-        y : array-like of shape (n_samples,)
-            Their labels.
-        sample_weight : array-like of shape (n_samples,), optional
-            How much each sample counts.
-
-        Returns
-        -------
-        float
-        """
-        labels = column_or_1d(y)
-        check_consistent_length(X, labels, sample_weight)
-        return float(np.average(self.predict(X) == labels, weights=sample_weight))
-
     def explain(self, X: Any) -> VoteExplanation:
         """Who voted what.
 
@@ -266,18 +246,6 @@ class VoteClassifier(Committee):
                 )
             return None
         return self._one_per_member("weights")
-
-    def _checked_reject_label(self) -> Any:
-        if self.reject_label is None:
-            return _labels.default_reject_label(self.classes_)
-        if _labels.is_missing(self.reject_label):
-            raise ValueError("VoteClassifier needs a reject_label that is not NaN or missing.")
-        if self.reject_label in self.classes_.tolist():
-            raise ValueError(
-                f"VoteClassifier needs a reject_label that is not a class; {self.reject_label!r} "
-                f"is among {_labels.shown(self.classes_)}."
-            )
-        return self.reject_label
 
     def _held_out_codes(
         self, X: Any, y: NDArray[Any], params: dict[str, dict[str, Any]]

@@ -1,0 +1,405 @@
+"""Local selection: who answers a query is settled among its nearest tuning samples.
+
+"Multi-classifiers", slides on selection: "one member is chosen to label the input object x". The
+region of competence is the neighbourhood of x; the methods are in `_methods`, the formulas in
+`_competence`, `_choosing` and `_meta`. Everything is computed from arrays, a block of queries at a
+time: what the members say about tuning samples and queries, neighbours, competence, choice, votes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from margrave import _labels
+from margrave._asking import Ask, rows_of
+from margrave._committee import check_columns
+from margrave._rules import check_rules, is_count
+from margrave.select._choosing import first_only, mean_proba, votes
+from margrave.select._competence import Bools, Codes, Floats
+from margrave.select._explanations import LocalExplanation
+from margrave.select._memory import Memory
+from margrave.select._methods import METHODS, Method
+from margrave.select._selector import Selector, Told, blocks
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Some queries, and who was chosen for them."""
+
+    told: Told
+    competence: Floats
+    members: Bools
+    nobody: Bools
+    neighbours: Codes
+
+
+class LocalSelectionClassifier(Selector):
+    """A committee that asks, for each sample, those of its members that are right around it.
+
+    Parameters
+    ----------
+    estimators : list of classifiers, of (name, classifier), or a trained ensemble
+        The members. With ``prefit=True`` this may be a trained ensemble of scikit-learn, such as
+        a BaggingClassifier or a random forest, whose members are then taken.
+    method : str, default="knora-e"
+        How members are chosen, by their answers to the `k` nearest tuning samples:
+
+        - "ola": the one that is right most often there;
+        - "lca": the same, among those of the class that the member gives to the query;
+        - "mla": the same, nearer ones counting more;
+        - "rank": the one that is right at the most before it is wrong once;
+        - "knora-e": all that are right at the most before they are wrong once;
+        - "knora-u": all that are right at any, with a vote for each of these;
+        - "des-knn": the half that is right most often, of these those that fail alone;
+        - "des-p": all that are right more often than by chance;
+        - "knop": as "knora-u", at the tuning samples that the members answer most alike;
+        - "meta-des": all that are right more probably than not, by what was learned from the
+          tuning samples.
+
+        The last two need members with probabilities.
+    k : int, default=7
+        How many tuning samples to look at.
+    index : object with ``fit(X)`` and ``kneighbors(X, n_neighbors, return_distance)``, optional
+        What finds them; scikit-learn's NearestNeighbors if left out. A clone of it is used.
+    space : transformer, optional
+        What samples pass before distances are taken, such as a StandardScaler; learned from the
+        tuning samples. Without it the columns are taken as they are, and must be numbers.
+    ties : {"first", "vote"}, default="first"
+        Where "ola", "lca", "mla" and "rank" find several best members: the first of them answers,
+        or all of them vote.
+    voting : {"hard", "soft"}, default="hard"
+        Whether several members vote, or the mean of their probabilities decides.
+    reject : bool, default=False
+        Whether a sample is rejected where no member is competent. Else all members vote there.
+    reject_label : label, optional
+        What a rejected sample is answered with. By default "rejected" for labels that are strings
+        or booleans, and one below the smallest label for numbers; never a class.
+    features : sequence (one entry per member) or mapping by name, optional
+        The columns each member looks at: names, positions or a slice; None for all.
+    prefit : bool, default=False
+        Whether the members are trained already. The data given to ``fit`` is then the tuning data,
+        which no member should have seen.
+    tuning : int, float in (0, 1), splitter or list of folds, default=5
+        Where the tuning data comes from otherwise: members' answers for samples they were not
+        trained on in so many folds (the members are then trained on all), or a part kept from
+        training.
+    n_jobs : int, optional
+        Members trained or asked at a time, and searches for neighbours.
+    random_state : int, RandomState or None, default=None
+        How a part is drawn if `tuning` is a float.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        All classes; equal votes go to the first of them.
+    estimators_ : list
+        The trained members.
+    named_estimators_ : Bunch
+        The same by name.
+    member_names_ : list of str
+        Their names: as given, or by type.
+    accuracy_ : ndarray of shape (n_members,)
+        Each member's share of right answers over all tuning samples.
+    n_tuning_ : int
+        How many tuning samples there are.
+    reject_label_ : label
+        What a rejected sample is answered with.
+    space_ : transformer or None
+        The trained space.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    Samples are answered in blocks, so memory does not grow with their number. Neighbours are looked
+    for only where members disagree. A member that rejects a sample is not right there, and has no
+    vote. Tuning samples of weight 0 are left out; other weights say how much a neighbour counts.
+
+    The formulas are in :mod:`margrave.select._competence`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from margrave.select import LocalSelectionClassifier
+    >>> iris = load_iris()
+    >>> X, y = iris.data, iris.target_names[iris.target]
+    >>> members = [
+    ...     ("bayes", GaussianNB()),
+    ...     ("line", LogisticRegression(max_iter=1000)),
+    ...     ("tree", DecisionTreeClassifier(max_depth=2, random_state=0)),
+    ... ]
+    >>> model = LocalSelectionClassifier(members, method="ola").fit(X, y)
+    >>> model.predict(X[[0, 52, 100]])
+    array(['setosa', 'versicolor', 'virginica'], dtype='<U10')
+    >>> print(model.explain(X[[52]]))
+    versicolor: line says versicolor (0.857)
+    """
+
+    _memory: Memory
+
+    def __init__(
+        self,
+        estimators: Any,
+        method: str = "knora-e",
+        k: int = 7,
+        *,
+        index: Any = None,
+        space: Any = None,
+        ties: Literal["first", "vote"] = "first",
+        voting: Literal["hard", "soft"] = "hard",
+        reject: bool = False,
+        reject_label: Any = None,
+        features: Any = None,
+        prefit: bool = False,
+        tuning: Any = 5,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimators = estimators
+        self.method = method
+        self.k = k
+        self.index = index
+        self.space = space
+        self.ties = ties
+        self.voting = voting
+        self.reject = reject
+        self.reject_label = reject_label
+        self.features = features
+        self.prefit = prefit
+        self.tuning = tuning
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: Any = None, **fit_params: Any) -> Self:
+        """Train the members (unless prefit), and keep what they say about the tuning samples.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Samples.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Passed to the members, and how much each tuning sample counts.
+        **fit_params : dict
+            Passed to the members; with metadata routing, to those that request them.
+
+        Returns
+        -------
+        self
+        """
+        self._check_settings()
+        judged = self._judge(X, y, sample_weight, fit_params, self._ask_for)
+        self.reject_label_ = self._checked_reject_label()
+        self._fit_space(judged.X)
+        placed = self._placed(judged.X)
+        owner = type(self).__name__
+        self._memory = Memory.of(
+            judged,
+            placed,
+            self._method,
+            int(self.k),
+            len(self.classes_),
+            self.index,
+            self.n_jobs,
+            owner,
+        )
+        self.accuracy_ = judged.accuracy()
+        self.n_tuning_ = len(judged.truth)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Answers; ``reject_label_`` where nobody is competent and this is to be rejected.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        codes = np.concatenate(
+            [self._codes(rows, told) for rows, told in self._heard(X, self._ask_for)]
+        )
+        return _labels.decode(codes, self.classes_, self.reject_label_)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Shares of the votes; probabilities where one member is chosen, or ``voting="soft"``.
+
+        All are equal where a sample is rejected. Where members have no probabilities, a single one
+        has one vote.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self, "estimators_")
+        can = all(hasattr(member, "predict_proba") for member in self.estimators_)
+        ask: Ask = "values" if self._needs_proba or (self._method.one and can) else "labels"
+        shares = [self._shares(self._chosen(rows, told)) for rows, told in self._heard(X, ask)]
+        return np.concatenate(shares)
+
+    def competence(self, X: Any) -> NDArray[np.float64]:
+        """How far each member is trusted at each sample, by the method's measure.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_members)
+        """
+        return self._over_blocks(X, lambda chosen: chosen.competence)
+
+    def selected(self, X: Any) -> NDArray[np.bool_]:
+        """Who is asked about each sample.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Samples.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_samples, n_members)
+            All True where nobody is competent; all False if such samples are rejected.
+        """
+        return self._over_blocks(X, lambda chosen: chosen.members)
+
+    def explain(self, X: Any) -> LocalExplanation:
+        """Who decided each sample, and for what.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            Samples.
+
+        Returns
+        -------
+        LocalExplanation
+            Print it for a line a sample.
+        """
+        parts = [self._chosen(rows, told) for rows, told in self._heard(X, self._ask_for)]
+        codes = np.concatenate([self._decided(part) for part in parts])
+        heard = np.concatenate([part.told.codes for part in parts])
+        return LocalExplanation(
+            members=tuple(self.member_names_),
+            answers=_labels.decode(codes, self.classes_, self.reject_label_),
+            votes=_labels.decode(heard, self.classes_, self.reject_label_),
+            competence=np.concatenate([part.competence for part in parts]),
+            selected=np.concatenate([part.members for part in parts]),
+            nobody=np.concatenate([part.nobody for part in parts]),
+            neighbours=self._memory.rows[np.concatenate([part.neighbours for part in parts])],
+        )
+
+    # A block of queries
+
+    @property
+    def _method(self) -> Method:
+        return METHODS[self.method]
+
+    @property
+    def _needs_proba(self) -> bool:
+        method = self._method
+        return method.competence is None or method.profiles or self.voting == "soft"
+
+    @property
+    def _ask_for(self) -> Ask:
+        return "values" if self._needs_proba else "labels"
+
+    def _heard(self, X: Any, ask: Ask) -> Iterator[tuple[Any, Told]]:
+        """Samples and what the members say about them, block by block."""
+        check_is_fitted(self, "estimators_")
+        check_columns(self, X)
+        for at in blocks(_num_samples(X), self._memory.block):
+            rows = rows_of(X, at)
+            yield rows, self._hear(rows, ask)
+
+    def _over_blocks(self, X: Any, told: Callable[[Chosen], NDArray[Any]]) -> NDArray[Any]:
+        heard = self._heard(X, self._ask_for)
+        return np.concatenate([told(self._chosen(rows, said)) for rows, said in heard])
+
+    def _codes(self, X: Any, told: Told) -> Codes:
+        """Answers; where all members agree, whoever is chosen says the same."""
+        codes = told.codes[:, 0].astype(np.int64)
+        open_ = (told.codes != told.codes[:, :1]).any(axis=1)
+        if self.reject or self.voting == "soft":
+            open_[:] = True
+        at = np.flatnonzero(open_)
+        if len(at):
+            codes[at] = self._decided(self._chosen(rows_of(X, at), told.at(at)))
+        return codes
+
+    def _chosen(self, X: Any, told: Told) -> Chosen:
+        """Who is chosen for queries."""
+        method, memory = self._method, self._memory
+        placed = None if method.profiles else self._placed(X)
+        competence, near, at = memory.competence(method, placed, told)
+        members = method.choose(competence, near)
+        if method.one and self.ties == "first":
+            members = first_only(members)
+        nobody: Bools = np.logical_not(members.any(axis=1))
+        if not self.reject:
+            members[nobody] = True
+        return Chosen(told, competence, members, nobody, at)
+
+    def _tally(self, chosen: Chosen) -> Floats:
+        """Votes or mean probabilities of those chosen, by class."""
+        weight = None
+        if self._method.weighs:
+            weight = np.where(chosen.nobody[:, None], 1.0, chosen.competence)
+        if chosen.told.proba is not None and (self.voting == "soft" or self._method.one):
+            return mean_proba(chosen.told.proba, chosen.members, weight)
+        return votes(chosen.told.codes, chosen.members, weight, len(self.classes_))
+
+    def _shares(self, chosen: Chosen) -> NDArray[np.float64]:
+        tally = self._tally(chosen)
+        cast = tally.sum(axis=1, keepdims=True)
+        return np.where(cast > 0, tally / np.where(cast > 0, cast, 1), 1 / tally.shape[1])
+
+    def _decided(self, chosen: Chosen) -> Codes:
+        tally = self._tally(chosen)
+        codes: Codes = tally.argmax(axis=1)
+        codes[tally.max(axis=1) <= 0] = _labels.REJECTED
+        return codes
+
+    def _check_settings(self) -> None:
+        check_rules(
+            self,
+            {
+                "method": (f"one of {', '.join(METHODS)}", self.method in METHODS),
+                "k": ("a whole number of at least 1", is_count(self.k)),
+                "ties": ("'first' or 'vote'", self.ties in ("first", "vote")),
+                "voting": ("'hard' or 'soft'", self.voting in ("hard", "soft")),
+                "reject": ("True or False", isinstance(self.reject, bool | np.bool_)),
+                "prefit": ("True or False", isinstance(self.prefit, bool | np.bool_)),
+            },
+        )
+        if not self._needs_proba:
+            return
+        for name, member in self._pairs():
+            if not hasattr(member, "predict_proba"):
+                what = "voting='soft'" if self.voting == "soft" else f"method={self.method!r}"
+                raise ValueError(
+                    f"{type(self).__name__} with {what} needs members with predict_proba; "
+                    f"{name!r} ({type(member).__name__}) has none "
+                    "(sklearn.calibration.CalibratedClassifierCV adds it)."
+                )

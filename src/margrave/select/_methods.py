@@ -1,0 +1,59 @@
+"""The methods of local selection, as a table: where to look, competence, choice, weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from margrave.select import _choosing, _competence
+from margrave.select._competence import Bools, Floats, Near
+
+
+@dataclass(frozen=True)
+class Method:
+    """One method.
+
+    Attributes
+    ----------
+    title : str
+        Its name in words.
+    choose : callable
+        From competence, and what is near, to who is chosen.
+    competence : callable or None
+        From what is near; None for META-DES, which learns it.
+    profiles : bool
+        Whether near means that the members answer alike, not that features are.
+    weighs : bool
+        Whether votes are weighed by competence.
+    one : bool
+        Whether a single member is to answer.
+    """
+
+    title: str
+    choose: Callable[[Floats, Near], Bools]
+    competence: Callable[[Near], Floats] | None
+    profiles: bool = False
+    weighs: bool = False
+    one: bool = False
+
+
+METHODS = {
+    "ola": Method("overall local accuracy", _choosing.best, _competence.ola, one=True),
+    "lca": Method("local class accuracy", _choosing.best, _competence.lca, one=True),
+    "rank": Method("rank", _choosing.best, _competence.rank, one=True),
+    "mla": Method("modified local accuracy", _choosing.best, _competence.mla, one=True),
+    "knora-e": Method("k nearest oracles, eliminate", _choosing.best, _competence.rank),
+    "knora-u": Method(
+        "k nearest oracles, union", _choosing.competent, _competence.counts, weighs=True
+    ),
+    "des-knn": Method("accurate, then diverse", _choosing.accurate_and_diverse, _competence.ola),
+    "des-p": Method("better than chance", _choosing.better_than_chance, _competence.ola),
+    "knop": Method(
+        "k nearest output profiles",
+        _choosing.competent,
+        _competence.counts,
+        profiles=True,
+        weighs=True,
+    ),
+    "meta-des": Method("learned competence", _choosing.likely, None),
+}

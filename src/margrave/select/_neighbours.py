@@ -1,0 +1,48 @@
+"""The nearest tuning samples, by scikit-learn's index or any other that is called the same way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.neighbors import NearestNeighbors
+
+Floats = NDArray[np.floating[Any]]
+Places = NDArray[np.integer[Any]]
+
+
+def fitted_index(index: Any, X: Any, k: int, n_jobs: int | None, owner: str) -> Any:
+    """An index of samples: a fresh NearestNeighbors, or a clone of the given one."""
+    if index is None:
+        return NearestNeighbors(n_neighbors=k, n_jobs=n_jobs).fit(X)
+    if not hasattr(index, "fit") or not hasattr(index, "kneighbors"):
+        raise ValueError(
+            f"{owner} needs index to have fit and kneighbors, as sklearn.neighbors."
+            f"NearestNeighbors has them; got {index!r}."
+        )
+    found = clone(index, safe=False)
+    found.fit(X)
+    return found
+
+
+def nearest(index: Any, X: Any, k: int, owner: str) -> tuple[Floats, Places]:
+    """Distances and places of the k nearest samples, nearest first, each (q, k)."""
+    distance, at = index.kneighbors(X, n_neighbors=k, return_distance=True)
+    distance, at = np.asarray(distance), np.asarray(at)
+    if at.shape != (X.shape[0], k) or distance.shape != at.shape or at.dtype.kind not in "iu":
+        raise ValueError(
+            f"{owner} needs an index that finds {k} neighbours for each sample; kneighbors of "
+            f"{type(index).__name__} gave {at.shape} for {X.shape[0]} samples."
+        )
+    return distance, at
+
+
+def nearest_others(index: Any, X: Any, at: Places, k: int, owner: str) -> Places:
+    """The k nearest samples to some of the index's own, places (q, k); none is its own."""
+    found = nearest(index, X, k + 1, owner)[1]
+    own = found == at[:, None]
+    own[:, -1] |= ~own.any(axis=1)  # many at the same place: the last goes instead
+    others: Places = found[~own].reshape(len(found), k)
+    return others

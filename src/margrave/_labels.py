@@ -144,13 +144,15 @@ def default_reject_label(classes: NDArray[Any]) -> Any:
     return label
 
 
-def decode(codes: NDArray[np.int64], classes: NDArray[Any], reject_label: Any) -> NDArray[Any]:
+def decode(
+    codes: NDArray[np.integer[Any]], classes: NDArray[Any], reject_label: Any
+) -> NDArray[Any]:
     """Labels for codes, ``reject_label`` for ``REJECTED``, in a type that holds them all."""
     if not (codes == REJECTED).any():
-        return classes[codes]
+        return np.asarray(classes[codes])
     one_kind = kind_of(np.asarray([reject_label])) == kind_of(classes)
     wide = np.array([*classes.tolist(), reject_label], dtype=None if one_kind else object)
-    return wide[codes]  # REJECTED is the last place
+    return np.asarray(wide[codes])  # REJECTED is the last place
 
 
 def shown(classes: NDArray[Any], limit: int = 10) -> str:

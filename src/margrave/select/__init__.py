@@ -10,9 +10,14 @@
 
 from margrave.select._explanations import LocalExplanation, RegionExplanation
 from margrave.select._local import LocalSelectionClassifier
+from margrave.select._references import Oracle, SingleBestClassifier
+from margrave.select._regions import RegionSelectionClassifier
 
 __all__ = [
     "LocalExplanation",
     "LocalSelectionClassifier",
+    "Oracle",
     "RegionExplanation",
+    "RegionSelectionClassifier",
+    "SingleBestClassifier",
 ]

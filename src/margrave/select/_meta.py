@@ -22,11 +22,13 @@ from margrave.select._competence import Bools, Floats
 
 N_PROFILES = 5
 _STEPS = np.linspace(0.1, 1, 10)
+# Probabilities come from 2 p - 1, so that 0.1 may be a little less.
+_DECIMALS = 12
 
 
 def steps(values: Floats) -> NDArray[np.uint8]:
     """In how many tenths of the way to 1 a value is, 0 to 10."""
-    return np.digitize(values, _STEPS).astype(np.uint8)
+    return np.digitize(np.round(values, _DECIMALS), _STEPS).astype(np.uint8)
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class MetaFeatures:
 
     def sums(self, weight: NDArray[Any]) -> Floats:
         """Each feature added up over queries and members, with weights of shape (q, L)."""
+        weight = np.asarray(weight, dtype=np.float64)  # else the sums of bytes would be bytes
         parts = [
             np.einsum("qkl,ql->k", self.right, weight),
             np.einsum("qkl,ql->k", self.sure, weight),

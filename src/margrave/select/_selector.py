@@ -116,6 +116,8 @@ class Selector(Committee):
             raise ValueError(folds_of_groups(owner))
         labels = self._start(X, y)
         weight = self._checked_weight(sample_weight, len(labels))
+        if len(labels) < 2 and not self.prefit:
+            raise ValueError(f"{owner} needs samples to train and to tune on; got one sample.")
         if self.prefit:
             rows, told = self._prefit_told(X, labels, fit_params, ask)
         else:
@@ -176,20 +178,27 @@ class Selector(Committee):
                 "give a transformer that makes some as space=."
             ) from error
 
-    def _own_tags(self, tags: Any) -> Any:
-        """Samples may be missing values only where a space fills them."""
-        tags.input_tags.allow_nan = bool(tags.input_tags.allow_nan and self.space is not None)
-        return tags
+    def _fills_gaps(self) -> bool:
+        """Whether missing values are no hindrance to know what is near."""
+        return self.space is not None
 
     def __sklearn_tags__(self) -> Any:
-        return self._own_tags(super().__sklearn_tags__())
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = bool(tags.input_tags.allow_nan and self._fills_gaps())
+        return tags
 
 
 def told_by(scores: Scores, ask: Ask) -> Told:
-    """Codes, and probabilities where values were asked for; codes are then the most probable."""
-    if ask == "labels":
-        return Told(scores.codes, None)  # type: ignore[arg-type]  # labels were asked for
-    proba = scores.proba()
+    """Codes, and probabilities where values were asked for.
+
+    Where only values were asked for the codes are the most probable classes; where both were,
+    members may have no probabilities.
+    """
+    can = ask == "values" or (ask == "both" and set(scores.kinds) == {"probability"})
+    proba = scores.proba() if can else None
+    if scores.codes is not None:
+        return Told(scores.codes, proba)
+    assert proba is not None  # noqa: S101  # values were asked for
     return Told(proba.argmax(axis=2), proba)
 
 

@@ -1,0 +1,79 @@
+"""Regions of competence: how the space is parted.
+
+"Multi-classifiers", slides on selection: regions "are not associated with specific classes, nor do
+they need to be of a certain shape or size"; usually there are as many as members, K = L. Here they
+are the cells of k-means; or the leaves of a tree that is grown on where each member is right, so
+that it parts the space where the members' competence differs; or what a user's own clusterer or
+function says.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.tree import DecisionTreeRegressor
+from sklearn.utils.validation import _num_samples
+
+from margrave.select._selector import Judged
+
+KINDS = ("kmeans", "members")
+# A leaf with fewer samples says little about anybody.
+_LEAST = 5
+_STARTS = 3
+
+
+def check_regions(regions: Any, owner: str) -> None:
+    """Refuse what cannot part a space."""
+    if isinstance(regions, str) and regions in KINDS:
+        return
+    if hasattr(regions, "fit"):
+        if hasattr(regions, "predict"):
+            return
+        raise ValueError(
+            f"{owner} needs regions that new samples can be put into; "
+            f"{type(regions).__name__} has no predict."
+        )
+    if not callable(regions):
+        raise ValueError(
+            f"{owner} needs regions to be 'kmeans', 'members', a clusterer with predict, or a "
+            f"function of samples; got {regions!r}."
+        )
+
+
+def fitted_finder(
+    regions: Any, judged: Judged, placed: Any, n_regions: int, random_state: Any
+) -> Any:
+    """What finds the region of a sample, learned from the tuning samples; None for a function."""
+    if isinstance(regions, str) and (regions == "kmeans" or n_regions == 1):
+        finder = KMeans(n_regions, n_init=_STARTS, random_state=random_state)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # many samples at one place
+            return finder.fit(placed, sample_weight=judged.weight)
+    if isinstance(regions, str):
+        finder = DecisionTreeRegressor(
+            max_leaf_nodes=n_regions, min_samples_leaf=_LEAST, random_state=random_state
+        )
+        return finder.fit(placed, judged.right.astype(np.float64), sample_weight=judged.weight)
+    return clone(regions).fit(placed) if hasattr(regions, "fit") else None
+
+
+def regions_at(regions: Any, finder: Any, X: Any, placed: Any, owner: str) -> NDArray[Any]:
+    """The region of each sample."""
+    if finder is None:
+        found = np.asarray(regions(X))
+    elif isinstance(finder, DecisionTreeRegressor):
+        found = finder.apply(placed)
+    else:
+        found = np.asarray(finder.predict(placed))
+    n_samples = _num_samples(X)
+    if found.shape != (n_samples,):
+        raise ValueError(
+            f"{owner} needs one region for each of {n_samples} samples; got shape {found.shape}."
+        )
+    return found

@@ -17,6 +17,7 @@ from sklearn.base import is_regressor
 from sklearn.exceptions import NotFittedError
 
 from margrave import _labels
+from margrave._trees import Leaves, TreeSamples
 
 Floats = NDArray[np.float64]
 Columns = slice | Sequence[int] | Sequence[str] | NDArray[Any]
@@ -90,9 +91,9 @@ def _check_member(name: str, member: Any, owner: str) -> None:
             f"{owner} needs classifiers; got the text {member!r} "
             f"(margrave.catalogue.make makes one by name)."
         )
-    if not hasattr(member, "predict") or (
-        hasattr(member, "__sklearn_tags__") and is_regressor(member)
-    ):
+    # What knows classes is no regressor; asking for tags takes longer than a small tree's answer.
+    tagged = not hasattr(member, "classes_") and hasattr(member, "__sklearn_tags__")
+    if not hasattr(member, "predict") or (tagged and is_regressor(member)):
         raise ValueError(
             f"{owner} needs classifiers; member {name!r} is a {type(member).__name__}."
         )
@@ -214,6 +215,10 @@ def _taken(X: Any, wanted: list[Any], name: str) -> Any:
 
 def ask_member(name: str, member: Any, X: Any, classes: NDArray[Any], ask: Ask) -> Answer:
     """One call of ``predict`` for labels, one of ``predict_proba`` or its like for values."""
+    if isinstance(X, TreeSamples):
+        at, answer = X.leaves(member), ask_member(name, Leaves(member), None, classes, ask)
+        codes = None if answer.codes is None else answer.codes[at]
+        return Answer(answer.kind, codes, None if answer.values is None else answer.values[at])
     own_classes = classes_of(name, member)
     own = _labels.encode(own_classes, classes, f"The classes of member {name!r}")
     kind: Kind = "label"

@@ -15,9 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import train_test_split
-from sklearn.utils import Bunch, check_array, check_consistent_length, column_or_1d, get_tags
+from sklearn.utils import Bunch, check_consistent_length, column_or_1d
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
@@ -31,6 +30,7 @@ from margrave._asking import (
     named_members,
     rows_of,
 )
+from margrave._samples import check_columns, checked_labels, taken_by_all
 from margrave._weights import checked_weights
 from margrave.scores import Scores
 
@@ -47,6 +47,7 @@ class Committee(ClassifierMixin, BaseEstimator):
     estimators: Any
     features: Any = None
     reject_label: Any = None
+    _takes: dict[str, bool] | None = None
     prefit: bool
     n_jobs: int | None
     classes_: NDArray[Any]
@@ -143,12 +144,11 @@ class Committee(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        members = [member for _, member in self._readable_pairs()]
-        if not members or not all(hasattr(member, "__sklearn_tags__") for member in members):
-            return tags
-        inputs = [get_tags(member).input_tags for member in members]
-        tags.input_tags.sparse = all(member.sparse for member in inputs)
-        tags.input_tags.allow_nan = all(member.allow_nan for member in inputs)
+        takes = self._takes  # of trained members: they are many, and asked for at every call
+        if takes is None:
+            takes = taken_by_all([member for _, member in self._readable_pairs()])
+        for name, taken in takes.items():
+            setattr(tags.input_tags, name, taken)
         return tags
 
     def _pairs(self) -> list[tuple[str, Any]]:
@@ -335,6 +335,7 @@ class Committee(ClassifierMixin, BaseEstimator):
         self.classes_ = _labels.union(sets)
         self.estimators_ = members
         self.member_names_ = names
+        self._takes = taken_by_all(members)
 
     def _ask(self, X: Any, ask: Ask) -> Scores:
         """What the trained members say about new samples."""
@@ -350,29 +351,6 @@ class Committee(ClassifierMixin, BaseEstimator):
         return Scores.of(
             members, X, classes=classes, features=self.features, ask=ask, n_jobs=self.n_jobs
         )
-
-
-def checked_labels(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
-    """A label for each sample, none missing, all of one kind."""
-    if y is None:
-        raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
-    check_consistent_length(X, y)
-    labels: NDArray[Any] = column_or_1d(_labels.natural(y), warn=True)
-    if labels.dtype != object:
-        check_array(labels, dtype=None, ensure_2d=False, input_name="y")
-    _labels.union([("y", labels)])
-    check_classification_targets(labels)
-    return labels
-
-
-def check_columns(estimator: Any, X: Any) -> None:
-    """Refuse new samples with other columns than those that were trained on."""
-    if hasattr(estimator, "n_features_in_") and getattr(X, "ndim", 2) == 1:
-        raise ValueError(
-            f"{type(estimator).__name__} expects X with {estimator.n_features_in_} columns; got "
-            "one row or column only. Reshape your data: X.reshape(1, -1) makes one sample of it."
-        )
-    validate_data(estimator, X, reset=False, skip_check_array=True)
 
 
 def _fit_member(member: Any, X: Any, y: NDArray[Any], params: dict[str, Any]) -> Any:

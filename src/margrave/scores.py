@@ -47,6 +47,7 @@ from margrave._given import (
     leaning,
     one_of,
 )
+from margrave._trees import tree_samples
 
 __all__ = ["Scores"]
 
@@ -151,8 +152,11 @@ class Scores:
         union = like.classes if like is not None else _labels.union(known)
         if like is not None and like.values is None and ask != "labels":
             raise ValueError("Scores.of needs values in like= to scale new ones by; it has none.")
+        trees = tree_samples(named, X) if all(one is None for one in columns) else None
         answers = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
-            delayed(ask_member)(name, member, columns_for(X, chosen, name, member), union, ask)
+            delayed(ask_member)(
+                name, member, trees or columns_for(X, chosen, name, member), union, ask
+            )
             for (name, member), chosen in zip(named, columns, strict=True)
         )
         return _gathered(answers, names, union, columns, like)

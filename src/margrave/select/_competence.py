@@ -85,7 +85,12 @@ def mla(near: Near) -> Floats:
 
 def rank(near: Near) -> Floats:
     """How many of the nearest neighbours the member is right at before it is wrong once."""
-    return _summed(np.logical_and.accumulate(near.right, axis=1), near.weight)
+    so_far = near.right[:, 0].copy()
+    run = np.zeros(so_far.shape)
+    for j in range(near.right.shape[1]):
+        so_far &= near.right[:, j]
+        run += so_far if near.weight is None else so_far * near.weight[:, j, None]
+    return run
 
 
 def double_faults(near: Near) -> Floats:
@@ -112,7 +117,7 @@ def _summed(which: Bools, weight: Floats | None) -> Floats:
     """The weight of the neighbours for which something holds, (q, k, L) to (q, L)."""
     if weight is None:
         small = np.uint8 if which.shape[1] < 256 else np.int64
-        count: Floats = which.sum(axis=1, dtype=small).astype(np.float64)
+        count: Floats = which.view(np.uint8).sum(axis=1, dtype=small).astype(np.float64)
         return count
     total: Floats = np.matmul(weight[:, None, :], which.astype(np.float64))[:, 0]
     return total

@@ -9,7 +9,6 @@ time: what the members say about tuning samples and queries, neighbours, compete
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -18,25 +17,15 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from margrave import _labels
 from margrave._asking import Ask, rows_of
-from margrave._committee import check_columns
 from margrave._rules import check_rules, is_count
-from margrave.select._choosing import first_only, mean_proba, votes
+from margrave._samples import check_columns
+from margrave.select._choosing import first_only
+from margrave.select._chosen import Chosen, decided, shares, tally
 from margrave.select._competence import Bools, Codes, Floats
 from margrave.select._explanations import LocalExplanation
 from margrave.select._memory import Memory
 from margrave.select._methods import METHODS, Method
 from margrave.select._selector import Selector, Told, blocks
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """Some queries, and who was chosen for them."""
-
-    told: Told
-    competence: Floats
-    members: Bools
-    nobody: Bools
-    neighbours: Codes
 
 
 class LocalSelectionClassifier(Selector):
@@ -252,8 +241,9 @@ class LocalSelectionClassifier(Selector):
         check_is_fitted(self, "estimators_")
         can = all(hasattr(member, "predict_proba") for member in self.estimators_)
         ask: Ask = "values" if self._needs_proba or (self._method.one and can) else "labels"
-        shares = [self._shares(self._chosen(rows, told)) for rows, told in self._heard(X, ask)]
-        return np.concatenate(shares)
+        heard = self._heard(X, ask)
+        told_by_class = [self._tally(self._chosen(rows, told)) for rows, told in heard]
+        return shares(np.concatenate(told_by_class))
 
     def competence(self, X: Any) -> NDArray[np.float64]:
         """How far each member is trusted at each sample, by the method's measure.
@@ -298,7 +288,7 @@ class LocalSelectionClassifier(Selector):
             Print it for a line a sample.
         """
         parts = [self._chosen(rows, told) for rows, told in self._heard(X, self._ask_for)]
-        codes = np.concatenate([self._decided(part) for part in parts])
+        codes = np.concatenate([decided(self._tally(part)) for part in parts])
         heard = np.concatenate([part.told.codes for part in parts])
         return LocalExplanation(
             members=tuple(self.member_names_),
@@ -345,7 +335,7 @@ class LocalSelectionClassifier(Selector):
             open_[:] = True
         at = np.flatnonzero(open_)
         if len(at):
-            codes[at] = self._decided(self._chosen(rows_of(X, at), told.at(at)))
+            codes[at] = decided(self._tally(self._chosen(rows_of(X, at), told.at(at))))
         return codes
 
     def _chosen(self, X: Any, told: Told) -> Chosen:
@@ -362,24 +352,9 @@ class LocalSelectionClassifier(Selector):
         return Chosen(told, competence, members, nobody, at)
 
     def _tally(self, chosen: Chosen) -> Floats:
-        """Votes or mean probabilities of those chosen, by class."""
-        weight = None
-        if self._method.weighs:
-            weight = np.where(chosen.nobody[:, None], 1.0, chosen.competence)
-        if chosen.told.proba is not None and (self.voting == "soft" or self._method.one):
-            return mean_proba(chosen.told.proba, chosen.members, weight)
-        return votes(chosen.told.codes, chosen.members, weight, len(self.classes_))
-
-    def _shares(self, chosen: Chosen) -> NDArray[np.float64]:
-        tally = self._tally(chosen)
-        cast = tally.sum(axis=1, keepdims=True)
-        return np.where(cast > 0, tally / np.where(cast > 0, cast, 1), 1 / tally.shape[1])
-
-    def _decided(self, chosen: Chosen) -> Codes:
-        tally = self._tally(chosen)
-        codes: Codes = tally.argmax(axis=1)
-        codes[tally.max(axis=1) <= 0] = _labels.REJECTED
-        return codes
+        """What those chosen say together, by class."""
+        method, soft = self._method, self.voting == "soft"
+        return tally(chosen, method.weighs, soft, method.one, len(self.classes_))
 
     def _check_settings(self) -> None:
         check_rules(

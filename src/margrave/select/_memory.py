@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from margrave.select._methods import Method
 from margrave.select._neighbours import fitted_index, nearest, nearest_others
 from margrave.select._selector import Judged, Told, blocks
 
-# Numbers that a block of queries may hold, for each neighbour and member.
-_LARGEST_BLOCK = 4_000_000
+# Numbers that a block of queries may hold: for each member, of each neighbour and each class.
+_LARGEST_BLOCK = 16_000_000
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,8 @@ class Memory:
     @property
     def block(self) -> int:
         """How many queries to look at together."""
-        return max(_LARGEST_BLOCK // int(self.k * self.right.shape[1]), 1)
+        each = self.right.shape[1] * max(self.k, 4 * self.n_classes)
+        return max(_LARGEST_BLOCK // int(each), 1)
 
     def competence(self, method: Method, X: Any, told: Told) -> tuple[Floats, Near, Codes]:
         """The members' competence at queries, what is known around these, and which samples from.
@@ -161,9 +163,8 @@ class Memory:
     def _features(self, near: Near, at: Codes, alike: Codes, told: Told) -> MetaFeatures:
         assert self.sure is not None  # noqa: S101
         assert told.proba is not None  # noqa: S101
-        return MetaFeatures.of(
-            near.right, self.sure[at], ola(near), self.right[alike], told.proba.max(axis=2)
-        )
+        top = reduce(np.maximum, np.moveaxis(told.proba, 2, 0))  # classes are few
+        return MetaFeatures.of(near.right, self.sure[at], ola(near), self.right[alike], top)
 
 
 def profile(proba: Floats | None) -> Floats:

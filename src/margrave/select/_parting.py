@@ -2,9 +2,9 @@
 
 "Multi-classifiers", slides on selection: regions "are not associated with specific classes, nor do
 they need to be of a certain shape or size"; usually there are as many as members, K = L. Here they
-are the cells of k-means; or the leaves of a tree that is grown on where each member is right, so
-that it parts the space where the members' competence differs; or what a user's own clusterer or
-function says.
+are the cells of k-means; or, for each member, where it is the best: a tree is grown on where each
+member is right, and its leaves with the same best member are one region; or what a user's own
+clusterer or function says.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from sklearn.utils.validation import _num_samples
 from margrave.select._selector import Judged
 
 KINDS = ("kmeans", "members")
-# A leaf with fewer samples says little about anybody.
-_LEAST = 5
+# Leaves for each member, and samples in each leaf: fewer say little about anybody.
+_LEAVES = 4
+_LEAST = 20
 _STARTS = 3
 
 
@@ -47,17 +48,22 @@ def check_regions(regions: Any, owner: str) -> None:
 
 
 def fitted_finder(
-    regions: Any, judged: Judged, placed: Any, n_regions: int, random_state: Any
+    regions: Any, judged: Judged, placed: Any, n_regions: int | None, random_state: Any
 ) -> Any:
     """What finds the region of a sample, learned from the tuning samples; None for a function."""
+    n_tuning, n_members = judged.told.codes.shape
     if isinstance(regions, str) and (regions == "kmeans" or n_regions == 1):
-        finder = KMeans(n_regions, n_init=_STARTS, random_state=random_state)
+        finder = KMeans(
+            n_regions or min(n_members, n_tuning), n_init=_STARTS, random_state=random_state
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # many samples at one place
             return finder.fit(placed, sample_weight=judged.weight)
     if isinstance(regions, str):
         finder = DecisionTreeRegressor(
-            max_leaf_nodes=n_regions, min_samples_leaf=_LEAST, random_state=random_state
+            max_leaf_nodes=n_regions or max(_LEAVES * n_members, 2),
+            min_samples_leaf=_LEAST,
+            random_state=random_state,
         )
         return finder.fit(placed, judged.right.astype(np.float64), sample_weight=judged.weight)
     return clone(regions).fit(placed) if hasattr(regions, "fit") else None
@@ -68,7 +74,8 @@ def regions_at(regions: Any, finder: Any, X: Any, placed: Any, owner: str) -> ND
     if finder is None:
         found = np.asarray(regions(X))
     elif isinstance(finder, DecisionTreeRegressor):
-        found = finder.apply(placed)
+        right = finder.predict(placed).reshape(placed.shape[0], -1)
+        found = right.argmax(axis=1)
     else:
         found = np.asarray(finder.predict(placed))
     n_samples = _num_samples(X)

@@ -20,8 +20,8 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from margrave import _labels
 from margrave._asking import Ask, rows_of
-from margrave._committee import check_columns
 from margrave._rules import check_rules, is_count
+from margrave._samples import check_columns
 from margrave.scores import Scores
 from margrave.select._criterion import checked_scorer, values
 from margrave.select._explanations import RegionExplanation
@@ -41,13 +41,13 @@ class RegionSelectionClassifier(Selector):
         How the space is parted:
 
         - "kmeans": around centres of the tuning samples;
-        - "members": where the members' competence differs, as the leaves of a tree that is grown on
+        - "members": for each member the places where it is the best, by a tree that is grown on
           where each member is right;
         - a clusterer with ``predict``: a clone is trained on the tuning samples;
         - a function of samples, as ``predict`` is given them, that returns the region of each.
     n_regions : int, optional
-        The number of regions of "kmeans", and the largest of "members"; as many as there are
-        members if left out.
+        The number of regions of "kmeans"; as many as there are members if left out. For "members"
+        the largest number of leaves of the tree; four for each member if left out.
     criterion : "accuracy", str or callable, default="accuracy"
         What is largest for the member in charge, on the region's tuning samples: accuracy, or a
         scorer of scikit-learn by name or as made by ``make_scorer``. Where it is not defined, as
@@ -163,11 +163,13 @@ class RegionSelectionClassifier(Selector):
         judged = self._judge(
             X, y, sample_weight, fit_params, "labels" if scorer is None else "both"
         )
-        n_regions = self._checked_number(len(judged.truth))
+        self._check_number(len(judged.truth))
         self.reject_label_ = self._checked_reject_label()
         self._fit_space(judged.X)
         placed = self._seen(judged.X)
-        self.finder_ = fitted_finder(self.regions, judged, placed, n_regions, self.random_state)
+        self.finder_ = fitted_finder(
+            self.regions, judged, placed, self.n_regions, self.random_state
+        )
         found = regions_at(self.regions, self.finder_, judged.X, placed, owner)
         self.regions_, place = np.unique(found, return_inverse=True)
         parts: list[Codes] = [np.flatnonzero(place == r) for r in range(len(self.regions_))]
@@ -297,16 +299,13 @@ class RegionSelectionClassifier(Selector):
     def _has_function(self) -> bool:
         return callable(self.regions) and not hasattr(self.regions, "fit")
 
-    def _checked_number(self, n_tuning: int) -> int:
-        """The number of regions, at most that of the tuning samples."""
-        if self.n_regions is None:
-            return min(len(self.member_names_), n_tuning)
-        if self.n_regions > n_tuning and isinstance(self.regions, str):
+    def _check_number(self, n_tuning: int) -> None:
+        """At most as many regions as tuning samples."""
+        if self.n_regions is not None and self.n_regions > n_tuning and self.regions == "kmeans":
             raise ValueError(
                 f"{type(self).__name__} needs n_regions to be at most the {n_tuning} tuning "
                 f"samples; got {self.n_regions}."
             )
-        return int(self.n_regions)
 
     def _check_settings(self) -> None:
         check_regions(self.regions, type(self).__name__)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from margrave import _labels
-from margrave._committee import checked_labels
+from margrave._samples import checked_labels
 
 Codes = NDArray[np.intp]
 

@@ -14,8 +14,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrave import _labels
-from margrave._committee import check_columns
 from margrave._rules import is_number
+from margrave._samples import check_columns
 from margrave.confusion import Confusion
 from margrave.martingale import NotMetWarning
 from margrave.preference import Preference
@@ -52,7 +52,7 @@ class SteeredClassifier(Exported, Saved, ClassifierMixin, BaseEstimator):
     certify : "auto", float in (0, 1) or None, default="auto"
         The share of the samples kept for the certificate; None for no certificate.
     ways : list of str, default=None
-        Among "move", "reject", "reweigh" and "retune"; all if None.
+        Among "move", "reject", "reweigh", "select" and "retune"; all if None.
     n_jobs : int, default=None
         Models trained at a time.
     random_state : int, RandomState or None, default=None

@@ -1,0 +1,35 @@
+"""Data and members that several tests of selection use."""
+
+import numpy as np
+import pytest
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+
+
+def always(label, classes):
+    """A member that gives one answer whatever it is asked."""
+    return DummyClassifier(strategy="constant", constant=label).fit(
+        np.zeros((len(classes), 2)), classes
+    )
+
+
+@pytest.fixture(scope="session")
+def slide():
+    """The example of the slide: 2,000 points, two classes, two constants and a line.
+
+    On the left only ω1, on the right only ω2; in the middle the line parts them, and elsewhere it
+    is wrong as often as right. Returns members and points with labels, to tune on and to judge by.
+    """
+    random = np.random.default_rng(0)
+    classes = np.array(["ω1", "ω2"])
+
+    def drawn():
+        X = random.uniform([-3, -1], [3, 1], size=(2000, 2))
+        third = np.digitize(X[:, 0], [-1, 1])
+        above = (X[:, 1] > 0).astype(int)
+        return X, classes[np.select([third == 0, third == 2], [0, 1], above)]
+
+    corners = np.array([[0.0, -1.0], [0.0, 1.0]])
+    line = LogisticRegression(C=1e6).fit(corners, classes)
+    members = [("D1", always("ω1", classes)), ("D2", always("ω2", classes)), ("D3", line)]
+    return members, drawn(), drawn()

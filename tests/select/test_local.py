@@ -1,0 +1,504 @@
+"""Local selection as an estimator: its answers, its input, and what it says about them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_iris, make_classification
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import BaggingClassifier
+from sklearn.linear_model import LogisticRegression, Perceptron
+from sklearn.model_selection import GroupKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KDTree, KNeighborsClassifier, NearestNeighbors
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from margrave.fuse import VoteClassifier
+from margrave.select import LocalSelectionClassifier, Oracle, _memory
+from margrave.select._methods import METHODS
+
+MIXED = [
+    ("bayes", GaussianNB()),
+    ("line", LogisticRegression(max_iter=1000)),
+    ("tree", DecisionTreeClassifier(max_depth=3, random_state=0)),
+    ("knn", KNeighborsClassifier(3)),
+    ("stump", DecisionTreeClassifier(max_depth=1, random_state=0)),
+]
+each_method = pytest.mark.parametrize("method", METHODS)
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = make_classification(600, 6, n_informative=4, n_classes=3, flip_y=0.1, random_state=0)
+    return X[:300], y[:300], X[300:], y[300:]
+
+
+@pytest.fixture(scope="module")
+def trained(data):
+    X, y, _, _ = data
+    return [(name, member.fit(X[:150], y[:150])) for name, member in MIXED]
+
+
+def prefit(trained, data, method="knora-e", **params):
+    X, y, _, _ = data
+    return LocalSelectionClassifier(trained, method, prefit=True, **params).fit(X[150:], y[150:])
+
+
+class TestTheSlide:
+    @pytest.mark.parametrize("method", ["ola", "lca", "rank", "mla", "knora-e", "des-p"])
+    def test_each_member_is_right_half_the_time_and_the_selection_always(self, slide, method):
+        members, (X, y), (X_new, y_new) = slide
+        alone = [np.mean(member.predict(X_new) == y_new) for _, member in members]
+        assert alone[:2] == pytest.approx([0.5, 0.5], abs=0.03)
+        vote = VoteClassifier(members, prefit=True).fit(X, y)
+        model = LocalSelectionClassifier(members, method, prefit=True).fit(X, y)
+        assert model.score(X_new, y_new) > 0.97
+        assert model.score(X_new, y_new) > vote.score(X_new, y_new) + 0.1
+
+    def test_the_member_in_charge_is_the_one_of_the_region(self, slide):
+        members, (X, y), _ = slide
+        model = LocalSelectionClassifier(members, "knora-e", prefit=True).fit(X, y)
+        told = model.explain(np.array([[-2.5, 0.5], [2.5, -0.5], [0.0, 0.5], [0.0, -0.5]]))
+        assert told.answers.tolist() == ["ω1", "ω2", "ω2", "ω1"]
+        assert told.selected[0].tolist() == [True, False, False]
+        assert told.selected[1].tolist() == [False, True, False]
+        assert told.selected[2:, 2].all()
+
+
+class TestAnswers:
+    @each_method
+    def test_it_follows_from_what_it_says_was_selected(self, trained, data, method):
+        """The parts that are told put together give the answer, one sample at a time."""
+        X_new = data[2][:80]
+        model = prefit(trained, data, method)
+        told = model.explain(X_new)
+        assert (told.answers == model.predict(X_new)).all()
+        assert (told.selected == model.selected(X_new)).all()
+        assert (told.competence == model.competence(X_new)).all()
+        for i in range(len(X_new)):
+            votes = {}
+            for j in np.flatnonzero(told.selected[i]):
+                weight = told.competence[i, j] if METHODS[method].weighs else 1
+                weight = 1 if told.nobody[i] else weight
+                votes[told.votes[i, j]] = votes.get(told.votes[i, j], 0) + weight
+            assert votes[told.answers[i]] == max(votes.values())
+
+    @each_method
+    def test_unanimous_members_need_no_neighbours(self, trained, data, method):
+        X_new = data[2]
+        model = prefit(trained, data, method)
+        told = model.explain(X_new)
+        agreed = (told.votes == told.votes[:, :1]).all(axis=1)
+        assert agreed.any()
+        assert (told.answers[agreed] == told.votes[agreed, 0]).all()
+
+    @each_method
+    @pytest.mark.parametrize("voting", ["hard", "soft"])
+    def test_probabilities_sum_to_one_and_lead_to_the_answer(self, trained, data, method, voting):
+        X_new = data[2]
+        model = prefit(trained, data, method, voting=voting)
+        proba = model.predict_proba(X_new)
+        assert proba.sum(axis=1) == pytest.approx(np.ones(len(X_new)))
+        assert (model.classes_[proba.argmax(axis=1)] == model.predict(X_new)).all()
+
+    def test_a_single_choice_has_the_members_own_probabilities(self, trained, data):
+        X_new = data[2][:50]
+        model = prefit(trained, data, "ola")
+        told, proba = model.explain(X_new), model.predict_proba(X_new)
+        own = np.stack([member.predict_proba(X_new) for _, member in trained], axis=1)
+        one = told.selected.sum(axis=1) == 1
+        assert one.sum() > 40
+        assert proba[one] == pytest.approx(own[one, told.selected[one].argmax(axis=1)])
+
+    @each_method
+    def test_blocks_do_not_change_answers(self, trained, data, method, monkeypatch):
+        X_new = data[2]
+        whole = prefit(trained, data, method)
+        expected = whole.predict(X_new), whole.predict_proba(X_new), whole.competence(X_new)
+        monkeypatch.setattr(_memory, "_LARGEST_BLOCK", 1000)
+        small = prefit(trained, data, method)
+        assert small._memory.block < 20
+        assert (small.predict(X_new) == expected[0]).all()
+        assert (small.predict_proba(X_new) == expected[1]).all()
+        assert small.competence(X_new) == pytest.approx(expected[2], abs=1e-12)
+
+    @each_method
+    def test_no_method_beats_the_oracle(self, trained, data, method):
+        _, _, X_new, y_new = data
+        oracle = Oracle(trained, prefit=True).fit(X_new, y_new)
+        right = prefit(trained, data, method).predict(X_new) == y_new
+        assert (oracle.right(X_new, y_new).any(axis=1) >= right).all()
+
+    def test_k_of_all_samples_is_the_best_member_over_all(self, trained, data):
+        _, _, X_new, _ = data
+        model = prefit(trained, data, "ola", k=150)
+        best = trained[int(np.argmax(model.accuracy_))][1]
+        assert (model.predict(X_new) == best.predict(X_new)).all()
+
+
+class TestEqualCompetence:
+    @pytest.fixture
+    def equal(self):
+        """Three members; the first two are right at all of it, and differ elsewhere."""
+        X, y = np.arange(8.0)[:, None], np.array([0, 0, 0, 0, 1, 1, 1, 1])
+        members = [
+            ("a", DecisionTreeClassifier(max_depth=1).fit([[0.0], [3.6], [4.0]], [0, 0, 1])),
+            ("b", DecisionTreeClassifier(max_depth=1).fit([[0.0], [3.2], [3.4]], [0, 0, 1])),
+            ("c", DecisionTreeClassifier(max_depth=1).fit([[0.0], [3.1], [3.3]], [0, 0, 1])),
+        ]
+        return members, X, y
+
+    def test_the_first_answers(self, equal):
+        members, X, y = equal
+        model = LocalSelectionClassifier(members, "ola", k=3, prefit=True).fit(X, y)
+        assert model.selected([[3.5]]).tolist() == [[True, False, False]]
+        assert model.predict([[3.5]]) == [0]
+
+    def test_or_all_of_them_vote(self, equal):
+        members, X, y = equal
+        model = LocalSelectionClassifier(members, "ola", k=3, prefit=True, ties="vote").fit(X, y)
+        assert model.selected([[3.5]]).tolist() == [[True, True, True]]
+        assert model.predict([[3.5]]) == [1]
+
+    def test_equal_votes_go_to_the_first_class(self, equal):
+        members, X, y = equal
+        model = LocalSelectionClassifier(members[:2], "knora-e", k=3, prefit=True).fit(X, y)
+        assert model.predict([[3.5]]) == [0]
+
+
+class TestNobodyIsCompetent:
+    @pytest.fixture
+    def hopeless(self):
+        """Members that are wrong everywhere, and new samples."""
+        X = np.random.default_rng(0).normal(size=(60, 2))
+        y = np.repeat(["a", "b", "c"], 20)
+        wrong = [
+            (f"m{j}", DecisionTreeClassifier(random_state=j).fit(X, np.roll(y, 20 * (1 + j % 2))))
+            for j in range(3)
+        ]
+        return wrong, X, y
+
+    @each_method
+    def test_all_are_asked(self, hopeless, method):
+        members, X, y = hopeless
+        model = LocalSelectionClassifier(members, method, k=5, prefit=True).fit(X, y)
+        assert model.accuracy_.tolist() == [0, 0, 0]
+        assert model.selected(X).all()
+        vote = VoteClassifier(members, prefit=True).fit(X, y)
+        assert (model.predict(X) == vote.predict(X)).all()
+
+    @each_method
+    def test_or_the_sample_is_rejected(self, hopeless, method):
+        members, X, y = hopeless
+        model = LocalSelectionClassifier(members, method, k=5, prefit=True, reject=True).fit(X, y)
+        assert (model.predict(X) == "rejected").all()
+        assert not model.selected(X).any()
+        assert model.predict_proba(X[:1]) == pytest.approx(np.full((1, 3), 1 / 3))
+        assert model.score(X, y) == 0
+
+    def test_it_is_told(self, hopeless):
+        members, X, y = hopeless
+        model = LocalSelectionClassifier(members, k=5, prefit=True).fit(X, y)
+        lines = str(model.explain(X[:2])).splitlines()
+        assert len(lines) == 2
+        assert lines[0].endswith(": nobody is competent here; all were asked")
+        model.set_params(reject=True)
+        assert str(model.explain(X[:1])) == ("rejected: nobody is competent here; none was asked")
+
+    def test_only_where_nobody_is(self, slide):
+        members, (X, y), _ = slide
+        constants = members[:2]
+        here = np.abs(X[:, 0]) > 1  # in the middle both are wrong half of the time
+        model = LocalSelectionClassifier(
+            constants, "rank", k=1, prefit=True, reject=True, reject_label="nobody"
+        ).fit(X[here], y[here])
+        assert set(model.predict(X[here])) == {"ω1", "ω2"}
+        assert model.reject_label_ == "nobody"
+
+    def test_the_reject_label_is_no_class(self, hopeless):
+        members, X, y = hopeless
+        model = LocalSelectionClassifier(members, prefit=True, reject=True, reject_label="a")
+        with pytest.raises(ValueError, match="needs a reject_label that is not a class; 'a' is"):
+            model.fit(X, y)
+
+
+class TestExplanations:
+    def test_a_line_a_sample(self, trained, data):
+        model = prefit(trained, data, "knora-u")
+        told = model.explain(data[2][:3])
+        assert len(told) == 3
+        first = str(told).splitlines()[0]
+        assert first.startswith(f"{told.answers[0]}: ")
+        assert first.count(" says ") == min(told.selected[0].sum(), 4)
+        assert ("and 1 more" in first) == bool(told.selected[0].sum() == 5)
+
+    def test_neighbours_are_rows_of_the_data_given_to_fit(self, trained, data):
+        X, y, X_new, _ = data
+        model = prefit(trained, data, "ola")
+        told = model.explain(X_new[:5])
+        distances = np.linalg.norm(X[150:][told.neighbours] - X_new[:5, None], axis=2)
+        assert (np.diff(distances, axis=1) >= 0).all()
+        right = (
+            y[150:][told.neighbours][:, :, None]
+            == np.stack([member.predict(X[150:]) for _, member in trained], axis=1)[told.neighbours]
+        )
+        assert told.competence == pytest.approx(right.mean(axis=1))
+
+    def test_neighbours_of_a_part_and_of_folds_too(self, data):
+        X, y, _, _ = data
+        for tuning in (0.3, 3):
+            model = LocalSelectionClassifier(MIXED, "ola", 1, tuning=tuning, random_state=0)
+            told = model.fit(X, y).explain(X)
+            known = np.isin(np.arange(len(X)), told.neighbours)
+            assert known.sum() == model.n_tuning_
+            assert (told.neighbours[known, 0] == np.flatnonzero(known)).all()
+
+
+class TestInput:
+    @each_method
+    def test_strings_pandas_and_subsets_of_labels_and_features(self, method):
+        iris = load_iris(as_frame=True)
+        X, y = iris.data, iris.target_names[iris.target]
+        some = y != "setosa"
+        members = [
+            ("petals", LogisticRegression(max_iter=1000).fit(X[iris.feature_names[2:]], y)),
+            ("sepals", GaussianNB().fit(X.iloc[:, :2], y)),
+            ("two", GaussianNB().fit(X[some], y[some])),
+        ]
+        model = LocalSelectionClassifier(members, method, prefit=True).fit(X[1::2], y[1::2])
+        assert model.classes_.tolist() == ["setosa", "versicolor", "virginica"]
+        assert model.score(X[::2], y[::2]) > 0.9
+        assert model.feature_names_in_.tolist() == iris.feature_names
+
+    def test_features_by_position_are_trained_and_asked_so(self, data):
+        X, y, X_new, _ = data
+        features = {"bayes": [0, 1, 2], "tree": slice(3, 6)}
+        model = LocalSelectionClassifier(MIXED, "knora-u", features=features).fit(X, y)
+        assert [member.n_features_in_ for member in model.estimators_] == [3, 6, 3, 6, 6]
+        by_hand = [
+            (name, make_pipeline(Columns(features.get(name)), member)) for name, member in MIXED
+        ]
+        other = LocalSelectionClassifier(by_hand, "knora-u").fit(X, y)
+        assert (model.predict(X_new) == other.predict(X_new)).all()
+
+    def test_columns_that_are_no_numbers_need_a_space(self):
+        X = pd.DataFrame({"colour": ["red", "blue"] * 20, "size": np.arange(40.0)})
+        y = np.repeat([0, 1], 20)
+        numbers = make_column_transformer(
+            (OrdinalEncoder(), ["colour"]), remainder=StandardScaler()
+        )
+        members = [
+            make_pipeline(numbers, GaussianNB()),
+            make_pipeline(numbers, DecisionTreeClassifier()),
+        ]
+        with pytest.raises(ValueError, match="give a transformer that makes some as space="):
+            LocalSelectionClassifier(members).fit(X, y)
+        model = LocalSelectionClassifier(members, space=numbers).fit(X, y)
+        assert model.score(X, y) > 0.9
+        assert model.space_ is not numbers
+
+    def test_distances_are_taken_in_the_space(self, data):
+        X, y, X_new, _ = data
+        stretched = X * [1, 1, 1, 1, 1, 1e6]
+        model = LocalSelectionClassifier(MIXED, space=StandardScaler()).fit(stretched, y)
+        told = model.explain(X_new[:20] * [1, 1, 1, 1, 1, 1e6])
+        scaled = StandardScaler().fit(X)
+        index = NearestNeighbors(n_neighbors=7).fit(scaled.transform(X))
+        expected = index.kneighbors(scaled.transform(X_new[:20]), return_distance=False)
+        assert (told.neighbours == expected).all()
+
+    def test_sparse_samples(self, data):
+        X, y, X_new, _ = data
+        members = [LogisticRegression(max_iter=1000), DecisionTreeClassifier(random_state=0)]
+        dense = LocalSelectionClassifier(members).fit(X, y)
+        other = LocalSelectionClassifier(members).fit(sparse.csr_array(X), y)
+        assert (other.predict(sparse.csr_array(X_new)) == dense.predict(X_new)).all()
+
+    def test_samples_without_weight_are_left_out(self, data):
+        X, y, X_new, _ = data
+        counting = np.arange(300) % 3 > 0
+        model = LocalSelectionClassifier(trees(X, y), "ola", prefit=True)
+        with_zeros = model.fit(X, y, sample_weight=counting.astype(float)).predict(X_new)
+        assert model.n_tuning_ == 200
+        without = model.fit(X[counting], y[counting]).predict(X_new)
+        assert (with_zeros == without).all()
+
+    @each_method
+    def test_equal_weights_change_nothing(self, trained, data, method):
+        X, y, X_new, _ = data
+        plain = prefit(trained, data, method)
+        model = LocalSelectionClassifier(trained, method, prefit=True)
+        model.fit(X[150:], y[150:], sample_weight=np.full(150, 1.0))
+        assert (model.predict(X_new) == plain.predict(X_new)).all()
+        assert model.competence(X_new) == pytest.approx(plain.competence(X_new))
+
+    def test_any_index_with_the_same_calls(self, trained, data):
+        X_new = data[2]
+        plain = prefit(trained, data)
+        other = prefit(trained, data, index=TreeIndex())
+        assert (other.predict(X_new) == plain.predict(X_new)).all()
+        far = prefit(trained, data, index=NearestNeighbors(metric="manhattan"))
+        assert (far.explain(X_new).neighbours != plain.explain(X_new).neighbours).any()
+
+    def test_a_trained_ensemble_is_opened(self, data):
+        X, y, X_new, y_new = data
+        names = np.array(["ga", "bu", "zo"])
+        bag = BaggingClassifier(n_estimators=10, max_features=4, random_state=0)
+        bag.fit(X[:150], names[y[:150]])
+        model = LocalSelectionClassifier(bag, prefit=True).fit(X[150:], names[y[150:]])
+        assert model.member_names_[0] == "decisiontreeclassifier-01"
+        assert model.score(X_new, names[y_new]) > 0.5
+        features = [(f"m{j}", member) for j, member in enumerate(bag.estimators_)]
+        by_hand = LocalSelectionClassifier(
+            features, prefit=True, features=bag.estimators_features_
+        ).fit(X[150:], np.searchsorted(bag.classes_, names[y[150:]]))
+        assert (bag.classes_[by_hand.predict(X_new)] == model.predict(X_new)).all()
+
+    def test_groups_are_given_as_folds(self, data):
+        X, y, _, _ = data
+        groups = np.arange(300) // 10
+        with pytest.raises(ValueError, match="the folds of samples in groups as a list"):
+            LocalSelectionClassifier(MIXED).fit(X, y, groups=groups)
+        folds = list(GroupKFold(3).split(X, y, groups))
+        assert LocalSelectionClassifier(MIXED, tuning=folds).fit(X, y).n_tuning_ == 300
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("params", "message"),
+        [
+            ({"method": "best"}, "needs method to be one of ola, lca, rank, mla, knora-e,"),
+            ({"k": 0}, "needs k to be a whole number of at least 1; got 0."),
+            ({"k": 2.5}, "needs k to be a whole number of at least 1; got 2.5."),
+            ({"ties": "last"}, "needs ties to be 'first' or 'vote'; got 'last'."),
+            ({"voting": "loud"}, "needs voting to be 'hard' or 'soft'; got 'loud'."),
+            ({"reject": "no"}, "needs reject to be True or False; got 'no'."),
+            ({"tuning": 1}, "needs tuning to be a number of folds of at least 2"),
+            ({"index": "faiss"}, "needs index to have fit and kneighbors"),
+            ({"features": [[0]]}, "needs features for each of 5 members; got 1."),
+            ({"features": {"none": [0]}}, "has features for 'none'; members are bayes, line"),
+        ],
+    )
+    def test_settings(self, data, params, message):
+        X, y, _, _ = data
+        with pytest.raises(ValueError, match="LocalSelectionClassifier " + message):
+            LocalSelectionClassifier(MIXED, **params).fit(X, y)
+
+    def test_more_neighbours_than_samples(self, trained, data):
+        X, y, _, _ = data
+        members = [("a", trained[0][1]), ("b", trained[1][1])]
+        model = LocalSelectionClassifier(members, "ola", 7, prefit=True)
+        with pytest.raises(
+            ValueError, match="needs k to be at most 6, as there are 6 tuning samples; got 7"
+        ):
+            model.fit(X[:6], y[:6])
+        assert model.set_params(k=6).fit(X[:6], y[:6]).n_tuning_ == 6
+        model.set_params(method="meta-des")
+        with pytest.raises(ValueError, match="at most 5, as there are 6 tuning samples; got 6"):
+            model.fit(X[:6], y[:6])
+
+    @pytest.mark.parametrize(
+        ("params", "what"),
+        [
+            ({"method": "meta-des"}, "method='meta-des'"),
+            ({"method": "knop"}, "method='knop'"),
+            ({"voting": "soft"}, "voting='soft'"),
+        ],
+    )
+    def test_members_without_probabilities(self, data, params, what):
+        X, y, _, _ = data
+        model = LocalSelectionClassifier([GaussianNB(), Perceptron()], **params)
+        with pytest.raises(ValueError, match=f"with {what} needs members with predict_proba; 'per"):
+            model.fit(X, y)
+
+    def test_members_without_probabilities_vote(self, data):
+        X, y, _, _ = data
+        model = LocalSelectionClassifier([GaussianNB(), Perceptron()], "ola").fit(X, y)
+        assert set(np.unique(model.predict_proba(X))) <= {0, 0.5, 1}
+
+    def test_an_ensemble_that_is_not_prefit(self, data):
+        X, y, _, _ = data
+        bag = BaggingClassifier(n_estimators=2).fit(X, y)
+        with pytest.raises(ValueError, match="takes a trained ensemble with prefit=True only"):
+            LocalSelectionClassifier(bag).fit(X, y)
+
+    def test_an_index_that_finds_too_few(self, trained, data):
+        model = prefit(trained, data, index=ShortIndex())
+        with pytest.raises(ValueError, match="an index that finds 7 neighbours for each sample; "):
+            model.predict(data[2])
+
+    def test_labels_that_no_member_knows(self, trained, data):
+        X, y, _, _ = data
+        model = LocalSelectionClassifier(trained, prefit=True)
+        with pytest.raises(ValueError, match="y: 3 is not one of the classes 0, 1, 2"):
+            model.fit(X, y + 1)
+
+    def test_other_columns_than_before(self, trained, data):
+        with pytest.raises(ValueError, match="5 features"):
+            prefit(trained, data).predict(data[2][:, :5])
+
+    def test_no_weight_left_in_the_tuning_part(self, data):
+        X, y, _, _ = data
+        folds = [(np.arange(100), np.arange(100, 300))]
+        model = LocalSelectionClassifier(trees(X, y), tuning=folds)
+        weight = (np.arange(300) < 100).astype(float)
+        with pytest.raises(ValueError, match="needs tuning samples with a weight above 0"):
+            model.fit(X, y, sample_weight=weight)
+
+    def test_a_member_that_rejects_is_not_right(self, data):
+        X, y, X_new, _ = data
+        split = VoteClassifier([GaussianNB(), DecisionTreeClassifier(max_depth=1)], "unanimity")
+        members = [("vote", split), ("bayes", GaussianNB())]
+        model = LocalSelectionClassifier(members, "knora-e").fit(X, y)
+        told = model.explain(X_new)
+        silent = told.votes[:, 0] == -1
+        assert silent.any()
+        assert (told.answers != -1)[silent & told.selected[:, 1]].all()
+
+
+def test_one_class_only():
+    X = np.arange(20.0)[:, None]
+    model = LocalSelectionClassifier([GaussianNB(), DummyClassifier()], "knora-u").fit(
+        X, np.ones(20)
+    )
+    assert (model.predict(X) == 1).all()
+
+
+def trees(X, y):
+    return [
+        (f"t{j}", DecisionTreeClassifier(max_depth=2, random_state=j).fit(X[j::5], y[j::5]))
+        for j in range(5)
+    ]
+
+
+class Columns(StandardScaler):
+    """Some columns, as they are."""
+
+    def __init__(self, chosen=None):
+        super().__init__()
+        self.chosen = chosen
+
+    def fit(self, X, y=None):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def transform(self, X):
+        return X if self.chosen is None else X[:, self.chosen]
+
+
+class TreeIndex:
+    """An index that is not of scikit-learn, but is called like its."""
+
+    def fit(self, X):
+        self.tree = KDTree(X)
+
+    def kneighbors(self, X, n_neighbors, return_distance):
+        return self.tree.query(X, n_neighbors)
+
+
+class ShortIndex(TreeIndex):
+    def kneighbors(self, X, n_neighbors, return_distance):
+        return self.tree.query(X, n_neighbors - 1)

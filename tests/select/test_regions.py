@@ -1,0 +1,308 @@
+"""Selection by region, the single best member and the oracle."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import DBSCAN, KMeans
+from sklearn.datasets import load_iris, make_classification
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, Perceptron
+from sklearn.metrics import make_scorer, recall_score
+from sklearn.mixture import GaussianMixture
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from margrave.fuse import VoteClassifier
+from margrave.select import Oracle, RegionSelectionClassifier, SingleBestClassifier
+from margrave.select._regions import in_charge
+
+MIXED = [
+    ("bayes", GaussianNB()),
+    ("line", LogisticRegression(max_iter=1000)),
+    ("tree", DecisionTreeClassifier(max_depth=3, random_state=0)),
+]
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = make_classification(400, 5, n_informative=4, n_redundant=0, flip_y=0.1, random_state=3)
+    return X[:200], y[:200], X[200:], y[200:]
+
+
+def thirds(X):
+    """The regions of the slide."""
+    return np.digitize(np.asarray(X)[:, 0], [-1, 1])
+
+
+class TestTheSlide:
+    @pytest.mark.parametrize(
+        ("regions", "n_regions", "close"),
+        [(thirds, None, 1.0), ("members", None, 0.97), ("kmeans", 12, 0.9)],
+    )
+    def test_selection_is_right_where_each_member_and_the_vote_are_not(
+        self, slide, regions, n_regions, close
+    ):
+        members, (X, y), (X_new, y_new) = slide
+        vote = VoteClassifier(members, prefit=True).fit(X, y).score(X_new, y_new)
+        best = SingleBestClassifier(members, prefit=True).fit(X, y).score(X_new, y_new)
+        model = RegionSelectionClassifier(
+            members, regions, n_regions, prefit=True, random_state=0
+        ).fit(X, y)
+        assert model.score(X_new, y_new) >= close
+        assert model.score(X_new, y_new) > max(vote, best) + 0.15
+
+    def test_each_region_has_its_member(self, slide):
+        members, (X, y), _ = slide
+        model = RegionSelectionClassifier(members, thirds, prefit=True).fit(X, y)
+        assert model.regions_.tolist() == [0, 1, 2]
+        assert model.member_of_region_.tolist() == ["D1", "D3", "D2"]
+        assert model.competence_.max(axis=1).tolist() == [1, 1, 1]
+        assert model.n_tuning_.sum() == 2000
+        told = str(model.explain(np.array([[-2.0, 0.5]])))
+        assert told == f"ω1: region 0, D1 (1 on its {model.n_tuning_[0]} tuning samples)"
+
+
+class TestRegions:
+    @pytest.mark.parametrize("regions", ["kmeans", "members"])
+    def test_as_many_as_members(self, data, regions):
+        X, y, X_new, _ = data
+        model = RegionSelectionClassifier(MIXED, regions, random_state=0).fit(X, y)
+        assert len(model.regions_) == 3 if regions == "kmeans" else 1 < len(model.regions_) <= 3
+        assert set(model.region_of(X_new)) <= set(model.regions_)
+        assert set(model.member_of_region_) <= {"bayes", "line", "tree"}
+
+    def test_the_member_in_charge_answers(self, data):
+        X, y, X_new, _ = data
+        model = RegionSelectionClassifier(MIXED, n_regions=6, random_state=0).fit(X, y)
+        told = model.explain(X_new)
+        proba = model.predict_proba(X_new)
+        assert (told.regions == model.region_of(X_new)).all()
+        for i, name in enumerate(told.members):
+            member = model.named_estimators_[name]
+            assert told.answers[i] == member.predict(X_new[[i]])[0]
+            assert proba[i] == pytest.approx(member.predict_proba(X_new[[i]])[0])
+
+    def test_competence_is_the_accuracy_in_the_region(self, data):
+        X, y, _, _ = data
+        trained = [(name, member.fit(X[:100], y[:100])) for name, member in MIXED]
+        model = RegionSelectionClassifier(trained, prefit=True, random_state=0)
+        model.fit(X[100:], y[100:])
+        found = model.region_of(X[100:])
+        for r, region in enumerate(model.regions_):
+            here = found == region
+            for j, (_, member) in enumerate(trained):
+                share = np.mean(member.predict(X[100:][here]) == y[100:][here])
+                assert model.competence_[r, j] == pytest.approx(share)
+
+    def test_members_have_the_places_where_they_are_best(self, slide):
+        """The borders of the slide are found; D2 is as good as the line above it, D1 below."""
+        members, (X, y), _ = slide
+        model = RegionSelectionClassifier(members, "members", prefit=True).fit(X, y)
+        assert len(model.regions_) <= 3
+        assert (model.competence_.max(axis=1) > 0.99).all()
+        for height, border in ((0.5, -1), (-0.5, 1)):
+            along = np.column_stack([np.linspace(-3, 3, 601), np.full(601, height)])
+            borders = along[1:, 0][np.diff(model.region_of(along)) != 0]
+            assert borders == pytest.approx([border], abs=0.05)
+
+    @pytest.mark.parametrize("clusterer", [KMeans(4, n_init=1, random_state=0), GaussianMixture(3)])
+    def test_a_clusterer_of_ones_own_is_cloned(self, data, clusterer):
+        X, y, X_new, _ = data
+        model = RegionSelectionClassifier(MIXED, clusterer).fit(X, y)
+        assert type(model.finder_) is type(clusterer)
+        assert model.finder_ is not clusterer
+        assert (model.region_of(X_new) == model.finder_.predict(X_new)).all()
+
+    def test_a_function_sees_data_frames_and_may_name_regions(self):
+        X, y = load_iris(return_X_y=True, as_frame=True)
+        model = RegionSelectionClassifier(
+            MIXED, lambda X: np.where(X["petal width (cm)"] < 1, "small", "large")
+        ).fit(X, y)
+        assert model.regions_.tolist() == ["large", "small"]
+        assert model.finder_ is None
+        assert model.explain(X.iloc[:1]).regions.tolist() == ["small"]
+
+    def test_where_no_tuning_sample_was_the_best_over_all_is_in_charge(self, data):
+        X, y, X_new, _ = data
+        model = RegionSelectionClassifier(MIXED, lambda X: (X[:, 0] > 50).astype(int)).fit(X, y)
+        assert model.regions_.tolist() == [0]
+        far = X_new[:2] + np.array([100, 0, 0, 0, 0])
+        told = model.explain(far)
+        assert told.regions.tolist() == [1, 1]
+        assert told.n_tuning.tolist() == [0, 0]
+        assert set(told.members) == {model.member_elsewhere_}
+        best = model.competence_overall_.max()
+        assert told.competence == pytest.approx([best, best])
+        assert f"({best:.3g} over all, as it has no tuning samples)" in str(told)
+
+    def test_the_space_is_where_it_is_parted(self, data):
+        X, y, X_new, _ = data
+        scale = [1, 1, 1, 1, 1e6]
+        plain = RegionSelectionClassifier(MIXED, space=StandardScaler(), random_state=0)
+        stretched = plain.fit(X * scale, y).region_of(X_new * scale)
+        assert (stretched == plain.fit(X, y).region_of(X_new)).all()
+
+    def test_many_samples_at_one_place(self):
+        X, y = np.repeat([[0.0], [1.0]], 20, axis=0), np.repeat([0, 1], 20)
+        model = RegionSelectionClassifier(MIXED, n_regions=4, random_state=0).fit(X, y)
+        assert len(model.regions_) == 2
+        assert model.score(X, y) == 1
+
+
+class TestCriterion:
+    def test_a_scorer_by_name_or_made(self, data):
+        X, y, _, _ = data
+        trained = [(name, member.fit(X[:100], y[:100])) for name, member in MIXED]
+        recall = RegionSelectionClassifier(trained, thirds, criterion="recall", prefit=True)
+        recall.fit(X[100:], y[100:])
+        other = RegionSelectionClassifier(
+            trained, thirds, criterion=make_scorer(recall_score), prefit=True
+        ).fit(X[100:], y[100:])
+        assert (recall.competence_ == other.competence_).all()
+        here = thirds(X[100:]) == 1
+        expected = recall_score(y[100:][here], trained[0][1].predict(X[100:][here]))
+        assert recall.competence_[1, 0] == pytest.approx(expected)
+
+    @pytest.mark.parametrize("tuning", [3, 0.5])
+    def test_scorers_of_probabilities(self, data, tuning):
+        X, y, _, _ = data
+        model = SingleBestClassifier(MIXED, "roc_auc", tuning=tuning, random_state=0).fit(X, y)
+        assert (model.competence_overall_ > 0.5).all()
+        assert model.best_ == model.member_names_[model.competence_overall_.argmax()]
+
+    def test_weights_reach_it(self, data):
+        X, y, _, _ = data
+        trained = [(name, member.fit(X[:100], y[:100])) for name, member in MIXED]
+        wrong = trained[0][1].predict(X) != y
+        for criterion in ("accuracy", "balanced_accuracy"):
+            model = SingleBestClassifier(trained, criterion, prefit=True)
+            plain = model.fit(X, y).competence_overall_[0]
+            weighed = model.fit(X, y, sample_weight=1.0 + wrong).competence_overall_[0]
+            assert weighed < plain
+
+    def test_where_it_is_not_defined_the_best_over_all_is_in_charge(self, slide):
+        members, (X, y), _ = slide
+        line = LogisticRegression().fit(X, y)
+        model = RegionSelectionClassifier(
+            [*members, ("fourth", line)], thirds, criterion="roc_auc", prefit=True
+        ).fit(X, y)
+        assert np.isnan(model.competence_[[0, 2]]).all()
+        assert model.member_of_region_[[0, 2]].tolist() == [model.member_elsewhere_] * 2
+
+    def test_of_equals_the_best_over_all_then_the_first(self):
+        assert in_charge(np.array([0.5, 0.9, 0.9]), np.array([0.9, 0.1, 0.2])) == 2
+        assert in_charge(np.array([0.9, 0.9, 0.1]), np.array([0.5, 0.5, 0.9])) == 0
+        assert in_charge(np.array([np.nan, 0.2]), np.array([0.9, 0.1])) == 1
+        assert in_charge(np.array([np.nan, np.nan]), np.array([0.1, 0.9])) == 1
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("params", "message"),
+        [
+            ({"regions": "cells"}, "needs regions to be 'kmeans', 'members', a clusterer with"),
+            ({"regions": 3}, "needs regions to be 'kmeans', 'members', a clusterer with predict"),
+            ({"regions": DBSCAN()}, "needs regions that new samples can be put into; DBSCAN has"),
+            ({"n_regions": 0}, "needs n_regions to be None or a whole number of at least 1; got 0"),
+            ({"n_regions": 999}, "needs n_regions to be at most the 200 tuning samples; got 999"),
+            ({"criterion": 1}, "needs criterion to be 'accuracy', the name of a scorer or one of"),
+            ({"criterion": "speed"}, "needs criterion to be 'accuracy', or a name that"),
+            ({"prefit": "yes"}, "needs prefit to be True or False; got 'yes'."),
+            ({"regions": lambda X: 0}, "needs one region for each of 200 samples; got shape ()"),
+        ],
+    )
+    def test_settings(self, data, params, message):
+        X, y, _, _ = data
+        with pytest.raises(ValueError, match="RegionSelectionClassifier ") as error:
+            RegionSelectionClassifier(MIXED, **params).fit(X, y)
+        assert message in str(error.value)
+
+    def test_a_scorer_needs_probabilities(self, data):
+        X, y, _, _ = data
+        model = RegionSelectionClassifier([GaussianNB(), Perceptron()], criterion="roc_auc")
+        with pytest.raises(ValueError, match="needs members with predict_proba for this criterion"):
+            model.fit(X, y)
+
+    def test_probabilities_only_if_all_members_have_them(self, data):
+        X, y, _, _ = data
+        model = RegionSelectionClassifier([GaussianNB(), Perceptron()]).fit(X, y)
+        assert not hasattr(model, "predict_proba")
+        assert hasattr(RegionSelectionClassifier(MIXED), "predict_proba")
+
+    def test_text_needs_a_space(self):
+        X = pd.DataFrame({"a": ["u", "v"] * 10})
+        members = [make_pipeline(_Length(), GaussianNB()), make_pipeline(_Length(), GaussianNB())]
+        with pytest.raises(ValueError, match="columns of numbers to know what is near"):
+            RegionSelectionClassifier(members).fit(X, [0, 1] * 10)
+
+
+class TestReferences:
+    def test_the_oracle_is_right_wherever_anybody_is(self, slide):
+        members, (X, y), (X_new, y_new) = slide
+        oracle = Oracle(members, prefit=True).fit(X, y)
+        right = np.stack([member.predict(X_new) == y_new for _, member in members], axis=1)
+        assert (oracle.right(X_new, y_new) == right).all()
+        assert oracle.score(X_new, y_new) == 1
+        assert (oracle.predict(X_new, y_new) == y_new).all()
+
+    def test_where_nobody_is_right_it_says_what_the_first_says(self, slide):
+        members, (X, y), _ = slide
+        oracle = Oracle(members[:1], prefit=True).fit(X, y)
+        assert (oracle.predict(X, y) == "ω1").all()
+        weight = (y == "ω2").astype(float) + 1
+        assert oracle.score(X, y, weight) == pytest.approx((y == "ω1").sum() / weight.sum())
+
+    def test_labels_that_nobody_knows_are_never_right(self, slide):
+        members, (X, y), _ = slide
+        oracle = Oracle(members, prefit=True).fit(X, y)
+        assert oracle.score(X[:4], ["ω1", "ω3", "ω3", "ω2"]) == 0.5
+
+    def test_the_single_best_is_best_on_samples_it_was_not_trained_on(self):
+        """A tree that knows its training samples by heart is not best for that."""
+        random = np.random.default_rng(0)
+        X = random.normal(size=(300, 5))
+        y = (X[:, 0] + random.normal(size=300) > 0).astype(int)
+        members = [("tree", DecisionTreeClassifier(random_state=0)), ("line", LogisticRegression())]
+        model = SingleBestClassifier(members).fit(X, y)
+        assert model.best_ == "line"
+        assert (model.predict(X) == model.named_estimators_.line.predict(X)).all()
+
+
+class TestEnsembles:
+    def test_a_forest_with_labels_of_any_kind(self, data):
+        X, y, X_new, y_new = data
+        names = np.array(["no", "yes"])
+        forest = RandomForestClassifier(7, random_state=0).fit(X[:100], names[y[:100]])
+        model = RegionSelectionClassifier(forest, prefit=True, random_state=0)
+        model.fit(X[100:], names[y[100:]])
+        assert set(model.predict(X_new)) == {"no", "yes"}
+        assert model.score(X_new, names[y_new]) > 0.6
+        assert model.member_names_[-1] == "decisiontreeclassifier-7"
+        own = forest.estimators_[0].predict(X_new)
+        assert (model.estimators_[0].predict(X_new) == names[own.astype(int)]).all()
+
+    def test_a_forest_of_a_data_frame_gets_its_columns_without_names(self, data):
+        X, y, _, _ = data
+        frame = pd.DataFrame(X, columns=list("abcde"))
+        forest = RandomForestClassifier(5, random_state=0).fit(frame, y)
+        model = RegionSelectionClassifier(forest, prefit=True, random_state=0).fit(frame, y)
+        assert model.score(frame, y) > 0.8
+
+    def test_one_of_regressors_is_refused(self, data):
+        X, y, _, _ = data
+        boosted = GradientBoostingClassifier(n_estimators=2).fit(X, y)
+        with pytest.raises(ValueError, match="opens ensembles of classifiers; those of a Gradient"):
+            RegionSelectionClassifier(boosted, prefit=True).fit(X, y)
+
+
+class _Length(StandardScaler):
+    """A number of a text."""
+
+    def fit(self, X, y=None):
+        self.n_features_in_ = 1
+        return self
+
+    def transform(self, X):
+        return X.to_numpy() == "u"

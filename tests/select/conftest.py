@@ -17,17 +17,19 @@ def always(label, classes):
 def slide():
     """The example of the slide: 2,000 points, two classes, two constants and a line.
 
-    On the left only ω1, on the right only ω2; in the middle the line parts them, and elsewhere it
-    is wrong as often as right. Returns members and points with labels, to tune on and to judge by.
+    On the left only ω1, three in four of them above the line; on the right only ω2, three in four
+    below; in the middle the line parts them. So each member is right half of the time. Returns
+    members and points with labels, to tune on and to judge by.
     """
     random = np.random.default_rng(0)
     classes = np.array(["ω1", "ω2"])
 
     def drawn():
-        X = random.uniform([-3, -1], [3, 1], size=(2000, 2))
+        X = random.uniform([-3, 0], [3, 1], size=(2000, 2))
         third = np.digitize(X[:, 0], [-1, 1])
-        above = (X[:, 1] > 0).astype(int)
-        return X, classes[np.select([third == 0, third == 2], [0, 1], above)]
+        above = random.random(2000) < np.array([0.75, 0.5, 0.25])[third]
+        X[~above, 1] *= -1
+        return X, classes[np.select([third == 0, third == 2], [0, 1], above.astype(int))]
 
     corners = np.array([[0.0, -1.0], [0.0, 1.0]])
     line = LogisticRegression(C=1e6).fit(corners, classes)

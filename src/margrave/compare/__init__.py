@@ -11,6 +11,7 @@
 `CriticalDifferenceDisplay`  the same as a plot of mean ranks
 `MartingaleDisplay`          a martingale program, as a picture
 `RankMarginDisplay`          distributions of the rank margins of methods, as a plot
+`RegionDisplay`              who is in charge where, in a selection, as a plot
 ===========================  ====================================================================
 """
 
@@ -20,6 +21,7 @@ from margrave.compare._difference_display import CriticalDifferenceDisplay
 from margrave.compare._displays import BiasVarianceDisplay
 from margrave.compare._margin_display import RankMarginDisplay
 from margrave.compare._program_display import MartingaleDisplay
+from margrave.compare._region_display import RegionDisplay
 from margrave.compare._terms import PointTerms
 from margrave.compare._tests import FriedmanHolm, friedman_holm
 
@@ -32,6 +34,7 @@ __all__ = [
     "MartingaleDisplay",
     "PointTerms",
     "RankMarginDisplay",
+    "RegionDisplay",
     "bias_variance",
     "friedman_holm",
 ]

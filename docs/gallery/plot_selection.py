@@ -1,0 +1,106 @@
+"""
+Selection: two constants and a line
+===================================
+
+The example of *Multi-classifiers (slides)*, Selection (ii): 2,000 points of two classes and three
+classifiers, each right about half of the time. A vote is no better. One that knows whom to ask is
+right nearly everywhere.
+"""
+
+# %%
+# The points and the three classifiers
+# ------------------------------------
+#
+# On the left there is only the first class, mostly above; on the right only the second, mostly
+# below. In the middle a line parts them, the other way round. The first classifier always says the
+# first class, the second always the second; the third is the line.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+
+from margrave.compare import RegionDisplay
+from margrave.fuse import VoteClassifier
+from margrave.select import (
+    LocalSelectionClassifier,
+    Oracle,
+    RegionSelectionClassifier,
+    SingleBestClassifier,
+)
+
+random = np.random.default_rng(0)
+
+
+def points(n):
+    X = random.uniform([-3, 0], [3, 1], size=(n, 2))
+    left, right = X[:, 0] < -1, X[:, 0] > 1
+    above = random.random(n) < np.select([left, right], [0.75, 0.25], 0.5)
+    X[~above, 1] *= -1
+    return X, np.select([left, right], [1, 2], np.where(above, 2, 1))
+
+
+X, y = points(2000)
+X_new, y_new = points(2000)
+corners = [[0, -1], [0, 1]]
+members = [
+    (
+        "always 1",
+        DummyClassifier(strategy="constant", constant=1).fit(corners, [1, 2]),
+    ),
+    (
+        "always 2",
+        DummyClassifier(strategy="constant", constant=2).fit(corners, [1, 2]),
+    ),
+    ("line", LogisticRegression().fit(corners, [1, 2])),
+]
+
+# %%
+# What each gets right
+# --------------------
+#
+# The members are trained already; the 2,000 points are their tuning data, and the numbers are
+# counted on 2,000 others. No way of asking these three can beat the oracle.
+
+models = {
+    "vote": VoteClassifier(members, prefit=True),
+    "best": SingleBestClassifier(members, prefit=True),
+    "k-means, 12 regions": RegionSelectionClassifier(
+        members, n_regions=12, prefit=True, random_state=0
+    ),
+    "regions of members": RegionSelectionClassifier(
+        members, "members", prefit=True, random_state=0
+    ),
+    "local, KNORA-E": LocalSelectionClassifier(members, "knora-e", prefit=True),
+}
+for name, member in members:
+    print(f"{name:20} {np.mean(member.predict(X_new) == y_new):.3f}")
+for name, model in models.items():
+    print(f"{name:20} {model.fit(X, y).score(X_new, y_new):.3f}")
+print(
+    f"{'oracle':20} {Oracle(members, prefit=True).fit(X, y).score(X_new, y_new):.3f}"
+)
+
+# %%
+# Who is in charge where
+# ----------------------
+#
+# In the middle, above the line, the second constant is as good as the line, and below it the first.
+
+figure, axes = plt.subplots(
+    1, 3, figsize=(11, 3.4), sharey=True, layout="constrained"
+)
+for ax, name in zip(axes, list(models)[2:], strict=True):
+    RegionDisplay.from_estimator(
+        models[name], X[:200], y[:200], resolution=90, ax=ax
+    )
+    ax.set(title=name, ylabel="")
+plt.show()
+
+# %%
+# Why
+# ---
+#
+# Every answer can be explained.
+
+print(models["regions of members"].explain([[-2, 0.5], [2, 0.5], [0, -0.5]]))

@@ -1,0 +1,227 @@
+"""Who is in charge where: the regions of a selection over two features.
+
+"Multi-classifiers", Selection (ii), shows the regions of three classifiers on a plane; this draws
+such a picture for any trained selection of :mod:`margrave.select`.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from margrave.compare._plotting import BLACK, COLOURS, pyplot
+from margrave.compare._terms import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_OWNER = "RegionDisplay"
+_OTHERS, _NOBODY = "others", "nobody"
+_GREY = "#999999"
+_MARKS = "os^vDP*X"
+
+
+class RegionDisplay:
+    """The member in charge at each place of a plane of two features.
+
+    Make it with `from_estimator`.
+
+    Parameters
+    ----------
+    grid : tuple of ndarray, each of shape (n_rows, n_columns)
+        The two features at the places of the plane.
+    members : ndarray of str, shape (n_rows, n_columns)
+        Who is in charge there.
+    order : sequence of str, optional
+        All members, in the order of their colours.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure around it.
+    surface_ : matplotlib QuadMesh
+        The coloured places.
+    shown_ : list of str
+        The members with a colour of their own: those with most places. The rest is grey.
+
+    Examples
+    --------
+    >>> from margrave.compare import RegionDisplay
+    >>> from margrave.datasets import load
+    >>> from margrave.select import RegionSelectionClassifier
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> train = load("ripley_train")
+    >>> members = [("line", LogisticRegression()), ("tree", DecisionTreeClassifier(max_depth=3))]
+    >>> model = RegionSelectionClassifier(members, n_regions=4, random_state=0)
+    >>> model = model.fit(train.data, train.target)
+    >>> display = RegionDisplay.from_estimator(model, train.data, train.target)
+    >>> sorted(display.shown_)
+    ['line', 'tree']
+    """
+
+    def __init__(
+        self,
+        grid: tuple[Floats, Floats],
+        members: NDArray[Any],
+        order: Sequence[str] | None = None,
+    ) -> None:
+        self.grid = grid
+        self.members = np.asarray(members)
+        self.order = np.unique(self.members).tolist() if order is None else list(order)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        features: Sequence[int | str] = (0, 1),
+        resolution: int = 120,
+        ax: "Axes | None" = None,
+    ) -> Self:
+        """Draw a trained selection.
+
+        Parameters
+        ----------
+        estimator : RegionSelectionClassifier or LocalSelectionClassifier
+            Trained. Where several members are asked, the one with the largest competence is shown,
+            the first of equals.
+        X : array-like of shape (n_samples, n_features)
+            Samples that the plane is drawn around; features that are not drawn have their median.
+        y : array-like of shape (n_samples,), default=None
+            Their labels; if given, samples are drawn as marks.
+        features : two positions or names, default=(0, 1)
+            The features to draw.
+        resolution : int, default=120
+            Places along each feature.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        display : RegionDisplay
+            The display, drawn.
+        """
+        pyplot(_OWNER)
+        if not hasattr(estimator, "explain"):
+            raise ValueError(
+                f"{_OWNER} needs a selection of margrave.select; got {type(estimator).__name__}."
+            )
+        rows = np.asarray(X, dtype=float)
+        names, at = _chosen(X, rows, features)
+        low, high = rows[:, at].min(axis=0), rows[:, at].max(axis=0)
+        room = 0.05 * np.where(high > low, high - low, 1.0)
+        first, second = (
+            np.linspace(low[j] - room[j], high[j] + room[j], resolution) for j in (0, 1)
+        )
+        grid = np.meshgrid(first, second)
+        places: Any = np.tile(np.median(rows, axis=0), (grid[0].size, 1))
+        places[:, at[0]], places[:, at[1]] = grid[0].ravel(), grid[1].ravel()
+        if hasattr(X, "columns"):
+            places = type(X)(places, columns=X.columns)
+        members = _in_charge(estimator.explain(places)).reshape(grid[0].shape)
+        order = [*estimator.member_names_, _NOBODY]
+        display = cls((grid[0], grid[1]), members, order).plot(ax)
+        display.ax_.set(xlabel=names[0], ylabel=names[1])
+        if y is not None:
+            display._marks(rows[:, at], np.asarray(y))
+        return display
+
+    def plot(self, ax: "Axes | None" = None) -> Self:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        display : RegionDisplay
+            Itself.
+        """
+        plt = pyplot(_OWNER)
+        from matplotlib.colors import ListedColormap
+        from matplotlib.patches import Patch
+
+        self.ax_ = plt.subplots()[1] if ax is None else ax
+        self.figure_ = self.ax_.figure
+        names, counts = np.unique(self.members, return_counts=True)
+        most = names[np.argsort(-counts, kind="stable")][: len(COLOURS)].tolist()
+        self.shown_: list[str] = sorted(most, key=self.order.index)
+        places = np.full(self.members.shape, len(self.shown_))
+        for number, name in enumerate(self.shown_):
+            places[self.members == name] = number
+        few = len(self.order) <= len(COLOURS) + 1  # then a member has the same colour everywhere
+        own = [self.order.index(name) % len(COLOURS) for name in self.shown_]
+        numbers = own if few else range(len(self.shown_))
+        colours = [*(COLOURS[number] for number in numbers), _GREY]
+        self.surface_ = self.ax_.pcolormesh(
+            *self.grid,
+            places,
+            cmap=ListedColormap(colours),
+            vmin=-0.5,
+            vmax=len(colours) - 0.5,
+            alpha=0.4,
+            shading="nearest",
+            linewidth=0,
+            rasterized=True,
+        )
+        shown = [*self.shown_, *([_OTHERS] if len(names) > len(self.shown_) else [])]
+        self._patches = [
+            Patch(facecolor=colour, alpha=0.4, label=name)
+            for name, colour in zip(shown, colours, strict=False)
+        ]
+        self.ax_.legend(handles=self._patches, loc="best", fontsize=8)
+        return self
+
+    def _marks(self, rows: Floats, y: NDArray[Any]) -> None:
+        """Draw the samples, with a mark for each label."""
+        drawn = []
+        for number, label in enumerate(np.unique(y)):
+            own, mark = rows[y == label], _MARKS[number % len(_MARKS)]
+            face = BLACK if number % 2 == 0 else "white"
+            drawn.append(
+                self.ax_.scatter(
+                    own[:, 0],
+                    own[:, 1],
+                    s=9,
+                    c=face,
+                    marker=mark,
+                    edgecolors=BLACK,
+                    linewidths=0.5,
+                    label=str(label),
+                    zorder=2,
+                )
+            )
+        self.ax_.legend(handles=[*self._patches, *drawn], loc="best", fontsize=8)
+
+
+def _chosen(X: Any, rows: Floats, features: Sequence[int | str]) -> tuple[list[str], list[int]]:
+    """The names and positions of the two features."""
+    columns = list(getattr(X, "columns", [f"feature {j}" for j in range(rows.shape[1])]))
+    wanted = [columns.index(one) if one in columns else one for one in features]
+    fits = all(isinstance(one, int | np.integer) and 0 <= one < len(columns) for one in wanted)
+    if not fits or len(set(wanted)) != 2:
+        raise ValueError(
+            f"{_OWNER} needs two different features among {len(columns)}, by name or position; "
+            f"got {list(features)!r}."
+        )
+    at = [int(one) for one in wanted]
+    return [str(columns[j]) for j in at], at
+
+
+def _in_charge(told: Any) -> NDArray[Any]:
+    """Who is in charge of each sample, from what `explain` says."""
+    if not hasattr(told, "selected"):
+        return np.asarray(told.members)
+    trusted = np.where(told.selected, told.competence, -np.inf)
+    names = np.array([*told.members, _NOBODY])
+    best: NDArray[Any] = names[trusted.argmax(axis=1)]
+    best[~told.selected.any(axis=1)] = _NOBODY
+    return best

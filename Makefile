@@ -81,15 +81,25 @@ $(VENV)/.peers: $(VENV)/.run
 	@$(PIP) --no-deps mord==0.7 || echo "mord could not be installed: the studies go without it."
 	@touch $@
 
-reproduce: $(VENV)/.peers  ## run the documents' experiments in full and write their pages (some minutes)
+# Another peer, which needs an older scikit-learn and so an environment of its own; likewise.
+DESLIB := deslib==0.3.7 scikit-learn==1.5.2 numpy==2.2.6 scipy==1.17.1 joblib==1.6.0 threadpoolctl==3.8.0 cloudpickle==3.1.2
+$(VENV)/.deslib: $(VENV)/.run
+	@echo "Making $(VENV)-deslib ..."
+	@$(BIN)/python -m venv $(VENV)-deslib && $(VENV)-deslib/bin/python -m pip \
+	  --disable-pip-version-check install --quiet --only-binary :all: $(DESLIB) \
+	  || echo "DESlib could not be installed: the study of selection goes without it."
+	@touch $@
+
+reproduce: $(VENV)/.peers $(VENV)/.deslib  ## run the documents' experiments in full and write their pages (some minutes)
 	@$(BIN)/python -m experiments.rank_margin
 	@$(BIN)/python -m experiments.martingale
 	@$(BIN)/python -m experiments.steer
 	@$(BIN)/python -m experiments.mam
+	@$(BIN)/python -m experiments.select
 
 lock: $(BIN)/python  ## refresh constraints.txt with today's versions
 	@$(BIN)/python tools/lock.py
 
 clean:  ## remove everything these commands made
-	rm -rf $(VENV) out docs/_build docs/api/generated docs/auto_examples .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+	rm -rf $(VENV) $(VENV)-deslib out docs/_build docs/api/generated docs/auto_examples .pytest_cache .mypy_cache .ruff_cache .hypothesis \
 	  .import_linter_cache docs/sg_execution_times.rst

@@ -1,0 +1,62 @@
+"""The page that the study writes: a Markdown template filled in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from experiments._page import versions, write_page
+from experiments.select import said, tables
+from experiments.select.data import DEPTH, FULL_OF_TIES, N_TREES, PARTS, K, members
+from experiments.select.results import Results
+from experiments.select.ties import AS_FAR, EQUAL
+from experiments.select.timing import ROUNDS
+
+TEMPLATE = Path(__file__).with_name("template.md")
+
+
+def write(results: Results, folder: Path, command: str) -> Path:
+    """Write the page; gives back where it is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    plan, size = results.plan, results.plan.size
+    return write_page(
+        TEMPLATE,
+        folder / "select.md",
+        command=command,
+        n_sets=len(plan.titles),
+        n_splits=plan.n_splits,
+        seed=results.seed,
+        versions=versions(),
+        peer=said.peer(results),
+        bars="\n".join(f"- {sentence}" for sentence in said.bars(results)),
+        k=K,
+        n_members=N_TREES + len(members(0)),
+        n_trees=N_TREES,
+        depth=DEPTH,
+        parts=PARTS,
+        equal=_power(EQUAL),
+        as_far=_power(AS_FAR),
+        methods=tables.methods(results),
+        outside=tables.outside(results),
+        ties=tables.ties(results),
+        beside=FULL_OF_TIES,
+        full_of_ties=said.full_of_ties(results),
+        accuracy=tables.accuracy(results),
+        n_tune=f"{size.n_tune:,}",
+        n_query=f"{size.n_query:,}",
+        timed_trees=size.n_trees,
+        timed_depth=size.depth,
+        repeats=size.repeats * ROUNDS,
+        asking=_asking(results),
+        times=tables.times(results),
+    )
+
+
+def _power(number: float) -> str:
+    return f"{number:.0e}".replace("e-0", "e-")
+
+
+def _asking(results: Results) -> str:
+    mine = f"{results.ours['asking']:.3g} s here"
+    if results.theirs is None:
+        return mine
+    return f"{mine} and {results.theirs['asking']:.3g} s in the peer's environment"

@@ -1,0 +1,99 @@
+"""The tables of the page."""
+
+from __future__ import annotations
+
+from experiments._page import bold, table
+from experiments.select.comparing import METHODS, OUTSIDE, REFERENCES
+from experiments.select.results import BAR, Results
+from experiments.select.ties import REASONS
+from experiments.select.timing import own_seconds, seconds
+
+NONE = "–"
+
+
+def methods(results: Results) -> str:
+    """Each method over all sets."""
+    heading = ["method", "queries", "same answer", "ties", "same outside ties"]
+    heading += ["% right, Margrave", "% right, DESlib"]
+    rows = []
+    for method in METHODS:
+        one, there = results.found(method), results.peer is not None
+        row = [method, f"{one.n:,}", share(one.same) if there else NONE, f"{one.tied:.1%}"]
+        row.append(share(one.same_outside) if there else NONE)
+        row.append(f"{100 * results.mean_accuracy(method):.2f}")
+        row.append(f"{100 * results.mean_of_theirs(method):.2f}" if there else NONE)
+        rows.append(row)
+    return table(heading, rows)
+
+
+def share(part: float) -> str:
+    """A share that is 100 % only if it is all."""
+    return "100 %" if part == 1 else f"{min(part, 0.9999):.2%}"
+
+
+def outside(results: Results) -> str:
+    """Agreement outside ties by set and method, with the share of ties; bold: below the bar."""
+    titles = (*results.plan.titles, *results.plan.beside)
+    heading = ["method", *(f"{title} ({results.n_classes(title)})" for title in titles)]
+    rows = []
+    for method in METHODS:
+        row = [method]
+        for title in titles:
+            one = results.found(method, [title])
+            agreed = bold(share(one.same_outside), one.same_outside < BAR)
+            row.append(f"{agreed if results.peer else NONE} ({one.tied:.0%})")
+        rows.append(row)
+    return table(heading, rows)
+
+
+def ties(results: Results) -> str:
+    """Ties by reason, and how many of them are answered differently."""
+    titles = (*results.plan.titles, *results.plan.beside)
+    rows = []
+    for method in METHODS:
+        one = results.found(method, titles)
+        cells = [
+            f"{one.ties[why]} ({one.apart[why]})" if one.ties[why] else NONE for why in REASONS
+        ]
+        rows.append([method, *cells, str(one.apart[OUTSIDE])])
+    return table(["method", *REASONS, "differs without a tie"], rows)
+
+
+def accuracy(results: Results) -> str:
+    """Per cent right of our methods and of the references, by set; bold: the best method."""
+    names = (*METHODS, *REFERENCES)
+    rows = []
+    for title in results.plan.titles:
+        each = {name: results.accuracy(name, title) for name in names}
+        rows.append([title, *_percents(each)])
+    each = {name: results.mean_accuracy(name) for name in names}
+    rows.append(["mean", *_percents(each)])
+    return table(["data set", *names], rows)
+
+
+def _percents(each: dict[str, float]) -> list[str]:
+    best = max(each[method] for method in METHODS)
+    return [
+        bold(f"{100 * each[name]:.1f}", name in METHODS and each[name] == best) for name in each
+    ]
+
+
+def times(results: Results) -> str:
+    """Seconds of both, and how many times as long DESlib takes."""
+    heading = ["method", "Margrave, s", "neighbours", "DESlib, s", "neighbours"]
+    heading += ["times as long", "the rest, times as long"]
+    n, rows = results.plan.size.n_query, []
+    for method in METHODS:
+        mine = seconds(results.ours, method, n)
+        row = [method, f"{mine:.3g}", f"{results.ours['methods'][method]['kneighbors']:.3g}"]
+        if results.theirs is None:
+            rows.append([*row, *[NONE] * 4])
+            continue
+        other = seconds(results.theirs, method, n)
+        timed = results.theirs["methods"][method]
+        few = f" (from {timed['queries']} queries)" if timed["queries"] < n else ""
+        row += [f"{other:.3g}{few}", f"{timed['kneighbors'] * n / timed['queries']:.3g}"]
+        own = own_seconds(results.ours, method, n), own_seconds(results.theirs, method, n)
+        row += [f"{other / mine:.3g}", f"{own[1] / own[0]:.3g}"]
+        rows.append(row)
+    return table(heading, rows)

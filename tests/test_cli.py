@@ -296,7 +296,10 @@ def test_bad_tables(run, text, said):
         (("--drop", "links", "--drop", "sender", "--drop", "when"), "t.csv needs columns to learn"),
         (("--certify", "2"), "--certify needs 'auto' or a share between 0 and 1; got '2'."),
         (("--confidence", "1"), "--confidence needs confidence to be a number in (0, 1); got 1.0."),
-        (("--ways", "mov"), "--ways needs ways to be among move, reject, reweigh, retune; got"),
+        (
+            ("--ways", "mov"),
+            "--ways needs ways to be among move, reject, reweigh, select, retune; got",
+        ),
         (("--prefer", "fpp <= 2"), "unknown word 'fpp'; did you mean fp?"),
         (
             ("--prefer", "recall(ham) >= 1%"),

@@ -131,7 +131,7 @@ Group = Annotated[str | None, typer.Option(help="A column: which rows belong tog
 Time = Annotated[str | None, typer.Option(help="A column: when rows came, as numbers or dates.")]
 Drop = Annotated[list[str] | None, typer.Option(help="A column that is not used; again for more.")]
 Ways = Annotated[
-    str | None, typer.Option(help="Among move,reject,reweigh,retune, with commas; by default all.")
+    str | None, typer.Option(help="With commas, among move,reject,reweigh,select,retune.")
 ]
 Seed = Annotated[int, typer.Option(help="For the parts and the members.")]
 Jobs = Annotated[int | None, typer.Option(help="Models trained at a time.")]

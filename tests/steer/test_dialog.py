@@ -489,8 +489,8 @@ def test_ways_restrict_what_is_tried(opened):
     [
         (
             ["move", "rewiegh"],
-            "Dialog.prefer needs ways to be among move, reject, reweigh, retune; got 'rewiegh'. "
-            "Did you mean 'reweigh'?",
+            "Dialog.prefer needs ways to be among move, reject, reweigh, select, retune; "
+            "got 'rewiegh'. Did you mean 'reweigh'?",
         ),
         ([], "Dialog.prefer needs at least one way; got none."),
         (

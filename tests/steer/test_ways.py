@@ -41,15 +41,23 @@ def request_for(text, material, **more):
 
 
 def test_ways_are_chosen_by_name():
-    assert [way.name for way in chosen(None, "X")] == ["move", "reject", "reweigh", "retune"]
+    assert [way.name for way in chosen(None, "X")] == [
+        "move",
+        "reject",
+        "reweigh",
+        "select",
+        "retune",
+    ]
     assert {way.name for way in chosen(["retune", "move"], "X")} == {"move", "retune"}
     assert [way.name for way in chosen("reweigh", "X")] == ["reweigh"]
-    assert [way.dear for way in chosen(None, "X")] == [False, False, True, True]
+    assert [way.dear for way in chosen(None, "X")] == [False, False, True, True, True]
 
 
 @pytest.mark.parametrize("names", [["mov"], "mov"])
 def test_a_name_that_is_none(names):
-    with pytest.raises(ValueError, match="X needs ways to be among move, reject, reweigh, retune"):
+    with pytest.raises(
+        ValueError, match="X needs ways to be among move, reject, reweigh, select, retune"
+    ):
         chosen(names, "X")
 
 
@@ -78,7 +86,7 @@ def test_a_new_way_needs_nothing_but_itself(monkeypatch):
     assert (reply.way, reply.met) == ("oracle", True)
     assert dialog.prefer("fp <= 0, fn <= 0", ways=["oracle"]).met
     assert dialog.prefer("fp <= 0, fn <= 0", ways=["move"]).way == "move"
-    with pytest.raises(ValueError, match="among move, reject, reweigh, retune, oracle"):
+    with pytest.raises(ValueError, match="among move, reject, reweigh, select, retune, oracle"):
         dialog.prefer("fp <= 0", ways=["orcale"])
     assert "oracle" in [curve.name for curve in dialog.frontier(dear=True).curves]
 

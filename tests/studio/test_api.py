@@ -418,7 +418,7 @@ def test_every_refusal_is_one_plain_sentence(client, dialog, table):
         (f"{dialog}/prefer", {"wants": ["fp <= 5"], "at": 99},
          "This needs a step from 0 to 1; got 99."),
         (f"{dialog}/prefer", {"wants": ["fp <= 5"], "ways": ["magic"]},
-         "ways needs ways to be among move, reject, reweigh, retune; got 'magic'."),
+         "ways needs ways to be among move, reject, reweigh, select, retune; got 'magic'."),
         (f"{dialog}/goto", {"step": 99}, "This needs a step from 0 to 1; got 99."),
         (f"{dialog}/goto", {"step": 10**20},
          "This needs a step from 0 to 1; got 100000000000000000000."),

@@ -489,7 +489,7 @@ def test_requests_in_words_and_by_chosen_ways(show, user, mails_table):
     expect(sentence(page).locator(".bad")).to_be_visible()
     words.fill("rejected <= 20%")
     expect(sentence(page).get_by_role("listitem")).to_have_count(2)  # what was asked is kept
-    for way in ("reweigh", "retune"):
+    for way in ("reweigh", "select", "retune"):
         page.get_by_role("checkbox", name=re.compile(f"^{way}")).click()
     words.press("Enter")
     at_step(page, 2)
@@ -562,7 +562,7 @@ def test_the_dear_ways_of_the_frontier(show, user, mails_table):
     expect(shown.get_by_text("the dear ways are in it")).to_be_visible(timeout=LONG)
     shown.get_by_text("As tables").click()
     expect(shown.get_by_role("region", name="Best trade-offs")).to_contain_text(
-        re.compile("retune|reweigh")
+        re.compile("retune|reweigh|select")
     )
 
 

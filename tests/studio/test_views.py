@@ -397,7 +397,9 @@ def test_members_weigh_what_the_library_says(client, two):
     name, own, _ = two
     client.ok(f"{name}/goto", {"step": 0})
     weights = own.history[0].option.scorer.weights.tolist()
-    assert [one["weight"] for one in client.ok(f"{name}/members")["members"]] == weights
+    told = client.ok(f"{name}/members")
+    assert [one["weight"] for one in told["members"]] == weights
+    assert (told["regions"], told["regions_only"]) == (0, False)
 
 
 def test_rows_sort_by_a_members_vote(client, two):

@@ -26,7 +26,9 @@ from margrave.confusion import Confusion
 from margrave.steer._card import LIMITS
 from margrave.steer._frontier import Frontier
 from margrave.steer._frontier_display import FrontierDisplay
+from margrave.steer._panel import Scorer
 from margrave.steer._reply import Reply
+from margrave.steer._selecting import regions_of
 from margrave.steer._steered import SteeredClassifier
 
 _CODE = re.compile("`([^`]+)`")
@@ -275,16 +277,30 @@ def _members(outcome: Outcome, model: SteeredClassifier, curves: Frontier | None
     heads = ["Member", "Weight"]
     note = "One member decides alone."
     if len(used) > 1:
-        note = (
-            "Weights are those by the rank margin; the score is the mean of theirs and of a "
-            "logistic regression on all members."
-        )
+        note = _weighed(scorer)
     if alone:
         heads.append(f"Misses alone, with {last.fp:,} false alarms at most")
         note += f" Together they miss {last.fn:,}" + (
             f", and give no answer to {last.n_rejected:,}." if last.n_rejected else "."
         )
     return _table(heads, rows, "members") + f'<p class="note">{note}</p>'
+
+
+def _weighed(scorer: Scorer) -> str:
+    """What the weights of a committee are."""
+    regions = regions_of(scorer.combine)
+    if regions is None:
+        return (
+            "Weights are those by the rank margin; the score is the mean of theirs and of a "
+            "logistic regression on all members."
+        )
+    parted = f"The rows are parted into {regions.leaves.n} regions, and one member answers in each"
+    if regions is scorer.combine:
+        return f"{parted}. A weight is the share of the tuning rows that a member answers."
+    return (
+        f"{parted}; the score is the mean of its score and of the committee's. A weight is the "
+        "mean of the share of the tuning rows that a member answers and of that by the rank margin."
+    )
 
 
 def _alone(curves: Frontier | None, fp: int) -> dict[str, int]:

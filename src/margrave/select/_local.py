@@ -36,7 +36,7 @@ class LocalSelectionClassifier(Selector):
     estimators : list of classifiers, of (name, classifier), or a trained ensemble
         The members. With ``prefit=True`` this may be a trained ensemble of scikit-learn, such as
         a BaggingClassifier or a random forest, whose members are then taken.
-    method : str, default="knora-e"
+    method : str, default="knora-u"
         How members are chosen, by their answers to the `k` nearest tuning samples:
 
         - "ola": the one that is right most often there;
@@ -138,7 +138,7 @@ class LocalSelectionClassifier(Selector):
     def __init__(
         self,
         estimators: Any,
-        method: str = "knora-e",
+        method: str = "knora-u",
         k: int = 7,
         *,
         index: Any = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from margrave.confusion import Confusion
+from margrave.steer._selecting import regions_of
 
 LIMITS = (
     "The promise is for samples like the certify samples. When the world changes, `check(X, y)` on "
@@ -60,8 +61,17 @@ def _about(model: Any) -> str:
     encoder = scorer.panel.encoder
     if encoder is not None:
         lines.append("- Columns: " + "; ".join(encoder.describe().splitlines()))
+    weighed = "rank-margin weight"
+    regions = regions_of(scorer.combine)
+    if regions is not None:
+        alone = regions is scorer.combine
+        weighed = "share of the tuning samples" if alone else "weight"
+        lines.append(
+            f"- Regions: {regions.leaves.n}, with one member in charge of each"
+            + ("" if alone else "; the score is the mean of theirs and of the committee's")
+        )
     told = [
-        f"{name} ({type(member).__name__}, rank-margin weight {weight:.2f})"
+        f"{name} ({type(member).__name__}, {weighed} {weight:.2f})"
         for name, member, weight in zip(
             scorer.panel.names, scorer.panel.members, scorer.weights, strict=True
         )

@@ -15,6 +15,7 @@ there (67.0 %); its mean with the committee's own score does not.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +76,7 @@ class Combined:
 
     sides: tuple[Side, ...]
 
-    def __call__(self, raw: Floats) -> Floats:
+    def __call__(self, raw: Floats, X: Any = None) -> Floats:  # noqa: ARG002 - not looked at
         """Log-odds for raw values of shape (n, K) or (n, K, k)."""
         if raw.ndim == 2:
             return self.sides[0](raw)
@@ -101,13 +102,13 @@ class Mean:
     first: Combine
     second: Combine
 
-    def __call__(self, raw: Floats) -> Floats:
+    def __call__(self, raw: Floats, X: Any = None) -> Floats:
         """Log-odds for raw values of shape (n, K) or (n, K, k)."""
-        return np.asarray((self.first(raw) + self.second(raw)) / 2)
+        return np.asarray((self.first(raw, X) + self.second(raw, X)) / 2)
 
     @property
     def weights(self) -> Floats:
-        """The members' weights by the rank margin: the mean of both."""
+        """The members' weights: the mean of both."""
         return np.asarray((self.first.weights + self.second.weights) / 2)
 
 
@@ -128,7 +129,7 @@ class Alone:
         """All of it."""
         return np.ones(1)
 
-    def __call__(self, raw: Floats) -> Floats:
+    def __call__(self, raw: Floats, X: Any = None) -> Floats:  # noqa: ARG002 - not looked at
         """Scores for raw values of shape (n, 1) or (n, 1, k)."""
         values = raw[:, 0]
         if not self.probability:

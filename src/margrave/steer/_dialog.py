@@ -227,9 +227,9 @@ class Dialog(Shown, ProgramSteps):
         """Ask for a confusion matrix that keeps to a preference.
 
         Of the options that meet it the one with fewest errors in cells of which it does not speak
-        is taken; what it allows is spent. A dear way ("reweigh", "retune") has to have fewer by two
-        standard errors of the difference, else the moved decision stays. If none meets it, the
-        nearest is taken.
+        is taken; what it allows is spent. A dear way ("reweigh", "select", "retune") has to
+        have fewer by two standard errors of the difference, else the moved decision stays. If none
+        meets it, the nearest is taken.
 
         Parameters
         ----------
@@ -239,7 +239,8 @@ class Dialog(Shown, ProgramSteps):
             Whether what was asked where the dialog stands still holds, except for the words that
             are said anew.
         ways : list of str, optional
-            Among "move", "reject", "reweigh" and "retune", or ways of your own; all if left out.
+            Among "move", "reject", "reweigh", "select" and "retune", or ways of your own; all if
+            left out.
         callback : callable, optional
             Called with each better :class:`Reply` as it is found; a true answer stops the search.
             So does Ctrl-C. The best so far is kept.

@@ -81,17 +81,25 @@ class Material:
         """The judge of a preference on these samples."""
         return Judge(preference, self.codes, self.labels, self.positive)
 
-    def cross_fitted(self, learn: Callable[[Codes], Combine]) -> tuple[Scorer, Floats]:
+    def cross_fitted(
+        self, learn: Callable[[Codes], Combine], looks: bool = False
+    ) -> tuple[Scorer, Floats]:
         """A scorer learned from all samples, and scores of each by one learned from others.
 
         Parameters
         ----------
         learn : callable
             Given positions of samples, what makes scores of the members' answers.
+        looks : bool
+            Whether that looks at the samples too.
         """
-        held = [(at, learn(training)(self.raw[at])) for training, at in self.folds]
+        held = [
+            (at, learn(training)(self.raw[at], self.rows(at) if looks else None))
+            for training, at in self.folds
+        ]
         combine = learn(np.arange(len(self.codes)))
-        scorer = Scorer(self.panel, combine, decimals_for(combine(self.raw)))
+        everything = combine(self.raw, self.X.X if looks else None)
+        scorer = Scorer(self.panel, combine, decimals_for(everything))
         return scorer, self.gathered(held, scorer.decimals)
 
     def members_alone(self) -> Iterator[tuple[str, Floats]]:

@@ -19,12 +19,11 @@ import margrave
 from margrave import _labels
 from margrave._asking import classes_of
 from margrave._replacing import replacing
-from margrave.fuse._scales import _NOISE, LineScale
-from margrave.steer._combining import _SURE, Alone, Combined, Mean, Side
 from margrave.steer._decision import _LEAST, Cut, Decision, Offsets
 from margrave.steer._onnx_before import encoded, numbers
 from margrave.steer._onnx_graph import ExportError, Graph, package, session
 from margrave.steer._onnx_parts import UnableError, starts_with_a_table, written
+from margrave.steer._onnx_scores import scores_of
 from margrave.steer._panel import Scorer
 
 Samples = Callable[[Any], str | None]
@@ -108,7 +107,9 @@ def onnx_bytes(model: Any) -> bytes:
     """A fitted SteeredClassifier in the format of ONNX."""
     package("onnxruntime")
     graph, scorer, decision = Graph(), model.scorer_, model.decision_
-    scores, single = _scores(graph, scorer, _samples(graph, model))
+    samples = _samples(graph, model)
+    raw, single = _said(graph, scorer, samples)
+    scores = scores_of(graph, scorer, raw, lambda columns: _seen(graph, model, samples, columns))
     codes, lead = _decided(graph, decision, scores)
     labels, k, proto = _label_table(model), len(model.classes_), graph.onnx.TensorProto
     made = graph.model(
@@ -175,8 +176,23 @@ def _samples(graph: Graph, model: Any) -> Samples:
     return of
 
 
-def _scores(graph: Graph, scorer: Scorer, samples: Samples) -> tuple[str, list[str]]:
-    """Rounded scores, and the members that are in single precision."""
+def _seen(graph: Graph, model: Any, samples: Samples, columns: list[Any]) -> str:
+    """Some columns of the samples as members see them, for what parts these into regions."""
+    if model.scorer_.panel.encoder is not None:
+        return graph.take(str(samples(None)), columns)
+    by_name = isinstance(columns[0], str)
+    if by_name and (graph.columns or not graph.inputs):
+        return numbers(graph, columns)
+    if by_name or graph.columns or not hasattr(model, "n_features_in_"):
+        raise ExportError(
+            "The regions cannot be written as ONNX: they know columns by name and members know "
+            "them by place, or the other way round."
+        )
+    return graph.take(graph.matrix(model.n_features_in_), columns)
+
+
+def _said(graph: Graph, scorer: Scorer, samples: Samples) -> tuple[list[str], list[str]]:
+    """What each member says, and the members that are in single precision."""
     panel = scorer.panel
     raw, single = [], []
     for name, member in zip(panel.names, panel.members, strict=True):
@@ -188,8 +204,7 @@ def _scores(graph: Graph, scorer: Scorer, samples: Samples) -> tuple[str, list[s
             ) from error
         raw.append(values)
         single += [] if exact else [name]
-    scores = _combined(graph, scorer.combine, raw, len(panel.classes))
-    return _rounded(graph, scores, scorer.decimals), single
+    return raw, single
 
 
 def _raw(graph: Graph, name: str, member: Any, classes: Any, samples: Samples) -> tuple[str, bool]:
@@ -212,68 +227,6 @@ def _raw(graph: Graph, name: str, member: Any, classes: Any, samples: Samples) -
         values = graph.add("Sub", graph.add("Mul", values, 2.0), 1.0)
         values = graph.clip(values, -1.0, 1.0)
     return values, exact
-
-
-# One score
-
-
-def _combined(graph: Graph, combine: Any, raw: list[str], k: int) -> str:
-    """Scores of shape (n, 1) for two classes, else (n, k)."""
-    if isinstance(combine, Mean):
-        both = (_combined(graph, one, raw, k) for one in (combine.first, combine.second))
-        return graph.add("Div", graph.add("Add", *both), 2.0)
-    if isinstance(combine, Alone):
-        if not combine.probability:
-            return raw[0]
-        p = graph.add("Div", graph.add("Add", raw[0], 1.0), 2.0)
-        p = graph.clip(p, _SURE, 1 - _SURE)
-        return graph.log_odds(p) if k == 2 else graph.add("Log", p)
-    if isinstance(combine, Combined):
-        if k == 2:
-            return _side(graph, combine.sides[0], graph.together(raw))
-        return graph.together(
-            [
-                _side(graph, side, graph.together([graph.take(one, [c]) for one in raw]))
-                for c, side in enumerate(combine.sides)
-            ]
-        )
-    raise ExportError(
-        f"The scores cannot be written as ONNX: {type(combine).__name__} is not known there."
-    )
-
-
-def _side(graph: Graph, side: Side, raw: str) -> str:
-    """The log-odds of one class, (n, 1), from what the members say of it, (n, K)."""
-    rank = side.rank
-    scaled = _scaled(graph, rank.scale, graph.add("Neg", raw) if side.flipped else raw)
-    total = graph.product(scaled, rank.found.weights[:, None])
-    ranked = graph.add("Mul", graph.add("Sub", total, float(rank.cut)), float(rank.slope))
-    if side.flipped:
-        return graph.add("Neg", ranked)
-    if side.coef is None:
-        return ranked
-    stacked = graph.line(scaled, side.coef[:, None], np.array([side.intercept]))
-    return graph.add("Div", graph.add("Add", ranked, stacked), 2.0)
-
-
-def _scaled(graph: Graph, scale: Any, raw: str) -> str:
-    """The members' values on one scale, in [-1, 1]."""
-    if not isinstance(scale, LineScale):
-        raise ExportError(
-            f"The scores cannot be written as ONNX: {type(scale).__name__} is not known there."
-        )
-    p = graph.add("Div", graph.add("Add", raw, 1.0), 2.0)
-    p = graph.add("Add", graph.add("Mul", p, 1 - 2 * _NOISE), _NOISE)
-    values = graph.add("Where", scale.log_odds, graph.log_odds(p), raw)
-    moved = graph.add("Sub", values, scale.centre)
-    return graph.clip(graph.add("Mul", moved, scale.slope), -1.0, 1.0)
-
-
-def _rounded(graph: Graph, scores: str, decimals: int) -> str:
-    """As `numpy.round` does it."""
-    power = 10.0 ** abs(decimals)
-    there, back = ("Mul", "Div") if decimals >= 0 else ("Div", "Mul")
-    return graph.add(back, graph.add("Round", graph.add(there, scores, power)), power)
 
 
 # Answers

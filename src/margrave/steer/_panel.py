@@ -71,8 +71,8 @@ class Combine(Protocol):
     def weights(self) -> Floats:
         """The members' weights, shape (K,) or (k, K)."""
 
-    def __call__(self, raw: Floats) -> Floats:
-        """Scores for raw values of shape (n, K) or (n, K, k)."""
+    def __call__(self, raw: Floats, X: Any = None) -> Floats:
+        """Scores for raw values of shape (n, K) or (n, K, k), and encoded samples if it looks."""
 
 
 @dataclass(frozen=True)
@@ -104,11 +104,11 @@ class Scorer:
 
     def of_encoded(self, X: Any) -> Floats:
         """Scores of samples that have passed the encoder."""
-        return self.of_raw(self.panel.raw(X))
+        return self.of_raw(self.panel.raw(X), X)
 
-    def of_raw(self, raw: Floats) -> Floats:
-        """Scores from what the members say."""
-        return np.round(self.combine(raw), self.decimals)
+    def of_raw(self, raw: Floats, X: Any = None) -> Floats:
+        """Scores from what the members say; of regions, also from the encoded samples."""
+        return np.round(self.combine(raw, X), self.decimals)
 
 
 def decimals_for(scores: Floats) -> int:

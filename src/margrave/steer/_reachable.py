@@ -18,12 +18,19 @@ Floats = NDArray[np.float64]
 
 
 def offered(material: Material, start: Option, matrix: Confusion, ways: Sequence[Way]) -> Any:
-    """What ways offer for half the false positives, and for half the false negatives."""
+    """What ways offer for half the false positives, and for half the false negatives.
+
+    What scores the same for both is offered once.
+    """
+    told: list[Floats] = []
     for want in (f"fp <= {matrix.fp // 2}", f"fn <= {matrix.fn // 2}"):
         wanted = Preference(want)
         request = Request(wanted, material, material.judge(wanted), [start])
         for way in ways:
-            yield from way.options(request)
+            for option in way.options(request):
+                if not any(np.array_equal(option.held, held) for held in told):
+                    told.append(option.held)
+                    yield option
 
 
 def frontier(material: Material, options: Iterable[Option]) -> Frontier:

@@ -27,8 +27,8 @@ class Reply:
     before, after : Confusion
         The tuning samples, by the model before and by this one.
     way : str
-        How it was found: "move", "reject", "reweigh", "retune"; "nodes" or "grow" for a step of
-        the program; or "start".
+        How it was found: "move", "reject", "reweigh", "select", "retune"; "nodes" or "grow" for
+        a step of the program; or "start".
     seconds : float
         How long it took.
     n_options : int

@@ -1,8 +1,9 @@
 """Ways to meet a preference, each a small class with one method.
 
 "Interactive Martingale Boosting" tunes its learners; a threshold can be moved, the doubtful can be
-rejected, a committee can be weighed anew. They are compared on equal terms: every option carries
-scores of the tuning samples that were not learned from them, and the judge is the same.
+rejected, a committee can be weighed anew, or parted into regions with a member each. They are
+compared on equal terms: every option carries scores of the tuning samples that were not learned
+from them, and the judge is the same.
 
 A new way is a class with a name, whether it is dear (not part of the first reply), whether it
 rejects, and ``options(request)``; it is passed to ``prefer(ways=...)``, or added to `WAYS`.
@@ -14,6 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +33,7 @@ from margrave.steer._combining import Alone, Combined, Mean, combined, focused
 from margrave.steer._decision import Decision, doubtful, moved, verdict
 from margrave.steer._material import Material, Option
 from margrave.steer._panel import Panel, Scorer
+from margrave.steer._selecting import can_be_parted, selected, surely_better
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -41,6 +44,8 @@ _HARDEST = (0.1, 0.3)
 _TUNING_FOLDS = 3
 # It is tuned once for each fold, so each search is a short one.
 _SEARCH = {"patience": 2, "max_models": 8}
+# What was found for samples that are still steered.
+_PARTED: WeakKeyDictionary[Material, tuple[Scorer, Floats]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,11 +140,8 @@ class Reweigh:
         raw, codes, heard = material.raw, material.codes, material.panel.probabilities
         if raw.shape[1] < 2:
             return
-        scorer, held = start.scorer, start.held
-        if not isinstance(scorer.combine, Combined):
-            scorer, held = material.cross_fitted(
-                lambda at: combined(raw[at], heard, codes[at], material.k)
-            )
+        scorer, held = _weighed(request)
+        if scorer is not start.scorer:
             yield request.decided(self.name, scorer, held)
         if material.k > 2:
             return
@@ -150,9 +152,22 @@ class Reweigh:
             other, told = material.cross_fitted(
                 lambda at, h=hardest: focused(raw[at], heard, codes[at], toward, h)  # type: ignore[misc]
             )
-            both = replace(scorer, combine=Mean(scorer.combine, other.combine))
-            mean = np.round((held + told) / 2, scorer.decimals)
-            yield request.decided(self.name, both, mean)
+            yield request.decided(self.name, *_mean(scorer, held, other, told))
+
+
+def _weighed(request: Request) -> tuple[Scorer, Floats]:
+    """The committee weighed, and its scores of the tuning samples: the start's, if it is that."""
+    material, start = request.material, request.known[0]
+    if isinstance(start.scorer.combine, Combined):
+        return start.scorer, start.held
+    raw, heard, codes = material.raw, material.panel.probabilities, material.codes
+    return material.cross_fitted(lambda at: combined(raw[at], heard, codes[at], material.k))
+
+
+def _mean(one: Scorer, held: Floats, other: Scorer, told: Floats) -> tuple[Scorer, Floats]:
+    """The mean of two scores of the same committee, also of the tuning samples."""
+    both = replace(one, combine=Mean(one.combine, other.combine))
+    return both, np.round((held + told) / 2, one.decimals)
 
 
 def _rare_answer(request: Request) -> int:
@@ -169,6 +184,40 @@ def _rare_answer(request: Request) -> int:
             if limit < strictest:
                 strictest, found = limit, int(answer)
     return found
+
+
+class SelectByRegion:
+    """Part the samples' space into regions, with one member in charge of each."""
+
+    name, dear, rejects = "select", True, False
+
+    def options(self, request: Request) -> Iterator[Option]:
+        """The score of the members in charge, and its mean with the committee's.
+
+        Either only if it is better than the committee's, whatever is asked: of scores that are as
+        good, the one that looks best for a request owes that to chance.
+        """
+        material = request.material
+        if material.raw.shape[1] < 2 or request.stopped() or not can_be_parted(material.X.X):
+            return
+        scorer, held = _parted(material)
+        if scorer.combine.leaves.n < 2 or request.stopped():  # type: ignore[attr-defined]
+            return
+        weighed, committee = _weighed(request)
+        for one, told in ((scorer, held), _mean(weighed, committee, scorer, held)):
+            if surely_better(told, committee, material.codes):
+                yield request.decided(self.name, one, told)
+
+
+def _parted(material: Material) -> tuple[Scorer, Floats]:
+    """The score by regions, and scores of the tuning samples; whatever is asked, it is the same."""
+    if material not in _PARTED:
+        raw, codes, heard = material.raw, material.codes, material.panel.probabilities
+        _PARTED[material] = material.cross_fitted(
+            lambda at: selected(raw[at], heard, codes[at], material.k, material.rows(at)),
+            looks=True,
+        )
+    return _PARTED[material]
 
 
 class Retune:
@@ -300,7 +349,7 @@ def _unbiased(tuned: Any) -> Any:
     return tuned
 
 
-WAYS: tuple[Way, ...] = (MoveDecision(), RejectDoubtful(), Reweigh(), Retune())
+WAYS: tuple[Way, ...] = (MoveDecision(), RejectDoubtful(), Reweigh(), SelectByRegion(), Retune())
 
 
 _WAY = ("name", "dear", "rejects", "options")

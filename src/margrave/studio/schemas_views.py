@@ -125,6 +125,8 @@ class Members(BaseModel):
     """What the members say."""
 
     members: list[MemberRecord]
+    regions: int
+    regions_only: bool
     margins: Margins
     disagreement: Disagreement
     split: Split

@@ -20,6 +20,7 @@ from margrave.steer._material import Material, Option
 from margrave.steer._promise import supported
 from margrave.steer._reachable import frontier as reachable
 from margrave.steer._reply import Reply
+from margrave.steer._selecting import regions_of
 from margrave.steer._sentences import sentence
 
 Floats = NDArray[np.float64]
@@ -249,8 +250,11 @@ def members_record(dialog: Dialog) -> Record:
     wrong = answers != codes
     counts = np.bincount(agreeing, minlength=len(names) + 1)
     missed = np.bincount(agreeing[wrong], minlength=len(names) + 1)
+    regions = regions_of(scorer.combine)
     return {
         "members": members,
+        "regions": 0 if regions is None else regions.leaves.n,
+        "regions_only": regions is not None and regions is scorer.combine,
         "margins": _margins(reply, wrong),
         "disagreement": {
             "names": names,

@@ -14,6 +14,7 @@ export const WAYS = /** @type {const} */ ([
   ['move', 'move the decision'],
   ['reject', 'give no answer to close calls'],
   ['reweigh', 'weigh the members anew'],
+  ['select', 'let one member answer in each region'],
   ['retune', 'tune the learners'],
 ]);
 

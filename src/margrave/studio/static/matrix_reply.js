@@ -13,6 +13,7 @@ const BY = {
   move: 'moved the decision',
   reject: 'gave no answer to close calls',
   reweigh: 'weighed the members anew',
+  select: 'chose a member for each region',
   retune: 'tuned the learners',
   nodes: 'tuned a node of the program',
   grow: 'grew the program',

@@ -34,7 +34,7 @@ export function MembersPanel({ dialog, act }) {
       : null}
     ${!error && !members ? html`<${Spinner} label="Asking the members" />` : null}
     ${members
-      ? html`<${Weights} dialog=${dialog} members=${members.members} />
+      ? html`<${Weights} dialog=${dialog} members=${members} />
           <${Margins} margins=${members.margins} />
           ${members.members.length > 1
             ? html`<${Split} split=${members.split} of=${members.members.length} />
@@ -47,15 +47,24 @@ export function MembersPanel({ dialog, act }) {
   </div>`;
 }
 
-/** @param {{dialog: Dialog, members: Members["members"]}} props */
-function Weights({ dialog, members }) {
+/** What the weights are. @param {Members} members */
+function weighed({ regions, regions_only }) {
+  if (!regions) return 'Their weight by the rank margin, which is half of the answer (the other half is a logistic regression on all of them)';
+  const parted = `The samples are parted into ${regions} regions, and one member answers in each`;
+  if (regions_only) return `${parted}. Here are the shares of the samples that each answers`;
+  return `${parted}; that is half of the score, the committee\u2019s the other half. Here are the mean of the share of the samples that each answers and of its weight by the rank margin`;
+}
+
+/** @param {{dialog: Dialog, members: Members}} props */
+function Weights({ dialog, members: told }) {
+  const members = told.members;
   const heaviest = Math.max(...members.map((member) => member.weight), 1e-9);
   const all = members.reduce((sum, member) => sum + member.weight, 0) || 1;
   const positive = dialog.positive;
   const alarms = members.some((member) => member.fp !== null);
   return html`<section class="panel-part">
     <h2>The members</h2>
-    <p class="muted">Their weight by the rank margin, which is half of the answer (the other half is a logistic regression on all of them), and what each would do by itself on ${plural(dialog.n, 'sample')}.</p>
+    <p class="muted">${weighed(told)}, and what each would do by itself on ${plural(dialog.n, 'sample')}.</p>
     <div class="scroll-x" tabindex="0" role="region" aria-label="Members">
       <table class="table table-tight">
         <thead>

@@ -127,6 +127,7 @@
 /**
  * @typedef {{members: {name: string, weight: number, errors: number, fp: number | null,
  *     fn: number | null, accuracy: number}[],
+ *   regions: number, regions_only: boolean,
  *   margins: {edges: number[], right: number[], wrong: number[]},
  *   disagreement: {names: string[], shares: number[][]},
  *   split: {votes: number[], n: number[], wrong: number[]}}} Members

@@ -1,0 +1,454 @@
+"""Selection by region: who is in charge where, on samples that it was not learned from."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import onnxruntime
+import pandas as pd
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import make_pipeline
+
+from margrave.fuse._combination import _sigmoid
+from margrave.preference import Preference
+from margrave.steer import Dialog, ExportError, SteeredClassifier, TableEncoder
+from margrave.steer._combining import Mean
+from margrave.steer._selecting import (
+    Leaves,
+    Selected,
+    _lines,
+    can_be_parted,
+    regions_of,
+    selected,
+    surely_better,
+)
+from margrave.steer._ways import Request, SelectByRegion, _parted
+
+OTHERS = ["move", "reject", "reweigh", "retune"]
+
+
+class Constant(ClassifierMixin, BaseEstimator):
+    """Always the same answer, and no more."""
+
+    def __init__(self, answer=0):
+        self.answer = answer
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.repeat(self.classes_[self.answer], len(X))
+
+
+def of_the_slide(n, seed):
+    """To the left class 1, to the right class 2; between them a line parts the two."""
+    random = np.random.default_rng(seed)
+    rows = random.uniform([-3, -1], [3, 1], size=(n, 2))
+    height = rows[:, 1] > 0
+    labels = np.where(rows[:, 0] < -1, 0, np.where(rows[:, 0] > 1, 1, height))
+    # To both sides most points are where the line is wrong.
+    wrong = (np.abs(rows[:, 0]) > 1) & (random.random(n) < 0.5)
+    rows[wrong, 1] = np.abs(rows[wrong, 1]) * np.where(labels[wrong] == 0, 1, -1)
+    return rows, labels
+
+
+def line():
+    """Between left and right it is right."""
+    rows = np.random.default_rng(0).uniform(-1, 1, size=(500, 2))
+    return LogisticRegression().fit(rows * [0, 1], rows[:, 1] > 0)
+
+
+def slide_members():
+    rows, labels = of_the_slide(50, 1)
+    parting = line()
+    parting.classes_ = np.array([0, 1])
+    always = [(f"always-{c + 1}", Constant(c).fit(rows, labels)) for c in range(2)]
+    return [*always, ("line", parting)]
+
+
+@pytest.fixture(scope="module")
+def slide():
+    return Dialog(slide_members(), *of_the_slide(2000, 2))
+
+
+# The slide
+
+
+def test_where_every_member_is_half_wrong_the_one_in_charge_is_right(slide):
+    rows, labels = of_the_slide(2000, 2)
+    for _, member in slide_members():
+        assert 0.3 < np.mean(member.predict(rows) == labels) < 0.65
+    both = "fp <= 5%, fn <= 5%"
+    slide.goto(0)
+    assert not slide.prefer(both, ways=OTHERS).met
+    slide.goto(0)
+    reply = slide.prefer(both, ways=["select"])
+    assert (reply.met, reply.way) == (True, "select")
+    new, true = of_the_slide(2000, 3)
+    assert np.mean(reply.model.predict(new) == true) > 0.97
+    slide.goto(0)
+    assert slide.prefer(both).way == "select"
+
+
+def test_the_members_in_charge_are_those_that_are_right(slide):
+    option = next(iter(SelectByRegion().options(request_for("fp <= 5%", slide))))
+    found = option.scorer.combine
+    assert isinstance(found, Selected)
+    places = np.array([[-2.0, 0.5], [-2, -0.5], [2, 0.5], [2, -0.5], [0, 0.5], [0, -0.5]])
+    who = [slide.members[j] for j in found.charge[found.leaves(places)]]
+    assert who[:4] == ["always-1", "always-1", "always-2", "always-2"]
+    assert who[4:] == ["line", "line"] or set(who[4:]) == {"always-1", "always-2"}
+    assert option.scorer(places)[[0, 1, 5]].max() < 0 < option.scorer(places)[[2, 3, 4]].min()
+    assert option.scorer.weights.sum() == pytest.approx(1)
+
+
+def request_for(text, dialog, **more):
+    wanted, of = Preference(text), dialog._material
+    return Request(wanted, of, of.judge(wanted), [dialog.history[0].option], **more)
+
+
+# Judged on samples it was not learned from
+
+
+class Scored(ClassifierMixin, BaseEstimator):
+    """A classifier whose scores are given; samples begin with their positions."""
+
+    def __init__(self, scores=None):
+        self.scores = scores
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X):
+        return np.asarray(self.scores)[np.asarray(X)[:, 0].astype(int)]
+
+    def predict(self, X):
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_labels_that_mean_nothing_are_not_learned(seed):
+    random = np.random.default_rng(seed)
+    n = 600
+    labels = random.integers(0, 2, n)
+    rows = np.column_stack([np.arange(n), random.normal(size=(n, 10))])
+    members = [Scored(row).fit(None, labels) for row in random.normal(size=(8, n))]
+    dialog = Dialog(members, rows, labels)
+    scorer, held = _parted(dialog._material)
+    assert roc_auc_score(labels, scorer(rows)) > 0.6, "regions do learn noise"
+    assert abs(roc_auc_score(labels, held) - 0.5) < 0.07
+    assert not list(SelectByRegion().options(request_for("fp <= 10%", dialog)))
+
+
+def test_what_is_better_than_the_committee_has_a_smaller_loss_beyond_chance():
+    random = np.random.default_rng(0)
+    codes = random.integers(0, 2, 400)
+    good = np.where(codes == 1, 2.0, -2.0) + random.normal(size=400)
+    assert surely_better(good, good / 10, codes)
+    assert not surely_better(good / 10, good, codes)
+    assert not surely_better(good, good, codes)
+    assert not surely_better(good + 0.3 * random.normal(size=400), good, codes)
+    three = random.integers(0, 3, 400)
+    aware = np.where(three[:, None] == np.arange(3), 2.0, -2.0)
+    assert surely_better(aware, aware / 10, three)
+
+
+def test_what_is_held_out_and_what_is_new_are_on_one_scale(slide):
+    new = of_the_slide(4000, 9)[0]
+    for option in SelectByRegion().options(request_for("fp <= 5%", slide)):
+        told = option.scorer(new)
+        size = np.ptp(np.percentile(told, [10, 90]))
+        for share in (10, 25, 75, 90):
+            away = np.percentile(told, share) - np.percentile(option.held, share)
+            assert abs(away) < 0.15 * size
+
+
+@pytest.mark.parametrize("kind", ["good", "apart", "turned", "same", "heavy"])
+def test_lines_are_those_of_platt(kind):
+    random = np.random.default_rng(0)
+    positive = random.random(300) < 0.3
+    values = {
+        "good": random.normal(size=300) + positive,
+        "apart": 0.1 * random.normal(size=300) + 5 * positive,
+        "turned": random.normal(size=300) - positive,
+        "same": np.ones(300),
+        "heavy": random.standard_cauchy(300) + 3 * positive,
+    }[kind]
+    slope, cut = _sigmoid(values, positive, np.ones(300))
+    ours, start = _lines(values[:, None, None], positive[:, None])
+    wanted = slope * (values - cut)
+    np.testing.assert_allclose(ours * values + start, wanted[None], atol=1e-3)
+
+
+# What it needs
+
+
+def test_one_member_gives_no_option():
+    rows, labels = of_the_slide(300, 0)
+    alone = Dialog(LogisticRegression().fit(rows, labels), rows, labels)
+    assert not list(SelectByRegion().options(request_for("fp <= 5", alone)))
+
+
+def test_samples_that_are_not_numbers_give_no_option():
+    rows, labels = of_the_slide(300, 0)
+    frame = pd.DataFrame({"x": rows[:, 0], "side": np.where(rows[:, 0] > 0, "right", "left")})
+    members = [
+        (f"c{c}", make_pipeline(TableEncoder(), LogisticRegression(C=c)).fit(frame, labels))
+        for c in (0.1, 1)
+    ]
+    dialog = Dialog(members, frame, labels)
+    assert not list(SelectByRegion().options(request_for("fp <= 50", dialog)))
+    assert dialog.prefer("fp <= 50").way != "select"
+
+
+@pytest.mark.parametrize(
+    ("X", "can"),
+    [
+        (np.zeros((3, 2)), True),
+        ([[1, 2], [3, 4]], True),
+        (csr_matrix(np.eye(3)), True),
+        (pd.DataFrame({"a": [1, 2], "b": [0.5, 1.0]}), True),
+        (pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), False),
+        (np.array([[np.nan, 1.0]]), False),
+        (np.array([[1e300, 1.0]]), False),
+        (csr_matrix([[np.inf, 1.0]]), False),
+        (["a text", "another"], False),
+        (np.zeros((3, 2, 2)), False),
+    ],
+)
+def test_what_can_be_parted(X, can):
+    assert can_be_parted(X) == can
+
+
+def test_too_few_samples_to_part_give_no_option():
+    rows, labels = of_the_slide(50, 0)
+    dialog = Dialog(slide_members(), rows, labels)
+    assert not list(SelectByRegion().options(request_for("fp <= 5", dialog)))
+
+
+def test_a_search_that_is_stopped_offers_nothing(slide):
+    for after in range(2):
+        asked = itertools.count()
+        request = request_for("fp <= 5", slide, stopped=lambda a=asked, n=after: next(a) >= n)
+        assert not list(SelectByRegion().options(request))
+    slide.goto(0)
+    reply = slide.prefer("fp <= 5%", ways=["move", "select"], stop=lambda: True)
+    assert (reply.way, reply.cancelled) == ("move", True)
+
+
+def test_regions_are_the_same_for_every_kind_of_samples():
+    rows, labels = of_the_slide(500, 0)
+    raw = np.column_stack([rows[:, 1], -rows[:, 1]])
+    kinds = [rows, rows.tolist(), csr_matrix(rows), pd.DataFrame(rows, columns=["x", "y"])]
+    found = [selected(raw, np.zeros(2, bool), labels, 2, X) for X in kinds]
+    assert found[0].leaves.n > 1
+    for one, X in zip(found, kinds, strict=True):
+        np.testing.assert_array_equal(one(raw, X), found[0](raw, rows))
+    turned = kinds[3][["y", "x"]].assign(more="text")
+    np.testing.assert_array_equal(found[3](raw, turned), found[0](raw, rows))
+    twice = pd.DataFrame(rows, columns=["x", "x"])
+    assert selected(raw, np.zeros(2, bool), labels, 2, twice).leaves.columns[0] in (0, 1)
+
+
+def test_no_region_at_all_is_one():
+    nowhere = np.zeros(1)
+    leaves = Leaves([], np.array([-2]), nowhere, nowhere.astype(int), nowhere.astype(int))
+    assert leaves.n == 1
+    for X in (np.zeros((3, 2)), [[0, 1]] * 3):
+        np.testing.assert_array_equal(leaves(X), [0, 0, 0])
+
+
+def test_regions_are_found_once_for_all_requests(slide):
+    one, other = (next(iter(SelectByRegion().options(request_for(text, slide))))
+                  for text in ("fp <= 5%", "fn <= 1%"))  # fmt: skip
+    assert one.scorer is other.scorer
+    assert one.held is other.held
+
+
+# More than two classes
+
+
+def of_three(n, seed):
+    """Each third of the plane knows two classes by another column."""
+    random = np.random.default_rng(seed)
+    rows = random.normal(size=(n, 4))
+    third = np.digitize(rows[:, 0], [-0.5, 0.5])
+    high = rows[np.arange(n), 1 + third] > 0
+    return rows, np.array(["ash", "birch", "cedar"])[(third + high) % 3]
+
+
+@pytest.fixture(scope="module")
+def three():
+    rows, labels = of_three(3000, 1)
+    third = np.digitize(rows[:, 0], [-0.5, 0.5])
+    members = []
+    for c in range(3):  # who knows one third, and has heard of the rest
+        use = (third == c) | (np.arange(3000) % 20 == 0)
+        member = LogisticRegression(max_iter=1000).fit(rows[use, 1:], labels[use])
+        members.append((f"third-{c}", Without(member).fit(rows, labels)))
+    return Dialog(members, *of_three(2000, 2))
+
+
+class Without(ClassifierMixin, BaseEstimator):
+    """A trained classifier that does not look at the first column."""
+
+    def __init__(self, model=None):
+        self.model = model
+
+    def fit(self, X, y):
+        self.classes_ = self.model.classes_
+        return self
+
+    def predict_proba(self, X):
+        return self.model.predict_proba(np.asarray(X)[:, 1:])
+
+    def predict(self, X):
+        return self.model.predict(np.asarray(X)[:, 1:])
+
+
+def test_more_than_two_classes(three):
+    wants = "recall(ash) >= 85%, recall(birch) >= 85%, recall(cedar) >= 85%"
+    three.goto(0)
+    assert not three.prefer(wants, ways=OTHERS).met
+    three.goto(0)
+    reply = three.prefer(wants, ways=["select"])
+    assert reply.met
+    rows, labels = of_three(2000, 3)
+    new = reply.model.confusion(rows, labels)
+    assert new.counts.diagonal().sum() / new.n > 0.85
+    proba = reply.model.predict_proba(rows)
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+
+
+def test_a_class_that_a_member_has_not_seen():
+    rows, labels = of_three(400, 1)
+    codes = np.unique(labels, return_inverse=True)[1]
+    raw = np.random.default_rng(0).normal(size=(400, 2, 3))
+    raw[:, 0, 1] = np.nan
+    found = selected(raw, np.zeros(2, bool), codes, 3, rows)
+    assert np.isfinite(found(raw, rows)).all()
+
+
+# Kept, shown and written
+
+
+def check_equal(model, samples):
+    """A file says what the model says."""
+    runs = onnxruntime.InferenceSession(model.to_onnx(), providers=["CPUExecutionProvider"])
+    names = [one.name for one in runs.get_inputs()]
+    by_name = {name: np.asarray(samples[name], float)[:, None] for name in names if name != "X"}
+    label, score, rejected = runs.run(None, by_name or {"X": samples})
+    np.testing.assert_array_equal(label, model.predict(samples))
+    np.testing.assert_allclose(score, model.decision_function(samples), rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(rejected, label == model.reject_label_)
+
+
+def options_of(dialog, text="fp <= 5%"):
+    return list(SelectByRegion().options(request_for(text, dialog)))
+
+
+@pytest.fixture(scope="module")
+def thirds():
+    """Lines that were each trained on one third of the plane."""
+    random = np.random.default_rng(7)
+
+    def drawn(n):
+        rows = random.normal(size=(n, 3))
+        third = np.digitize(rows[:, 0], [-0.5, 0.5])
+        return rows, ((rows[:, 1] * (third - 1) + rows[:, 2] * (third == 1)) > 0).astype(int)
+
+    rows, labels = drawn(1500)
+    third = np.digitize(rows[:, 0], [-0.5, 0.5])
+    members = [LogisticRegression().fit(rows[third == c], labels[third == c]) for c in range(3)]
+    return members, drawn(1500), drawn(1500)
+
+
+@pytest.fixture(scope="module")
+def parted(thirds):
+    members, tune, _ = thirds
+    return Dialog(members, *tune)
+
+
+def test_specialists_answer_where_they_were_trained(parted, thirds):
+    rows, labels = thirds[2]
+    region, _ = options_of(parted)
+    assert roc_auc_score(labels, region.scorer(rows)) > 0.95
+    assert roc_auc_score(labels, parted.history[0].option.scorer(rows)) < 0.8
+    assert region.scorer.weights == pytest.approx([0.31, 0.38, 0.31], abs=0.1)
+
+
+def test_files_hold_regions(parted, thirds, tmp_path):
+    rows, labels = thirds[2]
+    parted.goto(0)
+    reply = parted.prefer("fp <= 5%", ways=["select"])
+    parted.save(tmp_path / "dialog.skops")
+    loaded = Dialog.load(tmp_path / "dialog.skops")
+    np.testing.assert_array_equal(loaded.reply.model.predict(rows), reply.model.predict(rows))
+    model = parted.accept(rows[:750], labels[:750])
+    model.save(tmp_path / "model.skops")
+    again = SteeredClassifier.load(tmp_path / "model.skops")
+    np.testing.assert_array_equal(again.decision_function(rows), model.decision_function(rows))
+    assert again.certificate_.way == "select"
+
+
+def test_onnx_files_answer_alike(parted, three, thirds):
+    for dialog, text, new in [
+        (parted, "fp <= 5%", thirds[2][0]),
+        (parted, "fp <= 2%, rejected <= 20%", thirds[2][0]),
+    ]:
+        for option in options_of(dialog, text):
+            made = SteeredClassifier._made(option.scorer, option.decision)
+            check_equal(made, new)
+    rows, labels = of_three(900, 5)
+    members = [
+        LogisticRegression(C=C).fit(rows[at::3] * keep, labels[at::3])
+        for at, (C, keep) in enumerate([(1, [0, 1, 0, 1]), (1, [0, 0, 1, 1]), (0.01, [1, 1, 1, 1])])
+    ]
+    dialog = Dialog(members, *of_three(900, 6))
+    for option in options_of(dialog, "recall(ash) >= 80%"):
+        check_equal(SteeredClassifier._made(option.scorer, option.decision), of_three(500, 7)[0])
+
+
+def test_onnx_files_of_tables_and_of_frames(thirds):
+    _, (rows, labels), _ = thirds
+    frame = pd.DataFrame(rows, columns=["where", "one", "other"])
+    members = [("flat", LogisticRegression()), ("one", LogisticRegression(C=1e-3))]
+    whole = Dialog.from_data(frame, labels, committee=["line", "gaussians"], certify=None)
+    prefit = Dialog([(n, m.fit(frame, labels)) for n, m in members], frame, labels)
+    for dialog in (whole, prefit):
+        for option in options_of(dialog):
+            check_equal(SteeredClassifier._made(option.scorer, option.decision), frame)
+
+
+def test_onnx_files_need_regions_and_members_to_know_columns_alike(thirds):
+    members, (rows, labels), _ = thirds
+    dialog = Dialog(members, rows, labels)
+    option = options_of(dialog)[0]
+    combine = option.scorer.combine
+    named = replace(combine.leaves, columns=["a", "b", "c"])
+    scorer = replace(option.scorer, combine=replace(combine, leaves=named))
+    made = SteeredClassifier._made(scorer, option.decision)
+    with pytest.raises(ExportError, match="regions cannot be written as ONNX: they know columns"):
+        made.to_onnx()
+
+
+def test_a_card_says_who_is_in_charge(parted):
+    region, mean = options_of(parted)
+    assert regions_of(region.scorer.combine) is region.scorer.combine
+    assert isinstance(mean.scorer.combine, Mean)
+    assert regions_of(mean.scorer.combine) == region.scorer.combine
+    assert regions_of(parted.history[0].option.scorer.combine) is None
+    card = SteeredClassifier._made(region.scorer, region.decision).model_card()
+    n = region.scorer.combine.leaves.n
+    assert f"- Regions: {n}, with one member in charge of each\n" in card
+    assert f"share of the tuning samples {region.scorer.weights[0]:.2f}" in card
+    card = SteeredClassifier._made(mean.scorer, mean.decision).model_card()
+    assert "in charge of each; the score is the mean of theirs and of the committee's" in card
+    assert f"weight {mean.scorer.weights[0]:.2f}" in card
+    assert "rank-margin" not in card

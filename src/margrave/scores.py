@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -153,13 +154,11 @@ class Scores:
         if like is not None and like.values is None and ask != "labels":
             raise ValueError("Scores.of needs values in like= to scale new ones by; it has none.")
         trees = tree_samples(named, X) if all(one is None for one in columns) else None
-        answers = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
-            delayed(ask_member)(
-                name, member, trees or columns_for(X, chosen, name, member), union, ask
-            )
+        calls = (
+            (name, member, trees or columns_for(X, chosen, name, member), union, ask)
             for (name, member), chosen in zip(named, columns, strict=True)
         )
-        return _gathered(answers, names, union, columns, like)
+        return _gathered(_asked(calls, len(named), n_jobs), names, union, columns, like)
 
     @classmethod
     def from_arrays(
@@ -360,6 +359,19 @@ class Scores:
         if self.values is None:
             raise ValueError("Scores were made with ask='labels' and hold no values.")
         return self.values
+
+
+def _asked(
+    calls: Iterable[tuple[Any, ...]], n_members: int, n_jobs: int | None
+) -> Iterable[Answer]:
+    """The members' answers, some at a time in threads; a small tree is quicker than a dispatch."""
+    jobs = effective_n_jobs(n_jobs)
+    if jobs == 1:
+        return (ask_member(*call) for call in calls)
+    batch = max(n_members // (4 * jobs), 1)
+    threads = Parallel(n_jobs=jobs, prefer="threads", return_as="generator", batch_size=batch)
+    answers: Iterable[Answer] = threads(delayed(ask_member)(*call) for call in calls)
+    return answers
 
 
 def _check_like(like: Scores, kind: Kind, classes: Any, members: Any) -> None:

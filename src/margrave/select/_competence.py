@@ -86,11 +86,13 @@ def mla(near: Near) -> Floats:
 def rank(near: Near) -> Floats:
     """How many of the nearest neighbours the member is right at before it is wrong once."""
     so_far = near.right[:, 0].copy()
-    run = np.zeros(so_far.shape)
+    run = np.zeros(
+        so_far.shape, dtype=_count_type(near.right.shape[1]) if near.weight is None else np.float64
+    )
     for j in range(near.right.shape[1]):
         so_far &= near.right[:, j]
         run += so_far if near.weight is None else so_far * near.weight[:, j, None]
-    return run
+    return run.astype(np.float64)
 
 
 def double_faults(near: Near) -> Floats:
@@ -116,8 +118,13 @@ def _class_accuracy(near: Near, weight: Floats | None) -> Floats:
 def _summed(which: Bools, weight: Floats | None) -> Floats:
     """The weight of the neighbours for which something holds, (q, k, L) to (q, L)."""
     if weight is None:
-        small = np.uint8 if which.shape[1] < 256 else np.int64
+        small = _count_type(which.shape[1])
         count: Floats = which.view(np.uint8).sum(axis=1, dtype=small).astype(np.float64)
         return count
     total: Floats = np.matmul(weight[:, None, :], which.astype(np.float64))[:, 0]
     return total
+
+
+def _count_type(k: int) -> type[np.unsignedinteger[Any]]:
+    """The smallest type for counts up to k: sums of bytes are quick."""
+    return np.uint8 if k < 256 else np.uint64

@@ -73,7 +73,7 @@ lint: $(VENV)/.test
 docs: $(VENV)/.test  ## build the site, warnings are errors
 	@$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html && echo "docs/_build/html/index.html"
 
-bench: $(VENV)/.test  ## speed against peers, as ratios in one run
+bench: $(VENV)/.test $(VENV)/.deslib  ## speed against peers, as ratios in one run
 	@$(BIN)/python -m benchmarks
 
 # A peer of the studies that has no wheel, so the lock cannot hold it; they run without it too.

@@ -7,7 +7,7 @@ import platform
 import sys
 from importlib.metadata import version
 
-from benchmarks import foundation, mam, martingale, members, rank_margin, steer, studio
+from benchmarks import foundation, mam, martingale, members, rank_margin, selection, steer, studio
 from benchmarks._timing import at_most
 
 IMPORT_BAR = 0.050
@@ -53,6 +53,8 @@ def table(n: int, n_rows: int | None) -> int:
         mam.ranker(n),
         martingale.on_spambase(n_rows),
         martingale.at_scale(n // 10),
+        selection.beside_deslib(n // 100),
+        selection.many(n // 2),
         steer.on_spambase(n_rows),
         studio.on_spambase(n_rows),
     ):

@@ -96,13 +96,13 @@ def peer_python() -> Path | None:
     return found
 
 
-def asked_of(python: Path, *arguments: str) -> Any:
-    """What the peer's script prints, on one thread."""
+def asked_of(python: Path, *arguments: str, threads: int = 1) -> Any:
+    """What the peer's script prints, on so many threads."""
     command = [str(python), "-m", "experiments.select.peer", *arguments]
     said = subprocess.run(  # noqa: S603  # the interpreter is the user's own
         command,
         cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env={**os.environ, "OMP_NUM_THREADS": str(threads)},
         check=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL if arguments == ("versions",) else None,

@@ -1,8 +1,7 @@
 """DESlib's side, run by an interpreter that has DESlib: its answers, and how long they take.
 
 ``python -m experiments.select.peer answers IN.npz OUT.npz`` reads tables of members' answers and
-writes what each method answers; ``... timing N_TUNE N_QUERY N_TREES DEPTH REPEATS SEED`` prints
-seconds as JSON; ``... versions`` prints what it runs with. It does not import Margrave.
+writes what each method answers; ``... timing`` with the numbers of a `Size` prints seconds as JSON; ``... versions`` prints what it runs with. It does not import Margrave.
 """
 
 from __future__ import annotations
@@ -60,7 +59,8 @@ def timing(size: Size) -> dict[str, Any]:
 
 
 def _timed(name: str, data: Made, size: Size) -> dict[str, Any]:
-    model = METHODS[name](data.trees, k=7, random_state=0, n_jobs=1).fit(data.X_tune, data.y_tune)
+    model = METHODS[name](data.trees, k=7, random_state=0, n_jobs=size.jobs)
+    model.fit(data.X_tune, data.y_tune)
     indexes = [model.roc_algorithm_, *([model.op_knn_] if hasattr(model, "op_knn_") else [])]
     slow = name in SLOW
     return predicting(

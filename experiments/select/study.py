@@ -41,8 +41,8 @@ class Plan:
         return len((*self.titles, *self.beside)) * self.n_splits
 
 
-FULL = Plan(TITLES, (FULL_OF_TIES,), 5, Size(10_000, 10_000, 100, 8, 2, 0))
-QUICK = Plan(("pima", "housing_bin"), (), 1, Size(300, 200, 11, 4, 1, 0))
+FULL = Plan(TITLES, (FULL_OF_TIES,), 5, Size(10_000, 10_000, 100, 0, 3, 0, 2))
+QUICK = Plan(("pima", "housing_bin"), (), 1, Size(300, 200, 11, 4, 1, 0, 1))
 
 
 @dataclass(frozen=True)

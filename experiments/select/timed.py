@@ -27,6 +27,8 @@ class Size:
         The members, and how deep they are; 0 for no limit.
     repeats, seed : int
         The best of so many runs; how the data is made.
+    jobs : int
+        Threads, for both libraries: what each of them uses for more than one.
     """
 
     n_tune: int
@@ -35,6 +37,7 @@ class Size:
     depth: int
     repeats: int
     seed: int
+    jobs: int
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,8 @@ Timing = dict[str, Any]
 
 
 def ours(size: Size) -> Timing:
-    """Seconds of every method, on one thread."""
-    with threadpool_limits(1):
+    """Seconds of every method."""
+    with threadpool_limits(size.jobs):
         data = made(size)
         return {
             "asking": asking(data, size.repeats),
@@ -28,7 +28,7 @@ def ours(size: Size) -> Timing:
 
 
 def _timed(method: str, data: Made, size: Size) -> dict[str, Any]:
-    model = LocalSelectionClassifier(data.trees, method, 7, prefit=True, n_jobs=1)
+    model = LocalSelectionClassifier(data.trees, method, 7, prefit=True, n_jobs=size.jobs)
     model.fit(data.X_tune, data.y_tune)
     memory = model._memory
     indexes = [index for index in (memory.places, memory.profiles) if index is not None]
@@ -37,7 +37,7 @@ def _timed(method: str, data: Made, size: Size) -> dict[str, Any]:
 
 def theirs(size: Size, python: Path) -> Timing:
     """The same of DESlib, by its interpreter."""
-    found: Timing = asked_of(python, "timing", *map(str, astuple(size)))
+    found: Timing = asked_of(python, "timing", *map(str, astuple(size)), threads=size.jobs)
     return found
 
 

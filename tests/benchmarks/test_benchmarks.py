@@ -32,6 +32,7 @@ def test_the_table_has_a_row_for_every_bar(capsys, monkeypatch):
         "RankBoost",
         "15 levels",
         "(root)",
+        "extra memory (MB), 5,000 queries",
         "first reply, median",
         "final reply",
         "first frontier",

@@ -1,7 +1,8 @@
 """DESlib's side, run by an interpreter that has DESlib: its answers, and how long they take.
 
 ``python -m experiments.select.peer answers IN.npz OUT.npz`` reads tables of members' answers and
-writes what each method answers; ``... timing`` with the numbers of a `Size` prints seconds as JSON; ``... versions`` prints what it runs with. It does not import Margrave.
+writes what each method answers; ``... timing`` with the numbers of a `Size` prints seconds as JSON;
+``... versions`` prints what it runs with. It does not import Margrave.
 """
 
 from __future__ import annotations

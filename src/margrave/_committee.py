@@ -159,8 +159,9 @@ class Committee(ClassifierMixin, BaseEstimator):
                 f"{owner} needs a list of members; got a {type(self.estimators).__name__}."
             )
         pairs = named_members(self.estimators, owner)
+        own = super().get_params(deep=False)
         for name, _ in pairs:
-            if "__" in name or name in super().get_params(deep=False):
+            if "__" in name or name in own:
                 raise ValueError(
                     f"{owner} needs names for its members without '__' that are not its own "
                     f"parameters; got {name!r}."

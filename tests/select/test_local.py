@@ -459,6 +459,22 @@ class TestBadInput:
         assert (told.answers != -1)[silent & told.selected[:, 1]].all()
 
 
+class TestSetAnew:
+    def test_a_method_takes_another_fit(self, trained, data):
+        model = prefit(trained, data, "ola")
+        before = model.predict(data[2])
+        model.set_params(method="meta-des", k=3)
+        assert (model.predict(data[2]) == before).all()
+
+    def test_voting_ties_and_reject_do_not(self, trained, data):
+        X_new = data[2]
+        model = prefit(trained, data, "ola").set_params(voting="soft", ties="vote")
+        again = prefit(trained, data, "ola", voting="soft", ties="vote")
+        assert (model.predict_proba(X_new) == again.predict_proba(X_new)).all()
+        with pytest.raises(ValueError, match="needs ties to be 'first' or 'vote'; got 'all'"):
+            model.set_params(ties="all").predict(X_new)
+
+
 def test_one_class_only():
     X = np.arange(20.0)[:, None]
     model = LocalSelectionClassifier([GaussianNB(), DummyClassifier()], "knora-u").fit(

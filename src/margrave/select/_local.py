@@ -187,7 +187,7 @@ class LocalSelectionClassifier(Selector):
         self
         """
         self._check_settings()
-        judged = self._judge(X, y, sample_weight, fit_params, self._ask_for)
+        judged = self._judge(X, y, sample_weight, fit_params, self._asks(METHODS[self.method]))
         self.reject_label_ = self._checked_reject_label()
         self._fit_space(judged.X)
         placed = self._placed(judged.X)
@@ -195,7 +195,7 @@ class LocalSelectionClassifier(Selector):
         self._memory = Memory.of(
             judged,
             placed,
-            self._method,
+            self.method,
             int(self.k),
             len(self.classes_),
             self.index,
@@ -218,9 +218,7 @@ class LocalSelectionClassifier(Selector):
         -------
         ndarray of shape (n_samples,)
         """
-        codes = np.concatenate(
-            [self._codes(rows, told) for rows, told in self._heard(X, self._ask_for)]
-        )
+        codes = np.concatenate([self._codes(rows, told) for rows, told in self._heard(X)])
         return _labels.decode(codes, self.classes_, self.reject_label_)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -240,8 +238,7 @@ class LocalSelectionClassifier(Selector):
         """
         check_is_fitted(self, "estimators_")
         can = all(hasattr(member, "predict_proba") for member in self.estimators_)
-        ask: Ask = "values" if self._needs_proba or (self._method.one and can) else "labels"
-        heard = self._heard(X, ask)
+        heard = self._heard(X, "values" if self._method.one and can else None)
         told_by_class = [self._tally(self._chosen(rows, told)) for rows, told in heard]
         return shares(np.concatenate(told_by_class))
 
@@ -287,7 +284,7 @@ class LocalSelectionClassifier(Selector):
         LocalExplanation
             Print it for a line a sample.
         """
-        parts = [self._chosen(rows, told) for rows, told in self._heard(X, self._ask_for)]
+        parts = [self._chosen(rows, told) for rows, told in self._heard(X)]
         codes = np.concatenate([decided(self._tally(part)) for part in parts])
         heard = np.concatenate([part.told.codes for part in parts])
         return LocalExplanation(
@@ -304,27 +301,25 @@ class LocalSelectionClassifier(Selector):
 
     @property
     def _method(self) -> Method:
-        return METHODS[self.method]
+        """The method that it was fitted for; another one takes another fit."""
+        return self._memory.rule
 
-    @property
-    def _needs_proba(self) -> bool:
-        method = self._method
-        return method.competence is None or method.profiles or self.voting == "soft"
+    def _asks(self, method: Method) -> Ask:
+        """What members are asked for."""
+        return "values" if method.needs_proba or self.voting == "soft" else "labels"
 
-    @property
-    def _ask_for(self) -> Ask:
-        return "values" if self._needs_proba else "labels"
-
-    def _heard(self, X: Any, ask: Ask) -> Iterator[tuple[Any, Told]]:
+    def _heard(self, X: Any, ask: Ask | None = None) -> Iterator[tuple[Any, Told]]:
         """Samples and what the members say about them, block by block."""
         check_is_fitted(self, "estimators_")
+        self._check_settings()  # ties, voting and reject may be set anew after fit
         check_columns(self, X)
+        ask = ask or self._asks(self._method)
         for at in blocks(_num_samples(X), self._memory.block):
             rows = rows_of(X, at)
             yield rows, self._hear(rows, ask)
 
     def _over_blocks(self, X: Any, told: Callable[[Chosen], NDArray[Any]]) -> NDArray[Any]:
-        heard = self._heard(X, self._ask_for)
+        heard = self._heard(X)
         return np.concatenate([told(self._chosen(rows, said)) for rows, said in heard])
 
     def _codes(self, X: Any, told: Told) -> Codes:
@@ -342,7 +337,7 @@ class LocalSelectionClassifier(Selector):
         """Who is chosen for queries."""
         method, memory = self._method, self._memory
         placed = None if method.profiles else self._placed(X)
-        competence, near, at = memory.competence(method, placed, told)
+        competence, near, at = memory.competence(placed, told)
         members = method.choose(competence, near)
         if method.one and self.ties == "first":
             members = first_only(members)
@@ -368,7 +363,7 @@ class LocalSelectionClassifier(Selector):
                 "prefit": ("True or False", isinstance(self.prefit, bool | np.bool_)),
             },
         )
-        if not self._needs_proba:
+        if self._asks(METHODS[self.method]) == "labels":
             return
         for name, member in self._pairs():
             if not hasattr(member, "predict_proba"):

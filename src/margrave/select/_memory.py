@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from margrave.select._competence import Bools, Codes, Floats, Near, ola
 from margrave.select._meta import N_PROFILES, MetaClassifier, MetaFeatures, steps
-from margrave.select._methods import Method
+from margrave.select._methods import METHODS, Method
 from margrave.select._neighbours import fitted_index, nearest, nearest_others
 from margrave.select._selector import Judged, Told, blocks
 
@@ -33,6 +33,8 @@ class Memory:
         How much each sample counts.
     rows : ndarray of int, shape (n,)
         Where they are in the data given to ``fit``.
+    method : str
+        What they are remembered for.
     n_classes, k : int
         Classes, and neighbours to look at.
     places : index or None
@@ -51,6 +53,7 @@ class Memory:
     right: Bools
     weight: Floats | None
     rows: Codes
+    method: str
     n_classes: int
     k: int
     places: Any
@@ -64,7 +67,7 @@ class Memory:
         cls,
         judged: Judged,
         X: Any,
-        method: Method,
+        method: str,
         k: int,
         n_classes: int,
         index: Any,
@@ -72,7 +75,8 @@ class Memory:
         owner: str,
     ) -> Memory:
         """Remember samples; X has them in the space where they are near to each other."""
-        learns = method.competence is None
+        rule = METHODS[method]
+        learns = rule.competence is None
         most = len(judged.truth) - int(learns)  # of a sample that is learned from, all others
         if k > most:
             raise ValueError(
@@ -80,18 +84,19 @@ class Memory:
                 f"samples; got {k}."
             )
         profiles, sure = None, None
-        if judged.told.proba is not None and (learns or method.profiles):
+        if judged.told.proba is not None and (learns or rule.profiles):
             alike = min(N_PROFILES, most) if learns else k
             said = profile(judged.told.proba)
             profiles = fitted_index(None, said, alike, n_jobs, owner)
             of_truth = judged.told.proba[np.arange(len(judged.truth)), :, judged.truth]
             sure = steps(of_truth) if learns else None
-        places = None if method.profiles else fitted_index(index, X, k, n_jobs, owner)
+        places = None if rule.profiles else fitted_index(index, X, k, n_jobs, owner)
         memory = cls(
             truth=judged.truth,
             right=judged.right,
             weight=judged.weight,
             rows=judged.rows,
+            method=method,
             n_classes=n_classes,
             k=k,
             places=places,
@@ -107,25 +112,29 @@ class Memory:
         each = self.right.shape[1] * max(self.k, 4 * self.n_classes)
         return max(_LARGEST_BLOCK // int(each), 1)
 
-    def competence(self, method: Method, X: Any, told: Told) -> tuple[Floats, Near, Codes]:
+    @property
+    def rule(self) -> Method:
+        """What they are remembered for."""
+        return METHODS[self.method]
+
+    def competence(self, X: Any, told: Told) -> tuple[Floats, Near, Codes]:
         """The members' competence at queries, what is known around these, and which samples from.
 
         Parameters
         ----------
-        method : Method
-            How it is measured.
         X : array or sparse matrix
             The queries where samples are near to each other.
         told : Told
             What the members say about them.
         """
-        if method.profiles:
+        rule = self.rule
+        if rule.profiles:
             distance, at = nearest(self.profiles, profile(told.proba), self.k, self.owner)
         else:
             distance, at = nearest(self.places, X, self.k, self.owner)
         near = self._around(at, distance, told)
-        if method.competence is not None:
-            return method.competence(near), near, at
+        if rule.competence is not None:
+            return rule.competence(near), near, at
         assert self.meta is not None  # noqa: S101  # it was learned when nothing else is there
         alike = nearest(self.profiles, profile(told.proba), self._n_alike, self.owner)[1]
         return self.meta.competence(self._features(near, at, alike, told)), near, at

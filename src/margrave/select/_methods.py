@@ -36,6 +36,11 @@ class Method:
     weighs: bool = False
     one: bool = False
 
+    @property
+    def needs_proba(self) -> bool:
+        """Whether members must give probabilities."""
+        return self.profiles or self.competence is None
+
 
 METHODS = {
     "ola": Method("overall local accuracy", _choosing.best, _competence.ola, one=True),

@@ -69,11 +69,9 @@ def scorers(dialog: Dialog) -> dict[str, Scorer]:
     scaled = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     scaled.fit(_log_odds(material.raw, heard), material.codes)
     combiners: dict[str, Any] = {  # they have no weights to show
-        MEMBER: lambda raw, _=None: alone(raw[:, [best]]),
-        STACKING: lambda raw, _=None: np.asarray(
-            plain.decision_function(_probabilities(raw, heard))
-        ),
-        LOG_ODDS: lambda raw, _=None: np.asarray(scaled.decision_function(_log_odds(raw, heard))),
+        MEMBER: lambda raw: alone(raw[:, [best]]),
+        STACKING: lambda raw: np.asarray(plain.decision_function(_probabilities(raw, heard))),
+        LOG_ODDS: lambda raw: np.asarray(scaled.decision_function(_log_odds(raw, heard))),
     }
     found = {
         name: Scorer(material.panel, combine, decimals_for(combine(material.raw)))

@@ -48,6 +48,7 @@ class Committee(ClassifierMixin, BaseEstimator):
     features: Any = None
     reject_label: Any = None
     _takes: dict[str, bool] | None = None
+    _kept_columns: list[Columns | None] | None = None
     prefit: bool
     n_jobs: int | None
     classes_: NDArray[Any]
@@ -74,9 +75,11 @@ class Committee(ClassifierMixin, BaseEstimator):
         """
         params: dict[str, Any] = super().get_params(deep=False)
         if deep:
-            for name, member in self._readable_pairs():
-                params[name] = member
-                nested = member.get_params(deep=True) if hasattr(member, "get_params") else {}
+            parts = [(key, value) for key, value in params.items() if key != "estimators"]
+            for name, part in [*parts, *self._readable_pairs()]:
+                params[name] = part
+                has_own = hasattr(part, "get_params") and not isinstance(part, type)
+                nested = part.get_params(deep=True) if has_own else {}
                 params.update({f"{name}__{key}": value for key, value in nested.items()})
         return params
 
@@ -325,7 +328,15 @@ class Committee(ClassifierMixin, BaseEstimator):
             members = self._train_on(X, y, params, places[training])
             rows = places[held_out]
             pairs = list(zip(names, members, strict=True))
-            yield rows, self._asked(pairs, rows_of(X, rows), classes, ask)
+            told = Scores.of(
+                pairs,
+                rows_of(X, rows),
+                classes=classes,
+                features=list(self._columns().values()),
+                ask=ask,
+                n_jobs=self.n_jobs,
+            )
+            yield rows, told
 
     def _keep(self, members: list[Any], y: NDArray[Any] | None = None) -> None:
         """Store the trained members and all classes they or the labels know."""
@@ -337,20 +348,16 @@ class Committee(ClassifierMixin, BaseEstimator):
         self.estimators_ = members
         self.member_names_ = names
         self._takes = taken_by_all(members)
+        self._kept_columns = list(self._columns().values())
 
     def _ask(self, X: Any, ask: Ask) -> Scores:
         """What the trained members say about new samples."""
         check_is_fitted(self, "estimators_")
         check_columns(self, X)
         members = list(zip(self.member_names_, self.estimators_, strict=True))
-        return self._asked(members, X, self.classes_, ask)
-
-    def _asked(
-        self, members: list[tuple[str, Any]], X: Any, classes: NDArray[Any], ask: Ask
-    ) -> Scores:
-        """What trained members say about samples, each from its own columns."""
+        columns = self._kept_columns  # as they were when the members were trained
         return Scores.of(
-            members, X, classes=classes, features=self.features, ask=ask, n_jobs=self.n_jobs
+            members, X, classes=self.classes_, features=columns, ask=ask, n_jobs=self.n_jobs
         )
 
 

@@ -58,14 +58,8 @@ class Leaves:
 
 def tree_samples(members: list[tuple[str, Any]], X: Any) -> TreeSamples | None:
     """Samples for a committee of trees; None for another, or if they should see the samples."""
-    if (
-        len(members) < 2
-        or not isinstance(X, np.ndarray)
-        or X.ndim != 2
-        or X.dtype.kind not in "fiu"
-    ):
-        return None
-    if not all(_is_plain(member, X.shape[1]) for _, member in members):
+    numbers = isinstance(X, np.ndarray) and X.ndim == 2 and X.size and X.dtype.kind in "fiu"
+    if not numbers or not all(_is_plain(member, X.shape[1]) for _, member in members):
         return None
     with np.errstate(over="ignore"):
         checked = np.ascontiguousarray(X, dtype=np.float32)

@@ -1,13 +1,14 @@
 """How good each member is on some tuning samples: accuracy, or any scorer of scikit-learn.
 
 The members that answered the tuning samples may be gone (each fold has its own), so a scorer is
-given stand-ins that repeat what was said.
+given stand-ins that repeat what was said, and positions of samples in the place of samples.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import get_scorer
 from sklearn.utils.metaestimators import available_if
 
+from margrave._asking import Ask
 from margrave._labels import decode, default_reject_label
 from margrave.select._selector import Codes, Floats, Judged
 
@@ -67,8 +69,8 @@ def checked_scorer(criterion: Any, owner: str) -> Any:
         return None
     if not isinstance(criterion, str) and not callable(criterion):
         raise ValueError(
-            f"{owner} needs criterion to be 'accuracy', the name of a scorer or one of your own, "
-            f"called with (member, samples, labels); got {criterion!r}."
+            f"{owner} needs criterion to be 'accuracy', the name of a scorer or one of your own; "
+            f"got {criterion!r}."
         )
     try:
         return get_scorer(criterion)
@@ -95,10 +97,23 @@ def values(
         return found
     truth = classes[judged.truth]
     members = [_repeater(judged, classes, j) for j in range(n_members)]
+    everywhere = len(np.unique(judged.truth))
     for r, at in enumerate(parts):
+        all_there = len(np.unique(judged.truth[at])) == everywhere
         for j, member in enumerate(members):
-            found[r, j] = _scored(scorer, member, at, truth[at], judged.weight, owner)
+            try:
+                found[r, j] = _scored(scorer, member, at, truth[at], judged.weight, owner)
+            except ValueError:
+                if all_there:
+                    raise
+                found[r, j] = np.nan  # many a criterion is not defined where a class is missing
     return found
+
+
+def asked_for(scorer: Any) -> Ask:
+    """What members are asked for: values too if the criterion is not known to need labels only."""
+    labels_only = scorer is None or getattr(scorer, "_response_method", None) == "predict"
+    return "labels" if labels_only else "both"
 
 
 def _repeater(judged: Judged, classes: NDArray[Any], j: int) -> Repeater:
@@ -110,7 +125,8 @@ def _repeater(judged: Judged, classes: NDArray[Any], j: int) -> Repeater:
 def _scored(
     scorer: Any, member: Repeater, at: Codes, truth: NDArray[Any], weight: Any, owner: str
 ) -> float:
-    weights = {} if weight is None else {"sample_weight": weight[at]}
+    takes = "sample_weight" in signature(scorer).parameters
+    weights = {"sample_weight": weight[at]} if weight is not None and takes else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)  # NaN says it
         try:

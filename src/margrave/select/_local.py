@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples
 
 from margrave import _labels
 from margrave._asking import Ask, rows_of
@@ -107,8 +107,11 @@ class LocalSelectionClassifier(Selector):
     Notes
     -----
     Samples are answered in blocks, so memory does not grow with their number. Neighbours are looked
-    for only where members disagree. A member that rejects a sample is not right there, and has no
-    vote. Tuning samples of weight 0 are left out; other weights say how much a neighbour counts.
+    for only where members disagree, unless samples may be rejected or ``voting="soft"``. A member
+    that rejects a sample is not right there, and has no vote. Tuning samples of weight 0 are left
+    out; other weights say how much a neighbour counts.
+
+    `ties`, `voting` and `reject` may be set anew on a fitted selection; the rest takes another fit.
 
     The formulas are in :mod:`margrave.select._competence`.
 
@@ -222,10 +225,10 @@ class LocalSelectionClassifier(Selector):
         return _labels.decode(codes, self.classes_, self.reject_label_)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Shares of the votes; probabilities where one member is chosen, or ``voting="soft"``.
+        """Shares of the votes, or mean probabilities with ``voting="soft"``.
 
-        All are equal where a sample is rejected. Where members have no probabilities, a single one
-        has one vote.
+        Where "ola", "lca", "mla" or "rank" ask one member these are its own; one vote, where
+        members have no probabilities. All are equal where a sample is rejected.
 
         Parameters
         ----------
@@ -236,9 +239,9 @@ class LocalSelectionClassifier(Selector):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        check_is_fitted(self, "estimators_")
+        self._check_fitted()
         can = all(hasattr(member, "predict_proba") for member in self.estimators_)
-        heard = self._heard(X, "values" if self._method.one and can else None)
+        heard = self._heard(X, "both" if self._method.one and can else None)
         told_by_class = [self._tally(self._chosen(rows, told)) for rows, told in heard]
         return shares(np.concatenate(told_by_class))
 
@@ -306,13 +309,15 @@ class LocalSelectionClassifier(Selector):
 
     def _asks(self, method: Method) -> Ask:
         """What members are asked for."""
-        return "values" if method.needs_proba or self.voting == "soft" else "labels"
+        return "both" if method.needs_proba or self.voting == "soft" else "labels"
 
     def _heard(self, X: Any, ask: Ask | None = None) -> Iterator[tuple[Any, Told]]:
         """Samples and what the members say about them, block by block."""
-        check_is_fitted(self, "estimators_")
-        self._check_settings()  # ties, voting and reject may be set anew after fit
+        self._check_fitted()
+        self._check_voting([*zip(self.member_names_, self.estimators_, strict=True)], self._method)
         check_columns(self, X)
+        if _num_samples(X) == 0:
+            raise ValueError(f"{type(self).__name__} needs at least one sample; got none.")
         ask = ask or self._asks(self._method)
         for at in blocks(_num_samples(X), self._memory.block):
             rows = rows_of(X, at)
@@ -357,17 +362,26 @@ class LocalSelectionClassifier(Selector):
             {
                 "method": (f"one of {', '.join(METHODS)}", self.method in METHODS),
                 "k": ("a whole number of at least 1", is_count(self.k)),
-                "ties": ("'first' or 'vote'", self.ties in ("first", "vote")),
-                "voting": ("'hard' or 'soft'", self.voting in ("hard", "soft")),
-                "reject": ("True or False", isinstance(self.reject, bool | np.bool_)),
                 "prefit": ("True or False", isinstance(self.prefit, bool | np.bool_)),
             },
         )
-        if self._asks(METHODS[self.method]) == "labels":
+        self._check_voting(self._pairs(), METHODS[self.method])
+
+    def _check_voting(self, members: list[tuple[str, Any]], method: Method) -> None:
+        """What may be set anew on a fitted selection."""
+        check_rules(
+            self,
+            {
+                "ties": ("'first' or 'vote'", self.ties in ("first", "vote")),
+                "voting": ("'hard' or 'soft'", self.voting in ("hard", "soft")),
+                "reject": ("True or False", isinstance(self.reject, bool | np.bool_)),
+            },
+        )
+        if self._asks(method) == "labels":
             return
-        for name, member in self._pairs():
+        for name, member in members:
             if not hasattr(member, "predict_proba"):
-                what = "voting='soft'" if self.voting == "soft" else f"method={self.method!r}"
+                what = "voting='soft'" if self.voting == "soft" else f"method={method.name!r}"
                 raise ValueError(
                     f"{type(self).__name__} with {what} needs members with predict_proba; "
                     f"{name!r} ({type(member).__name__}) has none "

@@ -129,14 +129,18 @@ class Memory:
         """
         rule = self.rule
         if rule.profiles:
-            distance, at = nearest(self.profiles, profile(told.proba), self.k, self.owner)
+            distance, at = nearest(
+                self.profiles, profile(told.proba), self.k, len(self.truth), self.owner
+            )
         else:
-            distance, at = nearest(self.places, X, self.k, self.owner)
+            distance, at = nearest(self.places, X, self.k, len(self.truth), self.owner)
         near = self._around(at, distance, told)
         if rule.competence is not None:
             return rule.competence(near), near, at
         assert self.meta is not None  # noqa: S101  # it was learned when nothing else is there
-        alike = nearest(self.profiles, profile(told.proba), self._n_alike, self.owner)[1]
+        alike = nearest(
+            self.profiles, profile(told.proba), self._n_alike, len(self.truth), self.owner
+        )[1]
         return self.meta.competence(self._features(near, at, alike, told)), near, at
 
     def _around(self, at: Codes, distance: Floats, told: Told) -> Near:
@@ -154,9 +158,11 @@ class Memory:
         sums, totals = np.zeros((2, 2 * self.k + self._n_alike + 2)), np.zeros(2)
         for own in blocks(len(self.truth), self.block):
             heard = told.at(own)
-            at = nearest_others(self.places, X[own], own, self.k, self.owner)
+            at = nearest_others(self.places, X[own], own, self.k, len(self.truth), self.owner)
             said = profile(heard.proba)
-            alike = nearest_others(self.profiles, said, own, self._n_alike, self.owner)
+            alike = nearest_others(
+                self.profiles, said, own, self._n_alike, len(self.truth), self.owner
+            )
             near = self._around(at, np.ones(at.shape), heard)
             features = self._features(near, at, alike, heard)
             for outcome, which in enumerate((~self.right[own], self.right[own])):

@@ -15,6 +15,8 @@ class Method:
 
     Attributes
     ----------
+    name : str
+        What users call it.
     title : str
         Its name in words.
     choose : callable
@@ -29,6 +31,7 @@ class Method:
         Whether a single member is to answer.
     """
 
+    name: str
     title: str
     choose: Callable[[Floats, Near], Bools]
     competence: Callable[[Near], Floats] | None
@@ -42,23 +45,25 @@ class Method:
         return self.profiles or self.competence is None
 
 
-METHODS = {
-    "ola": Method("overall local accuracy", _choosing.best, _competence.ola, one=True),
-    "lca": Method("local class accuracy", _choosing.best, _competence.lca, one=True),
-    "rank": Method("rank", _choosing.best, _competence.rank, one=True),
-    "mla": Method("modified local accuracy", _choosing.best, _competence.mla, one=True),
-    "knora-e": Method("k nearest oracles, eliminate", _choosing.best, _competence.rank),
-    "knora-u": Method(
-        "k nearest oracles, union", _choosing.competent, _competence.counts, weighs=True
+_ALL = (
+    Method("ola", "overall local accuracy", _choosing.best, _competence.ola, one=True),
+    Method("lca", "local class accuracy", _choosing.best, _competence.lca, one=True),
+    Method("rank", "rank", _choosing.best, _competence.rank, one=True),
+    Method("mla", "modified local accuracy", _choosing.best, _competence.mla, one=True),
+    Method("knora-e", "k nearest oracles, eliminate", _choosing.best, _competence.rank),
+    Method(
+        "knora-u", "k nearest oracles, union", _choosing.competent, _competence.counts, weighs=True
     ),
-    "des-knn": Method("accurate, then diverse", _choosing.accurate_and_diverse, _competence.ola),
-    "des-p": Method("better than chance", _choosing.better_than_chance, _competence.ola),
-    "knop": Method(
+    Method("des-knn", "accurate, then diverse", _choosing.accurate_and_diverse, _competence.ola),
+    Method("des-p", "better than chance", _choosing.better_than_chance, _competence.ola),
+    Method(
+        "knop",
         "k nearest output profiles",
         _choosing.competent,
         _competence.counts,
         profiles=True,
         weighs=True,
     ),
-    "meta-des": Method("learned competence", _choosing.likely, None),
-}
+    Method("meta-des", "learned competence", _choosing.likely, None),
+)
+METHODS = {method.name: method for method in _ALL}

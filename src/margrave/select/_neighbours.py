@@ -27,8 +27,8 @@ def fitted_index(index: Any, X: Any, k: int, n_jobs: int | None, owner: str) -> 
     return found
 
 
-def nearest(index: Any, X: Any, k: int, owner: str) -> tuple[Floats, Places]:
-    """Distances and places of the k nearest samples, nearest first, each (q, k)."""
+def nearest(index: Any, X: Any, k: int, n: int, owner: str) -> tuple[Floats, Places]:
+    """Distances and places of the k nearest of n samples, nearest first, each (q, k)."""
     distance, at = index.kneighbors(X, n_neighbors=k, return_distance=True)
     distance, at = np.asarray(distance), np.asarray(at)
     if at.shape != (X.shape[0], k) or distance.shape != at.shape or at.dtype.kind not in "iu":
@@ -36,12 +36,18 @@ def nearest(index: Any, X: Any, k: int, owner: str) -> tuple[Floats, Places]:
             f"{owner} needs an index that finds {k} neighbours for each sample; kneighbors of "
             f"{type(index).__name__} gave {at.shape} for {X.shape[0]} samples."
         )
+    if at.min() < 0 or at.max() >= n:
+        outside = int(at.min() if at.min() < 0 else at.max())
+        raise ValueError(
+            f"{owner} needs an index that finds {k} of the {n} tuning samples for each sample; "
+            f"kneighbors of {type(index).__name__} gave number {outside}."
+        )
     return distance, at
 
 
-def nearest_others(index: Any, X: Any, at: Places, k: int, owner: str) -> Places:
+def nearest_others(index: Any, X: Any, at: Places, k: int, n: int, owner: str) -> Places:
     """The k nearest samples to some of the index's own, places (q, k); none is its own."""
-    found = nearest(index, X, k + 1, owner)[1]
+    found = nearest(index, X, k + 1, n, owner)[1]
     own = found == at[:, None]
     own[:, -1] |= ~own.any(axis=1)  # many at the same place: the last goes instead
     others: Places = found[~own].reshape(len(found), k)

@@ -40,11 +40,16 @@ def check_regions(regions: Any, owner: str) -> None:
             f"{owner} needs regions that new samples can be put into; "
             f"{type(regions).__name__} has no predict."
         )
-    if not callable(regions):
+    if not is_function(regions):
         raise ValueError(
             f"{owner} needs regions to be 'kmeans', 'members', a clusterer with predict, or a "
             f"function of samples; got {regions!r}."
         )
+
+
+def is_function(regions: Any) -> bool:
+    """Whether regions are what a function says."""
+    return callable(regions) and not hasattr(regions, "fit")
 
 
 def fitted_finder(
@@ -69,10 +74,10 @@ def fitted_finder(
     return clone(regions).fit(placed) if hasattr(regions, "fit") else None
 
 
-def regions_at(regions: Any, finder: Any, X: Any, placed: Any, owner: str) -> NDArray[Any]:
-    """The region of each sample."""
-    if finder is None:
-        found = np.asarray(regions(X))
+def regions_at(function: Any, finder: Any, X: Any, placed: Any, owner: str) -> NDArray[Any]:
+    """The region of each sample, by a function or by what was fitted."""
+    if function is not None:
+        found = np.asarray(function(X))
     elif isinstance(finder, DecisionTreeRegressor):
         right = finder.predict(placed).reshape(placed.shape[0], -1)
         found = right.argmax(axis=1)

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_consistent_length
+from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from margrave import _labels
@@ -116,7 +116,7 @@ class Oracle(Selector):
         """
         check_is_fitted(self, "estimators_")
         check_consistent_length(X, y)
-        truth = np.asarray(_labels.natural(y))
+        truth = column_or_1d(_labels.natural(y))
         told = _labels.decode(self._hear(X, "labels").codes, self.classes_, self.reject_label_)
         right: NDArray[np.bool_] = told == truth[:, None]
         return right

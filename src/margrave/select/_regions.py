@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples
 
 from margrave import _labels
 from margrave._asking import Ask, rows_of
 from margrave._rules import check_rules, is_count
 from margrave._samples import check_columns
 from margrave.scores import Scores
-from margrave.select._criterion import checked_scorer, values
+from margrave.select._criterion import asked_for, checked_scorer, values
 from margrave.select._explanations import RegionExplanation
-from margrave.select._parting import check_regions, fitted_finder, regions_at
+from margrave.select._parting import check_regions, fitted_finder, is_function, regions_at
 from margrave.select._selector import Codes, Floats, Selector
 
 
@@ -50,8 +50,10 @@ class RegionSelectionClassifier(Selector):
         the largest number of leaves of the tree; four for each member if left out.
     criterion : "accuracy", str or callable, default="accuracy"
         What is largest for the member in charge, on the region's tuning samples: accuracy, or a
-        scorer of scikit-learn by name or as made by ``make_scorer``. Where it is not defined, as
-        where a region has samples of one class only, the member that is best over all is in charge.
+        scorer of scikit-learn by name, as made by ``make_scorer``, or of your own, called with
+        (member, positions of samples, labels): members only repeat what they said of these. Where
+        it is not defined, as where a region lacks a class, the member that is best over all is in
+        charge.
     prefit : bool, default=False
         Whether the members are trained already. The data given to ``fit`` is then the tuning data,
         which no member should have seen.
@@ -87,7 +89,8 @@ class RegionSelectionClassifier(Selector):
     member_elsewhere_ : str
         Who is in charge where no tuning sample was: the one that is best over all.
     competence_ : ndarray of shape (K, n_members)
-        The criterion in each region.
+        The criterion in each region. With ``regions="members"`` the regions were found on the same
+        samples, so what is best there looks a little better than it is.
     competence_overall_ : ndarray of shape (n_members,)
         The criterion over all tuning samples.
     n_tuning_ : ndarray of int, shape (K,)
@@ -160,17 +163,16 @@ class RegionSelectionClassifier(Selector):
         self._check_settings()
         owner = type(self).__name__
         scorer = checked_scorer(self.criterion, owner)
-        judged = self._judge(
-            X, y, sample_weight, fit_params, "labels" if scorer is None else "both"
-        )
+        judged = self._judge(X, y, sample_weight, fit_params, asked_for(scorer))
         self._check_number(len(judged.truth))
         self.reject_label_ = self._checked_reject_label()
         self._fit_space(judged.X)
+        self._function = self.regions if is_function(self.regions) else None
         placed = self._seen(judged.X)
         self.finder_ = fitted_finder(
             self.regions, judged, placed, self.n_regions, self.random_state
         )
-        found = regions_at(self.regions, self.finder_, judged.X, placed, owner)
+        found = regions_at(self._function, self.finder_, judged.X, placed, owner)
         self.regions_, place = np.unique(found, return_inverse=True)
         parts: list[Codes] = [np.flatnonzero(place == r) for r in range(len(self.regions_))]
         everything = [np.arange(len(place))]
@@ -195,9 +197,9 @@ class RegionSelectionClassifier(Selector):
         -------
         ndarray of shape (n_samples,)
         """
-        check_is_fitted(self, "estimators_")
+        self._check_fitted()
         check_columns(self, X)
-        return regions_at(self.regions, self.finder_, X, self._seen(X), type(self).__name__)
+        return regions_at(self._function, self.finder_, X, self._seen(X), type(self).__name__)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """What the member in charge says.
@@ -229,7 +231,7 @@ class RegionSelectionClassifier(Selector):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        check_is_fitted(self, "estimators_")
+        self._check_fitted()
         proba = np.empty((_num_samples(X), len(self.classes_)))
         for at, scores in self._in_charge(X, "values"):
             proba[at] = scores.proba()[:, 0]
@@ -289,15 +291,11 @@ class RegionSelectionClassifier(Selector):
 
     def _seen(self, X: Any) -> Any:
         """Samples where they are parted; a function sees them as they are."""
-        if not self._has_function:
+        if self._function is None:
             return self._placed(X)
         if not get_tags(self).input_tags.allow_nan:  # whoever is in charge might take them
             check_array(X, accept_sparse="csr", dtype=None)
         return None
-
-    @property
-    def _has_function(self) -> bool:
-        return callable(self.regions) and not hasattr(self.regions, "fit")
 
     def _check_number(self, n_tuning: int) -> None:
         """At most as many regions as tuning samples."""
@@ -319,7 +317,7 @@ class RegionSelectionClassifier(Selector):
         )
 
     def _fills_gaps(self) -> bool:
-        return self._has_function or super()._fills_gaps()
+        return is_function(self.regions) or super()._fills_gaps()
 
 
 def in_charge(competence: Floats, overall: Floats) -> int:

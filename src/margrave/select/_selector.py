@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.utils import check_array
-from sklearn.utils.validation import _num_samples
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from margrave import _labels
 from margrave._asking import Ask, rows_of
@@ -115,6 +115,7 @@ class Selector(Committee):
         if "groups" in fit_params and not get_config()["enable_metadata_routing"]:
             raise ValueError(folds_of_groups(owner))
         labels = self._start(X, y)
+        self.__dict__.pop("n_tuning_", None)  # what was learned before goes with the members
         weight = self._checked_weight(sample_weight, len(labels))
         if len(labels) < 2 and not self.prefit:
             raise ValueError(f"{owner} needs samples to train and to tune on; got one sample.")
@@ -130,7 +131,7 @@ class Selector(Committee):
         return Judged(
             X=rows_of(X, kept),
             truth=_labels.encode(labels[kept], self.classes_, "y"),
-            weight=None if weight is None else weight[kept],
+            weight=None if weight is None else _relative(weight[kept]),
             told=told.at(counting),
             rows=kept,
         )
@@ -150,12 +151,18 @@ class Selector(Committee):
             rows = self._train_on_a_part(X, labels, params, float(self.tuning), self.random_state)
             return rows, self._hear(rows_of(X, rows), ask)
         folds = folds_of(self.tuning, X, labels, type(self).__name__)
+        _check_apart(folds, len(labels), type(self).__name__)
         parts = [
             (at, told_by(scores, ask))
             for at, scores in self._held_out(X, labels, folds, params, ask)
         ]
         self._keep(self._train(X, labels, params), labels)
         return np.concatenate([at for at, _ in parts]), _joined([told for _, told in parts])
+
+    def _check_fitted(self) -> None:
+        """Refuse what is not fitted, or whose last fit failed."""
+        if not hasattr(self, "n_tuning_"):
+            check_is_fitted(self, "n_tuning_")
 
     def _hear(self, X: Any, ask: Ask) -> Told:
         """What the trained members say about samples."""
@@ -188,18 +195,32 @@ class Selector(Committee):
         return tags
 
 
+def _check_apart(folds: list[Any], n_samples: int, owner: str) -> None:
+    """Refuse folds in which a sample is held out twice, or trained on and held out."""
+    places, times = np.arange(n_samples), np.zeros(n_samples, dtype=np.int64)
+    for training, held_out in folds:
+        if np.isin(places[held_out], places[training]).any():
+            raise ValueError(f"{owner} needs folds that hold out what they do not train on.")
+        np.add.at(times, places[held_out], 1)
+    if times.max(initial=0) > 1:
+        raise ValueError(
+            f"{owner} needs folds that hold each sample out at most once; sample "
+            f"{int(times.argmax())} is held out {times.max()} times."
+        )
+
+
+def _relative(weight: Floats) -> Floats | None:
+    """Weights with a mean of 1; None if all are equal."""
+    return None if (weight == weight[0]).all() else weight / weight.mean()
+
+
 def told_by(scores: Scores, ask: Ask) -> Told:
     """Codes, and probabilities where values were asked for.
 
-    Where only values were asked for the codes are the most probable classes; where both were,
-    members may have no probabilities.
+    Labels are always asked for: a member's answer need not be its most probable class.
     """
-    can = ask == "values" or (ask == "both" and set(scores.kinds) == {"probability"})
-    proba = scores.proba() if can else None
-    if scores.codes is not None:
-        return Told(scores.codes, proba)
-    assert proba is not None  # noqa: S101  # values were asked for
-    return Told(proba.argmax(axis=2), proba)
+    can = ask == "both" and set(scores.kinds) == {"probability"}
+    return Told(scores.codes, scores.proba() if can else None)  # type: ignore[arg-type]
 
 
 def blocks(n_samples: int, size: int = 4096) -> Iterator[NDArray[np.intp]]:

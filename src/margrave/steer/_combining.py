@@ -23,7 +23,7 @@ from scipy.special import logit
 from sklearn.linear_model import LogisticRegression
 
 from margrave.fuse._combination import Asked, Combination, combine
-from margrave.steer._panel import Combine
+from margrave.steer._panel import Combine, heard, looks
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -76,7 +76,7 @@ class Combined:
 
     sides: tuple[Side, ...]
 
-    def __call__(self, raw: Floats, X: Any = None) -> Floats:  # noqa: ARG002 - not looked at
+    def __call__(self, raw: Floats) -> Floats:
         """Log-odds for raw values of shape (n, K) or (n, K, k)."""
         if raw.ndim == 2:
             return self.sides[0](raw)
@@ -102,9 +102,14 @@ class Mean:
     first: Combine
     second: Combine
 
+    @property
+    def looks(self) -> bool:
+        """Whether either looks at the samples."""
+        return looks(self.first) or looks(self.second)
+
     def __call__(self, raw: Floats, X: Any = None) -> Floats:
         """Log-odds for raw values of shape (n, K) or (n, K, k)."""
-        return np.asarray((self.first(raw, X) + self.second(raw, X)) / 2)
+        return np.asarray((heard(self.first, raw, X) + heard(self.second, raw, X)) / 2)
 
     @property
     def weights(self) -> Floats:
@@ -129,7 +134,7 @@ class Alone:
         """All of it."""
         return np.ones(1)
 
-    def __call__(self, raw: Floats, X: Any = None) -> Floats:  # noqa: ARG002 - not looked at
+    def __call__(self, raw: Floats) -> Floats:
         """Scores for raw values of shape (n, 1) or (n, 1, k)."""
         values = raw[:, 0]
         if not self.probability:

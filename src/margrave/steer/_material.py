@@ -13,7 +13,7 @@ from margrave._judge import Judge
 from margrave.confusion import Confusion
 from margrave.preference import Preference
 from margrave.steer._combining import Alone
-from margrave.steer._panel import Combine, Panel, Scorer, decimals_for
+from margrave.steer._panel import Combine, Panel, Scorer, decimals_for, heard, looks
 from margrave.steer._rows import Rows
 
 Floats = NDArray[np.float64]
@@ -81,26 +81,23 @@ class Material:
         """The judge of a preference on these samples."""
         return Judge(preference, self.codes, self.labels, self.positive)
 
-    def cross_fitted(
-        self, learn: Callable[[Codes], Combine], looks: bool = False
-    ) -> tuple[Scorer, Floats]:
+    def cross_fitted(self, learn: Callable[[Codes], Combine]) -> tuple[Scorer, Floats]:
         """A scorer learned from all samples, and scores of each by one learned from others.
 
         Parameters
         ----------
         learn : callable
             Given positions of samples, what makes scores of the members' answers.
-        looks : bool
-            Whether that looks at the samples too.
         """
-        held = [
-            (at, learn(training)(self.raw[at], self.rows(at) if looks else None))
-            for training, at in self.folds
-        ]
-        combine = learn(np.arange(len(self.codes)))
-        everything = combine(self.raw, self.X.X if looks else None)
-        scorer = Scorer(self.panel, combine, decimals_for(everything))
+        held = [(at, self._told(learn(training), at)) for training, at in self.folds]
+        everything = np.arange(len(self.codes))
+        combine = learn(everything)
+        scorer = Scorer(self.panel, combine, decimals_for(self._told(combine, everything)))
         return scorer, self.gathered(held, scorer.decimals)
+
+    def _told(self, combine: Combine, at: Codes) -> Floats:
+        """Scores of some of the samples."""
+        return heard(combine, self.raw[at], self.rows(at) if looks(combine) else None)
 
     def members_alone(self) -> Iterator[tuple[str, Floats]]:
         """Each member's own scores of the samples."""

@@ -71,8 +71,21 @@ class Combine(Protocol):
     def weights(self) -> Floats:
         """The members' weights, shape (K,) or (k, K)."""
 
-    def __call__(self, raw: Floats, X: Any = None) -> Floats:
-        """Scores for raw values of shape (n, K) or (n, K, k), and encoded samples if it looks."""
+    def __call__(self, raw: Floats) -> Floats:
+        """Scores for raw values of shape (n, K) or (n, K, k).
+
+        One with a true attribute ``looks`` is also given the encoded samples.
+        """
+
+
+def looks(combine: Combine) -> bool:
+    """Whether it looks at the samples, and not only at what members say."""
+    return bool(getattr(combine, "looks", False))
+
+
+def heard(combine: Combine, raw: Floats, X: Any) -> Floats:
+    """Scores from what the members say, and from encoded samples if they are looked at."""
+    return combine(raw, X) if looks(combine) else combine(raw)  # type: ignore[call-arg]
 
 
 @dataclass(frozen=True)
@@ -108,7 +121,7 @@ class Scorer:
 
     def of_raw(self, raw: Floats, X: Any = None) -> Floats:
         """Scores from what the members say; of regions, also from the encoded samples."""
-        return np.round(self.combine(raw, X), self.decimals)
+        return np.round(heard(self.combine, raw, X), self.decimals)
 
 
 def decimals_for(scores: Floats) -> int:

@@ -214,8 +214,7 @@ def _parted(material: Material) -> tuple[Scorer, Floats]:
     if material not in _PARTED:
         raw, codes, heard = material.raw, material.codes, material.panel.probabilities
         _PARTED[material] = material.cross_fitted(
-            lambda at: selected(raw[at], heard, codes[at], material.k, material.rows(at)),
-            looks=True,
+            lambda at: selected(raw[at], heard, codes[at], material.k, material.rows(at))
         )
     return _PARTED[material]
 

@@ -350,6 +350,11 @@ class Committee(ClassifierMixin, BaseEstimator):
         self._takes = taken_by_all(members)
         self._kept_columns = list(self._columns().values())
 
+    @property
+    def asks_as_given(self) -> bool:
+        """Whether every member is given samples as they come, and not some of the columns."""
+        return all(columns is None for columns in self._kept_columns or [])
+
     def _ask(self, X: Any, ask: Ask) -> Scores:
         """What the trained members say about new samples."""
         check_is_fitted(self, "estimators_")

@@ -91,7 +91,7 @@ def test_a_dialog_comes_back_as_it_was(dialog, tmp_path):
     assert loaded.redo().preference == dialog.redo().preference
 
 
-@pytest.mark.parametrize("way", ["move", "reject", "reweigh", "select", "retune"])
+@pytest.mark.parametrize("way", ["move", "reject", "reweigh", "retune"])
 def test_a_dialog_goes_on_as_it_would_have(dialog, tmp_path, way):
     loaded = there_and_back(dialog, tmp_path)
     mine, other = (

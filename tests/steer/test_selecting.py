@@ -13,14 +13,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 
-from margrave.fuse._combination import _sigmoid
 from margrave.preference import Preference
 from margrave.steer import Dialog, ExportError, SteeredClassifier, TableEncoder
 from margrave.steer._combining import Mean
 from margrave.steer._selecting import (
+    _EVERYWHERE,
     Leaves,
     Selected,
-    _lines,
+    _corrected,
     can_be_parted,
     regions_of,
     selected,
@@ -169,21 +169,60 @@ def test_what_is_held_out_and_what_is_new_are_on_one_scale(slide):
             assert abs(away) < 0.15 * size
 
 
-@pytest.mark.parametrize("kind", ["good", "apart", "turned", "same", "heavy"])
-def test_lines_are_those_of_platt(kind):
+@pytest.mark.parametrize("kind", ["good", "apart", "overconfident", "same", "heavy"])
+def test_corrections_have_the_least_loss(kind):
     random = np.random.default_rng(0)
     positive = random.random(300) < 0.3
     values = {
-        "good": random.normal(size=300) + positive,
-        "apart": 0.1 * random.normal(size=300) + 5 * positive,
-        "turned": random.normal(size=300) - positive,
+        "good": positive + random.normal(size=300),
+        "apart": positive * 4.0 - 2,
+        "overconfident": 20 * (positive + random.normal(size=300)),
         "same": np.ones(300),
-        "heavy": random.standard_cauchy(300) + 3 * positive,
+        "heavy": positive + random.standard_t(2, size=300),
     }[kind]
-    slope, cut = _sigmoid(values, positive, np.ones(300))
-    ours, start = _lines(values[:, None, None], positive[:, None])
-    wanted = slope * (values - cut)
-    np.testing.assert_allclose(ours * values + start, wanted[None], atol=1e-3)
+    signs = np.where(values > 0.5, 1.0, -1.0)
+    told, found = _corrected(values[:, None, None], signs[:, None, None], positive[:, None])
+
+    def loss(scale, trust):
+        odds = scale * values + trust * signs
+        extra = ((scale - 1) ** 2 + _EVERYWHERE * trust**2 / 4) / 2
+        return np.logaddexp(0, np.where(positive, -odds, odds)).sum() + extra
+
+    (scale,), (trust,) = found
+    np.testing.assert_allclose(told[:, 0, 0], scale * values + trust * signs)
+    assert min(scale, trust) >= 0
+    for other in random.normal(scale=0.05, size=(50, 2)):
+        nearby = np.maximum(np.array([scale, trust]) + other, 0)
+        assert loss(scale, trust) <= loss(*nearby) + 1e-6
+
+
+def test_specialists_are_nearly_as_good_as_with_a_perfect_guide():
+    """Three lines, each of its third of the space: at 2 % false alarms, what each misses."""
+    random = np.random.default_rng(0)
+
+    def drawn(n):
+        X = random.normal(size=(n, 3))
+        X[:, 0] = random.uniform(-3, 3, n)
+        third = np.digitize(X[:, 0], [-1, 1])
+        toward = np.array([[2, 0], [-1.5, 1.5], [0, -2]])[third]
+        y = (X[:, 1:] * toward).sum(axis=1) - 1.2 + 0.5 * random.logistic(size=n) > 0
+        return X, y.astype(int), third
+
+    X, y, third = drawn(3000)
+    lines = [LogisticRegression().fit(X[third == j], y[third == j]) for j in range(3)]
+    tune, new = drawn(1500), drawn(6000)
+
+    def missed(scores):
+        cut = np.quantile(scores[new[1] == 0], 0.98)
+        return np.mean(scores[new[1] == 1] <= cut)
+
+    guided = missed(np.choose(new[2], [line.decision_function(new[0]) for line in lines]))
+    replies = {
+        way: Dialog(lines, *tune[:2]).prefer("fp <= 2%", ways=[way])
+        for way in ("reweigh", "select")
+    }
+    found = {way: missed(reply.model.decision_function(new[0])) for way, reply in replies.items()}
+    assert guided < found["select"] < guided + 0.05 < found["reweigh"] - 0.1
 
 
 # What it needs

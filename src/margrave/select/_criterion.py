@@ -133,5 +133,6 @@ def _scored(
             return float(scorer(member, at, truth, **weights))
         except AttributeError as error:
             raise ValueError(
-                f"{owner} needs members with predict_proba for this criterion ({error})."
+                f"{owner} needs members with predict_proba for this criterion; one has none "
+                "(sklearn.calibration.CalibratedClassifierCV adds it)."
             ) from error

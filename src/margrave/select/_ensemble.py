@@ -111,13 +111,20 @@ def opened(ensemble: Any, owner: str) -> list[tuple[str, Any]]:
     numbered = isinstance(ensemble, _NUMBERED) and not as_given
     members = list(ensemble.estimators_)
     columns = getattr(ensemble, "estimators_features_", [None] * len(members))
+    return [
+        (name, EnsembleMember(member, _labels_of(member, ensemble.classes_, numbered), at))
+        for name, member, at in zip(_names(ensemble), members, columns, strict=True)
+    ]
+
+
+def _names(ensemble: Any) -> list[str]:
+    """The names that an ensemble's members have, or their types, numbered."""
+    if isinstance(ensemble, StackingClassifier | VotingClassifier):
+        return [name for name, member in ensemble.estimators if member != "drop"]
+    members = ensemble.estimators_
     digits = len(str(len(members)))
     return [
-        (
-            f"{type(member).__name__.lower()}-{j + 1:0{digits}d}",
-            EnsembleMember(member, _labels_of(member, ensemble.classes_, numbered), at),
-        )
-        for j, (member, at) in enumerate(zip(members, columns, strict=True))
+        f"{type(member).__name__.lower()}-{j + 1:0{digits}d}" for j, member in enumerate(members)
     ]
 
 

@@ -17,6 +17,7 @@ from sklearn.utils.validation import _num_samples
 
 from margrave import _labels
 from margrave._asking import Ask, rows_of
+from margrave._near import did_you_mean, near_names
 from margrave._rules import check_rules, is_count
 from margrave._samples import check_columns
 from margrave.select._choosing import first_only
@@ -357,10 +358,15 @@ class LocalSelectionClassifier(Selector):
         return tally(chosen, method.weighs, soft, method.one, len(self.classes_))
 
     def _check_settings(self) -> None:
+        if self.method not in METHODS:
+            near = did_you_mean(near_names(str(self.method), METHODS))
+            raise ValueError(
+                f"{type(self).__name__} needs method to be one of {', '.join(METHODS)}; "
+                f"got {self.method!r}.{near}"
+            )
         check_rules(
             self,
             {
-                "method": (f"one of {', '.join(METHODS)}", self.method in METHODS),
                 "k": ("a whole number of at least 1", is_count(self.k)),
                 "prefit": ("True or False", isinstance(self.prefit, bool | np.bool_)),
             },

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import get_tags
 
 Floats = NDArray[np.floating[Any]]
 Places = NDArray[np.integer[Any]]
@@ -17,12 +18,17 @@ def fitted_index(index: Any, X: Any, k: int, n_jobs: int | None, owner: str) -> 
     """An index of samples: a fresh NearestNeighbors, or a clone of the given one."""
     if index is None:
         return NearestNeighbors(n_neighbors=k, n_jobs=n_jobs).fit(X)
-    if not hasattr(index, "fit") or not hasattr(index, "kneighbors"):
+    if isinstance(index, type) or not hasattr(index, "fit") or not hasattr(index, "kneighbors"):
         raise ValueError(
             f"{owner} needs index to have fit and kneighbors, as sklearn.neighbors."
-            f"NearestNeighbors has them; got {index!r}."
+            f"NearestNeighbors() has them; got {index!r}."
         )
     found = clone(index, safe=False)
+    if hasattr(found, "__sklearn_tags__") and get_tags(found).target_tags.required:
+        raise ValueError(
+            f"{owner} needs an index that is fitted on samples alone, such as sklearn.neighbors."
+            f"NearestNeighbors(); {type(index).__name__} needs labels too."
+        )
     found.fit(X)
     return found
 

@@ -14,7 +14,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples
 
@@ -291,11 +290,7 @@ class RegionSelectionClassifier(Selector):
 
     def _seen(self, X: Any) -> Any:
         """Samples where they are parted; a function sees them as they are."""
-        if self._function is None:
-            return self._placed(X)
-        if not get_tags(self).input_tags.allow_nan:  # whoever is in charge might take them
-            check_array(X, accept_sparse="csr", dtype=None)
-        return None
+        return self._placed(X) if self._function is None else None
 
     def _check_number(self, n_tuning: int) -> None:
         """At most as many regions as tuning samples."""
@@ -316,8 +311,11 @@ class RegionSelectionClassifier(Selector):
             },
         )
 
-    def _fills_gaps(self) -> bool:
-        return is_function(self.regions) or super()._fills_gaps()
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if is_function(self.regions):  # whether missing values are taken is up to who is in charge
+            tags.input_tags.allow_nan = True
+        return tags
 
 
 def in_charge(competence: Floats, overall: Floats) -> int:

@@ -25,11 +25,15 @@ T = TypeVar("T")
 _PARTS = frozenset(
     {
         "fractions.Fraction",
+        "numpy.dtype",
         "scipy.sparse._csr.csr_array",
         "scipy.sparse._csr.csr_matrix",
+        "sklearn.metrics._dist_metrics.EuclideanDistance64",
         "sklearn.metrics._scorer._PassthroughScorer",
         "sklearn.model_selection._split.StratifiedKFold",
         "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+        "sklearn.neighbors._ball_tree.BallTree",
+        "sklearn.neighbors._kd_tree.KDTree",
         "sklearn.tree._tree.Tree",
     }
 )

@@ -108,11 +108,11 @@ def _selected(graph: Graph, combine: Selected, raw: list[str], k: int, see: See)
         own = graph.together([graph.add("ArgMax", one, axis=1, keepdims=1) for one in rounded])
         answer = graph.add("GatherElements", own, who, axis=1)
     parts = []
-    for c in range(combine.slope.shape[1]):
+    scale = graph.add("Gather", combine.scale, region)
+    for c in range(combine.shift.shape[1]):
         values = graph.together(raw) if k == 2 else _of_class(graph, raw, c)
-        values = graph.add("Mul", _unbounded(graph, combine.log_odds, values), combine.slope[:, c])
-        values = graph.add("Add", values, combine.start[:, c])
-        told = graph.add("GatherElements", values, who, axis=1)
+        values = graph.add("Div", _unbounded(graph, combine.log_odds, values), combine.size)
+        told = graph.add("Mul", graph.add("GatherElements", values, who, axis=1), scale)
         mine = graph.add("Equal", answer, np.array(1 if k == 2 else c))
         told = graph.add("Add", told, graph.add("Where", mine, trust, graph.add("Neg", trust)))
         parts.append(graph.add("Add", told, graph.add("Gather", combine.shift[:, c], region)))

@@ -37,12 +37,16 @@ class Panel:
         All classes.
     encoder : transformer or None
         What samples pass before the members see them.
+    columns : list of str, int or None
+        The columns of samples, by name, or how many there are; None if only the first member, or
+        the encoder, knows.
     """
 
     names: list[str]
     members: list[Any]
     classes: NDArray[Any]
     encoder: Any = None
+    columns: list[str] | int | None = None
 
     @property
     def probabilities(self) -> NDArray[np.bool_]:
@@ -76,6 +80,15 @@ class Combine(Protocol):
 
         One with a true attribute ``looks`` is also given the encoded samples.
         """
+
+
+def columns_of(X: Any) -> list[str] | int | None:
+    """The columns of samples, by name, or how many there are."""
+    names = list(getattr(X, "columns", []))
+    if names:
+        return names if all(isinstance(name, str) for name in names) else len(names)
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    return int(shape[1]) if len(shape) == 2 else None
 
 
 def looks(combine: Combine) -> bool:

@@ -130,11 +130,18 @@ class Search:
         if self.best is None:
             raise PreferenceError(
                 f"Dialog.prefer needs a way that applies to '{self.wanted}'; "
-                f"{', '.join(way.name for way in self.ways)} offered nothing."
+                f"{', '.join(map(self._nothing, self.ways))} offered nothing."
             )
         last = replace(self._reply(final=True), cancelled=self.request.stopped())
         keep(last)
         yield last
+
+    def _nothing(self, way: Way) -> str:
+        """A way that offered nothing, with its reason if it tells one."""
+        tells = getattr(way, "why_not", None)
+        if tells is None:
+            return way.name
+        return f"{way.name} ({tells(self.request) or 'it is not better than the others here'})"
 
     def _tried(self, dear: bool) -> Iterator[bool]:
         """Try the options of the cheap or of the dear ways; True for each that is better."""

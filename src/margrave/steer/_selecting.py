@@ -2,11 +2,11 @@
 
 "Multi-classifiers", slides on selection: "the feature space is divided into K regions of
 competence", each with the member that is best there. Here the regions are the leaves of a tree that
-is grown on where the members err, and scores of different members are compared, so each is first
-brought to calibrated log-odds (Platt's line, as :mod:`margrave.fuse` has it). In a region these are
-corrected by how far the member's answers can be trusted there, and by how frequent the classes are;
-the member with the least log-loss is in charge. Everything is shrunk towards what holds everywhere,
-with the weight of some samples, so that no small region decides by chance.
+is grown on where the members err. Scores of different members are compared, so each is brought to
+log-odds in each region by itself: what a specialist says elsewhere is no measure for it. Its
+log-odds (decision values over their spread) are scaled, its answer adds as far as it can be trusted
+there, and last how frequent the classes are; the member with the least log-loss is in charge.
+Everything is shrunk, with the weight of some samples, so that no small region decides by chance.
 
 The slides' other regions, clusters of the samples (k-means), do not know where members differ. A
 committee without specialists gains nothing by regions; so they are offered only where the log-loss
@@ -24,7 +24,6 @@ from scipy.special import expit
 from sklearn.tree import DecisionTreeRegressor
 
 from margrave._asking import columns_for, rows_of
-from margrave.fuse._combination import _NO_SLOPE
 from margrave.fuse._scales import _unbounded
 from margrave.steer._combining import Mean
 from margrave.steer._panel import Combine
@@ -44,7 +43,9 @@ _MOST_SAMPLES = 10_000
 DECIMALS = 9
 _ROUNDS = 50
 _LARGEST_STEP = 2.0
+_HALVINGS = 20
 _SAME = 1e-9
+_CLOSE = 1e-4
 
 
 @dataclass(frozen=True)
@@ -103,24 +104,25 @@ class Selected:
         The regions.
     log_odds : ndarray of bool, shape (K,)
         Which members give probabilities.
-    slope, start : ndarray of shape (K, sides)
-        A member's log-odds are ``slope · value + start``; one side for two classes, else one for
-        each class against the rest.
+    size : ndarray of shape (K,)
+        What decision values are divided by; 1 for log-odds.
     charge : ndarray of shape (n_regions,)
         The member in charge.
+    scale : ndarray of shape (n_regions,)
+        What its values are multiplied by.
     trust : ndarray of shape (n_regions,)
         What its answer adds to the log-odds toward it.
     shift : ndarray of shape (n_regions, sides)
-        What is added besides.
+        What is added besides; one side for two classes, else one for each class against the rest.
     weights : ndarray of shape (K,)
         The share of the tuning samples that each member is in charge of.
     """
 
     leaves: Leaves
     log_odds: Flags
-    slope: Floats
-    start: Floats
+    size: Floats
     charge: Codes
+    scale: Floats
     trust: Floats
     shift: Floats
     weights: Floats
@@ -134,9 +136,9 @@ class Selected:
         """Log-odds for raw values of shape (n, K) or (n, K, k), and the samples themselves."""
         region, rows = self.leaves(X), np.arange(len(raw))
         who = self.charge[region]
-        values = self.slope * _values(raw, self.log_odds) + self.start
-        told = values[rows, who] + self.trust[region, None] * _toward(raw)[rows, who]
-        told = told + self.shift[region]
+        values = _values(raw, self.log_odds)[rows, who] / self.size[who, None]
+        told = self.scale[region, None] * values
+        told = told + self.trust[region, None] * _toward(raw)[rows, who] + self.shift[region]
         return np.asarray(told[:, 0] if raw.ndim == 2 else told)
 
 
@@ -174,25 +176,24 @@ def selected(raw: Floats, probabilities: Flags, codes: Codes, k: int, X: Any) ->
         The samples; `can_be_parted`.
     """
     target = codes[:, None] == (np.array([1]) if k == 2 else np.arange(k))
-    toward = _toward(raw)
-    values = _values(raw, probabilities)
-    slope, start = _lines(values, target)
-    told = slope * values + start
+    toward, values = _toward(raw), _values(raw, probabilities)
+    spread = values.std(axis=(0, 2))
+    size = np.where(probabilities | (spread < _SAME), 1.0, spread)
+    values = values / size[:, None]
     leaves = _grown(X, ((toward > 0) != target[:, None]).any(axis=2))
-    region, everywhere = leaves(X), _losses(told, target).mean(axis=0)
-    charge, trust = np.zeros(leaves.n, dtype=np.intp), np.zeros(leaves.n)
+    region = leaves(X)
+    everywhere = _losses(_corrected(values, toward, target)[0], target).mean(axis=0)
+    charge, (scale, trust) = np.zeros(leaves.n, dtype=np.intp), np.zeros((2, leaves.n))
     shift = np.zeros((leaves.n, target.shape[1]))
     for r in range(leaves.n):
         at = region == r
-        here, signs, true = told[at], toward[at], target[at]
-        each = np.maximum(_added(_flat(here), _flat(signs), true.reshape(-1, 1)), 0.0)
-        losses = _losses(here + each[:, None] * signs, true).sum(axis=0)
+        told, each = _corrected(values[at], toward[at], target[at])
+        losses = _losses(told, target[at]).sum(axis=0)
         charge[r] = best = int(np.argmin(losses + _EVERYWHERE * everywhere))
-        trust[r] = each[best]
-        corrected = here[:, best] + trust[r] * signs[:, best]
-        shift[r] = _added(corrected, np.ones_like(corrected), true)
+        scale[r], trust[r] = each[:, best]
+        shift[r] = _added(told[:, best], target[at])
     weights = np.bincount(charge[region], minlength=raw.shape[1]) / len(codes)
-    return Selected(leaves, probabilities, slope, start, charge, trust, shift, weights)
+    return Selected(leaves, probabilities, size, charge, scale, trust, shift, weights)
 
 
 def _matrix(X: Any) -> Any:
@@ -217,42 +218,51 @@ def _toward(raw: Floats) -> Floats:
     return np.where(answers[:, :, None] == np.arange(raw.shape[2]), 1.0, -1.0)
 
 
-def _lines(values: Floats, target: Flags) -> tuple[Floats, Floats]:
-    """Slopes and starts of calibrated log-odds, each of shape (K, sides), by Newton's way.
+def _corrected(values: Floats, toward: Floats, target: Flags) -> tuple[Floats, Floats]:
+    """Log-odds of members, (n, K, sides), and what they are made with: scale and trust, (2, K).
 
-    As Platt's in :mod:`margrave.fuse`, for all members at once; one that ranks no better than
-    chance has no slope, and says how frequent the class is.
+    Those of the least log-loss, by Newton's way; as if there were some samples more for which
+    values are right as they are, and their answers say nothing besides.
     """
-    n_class = target.sum(axis=0)
-    n_rest = len(target) - n_class
-    aim = np.where(target, (n_class + 1) / (n_class + 2), 1 / (n_rest + 2))[:, None]
-    centre, spread = values.mean(axis=0), values.std(axis=0)
-    x = (values - centre) / np.where(spread > _SAME, spread, np.inf)
-    slope = np.zeros(x.shape[1:])
-    prior = np.log((n_class + 1) / (n_rest + 1)) + slope
-    start = prior.copy()
+    x, signs, true = _flat(values), _flat(toward), target.reshape(-1, 1)
+    found = np.vstack([np.ones(x.shape[1]), np.zeros(x.shape[1])])
+    least = _with_prior(found, x, signs, true)
     for _ in range(_ROUNDS):
-        p = expit(slope * x + start)
-        error, weight = p - aim, p * (1 - p)
-        of_slope, of_start = _total(error, x), error.sum(axis=0)
-        # With a little for a member that says nothing.
-        a, b, c = _total(weight, x * x) + _SAME, _total(weight, x), weight.sum(axis=0)
-        size = a * c - b * b
-        steps = [(c * of_slope - b * of_start) / size, (a * of_start - b * of_slope) / size]
-        slope, start = (
-            was - np.clip(step, -_LARGEST_STEP, _LARGEST_STEP)
-            for was, step in zip((slope, start), steps, strict=True)
-        )
-        if np.abs(steps).max() < _SAME:
+        step = _step(found, x, signs, true)
+        shorter = np.ones(x.shape[1])
+        for _ in range(_HALVINGS):
+            nearer = np.maximum(found - shorter * step, 0.0)  # who is rather wrong says nothing
+            loss = _with_prior(nearer, x, signs, true)
+            better = loss <= least * (1 + _SAME)
+            if better.all():
+                break
+            shorter[~better] /= 2
+        moved = np.abs(np.where(better, nearer - found, 0.0)).max()
+        found, least = np.where(better, nearer, found), np.where(better, loss, least)
+        if moved < _CLOSE:
             break
-    slope, start = np.where(slope > _NO_SLOPE, slope, 0), np.where(slope > _NO_SLOPE, start, prior)
-    slope /= np.where(spread > _SAME, spread, 1.0)
-    return slope, start - slope * centre
+    return found[0][:, None] * values + found[1][:, None] * toward, found
 
 
-def _total(one: Floats, other: Floats) -> Floats:
-    """The sum of products over samples."""
-    return np.asarray(np.einsum("njc,njc->jc", one, other))
+def _with_prior(found: Floats, x: Floats, signs: Floats, true: Flags) -> Floats:
+    """The log-loss of scale and trust for each member, and how far these are from (1, 0)."""
+    odds = found[0] * x + found[1] * signs
+    losses = np.logaddexp(0, np.where(true, -odds, odds)).sum(axis=0)
+    return np.asarray(losses + ((found[0] - 1) ** 2 + _EVERYWHERE * found[1] ** 2 / 4) / 2)
+
+
+def _step(found: Floats, x: Floats, signs: Floats, true: Flags) -> Floats:
+    """Newton's step for scale and trust, (2, K); what would fall below 0 stays there."""
+    p = expit(found[0] * x + found[1] * signs)
+    error, weight = p - true, p * (1 - p)
+    of_scale = (error * x).sum(axis=0) + found[0] - 1
+    of_trust = (error * signs).sum(axis=0) + _EVERYWHERE * found[1] / 4
+    stays = (found == 0) & (np.array([of_scale, of_trust]) > 0)
+    of_scale, of_trust = np.where(stays[0], 0, of_scale), np.where(stays[1], 0, of_trust)
+    a, c = (weight * x * x).sum(axis=0) + 1, weight.sum(axis=0) + _EVERYWHERE / 4
+    b = np.where(stays.any(axis=0), 0.0, (weight * x * signs).sum(axis=0))
+    steps = np.array([c * of_scale - b * of_trust, a * of_trust - b * of_scale])
+    return np.asarray(steps / (a * c - b * b))
 
 
 def _losses(told: Floats, target: Flags) -> Floats:
@@ -274,15 +284,15 @@ def _flat(told: Floats) -> Floats:
     return np.moveaxis(told, 1, 2).reshape(-1, told.shape[1])
 
 
-def _added(told: Floats, signs: Floats, target: Flags) -> Floats:
-    """What is to be added along the signs for the least log-loss, for each column; by Newton's way.
+def _added(told: Floats, target: Flags) -> Floats:
+    """What is to be added to each side for the least log-loss, by Newton's way.
 
     As if there were some samples more for which nothing should be added.
     """
     found = np.zeros(told.shape[1])
     for _ in range(_ROUNDS):
-        p = expit(told + found * signs)
-        slope = ((p - target) * signs).sum(axis=0) + _EVERYWHERE * found / 4
+        p = expit(told + found)
+        slope = (p - target).sum(axis=0) + _EVERYWHERE * found / 4
         step = slope / ((p * (1 - p)).sum(axis=0) + _EVERYWHERE / 4)
         found -= np.clip(step, -_LARGEST_STEP, _LARGEST_STEP)
         if np.abs(step).max() < _SAME:

@@ -35,7 +35,7 @@ from margrave.steer._members import (
     members_by_name,
     trained_apart,
 )
-from margrave.steer._panel import Panel, Scorer, decimals_for
+from margrave.steer._panel import Panel, Scorer, columns_of, decimals_for
 from margrave.steer._parts import Parts, blocks_of, certify_share, folds_of, parted
 from margrave.steer._rows import Rows
 
@@ -158,10 +158,12 @@ def from_model(
         X_tune = columns_for(X_tune, None, pairs[0][0], model)
     together = None if groups is None else one_each(groups, len(codes), "groups", owner)
     folds = folds_of(codes, together)
-    given = Panel([name for name, _ in pairs], [one for _, one in pairs], classes)
+    columns = columns_of(X_tune)
+    given = Panel([name for name, _ in pairs], [one for _, one in pairs], classes, None, columns)
     panel = given
-    if alone and isinstance(model, Committee):  # its members may be weighed anew
-        panel = Panel(model.member_names_, model.estimators_, classes)
+    if alone and isinstance(model, Committee) and model.asks_as_given:
+        # Its members may be weighed anew.
+        panel = Panel(model.member_names_, model.estimators_, classes, None, columns)
     positive = checked_positive(positive, classes, owner)
     material = Material(panel, panel.raw(X_tune), codes, positive, folds, Rows(X_tune), False)
     start = _scored(material, given, X_tune) if alone else _scored(material)
@@ -273,10 +275,10 @@ def _trained(
     names = [name for name, _ in members]
     if parts.apart is None:
         trained, raw = cross_fitted(members, rows, labels, parts.folds, n_jobs, callback)
-        panel = Panel(names, trained, made.classes, encoder)
+        panel = Panel(names, trained, made.classes, encoder, columns_of(X))
         return panel, rows_of(rows, parts.held), raw[parts.held]
     trained = trained_apart(members, rows, labels, n_jobs, callback)
-    panel = Panel(names, trained, made.classes, encoder)
+    panel = Panel(names, trained, made.classes, encoder, columns_of(X))
     rows = panel.encoded(rows_of(X, made.tuning))
     return panel, rows, panel.raw(rows, n_jobs)
 
@@ -330,7 +332,7 @@ def untouched(model: Any, X: Any, y: ArrayLike, positive: Any) -> Scorer:
     labels = labels_of(X, y, "SteeredClassifier")
     trained = clone(model).fit(X, labels)
     ((name, _),) = named_members([trained], "SteeredClassifier")
-    panel = Panel([name], [trained], classes_of(name, trained))
+    panel = Panel([name], [trained], classes_of(name, trained), None, columns_of(X))
     checked_positive(positive, panel.classes, "SteeredClassifier")
     return _alone(panel, panel.raw(X))
 

@@ -26,7 +26,7 @@ from margrave.steer._decision import Decision, plain
 from margrave.steer._files import Saved
 from margrave.steer._issue import check_confidence, issued, name_of
 from margrave.steer._onnx import Exported
-from margrave.steer._panel import Scorer
+from margrave.steer._panel import Panel, Scorer
 from margrave.steer._promise import Plan, PromiseError
 from margrave.steer._start import untouched
 
@@ -186,11 +186,20 @@ class SteeredClassifier(Exported, Saved, ClassifierMixin, BaseEstimator):
         made.certificate_ = certificate
         made.reject_label_ = _labels.default_reject_label(scorer.panel.classes)
         made._plan = plan
-        for name in ("n_features_in_", "feature_names_in_"):
-            source = scorer.panel.encoder or scorer.panel.members[0]
-            if hasattr(source, name):
-                setattr(made, name, getattr(source, name))
+        made._know_columns(scorer.panel)
         return made
+
+    def _know_columns(self, panel: Panel) -> None:
+        """The columns of samples: the encoder's, those of the dialog, or the first member's."""
+        source, columns = panel.encoder or panel.members[0], panel.columns
+        if panel.encoder is None and columns is not None:
+            self.n_features_in_ = columns if isinstance(columns, int) else len(columns)
+            if not isinstance(columns, int):
+                self.feature_names_in_ = np.array(columns, dtype=object)
+            return
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(source, name):
+                setattr(self, name, getattr(source, name))
 
     def _scores(self, X: Any) -> Floats:
         check_is_fitted(self, "scorer_")

@@ -32,7 +32,7 @@ from margrave.scores import Scores
 from margrave.steer._combining import Alone, Combined, Mean, combined, focused
 from margrave.steer._decision import Decision, doubtful, moved, verdict
 from margrave.steer._material import Material, Option
-from margrave.steer._panel import Panel, Scorer
+from margrave.steer._panel import Scorer
 from margrave.steer._selecting import can_be_parted, selected, surely_better
 
 Floats = NDArray[np.float64]
@@ -198,15 +198,26 @@ class SelectByRegion:
         good, the one that looks best for a request owes that to chance.
         """
         material = request.material
-        if material.raw.shape[1] < 2 or request.stopped() or not can_be_parted(material.X.X):
+        if self.why_not(request) or request.stopped():
             return
         scorer, held = _parted(material)
-        if scorer.combine.leaves.n < 2 or request.stopped():  # type: ignore[attr-defined]
+        if request.stopped():
             return
         weighed, committee = _weighed(request)
         for one, told in ((scorer, held), _mean(weighed, committee, scorer, held)):
             if surely_better(told, committee, material.codes):
                 yield request.decided(self.name, one, told)
+
+    def why_not(self, request: Request) -> str:
+        """Why it offers nothing; for a message."""
+        material = request.material
+        if material.raw.shape[1] < 2:
+            return "it needs two or more members"
+        if not can_be_parted(material.X.X):
+            return "it needs samples of numbers, none of them missing"
+        if _parted(material)[0].combine.leaves.n < 2:  # type: ignore[attr-defined]
+            return "there are no regions in which the members differ"
+        return ""
 
 
 def _parted(material: Material) -> tuple[Scorer, Floats]:
@@ -235,7 +246,7 @@ class Retune:
             tuned, raw = _retuned(request, member)
             if tuned is None:
                 return
-            alone = Panel([panel.names[j]], [tuned], panel.classes, panel.encoder)
+            alone = replace(panel, names=[panel.names[j]], members=[tuned])
             single = Alone(bool(alone.probabilities[0]))
             scorer = Scorer(alone, single, request.known[0].scorer.decimals)
             held = np.round(single(raw), scorer.decimals)

@@ -4,12 +4,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris, make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import BaggingClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Perceptron
-from sklearn.model_selection import GroupKFold
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GroupKFold,
+    RepeatedStratifiedKFold,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KDTree, KNeighborsClassifier, NearestNeighbors
 from sklearn.pipeline import make_pipeline
@@ -430,6 +436,45 @@ class TestBadInput:
         with pytest.raises(ValueError, match="an index that finds 7 neighbours for each sample; "):
             model.predict(data[2])
 
+    @pytest.mark.parametrize("number", [-1, 150])
+    def test_an_index_that_finds_none_of_the_samples(self, trained, data, number):
+        model = prefit(trained, data, index=LostIndex(number))
+        with pytest.raises(ValueError, match=f"finds 7 of the 150 tuning samples .* {number}"):
+            model.predict(data[2])
+
+    def test_an_index_that_needs_labels(self, data):
+        X, y, _, _ = data
+        with pytest.raises(ValueError, match=r"KNeighborsClassifier needs labels too"):
+            LocalSelectionClassifier(MIXED, index=KNeighborsClassifier()).fit(X, y)
+        with pytest.raises(ValueError, match="needs index to have fit and kneighbors"):
+            LocalSelectionClassifier(MIXED, index=NearestNeighbors).fit(X, y)
+
+    def test_samples_held_out_twice(self, data):
+        X, y, _, _ = data
+        twice = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
+        with pytest.raises(ValueError, match="out at most once; sample 0 is held out 2"):
+            LocalSelectionClassifier(MIXED, tuning=twice).fit(X, y)
+        inside = [(np.arange(200), np.arange(100, 300))]
+        with pytest.raises(ValueError, match="folds that hold out what they do not train on"):
+            LocalSelectionClassifier(MIXED, tuning=inside).fit(X, y)
+
+    def test_no_samples(self, trained, data):
+        with pytest.raises(ValueError, match="needs at least one sample; got none"):
+            prefit(trained, data).predict(data[2][:0])
+
+    def test_a_name_that_is_nearly_right(self, data):
+        X, y, _, _ = data
+        with pytest.raises(ValueError, match=r"got 'knorae'\. Did you mean 'knora-e'"):
+            LocalSelectionClassifier(MIXED, "knorae").fit(X, y)
+
+    def test_a_fit_that_fails_leaves_nothing(self, trained, data):
+        X, y, X_new, _ = data
+        model = prefit(trained, data)
+        with pytest.raises(ValueError, match="at most 100"):
+            model.set_params(k=120).fit(X[:100], y[:100])
+        with pytest.raises(NotFittedError):
+            model.predict(X_new)
+
     def test_labels_that_no_member_knows(self, trained, data):
         X, y, _, _ = data
         model = LocalSelectionClassifier(trained, prefit=True)
@@ -457,6 +502,37 @@ class TestBadInput:
         silent = told.votes[:, 0] == -1
         assert silent.any()
         assert (told.answers != -1)[silent & told.selected[:, 1]].all()
+
+
+@pytest.mark.parametrize(("method", "voting"), [("knop", "hard"), ("ola", "soft")])
+def test_what_a_member_says_is_its_answer_not_its_most_probable_class(data, method, voting):
+    X, y, X_new, _ = data
+    y = y > 0
+    members = [
+        ("rare", FixedThresholdClassifier(GaussianNB(), threshold=0.9).fit(X, y)),
+        ("tree", DecisionTreeClassifier(max_depth=3).fit(X, y)),
+    ]
+    model = LocalSelectionClassifier(members, method, prefit=True, voting=voting).fit(X, y)
+    assert (model.explain(X_new).votes[:, 0] == members[0][1].predict(X_new)).all()
+    assert model.accuracy_[0] == pytest.approx(members[0][1].score(X, y))
+
+
+def test_weights_count_by_their_shares(trained, data):
+    X, y, X_new, _ = data
+    weight = np.random.default_rng(0).integers(1, 4, 150).astype(float)
+    model = LocalSelectionClassifier(trained, "meta-des", prefit=True)
+    one = model.fit(X[150:], y[150:], sample_weight=weight).competence(X_new)
+    other = model.fit(X[150:], y[150:], sample_weight=weight / 1000).competence(X_new)
+    assert one == pytest.approx(other)
+
+
+def test_parameters_of_the_space_and_the_index_are_reached():
+    model = LocalSelectionClassifier(MIXED, space=StandardScaler(), index=NearestNeighbors())
+    params = model.get_params()
+    assert params["space__with_mean"] is True
+    assert params["tree__max_depth"] == 3
+    model.set_params(index__metric="manhattan")
+    assert clone(model).index.metric == "manhattan"
 
 
 class TestSetAnew:
@@ -513,6 +589,16 @@ class TreeIndex:
 
     def kneighbors(self, X, n_neighbors, return_distance):
         return self.tree.query(X, n_neighbors)
+
+
+class LostIndex(TreeIndex):
+    def __init__(self, number):
+        self.number = number
+
+    def kneighbors(self, X, n_neighbors, return_distance):
+        distance, at = self.tree.query(X, n_neighbors)
+        at[0, -1] = self.number
+        return distance, at
 
 
 class ShortIndex(TreeIndex):

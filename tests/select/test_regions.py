@@ -1,22 +1,36 @@
 """Selection by region, the single best member and the oracle."""
 
+import pickle
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import load_iris, make_classification
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    BaggingClassifier,
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+    VotingClassifier,
+)
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.metrics import make_scorer, recall_score
 from sklearn.mixture import GaussianMixture
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from margrave.compare import RegionDisplay
 from margrave.fuse import VoteClassifier
 from margrave.select import Oracle, RegionSelectionClassifier, SingleBestClassifier
 from margrave.select._regions import in_charge
+
+mpl.use("agg")
 
 MIXED = [
     ("bayes", GaussianNB()),
@@ -124,6 +138,31 @@ class TestRegions:
         assert model.finder_ is None
         assert model.explain(X.iloc[:1]).regions.tolist() == ["small"]
 
+    def test_a_column_says_the_region_and_missing_values_are_the_members_affair(self):
+        random = np.random.default_rng(0)
+        X = pd.DataFrame({"site": ["north", "south"] * 50, "a": random.normal(size=100)})
+        X["b"] = X["a"] ** 2
+        y = np.where(X["site"] == "north", X["a"] > 0, X["a"] < 0)
+        X.loc[::7, "a"] = np.nan
+        members = [
+            (site, make_pipeline(SimpleImputer(), LogisticRegression()).fit(rows[["a"]], y[at]))
+            for site, rows in X.groupby("site")
+            for at in [rows.index]
+        ]
+        model = RegionSelectionClassifier(members, "site", prefit=True).fit(X, y)
+        assert model.regions_.tolist() == model.member_of_region_.tolist() == ["north", "south"]
+        assert pickle.loads(pickle.dumps(model)).score(X, y) == model.score(X, y) > 0.9  # noqa: S301
+        display = RegionDisplay.from_estimator(model, X, features=("a", "b"))
+        assert set(display.members.ravel()) <= {"north", "south"}
+        plt.close(display.figure_)
+
+    def test_settings_of_a_fitted_one_are_kept(self, data):
+        X, y, X_new, _ = data
+        model = RegionSelectionClassifier(MIXED, thirds, features={"tree": [0, 1]}).fit(X, y)
+        before = model.predict(X_new)
+        model.set_params(regions="kmeans", features=None, estimators=MIXED[:1])
+        assert (model.predict(X_new) == before).all()
+
     def test_where_no_tuning_sample_was_the_best_over_all_is_in_charge(self, data):
         X, y, X_new, _ = data
         model = RegionSelectionClassifier(MIXED, lambda X: (X[:, 0] > 50).astype(int)).fit(X, y)
@@ -191,6 +230,24 @@ class TestCriterion:
         assert np.isnan(model.competence_[[0, 2]]).all()
         assert model.member_of_region_[[0, 2]].tolist() == [model.member_elsewhere_] * 2
 
+    @pytest.mark.parametrize("criterion", ["neg_log_loss", "roc_auc_ovr", "neg_brier_score"])
+    def test_criteria_that_need_every_class(self, criterion):
+        X, y = load_iris(return_X_y=True)
+        model = RegionSelectionClassifier(MIXED, criterion=criterion, random_state=0).fit(X, y)
+        assert np.isnan(model.competence_).any()
+        assert model.score(X, y) > 0.9
+
+    def test_one_of_ones_own_with_or_without_weights(self, data):
+        X, y, _, _ = data
+
+        def own(member, at, labels):
+            return float(np.mean(member.predict(at) == labels))
+
+        model = SingleBestClassifier(MIXED, own).fit(X, y, sample_weight=np.arange(1.0, 201))
+        assert model.competence_overall_ == pytest.approx(
+            SingleBestClassifier(MIXED, own).fit(X, y).competence_overall_, abs=0.1
+        )
+
     def test_of_equals_the_best_over_all_then_the_first(self):
         assert in_charge(np.array([0.5, 0.9, 0.9]), np.array([0.9, 0.1, 0.2])) == 2
         assert in_charge(np.array([0.9, 0.9, 0.1]), np.array([0.5, 0.5, 0.9])) == 0
@@ -202,8 +259,8 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("params", "message"),
         [
-            ({"regions": "cells"}, "needs regions to be 'kmeans', 'members', a clusterer with"),
-            ({"regions": 3}, "needs regions to be 'kmeans', 'members', a clusterer with predict"),
+            ({"regions": "cells"}, "needs regions to be 'kmeans', 'members', a column's name in"),
+            ({"regions": 3}, "a clusterer with predict, or a function of samples; got 3."),
             ({"regions": DBSCAN()}, "needs regions that new samples can be put into; DBSCAN has"),
             ({"n_regions": 0}, "needs n_regions to be None or a whole number of at least 1; got 0"),
             ({"n_regions": 999}, "needs n_regions to be at most the 200 tuning samples; got 999"),
@@ -254,6 +311,11 @@ class TestReferences:
         weight = (y == "ω2").astype(float) + 1
         assert oracle.score(X, y, weight) == pytest.approx((y == "ω1").sum() / weight.sum())
 
+    def test_labels_in_a_column_are_labels(self, data):
+        X, y, X_new, y_new = data
+        oracle = Oracle(MIXED).fit(X, y)
+        assert (oracle.right(X_new, y_new[:, None]) == oracle.right(X_new, y_new)).all()
+
     def test_labels_that_nobody_knows_are_never_right(self, slide):
         members, (X, y), _ = slide
         oracle = Oracle(members, prefit=True).fit(X, y)
@@ -289,6 +351,41 @@ class TestEnsembles:
         forest = RandomForestClassifier(5, random_state=0).fit(frame, y)
         model = RegionSelectionClassifier(forest, prefit=True, random_state=0).fit(frame, y)
         assert model.score(frame, y) > 0.8
+
+    def test_a_bag_of_pipelines_and_one_without_probabilities(self, data):
+        X, y, X_new, _ = data
+        for member in (make_pipeline(StandardScaler(), LogisticRegression()), Perceptron()):
+            bag = BaggingClassifier(member, n_estimators=4, random_state=0).fit(X[:100], y[:100])
+            model = RegionSelectionClassifier(bag, prefit=True, random_state=0)
+            model.fit(X[100:], y[100:])
+            assert len(model.estimators_) == 4
+            assert hasattr(model, "predict_proba") == hasattr(member, "predict_proba")
+            assert set(model.predict(X_new)) == {0, 1}
+
+    def test_a_vote_of_forests_has_its_own_names(self, data):
+        X, y, _, _ = data
+        names = np.array(["no", "yes"])
+        frame = pd.DataFrame(X, columns=list("abcde"))
+        forests = [(name, RandomForestClassifier(3, random_state=0)) for name in ("oak", "elm")]
+        vote = VotingClassifier([*forests, ("gone", "drop")]).fit(frame, names[y])
+        model = RegionSelectionClassifier(vote, prefit=True, random_state=0).fit(frame, names[y])
+        assert model.member_names_ == ["oak", "elm"]
+        assert model.score(frame, names[y]) > 0.9
+
+    def test_members_that_have_not_seen_the_last_class(self):
+        """Numbers of classes are not taken for classes, though they look like some."""
+        X, y = np.arange(30.0)[:, None], np.repeat([-1, 0, 1], 10)
+        bag = BaggingClassifier(KNeighborsClassifier(1), n_estimators=3, random_state=0).fit(X, y)
+        bag.estimators_ = [KNeighborsClassifier(1).fit(X[:20], [0] * 10 + [1] * 10)] * 2
+        bag.estimators_features_ = [np.array([0])] * 2
+        model = RegionSelectionClassifier(bag, prefit=True, random_state=0).fit(X[:20], y[:20])
+        assert model.classes_.tolist() == [-1, 0]
+        assert model.score(X[:20], y[:20]) == 1
+
+    def test_one_that_is_not_trained_is_told_so(self, data):
+        X, y, _, _ = data
+        with pytest.raises(ValueError, match="this BaggingClassifier is not"):
+            RegionSelectionClassifier(BaggingClassifier(), prefit=True).fit(X, y)
 
     def test_others_are_refused(self, data):
         X, y, _, _ = data

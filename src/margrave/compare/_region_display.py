@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _OWNER = "RegionDisplay"
 _OTHERS, _NOBODY = "others", "nobody"
-_GREY = "#999999"
+_GREY, _DARK = "#999999", "#555555"
 _MARKS = "os^vDP*X"
 
 
@@ -92,7 +92,8 @@ class RegionDisplay:
             Trained. Where several members are asked, the one with the largest competence is shown,
             the first of equals.
         X : array-like of shape (n_samples, n_features)
-            Samples that the plane is drawn around; features that are not drawn have their median.
+            Samples that the plane is drawn around. Features that are not drawn have their median,
+            or their most frequent value if they are no numbers.
         y : array-like of shape (n_samples,), default=None
             Their labels; if given, samples are drawn as marks.
         features : two positions or names, default=(0, 1)
@@ -108,28 +109,26 @@ class RegionDisplay:
             The display, drawn.
         """
         pyplot(_OWNER)
-        if not hasattr(estimator, "explain"):
+        if not (hasattr(estimator, "selected") or hasattr(estimator, "region_of")):
             raise ValueError(
                 f"{_OWNER} needs a selection of margrave.select; got {type(estimator).__name__}."
             )
-        rows = np.asarray(X, dtype=float)
-        names, at = _chosen(X, rows, features)
-        low, high = rows[:, at].min(axis=0), rows[:, at].max(axis=0)
+        names = _names(X)
+        at = _positions(names, features)
+        rows = np.column_stack([_column(X, j) for j in at])
+        drawn = rows[np.isfinite(rows).all(axis=1)]
+        low, high = drawn.min(axis=0), drawn.max(axis=0)
         room = 0.05 * np.where(high > low, high - low, 1.0)
-        first, second = (
-            np.linspace(low[j] - room[j], high[j] + room[j], resolution) for j in (0, 1)
+        grid = np.meshgrid(
+            *(np.linspace(low[j] - room[j], high[j] + room[j], resolution) for j in (0, 1))
         )
-        grid = np.meshgrid(first, second)
-        places: Any = np.tile(np.median(rows, axis=0), (grid[0].size, 1))
-        places[:, at[0]], places[:, at[1]] = grid[0].ravel(), grid[1].ravel()
-        if hasattr(X, "columns"):
-            places = type(X)(places, columns=X.columns)
-        members = _in_charge(estimator.explain(places)).reshape(grid[0].shape)
+        samples = _usual(X, dict(zip(at, (one.ravel() for one in grid), strict=True)))
+        members = _in_charge(estimator.explain(samples)).reshape(grid[0].shape)
         order = [*estimator.member_names_, _NOBODY]
         display = cls((grid[0], grid[1]), members, order).plot(ax)
-        display.ax_.set(xlabel=names[0], ylabel=names[1])
+        display.ax_.set(xlabel=names[at[0]], ylabel=names[at[1]])
         if y is not None:
-            display._marks(rows[:, at], np.asarray(y))
+            display._marks(rows, np.asarray(y))
         return display
 
     def plot(self, ax: "Axes | None" = None) -> Self:
@@ -157,10 +156,7 @@ class RegionDisplay:
         places = np.full(self.members.shape, len(self.shown_))
         for number, name in enumerate(self.shown_):
             places[self.members == name] = number
-        few = len(self.order) <= len(COLOURS) + 1  # then a member has the same colour everywhere
-        own = [self.order.index(name) % len(COLOURS) for name in self.shown_]
-        numbers = own if few else range(len(self.shown_))
-        colours = [*(COLOURS[number] for number in numbers), _GREY]
+        colours = [*self._colours(), _GREY]
         self.surface_ = self.ax_.pcolormesh(
             *self.grid,
             places,
@@ -179,6 +175,13 @@ class RegionDisplay:
         ]
         self.ax_.legend(handles=self._patches, loc="best", fontsize=8)
         return self
+
+    def _colours(self) -> list[str]:
+        """Of those shown; where members are few, each has the same colour in every picture."""
+        members = [name for name in self.order if name != _NOBODY]
+        few = len(members) <= len(COLOURS)
+        numbers = dict(zip(members if few else self.shown_, COLOURS, strict=False))
+        return [_DARK if name == _NOBODY else numbers.get(name, _GREY) for name in self.shown_]
 
     def _marks(self, rows: Floats, y: NDArray[Any]) -> None:
         """Draw the samples, with a mark for each label."""
@@ -202,18 +205,45 @@ class RegionDisplay:
         self.ax_.legend(handles=[*self._patches, *drawn], loc="best", fontsize=8)
 
 
-def _chosen(X: Any, rows: Floats, features: Sequence[int | str]) -> tuple[list[str], list[int]]:
-    """The names and positions of the two features."""
-    columns = list(getattr(X, "columns", [f"feature {j}" for j in range(rows.shape[1])]))
-    wanted = [columns.index(one) if one in columns else one for one in features]
-    fits = all(isinstance(one, int | np.integer) and 0 <= one < len(columns) for one in wanted)
-    if not fits or len(set(wanted)) != 2:
+def _names(X: Any) -> list[str]:
+    """The features' names."""
+    if hasattr(X, "columns"):
+        return [str(name) for name in X.columns]
+    return [f"feature {j}" for j in range(np.shape(X)[1])]
+
+
+def _positions(names: list[str], features: Sequence[int | str]) -> list[int]:
+    """Where the two features are."""
+    at = [names.index(one) if one in names else one for one in features]
+    fits = all(isinstance(one, int | np.integer) and 0 <= one < len(names) for one in at)
+    if not fits or len(set(at)) != 2 or len(at) != 2:
         raise ValueError(
-            f"{_OWNER} needs two different features among {len(columns)}, by name or position; "
+            f"{_OWNER} needs two different features among {len(names)}, by name or position; "
             f"got {list(features)!r}."
         )
-    at = [int(one) for one in wanted]
-    return [str(columns[j]) for j in at], at
+    return [int(one) for one in at]
+
+
+def _column(X: Any, j: int) -> Floats:
+    """A feature as numbers."""
+    if hasattr(X, "iloc"):
+        return np.asarray(X.iloc[:, j], dtype=float)
+    dense = X[:, [j]].toarray() if hasattr(X, "toarray") else np.asarray(X, dtype=float)[:, [j]]
+    return np.asarray(dense[:, 0], dtype=float)
+
+
+def _usual(X: Any, drawn: dict[int, Floats]) -> Any:
+    """Samples with given values of some features; others have their median, or what is frequent."""
+    n = len(next(iter(drawn.values())))
+    if not hasattr(X, "iloc"):
+        columns = [drawn.get(j, np.nanmedian(_column(X, j))) for j in range(np.shape(X)[1])]
+        return np.column_stack([np.broadcast_to(column, n) for column in columns])
+    values = {}
+    for j, (name, column) in enumerate(X.items()):
+        numbers = getattr(column.dtype, "kind", "O") in "iuf"
+        usual = column.median() if numbers else column.mode().iloc[0]
+        values[name] = drawn[j] if j in drawn else [usual] * n
+    return type(X)(values)
 
 
 def _in_charge(told: Any) -> NDArray[Any]:

@@ -29,9 +29,26 @@ _LEAST = 20
 _STARTS = 3
 
 
-def check_regions(regions: Any, owner: str) -> None:
+class Column:
+    """Regions by the values of a column of a data frame.
+
+    Parameters
+    ----------
+    name : str
+        Of the column.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, X: Any) -> NDArray[Any]:
+        """The values of samples."""
+        return np.asarray(X[self.name])
+
+
+def check_regions(regions: Any, X: Any, owner: str) -> None:
     """Refuse what cannot part a space."""
-    if isinstance(regions, str) and regions in KINDS:
+    if isinstance(regions, str) and regions in (*KINDS, *getattr(X, "columns", ())):
         return
     if hasattr(regions, "fit"):
         if hasattr(regions, "predict"):
@@ -42,8 +59,8 @@ def check_regions(regions: Any, owner: str) -> None:
         )
     if not is_function(regions):
         raise ValueError(
-            f"{owner} needs regions to be 'kmeans', 'members', a clusterer with predict, or a "
-            f"function of samples; got {regions!r}."
+            f"{owner} needs regions to be 'kmeans', 'members', a column's name in a data frame, a "
+            f"clusterer with predict, or a function of samples; got {regions!r}."
         )
 
 
@@ -52,10 +69,19 @@ def is_function(regions: Any) -> bool:
     return callable(regions) and not hasattr(regions, "fit")
 
 
+def function_of(regions: Any) -> Any:
+    """What says the region of a sample without learning it; None if it is learned."""
+    if isinstance(regions, str) and regions not in KINDS:
+        return Column(regions)
+    return regions if is_function(regions) else None
+
+
 def fitted_finder(
     regions: Any, judged: Judged, placed: Any, n_regions: int | None, random_state: Any
 ) -> Any:
     """What finds the region of a sample, learned from the tuning samples; None for a function."""
+    if function_of(regions) is not None:
+        return None
     n_tuning, n_members = judged.told.codes.shape
     if isinstance(regions, str) and (regions == "kmeans" or n_regions == 1):
         finder = KMeans(
@@ -71,7 +97,7 @@ def fitted_finder(
             random_state=random_state,
         )
         return finder.fit(placed, judged.right.astype(np.float64), sample_weight=judged.weight)
-    return clone(regions).fit(placed) if hasattr(regions, "fit") else None
+    return clone(regions).fit(placed)
 
 
 def regions_at(function: Any, finder: Any, X: Any, placed: Any, owner: str) -> NDArray[Any]:

@@ -24,7 +24,7 @@ from margrave._samples import check_columns
 from margrave.scores import Scores
 from margrave.select._criterion import asked_for, checked_scorer, values
 from margrave.select._explanations import RegionExplanation
-from margrave.select._parting import check_regions, fitted_finder, is_function, regions_at
+from margrave.select._parting import check_regions, fitted_finder, function_of, regions_at
 from margrave.select._selector import Codes, Floats, Selector
 
 
@@ -36,12 +36,13 @@ class RegionSelectionClassifier(Selector):
     estimators : list of classifiers, of (name, classifier), or a trained ensemble
         The members. With ``prefit=True`` this may be a trained ensemble of scikit-learn, such as
         a BaggingClassifier or a random forest, whose members are then taken.
-    regions : {"kmeans", "members"}, clusterer or callable, default="kmeans"
+    regions : {"kmeans", "members"}, name of a column, clusterer or callable, default="kmeans"
         How the space is parted:
 
         - "kmeans": around centres of the tuning samples;
         - "members": for each member the places where it is the best, by a tree that is grown on
           where each member is right;
+        - the name of a column of a data frame: by its values;
         - a clusterer with ``predict``: a clone is trained on the tuning samples;
         - a function of samples, as ``predict`` is given them, that returns the region of each.
     n_regions : int, optional
@@ -159,14 +160,14 @@ class RegionSelectionClassifier(Selector):
         -------
         self
         """
-        self._check_settings()
+        self._check_settings(X)
         owner = type(self).__name__
         scorer = checked_scorer(self.criterion, owner)
         judged = self._judge(X, y, sample_weight, fit_params, asked_for(scorer))
         self._check_number(len(judged.truth))
         self.reject_label_ = self._checked_reject_label()
         self._fit_space(judged.X)
-        self._function = self.regions if is_function(self.regions) else None
+        self._function = function_of(self.regions)
         placed = self._seen(judged.X)
         self.finder_ = fitted_finder(
             self.regions, judged, placed, self.n_regions, self.random_state
@@ -265,20 +266,13 @@ class RegionSelectionClassifier(Selector):
     def _in_charge(self, X: Any, ask: Ask) -> Iterator[tuple[Codes, Scores]]:
         """For each member the samples it is in charge of, and what it says about them."""
         members = self._members_at(*self._places(self.region_of(X)))
-        columns = self._columns()
-        for name, member in zip(self.member_names_, self.estimators_, strict=True):
+        asked = zip(self.member_names_, self.estimators_, self._kept_columns or [], strict=True)
+        for name, member, columns in asked:
             at = np.flatnonzero(members == name)
             if len(at):
-                yield (
-                    at,
-                    Scores.of(
-                        [(name, member)],
-                        rows_of(X, at),
-                        classes=self.classes_,
-                        features=[columns[name]],
-                        ask=ask,
-                    ),
-                )
+                rows, pairs = rows_of(X, at), [(name, member)]
+                scores = Scores.of(pairs, rows, classes=self.classes_, features=[columns], ask=ask)
+                yield at, scores
 
     def _places(self, regions: NDArray[Any]) -> tuple[Codes, NDArray[np.bool_]]:
         """Where regions are among the known ones, and whether they are."""
@@ -300,8 +294,8 @@ class RegionSelectionClassifier(Selector):
                 f"samples; got {self.n_regions}."
             )
 
-    def _check_settings(self) -> None:
-        check_regions(self.regions, type(self).__name__)
+    def _check_settings(self, X: Any) -> None:
+        check_regions(self.regions, X, type(self).__name__)
         number = self.n_regions is None or is_count(self.n_regions)
         check_rules(
             self,
@@ -313,7 +307,9 @@ class RegionSelectionClassifier(Selector):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if is_function(self.regions):  # whether missing values are taken is up to who is in charge
+        if (
+            function_of(self.regions) is not None
+        ):  # whether missing values are taken is up to who is in charge
             tags.input_tags.allow_nan = True
         return tags
 

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 
-from margrave.preference import Preference
+from margrave.preference import Preference, PreferenceError
 from margrave.steer import Dialog, ExportError, SteeredClassifier, TableEncoder
 from margrave.steer._combining import Mean
 from margrave.steer._selecting import (
@@ -491,3 +491,45 @@ def test_a_card_says_who_is_in_charge(parted):
     assert "in charge of each; the score is the mean of theirs and of the committee's" in card
     assert f"weight {mean.scorer.weights[0]:.2f}" in card
     assert "rank-margin" not in card
+
+
+def test_the_columns_of_a_model_are_those_of_the_dialog():
+    """Not those of its first member: others, and the regions, may look at more."""
+    random = np.random.default_rng(0)
+
+    def drawn(n):
+        X = pd.DataFrame(random.normal(size=(n, 2)), columns=["a", "b"])
+        X["site"] = random.integers(0, 2, n)
+        y = np.where(X["site"] == 1, X["a"], X["b"]) + 0.3 * random.normal(size=n) > 0
+        return X, y.astype(int)
+
+    X, y = drawn(800)
+    members = [
+        (name, LogisticRegression().fit(X.loc[at, [name]], y[at]))
+        for name, at in (("a", X["site"] == 1), ("b", X["site"] == 0))
+    ]
+    dialog = Dialog(members, *drawn(800))
+    assert dialog.prefer("fp <= 10%").way == "select"
+    model = dialog.accept(*drawn(800))
+    assert model.feature_names_in_.tolist() == ["a", "b", "site"]
+    new = drawn(500)
+    assert model.confusion(*new).accuracy > 0.8
+    runs = onnxruntime.InferenceSession(model.to_onnx(), providers=["CPUExecutionProvider"])
+    told = runs.run(None, {name: new[0][[name]].to_numpy(float) for name in new[0]})
+    assert (told[0] == model.predict(new[0])).all()
+
+
+@pytest.mark.parametrize(
+    ("members", "X", "why"),
+    [
+        (1, np.zeros((60, 2)), "it needs two or more members"),
+        (2, np.full((60, 2), "text", dtype=object), "it needs samples of numbers"),
+        (2, np.zeros((60, 2)), "there are no regions in which the members differ"),
+    ],
+)
+def test_why_nothing_is_offered_is_told(members, X, why):
+    labels = np.arange(60) % 2
+    with pytest.raises(PreferenceError, match=rf"; select \({why}.*\) offered nothing"):
+        Dialog(
+            [Constant(0).fit(X, labels), Constant(1).fit(X, labels)][:members], X, labels
+        ).prefer("fp <= 10%", ways=["select"])

@@ -307,9 +307,7 @@ class RegionSelectionClassifier(Selector):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if (
-            function_of(self.regions) is not None
-        ):  # whether missing values are taken is up to who is in charge
+        if function_of(self.regions) is not None:  # then it is up to who is in charge
             tags.input_tags.allow_nan = True
         return tags
 

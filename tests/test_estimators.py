@@ -49,7 +49,6 @@ OTHERS = [
     mam.MAMRanker(gamma="scale"),
     mam.RankRidgeRanker(),
     select.LocalSelectionClassifier(PAIR, "meta-des", k=3, tuning=2),
-    select.RegionSelectionClassifier(PAIR, "members", tuning=2, random_state=0),
     members.SmoothedBaggingClassifier(KNeighborsClassifier(), n_estimators=3, random_state=0),
 ]
 

@@ -16,8 +16,15 @@ def taken_by_all(members: list[Any]) -> dict[str, bool]:
     """Which input all members take, as far as they say: sparse matrices, missing values."""
     if not members or not all(hasattr(member, "__sklearn_tags__") for member in members):
         return {}
-    inputs = [get_tags(member).input_tags for member in members]
+    inputs = [get_tags(_first_step(member)).input_tags for member in members]
     return {name: all(getattr(one, name) for one in inputs) for name in ("sparse", "allow_nan")}
+
+
+def _first_step(member: Any) -> Any:
+    """What samples come to first: a pipeline does not say that its imputer takes missing values."""
+    while getattr(member, "steps", None) and hasattr(member.steps[0][1], "__sklearn_tags__"):
+        member = member.steps[0][1]
+    return member
 
 
 def checked_labels(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:

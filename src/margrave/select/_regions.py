@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples
 
@@ -284,7 +285,12 @@ class RegionSelectionClassifier(Selector):
 
     def _seen(self, X: Any) -> Any:
         """Samples where they are parted; a function sees them as they are."""
-        return self._placed(X) if self._function is None else None
+        if self._function is None:
+            return self._placed(X)
+        # In arrays gaps are refused if anybody would; what tables have is up to who is in charge.
+        if not hasattr(X, "columns") and not get_tags(self).input_tags.allow_nan:
+            check_array(X, accept_sparse="csr", dtype=None)
+        return None
 
     def _check_number(self, n_tuning: int) -> None:
         """At most as many regions as tuning samples."""
@@ -305,11 +311,8 @@ class RegionSelectionClassifier(Selector):
             },
         )
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        if function_of(self.regions) is not None:  # then it is up to who is in charge
-            tags.input_tags.allow_nan = True
-        return tags
+    def _fills_gaps(self) -> bool:
+        return function_of(self.regions) is not None or super()._fills_gaps()
 
 
 def in_charge(competence: Floats, overall: Floats) -> int:

@@ -185,10 +185,13 @@ class Selector(Committee):
                 "give a transformer that makes some as space=."
             ) from error
 
+    def _fills_gaps(self) -> bool:
+        """Whether missing values are no hindrance to know what is near."""
+        return self.space is not None
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # Without a space that fills them, missing values are near to nothing.
-        tags.input_tags.allow_nan = bool(tags.input_tags.allow_nan and self.space is not None)
+        tags.input_tags.allow_nan = bool(tags.input_tags.allow_nan and self._fills_gaps())
         return tags
 
 

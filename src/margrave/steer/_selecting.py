@@ -37,8 +37,9 @@ _REGIONS = 2
 _LEAST_SAMPLES = 30
 # What holds everywhere counts like so many samples of the region.
 _EVERYWHERE = 30
-# Growing regions on more samples takes longer and finds the same.
+# Growing regions on more samples takes longer and finds the same; a mean loss takes fewer.
 _MOST_SAMPLES = 10_000
+_FEW_SAMPLES = 1_000
 # Values that differ less are equal, or a tie would fall to either side.
 DECIMALS = 9
 _ROUNDS = 50
@@ -182,7 +183,9 @@ def selected(raw: Floats, probabilities: Flags, codes: Codes, k: int, X: Any) ->
     values = values / size[:, None]
     leaves = _grown(X, ((toward > 0) != target[:, None]).any(axis=2))
     region = leaves(X)
-    everywhere = _losses(_corrected(values, toward, target)[0], target).mean(axis=0)
+    few = _spaced(len(codes), _FEW_SAMPLES)
+    told, _ = _corrected(values[few], toward[few], target[few])
+    everywhere = _losses(told, target[few]).mean(axis=0)
     charge, (scale, trust) = np.zeros(leaves.n, dtype=np.intp), np.zeros((2, leaves.n))
     shift = np.zeros((leaves.n, target.shape[1]))
     for r in range(leaves.n):
@@ -300,10 +303,15 @@ def _added(told: Floats, target: Flags) -> Floats:
     return found
 
 
+def _spaced(n: int, most: int) -> Codes:
+    """Positions of so many of n samples, evenly spaced."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.intp))
+
+
 def _grown(X: Any, wrong: Flags) -> Leaves:
     """Regions that differ in who is wrong there."""
     n, members = wrong.shape
-    some = np.unique(np.linspace(0, n - 1, min(n, _MOST_SAMPLES)).astype(np.intp))
+    some = _spaced(n, _MOST_SAMPLES)
     tree = DecisionTreeRegressor(
         max_leaf_nodes=_REGIONS * members, min_samples_leaf=_LEAST_SAMPLES, random_state=0
     )

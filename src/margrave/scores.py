@@ -15,8 +15,9 @@ class (the scores of "Rank margin"); with more there is one per class. A value i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -363,15 +364,22 @@ class Scores:
 
 def _asked(
     calls: Iterable[tuple[Any, ...]], n_members: int, n_jobs: int | None
-) -> Iterable[Answer]:
+) -> Iterator[Answer]:
     """The members' answers, some at a time in threads; a small tree is quicker than a dispatch."""
     jobs = effective_n_jobs(n_jobs)
     if jobs == 1:
-        return (ask_member(*call) for call in calls)
-    batch = max(n_members // (4 * jobs), 1)
-    threads = Parallel(n_jobs=jobs, prefer="threads", return_as="generator", batch_size=batch)
-    answers: Iterable[Answer] = threads(delayed(ask_member)(*call) for call in calls)
-    return answers
+        yield from (ask_member(*call) for call in calls)  # not all held at a time
+        return
+    some, at_once = iter(calls), -(-n_members // (4 * jobs))
+    parts = iter(lambda: list(islice(some, at_once)), [])
+    threads = Parallel(n_jobs=jobs, prefer="threads", return_as="generator")
+    for answers in threads(delayed(_each)(part) for part in parts):
+        yield from answers
+
+
+def _each(calls: Iterable[tuple[Any, ...]]) -> list[Answer]:
+    """Members asked one after the other."""
+    return [ask_member(*call) for call in calls]
 
 
 def _check_like(like: Scores, kind: Kind, classes: Any, members: Any) -> None:

@@ -2,7 +2,7 @@
 
 The three shared ideas are here; everything else is in a room of its own. All is loaded when it is
 first used: ``margrave.steer``, ``fuse``, ``select``, ``members``, ``mam``, ``martingale``,
-``catalogue``, ``compare``, ``datasets``, ``pairs``, ``preference`` and ``studio``.
+``catalogue``, ``compare``, ``datasets``, ``pairs``, ``preference``, ``scale`` and ``studio``.
 """
 
 from importlib import import_module
@@ -27,6 +27,7 @@ _ROOMS = (
     "members",
     "pairs",
     "preference",
+    "scale",
     "select",
     "steer",
     "studio",

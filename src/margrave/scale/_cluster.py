@@ -1,0 +1,94 @@
+"""Where the work is done: processes of this machine, or a cluster that is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+_TIMEOUT = 8.0  # seconds: an answer, also a bad one, is due within ten
+
+
+@contextmanager
+def cluster(
+    address: str | None = None,
+    *,
+    n_workers: int | None = None,
+    memory_limit: Any = "auto",
+    timeout: float = _TIMEOUT,
+) -> Iterator[Any]:
+    """Work with Dask's workers: of a scheduler that is there, or processes of this machine.
+
+    Inside the ``with``, Dask collections are computed there, and so are members and nodes that
+    are trained in parallel (``n_jobs``): joblib's backend is "dask".
+
+    Parameters
+    ----------
+    address : str, optional
+        Of a scheduler, as ``"tcp://10.0.0.7:8786"``. By default processes of this machine are
+        started, and ended afterwards.
+    n_workers : int, optional
+        How many processes; one for each core if None. Not with an address.
+    memory_limit : int or str, default="auto"
+        Of one process, as ``"2GB"``; the machine's memory is shared out by default.
+    timeout : float, default=8
+        Seconds to wait for a scheduler.
+
+    Yields
+    ------
+    client : distributed.Client
+        The connection; its ``dashboard_link`` shows the work.
+
+    Raises
+    ------
+    ConnectionError
+        If no scheduler answers at the address.
+
+    Examples
+    --------
+    >>> from margrave.scale import cluster
+    >>> with cluster(n_workers=1) as client:  # doctest: +SKIP
+    ...     print(len(client.scheduler_info()["workers"]))
+    1
+    """
+    from joblib import parallel_config
+
+    with _connected(address, n_workers, memory_limit, timeout) as client, parallel_config("dask"):
+        yield client
+
+
+@contextmanager
+def _connected(
+    address: str | None, n_workers: int | None, memory_limit: Any, timeout: float
+) -> Iterator[Any]:
+    """A client of the scheduler at an address, or of one that is started here."""
+    try:
+        from distributed import Client, LocalCluster
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"margrave.scale needs {error.name}, which is not installed: install Margrave with its "
+            "extra 'dask' (pip install 'margrave[dask]')."
+        ) from error
+    if address is None:
+        with (
+            LocalCluster(
+                n_workers=n_workers,
+                threads_per_worker=1,
+                memory_limit=memory_limit,
+                dashboard_address=None,
+            ) as here,
+            Client(here) as client,
+        ):
+            yield client
+        return
+    if n_workers is not None:
+        raise ValueError("cluster takes n_workers without an address only; got both.")
+    try:
+        client = Client(address, timeout=timeout)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise ConnectionError(
+            f"No Dask scheduler answered at {address} within {timeout:g} s: is it running, and can "
+            "it be reached from here? An address looks like tcp://10.0.0.7:8786."
+        ) from error
+    with client:
+        yield client

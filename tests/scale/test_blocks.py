@@ -1,0 +1,144 @@
+"""Blocks of rows: cut in the same places, put together in a fixed order, and refused clearly."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+da = pytest.importorskip("dask.array", reason="the extra 'dask' is not installed")
+dd = pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not installed")
+
+from margrave.scale import sample  # noqa: E402
+from margrave.scale._blocks import Blocks, is_dask  # noqa: E402
+
+
+def rows_of(X, y, weight=None):
+    return [(np.asarray(X), np.asarray(y), None if weight is None else np.asarray(weight))]
+
+
+def joined(parts):
+    return [one for part in parts for one in part]
+
+
+def test_what_is_dask():
+    assert is_dask(None, da.ones(3))
+    assert is_dask(dd.from_pandas(pd.DataFrame({"a": [1]}), npartitions=1))
+    assert not is_dask(np.ones(3), None, [1], pd.DataFrame({"a": [1]}))
+
+
+@pytest.mark.parametrize("n_blocks", [1, 2, 8, 9, 70])
+def test_blocks_come_in_order(n_blocks):
+    X = da.arange(3 * n_blocks, chunks=3).reshape(-1, 1)
+    found = Blocks.of("who", X, y=X[:, 0]).reduce(rows_of, joined)
+    assert np.array_equal(np.concatenate([one[0][:, 0] for one in found]), np.arange(3 * n_blocks))
+
+
+def test_columns_in_several_chunks_are_put_together():
+    X = np.arange(60.0).reshape(10, 6)
+    blocks = Blocks.of("who", da.from_array(X, chunks=(4, 2)), y=np.arange(10))
+    assert len(blocks) == 3
+    assert blocks.n_columns == 6
+    found = blocks.reduce(rows_of, joined)
+    assert np.array_equal(np.concatenate([one[0] for one in found]), X)
+    assert np.array_equal(np.concatenate([one[1] for one in found]), np.arange(10))
+
+
+def test_other_chunks_are_cut_anew():
+    X, y = da.ones((10, 2), chunks=(4, 2)), da.arange(10, chunks=3)
+    found = Blocks.of("who", X, y=y).reduce(rows_of, joined)
+    assert [len(one[1]) for one in found] == [4, 4, 2]
+    assert np.array_equal(np.concatenate([one[1] for one in found]), np.arange(10))
+
+
+def test_data_frames_keep_their_names_and_blocks_without_rows_are_left_out():
+    frame = dd.from_pandas(pd.DataFrame({"a": [1.0, 2, 3, 4], "b": [1, 0, 1, 0]}), npartitions=4)
+    some = frame[frame["a"] > 2]
+    blocks = Blocks.of("who", some[["a"]], y=some["b"])
+    assert blocks.columns == ("a",)
+    found = blocks.reduce(rows_of, joined)
+    assert [one[1].tolist() for one in found] == [[1], [0]]
+
+
+def test_no_rows_at_all():
+    frame = dd.from_pandas(pd.DataFrame({"a": [1.0, 2.0]}), npartitions=2)
+    with pytest.raises(ValueError, match=r"^who needs at least one row; all blocks are empty\.$"):
+        Blocks.of("who", frame[frame["a"] > 5]).reduce(lambda X: [1], joined)
+
+
+def test_unknown_chunk_sizes_are_matched_block_by_block():
+    frame = pd.DataFrame({"a": np.arange(10.0), "b": np.arange(10)})
+    parts = dd.from_pandas(frame, npartitions=3)
+    blocks = Blocks.of("who", parts[["a"]].to_dask_array(), y=parts["b"].to_dask_array())
+    found = blocks.reduce(rows_of, joined)
+    assert np.array_equal(np.concatenate([one[1] for one in found]), np.arange(10))
+
+
+def refused(message, X, error=ValueError, **beside):
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        Blocks.of("who", X, **beside).reduce(rows_of, joined)
+
+
+def test_what_does_not_fit_is_refused():
+    X = da.ones((10, 2), chunks=(5, 2))
+    unknown = dd.from_pandas(pd.DataFrame({"a": np.arange(10.0)}), npartitions=2).to_dask_array()
+    refused("who needs y with as many rows as X, 10; got 9.", X, y=da.ones(9, chunks=5))
+    refused("who needs y with as many rows as X, 10; got 9.", X, y=np.ones(9))
+    refused(
+        "who needs y as a Dask collection, since the chunk sizes of X are unknown; got ndarray. "
+        "X.compute_chunk_sizes() makes them known.",
+        unknown,
+        y=np.ones(10),
+    )
+    refused(
+        "who needs y in as many blocks as X, 2; got 5. Take both from one data frame, or call "
+        "compute_chunk_sizes() on the arrays.",
+        unknown,
+        y=da.ones(10, chunks=2),
+    )
+    refused(
+        "who needs as many rows in every collection; block 0 has 5, 4, -. Collections of unknown "
+        "chunk sizes must be cut in the same places.",
+        unknown,
+        y=da.ones(9, chunks=(4, 5)),
+        weight=None,
+    )
+    refused(
+        "who needs X as a Dask collection where another is one; got ndarray. "
+        "dask.array.from_array makes one.",
+        np.ones((3, 2)),
+        TypeError,
+        y=da.ones(3),
+    )
+
+
+def test_sample_is_uniform_and_repeatable():
+    X = da.arange(1_000, chunks=70).reshape(-1, 1)
+    draws = [sample(X, X[:, 0], n=100, random_state=seed) for seed in range(40)]
+    again = sample(X, X[:, 0], n=100, random_state=0)
+    assert np.array_equal(draws[0][0], again[0])
+    counts = np.zeros(1_000)
+    for rows, labels in draws:
+        assert len(rows) == 100
+        assert np.array_equal(rows[:, 0], labels)
+        assert (np.diff(labels) > 0).all()
+        counts[labels] += 1
+    # 4,000 draws over 1,000 rows: of the first half half of them, and nobody always.
+    assert abs(counts[:500].sum() - 2_000) < 5 * np.sqrt(1_000)
+    assert counts.max() < 20
+    assert len(sample(X, n=5_000)[0]) == 1_000
+
+
+def test_sample_of_a_data_frame():
+    frame = pd.DataFrame({"a": np.arange(100.0), "b": list("xy") * 50})
+    (rows,) = sample(dd.from_pandas(frame, npartitions=7), n=30)
+    assert list(rows.columns) == ["a", "b"]
+    assert len(rows) == 30
+    pd.testing.assert_frame_equal(rows, frame.loc[rows.index], check_dtype=False)
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, True, "all"])
+def test_sample_refuses(n):
+    message = f"sample needs n to be an integer of at least 1; got {n!r}."
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        sample(da.ones((3, 1)), n=n)

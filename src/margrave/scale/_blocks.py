@@ -158,8 +158,7 @@ def _blocks(X: Any) -> Sequence[Any]:
         parts: list[Any] = X.to_delayed()
         return parts
     whole = X.rechunk({1: -1}) if X.ndim == 2 and X.shape[1] and len(X.chunks[1]) > 1 else X
-    parts = whole.to_delayed().reshape(whole.numblocks[0]).tolist()
-    return parts
+    return list(whole.to_delayed().reshape(whole.numblocks[0]))
 
 
 def _delayed(

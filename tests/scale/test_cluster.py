@@ -1,0 +1,117 @@
+"""Real worker processes: joblib's backend, a worker that is killed, a scheduler that is not there."""
+
+import os
+import re
+import signal
+import time
+
+import numpy as np
+import pytest
+
+da = pytest.importorskip("dask.array", reason="the extra 'dask' is not installed")
+pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
+
+from joblib import Parallel, delayed  # noqa: E402
+
+from margrave.fuse import rank_margin_weights  # noqa: E402
+from margrave.mam import MAMClassifier  # noqa: E402
+from margrave.scale import cluster  # noqa: E402
+from margrave.scale._blocks import Blocks  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def two_workers():
+    with cluster(n_workers=2, memory_limit="1GB") as client:
+        yield client
+
+
+def process_id(_):
+    return os.getpid()
+
+
+def test_parallel_work_goes_to_the_workers(two_workers):
+    ids = Parallel(n_jobs=2)(delayed(process_id)(place) for place in range(8))
+    assert os.getpid() not in ids
+    assert set(ids) <= set(two_workers.run(os.getpid).values())
+
+
+def killing_once(block, marker):
+    """A block that kills the process which holds it, the first time."""
+    try:
+        marker.touch(exist_ok=False)
+    except FileExistsError:
+        return block
+    os.kill(os.getpid(), signal.SIGKILL)
+    return None
+
+
+def samples():
+    rng = np.random.default_rng(0)
+    y = (rng.random(6_000) < 0.4).astype(int)
+    return np.clip(rng.normal(np.where(y, 0.2, -0.2)[:, None], 0.3, (6_000, 4)), -1, 1), y
+
+
+def with_a_kill(X, marker):
+    """The rows in twelve blocks, of which the seventh kills its worker when it is first read."""
+    whole = da.from_array(X, chunks=(500, 4))
+    killer = whole.blocks[6].map_blocks(killing_once, marker=marker, dtype=X.dtype, meta=X[:0])
+    return da.concatenate([whole.blocks[:6], killer, whole.blocks[7:]])
+
+
+def test_a_worker_is_killed_and_the_weights_are_the_same(two_workers, tmp_path):
+    X, y = samples()
+    expected = rank_margin_weights(da.from_array(X, chunks=(500, 4)), y)
+    before = set(two_workers.run(os.getpid).values())
+    found = rank_margin_weights(with_a_kill(X, tmp_path / "killed"), y)
+    assert (tmp_path / "killed").exists()
+    assert np.array_equal(found.weights, expected.weights)
+    assert found.margin == expected.margin
+    two_workers.wait_for_workers(2, timeout=30)
+    assert set(two_workers.run(os.getpid).values()) != before
+
+
+def test_a_worker_is_killed_and_the_direction_is_the_same(two_workers, tmp_path):
+    X, y = samples()
+    expected = MAMClassifier("linear").fit(da.from_array(X, chunks=(500, 4)), y)
+    found = MAMClassifier("linear").fit(with_a_kill(X, tmp_path / "killed"), y)
+    assert (tmp_path / "killed").exists()
+    assert np.array_equal(found.coef_, expected.coef_)
+    assert np.array_equal(found.cut_, expected.cut_)
+
+
+def test_an_error_in_a_block_comes_back(two_workers):
+    def fails(block):
+        raise ValueError("this block is bad")
+
+    with pytest.raises(ValueError, match=r"^this block is bad$"):
+        Blocks.of("who", da.ones((4, 1), chunks=(2, 1))).reduce(fails, list)
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "tcp://nowhere.invalid:8786"])
+def test_a_scheduler_that_is_not_there(address):
+    message = (
+        f"No Dask scheduler answered at {address} within 1 s: is it running, and can it be reached "
+        "from here? An address looks like tcp://10.0.0.7:8786."
+    )
+    start = time.monotonic()
+    with (
+        pytest.raises(ConnectionError, match=f"^{re.escape(message)}$"),
+        cluster(address, timeout=1),
+    ):
+        pass
+    assert time.monotonic() - start < 10
+
+
+def test_an_address_is_connected_to(two_workers):
+    with cluster(two_workers.scheduler.address) as client:
+        assert da.ones(10, chunks=5).sum().compute() == 10
+        assert client.id != two_workers.id
+
+
+def test_workers_are_of_a_machine_or_of_an_address():
+    message = "cluster takes n_workers without an address only; got both."
+    with (
+        pytest.raises(ValueError, match=f"^{re.escape(message)}$"),
+        cluster("tcp://127.0.0.1:1", n_workers=2),
+    ):
+        pass

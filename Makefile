@@ -10,12 +10,14 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c const
 # Compiled by all cores afterwards, which pip does with one; some packages hold files for no Python.
 COMPILE := ($(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true)
 LOCKED := pyproject.toml constraints.txt Makefile
-# The tests need three things that pip does not bring: chromium, postgresql and typescript. What is
-# named here is gone without, and its tests are skipped: make test WITHOUT="chromium postgresql"
+# The tests need three things that pip does not bring, chromium, postgresql and typescript, and one
+# that is large: torch, for the GPU's code, which they run on the processor. What is named here is
+# gone without, and its tests are skipped: make test WITHOUT="chromium postgresql torch"
 WITHOUT := $(MARGRAVE_WITHOUT)
 NODE := $(if $(filter typescript,$(WITHOUT)),,$(VENV)/.node)
+TORCH := $(if $(filter torch,$(WITHOUT)),,$(VENV)/.torch)
 
-.PHONY: help run test quick system lint docs bench reproduce lock clean
+.PHONY: help run test quick system lint docs bench scale reproduce lock clean
 
 help:  ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -49,14 +51,20 @@ $(VENV)/.node: $(VENV)/.test tests/studio/package-lock.json
 	  --prefix $(VENV)/node --ignore-scripts --no-audit --no-fund --silent && touch $@ \
 	  || { echo "npm could not install TypeScript; go without with: make test WITHOUT=typescript" >&2; exit 1; }
 
+$(VENV)/.torch: $(VENV)/.test
+	@echo "Installing PyTorch for the tests of the GPU's code (go without with WITHOUT=torch) ..."
+	@$(PIP) --no-compile torch==2.13.0 'triton==3.9.0; platform_system == "Linux"' \
+	  || echo "PyTorch could not be installed: the tests of the GPU's code are skipped."
+	@touch $@
+
 run: $(VENV)/.run  ## set up and open the studio with Spambase loaded and a committee trained
 	@$(BIN)/margrave studio spambase
 
 # Small data is learned faster on one thread, above all on a busy machine.
-test quick docs reproduce: export OMP_NUM_THREADS = 1
+test quick docs reproduce scale: export OMP_NUM_THREADS = 1
 test quick system: export MARGRAVE_WITHOUT = $(WITHOUT)
 
-test: system $(VENV)/.test $(NODE)  ## set up and run every check
+test: system $(VENV)/.test $(NODE) $(TORCH)  ## set up and run every check
 	@$(MAKE) --no-print-directory -j2 --output-sync lint docs
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal
 
@@ -76,6 +84,9 @@ docs: $(VENV)/.test  ## build the site, warnings are errors
 bench: $(VENV)/.test $(VENV)/.deslib  ## speed against peers, as ratios in one run
 	@$(BIN)/python -m benchmarks
 
+scale: $(VENV)/.test  ## the same beyond memory: two workers with 4 GB, 12 GB of files, ten minutes
+	@$(BIN)/python -m benchmarks.scale
+
 # A peer of the studies that has no wheel, so the lock cannot hold it; they run without it too.
 $(VENV)/.peers: $(VENV)/.run
 	@$(PIP) --no-deps mord==0.7 || echo "mord could not be installed: the studies go without it."
@@ -90,12 +101,13 @@ $(VENV)/.deslib: $(VENV)/.run
 	  || echo "DESlib could not be installed: the study of selection goes without it."
 	@touch $@
 
-reproduce: $(VENV)/.peers $(VENV)/.deslib  ## run the documents' experiments in full and write their pages (some minutes)
+reproduce: $(VENV)/.test $(VENV)/.peers $(VENV)/.deslib  ## run the documents' experiments in full and write their pages (some minutes)
 	@$(BIN)/python -m experiments.rank_margin
 	@$(BIN)/python -m experiments.martingale
 	@$(BIN)/python -m experiments.steer
 	@$(BIN)/python -m experiments.mam
 	@$(BIN)/python -m experiments.select
+	@$(BIN)/python -m experiments.scale
 
 lock: $(BIN)/python  ## refresh constraints.txt with today's versions
 	@$(BIN)/python tools/lock.py

@@ -20,7 +20,9 @@ HEADER = "# Locked versions for `make run` and `make test`. Refresh with `make l
 def wanted(pyproject: Path) -> list[str]:
     """Every requirement the project names, with the tools that install and build it."""
     project = tomllib.loads(pyproject.read_text())
-    extras = project["project"]["optional-dependencies"].values()
+    # PyTorch has many builds; the one for the tests is named in the Makefile.
+    optional = project["project"]["optional-dependencies"]
+    extras = [lines for name, lines in optional.items() if name != "gpu"]
     groups = project["dependency-groups"].values()
     named = [line for lines in (*extras, *groups) for line in lines]
     outside = [line for line in named if not line.startswith("margrave[")]

@@ -72,7 +72,7 @@ NEEDS = {
         " or `brew install postgresql@17` (macOS)",
     ),
 }
-OTHERS = ("typescript",)  # what else may be gone without; make itself installs it
+OTHERS = ("typescript", "torch")  # what else may be gone without; make itself installs it
 
 
 def without() -> set[str]:

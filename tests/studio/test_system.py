@@ -38,7 +38,7 @@ def test_who_goes_without_is_not_asked(bare, monkeypatch, capsys):
 
 def test_without_names_only_what_there_is(bare, monkeypatch):
     monkeypatch.setenv("MARGRAVE_WITHOUT", "chrome")
-    told = "WITHOUT may name chromium, postgresql, typescript; it names chrome."
+    told = "WITHOUT may name chromium, postgresql, typescript, torch; it names chrome."
     with pytest.raises(SystemExit, match=told):
         system.main()
 

@@ -109,7 +109,9 @@ class Blocks:
             results = [
                 merged(merge, *results[at : at + _FAN_IN]) for at in range(0, len(results), _FAN_IN)
             ]
-        (found,) = dask.compute(results[0])
+        # Members go with the graph, not by themselves: a worker that is lost can have them again.
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "2GB"}):
+            (found,) = dask.compute(results[0])
         if found is None:
             raise ValueError(f"{self.owner} needs at least one row; all blocks are empty.")
         whole: T = found

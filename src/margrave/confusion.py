@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrave import _labels
 from margrave.preference import Preference, quoted
+from margrave.scale._blocks import is_dask
+from margrave.scale._counts import counted
 
 __all__ = ["Confusion"]
 
@@ -85,8 +87,8 @@ class Confusion:
 
         Parameters
         ----------
-        y_true, y_pred : array-like of shape (n_samples,)
-            True labels and answers.
+        y_true, y_pred : array-like or Dask collection of shape (n_samples,)
+            True labels and answers. Those of Dask are counted in one pass, block by block.
         classes : sequence of labels, optional
             All classes, in the order wanted; by default those in ``y_true``, sorted.
         positive : label, optional
@@ -94,12 +96,12 @@ class Confusion:
         reject_label : label, optional
             The answer that means "rejected" (``reject_label_`` of a fitted vote).
         """
+        times, both = None, cast(tuple[Any, Any], (y_true, y_pred))
+        if is_dask(*both):
+            _check_shapes(*(one.shape if is_dask(one) else np.shape(one) for one in both))
+            (y_true, y_pred), times = counted("Confusion.of", y_true=y_true, y_pred=y_pred)
         true, answers = _labels.natural(y_true), _labels.natural(y_pred)
-        if true.ndim != 1 or true.shape != answers.shape or not len(true):
-            raise ValueError(
-                "Confusion.of needs one true label and one answer for each of at least one sample; "
-                f"got shapes {true.shape} and {answers.shape}."
-            )
+        _check_shapes(true.shape, answers.shape)
         if classes is None:
             labels = _labels.union([("y_true", true)])
         else:
@@ -122,8 +124,9 @@ class Confusion:
                 "y_true happens to lack, give classes=."
             ) from None
         columns = np.where(columns == _labels.REJECTED, k, columns)
-        counts = np.bincount(rows * (k + 1) + columns, minlength=k * (k + 1))
-        return cls(counts.reshape(k, k + 1), labels.tolist(), positive)
+        cells = rows * (k + 1) + columns
+        counts = np.bincount(cells, times, k * (k + 1))  # exact: floats hold whole numbers
+        return cls(counts.astype(np.int64).reshape(k, k + 1), labels.tolist(), positive)
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -378,6 +381,17 @@ def _checked_counts(counts: ArrayLike) -> NDArray[np.int64]:
     whole[:, : given.shape[1]] = given
     whole.flags.writeable = False
     return whole
+
+
+def _check_shapes(true: tuple[Any, ...], answers: tuple[Any, ...]) -> None:
+    """One label and one answer for each sample, as far as the shapes are known."""
+    sizes = [shape[0] for shape in (true, answers) if shape]
+    known = [size for size in sizes if isinstance(size, int)]
+    if len(true) != 1 or len(answers) != 1 or len(set(known)) > 1 or 0 in known:
+        raise ValueError(
+            "Confusion.of needs one true label and one answer for each of at least one sample; "
+            f"got shapes {true} and {answers}."
+        )
 
 
 def _share(part: int, whole: int) -> float:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from margrave.steer._frontier import Curve, Frontier, Winner
+from margrave.steer import Curve, Frontier, Winner
 from margrave.steer._frontier_display import FrontierDisplay
 
 SCORES = {"sharp": [1, 2, 3, 7, 4, 8, 9, 10], "even": [1, 2, 3, 4, 2, 3, 5, 6]}

@@ -10,13 +10,14 @@ from margrave.steer._changes import Change
 from margrave.steer._columns import TableEncoder
 from margrave.steer._dialog import Dialog
 from margrave.steer._files import FileError
-from margrave.steer._frontier import Curve, Frontier, Winner
+from margrave.steer._frontier import Frontier, Winner
 from margrave.steer._frontier_display import FrontierDisplay
 from margrave.steer._material import Option
 from margrave.steer._members import Progress
 from margrave.steer._onnx_graph import ExportError
 from margrave.steer._promise import PromiseError
 from margrave.steer._reply import Comparison, Reply
+from margrave.steer._staircase import Curve
 from margrave.steer._steered import SteeredClassifier
 from margrave.steer._ways import Request, Way
 

@@ -14,52 +14,20 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from numbers import Real
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from margrave import _labels
+from margrave.scale._blocks import is_dask
+from margrave.steer._frontier_blocks import blockwise
+from margrave.steer._staircase import Curve, classes_of, corners, curve_of, fail
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 _TOLD = ("0.5%", "1%", "2%", "5%", "10%")  # of the negatives, in the printed table
 _SHARE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*")
-
-
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """The best trade-offs of one way of deciding.
-
-    Only cuts on the lower-left staircase are here: any other cut of this way has at least as many
-    false positives and as many false negatives as one of them, and more of one kind.
-
-    Attributes
-    ----------
-    name : str
-        The way.
-    fp : ndarray of int64
-        False positives at each cut, increasing; the first is 0.
-    fn : ndarray of int64
-        False negatives at each cut, decreasing; the last is 0.
-    cuts : ndarray of float64
-        A sample is called positive if its score is above the cut. Cuts lie halfway between scores,
-        or 1 beyond the largest or the smallest.
-
-    Examples
-    --------
-    >>> from margrave.steer import Frontier
-    >>> (curve,) = Frontier.of({"model": [1, 2, 3, 4]}, [0, 1, 0, 1]).curves
-    >>> curve.fp.tolist(), curve.fn.tolist(), curve.cuts.tolist()
-    ([0, 1], [1, 0], [3.5, 1.5])
-    """
-
-    name: str
-    fp: Ints
-    fn: Ints
-    cuts: Floats
 
 
 @dataclass(frozen=True)
@@ -144,9 +112,9 @@ class Frontier:
 
         Parameters
         ----------
-        scores : mapping of str to array-like of shape (n_samples,)
+        scores : mapping of str to array-like or Dask collection of shape (n_samples,)
             For each way of deciding, a score per sample; larger means more positive.
-        y : array-like of shape (n_samples,)
+        y : array-like or Dask collection of shape (n_samples,)
             Labels, of exactly two kinds unless `positive` is given.
         positive : label, default=None
             The positive class; the others are negative. By default the larger of two labels.
@@ -154,15 +122,24 @@ class Frontier:
         Returns
         -------
         frontier : Frontier
-            What they can reach on these samples.
+            What they can reach on these samples. Of Dask collections all counts are exact too;
+            of more than 200,000 different scores some cuts are left out (see `resolution`).
         """
         if not isinstance(scores, Mapping) or not scores:
             got = "none" if isinstance(scores, Mapping) else type(scores).__name__
-            _fail("of", "scores to be a mapping of at least one name to its scores", got)
-        label, others, chosen = _classes(y, positive)
-        curves = tuple(_curve(str(name), given, chosen) for name, given in scores.items())
+            fail("of", "scores to be a mapping of at least one name to its scores", got)
+        if is_dask(y, *scores.values()):
+            return cls(*blockwise(scores, y, positive))
+        label, others, chosen = classes_of(y, positive)
+        curves = tuple(curve_of(str(name), given, chosen) for name, given in scores.items())
         negative = others[0] if len(others) == 1 else None
         return cls(curves, int(chosen.sum()), int((~chosen).sum()), label, negative)
+
+    @property
+    def resolution(self) -> tuple[float, float]:
+        """The coarsest of the curves' resolutions: what is left out between neighbouring cuts."""
+        fp, fn = zip(*(curve.resolution for curve in self.curves), strict=True)
+        return max(fp), max(fn)
 
     @cached_property
     def _lowest(self) -> tuple[Ints, Ints, Ints, Floats]:
@@ -182,7 +159,7 @@ class Frontier:
         Each has the slopes at which it wins, from 0 to infinity; of equals it is the first way's.
         """
         fp, fn, ways, cuts = self._lowest
-        kept = _corners(fp.tolist(), fn.tolist())
+        kept = corners(fp.tolist(), fn.tolist())
         # Whole numbers up to the division: a slope at which two are even is told as even.
         across, down = np.diff(fp[kept]), -np.diff(fn[kept])
         even = (across * self.n_positive / (down * self.n_negative)).tolist()
@@ -305,7 +282,7 @@ class Frontier:
         """The frontier of one way, or of all."""
         named = {curve.name: curve for curve in self.curves}
         if way is not None and way not in named:
-            _fail(method, f"way to be one of {', '.join(map(repr, named))}", repr(way))
+            fail(method, f"way to be one of {', '.join(map(repr, named))}", repr(way))
         return self if way is None else replace(self, curves=(named[way],))
 
     def __str__(self) -> str:
@@ -316,71 +293,13 @@ class Frontier:
         return text
 
 
-def _curve(name: str, given: ArrayLike, positive: Bools) -> Curve:
-    """Cut between any two scores that differ, and keep what no other cut beats."""
-    scores = np.asarray(given, dtype=np.float64)
-    if scores.shape != positive.shape:
-        rule = f"a score for each of {len(positive)} samples"
-        _fail("of", rule, f"shape {scores.shape} for {name!r}")
-    if not np.isfinite(scores).all():
-        _fail("of", "finite scores", f"NaN or infinity for {name!r}")
-    order = np.argsort(-scores)
-    ordered = scores[order]
-    ends = np.flatnonzero(ordered[1:] != ordered[:-1])  # the last of each run of equal scores
-    above = np.concatenate([[0], ends + 1, [len(scores)]])  # called positive
-    true = np.append(0, np.cumsum(positive[order]))[above]
-    fp, fn = above - true, true[-1] - true
-    low, high = ordered[ends + 1], ordered[ends]
-    cuts = low / 2 + high / 2  # low + high may overflow
-    cuts = np.where((low <= cuts) & (cuts < high), cuts, low)  # between neighbouring floats
-    bottom = min(ordered[-1] - 1, np.nextafter(ordered[-1], -np.inf))
-    cuts = np.concatenate([[ordered[0] + 1], cuts, [bottom]])
-    # Along the cuts fp never falls and fn never rises: if any cut beats one, a neighbour does.
-    kept = np.append(fp[:-1] < fp[1:], True) & np.append(True, fn[1:] < fn[:-1])
-    parts = fp[kept], fn[kept], cuts[kept]
-    for part in parts:
-        part.flags.writeable = False
-    return Curve(name, *parts)
-
-
-def _corners(x: list[int], y: list[int]) -> list[int]:
-    """The places of the corners of the lower convex hull of a falling staircase."""
-    kept: list[int] = []
-    for i, (u, v) in enumerate(zip(x, y, strict=True)):
-        while len(kept) > 1:
-            (o, p), (a, b) = ((x[k], y[k]) for k in kept[-2:])
-            if (a - o) * (v - p) > (b - p) * (u - o):  # a turn to the left
-                break
-            kept.pop()
-        kept.append(i)
-    return kept
-
-
-def _classes(y: ArrayLike, positive: Any) -> tuple[Any, list[Any], Bools]:
-    """The positive label, the others, and which samples are positive."""
-    labels = _labels.natural(y)
-    if labels.ndim != 1:
-        _fail("of", "y with a label for each sample", f"shape {labels.shape}")
-    kinds = _labels.union([("Frontier.of, y", labels)])
-    known = kinds.tolist()
-    if len(known) < 2 or (positive is None and len(known) > 2):
-        rule = "y with two labels" + ", or positive=" * (len(known) > 2)
-        _fail("of", rule, f"{len(known)}: {_labels.shown(kinds)}")
-    positive = known[1] if positive is None else _labels.plain(positive)
-    if positive not in known:
-        _fail("of", f"positive to be one of {_labels.shown(kinds)}", repr(positive))
-    place = known.index(positive)
-    chosen: Bools = _labels.encode(labels, kinds, "Frontier.of, y") == place
-    return known.pop(place), known, chosen
-
-
 def _limit(method: str, word: str, limit: Any, n: int) -> int:
     """How many of n a limit allows; exact, as a preference would have it."""
     if isinstance(limit, int | np.integer) and not isinstance(limit, bool) and limit >= 0:
         return min(int(limit), n)
     read = _SHARE.fullmatch(limit) if isinstance(limit, str) else None
     if not read:
-        _fail(method, f"{word} to be a count such as 5 or a share such as '5%'", repr(limit))
+        fail(method, f"{word} to be a count such as 5 or a share such as '5%'", repr(limit))
     return min(math.floor(Fraction(read[1]) * n / 100), n)
 
 
@@ -390,9 +309,5 @@ def _range(method: str, rule: str, given: Any, end: float, pairs: bool) -> tuple
     low, high = given if two else (given, given)
     numbers = all(isinstance(one, Real) for one in (low, high))
     if not numbers or not 0 < low <= high < end:
-        _fail(method, rule, repr(given))
+        fail(method, rule, repr(given))
     return float(low), float(high)
-
-
-def _fail(method: str, rule: str, got: str) -> NoReturn:
-    raise ValueError(f"Frontier.{method} needs {rule}; got {got}.")

@@ -1,0 +1,105 @@
+"""The confusion matrix of Dask collections: the very counts of memory, and its words."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+da = pytest.importorskip("dask.array", reason="the extra 'dask' is not installed")
+dd = pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not installed")
+
+from margrave import Confusion  # noqa: E402
+
+
+def answers(n=997, seed=0):
+    rng = np.random.default_rng(seed)
+    true = rng.choice(["ham", "spam", "news"], n, p=[0.7, 0.25, 0.05])
+    return true, np.where(rng.random(n) < 0.8, true, rng.choice(["ham", "spam", "?"], n))
+
+
+@pytest.mark.parametrize("chunks", [1000, 100, 7])
+def test_as_in_memory(chunks):
+    true, said = answers()
+    whole = Confusion.of(true, said, reject_label="?", positive="spam")
+    y, p = da.from_array(true, chunks=chunks), da.from_array(said, chunks=chunks)
+    assert Confusion.of(y, p, reject_label="?", positive="spam") == whole
+    assert Confusion.of(true, p, reject_label="?", positive="spam") == whole
+    assert Confusion.of(y, said, reject_label="?", positive="spam") == whole
+    order = ["spam", "news", "ham"]
+    assert Confusion.of(y, p, classes=order, reject_label="?") == Confusion.of(
+        true, said, classes=order, reject_label="?"
+    )
+
+
+@pytest.mark.parametrize("kind", [int, float, bool, np.int8])
+def test_labels_keep_their_kind(kind):
+    rng = np.random.default_rng(1)
+    true, said = rng.integers(0, 2, (2, 50)).astype(kind)
+    found = Confusion.of(da.from_array(true, chunks=9), da.from_array(said, chunks=9))
+    assert found == Confusion.of(true, said)
+    assert [type(label) for label in found.classes] == [
+        type(label) for label in Confusion.of(true, said).classes
+    ]
+
+
+@pytest.mark.filterwarnings("ignore:Dask currently has limited support")
+def test_data_frames_unknown_chunks_empty_blocks_and_blocks_of_one_class():
+    true, said = answers()
+    frame = pd.DataFrame({"y": true, "p": said}).sort_values("y", ignore_index=True)
+    parts = dd.from_pandas(frame, npartitions=9)
+    some = parts[parts["y"] != "ham"]
+    kept = frame[frame["y"] != "ham"]
+    want = Confusion.of(kept["y"], kept["p"], classes=["ham", "news", "spam"], reject_label="?")
+    settings = {"classes": ["ham", "news", "spam"], "reject_label": "?"}
+    assert Confusion.of(some["y"], some["p"], **settings) == want
+    arrays = some["y"].to_dask_array(), some["p"].to_dask_array()
+    assert Confusion.of(*arrays, **settings) == want
+
+
+def test_other_chunks_are_cut_anew():
+    true, said = answers()
+    found = Confusion.of(
+        da.from_array(true, chunks=100), da.from_array(said, chunks=33), reject_label="?"
+    )
+    assert found == Confusion.of(true, said, reject_label="?")
+
+
+@pytest.mark.parametrize(
+    ("true", "said", "settings"),
+    [
+        (["a", "b"], ["a", "c"], {}),
+        (["a", "b"], ["a", "b"], {"reject_label": "a"}),
+        ([0.0, np.nan], [0.0, 1.0], {}),
+        ([0.0, 1.0], [0.0, np.nan], {}),
+        (["a", "b", "c"], ["a", "b"], {}),
+        ([["a", "b"]], [["a", "b"]], {}),
+        ([], [], {}),
+        ([1, 2], ["1", "2"], {}),
+        ([True, False], [1, 0], {}),
+    ],
+)
+def test_refused_as_in_memory(true, said, settings):
+    true, said = np.array(true), np.array(said)
+    try:
+        known = Confusion.of(true, said, **settings)
+    except ValueError as error:
+        message = str(error)
+    else:
+        assert Confusion.of(da.from_array(true), da.from_array(said), **settings) == known
+        return
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        Confusion.of(da.from_array(true), da.from_array(said), **settings)
+
+
+def test_missing_texts():
+    frame = dd.from_pandas(pd.DataFrame({"y": ["a", None, "b"], "p": ["a", "b", "b"]}))
+    with pytest.raises(ValueError, match=r"^y_true: a label is missing \(None or NaN\)\.$"):
+        Confusion.of(frame["y"], frame["p"])
+
+
+def test_blocks_of_unknown_sizes_that_differ():
+    frame = dd.from_pandas(pd.DataFrame({"y": [0, 1] * 10}), npartitions=2)
+    other = frame[frame["y"] > 0]
+    with pytest.raises(ValueError, match="needs as many rows in every collection; block 0"):
+        Confusion.of(frame["y"], other["y"])

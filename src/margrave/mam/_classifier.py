@@ -15,11 +15,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from margrave._labels import encode
 from margrave._rules import Rules, check_rules, is_count
 from margrave._weights import checked_weights
+from margrave.mam._block_learning import BlockLearner, check_classes, check_present
 from margrave.mam._cut import decided
 from margrave.mam._kernels import Floats, KernelFunction
-from margrave.mam._learning import Learner
+from margrave.mam._lazy import in_memory, lazily
 from margrave.mam._leave_out import Codes
 from margrave.mam._parameters import is_linear, kernel_rules
+from margrave.scale._blocks import is_dask
 
 
 def _adds_up(classifier: Any) -> bool:
@@ -32,7 +34,7 @@ def _adds_up(classifier: Any) -> bool:
     )
 
 
-class MAMClassifier(ClassifierMixin, Learner):
+class MAMClassifier(ClassifierMixin, BlockLearner):
     """Maximal average margin: the Parzen classifier, with its width by exact leave-one-out.
 
     The direction in feature space with the largest average margin has a closed form [1]_: the mean
@@ -120,6 +122,10 @@ class MAMClassifier(ClassifierMixin, Learner):
     classes, so where one is chosen they stay as they are and only the class means are without the
     sample; with ``cut=None`` all of the fit is.
 
+    From Dask collections the linear kernel is learned in one pass over the rows, random features
+    in two, by sums of the blocks: the direction is that of the same rows in memory, up to rounding.
+    Answers for Dask collections are Dask arrays that have not been computed.
+
     In `partial_fit` the direction is always that of all samples. The cut is placed anew whenever
     they have grown by a tenth.
 
@@ -185,9 +191,10 @@ class MAMClassifier(ClassifierMixin, Learner):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The samples, without missing values; sparse with the linear kernel or random features.
-        y : array-like of shape (n_samples,)
+        X : array-like, sparse matrix or Dask collection of shape (n_samples, n_features)
+            The samples, without missing values; sparse and from Dask with the linear kernel or
+            random features.
+        y : array-like or Dask collection of shape (n_samples,)
             Their labels, of at least two classes.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights; equal if None. Samples of weight 0 are left out.
@@ -198,18 +205,13 @@ class MAMClassifier(ClassifierMixin, Learner):
             The trained classifier.
         """
         check_rules(self, self._rules())
+        if is_dask(X, y, sample_weight):
+            return self._learn_blocks(X, y, sample_weight)
         rows, labels = self._labelled(X, y, reset=True)
         self.classes_ = np.unique(labels)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                "MAMClassifier.fit needs y with at least two classes; "
-                f"got one class, {self.classes_.tolist()[0]!r}."
-            )
+        check_classes(self.classes_)
         rows, codes, weights = self._weighed(rows, labels, sample_weight, first=True)
-        if len(np.unique(codes)) < 2:
-            raise ValueError(
-                "MAMClassifier.fit needs samples of at least two classes with a weight above 0."
-            )
+        check_present(len(np.unique(codes)))
         return self._learn(rows, codes, weights)
 
     @available_if(_adds_up)  # type: ignore[untyped-decorator]
@@ -243,6 +245,7 @@ class MAMClassifier(ClassifierMixin, Learner):
             The classifier.
         """
         check_rules(self, self._rules())
+        in_memory("MAMClassifier.partial_fit", X=X, y=y, sample_weight=sample_weight)
         first = not hasattr(self, "_sums")
         if first and classes is None:
             raise ValueError("MAMClassifier.partial_fit needs classes in its first call.")
@@ -269,17 +272,22 @@ class MAMClassifier(ClassifierMixin, Learner):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or Dask collection of shape (n_samples, n_features)
             The samples.
 
         Returns
         -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        scores : ndarray or Dask array of shape (n_samples,) or (n_samples, n_classes)
             With two classes one score a sample, above 0 for the second of `classes_`; with more
             one score for each class. Without the cut a score is the distance from the plane in
             feature space.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            n_classes = len(self.classes_)
+            columns = None if n_classes == 2 else n_classes
+            lazy: Floats = lazily(self, X, "decision_function", np.float64, columns)
+            return lazy
         scores = self._scores(validate_data(self, X, reset=False, **self._accepted)) - self.cut_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
@@ -288,15 +296,19 @@ class MAMClassifier(ClassifierMixin, Learner):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or Dask collection of shape (n_samples, n_features)
             The samples.
 
         Returns
         -------
-        labels : ndarray of shape (n_samples,)
+        labels : ndarray or Dask array of shape (n_samples,)
             With two classes the second where the score is above 0; with more the class with the
             largest score, the first of equals.
         """
+        if is_dask(X):
+            check_is_fitted(self)
+            lazy: NDArray[Any] = lazily(self, X, "predict", self.classes_.dtype)
+            return lazy
         scores = self.decision_function(X)
         labels: NDArray[Any] = self.classes_[decided(scores.reshape(len(scores), -1))]
         return labels

@@ -20,6 +20,9 @@ from margrave.mam._kernels import Floats
 from margrave.mam._sums import slices
 from margrave.mam._threads import in_threads
 
+ROWS_FOR_WIDTHS = 5_000
+"""Samples that a width of random features is chosen on, at most."""
+
 _BLOCK = 2048
 _STEEPEST = 1e18  # angles must not overflow
 

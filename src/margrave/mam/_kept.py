@@ -24,7 +24,7 @@ class Kept:
     """
 
     X: Any
-    codes: Codes
+    codes: NDArray[Any]  # classes, or a ranker's responses
     weights: Floats
     keys: NDArray[np.float64]
 
@@ -42,6 +42,36 @@ class Kept:
         some = np.sort(_largest(both.keys))
         return cls(both.X[some], both.codes[some], both.weights[some], both.keys[some])
 
+    @classmethod
+    def of_block(
+        cls, X: Any, codes: NDArray[Any], weights: Floats, seed: tuple[int, int], most: int
+    ) -> Kept:
+        """The rows to keep of one block among many, by keys of its own; none without a weight."""
+        keys = np.random.default_rng(seed).random(X.shape[0])
+        there = np.flatnonzero(weights)
+        some = there[np.sort(_largest(keys[there], most))]
+        # A block is often a data frame's, whose columns lie together.
+        rows = np.take(X.T, some, axis=1).T if X.flags.f_contiguous else X[some]
+        return cls(rows, codes[some], weights[some], keys[some])
+
+    @classmethod
+    def merged(cls, parts: list[Kept], most: int) -> Kept:
+        """The rows to keep of several blocks, in their order."""
+        keys = np.concatenate([one.keys for one in parts])
+        some = np.sort(_largest(keys, most))
+        ends = np.searchsorted(some, np.cumsum([0] + [len(one.keys) for one in parts]))
+        starts = np.cumsum([0] + [len(one.keys) for one in parts])
+        own = [
+            some[begin:end] - start
+            for begin, end, start in zip(ends[:-1], ends[1:], starts[:-1], strict=True)
+        ]
+        return cls(
+            np.concatenate([one.X[kept] for one, kept in zip(parts, own, strict=True)]),
+            np.concatenate([one.codes[kept] for one, kept in zip(parts, own, strict=True)]),
+            np.concatenate([one.weights[kept] for one, kept in zip(parts, own, strict=True)]),
+            keys[some],
+        )
+
     def and_also(self, other: Kept) -> Kept:
         """Both, one after the other."""
         sparse = issparse(self.X) or issparse(other.X)
@@ -54,8 +84,9 @@ class Kept:
         )
 
 
-def _largest(keys: NDArray[np.float64]) -> NDArray[np.intp]:
+def _largest(keys: NDArray[np.float64], most: int | None = None) -> NDArray[np.intp]:
     """Places of the largest keys, at most so many as are kept."""
-    if len(keys) <= MOST_KEPT:
+    limit = MOST_KEPT if most is None else most
+    if len(keys) <= limit:
         return np.arange(len(keys))
-    return np.argpartition(-keys, MOST_KEPT)[:MOST_KEPT]
+    return np.argpartition(-keys, limit)[:limit]

@@ -13,7 +13,12 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from margrave.mam._features import Frequencies, feature_products, feature_sums
+from margrave.mam._features import (
+    ROWS_FOR_WIDTHS,
+    Frequencies,
+    feature_products,
+    feature_sums,
+)
 from margrave.mam._kept import Kept
 from margrave.mam._kernels import Floats, Kernel
 from margrave.mam._leave_out import ClassSums, Codes
@@ -33,7 +38,7 @@ from margrave.mam._trust import Trusted
 from margrave.mam._widths import widths_to_try
 
 _BEYOND_1 = float(np.nextafter(1.0, 2.0))
-_ROWS_FOR_WIDTHS = 5_000
+_ROWS_FOR_WIDTHS = ROWS_FOR_WIDTHS
 _GROWTH = 1.1
 
 
@@ -46,12 +51,15 @@ class Learner(Trusted):
 
     def _learn(self, rows: Any, codes: Codes, weights: Floats) -> Self:
         """Forget what was learned before, and learn."""
-        for name in ("_sums", "coef_", "X_fit_", "dual_coef_"):  # of a fit with another kernel
-            if hasattr(self, name):
-                delattr(self, name)
+        self._forget()
         if self._in_features:
             return self._learn_more(rows, codes, weights, first=True)
         return self._fit_kernel(rows, codes, weights)
+
+    def _forget(self) -> None:
+        for name in ("_sums", "coef_", "X_fit_", "dual_coef_"):  # of a fit with another kernel
+            if hasattr(self, name):
+                delattr(self, name)
 
     def _learn_more(self, rows: Any, codes: Codes, weights: Floats, *, first: bool) -> Self:
         """Add samples to sums."""
@@ -140,6 +148,10 @@ class Learner(Trusted):
         self._class_weights += columns.sum(axis=0)
         self.n_seen_ += len(codes)
         self._kept = Kept.of(rows, codes, weights, self._rng, self._kept)
+        return self._place()
+
+    def _place(self) -> Self:
+        """Direction and cut, from the sums and the rows that were kept."""
         with np.errstate(over="ignore", invalid="ignore"):
             gram = self._sums @ self._sums.T
         check_finite(gram)
@@ -149,10 +161,9 @@ class Learner(Trusted):
             self.lambda_ = self.average_margin_ = fit.length
             return self
         self._n_judged = self.n_seen_
-        samples = self._samples(self._kept.codes, self._kept.weights)
-        found = judged_features(
-            fit, self._sums, self._kept.X, self._frequencies, samples, self.n_jobs
-        )
+        kept: Any = self._kept
+        samples = self._samples(kept.codes, kept.weights)
+        found = judged_features(fit, self._sums, kept.X, self._frequencies, samples, self.n_jobs)
         if len(self.gammas_) == 1:
             self.loo_scores_ = np.array([found.right])
         return self._settle(fit, found)

@@ -39,6 +39,17 @@ def n_threads(n_jobs: int | None, n_tasks: int) -> int:
 
 
 @contextmanager
+def alone() -> Iterator[None]:
+    """Work in this thread alone, one of several tasks that a scheduler runs at a time."""
+    before = getattr(_here, "inside", False)
+    _here.inside = True
+    try:
+        yield
+    finally:
+        _here.inside = before
+
+
+@contextmanager
 def one_blas_thread() -> Iterator[None]:
     """BLAS in each of our threads must not start its own.
 

@@ -27,6 +27,7 @@ from margrave.mam._cut import decided
 from margrave.mam._features import Frequencies, feature_sums, squared_lengths
 from margrave.mam._kept import Kept
 from margrave.mam._kernels import Floats
+from margrave.mam._lazy import in_memory
 from margrave.mam._leave_out import Codes
 from margrave.mam._sums import kernel_sum
 from margrave.mam._widths import share_of_width
@@ -172,6 +173,7 @@ class Trusted(BaseEstimator, ABC):
         the features.
         """
         check_is_fitted(self)
+        in_memory("MAMClassifier.certainty", X=X)
         check_delta(delta, "certainty")
         sure = _sureness(self.decision_function(X))
         mistakes = np.ones(len(sure))
@@ -214,6 +216,8 @@ class Trusted(BaseEstimator, ABC):
         """Mistakes on samples that nothing has seen."""
         if not isinstance(held_out, tuple | list) or len(held_out) != 2:
             raise ValueError("certainty needs held_out to be a pair (X, y).")
+        for one in held_out:
+            in_memory("MAMClassifier.certainty", held_out=one)
         scores = self.decision_function(held_out[0])
         labels = column_or_1d(held_out[1])
         if len(labels) != len(scores):

@@ -12,6 +12,7 @@ from margrave.mam._kernels import Floats
 
 N_WIDTHS = 15
 _RANGE = (1e-290, 1e290)
+_CONSTANT = 1e-28  # a variance below this, with the largest number as unit, is rounding
 _RATIO = 4.0  # a width is squared twice for the next: see `_self_sums`
 
 
@@ -23,11 +24,18 @@ def usual_gamma(X: Any, kernel: Any, weights: Floats | None = None) -> float:
     """
     unit = float(np.abs(X.data if issparse(X) else X).max(initial=0.0)) or 1.0
     spread = _variance(X, unit, weights)
+    return gamma_of(spread, unit, X.shape[1], kernel, 1e-14 if issparse(X) else _CONSTANT)
+
+
+def gamma_of(
+    spread: float, unit: float, n_features: int, kernel: Any, smallest: float = _CONSTANT
+) -> float:
+    """γ from the variance of all numbers, which were divided by a unit."""
     # Constant features, up to rounding: any width is as good as another.
-    if spread <= (1e-14 if issparse(X) else 1e-30):
+    if spread <= smallest:
         return 1.0
     spread = float(np.sqrt(spread)) * unit if kernel == "laplacian" else spread * unit * unit
-    usual = 1 / (X.shape[1] * spread) if spread > 0 else np.inf
+    usual = 1 / (n_features * spread) if spread > 0 else np.inf
     return float(np.clip(usual, *_RANGE))
 
 
@@ -50,7 +58,13 @@ def widths_to_try(
     """The values of γ to choose from, rising; one if it is given."""
     if not isinstance(gamma, str):
         return np.array([float(gamma)])
-    usual = usual_gamma(X, kernel, weights)
+    return widths_around(usual_gamma(X, kernel, weights), gamma, gammas)
+
+
+def widths_around(usual: float, gamma: Any, gammas: Any) -> Floats:
+    """The values of γ to choose from, rising, where the usual one is known."""
+    if not isinstance(gamma, str):
+        return np.array([float(gamma)])
     if gamma == "scale":
         return np.array([usual])
     if gammas is not None:

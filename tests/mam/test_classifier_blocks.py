@@ -1,0 +1,338 @@
+"""The classifier on Dask collections: arrays in memory are the referee."""
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+import pytest
+
+da = pytest.importorskip("dask.array", reason="the extra 'dask' is not installed")
+dd = pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not installed")
+dask = pytest.importorskip("dask", reason="the extra 'dask' is not installed")
+
+from margrave.mam import MAMClassifier, _kept  # noqa: E402
+from margrave.mam._block_moments import Moments  # noqa: E402
+from margrave.mam._widths import usual_gamma  # noqa: E402
+from margrave.scale._blocks import Blocks  # noqa: E402
+
+NAMES = list("abcd")
+CHUNKS = {"one": (300, 4), "even": (50, 4), "odd": (71, 3), "small": (9, 4)}
+LINEAR = {"kernel": "linear"}
+FEATURES = {"n_components": 30, "random_state": 0, "gamma": 0.2}
+
+
+@pytest.fixture(autouse=True)
+def here() -> Iterator[None]:
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def samples(n=300, n_classes=2, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4)) + 3
+    scores = X[:, 0] + rng.normal(size=n)
+    y = np.digitize(scores, np.quantile(scores, np.arange(1, n_classes) / n_classes))
+    return X, y, rng.random(n) * (rng.random(n) > 0.2)
+
+
+def frame(X, y, weights=None, n=5):
+    table = pd.DataFrame(X, columns=NAMES).assign(y=y, w=1.0 if weights is None else weights)
+    return dd.from_pandas(table, npartitions=n, sort=False)
+
+
+def same(found, known, rel):
+    unit = np.abs(known.coef_).max()
+    assert found.coef_ / unit == pytest.approx(known.coef_ / unit, rel=rel, abs=rel)
+    assert found.cut_ == pytest.approx(known.cut_, rel=rel, abs=rel * np.abs(known.cut_).max())
+    assert found.loo_decision_ == pytest.approx(known.loo_decision_, rel=1e-3, abs=20 * rel)
+    assert found.loo_scores_ == pytest.approx(known.loo_scores_)
+    assert found.lambda_ == pytest.approx(known.lambda_, rel=rel)
+    assert found.average_margin_ == found.lambda_
+    assert np.array_equal(found.classes_, known.classes_)
+    assert found.n_seen_ == known.n_seen_
+    assert found.n_features_in_ == known.n_features_in_
+    assert found.gamma_ == (None if known.gamma_ is None else pytest.approx(known.gamma_))
+    assert found.gammas_ == pytest.approx(known.gammas_)
+
+
+@pytest.mark.parametrize("chunks", CHUNKS.values(), ids=list(CHUNKS))
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("given", [LINEAR, FEATURES], ids=["linear", "features"])
+def test_blocks_say_what_the_whole_says(chunks, n_classes, given):
+    X, y, weights = samples(n_classes=n_classes)
+    known = MAMClassifier(**given).fit(X, y, weights)
+    rows = da.from_array(X, chunks=chunks)
+    found = MAMClassifier(**given).fit(rows, da.from_array(y, chunks=80), weights)
+    same(found, known, 1e-10 if given is LINEAR else 1e-5)
+    assert (found.predict(X) == known.predict(X)).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("given", [LINEAR, FEATURES], ids=["linear", "features"])
+def test_data_frames(dtype, given):
+    X, y, weights = samples()
+    labels = np.array(["no", "yes"])[y]
+    X = X.astype(dtype)
+    table = frame(X, labels, weights)
+    known = MAMClassifier(**given).fit(pd.DataFrame(X, columns=NAMES), labels, weights)
+    found = MAMClassifier(**given).fit(table[NAMES], table["y"], table["w"])
+    same(found, known, 1e-10 if given is LINEAR else 1e-5)
+    assert found.feature_names_in_.tolist() == NAMES
+    assert (
+        found.predict(table[NAMES]).compute().tolist()
+        == known.predict(pd.DataFrame(X, columns=NAMES)).tolist()
+    )
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+@pytest.mark.parametrize("gamma", ["loo", "scale"])
+def test_widths_are_those_of_the_whole(kernel, gamma):
+    X, y, weights = samples(400)
+    given = {"kernel": kernel, "gamma": gamma, "n_components": 40, "random_state": 3}
+    known = MAMClassifier(**given).fit(X, y, weights)
+    same(MAMClassifier(**given).fit(da.from_array(X, chunks=(90, 4)), y, weights), known, 1e-5)
+
+
+@pytest.mark.parametrize("weigh", ["balanced", {0: 2.0, 1: 0.5}, {2: 0.0}])
+@pytest.mark.parametrize("cut", ["accuracy", "balanced", None])
+def test_classes_with_weights(weigh, cut):
+    X, y, weights = samples(n_classes=3)
+    for given in (LINEAR, FEATURES):
+        model = MAMClassifier(**given, class_weight=weigh, cut=cut)
+        known = model.fit(X, y, weights)
+        found = MAMClassifier(**given, class_weight=weigh, cut=cut)
+        found.fit(da.from_array(X, chunks=(40, 4)), y, da.from_array(weights, chunks=60))
+        same(found, known, 1e-10 if given is LINEAR else 1e-5)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_weights_and_numbers_near_the_ends_of_floats(scale):
+    X, y, weights = samples()
+    weights = weights * np.where(np.arange(300) < 150, 1e-3, 1.0) * scale
+    known = MAMClassifier("linear").fit(X, y, weights)
+    same(MAMClassifier("linear").fit(da.from_array(X, chunks=(50, 4)), y, weights), known, 1e-10)
+
+
+@pytest.mark.parametrize(("given", "n"), [(LINEAR, 1), (FEATURES, 2)], ids=["linear", "features"])
+def test_passes_over_the_rows(given, n, monkeypatch):
+    passes = []
+    reduce = Blocks.reduce
+
+    def counted(self, *given, **more):
+        passes.append(1)
+        return reduce(self, *given, **more)
+
+    monkeypatch.setattr(Blocks, "reduce", counted)
+    X, y, _ = samples()
+    MAMClassifier(**{**given, "gamma": "loo"}).fit(da.from_array(X, chunks=(50, 4)), y)
+    assert len(passes) == n
+
+
+def test_of_many_rows_some_are_kept(monkeypatch):
+    monkeypatch.setattr(_kept, "MOST_KEPT", 200)
+    X, y, weights = samples(5_000)
+    model = MAMClassifier("linear", random_state=0)
+    found = model.fit(da.from_array(X, chunks=(170, 4)), y, weights)
+    assert found.coef_ == pytest.approx(MAMClassifier("linear").fit(X, y, weights).coef_, rel=1e-10)
+    kept = found._kept
+    assert found.loo_decision_.shape == (200, 1)
+    places = np.array([np.flatnonzero((row == X).all(axis=1))[0] for row in kept.X])
+    assert (np.diff(places) > 0).all()
+    assert (weights[places] > 0).all()
+    assert (y[places] == kept.codes).all()
+    assert abs(np.mean(places) - 2_500) < 500
+    once = MAMClassifier("linear", random_state=0).fit(
+        da.from_array(X, chunks=(170, 4)), y, weights
+    )
+    assert (once.loo_decision_ == found.loo_decision_).all()
+
+
+@pytest.mark.parametrize("given", [LINEAR, FEATURES], ids=["linear", "features"])
+def test_more_samples_can_follow(given):
+    X, y, _ = samples()
+    found = MAMClassifier(**given).fit(da.from_array(X[:200], chunks=(50, 4)), y[:200])
+    found.partial_fit(X[200:], y[200:])
+    centred = MAMClassifier(**given).fit(X[:200], y[:200]).partial_fit(X[200:], y[200:])
+    same(found, centred, 1e-10 if given is LINEAR else 1e-5)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("given", [LINEAR, FEATURES, {"gamma": 0.2}])
+def test_answers_are_lazy(n_classes, given):
+    X, y, _ = samples(n_classes=n_classes)
+    model = MAMClassifier(**given).fit(X, y)
+    scores = model.decision_function(da.from_array(X, chunks=(70, 2)))
+    labels = model.predict(da.from_array(X, chunks=(70, 2)))
+    assert isinstance(scores, da.Array)
+    assert scores.dtype == np.float64
+    assert scores.shape == ((300,) if n_classes == 2 else (300, 3))
+    assert labels.dtype == y.dtype
+    assert scores.compute() == pytest.approx(model.decision_function(X), rel=1e-6, abs=1e-6)
+    assert (labels.compute() == model.predict(X)).all()
+    assert isinstance(model.predict(X), np.ndarray)
+
+
+def test_answers_for_data_frames_with_empty_parts():
+    X, y, _ = samples(n_classes=3)
+    table = frame(X, y)
+    some = table[table["a"] > 4.5]
+    model = MAMClassifier("linear").fit(table[NAMES], table["y"])
+    scores = model.decision_function(some[NAMES])
+    assert scores.dtype == np.float64
+    here = X[:, 0] > 4.5
+    assert scores.compute() == pytest.approx(
+        model.decision_function(pd.DataFrame(X[here], columns=NAMES))
+    )
+    none = table[table["a"] > 100][NAMES]
+    assert model.predict(none).compute().shape == (0,)
+
+
+def test_names_in_another_order():
+    X, y, _ = samples()
+    table = frame(X, y)
+    model = MAMClassifier("linear").fit(table[NAMES], table["y"])
+    with pytest.raises(ValueError, match="The feature names should match those that were passed"):
+        model.predict(table[NAMES[::-1]])
+    with pytest.raises(ValueError, match="X has 3 features, but MAMClassifier is expecting 4"):
+        MAMClassifier("linear").fit(X, y).predict(da.ones((3, 3)))
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        lazy = model.predict(da.from_array(X, chunks=(70, 4)))
+    assert len(lazy.compute()) == 300
+
+
+def test_bounds_from_the_rows_that_were_kept():
+    X, y, _ = samples()
+    known = MAMClassifier(**FEATURES).fit(X, y)
+    found = MAMClassifier(**FEATURES).fit(da.from_array(X, chunks=(70, 4)), y)
+    assert found.margin_bound() == pytest.approx(known.margin_bound(), rel=1e-4)
+    assert found.rademacher_bound() == pytest.approx(known.rademacher_bound())
+    assert found.certainty(X).bound == pytest.approx(known.certainty(X).bound, rel=1e-4)
+
+
+def test_parts_without_rows_and_of_one_class():
+    X, y, weights = samples()
+    order = np.argsort(y, kind="stable")
+    X, y, weights = X[order], y[order], weights[order]
+    table = frame(X, y, weights, n=7)
+    some = table[(table["a"] > 3) & ((table["b"] > 3) | (table["y"] > 0))]
+    here = (X[:, 0] > 3) & ((X[:, 1] > 3) | (y > 0))
+    known = MAMClassifier("linear").fit(X[here], y[here], weights[here])
+    same(MAMClassifier("linear").fit(some[NAMES], some["y"], some["w"]), known, 1e-10)
+    arrays = (some[NAMES].to_dask_array(), some["y"].to_dask_array(), some["w"].to_dask_array())
+    same(MAMClassifier("linear").fit(*arrays), known, 1e-10)
+    late = frame(X, y)
+    later = late[late["y"] == 1]
+    both = dd.concat([later, late[late["y"] == 0]])
+    again = MAMClassifier("linear").fit(both[NAMES], both["y"])
+    assert again.coef_ == pytest.approx(MAMClassifier("linear").fit(X, y).coef_)
+
+
+def test_a_block_without_weight():
+    X, y, weights = samples()
+    weights[50:150] = 0
+    for given in (LINEAR, FEATURES):
+        known = MAMClassifier(**given).fit(X, y, weights)
+        found = MAMClassifier(**given).fit(da.from_array(X, chunks=(50, 4)), y, weights)
+        same(found, known, 1e-10 if given is LINEAR else 1e-5)
+
+
+@pytest.mark.parametrize(
+    "labels", [[True, False], [1.0, 2.0], [-5, 7], [0, 10**9], ["x", "long"], [3, 200]]
+)
+def test_labels_of_any_kind(labels):
+    X, y, _ = samples()
+    named = np.array(labels)[y]
+    known = MAMClassifier("linear").fit(X, named)
+    found = MAMClassifier("linear").fit(da.from_array(X, chunks=(50, 4)), named)
+    same(found, known, 1e-10)
+    assert found.classes_.dtype == known.classes_.dtype
+    if labels == [3, 200]:
+        small = named.astype(np.uint8)
+        assert MAMClassifier("linear").fit(da.from_array(X), small).classes_.tolist() == labels
+
+
+def refused(message, X, y, weights=None, error=ValueError, **given):
+    with pytest.raises(error, match=f"^{re.escape(message)}"):
+        MAMClassifier(**{**LINEAR, **given}).fit(X, y, weights)
+
+
+@pytest.mark.parametrize(("bad", "told"), [(np.nan, "NaN"), (np.inf, "infinity")])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_number_that_is_none_in_one_block(bad, told, dtype):
+    X, y, weights = samples()
+    X = X.astype(dtype)
+    X[123, 2] = bad
+    weights[123] = 0
+    for given in (LINEAR, FEATURES):
+        for s in (None, weights):
+            refused(f"Input X contains {told}", da.from_array(X, chunks=(50, 4)), y, s, **given)
+    model = MAMClassifier("linear").fit(*samples()[:2])
+    with pytest.raises(ValueError, match=f"Input X contains {told}"):
+        model.predict(da.from_array(X, chunks=(50, 4))).compute()
+
+
+def test_what_cannot_be_learned_from():
+    X, y, weights = samples()
+    rows = da.from_array(X, chunks=(50, 4))
+    refused(
+        "MAMClassifier.fit needs y with at least two classes; got one class, 1.", rows, y * 0 + 1
+    )
+    refused(
+        "MAMClassifier.fit needs y with at least two classes; got one class, 0.", rows[:1], y[:1]
+    )
+    refused("MAMClassifier.fit needs samples of at least two classes", rows, y, 1.0 * y)
+    none = "MAMClassifier needs sample_weight with finite numbers, none negative and not all zero"
+    refused(none, rows, y, 0 * weights)
+    refused(none, rows, y, np.where(np.arange(300) == 70, -1, weights))
+    refused(none, rows, y, np.where(np.arange(300) == 70, np.nan, weights))
+    refused("MAMClassifier.fit needs y with as many rows as X, 300; got 299.", rows, y[1:])
+    refused("MAMClassifier.fit needs X as a Dask", X, da.from_array(y), error=TypeError)
+    refused("Unknown label type: continuous", rows, y + 0.5)
+    refused("Input y contains NaN.", rows, np.where(np.arange(300) == 70, np.nan, y))
+    refused("This MAMClassifier estimator requires y", rows, None)
+    refused("MAMClassifier needs X with rows and columns", rows[:, 0], y)
+    refused("MAMClassifier needs class_weight to have a number", rows, y, class_weight={5: 1.0})
+    refused("MAMClassifier needs class_weight to have numbers", rows, y, class_weight={0: "1"})
+    refused("MAMClassifier needs kernel values whose sums are finite", rows * 1e300, y)
+    mixed = dd.concat([frame(X, y)["y"], frame(X, y.astype(str))["y"]])
+    refused("Labels must all be", dd.concat([frame(X, y)[NAMES]] * 2), mixed.astype(object))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "laplacian"])
+def test_kernels_keep_all_samples(kernel):
+    X, y, _ = samples()
+    refused(
+        "MAMClassifier.fit takes Dask collections with kernel='linear' or with n_components only; "
+        f"got kernel={kernel!r}, with which every sample is kept. Set n_components, or draw rows "
+        "into memory with margrave.scale.sample.",
+        da.from_array(X),
+        y,
+        kernel=kernel,
+    )
+
+
+def test_what_needs_memory_says_so():
+    X, y, _ = samples()
+    model = MAMClassifier("linear").fit(X, y)
+    with pytest.raises(
+        TypeError, match=r"MAMClassifier\.partial_fit needs X in memory; got a Dask"
+    ):
+        model.partial_fit(da.from_array(X), y)
+    with pytest.raises(TypeError, match=r"MAMClassifier\.certainty needs X in memory; got a Dask"):
+        model.certainty(da.from_array(X))
+    with pytest.raises(TypeError, match=r"certainty needs held_out in memory; got a Dask"):
+        model.certainty(X, held_out=(da.from_array(X), y))
+
+
+@pytest.mark.parametrize(("shift", "scale"), [(0, 1), (1e8, 1), (0, 1e200), (0, 1e-200), (5, 0)])
+def test_spread_of_blocks(shift, scale):
+    X, _, weights = samples()
+    X = X * scale + shift
+    for s in (weights, np.ones(300)):
+        parts = [Moments.of(X[at : at + 70], s[at : at + 70], "who") for at in range(0, 300, 70)]
+        whole = Moments.merged([Moments.merged(parts[:2], [0, 0]), *parts[2:]], [0] * 4)
+        for kernel in ("rbf", "laplacian"):
+            known = usual_gamma(X[s > 0], kernel, s[s > 0])
+            assert whole.usual_gamma(kernel) == pytest.approx(known, rel=1e-6)
+        assert whole.centre == pytest.approx(X[s > 0].mean(axis=0))

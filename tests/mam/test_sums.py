@@ -225,7 +225,7 @@ def test_gamma_is_a_finite_number_above_0(gamma):
 
 @pytest.mark.parametrize("backend", ["gpu", None, "NUMPY", 1])
 def test_only_backends_that_there_are(backend):
-    message = f"kernel_sum needs backend to be 'auto' or 'numpy'; got {backend!r}."
+    message = f"kernel_sum needs backend to be 'auto', 'numpy' or 'torch'; got {backend!r}."
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         kernel_sum([[0.0]], [[0.0]], [1.0], backend=backend)
     assert str(caught.value) == message

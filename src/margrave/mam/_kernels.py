@@ -33,11 +33,14 @@ KernelFunction = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 NAMES = ("rbf", "linear", "poly", "laplacian")
 _DIAGONAL_ROWS = 256
-# Up to this, γ times the squared length of a row, float32 is exact enough (an error of 4e-6).
-_SURE_IN_FLOAT32 = 16.0
-# From here on a row would not be next to itself: distances are computed from differences.
-_SURE_IN_FLOAT64 = 1e10
-_LARGEST_EXPONENTS: dict[type, float] = {np.float32: 1e30, np.float64: 1e300}
+SURE_IN_FLOAT32 = 16.0
+"""Up to this, γ times the squared length of a row, float32 is exact enough (an error of 4e-6)."""
+
+SURE_IN_FLOAT64 = 1e10
+"""From here on a row would not be next to itself: distances are computed from differences."""
+
+LARGEST_EXPONENTS: dict[type, float] = {np.float32: 1e30, np.float64: 1e300}
+"""What exponents are kept below, for each type."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +177,7 @@ class Pairs:
             ]
             with np.errstate(over="ignore"):
                 spans = ends[1].max(axis=0).astype(np.float64) - ends[0].min(axis=0)
-            _check_finite(float(spans.sum()), self.dtype, float(spans.max(initial=0.0)))
+            check_distances(float(spans.sum()), self.dtype, float(spans.max(initial=0.0)))
             self._differ("cityblock", float(spans.sum()))
             return
         middle = self._X.mean(axis=0, dtype=np.float64).astype(self.dtype)
@@ -183,17 +186,17 @@ class Pairs:
         unit = max(lengths) or 1.0
         # Rows of at most unit length, so that neither they nor γ leave the range of float32.
         Z, X = Z / self.dtype.type(unit), X / self.dtype.type(unit)
-        gamma = min(self.kernel.gamma * unit * unit, _LARGEST_EXPONENTS[self.dtype.type])
+        gamma = min(self.kernel.gamma * unit * unit, LARGEST_EXPONENTS[self.dtype.type])
         if not by_numpy and 2 * gamma * min(lengths) / unit <= SQUARING_RANGE:
             self._prepare_squaring(Z, X, gamma)
-        elif gamma * self._sharpest > _SURE_IN_FLOAT64:
+        elif gamma * self._sharpest > SURE_IN_FLOAT64:
             self._differ("sqeuclidean", unit * unit)
         else:
             self._prepare_distances(Z, X, gamma * self._per_unit, middle, unit)
 
     def _differ(self, metric: str, farthest: float) -> None:
         """Distances from differences: one pair at a time, and exact for the nearest."""
-        largest = _LARGEST_EXPONENTS[self.dtype.type]
+        largest = LARGEST_EXPONENTS[self.dtype.type]
         gamma = min(self.kernel.gamma, largest / farthest) if farthest > 0 else 1.0
         self._metric, self._scale = metric, gamma * self._per_unit
         self._fill = self._distances
@@ -209,7 +212,7 @@ class Pairs:
         """−γ‖x − z‖² as a product of longer rows."""
         self._low = -4 * scale
         # How far an exponent is off grows with the squared lengths, whatever its own size.
-        if self.dtype == np.float32 and scale > _SURE_IN_FLOAT32:
+        if self.dtype == np.float32 and scale > SURE_IN_FLOAT32:
             Z, X = ((side.astype(np.float64) - middle) / unit for side in (self._Z, self._X))
             self._fill = self._product_rounded
         self._left = _beside(Z, 1.0, -scale * _squares(Z))
@@ -252,11 +255,11 @@ def _longest(rows: Tile) -> float:
     """The length of the longest row, or a little more."""
     with np.errstate(over="ignore"):
         longest = float(np.sqrt(_squares(rows).max()))
-    _check_finite(longest * longest, rows.dtype, longest)
+    check_distances(longest * longest, rows.dtype, longest)
     return longest
 
 
-def _check_finite(distance: float, dtype: Any, largest: float) -> None:
+def check_distances(distance: float, dtype: Any, largest: float) -> None:
     """Refuse distances, or rows, that are beyond all numbers of a type."""
     if not np.isfinite(distance) or largest > np.finfo(dtype).max / 16:
         raise ValueError(

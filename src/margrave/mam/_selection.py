@@ -164,7 +164,12 @@ def check_finite(gram: Floats) -> None:
 
 
 def select_width(
-    X: Any, kernel: Kernel, gammas: Floats, of: Labelled, n_jobs: int | None
+    X: Any,
+    kernel: Kernel,
+    gammas: Floats,
+    of: Labelled,
+    n_jobs: int | None,
+    backend: str = "auto",
 ) -> Selection:
     """Compare widths; see `middle_best`."""
     columns = of.columns
@@ -172,7 +177,7 @@ def select_width(
     # stands for the second class, and 0 for the first.
     only = of.n_classes == 2 and not of.balanced and of.cut is None
     a = columns @ [[-1.0], [1.0]] if only else columns
-    sums = self_sums(X, a, kernel, gammas.tolist(), n_jobs=n_jobs)
+    sums = self_sums(X, a, kernel, gammas.tolist(), n_jobs=n_jobs, backend=backend)
     found = []
     for gamma, each in zip(gammas, sums, strict=True):
         diagonal = replace(kernel, gamma=float(gamma)).diagonal(X)

@@ -20,6 +20,7 @@ from margrave.mam._exponential import Tile
 from margrave.mam._kernels import Floats, Kernel, Pairs
 from margrave.mam._sums import SMALL, Rooms, slices
 from margrave.mam._threads import in_threads
+from margrave.mam._torch_sums import Task, device_for, torch_sums
 
 _TILE = 512  # rows and columns: 2 MB of float64
 # A value to a power is off by as many times its rounding, 1e-16; at this ratio of two γ, by 3e-8.
@@ -51,6 +52,7 @@ def self_sums(
     gammas: Sequence[float],
     ordered: Ordered | None = None,
     n_jobs: int | None = None,
+    backend: str = "auto",
 ) -> Floats:
     """S_i = Σ_{j ≠ i} a_j K(x_j, x_i) for every γ.
 
@@ -69,6 +71,8 @@ def self_sums(
         and the levels l, in the order of which the samples must be.
     n_jobs : int, optional
         Threads; the result does not depend on them.
+    backend : {"auto", "numpy", "torch"}, default="auto"
+        What computes, as in `kernel_sum`; values count once for each γ.
 
     Returns
     -------
@@ -76,6 +80,9 @@ def self_sums(
     """
     samples: Floats = np.asarray(X, dtype=np.float64)
     n = len(samples)
+    by_torch = _sums_by_torch(samples, a, kernel, gammas, ordered, backend)
+    if by_torch is not None:
+        return by_torch
     tiles = _Tiles(samples, kernel, gammas, a, ordered)
     sums = np.zeros((len(gammas), n, tiles.n_sums))
     places = list(_upper(n))
@@ -86,6 +93,25 @@ def self_sums(
         if rows != columns:
             sums[:, columns] += at_columns
     return sums
+
+
+def _sums_by_torch(
+    X: Floats,
+    a: Floats,
+    kernel: Kernel,
+    gammas: Sequence[float],
+    ordered: Ordered | None,
+    backend: str,
+) -> Floats | None:
+    """The sums where PyTorch shall compute them, and can."""
+    device = device_for(backend, kernel, len(X) ** 2 * len(gammas))
+    if device is None:
+        return None
+    squarings = [squarings for _, squarings in _steps(gammas)]
+    task = Task(kernel, gammas, squarings, X, X, a, alone=True)
+    if ordered is not None:
+        task = replace(task, levels=ordered.levels, weights=ordered.weights)
+    return torch_sums(task, device)
 
 
 class _Tiles:

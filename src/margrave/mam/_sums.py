@@ -20,6 +20,7 @@ from margrave._rules import is_count, is_number
 from margrave.mam._exponential import Tile
 from margrave.mam._kernels import NAMES, Floats, Kernel, KernelFunction, Pairs
 from margrave.mam._threads import in_threads
+from margrave.mam._torch_sums import BACKENDS, Task, device_for, torch_sums
 
 _ALIKE, _ROWS_COMPARED = 1 - 1e-3, 256
 _TILE = 512  # rows and columns of a block: 1 MB of float32
@@ -36,7 +37,7 @@ def kernel_sum(
     gamma: float | None = None,
     degree: int = 3,
     coef0: float = 1.0,
-    backend: Literal["auto", "numpy"] = "auto",
+    backend: Literal["auto", "numpy", "torch"] = "auto",
     n_jobs: int | None = None,
 ) -> NDArray[np.floating[Any]]:
     """Sum a kernel over samples: Σ_i a_i K(x_i, z) for every z.
@@ -61,8 +62,10 @@ def kernel_sum(
         Of the polynomial kernel.
     coef0 : float, default=1.0
         Of the polynomial kernel.
-    backend : {"auto", "numpy"}, default="auto"
-        What computes; "auto" takes the quickest that is there, in this version numpy.
+    backend : {"auto", "numpy", "torch"}, default="auto"
+        What computes. "torch" is PyTorch, on a GPU if there is one; it comes with
+        ``pip install 'margrave[gpu]'``. "auto" takes it for 10¹⁰ pairs or more if it is installed
+        and there is a GPU, else numpy. The linear kernel and those of your own are always numpy's.
     n_jobs : int, optional
         Threads; all cores that the process may use if None or -1.
 
@@ -77,6 +80,10 @@ def kernel_sum(
     either sign, and a sum of many values is off by less. Blocks are added up in float64. Values
     too small for their type count as 0: with a narrow width a sum far from all samples is 0. The
     result does not depend on `n_jobs`.
+
+    On a GPU sums of float32 are off by less than 1e-5 of Σ|a|K and usually by less than 1e-6; those
+    of float64 are computed in float64, which is the way to check them. Where Triton is, the values
+    never leave the GPU's cores; else, and on the CPU, PyTorch stores chunks of them.
 
     Examples
     --------
@@ -97,8 +104,19 @@ def kernel_sum(
         return np.asarray(places @ (rows.T @ weights.astype(dtype)))
     made = Kernel(kernel, _checked_gamma(gamma, rows.shape[1]), degree, coef0)
     columns = weights.reshape(len(weights), -1)
-    sums = sums_over(Pairs(made, places, rows), len(places), columns, n_jobs)
+    sums = _sums_by_torch(made, places, rows, columns, backend)
+    if sums is None:
+        sums = sums_over(Pairs(made, places, rows), len(places), columns, n_jobs)
     return sums.reshape(len(places), *weights.shape[1:]).astype(dtype, copy=False)
+
+
+def _sums_by_torch(kernel: Kernel, Z: Tile, X: Tile, a: Floats, backend: str) -> Floats | None:
+    """The sums where PyTorch shall compute them, and can."""
+    device = device_for(backend, kernel, len(Z) * len(X))
+    if device is None:
+        return None
+    found = torch_sums(Task(kernel, [kernel.gamma], [0], Z, X, a), device)
+    return None if found is None else found[0]
 
 
 def sums_over(pairs: Pairs, m: int, weights: Floats, n_jobs: int | None) -> Floats:
@@ -176,7 +194,7 @@ def _check_parameters(kernel: Any, degree: Any, coef0: Any, n_jobs: Any, backend
         "degree": ("an integer of at least 1", degree, is_count(degree)),
         "coef0": ("a finite number", coef0, is_number(coef0) and bool(np.isfinite(coef0))),
         "n_jobs": ("None, -1 or a number of threads", n_jobs, is_jobs(n_jobs)),
-        "backend": ("'auto' or 'numpy'", backend, backend in ("auto", "numpy")),
+        "backend": ("'auto', 'numpy' or 'torch'", backend, is_backend(backend)),
     }
     for name, (allowed, given, kept) in rules.items():
         if not kept:
@@ -194,6 +212,11 @@ def _checked_gamma(gamma: float | None, n_features: int) -> float:
 def is_jobs(n_jobs: Any) -> bool:
     """Whether it is None, -1 or a number of threads."""
     return n_jobs is None or is_count(n_jobs) or (is_number(n_jobs) and n_jobs == -1)
+
+
+def is_backend(backend: Any) -> bool:
+    """Whether it is the name of a backend."""
+    return isinstance(backend, str) and backend in BACKENDS
 
 
 def is_kernel(kernel: Any) -> bool:

@@ -12,8 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from margrave.mam import RankRidgeRanker, kernel_sum
+from margrave.mam import (
+    MAMClassifier,
+    MAMOrdinalClassifier,
+    MAMRanker,
+    RankRidgeRanker,
+    kernel_sum,
+)
 from margrave.mam import _torch_sums as module
 from margrave.mam._kernels import Kernel
 from margrave.mam._self_sums import Ordered, self_sums
@@ -226,6 +233,54 @@ def separable(n=120, dtype=np.float64):
     rng = np.random.default_rng(4)
     X = rng.normal(size=(n, 3)).astype(dtype)
     return X, X[:, 0] * X[:, 1] + X[:, 2] + 0.3 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("estimator", "learned"),
+    [
+        (MAMClassifier(), "cut_"),
+        (MAMClassifier("laplacian", class_weight="balanced"), "cut_"),
+        (MAMClassifier("poly", cut=None), "cut_"),
+        (MAMRanker(), "loo_predictions_"),
+        (MAMRanker("laplacian"), "loo_predictions_"),
+        (MAMOrdinalClassifier(), "thresholds_"),
+    ],
+    ids=str,
+)
+def test_estimators_learn_the_same(estimator, learned, dtype):
+    X, y = separable(dtype=dtype)
+    if not isinstance(estimator, MAMRanker):
+        y = np.digitize(y, [-0.5, 0.5])
+    models = [
+        clone(estimator).set_params(backend=backend).fit(X, y) for backend in ("numpy", "torch")
+    ]
+    for name in (learned, "gamma_"):
+        one, other = (getattr(model, name, 0.0) for model in models)
+        assert other == pytest.approx(one, rel=1e-7, abs=1e-9), name
+    # With the narrowest widths some sums are almost 0, and a matter of chance in their order.
+    one, other = (getattr(model, "loo_scores_", 0.0) for model in models)
+    assert other == pytest.approx(one, abs=2e-3)
+    one, other = (model.predict(X) for model in models)
+    assert other == pytest.approx(one, rel=1e-5, abs=1e-5)
+
+
+def test_bounds_are_the_same():
+    X, y = separable()
+    bounds = [
+        MAMClassifier(backend=backend).fit(X, y > 0).rademacher_bound("monte-carlo", random_state=0)
+        for backend in ("numpy", "torch")
+    ]
+    assert bounds[1] == pytest.approx(bounds[0], rel=1e-7)
+
+
+@pytest.mark.parametrize("estimator", [MAMClassifier, MAMRanker, MAMOrdinalClassifier])
+def test_backend_is_checked(estimator):
+    X, y = separable()
+    message = f"{estimator.__name__} needs backend to be 'auto', 'numpy' or 'torch'; got 'cupy'."
+    with pytest.raises(ValueError, match=message):
+        estimator(backend="cupy").fit(X, np.digitize(y, [0.0]))
+    assert clone(estimator(backend="torch")).get_params()["backend"] == "torch"
 
 
 def test_an_estimator_without_the_parameter_computes_as_always():

@@ -20,7 +20,7 @@ from margrave.mam._cut import decided
 from margrave.mam._kernels import Floats, KernelFunction
 from margrave.mam._lazy import in_memory, lazily
 from margrave.mam._leave_out import Codes
-from margrave.mam._parameters import is_linear, kernel_rules
+from margrave.mam._parameters import backend_rules, is_linear, kernel_rules
 from margrave.scale._blocks import is_dask
 
 
@@ -76,6 +76,10 @@ class MAMClassifier(ClassifierMixin, BlockLearner):
         Seed for random features, and for the rows that are kept of many.
     n_jobs : int, optional
         Threads; all cores that the process may use if None or -1. Results do not depend on it.
+    backend : {"auto", "numpy", "torch"}, default="auto"
+        What computes kernel sums, as in :func:`kernel_sum`: "torch" is PyTorch, on a GPU if there
+        is one, for leave-one-out and for predictions. Random features and the linear kernel are
+        always numpy's.
 
     Attributes
     ----------
@@ -157,6 +161,7 @@ class MAMClassifier(ClassifierMixin, BlockLearner):
         cut: Literal["accuracy", "balanced"] | None = "accuracy",
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
+        backend: Literal["auto", "numpy", "torch"] = "auto",
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -168,6 +173,7 @@ class MAMClassifier(ClassifierMixin, BlockLearner):
         self.cut = cut
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.backend = backend
 
     def _rules(self) -> Rules:
         components = self.n_components
@@ -178,6 +184,7 @@ class MAMClassifier(ClassifierMixin, BlockLearner):
         cuts = self.cut is None or self.cut in ("accuracy", "balanced")
         return {
             **kernel_rules(self),
+            **backend_rules(self),
             "n_components": (
                 "None or, with kernel 'rbf' or 'laplacian', an integer of at least 1",
                 random,

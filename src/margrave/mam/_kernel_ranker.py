@@ -6,7 +6,7 @@ De Moor) measures rankings by Kendall's τ.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,6 +38,8 @@ def checked_rows(estimator: Any, X: Any, y: Any = "no_validation", **given: Any)
 
 class KernelRanker(RegressorMixin, BaseEstimator):
     """Base of the rankers: a sum of kernel values, judged by the order it gives."""
+
+    backend: Literal["auto", "numpy", "torch"] = "auto"  # of those without the parameter
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
         """Return Kendall's τ-b between predictions and responses.
@@ -76,6 +78,7 @@ class KernelRanker(RegressorMixin, BaseEstimator):
             gamma=self.gamma_,
             degree=self.degree,
             coef0=self.coef0,
+            backend=self.backend,
             n_jobs=self.n_jobs,
         )
 

@@ -89,7 +89,8 @@ class Learner(Trusted):
         kernel = self._kernel
         gammas = widths_to_try(self.gamma, self.gammas, rows, self.kernel, weights)
         self.gammas_ = gammas if kernel.has_gamma else gammas[:1]
-        found = select_width(rows, kernel, self.gammas_, self._samples(codes, weights), self.n_jobs)
+        of = self._samples(codes, weights)
+        found = select_width(rows, kernel, self.gammas_, of, self.n_jobs, self.backend)
         self.loo_scores_ = found.rates
         self.gamma_ = float(self.gammas_[found.place]) if kernel.has_gamma else None
         return found
@@ -197,6 +198,7 @@ class Learner(Trusted):
             gamma=self.gamma_ or 1.0,
             degree=self.degree,
             coef0=self.coef0,
+            backend=self.backend,
             n_jobs=self.n_jobs,
         )
         return np.asarray(sums, dtype=np.float64)

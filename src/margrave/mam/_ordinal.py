@@ -29,12 +29,12 @@ from margrave._rules import Rules, check_rules
 from margrave._weights import checked_weights
 from margrave.mam._kernel_ranker import checked_rows
 from margrave.mam._kernels import Floats, KernelFunction
-from margrave.mam._parameters import is_linear, kernel_rules
+from margrave.mam._parameters import backend_rules, is_linear, kernel_rules
 from margrave.mam._ranker import MAMRanker, loo_predictions
 
 Places = NDArray[np.intp]
 
-_KERNEL_PARAMETERS = ("kernel", "gamma", "gammas", "degree", "coef0", "n_jobs")
+_KERNEL_PARAMETERS = ("kernel", "gamma", "gammas", "degree", "coef0", "n_jobs", "backend")
 # Differences below this, as a share, come from rounding.
 _TIE = 1e-9
 
@@ -144,7 +144,7 @@ class MAMOrdinalClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    kernel, gamma, gammas, degree, coef0, n_jobs
+    kernel, gamma, gammas, degree, coef0, n_jobs, backend
         As in :class:`MAMRanker`.
     order : array-like of labels, optional
         All labels from low to high, as in ``["low", "medium", "high"]``. If None, the order of an
@@ -205,6 +205,7 @@ class MAMOrdinalClassifier(ClassifierMixin, BaseEstimator):
         order: ArrayLike | None = None,
         cut: Literal["absolute", "accuracy", "balanced"] = "absolute",
         n_jobs: int | None = None,
+        backend: Literal["auto", "numpy", "torch"] = "auto",
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -214,12 +215,14 @@ class MAMOrdinalClassifier(ClassifierMixin, BaseEstimator):
         self.order = order
         self.cut = cut
         self.n_jobs = n_jobs
+        self.backend = backend
 
     def _rules(self) -> Rules:
         cuts = ("absolute", "accuracy", "balanced")
         known = isinstance(self.cut, str) and self.cut in cuts
         return {
             **kernel_rules(self),
+            **backend_rules(self),
             "order": ("None or different labels from low to high", _is_order(self.order)),
             "cut": ("'absolute', 'accuracy' or 'balanced'", known),
         }

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from margrave._rules import Rules, is_count, is_number
-from margrave.mam._sums import is_jobs, is_kernel
+from margrave.mam._sums import is_backend, is_jobs, is_kernel
 from margrave.mam._widths import are_gammas, is_gamma
 
 
@@ -26,6 +26,11 @@ def kernel_rules(estimator: Any) -> Rules:
             is_jobs(n_jobs),
         ),
     }
+
+
+def backend_rules(estimator: Any) -> Rules:
+    """What computes kernel sums."""
+    return {"backend": ("'auto', 'numpy' or 'torch'", is_backend(estimator.backend))}
 
 
 def is_linear(kernel: Any) -> bool:

@@ -48,7 +48,12 @@ class LeftOut:
 
 
 def kernel_left_out(
-    X: Any, samples: RankedSamples, kernel: Kernel, gammas: Sequence[float], n_jobs: int | None
+    X: Any,
+    samples: RankedSamples,
+    kernel: Kernel,
+    gammas: Sequence[float],
+    n_jobs: int | None,
+    backend: str = "auto",
 ) -> LeftOut:
     """S_i and the lengths, by one pass over all pairs for all widths."""
     levels = samples.levels
@@ -56,7 +61,7 @@ def kernel_left_out(
     c = samples.coefficients[levels.order]
     s = samples.all_weights[levels.order]
     places = np.repeat(np.arange(len(levels.starts), dtype=np.float64), levels.sizes)
-    sums = self_sums(rows, c[:, None], kernel, gammas, Ordered(places, s), n_jobs)
+    sums = self_sums(rows, c[:, None], kernel, gammas, Ordered(places, s), n_jobs, backend)
     lengths = np.empty(len(gammas))
     for step, gamma in enumerate(gammas):
         diagonal = replace(kernel, gamma=gamma).diagonal(rows)

@@ -18,7 +18,7 @@ from margrave._weights import checked_weights
 from margrave.mam._features import feature_products, feature_sums
 from margrave.mam._kernel_ranker import KernelRanker, checked_rows
 from margrave.mam._kernels import Floats, KernelFunction
-from margrave.mam._parameters import is_linear, kernel_rules
+from margrave.mam._parameters import backend_rules, is_linear, kernel_rules
 from margrave.mam._rank_leave_out import kernel_left_out, linear_left_out, vector_length
 from margrave.mam._ranks import RankedSamples, first_best, kendall
 from margrave.mam._sums import is_flat
@@ -51,6 +51,9 @@ class MAMRanker(KernelRanker):
         Of the polynomial kernel.
     n_jobs : int, optional
         Threads; all cores that the process may use if None or -1. Results do not depend on it.
+    backend : {"auto", "numpy", "torch"}, default="auto"
+        What computes kernel sums, as in :func:`kernel_sum`: "torch" is PyTorch, on a GPU if there
+        is one, for leave-one-out and for predictions. The linear kernel is always numpy's.
 
     Attributes
     ----------
@@ -119,6 +122,7 @@ class MAMRanker(KernelRanker):
         degree: int = 3,
         coef0: float = 1.0,
         n_jobs: int | None = None,
+        backend: Literal["auto", "numpy", "torch"] = "auto",
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -126,6 +130,7 @@ class MAMRanker(KernelRanker):
         self.degree = degree
         self.coef0 = coef0
         self.n_jobs = n_jobs
+        self.backend = backend
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the direction, and its width.
@@ -144,7 +149,7 @@ class MAMRanker(KernelRanker):
         self : object
             The trained ranker.
         """
-        check_rules(self, kernel_rules(self))
+        check_rules(self, {**kernel_rules(self), **backend_rules(self)})
         if _is_named(y):
             raise ValueError(
                 "MAMRanker.fit needs y to be numbers, which have an order; got other labels. "
@@ -198,7 +203,9 @@ class MAMRanker(KernelRanker):
     def _fit_kernel(self, rows: Any, responses: NDArray[Any], samples: RankedSamples) -> float:
         """Keep the samples, at the best width; the direction's length before it is made 1."""
         gammas = self._gammas(rows, samples.weights)
-        left_out = kernel_left_out(rows, samples, self._kernel(), gammas.tolist(), self.n_jobs)
+        left_out = kernel_left_out(
+            rows, samples, self._kernel(), gammas.tolist(), self.n_jobs, self.backend
+        )
         kept = samples.kept
         taus = np.array([kendall(responses[kept], scores[kept]) for scores in left_out.scores])
         best = first_best(taus)

@@ -46,6 +46,7 @@ class Trusted(BaseEstimator, ABC):
     gammas_: Floats
     loo_decision_: Floats
     n_jobs: int | None
+    backend: Literal["auto", "numpy", "torch"]
     kernel: Any
     degree: int
     coef0: float
@@ -242,6 +243,7 @@ class Trusted(BaseEstimator, ABC):
             gamma=self.gamma_ or 1.0,
             degree=self.degree,
             coef0=self.coef0,
+            backend=self.backend,
             n_jobs=self.n_jobs,
         )
         return np.asarray(np.einsum("ij,ij->j", signs, at_samples))

@@ -327,7 +327,7 @@ def test_responses_without_an_order_are_refused(y, sample_weight, only):
 
 
 def test_sparse_rows_are_refused_by_other_kernels():
-    message = "MAMRanker takes sparse X with kernel='linear' only; got kernel='rbf'."
+    message = "MAMRanker takes sparse X with kernel='linear' or with n_components only; got kernel="
     with pytest.raises(TypeError, match=re.escape(message)):
         MAMRanker().fit(csr_array(np.eye(3)), [1, 2, 3])
 

@@ -13,14 +13,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrave._labels import encode
-from margrave._rules import Rules, check_rules, is_count
+from margrave._rules import Rules, check_rules
 from margrave._weights import checked_weights
 from margrave.mam._block_learning import BlockLearner, check_classes, check_present
 from margrave.mam._cut import decided
 from margrave.mam._kernels import Floats, KernelFunction
 from margrave.mam._lazy import in_memory, lazily
 from margrave.mam._leave_out import Codes
-from margrave.mam._parameters import backend_rules, is_linear, kernel_rules
+from margrave.mam._parameters import backend_rules, components_rules, is_linear, kernel_rules
 from margrave.scale._blocks import is_dask
 
 
@@ -176,19 +176,13 @@ class MAMClassifier(ClassifierMixin, BlockLearner):
         self.backend = backend
 
     def _rules(self) -> Rules:
-        components = self.n_components
-        mapped = isinstance(self.kernel, str) and self.kernel != "poly"
-        random = components is None or (is_count(components) and mapped)
         named = isinstance(self.class_weight, str) and self.class_weight == "balanced"
         weighs = self.class_weight is None or named or isinstance(self.class_weight, dict)
         cuts = self.cut is None or self.cut in ("accuracy", "balanced")
         return {
             **kernel_rules(self),
             **backend_rules(self),
-            "n_components": (
-                "None or, with kernel 'rbf' or 'laplacian', an integer of at least 1",
-                random,
-            ),
+            **components_rules(self),
             "class_weight": ("None, 'balanced' or a dict", weighs),
             "cut": ("'accuracy', 'balanced' or None", cuts),
         }

@@ -19,18 +19,24 @@ from margrave.mam._parameters import is_linear
 from margrave.mam._ranks import kendall
 from margrave.mam._sums import kernel_sum
 from margrave.mam._widths import widths_to_try
+from margrave.scale import sample
+from margrave.scale._blocks import is_dask
+
+_ROWS_FOR_SCORES = 100_000
 
 
 def checked_rows(estimator: Any, X: Any, y: Any = "no_validation", **given: Any) -> Any:
     """Samples as float64, or float32 if they came so; in `fit` with the responses."""
     linear = is_linear(estimator.kernel)
-    if issparse(X) and not linear:
+    mapped = getattr(estimator, "n_components", None) is not None
+    if issparse(X) and not (linear or mapped):
+        also = " or with n_components" if hasattr(estimator, "n_components") else ""
         raise TypeError(
-            f"{type(estimator).__name__} takes sparse X with kernel='linear' only; "
+            f"{type(estimator).__name__} takes sparse X with kernel='linear'{also} only; "
             f"got kernel={estimator.kernel!r}."
         )
     given["dtype"] = [np.float64, np.float32]
-    given["accept_sparse"] = ["csr", "csc"] if linear else False
+    given["accept_sparse"] = ["csr", "csc"] if linear else "csr" if mapped else False
     if isinstance(y, str):
         return validate_data(estimator, X, reset=False, **given)
     return validate_data(estimator, X, y, ensure_min_samples=2, **given)
@@ -46,10 +52,11 @@ class KernelRanker(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or Dask collection of shape (n_samples, n_features)
             The samples.
-        y : array-like of shape (n_samples,)
-            Their responses.
+        y : array-like or Dask collection of shape (n_samples,)
+            Their responses. Of Dask collections at most 100,000 samples are judged, drawn
+            uniformly, always the same ones.
 
         Returns
         -------
@@ -57,6 +64,8 @@ class KernelRanker(RegressorMixin, BaseEstimator):
             From −1, all pairs in the wrong order, to 1, all in the right one; 0 if all predictions
             or all responses are the same.
         """
+        if is_dask(X, y):
+            X, y = sample(X, y, n=_ROWS_FOR_SCORES)
         return kendall(check_array(y, ensure_2d=False, input_name="y"), self.predict(X))
 
     def _kernel(self, gamma: float | None = None) -> Kernel:

@@ -14,7 +14,15 @@ from margrave.mam._block_rows import check_columns
 from margrave.mam._threads import alone
 from margrave.scale._blocks import is_dask
 
-_LEFT_BEHIND = ("_kept", "loo_decision_", "_own_scores", "_codes", "_diagonal", "ranks_")
+_LEFT_BEHIND = (
+    "_kept",
+    "loo_decision_",
+    "_own_scores",
+    "_codes",
+    "_diagonal",
+    "ranks_",
+    "loo_predictions_",
+)
 
 
 def lazily(estimator: Any, X: Any, method: str, dtype: Any, n_columns: int | None = None) -> Any:

@@ -29,6 +29,7 @@ from margrave._rules import Rules, check_rules
 from margrave._weights import checked_weights
 from margrave.mam._kernel_ranker import checked_rows
 from margrave.mam._kernels import Floats, KernelFunction
+from margrave.mam._lazy import in_memory
 from margrave.mam._parameters import backend_rules, is_linear, kernel_rules
 from margrave.mam._ranker import MAMRanker, loo_predictions
 
@@ -245,6 +246,7 @@ class MAMOrdinalClassifier(ClassifierMixin, BaseEstimator):
             The trained classifier.
         """
         check_rules(self, self._rules())
+        in_memory("MAMOrdinalClassifier.fit", X=X, y=y, sample_weight=sample_weight)
         rows, labels = checked_rows(self, X, y)
         check_classification_targets(labels)
         self.classes_ = self._ordered(y, labels)
@@ -290,6 +292,7 @@ class MAMOrdinalClassifier(ClassifierMixin, BaseEstimator):
             What the thresholds are compared with.
         """
         check_is_fitted(self)
+        in_memory("MAMOrdinalClassifier", X=X)
         return self.ranker_.predict(checked_rows(self, X))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:

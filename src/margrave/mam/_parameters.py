@@ -33,6 +33,18 @@ def backend_rules(estimator: Any) -> Rules:
     return {"backend": ("'auto', 'numpy' or 'torch'", is_backend(estimator.backend))}
 
 
+def components_rules(estimator: Any) -> Rules:
+    """Random features."""
+    components, kernel = estimator.n_components, estimator.kernel
+    mapped = isinstance(kernel, str) and kernel != "poly"
+    return {
+        "n_components": (
+            "None or, with kernel 'rbf' or 'laplacian', an integer of at least 1",
+            components is None or (is_count(components) and mapped),
+        )
+    }
+
+
 def is_linear(kernel: Any) -> bool:
     """Whether a direction can be kept as a vector of the features themselves."""
     return isinstance(kernel, str) and kernel == "linear"

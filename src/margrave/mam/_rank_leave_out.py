@@ -90,6 +90,13 @@ def _length(squared: float, smallest: float) -> float:
 
 def vector_length(vector: Floats, X: Any, samples: RankedSamples) -> float:
     """‖Σ c_i x_i‖, 0 if it is no more than rounding."""
+    with np.errstate(over="ignore"):
+        size = np.linalg.norm(X.data if issparse(X) else X) * np.linalg.norm(samples.coefficients)
+    return length_beyond(vector, float(size), len(samples.ranks))
+
+
+def length_beyond(vector: Floats, size: float, n: int) -> float:
+    """The length of a sum of n vectors, 0 if it is no more than rounding makes of their size."""
     largest = float(np.abs(vector).max())
     if not np.isfinite(largest):
         raise ValueError(
@@ -98,9 +105,7 @@ def vector_length(vector: Floats, X: Any, samples: RankedSamples) -> float:
     if largest == 0:
         return 0.0
     length = largest * float(np.linalg.norm(vector / largest))  # squares might overflow
-    with np.errstate(over="ignore"):
-        size = np.linalg.norm(X.data if issparse(X) else X) * np.linalg.norm(samples.coefficients)
-    return length if length > rounding(len(samples.ranks)) * size or size == np.inf else 0.0
+    return length if length > rounding(n) * size or size == np.inf else 0.0
 
 
 def linear_left_out(X: Any, samples: RankedSamples, vector: Floats) -> Floats:

@@ -13,20 +13,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from margrave._rules import check_rules, is_number
+from margrave._rules import check_rules
 from margrave._weights import checked_weights
 from margrave.mam._features import feature_products, feature_sums
-from margrave.mam._kernel_ranker import KernelRanker, checked_rows
+from margrave.mam._kernel_ranker import checked_rows
 from margrave.mam._kernels import Floats, KernelFunction
-from margrave.mam._parameters import backend_rules, is_linear, kernel_rules
+from margrave.mam._lazy import lazily
+from margrave.mam._parameters import backend_rules, components_rules, is_linear, kernel_rules
+from margrave.mam._rank_blocks import BlockRanker, check_ordered
 from margrave.mam._rank_leave_out import kernel_left_out, linear_left_out, vector_length
 from margrave.mam._ranks import RankedSamples, first_best, kendall
 from margrave.mam._sums import is_flat
+from margrave.scale._blocks import is_dask
 
-_FITTED = ("coef_", "X_fit_", "dual_coef_", "gammas_", "loo_scores_", "loo_predictions_")
 
-
-class MAMRanker(KernelRanker):
+class MAMRanker(BlockRanker):
     """Maximal average margin for ranks: order samples as their responses are ordered.
 
     Of all directions in feature space it takes the one in which the average pair of samples is
@@ -49,6 +50,12 @@ class MAMRanker(KernelRanker):
         Of the polynomial kernel (γ x·z + coef0)^degree.
     coef0 : float, default=1.0
         Of the polynomial kernel.
+    n_components : int, optional
+        If given, so many random features stand for the RBF or Laplacian kernel, rounded up to an
+        even number, and `coef_` for the samples: for many samples, and for those that do not fit
+        in memory. The linear kernel needs none.
+    random_state : int, RandomState instance or None, default=None
+        Seed for random features, and for the samples that choose their width.
     n_jobs : int, optional
         Threads; all cores that the process may use if None or -1. Results do not depend on it.
     backend : {"auto", "numpy", "torch"}, default="auto"
@@ -58,12 +65,15 @@ class MAMRanker(KernelRanker):
     Attributes
     ----------
     ranks_ : ndarray of shape (n_samples,)
-        The ranks r of the training samples, with the sign of (21) corrected.
+        The ranks r of the training samples, with the sign of (21) corrected. Not from Dask.
+    rank_error_ : float
+        How far a midrank may be from the true one, as a share of n. 0 in memory, and from Dask
+        with at most 200,000 different responses.
     lambda_ : float
         λ, which makes the direction's length 1; also the summed margin of all pairs, divided by n.
         0 if all samples are the same to the kernel, and then every prediction is 0.
     coef_ : ndarray of shape (n_features,)
-        The direction, for the linear kernel.
+        The direction, for the linear kernel; for random features with a number for each of them.
     X_fit_, dual_coef_ : ndarrays of shapes (n_fit, n_features) and (n_fit,)
         For the other kernels the training samples of weight above 0, and what K(x_i, x) is
         multiplied with. Samples in float32 stay so, unless the width is so large that float32
@@ -75,7 +85,8 @@ class MAMRanker(KernelRanker):
     loo_scores_ : ndarray of shape (n_gammas,)
         Kendall's τ of the leave-one-out predictions of each width.
     loo_predictions_ : ndarray of shape (n_samples,)
-        Predictions for the training samples by rankers without them, at `gamma_`.
+        Predictions for the training samples by rankers without them, at `gamma_`. Not with random
+        features.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of str
@@ -90,6 +101,13 @@ class MAMRanker(KernelRanker):
     ranker (all of them would cost O(n³)) but by λn of the ranker with all samples. Taken is the
     width with the largest τ, of equals the widest. A sample is left out with all its weight, and τ
     does not weigh samples: with weights, "loo" is not the same as repeating rows.
+
+    With random features the width is chosen on at most 5,000 samples, by exact leave-one-out with
+    the features.
+
+    From Dask collections, with the linear kernel or random features, two passes over the samples
+    learn the same direction as in memory, up to rounding and to `rank_error_`. Predictions for
+    Dask collections are Dask arrays that have not been computed.
 
     A width so large that double precision cannot tell the kernel's values from 1 leaves nothing to
     rank by, and λ is 0.
@@ -121,6 +139,8 @@ class MAMRanker(KernelRanker):
         gammas: ArrayLike | None = None,
         degree: int = 3,
         coef0: float = 1.0,
+        n_components: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         backend: Literal["auto", "numpy", "torch"] = "auto",
     ) -> None:
@@ -129,6 +149,8 @@ class MAMRanker(KernelRanker):
         self.gammas = gammas
         self.degree = degree
         self.coef0 = coef0
+        self.n_components = n_components
+        self.random_state = random_state
         self.n_jobs = n_jobs
         self.backend = backend
 
@@ -137,9 +159,10 @@ class MAMRanker(KernelRanker):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The samples, without missing values; sparse with the linear kernel only.
-        y : array-like of shape (n_samples,)
+        X : array-like, sparse matrix or Dask collection of shape (n_samples, n_features)
+            The samples, without missing values; sparse and from Dask with the linear kernel or
+            random features.
+        y : array-like or Dask collection of shape (n_samples,)
             Their responses, of which only the order counts, with at least two different values.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights; equal if None. Samples of weight 0 are left out.
@@ -149,12 +172,12 @@ class MAMRanker(KernelRanker):
         self : object
             The trained ranker.
         """
-        check_rules(self, {**kernel_rules(self), **backend_rules(self)})
-        if _is_named(y):
-            raise ValueError(
-                "MAMRanker.fit needs y to be numbers, which have an order; got other labels. "
-                "MAMOrdinalClassifier takes them, with their order."
-            )
+        rules = {**kernel_rules(self), **backend_rules(self), **components_rules(self)}
+        check_rules(self, rules)
+        if is_dask(X, y, sample_weight):
+            self._learn_blocks(X, y, sample_weight)
+            return self
+        check_ordered(y)
         rows, responses = checked_rows(self, X, y, y_numeric=True)
         weights = None
         if sample_weight is not None:
@@ -162,12 +185,12 @@ class MAMRanker(KernelRanker):
         samples = RankedSamples.of(responses, weights)
         heaviest = 0 if weights is None else np.argmax(weights)
         self._check_values(samples.n_levels, responses[heaviest])
-        self.ranks_ = samples.ranks
-        for name in _FITTED:  # of a fit with another kernel
-            if hasattr(self, name):
-                delattr(self, name)
+        self.ranks_, self.rank_error_ = samples.ranks, 0.0
+        self._forget()
         if is_linear(self.kernel):
             length = self._fit_vector(rows, samples)
+        elif self.n_components is not None:
+            length = self._fit_features(rows, responses, samples)
         else:
             length = self._fit_kernel(rows, responses, samples)
         self.lambda_ = samples.average(length)
@@ -178,26 +201,29 @@ class MAMRanker(KernelRanker):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or Dask collection of shape (n_samples, n_features)
             The samples.
 
         Returns
         -------
-        scores : ndarray of shape (n_samples,)
+        scores : ndarray or Dask array of shape (n_samples,)
             Distances along the direction; not in the units of the responses. In float32 if `X` and
             `X_fit_` are.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            lazy: Floats = lazily(self, X, "predict", np.float64)
+            return lazy
         rows = checked_rows(self, X)
         if hasattr(self, "coef_"):  # by what was fitted: parameters may have been set since
-            return feature_products(rows, self.coef_[None], None)[:, 0]
+            return feature_products(rows, self.coef_[None], self._frequencies, self.n_jobs)[:, 0]
         return self._kernel_sums(rows)
 
     def _fit_vector(self, rows: Any, samples: RankedSamples) -> float:
         """Keep the direction itself, w = Σ c_i x_i; its length before it is made 1."""
         vector, length = _direction(rows, samples, self.n_jobs)
         self.coef_ = vector / (length or 1.0)
-        self.gamma_: float | None = None
+        self.gamma_ = self._frequencies = None
         return length
 
     def _fit_kernel(self, rows: Any, responses: NDArray[Any], samples: RankedSamples) -> float:
@@ -220,16 +246,8 @@ class MAMRanker(KernelRanker):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = is_linear(self.kernel)
+        tags.input_tags.sparse = is_linear(self.kernel) or self.n_components is not None
         return tags
-
-
-def _is_named(y: Any) -> bool:
-    """Whether responses are labels that are not numbers, or pandas categories."""
-    values = np.asarray(y)
-    if y is None or values.dtype.kind not in "USO":
-        return False
-    return not all(is_number(one) or one is None for one in values.ravel())
 
 
 def _direction(

@@ -1,0 +1,263 @@
+"""The ranker on Dask collections: arrays in memory are the referee."""
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+import pytest
+
+da = pytest.importorskip("dask.array", reason="the extra 'dask' is not installed")
+dd = pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not installed")
+dask = pytest.importorskip("dask", reason="the extra 'dask' is not installed")
+
+from margrave.mam import MAMOrdinalClassifier, MAMRanker, _kept, _kernel_ranker  # noqa: E402
+from margrave.scale import _summary  # noqa: E402
+from margrave.scale._blocks import Blocks  # noqa: E402
+
+NAMES = list("abcd")
+LINEAR = {"kernel": "linear"}
+FEATURES = {"n_components": 30, "random_state": 0, "gamma": 0.2}
+ways = pytest.mark.parametrize("given", [LINEAR, FEATURES], ids=["linear", "features"])
+
+
+@pytest.fixture(autouse=True)
+def here() -> Iterator[None]:
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def samples(n=300, levels=0, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4)) + 3
+    y = X[:, 0] - X[:, 1] + rng.normal(size=n)
+    if levels:
+        y = np.digitize(y, np.quantile(y, np.arange(1, levels) / levels))
+    return X, y, rng.random(n) * (rng.random(n) > 0.2)
+
+
+def frame(X, y, weights=None, n=5):
+    table = pd.DataFrame(X, columns=NAMES).assign(y=y, w=1.0 if weights is None else weights)
+    return dd.from_pandas(table, npartitions=n, sort=False)
+
+
+def same(found, known, given):
+    rel = 1e-10 if given.get("kernel") == "linear" else 1e-5
+    unit = np.abs(known.coef_).max()
+    assert found.coef_ / unit == pytest.approx(known.coef_ / unit, rel=rel, abs=rel)
+    assert found.lambda_ == pytest.approx(known.lambda_, rel=rel)
+    assert found.rank_error_ == known.rank_error_ == 0.0
+    assert found.n_features_in_ == known.n_features_in_
+    assert found.gamma_ == (None if known.gamma_ is None else pytest.approx(known.gamma_))
+    assert hasattr(found, "loo_scores_") == hasattr(known, "loo_scores_")
+    if hasattr(known, "loo_scores_"):
+        assert found.gammas_ == pytest.approx(known.gammas_)
+        assert found.loo_scores_ == pytest.approx(known.loo_scores_, abs=1e-3)
+    assert not hasattr(found, "ranks_")
+
+
+@ways
+@pytest.mark.parametrize("chunks", [(300, 4), (50, 4), (71, 3), (9, 4)])
+@pytest.mark.parametrize("levels", [0, 5])
+def test_blocks_say_what_the_whole_says(given, chunks, levels):
+    X, y, weights = samples(levels=levels)
+    for s in (None, weights):
+        known = MAMRanker(**given).fit(X, y, s)
+        found = MAMRanker(**given).fit(da.from_array(X, chunks=chunks), da.from_array(y), s)
+        same(found, known, given)
+
+
+@ways
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_data_frames(given, dtype):
+    X, y, weights = samples()
+    X = X.astype(dtype)
+    table = frame(X, y, weights)
+    names = pd.DataFrame(X, columns=NAMES)
+    known = MAMRanker(**given).fit(names, y, weights)
+    found = MAMRanker(**given).fit(table[NAMES], table["y"], table["w"])
+    same(found, known, given)
+    assert found.feature_names_in_.tolist() == NAMES
+    lazy = found.predict(table[NAMES])
+    assert lazy.dtype == np.float64
+    assert lazy.compute() == pytest.approx(known.predict(names), abs=1e-5)
+    assert found.score(table[NAMES], table["y"]) == pytest.approx(known.score(names, y), abs=1e-3)
+    with pytest.raises(ValueError, match="The feature names should match those that were passed"):
+        found.predict(table[NAMES[::-1]])
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+@pytest.mark.parametrize("gamma", ["loo", "scale"])
+def test_widths_are_those_of_the_whole(kernel, gamma):
+    X, y, weights = samples()
+    given = {"kernel": kernel, "gamma": gamma, "n_components": 40, "random_state": 3}
+    known = MAMRanker(**given).fit(X, y, weights)
+    same(MAMRanker(**given).fit(da.from_array(X, chunks=(90, 4)), y, weights), known, given)
+
+
+@ways
+def test_two_passes(given, monkeypatch):
+    passes = []
+    reduce = Blocks.reduce
+
+    def counted(self, *given, **more):
+        passes.append(1)
+        return reduce(self, *given, **more)
+
+    monkeypatch.setattr(Blocks, "reduce", counted)
+    X, y, _ = samples()
+    MAMRanker(**given).fit(da.from_array(X, chunks=(50, 4)), y)
+    assert len(passes) == 2
+
+
+@pytest.mark.parametrize("offset", [0, 1_000])
+def test_more_responses_than_a_summary_holds(offset, monkeypatch):
+    monkeypatch.setattr(_summary, "EXACT", 500)
+    monkeypatch.setattr(_summary, "FINENESS", 50)
+    X, y, weights = samples(6_000)
+    X = X + offset
+    known = MAMRanker("linear").fit(X, y, weights)
+    found = MAMRanker("linear").fit(da.from_array(X, chunks=(400, 4)), y, weights)
+    assert 0 < found.rank_error_ < 0.2
+    assert found.coef_ @ known.coef_ > 0.999
+    assert found.lambda_ == pytest.approx(known.lambda_, rel=found.rank_error_)
+    # Of grades there are few, however many samples: exact.
+    grades = np.round(y)
+    known = MAMRanker("linear").fit(X, grades, weights)
+    found = MAMRanker("linear").fit(da.from_array(X, chunks=(400, 4)), grades, weights)
+    same(found, known, LINEAR)
+
+
+def test_midranks_are_off_by_no_more_than_is_said(monkeypatch):
+    monkeypatch.setattr(_summary, "EXACT", 300)
+    monkeypatch.setattr(_summary, "FINENESS", 30)
+    for seed in range(5):
+        _, y, weights = samples(4_000, seed=seed)
+        parts = [slice(at, at + 310) for at in range(0, 4_000, 310)]
+        found = _summary.SortedSummary.merged(
+            [_summary.SortedSummary.of(y[part], weights[part, None]) for part in parts]
+        )
+        order = np.argsort(y)
+        upto = np.cumsum(weights[order])
+        true = np.empty(4_000)
+        true[order] = upto - weights[order] / 2
+        assert (np.abs(found.middle(y)[:, 0] - true) <= found.error[0] + weights).all()
+
+
+def test_scores_of_some_rows(monkeypatch):
+    X, y, _ = samples()
+    model = MAMRanker("linear").fit(X, y)
+    rows = da.from_array(X, chunks=(50, 4))
+    assert model.score(rows, y) == pytest.approx(model.score(X, y))
+    monkeypatch.setattr(_kernel_ranker, "_ROWS_FOR_SCORES", 100)
+    assert model.score(rows, y) != model.score(X, y)
+    assert model.score(rows, y) == pytest.approx(model.score(X, y), abs=0.15)
+    assert model.score(rows, y) == model.score(rows, y)
+
+
+@pytest.mark.parametrize("given", [LINEAR, FEATURES, {"gamma": 0.2}])
+def test_answers_are_lazy(given):
+    X, y, _ = samples()
+    model = MAMRanker(**given).fit(X, y)
+    lazy = model.predict(da.from_array(X, chunks=(70, 2)))
+    assert isinstance(lazy, da.Array)
+    assert lazy.shape == (300,)
+    assert lazy.dtype == np.float64
+    assert lazy.compute() == pytest.approx(model.predict(X), abs=1e-6)
+
+
+def test_parts_without_rows_and_of_unknown_size():
+    X, y, weights = samples()
+    order = np.argsort(X[:, 0])
+    X, y, weights = X[order], y[order], weights[order]
+    table = frame(X, y, weights, n=7)
+    some = table[table["a"] > 3]
+    there = X[:, 0] > 3
+    for given in (LINEAR, FEATURES):
+        known = MAMRanker(**given).fit(X[there], y[there], weights[there])
+        found = MAMRanker(**given).fit(some[NAMES], some["y"], some["w"])
+        same(found, known, given)
+        arrays = [some[NAMES].to_dask_array(), some["y"].to_dask_array()]
+        same(MAMRanker(**given).fit(*arrays, some["w"].to_dask_array()), known, given)
+
+
+@ways
+@pytest.mark.parametrize("scale", [1.0, 1e-200])
+def test_a_block_without_weight(given, scale):
+    X, y, weights = samples()
+    weights[50:150] = 0
+    weights *= scale
+    known = MAMRanker(**given).fit(X, y, weights)
+    same(MAMRanker(**given).fit(da.from_array(X, chunks=(50, 4)), y, weights), known, given)
+
+
+def test_of_many_rows_some_choose_the_width(monkeypatch):
+    monkeypatch.setattr(_kept, "MOST_KEPT", 200)
+    X, y, _ = samples(3_000)
+    given = {"n_components": 100, "random_state": 0}
+    known = MAMRanker(**given).fit(X, y)
+    found = MAMRanker(**given).fit(da.from_array(X, chunks=(170, 4)), y)
+    assert found.score(X, y) == pytest.approx(known.score(X, y), abs=0.05)
+    again = MAMRanker(**given).fit(da.from_array(X, chunks=(170, 4)), y)
+    assert (found.coef_ == again.coef_).all()
+
+
+def refused(message, X, y, weights=None, error=ValueError, **given):
+    with pytest.raises(error, match=f"^{re.escape(message)}"):
+        MAMRanker(**{**LINEAR, **given}).fit(X, y, weights)
+
+
+@ways
+@pytest.mark.parametrize(("bad", "told"), [(np.nan, "NaN"), (np.inf, "infinity")])
+def test_a_number_that_is_none_in_one_block(given, bad, told):
+    X, y, weights = samples()
+    broken = X.copy()
+    broken[123, 2] = bad
+    weights[123] = 0
+    for s in (None, weights):
+        refused(f"Input X contains {told}", da.from_array(broken, chunks=(50, 4)), y, s, **given)
+    y[70] = bad
+    refused(f"Input y contains {told}", da.from_array(X, chunks=(50, 4)), y, **given)
+
+
+def test_what_cannot_be_learned_from():
+    X, y, weights = samples()
+    rows = da.from_array(X, chunks=(50, 4))
+    same_values = "MAMRanker.fit needs y with at least two different values; got only "
+    refused(f"{same_values}2.0.", rows, 0 * y + 2)
+    refused(same_values, rows[:1], y[:1])
+    refused(same_values, rows, y, np.arange(300) == 7)
+    none = "MAMRanker.fit needs sample_weight with finite numbers, none negative and not all zero"
+    refused(none, rows, y, 0 * weights)
+    refused(none, rows, y, np.where(np.arange(300) == 70, -1, weights))
+    refused("MAMRanker.fit needs y with as many rows as X, 300; got 299.", rows, y[1:])
+    refused("MAMRanker.fit needs X as a Dask", X, da.from_array(y), error=TypeError)
+    refused("MAMRanker.fit needs y to be numbers", rows, np.array(["low", "high"] * 150))
+    refused("This MAMRanker estimator requires y", rows, None)
+    refused("MAMRanker needs X with rows and columns", rows[:, 0], y)
+    refused("MAMRanker.fit needs X whose sums are finite", rows * 1e306, y)
+    refused("MAMRanker.fit takes Dask collections with kernel='linear'", rows, y, kernel="rbf")
+
+
+def test_a_single_row_in_every_block():
+    X, y, _ = samples(12)
+    known = MAMRanker("linear").fit(X, y)
+    same(MAMRanker("linear").fit(da.from_array(X, chunks=(1, 4)), y), known, LINEAR)
+
+
+def test_rows_that_are_all_the_same():
+    for given in (LINEAR, FEATURES):
+        found = MAMRanker(**given).fit(da.ones((60, 3), chunks=(20, 3)), np.arange(60))
+        assert found.lambda_ == 0
+        assert (found.coef_ == 0).all()
+
+
+def test_ordered_classes_need_memory():
+    X, y, _ = samples(levels=3)
+    model = MAMOrdinalClassifier("linear")
+    with pytest.raises(TypeError, match=r"^MAMOrdinalClassifier\.fit needs X in memory; got a"):
+        model.fit(da.from_array(X), y)
+    with pytest.raises(TypeError, match=r"^MAMOrdinalClassifier\.fit needs y in memory; got a"):
+        model.fit(X, da.from_array(y))
+    with pytest.raises(TypeError, match=r"^MAMOrdinalClassifier needs X in memory; got a"):
+        model.fit(X, y).predict(da.from_array(X))

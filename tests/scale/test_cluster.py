@@ -1,8 +1,10 @@
-"""Real worker processes: joblib's backend, a worker that is killed, a scheduler that is not there."""
+"""Real worker processes: joblib, a worker that is killed, a scheduler that is not there."""
 
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -115,3 +117,14 @@ def test_workers_are_of_a_machine_or_of_an_address():
         cluster("tcp://127.0.0.1:1", n_workers=2),
     ):
         pass
+
+
+def test_a_script_without_a_guard_is_told(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("from margrave.scale import cluster\nwith cluster(n_workers=1): pass\n")
+    ran = subprocess.run([sys.executable, script], capture_output=True, text=True)  # noqa: S603
+    assert ran.returncode == 1
+    assert ran.stderr.splitlines()[-1] == (
+        "RuntimeError: cluster could not start its worker processes. In a script the call must "
+        'stand under `if __name__ == "__main__":`, since every process imports the script first.'
+    )

@@ -37,12 +37,19 @@ def cluster(
     Yields
     ------
     client : distributed.Client
-        The connection; its ``dashboard_link`` shows the work.
+        The connection.
 
     Raises
     ------
     ConnectionError
         If no scheduler answers at the address.
+    RuntimeError
+        If no processes can be started, as in a script that does not guard its own import.
+
+    Notes
+    -----
+    Every process imports the script that starts it. So a script must make clusters under
+    ``if __name__ == "__main__":``; in notebooks there is nothing to do.
 
     Examples
     --------
@@ -70,15 +77,7 @@ def _connected(
             "extra 'dask' (pip install 'margrave[dask]')."
         ) from error
     if address is None:
-        with (
-            LocalCluster(
-                n_workers=n_workers,
-                threads_per_worker=1,
-                memory_limit=memory_limit,
-                dashboard_address=None,
-            ) as here,
-            Client(here) as client,
-        ):
+        with _started(LocalCluster, n_workers, memory_limit) as here, Client(here) as client:
             yield client
         return
     if n_workers is not None:
@@ -92,3 +91,19 @@ def _connected(
         ) from error
     with client:
         yield client
+
+
+def _started(kind: Any, n_workers: int | None, memory_limit: Any) -> Any:
+    """Worker processes of this machine."""
+    try:
+        return kind(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            memory_limit=memory_limit,
+            dashboard_address=None,
+        )
+    except RuntimeError as error:
+        raise RuntimeError(
+            "cluster could not start its worker processes. In a script the call must stand under "
+            '`if __name__ == "__main__":`, since every process imports the script first.'
+        ) from error

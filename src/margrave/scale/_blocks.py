@@ -9,6 +9,7 @@ whose blocks were done again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -109,6 +110,8 @@ class Blocks:
             results = [
                 merged(merge, *results[at : at + _FAN_IN]) for at in range(0, len(results), _FAN_IN)
             ]
+        with suppress(ImportError):
+            import distributed  # noqa: F401 - first: settings that it brings are not to go with ours
         # Members go with the graph, not by themselves: a worker that is lost can have them again.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "2GB"}):
             (found,) = dask.compute(results[0])

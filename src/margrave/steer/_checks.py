@@ -10,6 +10,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 
 from margrave import _labels
 from margrave._samples import checked_labels
+from margrave.scale._blocks import is_dask
 
 Codes = NDArray[np.intp]
 
@@ -18,6 +19,7 @@ _LEAST = 10
 
 def labels_of(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
     """Labels of at least two classes, one for each sample."""
+    refuse_dask(X, y, owner)
     labels = checked_labels(X, y, owner)
     classes = np.unique(labels)
     if len(classes) < 2:
@@ -30,8 +32,18 @@ def labels_of(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
 
 def codes_of(X: Any, y: ArrayLike, classes: NDArray[Any], owner: str) -> Codes:
     """Positions of labels, one for each sample."""
+    refuse_dask(X, y, owner)
     check_consistent_length(X, y)
     return _labels.encode(column_or_1d(_labels.natural(y)), classes, f"{owner}: y")
+
+
+def refuse_dask(X: Any, y: Any, owner: str) -> None:
+    """A dialog is held in memory."""
+    if is_dask(X, y):
+        raise ValueError(
+            f"{owner} needs samples in memory; got a Dask collection. SteeredClassifier sets a "
+            "threshold on all of its rows; margrave.scale.sample draws rows for a dialog."
+        )
 
 
 def check_sizes(classes: NDArray[Any], codes: Codes, owner: str) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logit
+from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
 from margrave.fuse._combination import Asked, Combination, combine
@@ -141,6 +141,15 @@ class Alone:
             return values
         p = np.clip((values + 1) / 2, _SURE, 1 - _SURE)
         return np.asarray(logit(p) if values.ndim == 1 else np.log(p))
+
+
+def shares(scores: Floats, combine: Combine) -> Floats:
+    """Probabilities of the classes, as scores tell them."""
+    if scores.ndim == 1:
+        p = expit(scores)
+        return np.column_stack([1 - p, p])
+    parts = np.exp(scores) if isinstance(combine, Alone) else expit(scores)
+    return np.asarray(parts / parts.sum(axis=1, keepdims=True))
 
 
 def combined(raw: Floats, probabilities: NDArray[np.bool_], codes: Codes, k: int) -> Combined:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from margrave._judge import Judge, Verdict, apart
 from margrave._labels import REJECTED
+from margrave.steer._staircase import Tally
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -112,11 +113,19 @@ def plain(k: int) -> Decision:
 def moved(judge: Judge, scores: Floats, near: Decision | None = None) -> Decision:
     """The best decision that answers always: exact for two classes; for more, near another."""
     if judge.k == 2:
-        both = np.column_stack([np.zeros(len(scores)), scores])
-        offset, _ = judge.best_offset(both)
-        cut = float(offset[0] - offset[1])
-        return Cut(cut, cut)
+        return best_cut(judge, Tally.of(scores, judge.codes, judge.counts))
     return Offsets(_best_offset(judge, scores, near))
+
+
+def best_cut(judge: Judge, tally: Tally) -> Cut:
+    """The best cut between runs of scores of two classes; of equals that nearest to 0, or 0."""
+    runs = np.column_stack([tally.lows, tally.highs]).ravel()
+    fits = np.concatenate([[True], apart(runs)[1::2], [True]])
+    cuts = np.append(tally.cuts[fits][::-1], 0.0)
+    under = np.vstack([tally.under[fits][::-1], tally.upto(0.0)])
+    counts = np.stack([under, tally.under[-1] - under], axis=2)
+    best = int(np.lexsort((np.abs(cuts), *judge.judged(counts)[::-1]))[0])
+    return Cut(float(cuts[best]), float(cuts[best]))
 
 
 def doubtful(judge: Judge, scores: Floats, near: Decision | None = None) -> Decision:

@@ -8,9 +8,11 @@ from typing import Any
 import joblib
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_consistent_length
 
 from margrave import _labels
 from margrave.confusion import Confusion
+from margrave.scale._blocks import is_dask
 from margrave.steer._certificate import Certificate, cells, promises
 from margrave.steer._decision import Decision
 from margrave.steer._promise import Plan, PromiseError, settled
@@ -94,3 +96,38 @@ def issued(
         start=start,
     )
     return found.decision, record
+
+
+def renewed(
+    before: Certificate,
+    plan: Plan,
+    scores: Any,
+    y: Any,
+    classes: NDArray[Any],
+    confidence: float,
+) -> tuple[Decision, Certificate]:
+    """A certificate set anew on fresh labels, and its decision; scores of Dask are computed."""
+    if is_dask(scores, y):
+        import dask
+
+        scores, y = dask.compute(scores, y)
+    check_consistent_length(scores, y)
+    codes = _labels.encode(y, classes, "SteeredClassifier.recertify: y")
+    if name_of(scores, codes) == before.samples:
+        raise PromiseError(
+            "SteeredClassifier.recertify needs samples that no step has seen; the promise was set "
+            "on these."
+        )
+    return issued(
+        plan,
+        scores,
+        codes,
+        asked=before.asked,
+        way=before.way,
+        tuning=before.tuning,
+        confidence=confidence,
+        delta=1 - confidence,
+        number=1,
+        notes=before.notes,
+        renews=before.renews or before.issued,
+    )

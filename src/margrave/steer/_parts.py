@@ -79,6 +79,19 @@ def check_share(share: float, sizes: NDArray[np.intp], name: str = "certify") ->
 def certify_share(
     certify: Any, promise: Preference | None, codes: Codes, labels: Any, positive: Any, delta: float
 ) -> float:
+    """As `share_of`, of samples with these codes."""
+    counts = np.bincount(codes, minlength=len(labels))
+    return share_of(certify, promise, counts, labels, positive, delta)
+
+
+def share_of(
+    certify: Any,
+    promise: Preference | None,
+    counts: NDArray[np.int64],
+    labels: Any,
+    positive: Any,
+    delta: float,
+) -> float:
     """The share of the samples (of which one in each group certifies) to keep for the certificate.
 
     "auto" is a fifth, or as much as the promise needs with some room, up to two fifths.
@@ -91,11 +104,10 @@ def certify_share(
                 "Dialog.from_data needs certify to be 'auto', a share in (0, 1), None or (X, y); "
                 f"got {certify!r}."
             )
-        check_share(certify, np.bincount(codes, minlength=len(labels)))
+        check_share(certify, counts)
         return certify
     share = _USUAL
     if promise is not None:
-        counts = np.bincount(codes, minlength=len(labels))
         matrix = Confusion(np.diag(counts), labels, positive)
         bounds = sides(promise.in_rates(matrix), matrix) if len(labels) == 2 else []
         for bound, rows, _ in bounds:

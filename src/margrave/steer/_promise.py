@@ -172,7 +172,8 @@ def planned(
     plan = Plan(wanted, judge.classes, judge.positive, decision)
     if judge.k == 2 and not decision.rejects and _by_order(wanted, empty):
         return plan
-    points = [decision, *(_cuts(held) if judge.k == 2 else _offsets(judge, wanted, held))]
+    cuts = _cuts(held, judge.counts) if judge.k == 2 else _offsets(judge, wanted, held)
+    points = [decision, *cuts]
     if may_reject:
         points += _bands(judge, wanted, held)
     judged = [_expected(one, held, judge, wanted) for one in points]
@@ -186,10 +187,20 @@ def planned(
     )
 
 
-def _cuts(held: Floats) -> list[Decision]:
-    """Cuts of two classes, all over the scores."""
-    grid = np.unique(np.quantile(held, np.linspace(0, 1, _GRID)))
+def _cuts(held: Floats, counts: NDArray[np.int64] | None) -> list[Decision]:
+    """Cuts of two classes, all over the scores; each may stand for several samples."""
+    shares = np.linspace(0, 1, _GRID)
+    grid = np.unique(np.quantile(held, shares) if counts is None else _upto(held, counts, shares))
     return [Cut(cut, cut) for cut in grid.tolist()]
+
+
+def _upto(held: Floats, counts: NDArray[np.int64], shares: Floats) -> Floats:
+    """The scores up to which some shares of the samples are."""
+    order = np.argsort(held, kind="stable")
+    under = np.cumsum(counts[order])
+    at = np.searchsorted(under, shares * under[-1], "left")
+    found: Floats = held[order][np.minimum(at, len(order) - 1)]
+    return found
 
 
 def _offsets(judge: Judge, wanted: Preference, held: Floats) -> list[Decision]:

@@ -70,6 +70,13 @@ class Tally:
     highs: Floats
     counts: Ints
 
+    @classmethod
+    def of(cls, scores: Floats, codes: Any, times: Ints | None = None) -> Tally:
+        """Scores of samples of the kinds 0 and 1; each stands for one sample, or for several."""
+        values, place = np.unique(scores, return_inverse=True)
+        counts = np.bincount(place * 2 + codes, times, 2 * len(values))
+        return cls(values, values, counts.astype(np.int64).reshape(-1, 2))
+
     @cached_property
     def cuts(self) -> Floats:
         """Cuts below, between and above the runs, rising."""
@@ -104,9 +111,7 @@ def curve_of(name: str, given: ArrayLike, positive: Bools) -> Curve:
         rule = f"a score for each of {len(positive)} samples"
         fail("of", rule, f"shape {scores.shape} for {name!r}")
     check_finite(scores, name)
-    values, place = np.unique(scores, return_inverse=True)
-    counts = np.bincount(place * 2 + positive, minlength=2 * len(values)).reshape(-1, 2)
-    return staircase(name, Tally(values, values, counts))
+    return staircase(name, Tally.of(scores, positive))
 
 
 def staircase(name: str, tally: Tally) -> Curve:

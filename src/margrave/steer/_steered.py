@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_consistent_length, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -19,16 +18,21 @@ from margrave._samples import check_columns
 from margrave.confusion import Confusion
 from margrave.martingale import NotMetWarning
 from margrave.preference import Preference
+from margrave.scale._blocks import is_dask
 from margrave.steer._card import model_card
 from margrave.steer._certificate import Certificate, Check, checked
-from margrave.steer._combining import Alone
+from margrave.steer._combining import Alone, shares
 from margrave.steer._decision import Decision, plain
 from margrave.steer._files import Saved
-from margrave.steer._issue import check_confidence, issued, name_of
+from margrave.steer._issue import check_confidence, renewed
+from margrave.steer._lazy import lazily
 from margrave.steer._onnx import Exported
 from margrave.steer._panel import Panel, Scorer
-from margrave.steer._promise import Plan, PromiseError
+from margrave.steer._promise import Plan
 from margrave.steer._start import untouched
+
+if TYPE_CHECKING:
+    from margrave.steer._reply import Reply
 
 Floats = NDArray[np.float64]
 
@@ -70,6 +74,14 @@ class SteeredClassifier(Exported, Saved, ClassifierMixin, BaseEstimator):
         What `predict` says where it gives no answer: never a class.
     n_features_in_, feature_names_in_
         As in scikit-learn.
+    parts_ : dict
+        Of Dask collections only: how many rows "train", "tune" and "certify".
+
+    Notes
+    -----
+    Of Dask collections at most 100,000 rows train the members, in memory, at most 1,000,000
+    certify, and all others are scored block by block to find the best cut: by exact counts, and
+    the way "move" only. There have to be two classes.
 
     Examples
     --------
@@ -90,6 +102,7 @@ class SteeredClassifier(Exported, Saved, ClassifierMixin, BaseEstimator):
     decision_: Decision
     certificate_: Certificate | None
     reject_label_: Any
+    parts_: dict[str, int]
     _plan: Plan | None
 
     def __init__(
@@ -118,9 +131,9 @@ class SteeredClassifier(Exported, Saved, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or data frame
+        X : array-like, data frame or Dask collection
             Samples.
-        y : array-like of shape (n_samples,)
+        y : array-like or Dask collection of shape (n_samples,)
             Labels.
 
         Returns
@@ -132,13 +145,30 @@ class SteeredClassifier(Exported, Saved, ClassifierMixin, BaseEstimator):
         PromiseError
             If the samples cannot support the promise.
         """
+        if is_dask(X, y):
+            from margrave.steer._large import fitted
+
+            made, reply = fitted(self, X, y)
+        else:
+            made, reply = self._fitted(X, y)
+        if reply is not None and not reply.met:
+            warnings.warn(
+                f"SteeredClassifier did not meet '{reply.preference}' on the tuning samples: the "
+                f"nearest is {reply.shortfall:g} samples short, and '{reply.binding}' binds.",
+                NotMetWarning,
+                stacklevel=2,
+            )
+        return self._take(made)
+
+    def _fitted(self, X: Any, y: ArrayLike) -> tuple[SteeredClassifier, Reply | None]:
+        """What is learned from samples in memory, and the reply to the preference."""
         from margrave.steer._dialog import Dialog  # which makes what it accepts into one of these
 
         validate_data(self, X, skip_check_array=True)
         alone = self.estimator is not None and not isinstance(self.estimator, list | tuple | dict)
         if self.preference is None and alone:
             scorer = untouched(self.estimator, X, y, self.positive)
-            return self._take(self._made(scorer, plain(len(scorer.panel.classes))))
+            return self._made(scorer, plain(len(scorer.panel.classes))), None
         wanted = None if self.preference is None else Preference(self.preference)
         dialog = Dialog.from_data(
             X,
@@ -152,16 +182,8 @@ class SteeredClassifier(Exported, Saved, ClassifierMixin, BaseEstimator):
             random_state=self.random_state,
         )
         reply = dialog.reply if wanted is None else dialog.prefer(wanted, ways=self.ways)
-        if not reply.met:
-            warnings.warn(
-                f"SteeredClassifier did not meet '{wanted}' on the tuning samples: the nearest is "
-                f"{reply.shortfall:g} samples short, and '{reply.binding}' binds.",
-                NotMetWarning,
-                stacklevel=2,
-            )
         promised = wanted is not None and self.certify is not None
-        made = dialog.accept(confidence=self.confidence) if promised else reply.model
-        return self._take(made)
+        return dialog.accept(confidence=self.confidence) if promised else reply.model, reply
 
     def _take(self, other: SteeredClassifier) -> Self:
         """Become what another has learned."""
@@ -207,18 +229,31 @@ class SteeredClassifier(Exported, Saved, ClassifierMixin, BaseEstimator):
             check_columns(self, X)
         return self.scorer_(X)
 
+    def _lazily(self, method: str, X: Any) -> NDArray[Any]:
+        """The same for rows of Dask: an array of Dask, with nothing computed yet."""
+        check_is_fitted(self, "scorer_")
+        k = len(self.classes_)
+        empty = np.zeros((0, k) if k > 2 or method == "predict_proba" else 0)
+        if method == "predict":  # in a type that holds every answer there may be
+            codes = np.array([0, _labels.REJECTED])[: 1 + self.decision_.rejects]
+            empty = _labels.decode(codes, self.classes_, self.reject_label_)[:0]
+        answers: NDArray[Any] = lazily(self, method, X, empty)  # to all who ask it is an array
+        return answers
+
     def predict(self, X: Any) -> NDArray[Any]:
         """Answers; ``reject_label_`` where none is given.
 
         Parameters
         ----------
-        X : array-like or data frame
+        X : array-like, data frame or Dask collection
             Samples.
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
+        if is_dask(X):
+            return self._lazily("predict", X)
         scores = self._scores(X)
         codes = self.decision_.answers(scores)
         return _labels.decode(codes, self.classes_, self.reject_label_)
@@ -228,13 +263,15 @@ class SteeredClassifier(Exported, Saved, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or data frame
+        X : array-like, data frame or Dask collection
             Samples.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
+        if is_dask(X):
+            return self._lazily("decision_function", X)
         scores = self._scores(X)
         return self.decision_.lead(scores)
 
@@ -244,19 +281,17 @@ class SteeredClassifier(Exported, Saved, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or data frame
+        X : array-like, data frame or Dask collection
             Samples.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
         """
+        if is_dask(X):
+            return self._lazily("predict_proba", X)
         scores = self._scores(X)
-        if scores.ndim == 1:
-            p = expit(scores)
-            return np.column_stack([1 - p, p])
-        shares = np.exp(scores) if isinstance(self.scorer_.combine, Alone) else expit(scores)
-        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+        return shares(scores, self.scorer_.combine)
 
     def confusion(self, X: Any, y: ArrayLike) -> Confusion:
         """The confusion matrix of labelled samples.
@@ -323,27 +358,8 @@ class SteeredClassifier(Exported, Saved, ClassifierMixin, BaseEstimator):
         certificate, plan = self._promised("recertify")
         level = certificate.confidence if confidence is None else confidence
         check_confidence(level, "SteeredClassifier.recertify")
-        check_consistent_length(X, y)
-        scores = self._scores(X)
-        codes = _labels.encode(y, self.classes_, "SteeredClassifier.recertify: y")
-        if name_of(scores, codes) == certificate.samples:
-            raise PromiseError(
-                "SteeredClassifier.recertify needs samples that no step has seen; the promise was "
-                "set on these."
-            )
-        decision, new = issued(
-            plan,
-            scores,
-            codes,
-            asked=certificate.asked,
-            way=certificate.way,
-            tuning=certificate.tuning,
-            confidence=level,
-            delta=1 - level,
-            number=1,
-            notes=certificate.notes,
-            renews=certificate.renews or certificate.issued,
-        )
+        scores: Any = self._lazily("_scores", X) if is_dask(X) else self._scores(X)
+        decision, new = renewed(certificate, plan, scores, y, self.classes_, level)
         return self._made(self.scorer_, decision, plan, new, **self.get_params(deep=False))
 
     def model_card(self) -> str:

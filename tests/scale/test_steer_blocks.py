@@ -1,0 +1,338 @@
+"""Steering rows that do not fit into memory: their roles, the cut, the promise, the answers."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import make_classification
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+dask = pytest.importorskip("dask", reason="the extra 'dask' is not installed")
+import dask.array as da  # noqa: E402
+import dask.dataframe as dd  # noqa: E402
+
+from margrave import Confusion, Preference  # noqa: E402
+from margrave.martingale import NotMetWarning, TunableLogistic  # noqa: E402
+from margrave.scale import _summary  # noqa: E402
+from margrave.steer import Dialog, PromiseError, SteeredClassifier, _roles, _start  # noqa: E402
+from margrave.steer._decision import Cut  # noqa: E402
+from margrave.steer._large import tuned  # noqa: E402
+from margrave.steer._roles import CERTIFY, TRAIN, TUNE, Draw  # noqa: E402
+
+PAIR = [("line", TunableLogistic()), ("bayes", GaussianNB())]
+
+
+def normal(n, seed, share=0.3):
+    """One column, which is the score: the classes are normal with variance 1, two apart."""
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < share).astype(int)
+    return rng.normal(2.0 * y, 1)[:, None], y
+
+
+class Known(ClassifierMixin, BaseEstimator):
+    """Its score is the first column, whatever it is trained on."""
+
+    def fit(self, X, y):
+        self.classes_, self.n_features_in_ = np.unique(y), np.shape(X)[1]
+        return self
+
+    def decision_function(self, X):
+        return np.asarray(X)[:, 0]
+
+    def predict(self, X):
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+
+def blocks(X, y, chunks=700):
+    return da.from_array(X, chunks=(chunks, X.shape[1])), da.from_array(y, chunks=chunks)
+
+
+@pytest.fixture
+def synchronous():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+# Roles
+
+
+def roles_of(X, y, seed=0, certify=0.2):
+    draw = Draw.of(X, y, seed)
+    roles = draw.shared(certify)
+    found = draw.blocks.reduce(
+        lambda number, _, y, roles: roles.of(number, y)[0], np.concatenate, roles, numbered=True
+    )
+    return roles, found
+
+
+def test_every_row_has_one_role_with_the_shares_of_the_classes():
+    X, y = normal(5000, 0)
+    roles, found = roles_of(*blocks(X, y))
+    for role, share in ((TRAIN, 0.4), (TUNE, 0.4), (CERTIFY, 0.2)):
+        for c in (0, 1):
+            assert ((found == role) & (y == c)).sum() == roles.counts[role, c]
+            assert abs(roles.counts[role, c] - share * (y == c).sum()) <= 1
+    assert roles.parts == {"train": 1999, "tune": 2001, "certify": 1000}
+
+
+def test_roles_do_not_depend_on_who_is_quick():
+    X, y = blocks(*normal(4000, 1), chunks=190)
+    with dask.config.set(scheduler="synchronous"):
+        _, one = roles_of(X, y)
+    with dask.config.set(scheduler="threads", num_workers=8):
+        _, other = roles_of(X, y)
+    assert np.array_equal(one, other)
+    assert not np.array_equal(one, roles_of(X, y, seed=1)[1])
+
+
+def test_rows_in_memory_are_limited(monkeypatch):
+    monkeypatch.setattr(_roles, "MOST_TRAINED", 300)
+    monkeypatch.setattr(_roles, "MOST_CERTIFYING", 200)
+    X, y = normal(20_000, 0, share=0.005)
+    roles, found = roles_of(*blocks(X, y, 1500), certify=0.4)
+    assert roles.parts["train"] == 300
+    assert roles.parts["certify"] in (199, 200, 201)
+    assert np.bincount(found).tolist() == list(roles.parts.values())
+    rare = roles.counts[:, 1]
+    assert rare[TRAIN] == min(int(0.3 * rare.sum()), 50)  # not 2, as its share would be
+
+
+def test_each_step_sees_its_own_rows_only(synchronous):
+    trained, scored = [], []
+
+    class Watched(Known):
+        def fit(self, X, y):
+            trained.extend(X[:, 0].tolist())
+            return super().fit(X, y)
+
+        def decision_function(self, X):
+            scored.append(set(X[:, 0].tolist()))
+            return super().decision_function(X)
+
+    X, y = normal(3000, 0)
+    _, found = roles_of(*blocks(X, y), seed=0)
+    model = SteeredClassifier(Watched(), preference="fp <= 5%", random_state=0).fit(*blocks(X, y))
+    of = {role: set(X[found == role, 0]) for role in (TRAIN, TUNE, CERTIFY)}
+    assert set(trained) == of[TRAIN]
+    by_fold = [seen for seen in scored if seen <= of[TRAIN]]
+    by_block = [seen for seen in scored if not seen & of[TRAIN]]
+    assert len(by_fold) + len(by_block) == len(scored)
+    assert set.union(*by_block) == of[TUNE] | of[CERTIFY]
+    assert model.certificate_.confusion.n == model.parts_["certify"] == len(of[CERTIFY])
+    assert model.certificate_.tuning.n == model.parts_["tune"] == len(of[TUNE])
+
+
+# The cut
+
+
+@pytest.mark.parametrize("chunks", [4000, 333])
+@pytest.mark.parametrize(
+    "wanted",
+    ["fp <= 5%", "fn <= 3", "alarms <= 20%", "precision >= 90%", "recall >= 90%, fp <= 30%",
+     "correct(0) >= 97%", "errors(1 -> 0) <= 10%", "fp <= 0.1%, fn <= 0.1%", "accuracy >= 80%"],
+)  # fmt: skip
+def test_the_cut_is_that_of_memory_on_the_same_rows(wanted, chunks, synchronous):
+    X, y = normal(4000, 2)
+    draw = Draw.of(*blocks(X, y, chunks), 3)
+    found = tuned(draw, estimator=Known(), random_state=3)
+    _, roles = roles_of(*blocks(X, y, chunks), seed=3)
+    at = np.flatnonzero(roles == TUNE)
+    dialog = Dialog(Known().fit(X, y), X[at], y[at])
+    want = dialog.prefer(wanted, ways=["move"])
+    reply = found.reply(want.preference, found.start.after)
+    assert found.start.after == dialog.history[0].after
+    assert reply.after == want.after
+    assert reply.option.decision == want.option.decision
+    assert (reply.met, reply.shortfall) == (want.met, want.shortfall)
+
+
+def test_counts_are_exact_where_scores_are_grouped(monkeypatch, synchronous):
+    monkeypatch.setattr(_summary, "EXACT", 150)
+    monkeypatch.setattr(_summary, "FINENESS", 20)
+    X, y = normal(8000, 4)
+    found = tuned(Draw.of(*blocks(X, y), 0), estimator=Known(), random_state=0)
+    assert found.tally.resolution > (0.0, 0.0)
+    _, roles = roles_of(*blocks(X, y), seed=0)
+    at = np.flatnonzero(roles == TUNE)
+    scores = found.scorer(X[at])
+    for wanted in ("fp <= 1%", "fn <= 2%", "precision >= 95%"):
+        reply = found.reply(Preference(wanted), found.start.after)
+        answers = reply.option.decision.answers(scores)
+        assert reply.after == Confusion.of(y[at], answers, classes=[0, 1])
+        best = Dialog(Known().fit(X, y), X[at], y[at]).prefer(wanted, ways=["move"])
+        assert reply.met
+        step = found.tally.resolution[1] * found.tally.under[-1, 1]
+        assert reply.after.fn <= best.after.fn + step or wanted.startswith("fn")
+    start = Cut(0.0, 0.0).answers(scores)
+    assert found.start.after == Confusion.of(y[at], start, classes=[0, 1])
+
+
+def test_not_reachable_is_told_as_in_memory(synchronous):
+    X, y = normal(3000, 5)
+    model = SteeredClassifier(Known(), preference="fp <= 1%, fn <= 1%", certify=None)
+    words = (
+        r"^SteeredClassifier did not meet 'fp <= 1%, fn <= 1%' on the tuning samples: the nearest "
+        r"is .* samples short, and '.*' binds\.$"
+    )
+    with pytest.warns(NotMetWarning, match=words):
+        model.fit(*blocks(X, y))
+    assert model.certificate_ is None
+
+
+# The promise
+
+
+def test_promises_are_kept_on_new_samples(synchronous):
+    """The share that a cut lets through is known: a promise may fail in one of ten seeds."""
+    broken = 0
+    for seed in range(25):
+        X, y = normal(1500, seed)
+        model = SteeredClassifier(
+            Known(), preference="fp <= 10%", confidence=0.9, random_state=seed
+        )
+        model.fit(*blocks(X, y, 400))
+        cut = model.decision_.high
+        broken += norm.sf(cut) > 0.1
+    assert broken <= 6  # 2.5 are expected; more than 6 come in one of a hundred times
+
+
+def test_too_few_rows_for_a_promise(synchronous):
+    with pytest.raises(PromiseError, match=r"'fn <= 0\.1%' at confidence 0\.95 needs .* samples"):
+        SteeredClassifier(Known(), preference="fn <= 0.1%").fit(*blocks(*normal(3000, 0)))
+
+
+def test_what_is_taken_away_is_a_steered_classifier(tmp_path, synchronous):
+    X, y = normal(3000, 6)
+    model = SteeredClassifier(LogisticRegression(), preference="fp <= 5%", random_state=0)
+    model.fit(*blocks(X, y))
+    new, labels = normal(2000, 7)
+    fresh = model.recertify(*blocks(new, labels), confidence=0.9)
+    assert fresh.certificate_.confidence == 0.9
+    same = model.recertify(new, labels, confidence=0.9)
+    assert fresh.decision_ == same.decision_
+    assert model.check(*blocks(new, labels)).promises == model.check(new, labels).promises
+    assert "the members were trained on 1,199 rows, and the cut was tuned on 1,201 others." in (
+        model.model_card()
+    )
+    model.save(tmp_path / "m.skops")
+    loaded = SteeredClassifier.load(tmp_path / "m.skops")
+    assert loaded.parts_ == model.parts_
+    assert np.array_equal(loaded.predict(new), model.predict(new))
+
+
+# Answers
+
+
+@pytest.mark.parametrize("method", ["predict", "decision_function", "predict_proba"])
+def test_answers_are_lazy_and_those_of_memory(method, synchronous):
+    X, y = make_classification(400, n_classes=3, n_informative=4, random_state=0)
+    two = SteeredClassifier(LogisticRegression(), preference="fp <= 20%, rejected <= 30%",
+                            ways=["reject"], certify=None, random_state=0)  # fmt: skip
+    for model, labels in ((two, np.where(y > 0, "yes", "no")),
+                          (SteeredClassifier(LogisticRegression()), y)):  # fmt: skip
+        model.fit(X, labels)
+        rows, _ = blocks(X, y, 90)
+        found = getattr(model, method)(rows)
+        assert isinstance(found, da.Array)
+        assert found.chunks[0] == rows.chunks[0]
+        want = getattr(model, method)(X)
+        assert np.array_equal(found.compute(), want)
+        assert found.dtype == want.dtype
+        assert found.ndim == want.ndim
+
+
+def test_data_frames_with_texts_dates_and_empty_partitions(monkeypatch, synchronous):
+    monkeypatch.setattr(_start, "default_members", lambda n, random_state: PAIR)
+    rng = np.random.default_rng(0)
+    n = 1500
+    spam = rng.random(n) < 0.4
+    frame = pd.DataFrame({
+        "links": np.round(rng.normal(2.0 * spam, 1), 2),
+        "sender": pd.array(np.where(rng.random(n) < 0.3, "shop", np.where(spam, "un", "friend")),
+                           dtype="string[pyarrow]"),
+        "sent": pd.Timestamp("2025-01-01") + pd.to_timedelta(np.arange(n), unit="h"),
+        "spam": np.where(spam, "yes", "no"),
+    })  # fmt: skip
+    frame.loc[::50, "sender"] = pd.NA
+    parts = dd.from_pandas(frame, npartitions=8)
+    some = parts[parts["links"] > -1.5]
+    X, y = some[["links", "sender", "sent"]], some["spam"]
+    model = SteeredClassifier(preference="fp <= 10%", random_state=0).fit(X, y)
+    assert model.feature_names_in_.tolist() == ["links", "sender", "sent"]
+    kept = frame[frame["links"] > -1.5]
+    none = dd.concat([X, X[X["links"] > 1000]])
+    labels = model.predict(none)
+    assert isinstance(labels, da.Array)
+    want = model.predict(kept[["links", "sender", "sent"]])
+    assert np.array_equal(labels.compute(), want)
+    assert model.confusion(X, y) == Confusion.of(kept["spam"], want)
+
+
+def test_one_frozen_classifier_a_list_and_nothing_to_steer(synchronous):
+    X, y = normal(2000, 8)
+    trained = LogisticRegression().fit(X, y)
+    model = SteeredClassifier(FrozenEstimator(trained), preference="fn <= 10%", random_state=0)
+    assert model.fit(*blocks(X, y)).certificate_.promises[0].limit == 0.1
+    assert np.allclose(model.scorer_(X), trained.decision_function(X))
+    model = SteeredClassifier(PAIR, preference="fn <= 10%", random_state=0).fit(*blocks(X, y))
+    assert model.scorer_.panel.names == ["line", "bayes"]
+    model = SteeredClassifier(LogisticRegression()).fit(*blocks(X, y))
+    assert model.parts_ == {"train": 2000, "tune": 0, "certify": 0}
+    assert model.certificate_ is None
+    assert np.array_equal(model.predict(X), trained.predict(X))
+
+
+# Refused
+
+
+@pytest.mark.parametrize(
+    ("settings", "labels", "message"),
+    [
+        ({"ways": ["reweigh"]}, 2,
+         "SteeredClassifier's ways needs to be left out, or to be 'move', for rows that do not fit "
+         "into memory; got 'reweigh'. margrave.scale.sample draws rows into memory for the other "
+         "ways."),
+        ({}, 3, "SteeredClassifier needs two classes in a Dask collection; got 3: 0, 1, 2. "
+         "margrave.scale.sample draws rows into memory, where more classes are steered."),
+        ({}, 1, "SteeredClassifier needs samples of at least two classes; got one class, 0."),
+        ({"positive": 5}, 2, "SteeredClassifier needs positive to be one of 0, 1; got 5."),
+        ({"confidence": 2}, 2, "SteeredClassifier needs confidence to be a number in (0, 1); "
+         "got 2."),
+    ],
+)  # fmt: skip
+def test_what_is_refused(settings, labels, message, synchronous):
+    X, y = da.ones((300, 2), chunks=(50, 2)), da.arange(300, chunks=50) % labels
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        SteeredClassifier(Known(), preference="fp <= 5%", **settings).fit(X, y)
+
+
+def test_rows_that_are_too_few_or_do_not_fit_together(synchronous):
+    X, y = da.ones((40, 2), chunks=(20, 2)), da.from_array(np.arange(40) % 20 == 0, chunks=20)
+    model = SteeredClassifier(Known(), preference="fp <= 5%")
+    with pytest.raises(ValueError, match=r"needs at least 25 rows of each class .* got 2 of True"):
+        model.fit(X, y)
+    with pytest.raises(ValueError, match="needs y with as many rows as X, 40; got 39"):
+        model.fit(X, y[:39])
+    with pytest.raises(TypeError, match="needs X as a Dask collection where another is one"):
+        model.fit(X.compute(), y)
+    with pytest.raises(ValueError, match=r"y: a label is missing"):
+        model.fit(X, da.from_array(np.where(np.arange(40) == 3, np.nan, 1.0), chunks=20))
+    with pytest.raises(ValueError, match="needs labels of classes; got more than 1000 different"):
+        model.fit(da.ones((2000, 1), chunks=(500, 1)), da.arange(2000, chunks=500))
+
+
+def test_a_dialog_is_held_in_memory():
+    X, y = blocks(*normal(100, 0))
+    message = (
+        "Dialog.from_data needs samples in memory; got a Dask collection. SteeredClassifier sets a "
+        "threshold on all of its rows; margrave.scale.sample draws rows for a dialog."
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        Dialog.from_data(X, y)
+    with pytest.raises(ValueError, match=r"^Dialog needs samples in memory; got a Dask"):
+        Dialog(LogisticRegression().fit(*normal(100, 0)), X, y)

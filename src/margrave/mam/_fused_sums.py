@@ -15,9 +15,6 @@ from margrave.mam._kernels import SURE_IN_FLOAT32
 if TYPE_CHECKING:
     from margrave.mam._torch_sums import Sums
 
-AT_ONCE = 2**17
-"""Rows that are prepared at once."""
-
 _LARGEST = 64.0  # of numbers that become halves, for powers
 _PROGRAMS = 2048  # enough to keep any GPU busy
 _BLOCK = 16  # sums that are computed together
@@ -76,8 +73,8 @@ class Fused:
         )
         # The product of both sides is the exponent; powers are scaled back afterwards.
         scale = np.sqrt(2 * of.scales()[0]) if not self.degree else _LARGEST / self._largest[which]
-        for i in range(0, len(side), AT_ONCE):
-            rows = of.rows(side[i : i + AT_ONCE]) * float(scale)
+        for i in range(0, len(side), of.at_once):
+            rows = of.rows(side[i : i + of.at_once]) * float(scale)
             high, low = _parts(rows, 2)
             columns = [high, low, high] if which else [high, high, low]
             if not self.degree:
@@ -132,8 +129,8 @@ class Fused:
             return made, made
         made = torch.zeros((n, self.padded), dtype=torch.float64, device=of.device)
         lengths = torch.zeros(n, dtype=torch.float64, device=of.device)
-        for i in range(0, len(side), AT_ONCE):
-            rows = of.rows(side[i : i + AT_ONCE])
+        for i in range(0, len(side), of.at_once):
+            rows = of.rows(side[i : i + of.at_once])
             made[i : i + len(rows), : rows.shape[1]] = rows
             lengths[i : i + len(rows)] = -rows.square().sum(1)
         if of.task.kernel.name == "rbf" and which:

@@ -107,7 +107,8 @@ def _sums_by_torch(
     device = device_for(backend, kernel, len(X) ** 2 * len(gammas))
     if device is None:
         return None
-    squarings = [squarings for _, squarings in _steps(gammas)]
+    steps = _steps(gammas) if kernel.is_exponential else [(one, 0) for one in gammas]
+    squarings = [squarings for _, squarings in steps]
     task = Task(kernel, gammas, squarings, X, X, a, alone=True)
     if ordered is not None:
         task = replace(task, levels=ordered.levels, weights=ordered.weights)

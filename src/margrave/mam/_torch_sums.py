@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from margrave.mam._exponential import PER_UNIT, Tile
-from margrave.mam._fused_sums import AT_ONCE, Fused
+from margrave.mam._fused_sums import Fused
 from margrave.mam._kernels import (
     LARGEST_EXPONENTS,
     SURE_IN_FLOAT32,
@@ -38,6 +38,7 @@ BACKENDS = ("auto", "numpy", "torch")
 _ROOM = 256 * 2**20  # bytes for what is made of either set of rows, or of a chunk of the matrix
 _LEAST_ROOM = 2**20
 _CACHED = 2**20  # values of a chunk on a CPU
+_AT_ONCE = 2**17
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def torch_sums(task: Task, device: Any) -> Floats | None:
         except torch.cuda.OutOfMemoryError:
             room //= 4
         torch.cuda.empty_cache()
-    bytes_needed = (task.Z.nbytes + task.X.nbytes) / 1e6
+    bytes_needed = (task.X.nbytes + (task.Z is not task.X) * task.Z.nbytes) / 1e6
     warnings.warn(
         f"The GPU has too little free memory: the rows alone take {bytes_needed:.0f} MB. "
         "numpy computes on the CPU.",
@@ -143,6 +144,8 @@ class Sums:
     def __init__(self, torch: Any, task: Task, device: Any, room: int) -> None:
         self.torch, self.task, self.room = torch, task, room
         self.device = device
+        # Rows that are prepared at once: a few copies of them in float64.
+        self.at_once = max(1, min(_AT_ONCE, room // (64 * task.X.shape[1])))
         self.X = self._sent(task.X)
         self.Z = self.X if task.Z is task.X else self._sent(task.Z)
         self.single = self.X.dtype == torch.float32
@@ -194,7 +197,7 @@ class Sums:
         squares = [
             float((part.double() - self.middle).square().sum(1).max())
             for side in (self.X, self.Z)
-            for part in side.split(AT_ONCE)
+            for part in side.split(self.at_once)
         ]
         # NaN, of rows beyond all numbers, must not get lost.
         square = float(np.max(squares))
@@ -221,38 +224,64 @@ class Sums:
     def _chunked(self) -> Any:
         """Chunk by chunk of the matrix: its values are stored, but never all of them."""
         torch, task = self.torch, self.task
-        at_most = _CACHED if self.device.type == "cpu" else self.room // 32
+        at_most = _CACHED if self.device.type == "cpu" else self.room // 8
         n_columns = min(len(self.X), 2 ** (int(np.log2(at_most)) // 2 + 1))
         n_rows = max(1, at_most // n_columns)
         shape = (len(task.gammas), len(self.Z), task.n_out)
         sums = torch.zeros(shape, dtype=torch.float64, device=self.device)
-        for i in range(0, len(self.Z), n_rows):
-            for j in range(0, len(self.X), n_columns):
-                places = slice(i, i + n_rows), slice(j, j + n_columns)
-                sums[:, places[0]] += self._chunk(*places)
+        for j in range(0, len(self.X), n_columns):
+            columns = slice(j, j + n_columns)
+            right = self._prepared(self.X[columns])
+            for i in range(0, len(self.Z), n_rows):
+                rows = slice(i, i + n_rows)
+                base = self._base(self._prepared(self.Z[rows]), right)
+                sums[:, rows] += self._chunk(base, rows, columns)
         return sums
 
-    def _chunk(self, rows: slice, columns: slice) -> Any:
+    def _prepared(self, side: Any) -> tuple[Any, Any]:
+        """Rows in the type that they need, and their squared lengths for RBF."""
+        torch, name = self.torch, self.task.kernel.name
+        if name == "laplacian":
+            return side, None
+        exact = self.single and torch.get_float32_matmul_precision() == "highest"
+        double = not (exact and (name == "poly" or self.sharpest <= SURE_IN_FLOAT32))
+        rows = self.rows(side, double)
+        return rows, rows.square().sum(1) if name == "rbf" else None
+
+    def _base(self, left: tuple[Any, Any], right: tuple[Any, Any]) -> Any:
+        """What the kernel is a function of: −distance, or the product."""
+        torch, name = self.torch, self.task.kernel.name
+        (z, z_squares), (x, x_squares) = left, right
+        if name == "laplacian":
+            return torch.cdist(z, x, p=1.0).neg_()
+        if name == "poly":
+            return z @ x.T
+        if self.sharpest > SURE_IN_FLOAT64:
+            far = torch.cdist(z, x, compute_mode="donot_use_mm_for_euclid_dist")
+            return far.square_().neg_()
+        base = torch.addmm(x_squares, z, x.T, alpha=2.0, beta=-1.0).sub_(z_squares[:, None])
+        return (base.float() if self.single else base).clamp_(max=0.0)
+
+    def _chunk(self, base: Any, rows: slice, columns: slice) -> Any:
+        """What a chunk adds to the sums of its rows, for every γ; spoils the base."""
         torch, task = self.torch, self.task
-        exponential = task.kernel.is_exponential
-        base = self._base(self.Z[rows], self.X[columns])
         same = None
         if task.alone:
-            places = torch.arange(rows.start, rows.start + base.shape[0], device=self.device)
-            others = torch.arange(base.shape[1], device=self.device) + columns.start
-            same = places[:, None] == others
-        a = self.a[columns].to(base.dtype)
-        values, sums = base, []
-        for gamma, squarings in zip(self.scales(), task.squarings, strict=True):
-            if not exponential:
-                values = (base * gamma + task.kernel.coef0) ** int(task.kernel.degree)
-            elif squarings:
+            places = torch.arange(base.shape[0], device=self.device) + rows.start
+            same = (
+                places[:, None] == torch.arange(base.shape[1], device=self.device) + columns.start
+            )
+        a, scales, sums = self.a[columns].to(base.dtype), self.scales(), []
+        values = base
+        for step, (gamma, squarings) in enumerate(zip(scales, task.squarings, strict=True)):
+            if squarings:
                 for _ in range(squarings):
-                    values = values.square()
+                    values = values.square_()
             else:
-                values = torch.exp2(base * gamma)
+                values = base.mul_(gamma) if step == len(scales) - 1 else base * gamma
+                values = self._finished(values)
             if same is not None:
-                values = values.masked_fill(same, 0.0)
+                values = values.masked_fill_(same, 0.0)
             found = [(values @ a).double()]
             if task.levels is not None:
                 signs = torch.sign(self.levels[columns] - self.levels[rows, None])
@@ -260,19 +289,9 @@ class Sums:
             sums.append(torch.cat(found, 1))
         return torch.stack(sums)
 
-    def _base(self, Z: Any, X: Any) -> Any:
-        """What the kernel is a function of: −distance, or the product."""
-        torch, name = self.torch, self.task.kernel.name
-        if name == "laplacian":
-            return -torch.cdist(Z, X, p=1.0)
-        exact = self.single and torch.get_float32_matmul_precision() == "highest"
-        double = not (exact and (name == "poly" or self.sharpest <= SURE_IN_FLOAT32))
-        z, x = self.rows(Z, double), self.rows(X, double)
-        if name == "poly":
-            return z @ x.T
-        if self.sharpest > SURE_IN_FLOAT64:
-            far = torch.cdist(z, x, compute_mode="donot_use_mm_for_euclid_dist")
-            return -far.square()
-        base = torch.addmm(-x.square().sum(1), z, x.T, alpha=2.0)
-        base -= z.square().sum(1)[:, None]
-        return base.float().clamp_(max=0.0) if self.single else base.clamp_(max=0.0)
+    def _finished(self, scaled: Any) -> Any:
+        """Kernel values, in place."""
+        kernel = self.task.kernel
+        if kernel.is_exponential:
+            return scaled.exp2_()
+        return scaled.add_(kernel.coef0).pow_(int(kernel.degree))

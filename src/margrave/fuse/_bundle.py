@@ -39,6 +39,8 @@ LEVEL = 0.4
 _SOLVER_TOLERANCE = 1e-10
 # Weights and multipliers below this are rounding.
 _NOTHING = 1e-12
+# Rows of a linear program beyond this are too many; the tighter half of them is kept.
+_MOST_ROWS = 4000
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,27 @@ class Solution:
     n_iter: int
 
 
+@dataclass(frozen=True)
+class Reached:
+    """What some weights reach, and rows to cut with.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_weights,)
+        The margin of the worst pair for each of the weights.
+    lowest, highest : ndarray of shape (n_weights, K)
+        The positive and the negative of that pair.
+    low, high : ndarray of shape (n, K)
+        Positives and negatives that are among the worst for some of the weights.
+    """
+
+    values: Floats
+    lowest: Floats
+    highest: Floats
+    low: Floats
+    high: Floats
+
+
 def hard_margin(P: Floats, N: Floats, tol: float, max_iter: int) -> Solution:
     """Maximise the margin of the worst pair.
 
@@ -75,25 +98,84 @@ def hard_margin(P: Floats, N: Floats, tol: float, max_iter: int) -> Solution:
     max_iter : int
         Most rounds.
     """
-    n_members = P.shape[1]
-    # Begin with the worst samples of each member by itself.
-    low, high = set(np.argmin(P, axis=0).tolist()), set(np.argmax(N, axis=0).tolist())
+
+    def reached(W: Floats) -> Reached:
+        of_positives, of_negatives = P @ W[0], N @ W[0]
+        at, to = int(of_positives.argmin()), int(of_negatives.argmax())
+        low, high = P[at : at + 1], N[to : to + 1]
+        return Reached(of_positives[[at]] - of_negatives[[to]], low, high, low, high)
+
+    return cutting_planes(
+        P[np.argmin(P, axis=0)], N[np.argmax(N, axis=0)], reached, tol, max_iter, between=False
+    )
+
+
+def cutting_planes(
+    low: Floats,
+    high: Floats,
+    ask: Callable[[Floats], Reached],
+    tol: float,
+    max_iter: int,
+    *,
+    between: bool,
+) -> Solution:
+    """Maximise the margin of the worst pair, wherever the samples are.
+
+    Parameters
+    ----------
+    low, high : ndarray of shape (n, K)
+        Some positives and some negatives to begin with.
+    ask : function of weights, shape (n_weights, K)
+        Looks at all samples.
+    tol, max_iter
+        As in `hard_margin`.
+    between : bool
+        Whether to ask for weights halfway to the best so far too: fewer rounds, each of which costs
+        more.
+    """
+    lows, highs = _Rows(low), _Rows(high)
+    n_members = low.shape[1]
     best, best_value, bound = np.full(n_members, 1 / n_members), -np.inf, np.inf
     n_iter, done = 0, False
     while not done and n_iter < max_iter:
         n_iter += 1
-        weights, upper = _split_program(P[sorted(low)], N[sorted(high)])
+        weights, upper = _split_program(lows.array(), highs.array())
         bound = min(bound, upper)
-        of_positives, of_negatives = P @ weights, N @ weights
-        lowest, highest = int(of_positives.argmin()), int(of_negatives.argmax())
-        value = float(of_positives[lowest] - of_negatives[highest])
-        if value > best_value:
-            best, best_value = weights, value
+        tried = np.array([weights, (weights + best) / 2] if between else [weights])
+        reached = ask(tried)
+        at = int(np.argmax(reached.values))
+        if reached.values[at] > best_value:
+            best, best_value = tried[at], float(reached.values[at])
         # With nothing to add, what is left of the gap is the solver's rounding.
-        done = bound - best_value <= tol or (lowest in low and highest in high)
-        low.add(lowest)
-        high.add(highest)
+        known = reached.lowest[0] in lows and reached.highest[0] in highs
+        done = bound - best_value <= tol or known
+        lows.add(reached.low, weights)
+        highs.add(reached.high, -weights)
     return Solution(best, best_value, max(bound, best_value), n_iter)
+
+
+class _Rows:
+    """Different rows, in the order in which they came; the loose ones go if there are too many."""
+
+    def __init__(self, rows: Floats) -> None:
+        self._rows: dict[bytes, Floats] = {}
+        self.add(rows)
+
+    def __contains__(self, row: Floats) -> bool:
+        return row.tobytes() in self._rows
+
+    def add(self, rows: Floats, weights: Floats | None = None) -> None:
+        """Take rows; the tight ones have a small product with the weights."""
+        for row in rows:
+            self._rows.setdefault(row.tobytes(), row)
+        if weights is not None and len(self._rows) > _MOST_ROWS:
+            tight = np.sort(np.argsort(self.array() @ weights, kind="stable")[: _MOST_ROWS // 2])
+            keys = list(self._rows)
+            self._rows = {keys[at]: self._rows[keys[at]] for at in tight}
+
+    def array(self) -> Floats:
+        """All of them."""
+        return np.array(list(self._rows.values()))
 
 
 def soft_margin(
@@ -108,7 +190,8 @@ def soft_margin(
     ----------
     evaluate : function of weights
         Gives a value that is reached, and a cut g with φ(v) <= g·v for all v on the simplex. At the
-        weights themselves the cut is above the value by less than ``LEVEL * tol``.
+        weights themselves the cut should be above the value by less than ``LEVEL * tol``; where it
+        is not, the search ends earlier, since it could stay where it is.
     n_members : int
         K.
     tol : float
@@ -117,11 +200,12 @@ def soft_margin(
         Most rounds.
     """
     weights = best = np.full(n_members, 1 / n_members)
-    best_value, bound = -np.inf, np.inf
+    best_value, bound, unsure = -np.inf, np.inf, 0.0
     cuts: list[Floats] = []
-    while bound - best_value > tol and len(cuts) < max_iter:
+    while bound - best_value > max(tol, unsure / LEVEL) and len(cuts) < max_iter:
         value, cut = evaluate(weights)
         cuts.append(cut)
+        unsure = max(unsure, float(cut @ weights) - value)
         if value > best_value:
             best, best_value = weights, value
         G = np.array(cuts)

@@ -6,6 +6,7 @@ was checked before (`_rank_weights`, `_rank_margin`).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -30,9 +31,9 @@ Ints = NDArray[np.int64]
 FINER = 6
 # Bins are used where samples are this many times more.
 _SAVING = 4
-_SHOWN_PAIRS = 100
+SHOWN_PAIRS = 100
 # Margins this close are equal: as an optimum, and as sums of a few products.
-_SAME, _ROUNDING = 1e-9, 1e-12
+SAME, ROUNDING = 1e-9, 1e-12
 # Scores below this are multiplied up: the solver's tolerances are absolute.
 _SMALL = 0.1
 
@@ -64,6 +65,8 @@ class RankMarginWeights:
     tie_nu : float or None
         If every weighting has the same worst margin, the share by which the tie was settled: twice
         that of the pairs which have it.
+    n_passes : int or None
+        How often the rows of a Dask collection were gone through; None for arrays in memory.
     """
 
     weights: Floats
@@ -75,6 +78,7 @@ class RankMarginWeights:
     n_active: int
     active: NDArray[np.int64] = field(repr=False)
     tie_nu: float | None = None
+    n_passes: int | None = None
 
 
 def silent_members(values: Floats, weight: Floats | None) -> Flags:
@@ -116,75 +120,157 @@ def weigh(
     P, N = (np.asfortranarray(values[rows]) for rows in (at_positive, at_negative))
     if len(speaking) < values.shape[1]:
         P, N = P[:, speaking], N[:, speaking]
-    size = max(-P.min(), P.max(), -N.min(), N.max())
-    size = size if 0 < size < _SMALL else 1.0
+    size = unit(max(-P.min(), P.max(), -N.min(), N.max()))
     if size < 1:
         P, N = P / size, N / size
     a, b = _shares(weight, at_positive), _shares(weight, at_negative)
-    found = _Problem(P, N, a, b, nu, hardest, tol / size, max_iter).solve()
-    weights = np.zeros(values.shape[1])
-    weights[speaking] = found.weights
+    found = ArrayProblem(nu, hardest, tol / size, max_iter, P, N, a, b).solve()
     i, k = found.active.T
+    active = np.column_stack([at_positive[i], at_negative[k]])
+    return replace(whole(found, speaking, values.shape[1], size), active=active)
+
+
+def unit(size: float) -> float:
+    """What scores are divided by whose largest size this is: 1, unless they are small."""
+    return float(size) if 0 < size < _SMALL else 1.0
+
+
+def whole(
+    found: RankMarginWeights, speaking: Ints, n_members: int, size: float
+) -> RankMarginWeights:
+    """A solution for the members that speak, in units of `size`, as one for all."""
+    weights = np.zeros(n_members)
+    weights[speaking] = found.weights
     return replace(
         found,
         weights=weights,
         margin=found.margin * size,
         rho=found.rho * size,
         gap=found.gap * size,
-        active=np.column_stack([at_positive[i], at_negative[k]]),
     )
 
 
 @dataclass(frozen=True)
-class _Problem:
-    """Scores of both classes, their weights, and what is to be maximised."""
+class Problem(ABC):
+    """What is to be maximised, wherever the scores are.
 
-    P: Floats
-    N: Floats
-    a: Floats
-    b: Floats
+    Attributes
+    ----------
+    nu, hardest, tol, max_iter
+        As in `rank_margin_weights`, `negatives` as a share.
+    """
+
     nu: float
     hardest: float
     tol: float
     max_iter: int
 
     @property
+    @abstractmethod
+    def n_members(self) -> int:
+        """K."""
+
+    @property
+    @abstractmethod
+    def lightest(self) -> float:
+        """The weight of the lightest pair."""
+
+    @abstractmethod
+    def means(self) -> Floats:
+        """The mean margin of each member."""
+
+    @abstractmethod
+    def alone(self) -> Floats:
+        """The worst margin of each member."""
+
+    @abstractmethod
+    def hard(self) -> Solution:
+        """The weights with the largest worst margin."""
+
+    @abstractmethod
+    def cut(self, nu: float, weights: Floats) -> tuple[float, Floats]:
+        """A value that the weights reach, and a cut, for the share ν."""
+
+    @abstractmethod
+    def tied(self, margin: float) -> float:
+        """Share of the pairs, by weight, with at most this margin under equal weights."""
+
+    @abstractmethod
+    def told(self, weights: Floats, found: Solution | None = None) -> RankMarginWeights:
+        """Weights with their margin, and the pairs that decide it.
+
+        Without a solution they are the best for certain.
+        """
+
+    @property
     def share(self) -> float:
         """ν; less than the lightest pair is the lightest pair."""
-        return float(max(self.nu, self.a.min() * self.b.min()))
+        return float(max(self.nu, self.lightest))
 
     def solve(self) -> RankMarginWeights:
-        """The best weights; the active pairs by their places in P and N."""
-        n_members = self.P.shape[1]
-        if n_members == 1:
-            return self._told(np.ones(1))
+        """The best weights."""
+        if self.n_members == 1:
+            return self.told(np.ones(1))
         if self.nu == 1 and self.hardest == 1:
-            means = self.a @ self.P - self.b @ self.N
-            best = (means >= means.max() - _SAME).astype(np.float64)
-            return self._told(best / best.sum())
+            means = self.means()
+            best = (means >= means.max() - SAME).astype(np.float64)
+            return self.told(best / best.sum())
         if self.nu > 0:
             found = self._soft(self.share)
-            return self._told(found.weights, found)
-        found = hard_margin(self.P, self.N, self.tol, self.max_iter)
-        alone = self.P.min(axis=0) - self.N.max(axis=0)
-        if alone.min() < found.value - _SAME:
-            return self._told(found.weights, found)
+            return self.told(found.weights, found)
+        found = self.hard()
+        if self.alone().min() < found.value - SAME:
+            return self.told(found.weights, found)
         # A concave function that is as high at every corner is flat: look at more than the worst.
-        tied = mass_up_to(
-            found.value + _SAME, *self._sides(np.full(n_members, 1 / n_members)), self.hardest
-        )
-        settled = self._soft(tie_nu := min(2 * tied, 1.0))
+        settled = self._soft(tie_nu := min(2 * self.tied(found.value + SAME), 1.0))
         n_iter = found.n_iter + settled.n_iter
-        told = self._told(settled.weights, replace(found, n_iter=n_iter))
+        told = self.told(settled.weights, replace(found, n_iter=n_iter))
         return replace(told, tie_nu=tie_nu)
 
     def _soft(self, nu: float) -> Solution:
-        return soft_margin(partial(self._cut, nu), self.P.shape[1], self.tol, self.max_iter)
+        return soft_margin(partial(self.cut, nu), self.n_members, self.tol, self.max_iter)
+
+
+@dataclass(frozen=True)
+class ArrayProblem(Problem):
+    """Scores of both classes and their weights, in arrays; active pairs are places there."""
+
+    P: Floats
+    N: Floats
+    a: Floats
+    b: Floats
+
+    @property
+    def n_members(self) -> int:
+        """K."""
+        return int(self.P.shape[1])
+
+    @property
+    def lightest(self) -> float:
+        """The weight of the lightest pair."""
+        return float(self.a.min() * self.b.min())
+
+    def means(self) -> Floats:
+        """The mean margin of each member."""
+        return np.asarray(self.a @ self.P - self.b @ self.N)
+
+    def alone(self) -> Floats:
+        """The worst margin of each member."""
+        return np.asarray(self.P.min(axis=0) - self.N.max(axis=0))
+
+    def hard(self) -> Solution:
+        """The weights with the largest worst margin."""
+        return hard_margin(self.P, self.N, self.tol, self.max_iter)
+
+    def tied(self, margin: float) -> float:
+        """Share of the pairs, by weight, with at most this margin under equal weights."""
+        equal = np.full(self.n_members, 1 / self.n_members)
+        return mass_up_to(margin, *self._sides(equal), self.hardest)
 
     def _sides(self, weights: Floats) -> tuple[Side, Side]:
         return Side(self.P @ weights, self.a), Side(self.N @ weights, self.b)
 
-    def _cut(self, nu: float, weights: Floats) -> tuple[float, Floats]:
+    def cut(self, nu: float, weights: Floats) -> tuple[float, Floats]:
         """A value that the weights reach, and a cut; bins where they are fine enough and save."""
         width = self.tol / FINER
         if _SAVING * 2 / width < len(self.P) + len(self.N):
@@ -193,7 +279,7 @@ class _Problem:
             width, tail = 0.0, exact_tail(*self._sides(weights), nu, self.hardest)
         return tail.mean - width, tail.positive_mass @ self.P - tail.negative_mass @ self.N
 
-    def _told(self, weights: Floats, found: Solution | None = None) -> RankMarginWeights:
+    def told(self, weights: Floats, found: Solution | None = None) -> RankMarginWeights:
         """Weights with their margin as it is, without bins, and the pairs that decide it.
 
         Without a solution they are the best for certain.
@@ -203,13 +289,13 @@ class _Problem:
         places = np.arange(len(t))
         if self.nu == 0:
             margin = rho = float(s.min() - t.max())
-            n_active = _count_up_to(rho + _ROUNDING, s, t)
+            n_active = _count_up_to(rho + ROUNDING, s, t)
         else:
             tail = exact_tail(positives, negatives, self.share, self.hardest)
             margin, rho, n_active = tail.mean, tail.rho, tail.n_pairs
             if self.hardest < 1:
                 places = np.flatnonzero(hardest_weights(negatives, self.hardest))
-        i, k = _worst_pairs(s, t[places], min(n_active, _SHOWN_PAIRS)).T
+        i, k = worst_pairs(s, t[places], min(n_active, SHOWN_PAIRS)).T
         return RankMarginWeights(
             weights=weights,
             nu=float(self.nu),
@@ -236,12 +322,12 @@ def _count_up_to(margin: float, s: Floats, t: Floats) -> int:
     return int((len(high) - np.searchsorted(high, low - margin)).sum())
 
 
-def _worst_pairs(s: Floats, t: Floats, limit: int) -> NDArray[np.int64]:
+def worst_pairs(s: Floats, t: Floats, limit: int) -> NDArray[np.int64]:
     """Places of the pairs with the smallest margins, worst first.
 
     The r-th lowest positive and the k-th highest negative have r·k pairs that are no better.
     """
-    low, high = _smallest(s, limit), _smallest(-t, limit)
+    low, high = smallest(s, limit), smallest(-t, limit)
     r, k = np.meshgrid(np.arange(len(low)), np.arange(len(high)), indexing="ij")
     near = (r + 1) * (k + 1) <= limit
     pairs = np.column_stack([low[r[near]], high[k[near]]])
@@ -249,7 +335,7 @@ def _worst_pairs(s: Floats, t: Floats, limit: int) -> NDArray[np.int64]:
     return pairs[worst_first[:limit]]
 
 
-def _smallest(values: Floats, limit: int) -> NDArray[np.int64]:
+def smallest(values: Floats, limit: int) -> NDArray[np.int64]:
     """Places of the smallest values, in rising order."""
     chosen = (
         np.flatnonzero(values <= np.partition(values, limit - 1)[limit - 1])

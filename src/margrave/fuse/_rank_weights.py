@@ -20,7 +20,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from margrave import _labels
 from margrave._weights import checked_weights
+from margrave.fuse._rank_blocks import Passes, weigh_blocks
+from margrave.fuse._rank_look import Reading, numbers
 from margrave.fuse._rank_problem import RankMarginWeights, silent_members, weigh
+from margrave.scale._blocks import Blocks, is_dask
 from margrave.scores import Scores
 
 Floats = NDArray[np.float64]
@@ -43,15 +46,15 @@ def rank_margin_weights(
 
     Parameters
     ----------
-    scores : Scores, or array-like of shape (n_samples, K)
+    scores : Scores, array-like or Dask collection of shape (n_samples, K)
         What the members say, in [-1, 1], larger for the positive class.
-    y : array-like of shape (n_samples,)
+    y : array-like or Dask collection of shape (n_samples,)
         Labels, of two kinds unless `positive` is given.
     nu : float in [0, 1], default=0.0
         Maximise the mean margin of this share of the crucial pairs, the worst ones. 0 is the worst
         pair alone, the document's program, which one mislabelled sample decides; 1 the mean of
         all, which picks a single member.
-    sample_weight : array-like of shape (n_samples,), optional
+    sample_weight : array-like or Dask collection of shape (n_samples,), optional
         How much each sample counts within its class; with ``nu=0`` it matters only whether it is
         0, unless a tie is to be settled.
     tol : float, default=1e-4
@@ -78,6 +81,13 @@ def rank_margin_weights(
     Time is O(n K) for ``nu=0`` and a gap that is not tiny, else O(n (K + log n)) per round; rounds
     are a handful, and hardly depend on n.
 
+    Dask arrays and data frames are gone through block by block, once a round and twice besides
+    (`n_passes` of the result), and never come into memory. With ``nu=0`` the optimum is that of the
+    same rows in memory. With ``nu > 0`` margins are summed up in bins of the score: `margin` is
+    then a value that is reached for certain, and what bins hide is a part of `gap`; where the
+    scores are spread out over [-1, 1] that is less than 1e-7, and two of the finest bins, 2e-5, at
+    most. `rho` and `n_active` are off by such a bin then.
+
     Examples
     --------
     >>> from margrave.fuse import rank_margin_weights
@@ -90,23 +100,145 @@ def rank_margin_weights(
            [1, 3]])
     """
     hardest = _checked_settings(nu, negatives, tol, max_iter)
-    known = scores.classes if isinstance(scores, Scores) else None
-    of_positives, positive = _checked_labels(y, known, positive)
+    if is_dask(scores.values if isinstance(scores, Scores) else scores, y, sample_weight):
+        found = _on_blocks(scores, y, nu, sample_weight, hardest, tol, max_iter, positive)
+    else:
+        found = _in_memory(scores, y, nu, sample_weight, hardest, tol, max_iter, positive)
+    if found.gap > tol:
+        warnings.warn(
+            f"{_OWNER} stopped after {found.n_iter} rounds with a gap of {found.gap:.2g}, above "
+            f"tol={tol:g}; raise max_iter or tol.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return found
+
+
+def _in_memory(
+    scores: Scores | ArrayLike,
+    y: ArrayLike,
+    nu: float,
+    sample_weight: ArrayLike | None,
+    hardest: float,
+    tol: float,
+    max_iter: int,
+    positive: Any,
+) -> RankMarginWeights:
+    """The weights, for arrays."""
+    labels = _labels.natural(y)
+    positive = _checked_positive(_labels.union([("y", labels)]), scores, positive)
+    of_positives: NDArray[np.bool_] = labels == positive
     values, names = _checked_scores(scores, positive)
     if of_positives.shape != (len(values),):
-        raise ValueError(
-            f"{_OWNER} needs y with a label for each of {len(values)} samples; got shape "
-            f"{of_positives.shape}."
-        )
+        raise ValueError(_other_shape("y", len(values), of_positives.shape))
     weight = None
     if sample_weight is not None:
         weight = checked_weights(sample_weight, len(values), _OWNER)
-    for chosen, name in ((of_positives, "positive"), (~of_positives, "negative")):
-        if not (chosen if weight is None else chosen & (weight > 0)).any():
+    counts = [
+        int(np.count_nonzero(chosen if weight is None else chosen & (weight > 0)))
+        for chosen in (of_positives, ~of_positives)
+    ]
+    _check_both(*counts)
+    _check_silent(silent_members(values, weight), names)
+    return weigh(values, of_positives, weight, nu, hardest, tol, max_iter)
+
+
+def _on_blocks(
+    scores: Any,
+    y: Any,
+    nu: float,
+    sample_weight: Any,
+    hardest: float,
+    tol: float,
+    max_iter: int,
+    positive: Any,
+) -> RankMarginWeights:
+    """The weights, for Dask collections."""
+    X = scores
+    known = isinstance(scores, Scores)
+    if known:
+        positive = _checked_positive(scores.classes, scores, positive)
+        X = scores.toward(positive)
+    names = _checked_collections(X, y, sample_weight)
+    blocks = Blocks.of(_OWNER, X, y=y, sample_weight=sample_weight)
+    passes, reading = Passes.over(blocks), Reading(_OWNER, numbers, positive)
+    looked = passes.look(reading)
+    label = _checked_positive(looked.classes, scores, positive)
+    _check_range(looked.low, looked.high)
+    checked_weights(looked.weights, 2, _OWNER)
+    if positive is None:  # groups are by label
+        sides = [looked.groups.get(one) for one in looked.classes.tolist()[::-1]]
+    else:
+        sides = [looked.groups.get(True), looked.groups.get(False)]
+    _check_both(*(0 if one is None else one.n for one in sides))
+    groups = [one for one in sides if one is not None]
+    low = np.minimum(*(one.smallest for one in groups))
+    high = np.maximum(*(one.largest for one in groups))
+    _check_silent(low == high, list(scores.members) if known else names)
+    both = groups[0], groups[1]
+    reading = Reading(_OWNER, numbers, label)
+    return weigh_blocks(passes, reading, looked, both, nu, hardest, tol, max_iter)
+
+
+def _checked_collections(scores: Any, y: Any, sample_weight: Any) -> list[str]:
+    """The members' names; refuse collections that do not fit, as far as that is seen from here."""
+    if not is_dask(scores):
+        raise TypeError(
+            f"{_OWNER} needs scores as a Dask collection where y or sample_weight is one; got "
+            f"{type(scores).__name__}. dask.array.from_array makes one."
+        )
+    if scores.ndim != 2 or scores.shape[1] == 0:
+        raise ValueError(_no_table(_shape(scores)))
+    n_samples = _shape(scores)[0]
+    for name, given in (("y", y), ("sample_weight", sample_weight)):
+        shape = None if given is None else _shape(given)
+        if shape is None:
+            continue
+        known = not (np.isnan(n_samples) or np.isnan(shape[0]))
+        if len(shape) != 1 or (known and shape[0] != n_samples):
+            raise ValueError(_other_shape(name, n_samples, shape))
+    return [str(name) for name in getattr(scores, "columns", range(scores.shape[1]))]
+
+
+def _shape(given: Any) -> tuple[float, ...]:
+    """The shape, with NaN for a number of rows that is not known."""
+    own = given.shape if hasattr(given, "shape") else np.shape(given)
+    return tuple(one if isinstance(one, int | float) else np.nan for one in own)
+
+
+def _other_shape(name: str, n_samples: float, shape: tuple[float, ...]) -> str:
+    what = "a label" if name == "y" else "a number"
+    return f"{_OWNER} needs {name} with {what} for each of {n_samples} samples; got shape {shape}."
+
+
+def _no_table(shape: tuple[float, ...]) -> str:
+    return (
+        f"{_OWNER} needs scores with a row per sample and a column per member; got shape {shape}."
+    )
+
+
+def _check_range(low: float, high: float) -> None:
+    """Refuse scores that are not numbers in [-1, 1]."""
+    if not np.isfinite(low + high):
+        raise ValueError(f"{_OWNER} needs finite scores; got NaN or infinity.")
+    if low < -1 or high > 1:
+        raise ValueError(
+            f"{_OWNER} needs scores in [-1, 1]; got {low:g} to {high:g}. "
+            "Scores.from_arrays(decision=...) or (proba=...) brings them there."
+        )
+
+
+def _check_both(n_positives: int, n_negatives: int) -> None:
+    """Refuse samples of one class."""
+    for count, name in ((n_positives, "positive"), (n_negatives, "negative")):
+        if not count:
             raise ValueError(
                 f"{_OWNER} needs samples of both classes with a weight above 0; got no {name} one."
             )
-    silent = silent_members(values, weight)
+
+
+def _check_silent(silent: NDArray[np.bool_], names: list[str]) -> None:
+    """Warn of members that say the same of all samples; refuse if all do."""
     if silent.all():
         raise ValueError(
             f"{_OWNER} needs a member that tells samples apart; each says the same of all."
@@ -116,17 +248,8 @@ def rank_margin_weights(
         warnings.warn(
             f"{_OWNER}: these members say the same of all samples and get the weight 0: {told}.",
             UserWarning,
-            stacklevel=2,
+            stacklevel=4,
         )
-    found = weigh(values, of_positives, weight, nu, hardest, tol, max_iter)
-    if found.gap > tol:
-        warnings.warn(
-            f"{_OWNER} stopped after {found.n_iter} rounds with a gap of {found.gap:.2g}, above "
-            f"tol={tol:g}; raise max_iter or tol.",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
-    return found
 
 
 def _checked_settings(nu: Any, negatives: Any, tol: Any, max_iter: Any) -> float:
@@ -169,37 +292,22 @@ def _checked_scores(scores: Scores | ArrayLike, positive: Any) -> tuple[Floats, 
     except (TypeError, ValueError) as error:
         raise ValueError(f"{_OWNER} needs scores that are numbers; got {error}.") from error
     if values.ndim != 2 or 0 in values.shape:
-        raise ValueError(
-            f"{_OWNER} needs scores with a row per sample and a column per member; got shape "
-            f"{values.shape}."
-        )
-    low, high = values.min(), values.max()
-    if not np.isfinite(low + high):
-        raise ValueError(f"{_OWNER} needs finite scores; got NaN or infinity.")
-    if low < -1 or high > 1:
-        raise ValueError(
-            f"{_OWNER} needs scores in [-1, 1]; got {low:g} to {high:g}. "
-            "Scores.from_arrays(decision=...) or (proba=...) brings them there."
-        )
+        raise ValueError(_no_table(values.shape))
+    _check_range(float(values.min()), float(values.max()))
     names = scores.columns if hasattr(scores, "columns") else range(values.shape[1])
     return values, [str(name) for name in names]
 
 
-def _checked_labels(
-    y: ArrayLike, known: NDArray[Any] | None, positive: Any
-) -> tuple[NDArray[np.bool_], Any]:
-    """Which samples are positive, and the label of these; labels are among those known."""
-    labels = _labels.natural(y)
-    classes = _labels.union([("y", labels)])
-    if known is not None:
-        _labels.encode(classes, known, f"{_OWNER}, y")
-        classes = known
-    if positive is None:
-        if len(classes) != 2:
-            raise ValueError(
-                f"{_OWNER} needs y with two classes, or positive=; got {len(classes)}: "
-                f"{_labels.shown(classes)}."
-            )
-        positive = classes[1]
-    chosen: NDArray[np.bool_] = labels == positive
-    return chosen, positive
+def _checked_positive(classes: NDArray[Any], scores: Any, positive: Any) -> Any:
+    """The positive label; those of y are among the classes of Scores."""
+    if isinstance(scores, Scores):
+        _labels.encode(classes, scores.classes, f"{_OWNER}, y")
+        classes = scores.classes
+    if positive is not None:
+        return positive
+    if len(classes) != 2:
+        raise ValueError(
+            f"{_OWNER} needs y with two classes, or positive=; got {len(classes)}: "
+            f"{_labels.shown(classes)}."
+        )
+    return classes[1]

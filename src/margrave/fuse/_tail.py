@@ -84,7 +84,7 @@ def exact_tail(
     by_positive, by_negative = np.argsort(positives.scores), np.argsort(negatives.scores)
     x, a = positives.scores[by_positive], positives.weights[by_positive]
     z, b = negatives.scores[by_negative], negatives.weights[by_negative]
-    rho, per_positive, per_negative, n_pairs = _sorted_tail(x, a, z, _kept(b, hardest), nu)
+    rho, per_positive, per_negative, n_pairs = _sorted_tail(x, a, z, kept_weights(b, hardest), nu)
     positive_mass, negative_mass = np.empty_like(x), np.empty_like(z)
     positive_mass[by_positive] = per_positive * a
     negative_mass[by_negative] = per_negative
@@ -96,14 +96,14 @@ def hardest_weights(negatives: Side, hardest: float) -> Floats:
     """Weights of the negatives that count, in the order given: 0 for the others, of sum 1."""
     order = np.argsort(negatives.scores)
     kept = np.empty_like(negatives.weights)
-    kept[order] = _kept(negatives.weights[order], hardest)
+    kept[order] = kept_weights(negatives.weights[order], hardest)
     return kept
 
 
 def mass_up_to(margin: float, positives: Side, negatives: Side, hardest: float = 1.0) -> float:
     """Share of the pairs, by weight, with a margin of at most `margin`."""
     order = np.argsort(negatives.scores)
-    kept = _kept(negatives.weights[order], hardest)
+    kept = kept_weights(negatives.weights[order], hardest)
     above = np.append(np.cumsum(kept[::-1])[::-1], 0.0)
     first = np.searchsorted(negatives.scores[order], positives.scores - margin, "left")
     return float(positives.weights @ above[first])
@@ -157,12 +157,8 @@ def binned_tail(
     a = _mass_at(at_positive, positives.weights, n_bins + 1)
     b = _mass_at(at_negative, negatives.weights, n_bins + 1)
     centres = low + width * (np.arange(n_bins + 1) + 0.5)
-    kept = _kept(b, hardest)
-    rho, per_positive, per_negative, n_pairs = _sorted_tail(
-        centres, a, centres, kept, nu, precision=width / 4
-    )
-    mean = float((per_positive * a - per_negative) @ centres)
-    per_negative = np.divide(per_negative, b, out=np.zeros_like(b), where=b > 0)
+    rho, n_pairs, per_positive, per_negative = bin_tail(centres, a, b, nu, hardest, width)
+    mean = float((per_positive * a - per_negative * b) @ centres)
     return Tail(
         rho,
         mean,
@@ -172,13 +168,36 @@ def binned_tail(
     )
 
 
+def bin_tail(
+    centres: Floats, a: Floats, b: Floats, nu: float, hardest: float, width: float
+) -> tuple[float, int, Floats, Floats]:
+    """Rho, pairs in the tail, and mass per unit of weight of positives and negatives in each bin.
+
+    Parameters
+    ----------
+    centres : ndarray of shape (n_bins,)
+        Of the bins, rising.
+    a, b : ndarray of shape (n_bins,)
+        Weights of the positives and of the negatives, each of sum 1.
+    nu, hardest
+        As in `exact_tail`.
+    width : float
+        Of a bin.
+    """
+    rho, per_positive, per_negative, n_pairs = _sorted_tail(
+        centres, a, centres, kept_weights(b, hardest), nu, precision=width / 4
+    )
+    per_negative = np.divide(per_negative, b, out=np.zeros_like(b), where=b > 0)
+    return rho, n_pairs, per_positive, per_negative
+
+
 def _mass_at(places: NDArray[np.signedinteger[Any]], weights: Floats, n_places: int) -> Floats:
     """The sum of the weights at each place."""
     mass: Floats = np.bincount(places, weights=weights, minlength=n_places).astype(np.float64)
     return mass
 
 
-def _kept(b: Floats, hardest: float) -> Floats:
+def kept_weights(b: Floats, hardest: float) -> Floats:
     """Weights of the negatives in rising order of score, only the hardest ones, summing to 1."""
     if hardest == 1:
         return b
@@ -215,7 +234,7 @@ def _sorted_tail(
         else:
             rho = (low + high) / 2
         found = np.searchsorted(z, x - rho, "right")
-        mass = float(a @ above[found])
+        mass = float((a * above[found]).sum())
         if mass < nu * (1 - _SHARE_ROUNDING):
             low, inner, less = rho, found, mass
         else:

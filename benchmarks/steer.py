@@ -18,6 +18,7 @@ from margrave import datasets
 from margrave.steer import Dialog
 
 RATES = ("1%", "2%", "5%", "10%")
+COMMITTEE: list[str] | None = None  # the default one
 
 
 def requests(dialog: Dialog) -> list[str]:
@@ -58,7 +59,7 @@ def on_spambase(n_rows: int | None = None) -> Iterator[Comparison]:
         chosen = np.random.default_rng(0).permutation(len(y))[:n_rows]
         X, y = X[chosen], y[chosen]
     with threadpool_limits(1):
-        dialog = Dialog.from_data(X, y, certify=0.2, random_state=0)
+        dialog = Dialog.from_data(X, y, committee=COMMITTEE, certify=0.2, random_state=0)
         fit = unit(dialog)
         wants = requests(dialog)[:: 1 if n_rows is None else 5]
         first, final = waits(dialog, wants)

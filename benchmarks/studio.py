@@ -29,6 +29,7 @@ from margrave import datasets
 from margrave.steer import Dialog
 
 STEPS = 50
+COMMITTEE: list[str] | None = None  # the library's; the default one, as the studio's
 AT_ONCE = 0.1  # seconds; what is felt as at once
 _BACK_OR_FORTH = """async (forth) => {
   const shown = () => document.querySelector('[aria-current="step"]')?.textContent ?? "";
@@ -109,9 +110,8 @@ def on_spambase(n_rows: int | None = None) -> Iterator[Comparison]:
 def replies(client: httpx.Client, path: str, frame: Any, n_rows: int | None) -> Comparison:
     """The same requests, asked of the library and of the studio by turns."""
     threadpool_limits(1)  # as the studio has it
-    dialog = Dialog.from_data(
-        frame.drop(columns="target"), frame["target"], positive="spam", random_state=0
-    )
+    X, y = frame.drop(columns="target"), frame["target"]
+    dialog = Dialog.from_data(X, y, committee=COMMITTEE, positive="spam", random_state=0)
     wants = requests(dialog)[:: 1 if n_rows is None else 5]
     ours, theirs = [], []
     for want in wants:

@@ -2,13 +2,17 @@
 
 import contextlib
 import copy
+import functools
 import io
 import re
 import traceback
 from pathlib import Path
 
 import joblib
+import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.svm import SVC
 
 from margrave.steer import Dialog
 
@@ -44,6 +48,48 @@ def remembering(train, times):
         return copy.deepcopy(kept[key])
 
     return from_data
+
+
+_learned: dict[str, dict[str, object]] = {}
+
+
+@pytest.fixture(autouse=True)
+def learned_once(monkeypatch):
+    """Forests and SVMs take most of the time: of the same samples and settings they learn once, and
+    what an SVM says of the same samples it says again."""
+    for kind in (RandomForestClassifier, SVC):
+        monkeypatch.setattr(kind, "fit", learning_once(kind.fit))
+    monkeypatch.setattr(SVC, "decision_function", saying_again(SVC.decision_function))
+
+
+def learning_once(fit):
+    @functools.wraps(fit)
+    def learned(self, X, y, sample_weight=None):
+        settings = self.get_params()
+        if isinstance(self, RandomForestClassifier) and not isinstance(self.random_state, int):
+            return fit(self, X, y, sample_weight)  # it is another each time
+        key = joblib.hash((type(self).__name__, settings, X, y, sample_weight))
+        if key not in _learned:
+            fit(self, X, y, sample_weight)
+            _learned[key] = vars(self).copy()
+        else:
+            vars(self).update(_learned[key])
+        return self
+
+    return learned
+
+
+def saying_again(decide):
+    said: dict[str, object] = {}
+
+    @functools.wraps(decide)
+    def decision_function(self, X):
+        key = joblib.hash((vars(self), X))
+        if key not in said:
+            said[key] = decide(self, X)
+        return np.copy(said[key])
+
+    return decision_function
 
 
 def check_examples(page):

@@ -13,6 +13,7 @@ dask = pytest.importorskip("dask", reason="the extra 'dask' is not installed")
 
 from margrave.mam import MAMClassifier, _kept  # noqa: E402
 from margrave.mam._block_moments import Moments  # noqa: E402
+from margrave.mam._kept import Kept  # noqa: E402
 from margrave.mam._widths import usual_gamma  # noqa: E402
 from margrave.scale._blocks import Blocks  # noqa: E402
 
@@ -188,6 +189,21 @@ def test_answers_for_data_frames_with_empty_parts():
     assert model.predict(none).compute().shape == (0,)
 
 
+def test_accuracy_in_one_pass():
+    X, y, weights = samples(n_classes=3)
+    table = frame(X, np.array(["a", "b", "c"])[y], weights)
+    model = MAMClassifier("linear").fit(table[NAMES], table["y"])
+    whole = table.compute()
+    for s in (None, "w"):
+        given = () if s is None else (table[s],)
+        known = model.score(whole[NAMES], whole["y"], None if s is None else whole[s])
+        assert model.score(table[NAMES], table["y"], *given) == pytest.approx(known)
+    plain = MAMClassifier("linear").fit(X, y)
+    assert plain.score(da.from_array(X, chunks=(70, 4)), y) == pytest.approx(plain.score(X, y))
+    with pytest.raises(ValueError, match=r"MAMClassifier\.score needs sample_weight with finite"):
+        plain.score(da.from_array(X, chunks=(70, 4)), y, 0 * weights)
+
+
 def test_names_in_another_order():
     X, y, _ = samples()
     table = frame(X, y)
@@ -295,6 +311,8 @@ def test_what_cannot_be_learned_from():
     refused("MAMClassifier needs class_weight to have a number", rows, y, class_weight={5: 1.0})
     refused("MAMClassifier needs class_weight to have numbers", rows, y, class_weight={0: "1"})
     refused("MAMClassifier needs kernel values whose sums are finite", rows * 1e300, y)
+    both = np.array(["a", 1] * 150, dtype=object)
+    refused("Labels must all be", rows, da.from_array(both, chunks=50))
     mixed = dd.concat([frame(X, y)["y"], frame(X, y.astype(str))["y"]])
     refused("Labels must all be", dd.concat([frame(X, y)[NAMES]] * 2), mixed.astype(object))
 
@@ -336,3 +354,24 @@ def test_spread_of_blocks(shift, scale):
             known = usual_gamma(X[s > 0], kernel, s[s > 0])
             assert whole.usual_gamma(kernel) == pytest.approx(known, rel=1e-6)
         assert whole.centre == pytest.approx(X[s > 0].mean(axis=0))
+
+
+def test_rows_are_kept_alike_however_blocks_are_put_together():
+    X, y, weights = samples(1_000)
+    parts = [
+        Kept.of_block(X[at : at + 90], y[at : at + 90], weights[at : at + 90], (7, at), 60)
+        for at in range(0, 1_000, 90)
+    ]
+    known = Kept.merged(parts, 60)
+    assert len(known.keys) == 60
+    pairs = [Kept.merged(parts[at : at + 2], 60) for at in range(0, len(parts), 2)]
+    found = Kept.merged(pairs, 60)
+    assert (found.X == known.X).all()
+    assert (found.keys == known.keys).all()
+    assert known.keys.min() >= np.sort(np.concatenate([one.keys for one in parts]))[-60]
+
+
+def test_fewer_wide_rows_are_kept():
+    assert _kept.most_kept(1) == _kept.most_kept(400) == 20_000
+    assert _kept.most_kept(1_000) == 8_000
+    assert _kept.most_kept(10**6) == 1_000

@@ -16,12 +16,11 @@ from sklearn.utils.validation import validate_data
 
 from margrave._rules import is_number
 from margrave._weights import checked_weights
-from margrave.mam import _kept
 from margrave.mam._block_moments import Moments
 from margrave.mam._block_rows import check_columns
 from margrave.mam._block_sums import Asked, LabelSums, Merge, added, class_sums, label_sums
 from margrave.mam._features import ROWS_FOR_WIDTHS, Frequencies
-from margrave.mam._kept import Kept
+from margrave.mam._kept import Kept, most_kept
 from margrave.mam._learning import Learner
 from margrave.mam._parameters import is_linear
 from margrave.mam._selection import select_features, some_of_each
@@ -50,7 +49,7 @@ class BlockLearner(Learner):
         seed = self._rng.randint(LARGEST_SEED)
         plain = is_linear(self.kernel)
         keys = self._rng.randint(LARGEST_SEED)
-        asked = Asked(blocks.n_columns, self._factors(), keys, _kept.MOST_KEPT, plain)
+        asked = Asked(blocks.n_columns, self._factors(), keys, most_kept(blocks.n_columns), plain)
         found = blocks.reduce(label_sums, Merge(asked.most), asked, numbered=True)
         self.classes_ = found.labels
         self._check_found(found)

@@ -50,12 +50,15 @@ class Moments:
     @classmethod
     def of(cls, X: NDArray[Any], weights: Floats, owner: str) -> Moments:
         """Of one block, in slices; rows with NaN or infinity are refused."""
-        check_sums(plain_sums(X, np.ones((len(X), 1))), X, owner)  # those of weight 0 as well
-        rows, s = (X, weights) if weights.all() else (X[weights > 0], weights[weights > 0])
+        total = plain_sums(X, np.ones((len(X), 1)))[0]
+        check_sums(total, X, owner)  # rows of weight 0 as well
+        rows, s = X, weights
+        if not weights.all():
+            rows, s = X[weights > 0], weights[weights > 0]
+            total = plain_sums(rows, np.ones((len(rows), 1)))[0]
         n, d = rows.shape
         if n == 0:
             return cls(0, np.zeros(d), 0.0, 0.0, 0.0, -_FARTHEST)
-        total = plain_sums(rows, np.ones((n, 1)))[0]
         largest = max(float(rows.max()), -float(rows.min()))
         power = int(np.clip(np.frexp(largest)[1], -_FARTHEST, _FARTHEST))
         middle = float((total * 2.0**-power).mean() / n)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_array, column_or_1d, validate_data
 
-from margrave._labels import has_missing, natural
+from margrave._labels import has_missing, kind_of, natural, union
 from margrave._weights import checked_weights
 from margrave.mam._kernels import Floats
 from margrave.mam._leave_out import Codes
@@ -70,6 +70,8 @@ def coded(y: Any) -> tuple[NDArray[Any], Codes]:
         labels = natural(labels)
     if has_missing(labels):
         raise ValueError("Input y contains NaN.")
+    if "/" in kind_of(labels):
+        union([("MAMClassifier.fit, y", labels)])  # which refuses labels of several kinds
     known, codes = _unique(labels)
     if known.dtype.kind == "f" and (known != np.floor(known)).any():
         check_classification_targets(known[known != np.floor(known)])

@@ -18,7 +18,7 @@ from margrave._weights import checked_weights
 from margrave.mam._block_learning import BlockLearner, check_classes, check_present
 from margrave.mam._cut import decided
 from margrave.mam._kernels import Floats, KernelFunction
-from margrave.mam._lazy import in_memory, lazily
+from margrave.mam._lazy import in_memory, lazily, share_right
 from margrave.mam._leave_out import Codes
 from margrave.mam._parameters import backend_rules, components_rules, is_linear, kernel_rules
 from margrave.scale._blocks import is_dask
@@ -313,6 +313,24 @@ class MAMClassifier(ClassifierMixin, BlockLearner):
         scores = self.decision_function(X)
         labels: NDArray[Any] = self.classes_[decided(scores.reshape(len(scores), -1))]
         return labels
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the accuracy, as in scikit-learn; of Dask collections in one pass.
+
+        Parameters
+        ----------
+        X, y, sample_weight : array-likes or Dask collections
+            Samples, their labels, and their weights, which are equal if None.
+
+        Returns
+        -------
+        accuracy : float
+            The share that is decided right.
+        """
+        if is_dask(X, y, sample_weight):
+            check_is_fitted(self)
+            return share_right(self, X, y, sample_weight)
+        return float(super().score(X, y, sample_weight))
 
     @property
     def _accepted(self) -> dict[str, Any]:

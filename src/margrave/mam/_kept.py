@@ -15,6 +15,17 @@ from margrave.mam._leave_out import Codes
 MOST_KEPT = 20_000
 """Rows that are kept of a stream: enough to place a cut within a third of a percent."""
 
+_KEPT_BYTES = 64_000_000
+_FEWEST_KEPT = 1_000
+
+
+def most_kept(n_features: int) -> int:
+    """Rows to keep of Dask collections: fewer where they are so wide that blocks of them are large.
+
+    Several blocks' rows are in memory when they are put together.
+    """
+    return min(MOST_KEPT, max(_KEPT_BYTES // (8 * max(n_features, 1)), _FEWEST_KEPT))
+
 
 @dataclass(frozen=True)
 class Kept:

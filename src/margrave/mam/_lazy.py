@@ -9,10 +9,12 @@ from copy import copy
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import column_or_1d
 
-from margrave.mam._block_rows import check_columns
+from margrave._weights import checked_weights
+from margrave.mam._block_rows import block_weights, check_columns
 from margrave.mam._threads import alone
-from margrave.scale._blocks import is_dask
+from margrave.scale._blocks import Blocks, is_dask
 
 _LEFT_BEHIND = (
     "_kept",
@@ -42,9 +44,7 @@ def lazily(estimator: Any, X: Any, method: str, dtype: Any, n_columns: int | Non
         Answers for each row; one, without a second axis, if None.
     """
     check_columns(estimator, X, reset=False)
-    light = copy(estimator)
-    for name in _LEFT_BEHIND:
-        light.__dict__.pop(name, None)
+    light = _light(estimator)
     like = np.empty((0,) if n_columns is None else (0, n_columns), dtype=dtype)
     if hasattr(X, "columns"):
         return X.map_partitions(_answer, light, method, like, meta=like)
@@ -54,6 +54,42 @@ def lazily(estimator: Any, X: Any, method: str, dtype: Any, n_columns: int | Non
         return whole.map_blocks(_answer, light, method, like, drop_axis=1, meta=like)
     sizes = (whole.chunks[0], (n_columns,))
     return whole.map_blocks(_answer, light, method, like, chunks=sizes, meta=like)
+
+
+def share_right(classifier: Any, X: Any, y: Any, sample_weight: Any) -> float:
+    """The share of rows, by weight, that a classifier decides right: one pass."""
+    owner = f"{type(classifier).__name__}.score"
+    blocks = Blocks.of(owner, X, y=y, sample_weight=sample_weight)
+    check_columns(classifier, X, reset=False)
+    light = _light(classifier)
+    if not hasattr(X, "columns"):
+        light.__dict__.pop("feature_names_in_", None)
+    right, weight = blocks.reduce(_right, _added, light, owner)
+    if weight == 0:
+        checked_weights(np.zeros(1), 1, owner)  # which refuses
+    return right / weight
+
+
+def _right(X: Any, y: Any, sample_weight: Any, classifier: Any, owner: str) -> tuple[float, float]:
+    """The weight of the rows of a block that are decided right, and of all."""
+    labels = column_or_1d(np.asarray(y))
+    weights = block_weights(sample_weight, len(labels), owner)
+    s = np.ones(len(labels)) if weights is None else weights
+    with alone():
+        right = np.asarray(classifier.predict(X) == labels)
+    return float(s[right].sum()), float(s.sum())
+
+
+def _added(parts: list[tuple[float, float]]) -> tuple[float, float]:
+    return sum(one[0] for one in parts), sum(one[1] for one in parts)
+
+
+def _light(estimator: Any) -> Any:
+    """A copy without what a fit leaves behind for its own use."""
+    light = copy(estimator)
+    for name in _LEFT_BEHIND:
+        light.__dict__.pop(name, None)
+    return light
 
 
 def _answer(rows: Any, estimator: Any, method: str, like: Any) -> Any:

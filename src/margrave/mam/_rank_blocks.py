@@ -17,7 +17,6 @@ from sklearn.utils.validation import assert_all_finite, check_array, column_or_1
 
 from margrave._rules import is_number
 from margrave._weights import checked_weights
-from margrave.mam import _kept
 from margrave.mam._block_moments import Moments
 from margrave.mam._block_rows import (
     block_rows,
@@ -27,7 +26,7 @@ from margrave.mam._block_rows import (
     plain_sums,
 )
 from margrave.mam._features import Frequencies, feature_sums
-from margrave.mam._kept import Kept
+from margrave.mam._kept import Kept, most_kept
 from margrave.mam._kernels import Floats
 from margrave.mam._parameters import is_linear
 from margrave.mam._rank_features import LARGEST_SEED, FeatureRanker, feature_length
@@ -127,30 +126,35 @@ def rows_of(number: int, X: Any, y: Any, sample_weight: Any, seed: int, most: in
     )
 
 
-def merged(parts: list[Responses]) -> Responses:
-    """All of them together."""
-    exponent = max((one.exponent for one in parts if one.summary.n), default=0)
-    shifts = [one.exponent - exponent for one in parts]
-    summaries = [
-        replace(
-            one.summary,
-            masses=np.ldexp(one.summary.masses, shift),
-            error=np.ldexp(one.summary.error, shift),
+@dataclass(frozen=True)
+class Merge:
+    """Puts together what blocks say, and keeps so many rows."""
+
+    most: int = 0
+
+    def __call__(self, parts: list[Responses]) -> Responses:
+        exponent = max((one.exponent for one in parts if one.summary.n), default=0)
+        shifts = [one.exponent - exponent for one in parts]
+        summaries = [
+            replace(
+                one.summary,
+                masses=np.ldexp(one.summary.masses, shift),
+                error=np.ldexp(one.summary.error, shift),
+            )
+            for one, shift in zip(parts, shifts, strict=True)
+        ]
+        kept = [
+            replace(one.kept, weights=np.ldexp(one.kept.weights, shift))
+            for one, shift in zip(parts, shifts, strict=True)
+            if one.kept is not None
+        ]
+        moments = [one.moments for one in parts if one.moments is not None]
+        return Responses(
+            SortedSummary.merged(summaries),
+            exponent,
+            Kept.merged(kept, self.most) if kept else None,
+            Moments.merged(moments, shifts) if moments else None,
         )
-        for one, shift in zip(parts, shifts, strict=True)
-    ]
-    kept = [
-        replace(one.kept, weights=np.ldexp(one.kept.weights, shift))
-        for one, shift in zip(parts, shifts, strict=True)
-        if one.kept is not None
-    ]
-    moments = [one.moments for one in parts if one.moments is not None]
-    return Responses(
-        SortedSummary.merged(summaries),
-        exponent,
-        Kept.merged(kept, _kept.MOST_KEPT) if kept else None,
-        Moments.merged(moments, shifts) if moments else None,
-    )
 
 
 def rank_sums(X: Any, y: Any, sample_weight: Any, known: Ranking) -> RankSums:
@@ -223,9 +227,10 @@ class BlockRanker(FeatureRanker):
         seed, keys = rng.randint(LARGEST_SEED), rng.randint(LARGEST_SEED)
         if plain:
             beside = Blocks(tuple(part[1:] for part in blocks.parts), 1, blocks.owner)
-            found = beside.reduce(responses_of, merged)
+            found = beside.reduce(responses_of, Merge())
         else:
-            found = blocks.reduce(rows_of, merged, keys, _kept.MOST_KEPT, numbered=True)
+            most = most_kept(blocks.n_columns)
+            found = blocks.reduce(rows_of, Merge(most), keys, most, numbered=True)
         if not found.summary.n:
             checked_weights(np.zeros(1), 1, "MAMRanker.fit")  # which refuses
         self._check_values(len(found.summary.values), found.summary.values[0])

@@ -68,7 +68,7 @@ def worst(
 
     def extreme(k: int, side: int) -> Extreme:
         rows = np.asarray(values[np.array(places[k][side], dtype=np.int64)], dtype=np.float64)
-        return Extreme(np.array(scores[k][side]), rows)
+        return Extreme.merged([Extreme(np.array(scores[k][side]), rows)])
 
     return [(extreme(k, 0), extreme(k, 1)) for k in range(len(W))]
 

@@ -100,7 +100,7 @@ def _started(kind: Any, n_workers: int | None, memory_limit: Any) -> Any:
             n_workers=n_workers,
             threads_per_worker=1,
             memory_limit=memory_limit,
-            dashboard_address=None,
+            dashboard_address=":0",
         )
     except RuntimeError as error:
         raise RuntimeError(

@@ -117,20 +117,9 @@ def combine(
     """
     used = np.flatnonzero(weight > 0)
     raw, positive, weight = raw[used], positive[used], weight[used]
-    auc_by_nu: dict[float, float] = {}
-    nu = asked.nu
-    if isinstance(nu, str):
-        auc_by_nu = _cross_validated(raw, probabilities, positive, weight, asked)
-        # Of equals the largest, which looks at most pairs.
-        nu = max(auc_by_nu, key=lambda one: (auc_by_nu[one], one)) if auc_by_nu else _USUAL_NU
+    nu, auc_by_nu = chosen_nu(raw, probabilities, positive, weight, asked)
     scale, found, tol = _weighed(raw, probabilities, positive, weight, nu, asked)
-    if found.gap > tol:
-        warnings.warn(
-            f"RankMarginClassifier stopped after {found.n_iter} rounds with a gap of "
-            f"{found.gap:.2g}, above tol={tol:g}; raise tol.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
+    warn_of_gap(found, tol, 5)
     combined = scale(raw) @ found.weights
     if asked.calibrate:
         slope, cut = _sigmoid(combined, positive, weight)
@@ -140,6 +129,46 @@ def combine(
     margins = CrucialPairs(combined[positive], combined[~positive])
     found = replace(found, active=used[found.active])
     return Combination(scale, found, slope, cut, margins, auc_by_nu)
+
+
+def warn_of_gap(found: RankMarginWeights, tol: float, stacklevel: int) -> None:
+    """Warn if the search ended before the gap was as small as asked for."""
+    if found.gap > tol:
+        warnings.warn(
+            f"RankMarginClassifier stopped after {found.n_iter} rounds with a gap of "
+            f"{found.gap:.2g}, above tol={tol:g}; raise tol.",
+            ConvergenceWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def chosen_nu(
+    raw: Floats, probabilities: Flags, positive: Flags, weight: Floats, asked: Asked
+) -> tuple[float, dict[float, float]]:
+    """The share ν, by cross-validation if asked, and the AUC of each that was tried."""
+    if not isinstance(asked.nu, str):
+        return float(asked.nu), {}
+    auc_by_nu = _cross_validated(raw, probabilities, positive, weight, asked)
+    # Of equals the largest, which looks at most pairs.
+    nu = max(auc_by_nu, key=lambda one: (auc_by_nu[one], one)) if auc_by_nu else _USUAL_NU
+    return nu, auc_by_nu
+
+
+def chosen_tol(
+    scores: Floats, positive: Flags, weight: Floats, nu: float, asked: Asked, share: float = 1.0
+) -> float:
+    """The gap asked for, or half a standard error of the margin of the mean score.
+
+    `share` is that of all samples which these are a part of.
+    """
+    if not isinstance(asked.tol, str):
+        return float(asked.tol)
+    error = 0.0
+    if nu > 0 and positive.any() and not positive.all():
+        mean = scores.mean(axis=1)
+        halves = [Side(mean[of], weight[of] / weight[of].sum()) for of in (positive, ~positive)]
+        error = standard_error(halves[0], halves[1], nu, asked.hardest)
+    return max(error * float(np.sqrt(share)) / 2, _LEAST_TOL)
 
 
 def _weighed(
@@ -153,17 +182,17 @@ def _weighed(
     scale = learn_scale(asked.scale, raw, probabilities, positive, weight)
     scores, sides = scale(raw), (positive, ~positive)
     shares = [weight[of] / weight[of].sum() for of in sides]
-    heard = shares[0] @ scores[positive] - shares[1] @ scores[~positive] > _SAME
-    if heard.any():
-        scores[:, ~heard] = 0.0
-    tol = asked.tol
-    if isinstance(tol, str):
-        mean = scores[:, heard if heard.any() else slice(None)].mean(axis=1)
-        halves = [Side(mean[of], share) for of, share in zip(sides, shares, strict=True)]
-        error = standard_error(halves[0], halves[1], nu, asked.hardest) if nu > 0 else 0.0
-        tol = max(error / 2, _LEAST_TOL)
+    heard = heard_members(shares[0] @ scores[positive] - shares[1] @ scores[~positive])
+    scores[:, ~heard] = 0.0
+    tol = chosen_tol(scores[:, heard], positive, weight, nu, asked)
     found = weigh(scores, positive, weight, nu, asked.hardest, tol, _MAX_ITER)
     return scale, found, tol
+
+
+def heard_members(margins: Floats) -> Flags:
+    """Who is heard, from the members' mean margins: those above chance, or all if none is."""
+    heard: Flags = margins > _SAME
+    return heard if heard.any() else np.ones_like(heard)
 
 
 def _cross_validated(
@@ -197,29 +226,47 @@ def _auc(scores: Floats, positive: Flags, hardest: float) -> float:
 
 
 def _sigmoid(scores: Floats, positive: Flags, weight: Floats) -> tuple[float, float]:
+    """Slope and cut, see `sigmoid`, of samples one by one."""
+    u, v = (np.where(of, weight, 0.0) for of in (positive, ~positive))
+    return sigmoid(scores, u, v, len(scores), float(scores.mean()), float(scores.std()))
+
+
+def sigmoid(
+    values: Floats, u: Floats, v: Floats, n: int, centre: float, spread: float
+) -> tuple[float, float]:
     """Slope and cut of ``log p/(1-p) = slope (score - cut)``, Platt's way.
 
     His targets, (N⁺ + 1)/(N⁺ + 2) and 1/(N⁻ + 2), keep the slope finite where the scores part the
     classes. A score that ranks no better than chance gets no slope, and its cut puts all samples
     in the larger class.
+
+    Parameters
+    ----------
+    values, u, v : ndarray of shape (m,)
+        Scores, and the weights of the positives and of the negatives there.
+    n : int
+        Number of samples.
+    centre, spread : float
+        Mean and standard deviation of the samples' scores.
     """
-    total = weight / weight.mean()
-    n_positive, n_negative = total[positive].sum(), total[~positive].sum()
+    unit = n / (u.sum() + v.sum())
+    u, v = u * unit, v * unit
+    n_positive, n_negative = u.sum(), v.sum()
     prior = float(np.log((n_positive + 1) / (n_negative + 1)))
-    if np.ptp(scores) < _SAME:
+    if np.ptp(values) < _SAME:
         return _NO_SLOPE, -prior / _NO_SLOPE
-    spread = scores.std()
-    x = (scores - scores.mean()) / spread
-    target = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+    x = (values - centre) / spread
+    total = u + v
+    wanted = u * ((n_positive + 1) / (n_positive + 2)) + v * (1 / (n_negative + 2))
 
     def loss(line: Floats) -> tuple[float, Floats]:
         z = line[0] * x + line[1]
-        error = total * (expit(z) - target)
-        value = total @ (np.logaddexp(0, z) - target * z)
+        error = total * expit(z) - wanted
+        value = total @ np.logaddexp(0, z) - wanted @ z
         return float(value), np.array([error @ x, error.sum()])
 
     found = minimize(loss, [1.0, prior], jac=True, bounds=[(0, None), (None, None)])
     slope, offset = found.x[0], found.x[1]
     if slope < _NO_SLOPE:
         return _NO_SLOPE, -prior / _NO_SLOPE
-    return float(slope / spread), float(scores.mean() - offset * spread / slope)
+    return float(slope / spread), float(centre - offset * spread / slope)

@@ -63,7 +63,7 @@ class LineScale:
 
     def __call__(self, raw: Floats) -> Floats:
         """Scale the values of shape (n, K); what a member cannot say (NaN) becomes -1."""
-        values = self.slope * (_unbounded(raw, self.log_odds) - self.centre)
+        values = self.slope * (unbounded(raw, self.log_odds) - self.centre)
         return np.nan_to_num(np.clip(values, -1, 1), nan=-1.0)
 
 
@@ -112,24 +112,51 @@ def learn_scale(
     if name == "rank":
         columns = [_distribution(column, weight) for column in known.T]
         return RankScale(*(tuple(part) for part in zip(*columns, strict=True)))
-    if name == "probability":
-        sizes = np.where(probabilities, 1.0, np.abs(known).max(axis=0))
-        return _line(np.zeros_like(probabilities), np.zeros(raw.shape[1]), sizes)
-    if name == "decision":
-        low, high = known.min(axis=0), known.max(axis=0)
-        return _line(np.zeros_like(probabilities), (low + high) / 2, (high - low) / 2)
-    values = _unbounded(known, probabilities)
+    low, high = known.min(axis=0), known.max(axis=0)
+    if name != "logit":
+        return range_scale(name, low, high, probabilities)
+    values = unbounded(known, probabilities)
     means = [np.average(values[of], axis=0, weights=weight[of]) for of in (positive, ~positive)]
+    variance = np.average((values - (means[0] + means[1]) / 2) ** 2, axis=0, weights=weight)
+    return logit_scale(low, high, probabilities, (means[0], means[1]), variance)
+
+
+def range_scale(name: str, low: Floats, high: Floats, probabilities: Flags) -> LineScale:
+    """The scale "probability" or "decision", from the smallest and the largest raw values."""
+    no_log_odds = np.zeros_like(probabilities)
+    if name == "decision":
+        return _line(no_log_odds, (low + high) / 2, (high - low) / 2)
+    sizes = np.where(probabilities, 1.0, np.maximum(np.abs(low), np.abs(high)))
+    return _line(no_log_odds, np.zeros(len(low)), sizes)
+
+
+def logit_scale(
+    low: Floats, high: Floats, probabilities: Flags, means: tuple[Floats, Floats], variance: Floats
+) -> LineScale:
+    """The scale "logit".
+
+    Parameters
+    ----------
+    low, high : ndarray of shape (K,)
+        The smallest and the largest raw value of each member.
+    probabilities : ndarray of bool, shape (K,)
+        Which members give probabilities.
+    means : tuple of ndarray
+        The mean log-odds of the positives, and of the negatives.
+    variance : ndarray of shape (K,)
+        Of the log-odds around the middle of both means.
+    """
+    low, high = (unbounded(one[None, :], probabilities)[0] for one in (low, high))
     centre, margin = (means[0] + means[1]) / 2, means[0] - means[1]
-    speaking = values.min(axis=0) < values.max(axis=0)
-    variance = np.average((values - centre) ** 2, axis=0, weights=weight)
+    speaking = low < high
     spread = np.where(speaking, np.sqrt(variance), 0.0)
     ratio = np.divide(margin, spread, out=np.zeros_like(spread), where=spread > 0)
     ratio[np.abs(ratio) < _ROUNDING] = 0.0  # equal means, added up in another order
     least = _LEAST_MARGIN * ratio.max()
     # If no member is better than chance, their spreads are made equal.
     margin = np.maximum(ratio, least) * spread if least > 0 else spread
-    sizes = margin * (np.abs(values - centre) / np.where(margin > 0, margin, 1)).max()
+    farthest = np.maximum(np.abs(low - centre), np.abs(high - centre))
+    sizes = margin * (farthest / np.where(margin > 0, margin, 1)).max()
     return _line(probabilities, centre, sizes)
 
 
@@ -139,7 +166,7 @@ def _line(log_odds: Flags, centre: Floats, sizes: Floats) -> LineScale:
     return LineScale(log_odds, slope, centre)
 
 
-def _unbounded(raw: Floats, log_odds: Flags) -> Floats:
+def unbounded(raw: Floats, log_odds: Flags) -> Floats:
     """Raw values, with log-odds in place of probabilities."""
     if not log_odds.any():
         return raw
@@ -152,7 +179,12 @@ def _unbounded(raw: Floats, log_odds: Flags) -> Floats:
 def _distribution(values: Floats, weight: Floats) -> tuple[Floats, Floats]:
     """Values and the mid-distribution at them: share below less share above."""
     knots, place = np.unique(values, return_inverse=True)
-    mass = np.bincount(place, weights=weight) / weight.sum()
+    return mid_distribution(knots, np.bincount(place, weights=weight))
+
+
+def mid_distribution(knots: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    """The same of rising values with their weights."""
+    mass = weight / weight.sum()
     shares = 2 * np.cumsum(mass) - mass - 1
     if len(knots) > _MOST_KNOTS:
         kept = np.unique(np.searchsorted(shares, np.linspace(shares[0], shares[-1], _MOST_KNOTS)))

@@ -1,13 +1,14 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from tests.studio.browser import SECONDS, Window, launch, new_page
-from tests.studio.page_parts import uploaded, user_of
+from tests.studio.page_parts import uploaded
 from tests.studio.running import Studio
-from tests.studio.serving import Client
+from tests.studio.serving import Client, serving
 from tools.system import NEEDS, advice, without
 
 expect.set_options(timeout=SECONDS * 1000)
@@ -56,19 +57,24 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
     assert problems == []
 
 
+class Served(NamedTuple):
+    """A server in this process, which has all imported already."""
+
+    url: str
+    user: Client
+
+
 @pytest.fixture(scope="session")
-def studio_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
+def studio_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server for all tests of a process; what one of them makes, the others see."""
-    server = Studio(tmp_path_factory.mktemp("studio"))
-    yield server
-    server.kill()
+    with serving(tmp_path_factory.mktemp("studio")) as (studio, client):
+        yield Served(f"http://127.0.0.1:{studio.settings.port}/", client)
 
 
 @pytest.fixture(scope="session")
-def user(studio_server: Studio) -> Iterator[Client]:
+def user(studio_server: Served) -> Client:
     """A program of the server's one user."""
-    with user_of(studio_server.url) as client:
-        yield client
+    return studio_server.user
 
 
 @pytest.fixture(scope="session")
@@ -78,7 +84,7 @@ def mails_table(user: Client) -> str:
 
 
 @pytest.fixture(scope="module")
-def window(browser: Browser, studio_server: Studio) -> Iterator[Window]:
+def window(browser: Browser, studio_server: Served) -> Iterator[Window]:
     """A page for the tests of one file, one after another."""
     opened = Window(browser, studio_server.url)
     yield opened
@@ -111,6 +117,6 @@ def start_studio(tmp_path: Path) -> Iterator[Callable[..., Studio]]:
 
 
 @pytest.fixture
-def page(open_page: Callable[..., Page], studio_server: Studio) -> Page:
+def page(open_page: Callable[..., Page], studio_server: Served) -> Page:
     """The studio's page, just opened."""
     return open_page(studio_server.url)

@@ -56,6 +56,17 @@ class Frequencies:
 
     def of(self, X: Any) -> NDArray[np.float32]:
         """The features of some rows, in float32."""
+        features = self.waves(X)
+        features *= np.float32(self.unit)
+        return features
+
+    @property
+    def unit(self) -> float:
+        """What cosines and sines are multiplied with."""
+        return float(1 / np.sqrt(self.directions.shape[1]))
+
+    def waves(self, X: Any) -> NDArray[np.float32]:
+        """Cosines and sines of some rows: the features, but for their unit."""
         if issparse(X):
             angles = np.asarray(X.astype(np.float32) @ self.directions)
             angles -= (self.centre @ self.directions).astype(np.float32)
@@ -65,7 +76,6 @@ class Frequencies:
         features = np.empty((len(angles), 2 * half), np.float32)
         np.cos(angles, features[:, :half])
         np.sin(angles, features[:, half:])
-        features *= np.float32(1 / np.sqrt(half))
         return features
 
 
@@ -76,10 +86,10 @@ def feature_sums(
     if frequencies is None:
         return np.asarray(X.T @ a).T if issparse(X) else np.asarray(a.T @ X, dtype=np.float64)
     blocks = list(slices(X.shape[0], _BLOCK))
-    narrow = a.astype(np.float32)
+    narrow = (a * frequencies.unit).astype(np.float32)
 
     def block(rows: slice) -> Floats:
-        return np.asarray(narrow[rows].T @ frequencies.of(X[rows]), dtype=np.float64)
+        return np.asarray(narrow[rows].T @ frequencies.waves(X[rows]), dtype=np.float64)
 
     parts = in_threads(block, blocks, n_jobs, small=len(blocks) == 1)
     return np.asarray(np.sum(list(parts), axis=0))
@@ -92,10 +102,10 @@ def feature_products(
     if frequencies is None:
         return np.asarray(X @ vectors.T, dtype=np.float64)
     blocks = list(slices(X.shape[0], _BLOCK))
-    narrow = vectors.T.astype(np.float32)
+    narrow = (vectors.T * frequencies.unit).astype(np.float32)
 
     def block(rows: slice) -> Floats:
-        return np.asarray(frequencies.of(X[rows]) @ narrow, dtype=np.float64)
+        return np.asarray(frequencies.waves(X[rows]) @ narrow, dtype=np.float64)
 
     return np.concatenate(list(in_threads(block, blocks, n_jobs, small=len(blocks) == 1)))
 

@@ -30,6 +30,7 @@ from margrave._asking import (
     named_members,
     rows_of,
 )
+from margrave._given import check_in_memory
 from margrave._samples import check_columns, checked_labels, taken_by_all
 from margrave._weights import checked_weights
 from margrave.scores import Scores
@@ -174,6 +175,7 @@ class Committee(ClassifierMixin, BaseEstimator):
     def _start(self, X: Any, y: ArrayLike) -> NDArray[Any]:
         """Check the members, X and y as far as it does not depend on the members."""
         self._pairs()
+        check_in_memory(type(self).__name__, X, y)
         validate_data(self, X, skip_check_array=True)
         return checked_labels(X, y, type(self).__name__)
 
@@ -358,6 +360,7 @@ class Committee(ClassifierMixin, BaseEstimator):
     def _ask(self, X: Any, ask: Ask) -> Scores:
         """What the trained members say about new samples."""
         check_is_fitted(self, "estimators_")
+        check_in_memory(type(self).__name__, X)
         check_columns(self, X)
         members = list(zip(self.member_names_, self.estimators_, strict=True))
         columns = self._kept_columns  # as they were when the members were trained

@@ -30,7 +30,7 @@ _USUAL_NU = 0.1
 _FOLDS = 5
 _MOST_CHOOSING = 20_000
 _LEAST_TOL = 1e-4
-_MAX_ITER = 500
+MAX_ITER = 500
 # Scores this close are equal.
 _SAME = 1e-12
 # As good as 0, and can be divided by.
@@ -185,7 +185,7 @@ def _weighed(
     heard = heard_members(shares[0] @ scores[positive] - shares[1] @ scores[~positive])
     scores[:, ~heard] = 0.0
     tol = chosen_tol(scores[:, heard], positive, weight, nu, asked)
-    found = weigh(scores, positive, weight, nu, asked.hardest, tol, _MAX_ITER)
+    found = weigh(scores, positive, weight, nu, asked.hardest, tol, MAX_ITER)
     return scale, found, tol
 
 

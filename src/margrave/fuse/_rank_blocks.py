@@ -58,9 +58,9 @@ class Passes:
     n: int = 0
 
     @classmethod
-    def over(cls, blocks: Blocks) -> Passes:
+    def over(cls, blocks: Blocks, n_members: int) -> Passes:
         """None made yet."""
-        fits = _MOST_SUMS // max(blocks.n_columns, 1)
+        fits = _MOST_SUMS // max(n_members, 1)
         return cls(blocks, max(min(_BINS, fits), _BINS // 16))
 
     def reduce(

@@ -16,15 +16,19 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn import get_config
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from margrave import _labels
 from margrave._asking import rows_of
 from margrave._committee import Committee
-from margrave._tuning import check_tuning, folds_of, folds_of_groups, is_share
+from margrave._given import lazily
+from margrave._tuning import folds_of, folds_of_groups, is_share
 from margrave.fuse._combination import Asked, Combination, combine
-from margrave.fuse._rank_weights import hardest_share, is_number
-from margrave.fuse._scales import SCALES
+from margrave.fuse._rank_margin_blocks import fit_blocks
+from margrave.fuse._rank_problem import RankMarginWeights
+from margrave.fuse._rank_settings import checked_settings
 from margrave.pairs import CrucialPairs
+from margrave.scale._blocks import is_dask
 
 Floats = NDArray[np.float64]
 
@@ -109,6 +113,10 @@ class RankMarginClassifier(Committee):
     ``list(GroupKFold().split(X, y, groups))``. Samples that are never held out do not take part in
     the weights. The folds in which ν is chosen are always the same, so that `fit` is repeatable.
 
+    On Dask collections, block by block, members are asked anew in each of about ten passes. ν and
+    `tol` are chosen on 100,000 rows drawn from all, and `margin_distribution_` has so many scores a
+    class; the rest is that of all rows, with "rank", cut and slope from sorted summaries.
+
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
@@ -161,11 +169,11 @@ class RankMarginClassifier(Committee):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame
-            Samples.
-        y : array-like of shape (n_samples,)
+        X : array-like, sparse matrix, data frame or Dask collection
+            Samples. Dask collections need ``prefit=True``, since members are trained in memory.
+        y : array-like or Dask collection of shape (n_samples,)
             Labels.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like or Dask collection of shape (n_samples,), optional
             Passed to the members, and used in scales, margins and probabilities. In the margins a
             sample counts within its class: weighing a whole class changes nothing there.
         **fit_params : dict
@@ -175,7 +183,9 @@ class RankMarginClassifier(Committee):
         -------
         self
         """
-        asked = self._checked_settings()
+        asked = checked_settings(self)
+        if is_dask(X, y, sample_weight):
+            return fit_blocks(self, X, y, sample_weight, fit_params, asked)
         if "groups" in fit_params and not get_config()["enable_metadata_routing"]:
             raise ValueError(folds_of_groups("RankMarginClassifier"))
         labels = self._start(X, y)
@@ -214,7 +224,7 @@ class RankMarginClassifier(Committee):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame
+        X : array-like, sparse matrix, data frame or Dask collection
             Samples.
 
         Returns
@@ -222,6 +232,8 @@ class RankMarginClassifier(Committee):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             With two classes above 0 for the second; with more one column for each class.
         """
+        if is_dask(X):
+            return self._lazily("decision_function", X)
         decision = self._by_class(X, Combination.decision)
         return -decision if decision.ndim == 1 and self._positive_code == 0 else decision
 
@@ -230,7 +242,7 @@ class RankMarginClassifier(Committee):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame
+        X : array-like, sparse matrix, data frame or Dask collection
             Samples.
 
         Returns
@@ -238,6 +250,8 @@ class RankMarginClassifier(Committee):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             In [-1, 1]; with two classes larger for the positive one.
         """
+        if is_dask(X):
+            return self._lazily("combined_scores", X)
         return self._by_class(X, Combination.scores)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -245,13 +259,15 @@ class RankMarginClassifier(Committee):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame
+        X : array-like, sparse matrix, data frame or Dask collection
             Samples.
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
+        if is_dask(X):
+            return self._lazily("predict", X)
         decision = self.decision_function(X)
         codes = np.argmax(decision, axis=1) if decision.ndim == 2 else (decision > 0).astype(int)
         answers: NDArray[Any] = self.classes_[codes]
@@ -263,13 +279,15 @@ class RankMarginClassifier(Committee):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame
+        X : array-like, sparse matrix, data frame or Dask collection
             Samples.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
         """
+        if is_dask(X):
+            return self._lazily("predict_proba", X)
         proba: Floats = expit(self.decision_function(X))
         if proba.ndim == 1:
             return np.column_stack([1 - proba, proba])
@@ -295,24 +313,37 @@ class RankMarginClassifier(Committee):
         ]
         # Pairs as rows of the data, not of its tuning part.
         results = [replace(one.found, active=rows[one.found.active]) for one in combined]
+        self._keep_combined(combined, results, [one.margins.smallest_margin for one in combined])
+
+    def _keep_combined(
+        self, combined: list[Combination], results: list[RankMarginWeights], smallest: list[float]
+    ) -> None:
+        """Store what was learned; with two classes not in lists."""
         pairs = [one.margins for one in combined]
         self._combined: list[Combination] = combined
         self.result_: Any = results
         self.auc_by_nu_: Any = [one.auc_by_nu for one in combined]
         self.weights_: Floats = np.array([one.weights for one in results])
         self.nu_: Any = np.array([one.nu for one in results])
-        self.rank_margin_: Any = np.array([one.smallest_margin for one in pairs])
+        self.rank_margin_: Any = np.array(smallest)
         self.margin_distribution_: CrucialPairs | list[CrucialPairs] = pairs
         if len(combined) == 1:
             self.result_, self.auc_by_nu_ = results[0], combined[0].auc_by_nu
             self.weights_, self.nu_ = results[0].weights, results[0].nu
-            self.margin_distribution_, self.rank_margin_ = pairs[0], pairs[0].smallest_margin
+            self.margin_distribution_, self.rank_margin_ = pairs[0], smallest[0]
 
     def _by_class(self, X: Any, told: Callable[[Combination, Floats], Floats]) -> Floats:
         """What the combination of each class tells; a single column as a vector."""
         sides = self._sides(self._raw(X))
         columns = [told(one, raw) for one, (_, raw) in zip(self._combined, sides, strict=True)]
         return columns[0] if len(columns) == 1 else np.column_stack(columns)
+
+    def _lazily(self, method: str, X: Any) -> NDArray[Any]:
+        check_is_fitted(self)
+        labels, n_classes = method == "predict", len(self.classes_)
+        flat = labels or (n_classes == 2 and method != "predict_proba")
+        empty = np.empty((0,) if flat else (0, n_classes), self.classes_.dtype if labels else float)
+        return lazily(f"{type(self).__name__}.{method}", self, method, X, empty)
 
     def _sides(self, raw: Floats) -> list[tuple[int, Floats]]:
         """Classes with what the members say toward each; with two, the positive one."""
@@ -323,6 +354,11 @@ class RankMarginClassifier(Committee):
 
     def _check_classes(self, y: NDArray[Any], weight: Floats) -> None:
         """Every class has samples, and the positive one is one of two."""
+        self._check_positive()
+        codes = _labels.encode(y, self.classes_, "y")
+        self._check_mass(np.bincount(codes, weights=weight, minlength=len(self.classes_)))
+
+    def _check_positive(self) -> None:
         self._positive_code = 1
         if self.positive is not None:
             if len(self.classes_) > 2:
@@ -332,8 +368,8 @@ class RankMarginClassifier(Committee):
                 )
             place = _labels.encode([self.positive], self.classes_, "RankMarginClassifier")
             self._positive_code = int(place[0])
-        codes = _labels.encode(y, self.classes_, "y")
-        mass = np.bincount(codes, weights=weight, minlength=len(self.classes_))
+
+    def _check_mass(self, mass: NDArray[Any]) -> None:
         if not mass.all():
             missing = _labels.plain(self.classes_[np.argmin(mass)])
             raise ValueError(
@@ -361,28 +397,3 @@ class RankMarginClassifier(Committee):
         if apart:
             raw = np.where(np.any(apart, axis=0), raw, raw[0])
         return np.concatenate([rows for rows, _ in parts]), raw
-
-    def _checked_settings(self) -> Asked:
-        owner = "RankMarginClassifier"
-        if self.scale not in SCALES:
-            raise ValueError(
-                f"{owner} needs scale to be one of {', '.join(SCALES)}; got {self.scale!r}."
-            )
-        if self.nu != "cv" and not (is_number(self.nu) and 0 <= self.nu <= 1):
-            raise ValueError(f"{owner} needs nu to be 'cv' or a number in [0, 1]; got {self.nu!r}.")
-        if self.tol != "auto" and not (is_number(self.tol) and 0 < self.tol < np.inf):
-            raise ValueError(
-                f"{owner} needs tol to be 'auto' or a finite number above 0; got {self.tol!r}."
-            )
-        check_tuning(self.tuning, owner)
-        if not isinstance(self.calibrate, bool | np.bool_):
-            raise ValueError(
-                f"{owner} needs calibrate to be True or False; got {self.calibrate!r}."
-            )
-        return Asked(
-            scale=self.scale,
-            nu=self.nu,
-            hardest=hardest_share(self.negatives, owner),
-            tol=self.tol,
-            calibrate=self.calibrate,
-        )

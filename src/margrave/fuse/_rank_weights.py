@@ -161,7 +161,7 @@ def _on_blocks(
         X = scores.toward(positive)
     names = _checked_collections(X, y, sample_weight)
     blocks = Blocks.of(_OWNER, X, y=y, sample_weight=sample_weight)
-    passes, reading = Passes.over(blocks), Reading(_OWNER, numbers, positive)
+    passes, reading = Passes.over(blocks, len(names)), Reading(_OWNER, numbers, positive)
     looked = passes.look(reading)
     label = _checked_positive(looked.classes, scores, positive)
     _check_range(looked.low, looked.high)

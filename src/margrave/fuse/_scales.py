@@ -179,7 +179,7 @@ def unbounded(raw: Floats, log_odds: Flags) -> Floats:
 def _distribution(values: Floats, weight: Floats) -> tuple[Floats, Floats]:
     """Values and the mid-distribution at them: share below less share above."""
     knots, place = np.unique(values, return_inverse=True)
-    return mid_distribution(knots, np.bincount(place, weights=weight))
+    return mid_distribution(knots, np.bincount(place, weights=weight).astype(np.float64))
 
 
 def mid_distribution(knots: Floats, weight: Floats) -> tuple[Floats, Floats]:

@@ -1,0 +1,170 @@
+"""The rank-margin committee on Dask collections: what it learns of the same rows in memory."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+
+da = pytest.importorskip("dask.array", reason="the extra 'dask' is not installed")
+dd = pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not installed")
+
+import dask  # noqa: E402
+
+from margrave.fuse import RankMarginClassifier, VoteClassifier, _combination_blocks  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def drawn(n_classes=2, n=900, seed=0):
+    X, y = make_classification(
+        n, 6, n_informative=4, n_classes=n_classes, flip_y=0.1, random_state=seed
+    )
+    return X, y
+
+
+def members(X, y):
+    some = slice(0, 200)
+    kinds = (
+        LogisticRegression(),
+        GaussianNB(),
+        DecisionTreeClassifier(max_depth=3),
+        RidgeClassifier(),
+    )
+    return [(f"m{j}", one.fit(X[some], y[some])) for j, one in enumerate(kinds)]
+
+
+def both(X, y, weight=None, n_blocks=4, trained=None, **settings):
+    """The same committee, learned in memory and on blocks."""
+    trained = members(X, y) if trained is None else trained
+    size = -(-len(X) // n_blocks)
+    inside = RankMarginClassifier(trained, prefit=True, **settings).fit(X, y, weight)
+    given = None if weight is None else da.from_array(weight, chunks=size)
+    blocks = da.from_array(X, chunks=(size, X.shape[1])), da.from_array(y, chunks=size)
+    outside = RankMarginClassifier(trained, prefit=True, **settings).fit(*blocks, given)
+    return inside, outside, blocks[0]
+
+
+def same(inside, outside, X, lazy, tol=1e-4):
+    assert np.array_equal(outside.nu_, inside.nu_)
+    assert outside.rank_margin_ == pytest.approx(inside.rank_margin_, abs=tol)
+    assert outside.weights_ == pytest.approx(inside.weights_, abs=tol)
+    assert outside.combined_scores(X) == pytest.approx(inside.combined_scores(X), abs=tol)
+    assert outside.decision_function(X) == pytest.approx(inside.decision_function(X), abs=200 * tol)
+    for method in ("combined_scores", "decision_function", "predict"):
+        told = getattr(outside, method)(lazy)
+        here = getattr(outside, method)(X)
+        assert isinstance(told, da.Array)
+        assert (told.dtype, told.shape) == (here.dtype, here.shape)
+        if method == "predict":
+            assert np.array_equal(told.compute(), here)
+        else:
+            assert told.compute() == pytest.approx(here, abs=1e-9)
+
+
+@pytest.mark.parametrize("scale", ["logit", "probability", "rank", "decision"])
+def test_the_same_as_in_memory(scale):
+    X, y = drawn()
+    weight = np.random.default_rng(0).choice([0.0, 1.0, 3.0], len(y))
+    weight[:225] = 0  # a block without weight
+    inside, outside, lazy = both(X, y, weight, scale=scale, nu=0.1, tol=1e-5)
+    same(inside, outside, X, lazy, 1e-2)
+    assert outside.margin_distribution_.auc == pytest.approx(
+        inside.margin_distribution_.auc, abs=1e-3
+    )
+    assert outside.predict_proba(lazy).compute() == pytest.approx(outside.predict_proba(X))
+
+
+@pytest.mark.parametrize("negatives", [None, "hardest 20%"])
+def test_nu_and_tol_are_chosen_as_in_memory_where_all_rows_are_drawn(negatives):
+    X, y = drawn()
+    inside, outside, lazy = both(X, y, negatives=negatives)
+    assert outside.auc_by_nu_ == inside.auc_by_nu_
+    same(inside, outside, X, lazy, 2e-2)
+
+
+def test_more_than_two_classes_and_a_member_that_knows_two():
+    X, y = drawn(3)
+    two = y[:200] < 2
+    trained = [*members(X, y)[:3], ("part", RidgeClassifier().fit(X[:200][two], y[:200][two]))]
+    inside, outside, lazy = both(X, y, trained=trained, nu=0.1, tol=1e-5)
+    same(inside, outside, X, lazy, 2e-2)
+    assert outside.predict_proba(lazy).shape == (len(X), 3)
+
+
+def test_the_worst_pair_text_labels_and_no_calibration():
+    X, y = drawn()
+    names = np.where(y == 1, "yes", "no")
+    inside, outside, lazy = both(X, names, nu=0.0, tol=1e-8, calibrate=False, positive="no")
+    same(inside, outside, X, lazy, 1e-6)
+    assert outside.result_.rho == pytest.approx(inside.result_.rho, abs=1e-9)
+    assert np.array_equal(outside.result_.active, inside.result_.active)
+    assert outside.result_.n_passes <= 25
+
+
+def test_data_frames_with_parts_that_are_empty():
+    X, y = drawn()
+    table = pd.DataFrame(X, columns=list("abcdef"))
+    trained = [("line", LogisticRegression().fit(table[:200], y[:200])), *members(X, y)[1:2]]
+    trained[1] = ("bayes", GaussianNB().fit(table[:200], y[:200]))
+    parts = dd.from_pandas(table.assign(y=y, row=np.arange(len(y))), npartitions=6)
+    some = parts[(parts["row"] < 300) | (parts["row"] >= 450)]
+    kept = np.r_[0:300, 450:900]
+    features = some[list("abcdef")]
+    outside = RankMarginClassifier(trained, prefit=True, nu=0.2, tol=1e-5).fit(features, some["y"])
+    inside = RankMarginClassifier(trained, prefit=True, nu=0.2, tol=1e-5)
+    inside.fit(table.iloc[kept], y[kept])
+    assert outside.weights_ == pytest.approx(inside.weights_, abs=1e-3)
+    assert list(outside.feature_names_in_) == list("abcdef")
+    told = outside.predict(features)
+    assert told.dtype == y.dtype
+    assert np.array_equal(told.compute(), outside.predict(table.iloc[kept]))
+
+
+def test_fewer_rows_are_drawn_than_there_are(monkeypatch):
+    from margrave.fuse import _rank_margin_blocks
+
+    for module in (_combination_blocks, _rank_margin_blocks):
+        monkeypatch.setattr(module, "DRAWN", 300)
+    X, y = drawn(n=2_000)
+    inside, outside, _ = both(X, y)
+    assert len(outside.margin_distribution_.positives) == 300
+    assert outside.margin_distribution_.auc == pytest.approx(
+        inside.margin_distribution_.auc, abs=0.05
+    )
+    assert outside.rank_margin_ == pytest.approx(
+        (lambda s: s[y == 1].min() - s[y == 0].max())(outside.combined_scores(X))
+    )
+
+
+def refused(message, X, y, trained, weight=None, **settings):
+    with pytest.raises(ValueError, match=message):
+        RankMarginClassifier(trained, **{"prefit": True, **settings}).fit(X, y, weight)
+
+
+def test_what_is_refused():
+    X, y = drawn(n=300)
+    trained = members(X, y)
+    lazy, labels = da.from_array(X, chunks=(100, 6)), da.from_array(y, chunks=100)
+    refused(r"draw rows with margrave\.scale\.sample\(X, y\)", lazy, labels, trained, prefit=False)
+    refused("of at least two classes; got one class, 1", lazy, 0 * labels + 1, trained)
+    refused("y: 7 is not one of the classes 0, 1", lazy, 0 * labels + 7, trained)
+    refused("needs y with as many rows as X, 300; got 200", lazy, labels[:200], trained)
+    refused("none negative and not all zero", lazy, labels, trained, weight=-1.0 * (labels >= 0))
+    refused("NaN", da.where(lazy > 0, lazy, np.nan), labels, trained)
+
+
+def test_other_committees_say_that_they_work_in_memory():
+    X, y = drawn(n=300)
+    lazy, labels = da.from_array(X, chunks=(100, 6)), da.from_array(y, chunks=100)
+    message = "VoteClassifier works on samples in memory; got a Dask collection"
+    with pytest.raises(TypeError, match=message):
+        VoteClassifier(members(X, y), prefit=True).fit(lazy, labels)
+    with pytest.raises(TypeError, match=message):
+        VoteClassifier(members(X, y), prefit=True).fit(X, y).predict(lazy)

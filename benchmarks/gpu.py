@@ -211,7 +211,7 @@ def fits(n: int) -> list[Row]:
     rows, few = [], n // 5
     for model, target in ((MAMClassifier(), y), (MAMRanker(), X[:, 0] + X[:, 1] * X[:, 2])):
         name = type(model).__name__
-        model.set_params(backend="torch").fit(X[:1_000], target[:1_000]).predict(X[:1_000])
+        model.set_params(backend="torch").fit(X[:few], target[:few]).predict(X[:few])
         for size in (few, n):
             start = perf_counter()
             model.fit(X[:size], target[:size])

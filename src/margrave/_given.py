@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,28 +21,46 @@ def codes_of(values: Floats, n_classes: int) -> NDArray[np.int64]:
 
 def one_of(**given: ArrayLike | None) -> tuple[Kind, Floats | None]:
     """The one kind of values that was given, on its way to [-1, 1]."""
+    kind, array = the_one(given)
+    if array is None:
+        return kind, None
+    values = np.asarray(array, dtype=np.float64)
+    if values.size:
+        check_range(kind, float(values.min()), float(values.max()))
+    if kind == "probability":
+        check_sums(*sums_of(values))
+    return kind, on_its_way(kind, values)
+
+
+def the_one(given: dict[str, Any]) -> tuple[Kind, Any]:
+    """The one kind of values that was given; "label" if none was."""
     chosen = [(kind, array) for kind, array in given.items() if array is not None]
     if len(chosen) > 1:
         raise ValueError(
             "Scores.from_arrays needs at most one of proba, decision and scores; got several."
         )
-    if not chosen:
-        return "label", None
-    kind, array = chosen[0]
-    values = np.asarray(array, dtype=np.float64)
-    if not np.isfinite(values).all():
+    return cast(tuple[Kind, Any], chosen[0] if chosen else ("label", None))
+
+
+_RANGES = {"probability": (0, 1), "score": (-1, 1)}
+
+
+def check_range(kind: str, lowest: float, highest: float) -> None:
+    """Refuse values of a kind that run from here to there, NaN if one is."""
+    if not np.isfinite([lowest, highest]).all():
         raise ValueError("Scores.from_arrays needs finite values; got NaN or infinity.")
-    low, high = {"probability": (0, 1), "score": (-1, 1)}.get(kind, (-np.inf, np.inf))
-    if values.size and not low - 1e-6 <= values.min() <= values.max() <= high + 1e-6:
+    low, high = _RANGES.get(kind, (-np.inf, np.inf))
+    if not low - 1e-6 <= lowest <= highest <= high + 1e-6:
         raise ValueError(
             f"Scores.from_arrays needs {kind} values in [{low}, {high}]; "
-            f"got {values.min():g} to {values.max():g}."
+            f"got {lowest:g} to {highest:g}."
         )
-    values = np.clip(values, low, high)  # float32 may be past the end by its last digit
-    if kind == "probability":
-        _check_sums(values)
-        values = 2 * values - 1
-    return cast(Kind, kind), values
+
+
+def on_its_way(kind: str, values: Floats) -> Floats:
+    """Probabilities and scores as values in [-1, 1]."""
+    values = np.clip(values, *_RANGES.get(kind, (-np.inf, np.inf)))  # float32 may be past the end
+    return 2 * values - 1 if kind == "probability" else values
 
 
 def checked_shape(values: Floats | None, labels: NDArray[Any] | None) -> tuple[int, ...]:
@@ -59,12 +77,19 @@ def checked_shape(values: Floats | None, labels: NDArray[Any] | None) -> tuple[i
     return shape
 
 
-def _check_sums(proba: Floats) -> None:
+def sums_of(proba: Floats) -> tuple[bool, bool]:
+    """Whether sums over classes are off, and whether rows look like one member's answer."""
+    if proba.ndim == 3:
+        return not np.allclose(proba.sum(axis=2), 1, atol=1e-3), False
+    alone = proba.ndim == 2 and proba.shape[1] > 1 and np.allclose(proba.sum(axis=1), 1)
+    return False, bool(alone and len(proba) > 1 and not (proba == proba[0, 0]).all())
+
+
+def check_sums(off: bool, one_member: bool) -> None:
     """Probabilities over all classes sum to 1, and only those."""
-    if proba.ndim == 3 and not np.allclose(proba.sum(axis=2), 1, atol=1e-3):
+    if off:
         raise ValueError("Scores.from_arrays needs proba that sum to 1 over the classes.")
-    one_member = proba.ndim == 2 and proba.shape[1] > 1 and len(proba) > 1
-    if one_member and np.allclose(proba.sum(axis=1), 1) and not (proba == proba[0, 0]).all():
+    if one_member:
         raise ValueError(
             "Scores.from_arrays needs proba of shape (n, K), one column a member, for two classes; "
             "these rows sum to 1, as one member's predict_proba does: give proba[:, None, :], or "
@@ -126,7 +151,9 @@ def array_names(members: Sequence[str] | None, given: Any, n_members: int) -> tu
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """The same array, not to be written to."""
+    """The same array, not to be written to; Dask's cannot be."""
+    if is_dask(array):
+        return array
     view = array.view()
     view.flags.writeable = False
     return view
@@ -189,3 +216,44 @@ def _said(model: Any, method: str, part: Any, empty: NDArray[Any]) -> NDArray[An
     if not len(part):
         return empty
     return np.asarray(getattr(model, method)(part)).astype(empty.dtype, copy=False)
+
+
+class Seen(NamedTuple):
+    """What Dask arrays hold, of all blocks: range, sums, sizes of members' values, and labels."""
+
+    low: float
+    high: float
+    off: bool
+    one_member: bool
+    largest: Floats
+    labels: list[Any]
+
+
+def seen(X: Any, labels: Any, kind: Kind, reject_label: Any) -> Seen:
+    """A look at one block: its values, or labels only."""
+    answers = [labels if labels is not None else X] if labels is not None or kind == "label" else []
+    told: list[Any] = []
+    for one in answers:
+        array = _labels.natural(one)
+        answered = array if reject_label is None else array[array != reject_label]
+        told = _labels.union([("labels", answered.ravel())]).tolist() if answered.size else []
+    if kind == "label":
+        return Seen(0.0, 0.0, False, False, np.zeros(1), told)
+    values = np.asarray(X, dtype=np.float64)
+    off, alone = sums_of(values) if kind == "probability" else (False, False)
+    sizes = np.abs(leaning(values))
+    largest = sizes.max(axis=(0, *range(2, sizes.ndim)))
+    return Seen(float(values.min()), float(values.max()), off, alone, largest, told)
+
+
+def merged_seen(parts: list[Seen]) -> Seen:
+    """All of them together."""
+    labels = [label for one in parts for label in one.labels]
+    return Seen(
+        float(np.min([one.low for one in parts])),
+        float(np.max([one.high for one in parts])),
+        any(one.off for one in parts),
+        all(one.one_member for one in parts),
+        np.max([one.largest for one in parts], axis=0),
+        _labels.union([("labels", labels)]).tolist() if labels else [],
+    )

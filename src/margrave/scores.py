@@ -43,13 +43,22 @@ from margrave._asking import (
 from margrave._given import (
     array_classes,
     array_names,
+    block_sizes,
+    check_range,
+    check_sums,
     checked_shape,
     codes_of,
     frozen,
     leaning,
+    merged_seen,
+    on_its_way,
     one_of,
+    seen,
+    stacked,
+    the_one,
 )
 from margrave._trees import tree_samples
+from margrave.scale._blocks import Blocks, is_dask
 
 __all__ = ["Scores"]
 
@@ -60,7 +69,8 @@ Codes = NDArray[np.signedinteger[Any]]
 class Scores:
     """What K members say about n samples.
 
-    Made by :meth:`of` from trained members, or by :meth:`from_arrays`.
+    Made by :meth:`of` from trained members, or by :meth:`from_arrays`. Of Dask collections, `codes`
+    and `values` are Dask arrays, and members are asked about a block when it is needed.
 
     Attributes
     ----------
@@ -117,8 +127,9 @@ class Scores:
         ----------
         members : sequence of classifiers, or of (name, classifier)
             Trained; each has ``classes_`` and ``predict``.
-        X : array, sparse matrix or data frame
-            The samples.
+        X : array, sparse matrix, data frame or Dask collection
+            The samples. Members with decision values are asked about all blocks of a Dask
+            collection at once, for their scales, unless there is `like`.
         like : Scores, optional
             Scores of the same members on a reference set: classes, columns and scales are taken
             from there.
@@ -154,6 +165,12 @@ class Scores:
         union = like.classes if like is not None else _labels.union(known)
         if like is not None and like.values is None and ask != "labels":
             raise ValueError("Scores.of needs values in like= to scale new ones by; it has none.")
+        if is_dask(X):
+            if like is None:
+                like = _reference(names, union, columns, _kinds(named))
+                if ask != "labels" and "decision" in like.kinds:
+                    like = replace(like, scales=frozen(_sizes(named, X, like)))
+            return _lazily(_Asker(named, like, ask, n_jobs), X, None, like, ask)
         trees = tree_samples(named, X) if all(one is None for one in columns) else None
         calls = (
             (name, member, trees or columns_for(X, chosen, name, member), union, ask)
@@ -174,7 +191,7 @@ class Scores:
         reject_label: Any = None,
         like: Scores | None = None,
     ) -> Scores:
-        """Take what members said from arrays.
+        """Take what members said from arrays, or from Dask collections in one pass.
 
         Parameters
         ----------
@@ -194,6 +211,9 @@ class Scores:
         like : Scores, optional
             A reference set: classes, names and the scales of decision values are taken from there.
         """
+        if is_dask(labels, proba, decision, scores):
+            values_of = {"probability": proba, "decision": decision, "score": scores}
+            return _lazy_arrays(values_of, labels, classes, members, reject_label, like)
         kind, values = one_of(probability=proba, decision=decision, score=scores)
         told = None if labels is None else _labels.natural(labels)
         shape = checked_shape(values, told)
@@ -220,8 +240,10 @@ class Scores:
             ", ".join([*map(str, names[:5]), *(["..."] if len(names) > 5 else [])])
             for names in (self.members, self.classes)
         )
+        told = self.codes if self.codes is not None else self.values
+        count: Any = len(self) if told is None or not np.isnan(told.shape[0]) else "?"
         return (
-            f"Scores({len(self)} samples, {self.n_members} members: {members}, "
+            f"Scores({count} samples, {self.n_members} members: {members}, "
             f"{len(self.classes)} classes: {classes})"
         )
 
@@ -242,7 +264,16 @@ class Scores:
     @property
     def labels(self) -> NDArray[Any]:
         """The members' labels, shape (n, K); :attr:`reject_label` where a member rejects."""
-        return _labels.decode(self._known_codes(), self.classes, self.reject_label)
+        codes = self._known_codes()
+        if is_dask(codes):
+            every = np.arange(-1, len(self.classes))  # of one type, whether or not one rejects
+            kind = _labels.decode(every, self.classes, self.reject_label).dtype
+            lazy: Any = codes
+            labels: NDArray[Any] = lazy.map_blocks(
+                _decoded, self.classes, self.reject_label, kind, dtype=kind
+            )
+            return labels
+        return _labels.decode(codes, self.classes, self.reject_label)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Arrays come back from a pickle writable; ours are not."""
@@ -315,7 +346,11 @@ class Scores:
         -------
         Scores
         """
-        at = np.atleast_1d(np.arange(len(self))[index])
+        at = index
+        if not is_dask(self.codes, self.values):
+            at = np.atleast_1d(np.arange(len(self))[index])
+        elif isinstance(index, int | np.integer):
+            at = [index]
         return replace(
             self,
             codes=None if self.codes is None else frozen(self.codes[at]),
@@ -426,3 +461,147 @@ def _gathered(
         scales=frozen(scales),
         features=features,
     )
+
+
+@dataclass(frozen=True)
+class _Asker:
+    """Asks members about a block, as they were asked about a reference set."""
+
+    named: list[tuple[str, Any]]
+    like: Scores
+    ask: Ask
+    n_jobs: int | None
+
+    def __call__(self, X: Any, _: Any) -> Scores:
+        return Scores.of(self.named, X, like=self.like, ask=self.ask, n_jobs=self.n_jobs)
+
+
+@dataclass(frozen=True)
+class _Taker:
+    """Takes what members said from the arrays of a block."""
+
+    kind: Kind
+    like: Scores
+    reject_label: Any
+
+    def __call__(self, X: Any, labels: Any) -> Scores:
+        told, values, known = X if self.kind == "label" else labels, None, self.like.classes
+        if self.kind != "label":
+            values = leaning(on_its_way(self.kind, np.asarray(X, dtype=np.float64)))
+        if told is not None:
+            codes = _labels.encode(_labels.natural(told), known, "labels", self.reject_label)
+        else:
+            codes = codes_of(values, len(known))  # type: ignore[arg-type]  # one of the two is there
+        answers = (
+            Answer(self.kind, codes[:, j], None if values is None else values[:, j])
+            for j in range(codes.shape[1])
+        )
+        return _gathered(answers, self.like.members, known, self.like.features, self.like)
+
+
+def _kinds(named: list[tuple[str, Any]]) -> tuple[Kind, ...]:
+    """Where members' values come from, without asking them."""
+    return tuple(
+        "probability"
+        if hasattr(member, "predict_proba")
+        else "decision"
+        if hasattr(member, "decision_function")
+        else "label"
+        for _, member in named
+    )
+
+
+def _reference(
+    names: tuple[str, ...],
+    classes: NDArray[Any],
+    features: tuple[Columns | None, ...],
+    kinds: tuple[Kind, ...],
+) -> Scores:
+    """Scores of no samples, to scale others by."""
+    more = (len(classes),) if len(classes) > 2 else ()
+    values = frozen(np.empty((0, len(names), *more)))
+    return Scores(classes, names, None, values, kinds, np.ones(len(names)), features)
+
+
+def _sizes(named: list[tuple[str, Any]], X: Any, like: Scores) -> Floats:
+    """The largest decision value of each member; one pass over the blocks."""
+    at = [j for j, kind in enumerate(like.kinds) if kind == "decision"]
+    some = [named[j] for j in at], [like.features[j] for j in at]
+    sizes = np.ones(len(named))
+    found = Blocks.of("Scores.of", X).reduce(_block_sizes, _largest, *some, like.classes)
+    sizes[at] = np.where(found > 0, found, 1.0)
+    return sizes
+
+
+def _block_sizes(X: Any, named: Any, features: Any, classes: NDArray[Any]) -> Floats:
+    raw = np.abs(Scores.of(named, X, classes=classes, features=features, ask="values").raw())
+    return np.asarray(raw.max(axis=(0, *range(2, raw.ndim))))
+
+
+def _largest(parts: list[Floats]) -> Floats:
+    return np.asarray(np.max(parts, axis=0))
+
+
+def _lazily(make: Any, X: Any, labels: Any, like: Scores, ask: Ask) -> Scores:
+    """Scores whose arrays are Dask's: each block is asked about when it is needed."""
+    import dask
+
+    blocks = Blocks.of("Scores", X, labels=labels)
+    sent = dask.delayed(make, pure=False, traverse=False)
+    asked = dask.delayed(_made, pure=False, traverse=False)
+    part_of = dask.delayed(_part_of, pure=False, traverse=False)
+    told = [asked(sent, *part) for part in blocks.parts]
+    sizes = block_sizes(X, len(blocks))
+    codes = np.empty((0, len(like.members)), dtype=np.min_scalar_type(-len(like.classes)))
+    empty = {"codes": codes, "values": np.asarray(like.values)[:0]}
+    wanted = {"labels": ["codes"], "values": ["values"], "both": ["codes", "values"]}[ask]
+    arrays = {
+        name: stacked([part_of(one, name, empty[name]) for one in told], sizes, empty[name])
+        for name in wanted
+    }
+    return replace(like, codes=arrays.get("codes"), values=arrays.get("values"))
+
+
+def _made(make: Any, X: Any, labels: Any) -> Scores | None:
+    return make(X, labels) if len(X) else None
+
+
+def _part_of(told: Scores | None, name: str, empty: NDArray[Any]) -> NDArray[Any]:
+    part: NDArray[Any] = empty if told is None else getattr(told, name)
+    return part
+
+
+def _decoded(
+    codes: Codes, classes: NDArray[Any], reject_label: Any, kind: np.dtype[Any]
+) -> NDArray[Any]:
+    return _labels.decode(codes, classes, reject_label).astype(kind, copy=False)
+
+
+def _lazy_arrays(
+    given: dict[str, Any], labels: Any, classes: Any, members: Any, reject_label: Any, like: Any
+) -> Scores:
+    """Scores from Dask arrays; one pass checks them and finds labels and scales."""
+    kind, X = the_one(given)
+    X, beside = (labels, None) if X is None else (X, labels)
+    if X.ndim == 3:
+        X = X.rechunk({1: -1, 2: -1})
+    n_classes = None if kind == "label" else (2 if X.ndim == 2 else X.shape[2])
+    if like is not None:
+        _check_like(like, kind, classes, members)
+        classes, members = like.classes.tolist(), like.members
+    names = array_names(members, X, X.shape[1])
+    blocks = Blocks.of("Scores.from_arrays", X, labels=beside)
+    found = blocks.reduce(seen, merged_seen, kind, reject_label)
+    if kind != "label":
+        check_range(kind, found.low, found.high)
+    check_sums(found.off, found.one_member)
+    told = np.array(found.labels) if labels is not None else None
+    known = array_classes(classes, told, n_classes, reject_label)
+    if told is not None:
+        _labels.encode(told, known, "labels")
+    if like is None:
+        like = _reference(names, frozen(known), (None,) * len(names), (kind,) * len(names))
+        if kind == "decision":
+            like = replace(like, scales=frozen(np.where(found.largest > 0, found.largest, 1.0)))
+    ask: Ask = "labels" if kind == "label" else "both"
+    return _lazily(_Taker(kind, like, reject_label), X, beside, like, ask)

@@ -33,6 +33,7 @@ from margrave._asking import (
 from margrave._given import check_in_memory
 from margrave._samples import check_columns, checked_labels, taken_by_all
 from margrave._weights import checked_weights
+from margrave.scale._nested import not_further
 from margrave.scores import Scores
 
 
@@ -370,7 +371,8 @@ class Committee(ClassifierMixin, BaseEstimator):
 
 
 def _fit_member(member: Any, X: Any, y: NDArray[Any], params: dict[str, Any]) -> Any:
-    return member.fit(X, y, **params)
+    with not_further():
+        return member.fit(X, y, **params)
 
 
 def _rows_of_params(params: dict[str, Any], rows: Any, n_samples: int) -> dict[str, Any]:

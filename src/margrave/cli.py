@@ -11,7 +11,9 @@ import os
 import shlex
 import sys
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -29,7 +31,32 @@ except ModuleNotFoundError as error:
     )
     raise SystemExit(2) from error
 
+from margrave.app._answers import answer_folder, answers_to, features
+from margrave.app._folder import FolderOutcome, folder_of, run_folder, working
 from margrave.app._job import Outcome, run_request
+from margrave.app._options import (
+    AsJson,
+    Certify,
+    Cluster,
+    Confidence,
+    Data,
+    Drop,
+    Group,
+    Jobs,
+    Model,
+    Out,
+    Positive,
+    Prefer,
+    Quiet,
+    Report,
+    Saved,
+    Seed,
+    Target,
+    Time,
+    Ways,
+    check_folder_options,
+    read_share,
+)
 from margrave.app._records import outcome_record
 from margrave.app._report import page, write_page
 from margrave.app._samples import Table, find_table, labels_of, samples_of
@@ -51,9 +78,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-Model = Annotated[Path, typer.Argument(help="A model that `margrave steer` or the studio wrote.")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on the standard output.")]
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -114,32 +138,6 @@ def _margrave(
     pass
 
 
-# The options of `margrave steer`.
-Data = Annotated[str, typer.Argument(help="A CSV or Parquet file, or a name in `margrave data`.")]
-Prefer = Annotated[
-    list[str], typer.Option(help="What you can afford, as 'fp <= 1%'; again for a further step.")
-]
-Out = Annotated[Path, typer.Option(help="Where the certified model goes.")]
-Target = Annotated[str | None, typer.Option(help="The column with the classes.")]
-Positive = Annotated[
-    str | None,
-    typer.Option(help="The class that fp and fn speak of; by default the second of two."),
-]
-Confidence = Annotated[float, typer.Option(help="Of the promise.")]
-Certify = Annotated[str, typer.Option(help="The share of rows set aside to certify, or auto.")]
-Group = Annotated[str | None, typer.Option(help="A column: which rows belong together.")]
-Time = Annotated[str | None, typer.Option(help="A column: when rows came, as numbers or dates.")]
-Drop = Annotated[list[str] | None, typer.Option(help="A column that is not used; again for more.")]
-Ways = Annotated[
-    str | None, typer.Option(help="With commas, among move,reject,reweigh,select,retune.")
-]
-Seed = Annotated[int, typer.Option(help="For the parts and the members.")]
-Jobs = Annotated[int | None, typer.Option(help="Models trained at a time.")]
-Report = Annotated[Path | None, typer.Option(help="Where an HTML page about all of it goes.")]
-Saved = Annotated[Path | None, typer.Option(help="Where the dialog goes, to go on with it.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Show nothing but errors.")]
-
-
 @app.command()
 def steer(
     context: typer.Context,
@@ -158,29 +156,58 @@ def steer(
     jobs: Jobs = None,
     report: Report = None,
     dialog: Saved = None,
+    cluster: Cluster = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Train a committee on a table, steer it to a preference and certify it."""
     _check_places({"--out": out, "--report": report, "--dialog": dialog}, data)
-    samples = samples_of(
-        find_table(data), target=target, positive=positive, group=group, time=time, drop=drop or ()
-    )
-    with progress(shown=not quiet) as bars:
-        outcome = run_request(
-            samples,
+    chosen = None if ways is None else [way.strip() for way in ways.split(",")]
+    share, kept = read_share(certify), drop or ()
+    run: Callable[..., Outcome | FolderOutcome]
+    with ExitStack() as stack:
+        stack.enter_context(working(cluster, here=False))
+        if Path(data).is_dir():
+            in_memory = {"--group": group, "--time": time, "--report": report, "--dialog": dialog}
+            check_folder_options(in_memory, chosen)
+            run = partial(
+                run_folder, folder_of(Path(data), target=target, positive=positive, drop=kept)
+            )
+            stack.enter_context(working(None, here=cluster is None))
+        else:
+            samples = samples_of(
+                find_table(data),
+                target=target,
+                positive=positive,
+                group=group,
+                time=time,
+                drop=kept,
+            )
+            run = partial(run_request, samples, ways=chosen, path=dialog)
+        bars = stack.enter_context(progress(shown=not quiet))
+        outcome = run(
             prefer,
             confidence=confidence,
-            certify=_share(certify),
-            ways=None if ways is None else [way.strip() for way in ways.split(",")],
+            certify=share,
             seed=seed,
             n_jobs=jobs,
             on_training=bars.training,
             on_reply=bars.reply,
-            path=dialog,
         )
     command = shlex.join(["margrave", *(context.find_root().obj or ())])
     written = _write(outcome, out, dialog, report, command)
+    _tell(outcome, written, out, as_json, quiet)
+    raise typer.Exit(outcome.exit_code)
+
+
+def _tell(
+    outcome: Outcome | FolderOutcome,
+    written: dict[str, str | None],
+    out: Path,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Print what became of a request."""
     if as_json:
         _print_json(outcome_record(outcome) | written)
     elif not quiet:
@@ -189,16 +216,19 @@ def steer(
         _print_written(printer, written, out)
     if outcome.exit_code and (quiet or as_json):
         sys.stderr.write(f"margrave: {harmless(outcome.verdict())}\n")
-    raise typer.Exit(outcome.exit_code)
 
 
 def _write(
-    outcome: Outcome, out: Path, dialog: Path | None, report: Path | None, command: str
+    outcome: Outcome | FolderOutcome,
+    out: Path,
+    dialog: Path | None,
+    report: Path | None,
+    command: str,
 ) -> dict[str, str | None]:
     """Write what there is to write, and say where it is."""
     if outcome.model is not None:
         outcome.model.save(out)
-    if report is not None:
+    if report is not None and isinstance(outcome, Outcome):
         write_page(page(outcome, command), report)
     written = {"model": out if outcome.model else None, "dialog": dialog, "report": report}
     return {what: None if path is None else str(path) for what, path in written.items()}
@@ -221,18 +251,6 @@ def _check_places(places: dict[str, Path | None], data: str) -> None:
             raise ValueError(f"{option} needs a file of its own; {path} is {other}.")
 
 
-def _share(text: str) -> str | float:
-    if text == "auto":
-        return text
-    try:
-        share = float(text)
-    except ValueError:
-        share = 0.0
-    if not 0 < share < 1:
-        raise ValueError(f"--certify needs 'auto' or a share between 0 and 1; got {text!r}.")
-    return share
-
-
 def _print_written(printer: Printer, written: dict[str, str | None], out: Path) -> None:
     for what, path in written.items():
         if path is not None:
@@ -250,54 +268,32 @@ def predict(
     model: Model,
     new: Annotated[Path, typer.Argument(help="A table with the columns that it learned from.")],
     out: Annotated[Path | None, typer.Option(help="A table with an answer for each row.")] = None,
+    cluster: Cluster = None,
     as_json: AsJson = False,
 ) -> None:
     """Answer for each row of a table: its label, its score, and whether it is rejected."""
-    import pandas
-
-    _check_places({"--out": out}, str(new))
+    if not new.is_dir():
+        _check_places({"--out": out}, str(new))
     known = SteeredClassifier.load(model)
-    X, ignored = _features(known, read_table(new))
-    if ignored:
+    if new.is_dir():
+        with working(cluster, here=False):
+            record = answer_folder(known, new, out)
+    else:
+        X, ignored = features(known, read_table(new))
+        with working(cluster, here=False):
+            answers = answers_to(known, X)
+        if out is not None:
+            write_table(answers, out)
+        record = {"n": len(answers), "rejected": int(answers["rejected"].sum()), "ignored": ignored}
+    if ignored := record["ignored"]:
         named = ", ".join(map(repr, ignored[:5])) + (" ..." if len(ignored) > 5 else "")
         sys.stderr.write(harmless(f"margrave: {new.name}: not used: {named}.") + "\n")
-    labels, scores = known.predict(X), known.decision_function(X)
-    rejected = labels == known.reject_label_
-    columns: dict[str, Any] = {
-        "label": [
-            None if no else label for label, no in zip(labels.tolist(), rejected, strict=True)
-        ]
-    }
-    if scores.ndim == 1:
-        columns["score"] = scores
-    else:
-        columns |= {f"score_{label}": scores[:, c] for c, label in enumerate(known.classes_)}
-    answers = pandas.DataFrame({**columns, "rejected": rejected.astype(int)}).astype(
-        {"label": object}
-    )
-    if out is not None:
-        write_table(answers, out)
     if as_json:
-        record = {"n": len(answers), "rejected": int(rejected.sum()), "ignored": ignored}
         rows = {"answers": answers.to_dict("records")} if out is None else {"out": str(out)}
         _print_json(record | rows)
     elif out is None:
         text = csv_text(answers)
         sys.stdout.write(harmless(text) if sys.stdout.isatty() else text)
-
-
-def _features(model: SteeredClassifier, frame: Any) -> tuple[Any, list[str]]:
-    """A table as a model takes it, and the columns that it does not use."""
-    names = getattr(model, "feature_names_in_", None)
-    if names is None:  # it learned from an array
-        return frame.to_numpy(), []
-    ignored = [name for name in frame.columns if name not in set(names)]
-    if model.scorer_.panel.encoder is None:
-        missing = [repr(name) for name in names if name not in frame.columns]
-        if missing:
-            raise ValueError(f"The model needs columns that are not there: {', '.join(missing)}.")
-        return frame[list(names)], ignored
-    return frame, ignored
 
 
 @app.command()
@@ -310,7 +306,7 @@ def check(
     known = SteeredClassifier.load(model)
     table = Table(read_table(labelled), labelled.name, labelled)
     y = labels_of(table, target, known.classes_)
-    X, _ = _features(known, table.frame.drop(columns=target))
+    X, _ = features(known, table.frame.drop(columns=target))
     found = known.check(X, y)
     printer = Printer()
     printer.text(str(found), "bold red" if found.alarm else "")

@@ -5,9 +5,12 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from joblib import effective_n_jobs, parallel_config, register_parallel_backend
+from joblib.parallel import ThreadingBackend
 from scipy.stats import norm
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
+from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -18,7 +21,8 @@ import dask.dataframe as dd  # noqa: E402
 
 from margrave import Confusion, Preference  # noqa: E402
 from margrave.martingale import NotMetWarning, TunableLogistic  # noqa: E402
-from margrave.scale import _summary  # noqa: E402
+from margrave.scale import _summary, cluster  # noqa: E402
+from margrave.scale._nested import not_further  # noqa: E402
 from margrave.steer import Dialog, PromiseError, SteeredClassifier, _roles, _start  # noqa: E402
 from margrave.steer._decision import Cut  # noqa: E402
 from margrave.steer._large import tuned  # noqa: E402
@@ -285,6 +289,37 @@ def test_one_frozen_classifier_a_list_and_nothing_to_steer(synchronous):
     assert model.parts_ == {"train": 2000, "tune": 0, "certify": 0}
     assert model.certificate_ is None
     assert np.array_equal(model.predict(X), trained.predict(X))
+
+
+# On a cluster
+
+
+def test_a_cluster_finds_the_same():
+    pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
+    X, y = normal(1500, 9)
+    members = [("bayes", GaussianNB()), ("trees", ExtraTreesClassifier(10, random_state=0))]
+    model = SteeredClassifier(members, preference="fp <= 10%", random_state=0)
+    with cluster(n_workers=1, memory_limit="1GB"):
+        there = clone(model).fit(*blocks(X, y))
+        assert np.array_equal(there.predict(blocks(X, y)[0]).compute(), there.predict(X))
+    here = model.fit(*blocks(X, y))
+    assert there.decision_ == here.decision_
+    assert there.certificate_.confusion == here.certificate_.confusion
+    assert there.certificate_.tuning == here.certificate_.tuning
+
+
+def test_within_a_task_of_dask_learners_keep_to_themselves():
+    class DaskDistributedBackend(ThreadingBackend):
+        """Named as joblib's."""
+
+    register_parallel_backend("like-dask", DaskDistributedBackend)
+    with parallel_config("like-dask", n_jobs=3):
+        assert effective_n_jobs(None) == 3
+        with not_further():
+            assert effective_n_jobs(None) == 1
+        assert effective_n_jobs(None) == 3
+    with parallel_config("threading", n_jobs=2), not_further():
+        assert effective_n_jobs(None) == 2
 
 
 # Refused

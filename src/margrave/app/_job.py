@@ -46,8 +46,57 @@ class Parts:
     unused: int
 
 
+class Result:
+    """What became of a request, whatever it was made of.
+
+    Attributes
+    ----------
+    model : SteeredClassifier or None
+        The certified model.
+    refusal : str
+        Why there is none; empty if none was asked for.
+    """
+
+    model: SteeredClassifier | None
+    refusal: str
+
+    @property
+    def reply(self) -> Reply:
+        """The last reply."""
+        raise NotImplementedError
+
+    @property
+    def met(self) -> bool:
+        """Whether the last reply meets what was asked, on the tuning samples."""
+        return self.reply.met
+
+    @property
+    def exit_code(self) -> int:
+        """For a shell: 0 if it is met and certified, else 3."""
+        return MET if self.met and self.model is not None else NOT_MET
+
+    def verdict(self) -> str:
+        """What happened, in a sentence or two."""
+        if self.met and self.model is not None:
+            return "Met on the tuning samples, and certified."
+        reply = self.reply
+        if self.met and self.refusal:
+            return f"Met on the tuning samples, but it cannot be promised: {self.refusal}"
+        if self.met:
+            return "Met on the tuning samples; nothing was promised, since it was not accepted."
+        short = (
+            f"Not reachable on the tuning samples: the nearest is {reply.shortfall:g} samples "
+            f"short, and '{reply.binding}' binds."
+        )
+        if self.model is not None:
+            return (
+                f"{short} A model that keeps the promise on new samples was certified all the same."
+            )
+        return f"{short} It cannot be promised either: {self.refusal}" if self.refusal else short
+
+
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class Outcome(Result):
     """What became of a request.
 
     Attributes
@@ -84,16 +133,6 @@ class Outcome:
         return self.dialog.history[1:]
 
     @property
-    def met(self) -> bool:
-        """Whether the last reply meets what was asked, on the tuning samples."""
-        return self.dialog.reply.met
-
-    @property
-    def exit_code(self) -> int:
-        """For a shell: 0 if it is met and certified, else 3."""
-        return MET if self.met and self.model is not None else NOT_MET
-
-    @property
     def parts(self) -> Parts:
         """Who saw how many samples."""
         if self.roles is not None:
@@ -103,24 +142,32 @@ class Outcome:
         train = tune if self.samples.time is None else n - certify
         return Parts(train, tune, certify, n - train - certify)
 
-    def verdict(self) -> str:
-        """What happened, in a sentence or two."""
-        if self.met and self.model is not None:
-            return "Met on the tuning samples, and certified."
-        reply = self.dialog.reply
-        if self.met and self.refusal:
-            return f"Met on the tuning samples, but it cannot be promised: {self.refusal}"
-        if self.met:
-            return "Met on the tuning samples; nothing was promised, since it was not accepted."
-        short = (
-            f"Not reachable on the tuning samples: the nearest is {reply.shortfall:g} samples "
-            f"short, and '{reply.binding}' binds."
-        )
-        if self.model is not None:
-            return (
-                f"{short} A model that keeps the promise on new samples was certified all the same."
-            )
-        return f"{short} It cannot be promised either: {self.refusal}" if self.refusal else short
+    @property
+    def reply(self) -> Reply:
+        """The last reply."""
+        return self.dialog.reply
+
+    @property
+    def n_rows(self) -> int:
+        """How many samples there are."""
+        return len(self.samples.y)
+
+    @property
+    def encoder(self) -> Any:
+        """What columns were taken for."""
+        return self.dialog.model.scorer_.panel.encoder
+
+    def told_parts(self) -> str:
+        """The parts, in words."""
+        parts = self.parts
+        build = f"{parts.train:,} rows to build on"
+        if parts.tune == parts.train:
+            build += ", each judged by models that were trained without it"
+        else:
+            build += f"; {parts.tune:,} of them judged by models that were trained on earlier ones"
+        unused = f"\n{parts.unused:,} more rows of the groups set aside are not used"
+        support = self.dialog.support(self.confidence)
+        return f"{build}\n{support}{unused if parts.unused else ''}"
 
 
 def check_request(

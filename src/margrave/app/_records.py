@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from margrave.app._folder import FolderOutcome
 from margrave.app._job import Outcome
 from margrave.confusion import Confusion
 from margrave.steer._certificate import Certificate
@@ -55,12 +56,11 @@ def certificate_record(certificate: Certificate) -> dict[str, Any]:
     }
 
 
-def outcome_record(outcome: Outcome) -> dict[str, Any]:
+def outcome_record(outcome: Outcome | FolderOutcome) -> dict[str, Any]:
     """All that became of a request."""
     model = outcome.model
     certificate = None if model is None else model.certificate_
     parts = outcome.parts
-    encoder = outcome.dialog.model.scorer_.panel.encoder
     return {
         "exit_code": outcome.exit_code,
         "met": outcome.met,
@@ -69,11 +69,11 @@ def outcome_record(outcome: Outcome) -> dict[str, Any]:
         "refusal": outcome.refusal or None,
         "data": outcome.samples.table.name,
         "target": outcome.samples.target,
-        "classes": list(outcome.dialog.classes),
+        "classes": list(outcome.start.after.classes),
         "positive": outcome.start.after.positive,
-        "n": {"all": len(outcome.samples.y), **asdict(parts)},
-        "columns": dict(encoder.kinds_),
-        "way": outcome.dialog.reply.way,
+        "n": {"all": outcome.n_rows, **asdict(parts)},
+        "columns": dict(outcome.encoder.kinds_),
+        "way": outcome.reply.way,
         "seconds": round(sum(reply.seconds for reply in outcome.replies), 3),
         "start": matrix_record(outcome.start.after),
         "replies": [reply_record(reply) for reply in outcome.replies],

@@ -60,7 +60,7 @@ class Table:
             return self.frame[name]
         lower = {one.lower(): one for one in names}
         near = [lower[one] for one in near_names(name, lower)][:_SHOWN]
-        more = did_you_mean(near) or f" Its columns are {_listed(names)}."
+        more = did_you_mean(near) or f" Its columns are {listed(names)}."
         raise ValueError(f"{option} needs a column of {self.name}; there is no {name!r}.{more}")
 
     def refuse_missing(self, missing: Bools, name: str, option: str) -> None:
@@ -183,7 +183,7 @@ def samples_of(
     """
     if target is None:
         if table.path is not None:
-            names = _listed([str(name) for name in table.frame.columns])
+            names = listed([str(name) for name in table.frame.columns])
             raise ValueError(f"--target needs the column with the classes: one of {names}.")
         target = _TARGET
     if group is not None and time is not None:
@@ -199,7 +199,7 @@ def samples_of(
         table.column(name, "--drop")
     left = [name for name in table.frame.columns if name not in {*taken, *drop}]
     if not left:
-        raise ValueError(f"{table.name} needs columns to learn from besides {_listed(taken)}.")
+        raise ValueError(f"{table.name} needs columns to learn from besides {listed(taken)}.")
     known = (
         table.positive if positive is None else match_label(positive, np.unique(y), "--positive")
     )
@@ -293,6 +293,7 @@ def _times(table: Table, name: str) -> NDArray[Any]:
     return numbers
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Names for a message."""
     more = len(names) - _SHOWN
     return ", ".join(map(repr, names[:_SHOWN])) + (f" ... and {more} more" if more > 0 else "")

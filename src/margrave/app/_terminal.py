@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from margrave.app._folder import FolderOutcome
 from margrave.app._job import Outcome
 from margrave.app._words import harmless
 from margrave.steer._members import Progress as Training
@@ -92,26 +93,17 @@ class Bars:
         self.bars.update(self.bars.task_ids[-1], told=f"{said} by {reply.way}")
 
 
-def print_outcome(printer: Printer, outcome: Outcome) -> None:
+def print_outcome(printer: Printer, outcome: Outcome | FolderOutcome) -> None:
     """Everything that became of a request, as a page of text."""
-    samples, dialog, parts = outcome.samples, outcome.dialog, outcome.parts
-    matrix = outcome.start.after
+    samples, matrix = outcome.samples, outcome.start.after
     positive = "" if matrix.positive is None else f"; {matrix.positive} is positive"
     printer.text(
-        f"{samples.table.name}: {len(samples.y):,} rows, {len(matrix.classes)} classes in "
+        f"{samples.table.name}: {outcome.n_rows:,} rows, {len(matrix.classes)} classes in "
         f"{samples.target!r}{positive}",
         "bold",
     )
-    encoder = dialog.model.scorer_.panel.encoder
-    printer.part("Columns, taken as", encoder.describe())
-    build = f"{parts.train:,} rows to build on"
-    if parts.tune == parts.train:
-        build += ", each judged by models that were trained without it"
-    else:
-        build += f"; {parts.tune:,} of them judged by models that were trained on earlier ones"
-    unused = f"\n{parts.unused:,} more rows of the groups set aside are not used"
-    told = f"{build}\n{dialog.support(outcome.confidence)}{unused if parts.unused else ''}"
-    printer.part("Parts", told)
+    printer.part("Columns, taken as", outcome.encoder.describe())
+    printer.part("Parts", outcome.told_parts())
     printer.part(f"Start, on {matrix.n:,} tuning samples", str(matrix))
     for reply in outcome.replies:
         lines = str(reply).splitlines()

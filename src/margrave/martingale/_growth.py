@@ -35,6 +35,7 @@ from margrave.martingale._layers import (
 from margrave.martingale._logistic import TunableLogistic
 from margrave.martingale._program import Edge, Node
 from margrave.martingale._settings import one_each
+from margrave.scale._nested import not_further
 
 Refine = Callable[[Key, Any, Codes], Any]
 """(key of a node, its learner, the rows that came) to the learner to keep."""
@@ -336,7 +337,8 @@ def _train(
     codes = samples.codes[rows[counted]]
     another = None if there is None else there.like(key, np.unique(codes))
     try:
-        own = learner.trained(X_own, codes, weights[counted], seed, samples.names, another)
+        with not_further():
+            own = learner.trained(X_own, codes, weights[counted], seed, samples.names, another)
         if refine is None:
             said = said_by(own, X, samples.k, layered.offset, layered.moves.is_real)
     except Exception as error:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from margrave.steer._history import History
 from margrave.steer._issue import issued
@@ -17,6 +17,8 @@ from margrave.steer._reply import Reply
 from margrave.steer._search import may_reject
 from margrave.steer._start import CertifyPart, certify_part
 from margrave.steer._steered import SteeredClassifier
+
+Codes = NDArray[np.intp]
 
 # Samples are the same if they are to so many digits; so many have to be different from each other
 # to tell, and so many of the new ones among them.
@@ -40,6 +42,16 @@ class Accepted:
     step: int
     samples: str
     model: SteeredClassifier
+
+
+def support_of(codes: Codes, classes: tuple[Any, ...], confidence: float) -> str:
+    """What samples of these classes can support."""
+    sizes = np.bincount(codes, minlength=len(classes)).tolist()
+    lines = [f"{sum(sizes)} samples are set aside. At confidence {confidence:.9g} they support"]
+    for label, n in zip(classes, sizes, strict=True):
+        rate = supported(n, 1 - confidence)
+        lines.append(f"  limits of {rate:.2f}% and more on the mistakes with {label} ({n})")
+    return "\n".join(lines)
 
 
 @dataclass(eq=False)
@@ -70,12 +82,7 @@ class Acceptance:
         """What the samples set aside can support."""
         if self.part is None:
             return "Nothing is set aside for a certificate: accept needs X_certify and y_certify."
-        sizes = np.bincount(self.part.codes, minlength=len(classes)).tolist()
-        lines = [f"{sum(sizes)} samples are set aside. At confidence {confidence:.9g} they support"]
-        for label, n in zip(classes, sizes, strict=True):
-            rate = supported(n, 1 - confidence)
-            lines.append(f"  limits of {rate:.2f}% and more on the mistakes with {label} ({n})")
-        return "\n".join(lines)
+        return support_of(self.part.codes, classes, confidence)
 
     def model(
         self,

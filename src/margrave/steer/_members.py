@@ -28,6 +28,7 @@ from margrave._asking import rows_of
 from margrave._near import did_you_mean, near_names
 from margrave._rules import is_count
 from margrave.martingale import MartingaleBoostClassifier, TunableLogistic
+from margrave.scale._nested import not_further
 from margrave.scores import Scores
 
 Floats = NDArray[np.float64]
@@ -206,9 +207,10 @@ def _trained(
 ) -> tuple[tuple[int, int | None], Any]:
     """A member trained on all samples; or what one says about a fold that is trained without it."""
     name, member = pair[0], clone(pair[1])
-    with threadpool_limits(1 if len(y) < _MANY else None):
-        if training is None or held_out is None:
-            return job, member.fit(X, y)
-        member.fit(rows_of(X, training), y[training])
-    told = Scores.of([(name, member)], rows_of(X, held_out), classes=classes, ask="values")
-    return job, told.raw()[:, 0]
+    with not_further():
+        with threadpool_limits(1 if len(y) < _MANY else None):
+            if training is None or held_out is None:
+                return job, member.fit(X, y)
+            member.fit(rows_of(X, training), y[training])
+        told = Scores.of([(name, member)], rows_of(X, held_out), classes=classes, ask="values")
+        return job, told.raw()[:, 0]

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave.scale._nested import not_further
 from margrave.scores import Scores
 
 Floats = NDArray[np.float64]
@@ -56,7 +57,8 @@ class Panel:
     def raw(self, X: Any, n_jobs: int | None = None) -> Floats:
         """What the members say about encoded samples, in their own units."""
         pairs = list(zip(self.names, self.members, strict=True))
-        scores = Scores.of(pairs, X, classes=self.classes, ask="values", n_jobs=n_jobs)
+        with not_further():  # members are asked here; a cluster trains them
+            scores = Scores.of(pairs, X, classes=self.classes, ask="values", n_jobs=n_jobs)
         return scores.raw()
 
     def forgetting(self) -> Panel:

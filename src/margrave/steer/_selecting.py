@@ -24,7 +24,7 @@ from scipy.special import expit
 from sklearn.tree import DecisionTreeRegressor
 
 from margrave._asking import columns_for, rows_of
-from margrave.fuse._scales import _unbounded
+from margrave.fuse._scales import unbounded
 from margrave.steer._combining import Mean
 from margrave.steer._panel import Combine
 
@@ -208,7 +208,7 @@ def _matrix(X: Any) -> Any:
 
 def _values(raw: Floats, log_odds: Flags) -> Floats:
     """What members say, of shape (n, K, sides); nothing of a class that one has not seen."""
-    values = _unbounded(np.nan_to_num(raw), log_odds)
+    values = unbounded(np.nan_to_num(raw), log_odds)
     return np.asarray(values[:, :, None] if raw.ndim == 2 else values)
 
 

@@ -1,0 +1,262 @@
+"""One whole request about a folder of Parquet files, which need not fit into memory."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from margrave._column_kinds import read_texts
+from margrave.app._job import Parts, Result
+from margrave.app._samples import Table, listed, match_label
+from margrave.confusion import Confusion
+from margrave.preference import Preference
+from margrave.scale import cluster, read_parquet
+from margrave.steer._acceptance import support_of
+from margrave.steer._issue import check_confidence
+from margrave.steer._large import Tuned, tuned
+from margrave.steer._members import Progress
+from margrave.steer._promise import PromiseError
+from margrave.steer._reply import Reply
+from margrave.steer._roles import Draw
+from margrave.steer._search import check_wanted, wanted_of
+from margrave.steer._steered import SteeredClassifier
+
+_PATIENCE = 5.0  # seconds: with all that has to be loaded, an answer is due within ten
+
+
+@contextmanager
+def working(address: str | None, here: bool) -> Iterator[None]:
+    """Work on a cluster: one that is there, or processes of this machine if they are wanted.
+
+    Parameters
+    ----------
+    address : str or None
+        Of a scheduler.
+    here : bool
+        Whether to start processes where there is no address.
+    """
+    if address is None and not here:
+        yield
+        return
+    with cluster(address, timeout=_PATIENCE) as client:
+        from distributed import KilledWorker
+
+        if address is None:
+            client.run(_hush)  # what is wrong is told once, by the command
+        try:
+            yield
+        except KilledWorker as error:
+            raise ValueError(
+                "The workers were lost again and again, most likely for want of memory: smaller "
+                "row groups in the files, or workers with more memory, would do."
+            ) from error
+
+
+def _hush() -> None:
+    logging.getLogger("distributed.worker").setLevel(logging.CRITICAL)
+
+
+@dataclass(frozen=True, eq=False)
+class Folder:
+    """The rows of a folder of files.
+
+    Attributes
+    ----------
+    table : Table
+        All columns, as a Dask data frame.
+    target : str
+        The column with the labels.
+    X, y : Dask data frame and series
+        The features and the labels.
+    positive : str or None
+        The positive class as text.
+    """
+
+    table: Table
+    target: str
+    X: Any
+    y: Any
+    positive: str | None = None
+
+
+def open_folder(path: Path) -> Table:
+    """A folder of Parquet files as a table of Dask."""
+    try:
+        return Table(read_parquet(path), path.name or str(path), path)
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"A folder of files needs {error.name}, which is not installed: install Margrave with "
+            "its extra 'dask' (pip install 'margrave[dask]')."
+        ) from error
+
+
+def folder_of(
+    path: Path, *, target: str | None, positive: str | None = None, drop: Sequence[str] = ()
+) -> Folder:
+    """A folder as a user describes it; only the ends of its files are read.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+    target : str or None
+        The column with the labels.
+    positive : str or None
+        The positive class as text.
+    drop : sequence of str
+        Columns that are not to be used.
+    """
+    table = open_folder(path)
+    frame: Any = table.frame
+    if target is None:
+        names = listed([str(name) for name in frame.columns])
+        raise ValueError(f"--target needs the column with the classes: one of {names}.")
+    column: Any = table.column(target, "--target")
+    for name in drop:
+        table.column(name, "--drop")
+    left = [name for name in frame.columns if name not in {target, *drop}]
+    if not left:
+        raise ValueError(f"{table.name} needs columns to learn from besides {listed([target])}.")
+    y = column.map_partitions(
+        _labels_in, target, table.name, meta=(target, object), enforce_metadata=False
+    )
+    return Folder(table, target, frame[left], y, positive)
+
+
+def _labels_in(column: Any, target: str, name: str) -> Any:
+    """Labels of a block in their own type, as those of a single file."""
+    from pandas import Series
+    from pandas.api import types
+
+    texts = read_texts(column)
+    missing = int((texts == "").sum())
+    if missing:
+        raise ValueError(
+            f"--target needs a value in every row; {target!r} of {name} has none in {missing} of "
+            f"{len(texts)} rows that are read together."
+        )
+    if types.is_bool_dtype(column.dtype) or types.is_numeric_dtype(column.dtype):
+        return Series(column.to_numpy(), index=column.index)
+    return Series([str(text) for text in texts], index=column.index, dtype=object)
+
+
+@dataclass(frozen=True, eq=False)
+class FolderOutcome(Result):
+    """What became of a request about a folder.
+
+    Attributes
+    ----------
+    samples : Folder
+        What was asked about.
+    tuned : Tuned
+        What was trained, and how it scores.
+    replies : tuple of Reply
+        To what was asked.
+    confidence, model, refusal
+        As in :class:`Outcome`.
+    """
+
+    samples: Folder
+    tuned: Tuned
+    replies: tuple[Reply, ...]
+    confidence: float
+    model: SteeredClassifier | None = None
+    refusal: str = ""
+
+    @property
+    def start(self) -> Reply:
+        """The rows before anything was asked."""
+        return self.tuned.start
+
+    @property
+    def reply(self) -> Reply:
+        """The last reply."""
+        return self.replies[-1]
+
+    @property
+    def parts(self) -> Parts:
+        """Who saw how many rows."""
+        return Parts(**self.tuned.roles.parts, unused=0)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return int(self.tuned.roles.counts.sum())
+
+    @property
+    def encoder(self) -> Any:
+        """What columns were taken for."""
+        return self.tuned.scorer.panel.encoder
+
+    def told_parts(self) -> str:
+        """The parts, in words."""
+        parts, support = (
+            self.parts,
+            support_of(self.tuned.codes, self.tuned.classes, self.confidence),
+        )
+        return (
+            f"{parts.train:,} rows to train the members on, in memory\n"
+            f"{parts.tune:,} other rows to set the cut on\n{support}"
+        )
+
+
+def run_folder(
+    samples: Folder,
+    wants: Sequence[str],
+    *,
+    confidence: float = 0.95,
+    certify: Any = "auto",
+    seed: int | None = 0,
+    n_jobs: int | None = None,
+    on_training: Callable[[Progress], Any] | None = None,
+    on_reply: Callable[[str, Reply | None], Any] | None = None,
+) -> FolderOutcome:
+    """Train a committee on some rows, move its cut on all others, and accept.
+
+    Parameters
+    ----------
+    samples : Folder
+        The rows.
+    wants, confidence, certify, seed, n_jobs, on_training, on_reply
+        As in :func:`run_request`.
+    """
+    check_confidence(confidence, "--confidence")
+    wanted = [Preference(want) for want in wants]
+    draw = Draw.of(samples.X, samples.y, seed)
+    positive = draw.positive(
+        None if samples.positive is None
+        else match_label(samples.positive, draw.classes, "--positive")
+    )  # fmt: skip
+    sizes = Confusion(np.diag(draw.sizes), draw.classes.tolist(), positive)
+    for want in wanted:
+        check_wanted(want, sizes)
+    found = tuned(
+        draw,
+        certify=certify,
+        promise=Preference(*wants),
+        confidence=confidence,
+        positive=positive,
+        n_jobs=n_jobs,
+        random_state=seed,
+        callback=on_training,
+    )
+    replies = [found.start]
+    for text in wants:
+        if on_reply is not None:
+            on_reply(text, None)
+        last = replies[-1]
+        reply = found.reply(wanted_of([text], last.preference, last.after), last.after)
+        replies.append(reply)
+        if on_reply is not None:
+            on_reply(text, reply)
+    outcome = FolderOutcome(samples, found, tuple(replies[1:]), confidence)
+    try:
+        return replace(outcome, model=found.accepted(replies[-1], confidence))
+    except PromiseError as error:
+        return replace(outcome, refusal=str(error))

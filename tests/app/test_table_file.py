@@ -315,7 +315,7 @@ def test_parquet_keeps_what_looks_like_a_formula(tmp_path):
     pd.testing.assert_frame_equal(read_table(tmp_path / "t.parquet"), frame)
 
 
-odd = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
+odd = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
 
 
 @given(st.lists(st.tuples(odd, odd, st.floats(allow_nan=False, allow_infinity=False)), min_size=1))

@@ -1,0 +1,34 @@
+"""Measure, fit the cost model and write the page: ``python -m experiments.scale [--quick]``."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+
+from experiments._command import asked, shown
+from experiments.scale import page
+from experiments.scale.measuring import FULL, QUICK, all_of
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse the arguments, run with progress, write the page."""
+    chosen = asked("scale", "thousands of rows, one worker", arguments)
+    if chosen is None:
+        return 2
+    console = Console()
+    plan = QUICK if chosen.quick else FULL
+    sizes = (plan.scores, plan.scores, plan.columns, plan.features, plan.empty)
+    total = len(plan.workers) * sum(map(len, sizes)) + len(plan.kernel)
+    with tempfile.TemporaryDirectory() as folder:
+        runs = all_of(plan, Path(folder))
+        told = list(shown(console, runs, total, of=lambda run: f"{run.job}, {run.rows:,}"))
+    written = page.write(told, chosen.out, chosen.command)
+    console.print(f"Written: {written}", highlight=False, soft_wrap=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

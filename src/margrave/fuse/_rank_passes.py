@@ -21,16 +21,29 @@ from margrave.fuse._rank_problem import SHOWN_PAIRS, smallest
 from margrave.fuse._tail_bins import Grid, sums_of
 from margrave.scale._summary import SortedSummary
 
-_AT_ONCE = 65_536
+# Rows whose sums are made at a time.
+_AT_ONCE = 262_144
+# So many products at a time are done by one thread of BLAS. More are shared out to others, which
+# takes long where all cores are busy with blocks of their own.
+_PRODUCTS = 250_000
 # So many rows of each class to cut with are kept of a pass, for each of the weights.
 _MOST_CUTS = 400
 
 
-def _combined(values: Any, W: Floats, at_once: int = _AT_ONCE) -> Iterator[tuple[slice, Floats]]:
+def _combined(values: Any, W: Floats) -> Iterator[tuple[slice, Floats]]:
     """Scores under some weights, shape (n_weights, n), some rows at a time."""
+    at_once = max(_PRODUCTS // W.size, 256)
     for start in range(0, len(values), at_once):
         part = slice(start, start + at_once)
         yield part, W @ np.asarray(values[part], dtype=np.float64).T
+
+
+def _scores(values: Any, w: Floats) -> Floats:
+    """Scores under one weighting; as two, since a single one is left to other threads too."""
+    scores = np.empty(len(values))
+    for part, S in _combined(values, np.array([w, w])):
+        scores[part] = S[0]
+    return scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +149,7 @@ def ends(
 ) -> tuple[End, End]:
     """The lowest positives, and the highest negatives with the signs turned."""
     values = reading.read(reading.owner, X)
-    scores = np.concatenate([S[0] for _, S in _combined(values, w[None, :])])
+    scores = _scores(values, w)
     return _ends(number, scores, reading.sides(y, weight), weight, reach)
 
 
@@ -174,16 +187,18 @@ def binned(
     own = None if weight is None else np.asarray(weight, dtype=np.float64)
     sums = np.zeros((4 + values.shape[1], 2, grid.n_bins))
     parts = []
-    for part, S in _combined(values, w[None, :], 4 * _AT_ONCE):
+    for start in range(0, len(values), _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        scores = _scores(values[part], w)
         weights = tuple(
             used[part].astype(np.float64)
             if own is None
             else np.where(used[part], own[part] / peak, 0.0)
             for used, peak in zip(sides, peaks, strict=True)
         )
-        sums += sums_of(values[part], S[0], (weights[0], weights[1]), grid)
+        sums += sums_of(values[part], scores, (weights[0], weights[1]), grid)
         if tell:
-            parts.append(S[0])
+            parts.append(scores)
     return sums, _ends(number, np.concatenate(parts), sides, weight, 0.0) if tell else None
 
 

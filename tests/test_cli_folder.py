@@ -170,7 +170,7 @@ def test_a_damaged_file_is_named(run, mails, how):
         (mails / "1.parquet").write_bytes(b"no table")
     code, out, err = run("steer", "mails", *ASK)
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith("margrave: mails/1.parquet cannot be read: ")
+    assert err.startswith(f"margrave: {mails / '1.parquet'} cannot be read: ")
 
 
 @pytest.mark.parametrize("option", ["--group", "--time", "--report", "--dialog"])
@@ -214,8 +214,9 @@ def test_folders_without_a_target_or_files(run, mails, tmp_path):
     (tmp_path / "none").mkdir()
     code, _, err = run("steer", "none", *ASK)
     assert (code, err) == (
-        2, "margrave: read_parquet needs files that end in .parquet; none has none.\n"
-    )  # fmt: skip
+        2,
+        f"margrave: read_parquet needs files that end in .parquet; {tmp_path / 'none'} has none.\n",
+    )
 
 
 def test_without_the_extra(run, mails, monkeypatch):

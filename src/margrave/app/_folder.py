@@ -88,7 +88,8 @@ class Folder:
 def open_folder(path: Path) -> Table:
     """A folder of Parquet files as a table of Dask."""
     try:
-        return Table(read_parquet(path), path.name or str(path), path)
+        # Workers may have been started elsewhere.
+        return Table(read_parquet(path.absolute()), path.absolute().name, path)
     except ModuleNotFoundError as error:
         raise ImportError(
             f"A folder of files needs {error.name}, which is not installed: install Margrave with "

@@ -177,7 +177,8 @@ class TestArithmetic:
 
 
 @pytest.mark.slow
-def test_the_command_writes_the_page(tmp_path, capsys):
+def test_the_command_writes_the_page(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(measures, "REPEATS", 1)
     assert main(["--quick", "--jobs", "1", "--out", str(tmp_path)]) == 0
     page = (tmp_path / "martingale.md").read_text()
     assert "3 data sets, 2 splits each, 3 levels, seed 0" in page

@@ -79,8 +79,8 @@ def rows(folder: Path, fewer: int) -> Iterator[Comparison]:
 def rank_margin(folder: Path, n: int) -> Iterator[Comparison]:
     """ν = 0 on all rows: its passes, and the time of one beside Dask's own smallest and largest."""
     peer = _best(2, lambda: extremes(folder))
-    table = read_parquet(folder)
     start = perf_counter()
+    table = read_parquet(folder)
     found = rank_margin_weights(table[names(MEMBERS)], table["y"], nu=0.0)
     seconds = perf_counter() - start
     what = f"rank margin, nu=0, {n:,} x {MEMBERS}"
@@ -146,7 +146,7 @@ def average_margin(folder: Path, n: int) -> Iterator[Comparison]:
     theirs, ours = _in_turns(3, means, lambda: fit(kernel="linear"))
     yield Comparison(what, "column means", ours, theirs, 1.5)
     theirs, ours = _in_turns(
-        1, features, lambda: fit(n_components=COMPONENTS, gamma="loo", random_state=0)
+        2, features, lambda: fit(n_components=COMPONENTS, gamma="loo", random_state=0)
     )
     what = f"average margin, {COMPONENTS:,} random features, {n:,} x {COLUMNS}"
     yield Comparison(what, "making the features", ours, theirs, 1.3)
@@ -156,7 +156,7 @@ def _features_only(X: Any, made: Frequencies) -> float:
     """The features of a block, made and forgotten; one number, so that they are made."""
     values, last = X.to_numpy(), 0.0
     for start in range(0, len(values), 2048):
-        last += float(made.of(values[start : start + 2048])[-1, -1])
+        last += float(made.waves(values[start : start + 2048])[-1, -1])
     return last
 
 

@@ -30,6 +30,11 @@ def columns_folder(folder: Path, n: int) -> Path:
     return _folder(folder / f"columns-{n}", n, _ROWS_OF_COLUMNS, _columns)
 
 
+def single_rows_folder(folder: Path, n: int) -> Path:
+    """Files of a single row: what a block costs with nothing in it."""
+    return _folder(folder / f"single-{n}", n, 1, _columns)
+
+
 def names(n_columns: int) -> list[str]:
     """Names of the columns."""
     return [f"c{place}" for place in range(n_columns)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from experiments.scale.folders import COLUMNS, MEMBERS, columns_folder, names, scores_folder
+from experiments.scale.folders import (
+    COLUMNS,
+    MEMBERS,
+    columns_folder,
+    names,
+    scores_folder,
+    single_rows_folder,
+)
 from margrave.fuse import rank_margin_weights
 from margrave.mam import MAMClassifier
 from margrave.scale import cluster, read_parquet
@@ -59,7 +66,7 @@ class Plan:
     scores, columns, features : tuple of int
         Rows for the rank margin and the frontier, for the linear classifier, for random features.
     empty : tuple of int
-        Numbers of blocks with a single row, to see what a block costs by itself.
+        Numbers of files with a single row, to see what a block costs by itself.
     kernel : tuple of int
         Samples for the exact kernel classifier, in memory.
     workers : tuple of int
@@ -78,7 +85,7 @@ FULL = Plan(
     scores=(1_000_000, 10_000_000, 100_000_000),
     columns=(100_000, 1_000_000, 10_000_000),
     features=(100_000, 1_000_000),
-    empty=(100, 1_000, 4_000),
+    empty=(100, 400, 1_600),
     kernel=(2_500, 5_000, 10_000, 20_000),
 )
 QUICK = Plan(
@@ -102,8 +109,10 @@ def all_of(plan: Plan, folder: Path) -> Iterator[Measured]:
     ]
     for workers in plan.workers:
         with cluster(n_workers=workers, memory_limit="2GB"):
+            _warm(jobs, folder)
             for n_blocks in plan.empty:
-                yield _timed("nothing", n_blocks, workers, partial(_nothing, n_blocks))
+                where = single_rows_folder(folder, n_blocks)
+                yield _timed("nothing", n_blocks, workers, partial(_nothing, where))
             for job, sizes, work, made in jobs:
                 for n in sizes:
                     yield _timed(job, n, workers, partial(work, made(folder, n)))
@@ -151,10 +160,14 @@ def _features(folder: Path) -> None:
     model.fit(table[names(COLUMNS)], table["y"])
 
 
-def _nothing(n_blocks: int) -> None:
-    import dask.array as da
+def _warm(jobs: Sequence[Any], folder: Path) -> None:
+    """Every job once on few rows: workers import what they need in their first task."""
+    for _, _, work, made in jobs:
+        work(made(folder, 400))
 
-    Blocks.of("nothing", da.ones((n_blocks, 1), chunks=(1, 1))).reduce(_length, _sum)
+
+def _nothing(folder: Path) -> None:
+    Blocks.of("nothing", read_parquet(folder)).reduce(_length, _sum)
 
 
 def _length(X: Any) -> int:

@@ -13,10 +13,11 @@ from experiments.scale.model import Cost, fitted, worst_error
 
 TEMPLATE = Path(__file__).with_name("template.md")
 MOST_ROWS = 1_000_000
-"""Rows of a block in the model, as in the folders."""
+"""Rows of a block in the model."""
 
 WORKERS = (2, 100, 1_000, 4_000)
 ROWS = (1e8, 1e10, 1e12)
+_MOST_OFF = 2.5
 _NOTHING, _EXACT = "nothing", "average margin, exact kernel"
 
 
@@ -24,6 +25,8 @@ def write(told: Sequence[Measured], folder: Path, command: str) -> Path:
     """Write the page; gives back where it is."""
     folder.mkdir(parents=True, exist_ok=True)
     costs = prices(told)
+    if not command.endswith("--quick"):
+        check(costs, told)
     figures.growth(told, folder / "scale_growth.png")
     figures.machines(costs, folder / "scale_machines.png")
     figures.kernels(told, gpu.measured(), folder / "scale_kernels.png")
@@ -58,6 +61,17 @@ def prices(told: Sequence[Measured]) -> dict[str, Cost]:
     """The cost model of each job."""
     nothing = by_job(told, _NOTHING)
     return {job: fitted(nothing, by_job(told, job)) for job in jobs(told)}
+
+
+def check(costs: dict[str, Cost], told: Sequence[Measured]) -> None:
+    """Refuse a model that does not describe what it was fitted to."""
+    for job, cost in costs.items():
+        off = worst_error(cost, by_job(told, job))
+        if not (cost.per_block > 0 and cost.per_row > 0 and off < _MOST_OFF):
+            raise ValueError(
+                f"The cost model of {job!r} is off by a factor of {off:.2f}, with {cost}: measure "
+                "again on a quiet machine."
+            )
 
 
 def growth_table(told: Sequence[Measured]) -> str:

@@ -24,7 +24,6 @@ from tests.studio.page_parts import (
     uploaded,
     user_of,
 )
-from tests.studio.serving import serving
 
 from margrave.steer import SteeredClassifier
 
@@ -247,12 +246,9 @@ def test_a_refusal_is_shown_and_can_be_closed(show, user, mails_table):
 TOKEN = "a-token-for-tests"  # noqa: S105 - of a studio that lives for one test
 
 
-def test_who_comes_in_needs_the_token(tmp_path, open_page):
-    with serving(tmp_path, token=TOKEN) as (studio, _):
-        needs_the_token(f"http://127.0.0.1:{studio.settings.port}/", open_page)
-
-
-def needs_the_token(place, open_page):
+def test_who_comes_in_needs_the_token(start_studio, open_page):
+    studio = start_studio("--token", TOKEN)
+    place = studio.url.split("?")[0]
     page = open_page(f"{place}#/new", allow=(REFUSED.format(401),))
     expect(page.get_by_role("heading", name="Enter the token")).to_be_visible()
     enter = page.get_by_role("button", name="Open the studio")
@@ -268,7 +264,7 @@ def needs_the_token(place, open_page):
     own = page.url
     page.reload()
     expect(page.get_by_role("heading", name="pima")).to_be_visible()
-    other = open_page(f"{place}?token={TOKEN}", allow=(REFUSED.format(404),))
+    other = open_page(studio.url, allow=(REFUSED.format(404),))  # with the token in the address
     expect(other.get_by_text("No dialogs yet")).to_be_visible()
     assert TOKEN not in other.url
     other.goto(own)

@@ -63,6 +63,8 @@ run: $(VENV)/.run  ## set up and open the studio with Spambase loaded and a comm
 # Small data is learned faster on one thread, above all on a busy machine.
 test quick docs reproduce scale: export OMP_NUM_THREADS = 1
 test quick system: export MARGRAVE_WITHOUT = $(WITHOUT)
+# Many processes import the same files: let the first one keep what it compiled.
+unexport PYTHONDONTWRITEBYTECODE
 
 test: system $(VENV)/.test $(NODE) $(TORCH)  ## set up and run every check
 	@$(MAKE) --no-print-directory -j2 --output-sync lint docs

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -15,8 +17,17 @@ def checked_weights(sample_weight: ArrayLike, n_samples: int, owner: str) -> NDA
             f"got shape {weights.shape}."
         )
     if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
-        raise ValueError(
-            f"{owner} needs sample_weight with finite numbers, none negative and not all zero; "
-            f"got {weights.min()} to {weights.max()}."
-        )
+        _refuse(owner, float(weights.min()), float(weights.max()))
     return weights
+
+
+def refuse_no_weight(owner: str) -> NoReturn:
+    """Refuse weights that are all zero, where they were seen a part at a time."""
+    _refuse(owner, 0.0, 0.0)
+
+
+def _refuse(owner: str, low: float, high: float) -> NoReturn:
+    raise ValueError(
+        f"{owner} needs sample_weight with finite numbers, none negative and not all zero; "
+        f"got {low} to {high}."
+    )

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from margrave._weights import checked_weights
+from margrave._given import block_sizes, stacked
+from margrave._weights import refuse_no_weight
 from margrave.mam._block_rows import block_weights, check_columns
 from margrave.mam._threads import alone
-from margrave.scale._blocks import Blocks, is_dask
+from margrave.scale._blocks import Blocks, check_dense, is_dask
 
 _LEFT_BEHIND = (
     "_kept",
@@ -43,17 +44,17 @@ def lazily(estimator: Any, X: Any, method: str, dtype: Any, n_columns: int | Non
     n_columns : int, optional
         Answers for each row; one, without a second axis, if None.
     """
+    import dask
+
+    owner = f"{type(estimator).__name__}.{method}"
     check_columns(estimator, X, reset=False)
-    light = _light(estimator)
+    blocks = Blocks.of(owner, X)
     like = np.empty((0,) if n_columns is None else (0, n_columns), dtype=dtype)
-    if hasattr(X, "columns"):
-        return X.map_partitions(_answer, light, method, like, meta=like)
-    light.__dict__.pop("feature_names_in_", None)  # an array has none: it has been said once
-    whole = X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
-    if n_columns is None:
-        return whole.map_blocks(_answer, light, method, like, drop_axis=1, meta=like)
-    sizes = (whole.chunks[0], (n_columns,))
-    return whole.map_blocks(_answer, light, method, like, chunks=sizes, meta=like)
+    # One task has the estimator, and the others take it from there.
+    sent = dask.delayed(_light(estimator, X), pure=False, traverse=False)
+    answer = dask.delayed(_answer, pure=False, traverse=False)
+    parts = [answer(owner, part, sent, method, like) for (part,) in blocks.parts]
+    return stacked(parts, block_sizes(X, len(blocks)), like)
 
 
 def share_right(classifier: Any, X: Any, y: Any, sample_weight: Any) -> float:
@@ -61,12 +62,9 @@ def share_right(classifier: Any, X: Any, y: Any, sample_weight: Any) -> float:
     owner = f"{type(classifier).__name__}.score"
     blocks = Blocks.of(owner, X, y=y, sample_weight=sample_weight)
     check_columns(classifier, X, reset=False)
-    light = _light(classifier)
-    if not hasattr(X, "columns"):
-        light.__dict__.pop("feature_names_in_", None)
-    right, weight = blocks.reduce(_right, _added, light, owner)
+    right, weight = blocks.reduce(_right, _added, _light(classifier, X), owner)
     if weight == 0:
-        checked_weights(np.zeros(1), 1, owner)  # which refuses
+        refuse_no_weight(owner)
     return right / weight
 
 
@@ -84,15 +82,18 @@ def _added(parts: list[tuple[float, float]]) -> tuple[float, float]:
     return sum(one[0] for one in parts), sum(one[1] for one in parts)
 
 
-def _light(estimator: Any) -> Any:
+def _light(estimator: Any, X: Any) -> Any:
     """A copy without what a fit leaves behind for its own use."""
     light = copy(estimator)
     for name in _LEFT_BEHIND:
         light.__dict__.pop(name, None)
+    if not hasattr(X, "columns"):
+        light.__dict__.pop("feature_names_in_", None)  # arrays have none: it has been said once
     return light
 
 
-def _answer(rows: Any, estimator: Any, method: str, like: Any) -> Any:
+def _answer(owner: str, rows: Any, estimator: Any, method: str, like: Any) -> Any:
+    check_dense(owner, rows)
     if not len(rows):
         return like
     with alone():

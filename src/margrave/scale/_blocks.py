@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+from scipy.sparse import issparse
 
 T = TypeVar("T")
 
@@ -23,6 +24,14 @@ _FAN_IN = 8
 def is_dask(*given: Any) -> bool:
     """Whether any of these is a Dask collection; Dask is not loaded to find out."""
     return any(hasattr(type(one), "__dask_graph__") for one in given)
+
+
+def check_dense(owner: str, block: Any) -> None:
+    """Refuse a block that is a sparse matrix."""
+    if issparse(block):
+        raise TypeError(
+            f"{owner} takes Dask arrays of dense blocks; got blocks of type {type(block).__name__}."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +140,8 @@ def _asked(
 ) -> Any:
     """What a function says of one block; None if that has no rows."""
     part, more = given[:n_parts], given[n_parts:]
+    for one in part:
+        check_dense(owner, one)
     lengths = {len(one) for one in part if one is not None}
     if len(lengths) > 1:
         told = ", ".join("-" if one is None else str(len(one)) for one in part)

@@ -485,7 +485,7 @@ def test_random_features_far_from_0_are_those_near_it(two_classes):
 
 
 def test_a_rare_class_is_among_the_samples_that_choose_the_width(monkeypatch):
-    monkeypatch.setattr("margrave.mam._learning._ROWS_FOR_WIDTHS", 100)
+    monkeypatch.setattr("margrave.mam._learning.ROWS_FOR_WIDTHS", 100)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 2))
     y = np.zeros(3000, dtype=int)

@@ -23,7 +23,11 @@ from margrave.mam._threads import in_threads
 ROWS_FOR_WIDTHS = 5_000
 """Samples that a width of random features is chosen on, at most."""
 
+LARGEST_SEED = 2**31 - 1
+
 _BLOCK = 2048
+_LOOKED_AT = 64  # rows that tell how wide a kernel is
+_WIDE = 0.9  # cosines on average, where their sums are taken around their middle
 _STEEPEST = 1e18  # angles must not overflow
 
 
@@ -89,10 +93,26 @@ def feature_sums(
     narrow = (a * frequencies.unit).astype(np.float32)
 
     def block(rows: slice) -> Floats:
-        return np.asarray(narrow[rows].T @ frequencies.waves(X[rows]), dtype=np.float64)
+        waves = frequencies.waves(X[rows])
+        middle = _alike(waves)
+        if middle is None:
+            return np.asarray(narrow[rows].T @ waves, dtype=np.float64)
+        waves[:, : len(middle)] -= middle
+        sums = np.asarray(narrow[rows].T @ waves, dtype=np.float64)
+        sums[:, : len(middle)] += np.outer(a[rows].sum(axis=0) * frequencies.unit, middle)
+        return sums
 
     parts = in_threads(block, blocks, n_jobs, small=len(blocks) == 1)
     return np.asarray(np.sum(list(parts), axis=0))
+
+
+def _alike(waves: NDArray[np.float32]) -> NDArray[np.float32] | None:
+    """The middle of cosines that are all near 1, as with wide kernels; None if they are not.
+
+    Without it their sum in float32 keeps the digits in which they differ.
+    """
+    middle: NDArray[np.float32] = waves[:_LOOKED_AT, : waves.shape[1] // 2].mean(axis=0)
+    return middle if middle.mean() > _WIDE else None
 
 
 def feature_products(

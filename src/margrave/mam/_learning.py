@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from margrave.mam._features import (
+    LARGEST_SEED,
     ROWS_FOR_WIDTHS,
     Frequencies,
     feature_products,
@@ -38,7 +39,6 @@ from margrave.mam._trust import Trusted
 from margrave.mam._widths import widths_to_try
 
 _BEYOND_1 = float(np.nextafter(1.0, 2.0))
-_ROWS_FOR_WIDTHS = ROWS_FOR_WIDTHS
 _GROWTH = 1.1
 
 
@@ -128,7 +128,7 @@ class Learner(Trusted):
 
         Not with the kernel itself: it would choose widths that the features cannot tell from noise.
         """
-        seed = self._rng.randint(2**31 - 1)
+        seed = self._rng.randint(LARGEST_SEED)
         self.gammas_ = widths_to_try(self.gamma, self.gammas, rows, self.kernel, weights)
         tried = [
             Frequencies.drawn(str(self.kernel), gamma, rows, n_components, seed)
@@ -136,7 +136,7 @@ class Learner(Trusted):
         ]
         place = 0
         if len(tried) > 1:
-            some = some_of_each(codes, _ROWS_FOR_WIDTHS, self._rng)
+            some = some_of_each(codes, ROWS_FOR_WIDTHS, self._rng)
             of = self._samples(codes[some], weights[some])
             place, self.loo_scores_ = select_features(rows[some], tried, of, self.n_jobs)
         self.gamma_ = float(self.gammas_[place])

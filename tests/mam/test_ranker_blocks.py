@@ -239,6 +239,25 @@ def test_what_cannot_be_learned_from():
     refused("MAMRanker.fit takes Dask collections with kernel='linear'", rows, y, kernel="rbf")
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_integers_that_float64_cannot_tell_apart(dtype):
+    X, y, _ = samples()
+    rows = da.from_array(X, chunks=(50, 4))
+    order = np.argsort(np.argsort(y)).astype(dtype)
+    for given in (LINEAR, FEATURES):
+        refused(
+            "MAMRanker.fit takes integers from -2**53 to 2**53 as y from Dask collections; got "
+            f"{2**60} to {2**60 + 299}. Only their order counts: subtract a constant",
+            da.from_array(X, chunks=(300, 4)),
+            order + dtype(2**60),
+            **given,
+        )
+        largest = order + dtype(2**53 - 299)
+        same(MAMRanker(**given).fit(rows, largest), MAMRanker(**given).fit(X, largest), given)
+    if dtype == np.int64:
+        refused("MAMRanker.fit takes integers from -2**53", rows, order + np.iinfo(dtype).min)
+
+
 def test_a_single_row_in_every_block():
     X, y, _ = samples(12)
     known = MAMRanker("linear").fit(X, y)

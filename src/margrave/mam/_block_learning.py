@@ -12,22 +12,19 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from margrave._rules import is_number
-from margrave._weights import checked_weights
+from margrave._weights import refuse_no_weight
 from margrave.mam._block_moments import Moments
-from margrave.mam._block_rows import check_columns
+from margrave.mam._block_rows import check_columns, refuse_no_responses
 from margrave.mam._block_sums import Asked, LabelSums, Merge, added, class_sums, label_sums
-from margrave.mam._features import ROWS_FOR_WIDTHS, Frequencies
+from margrave.mam._features import LARGEST_SEED, ROWS_FOR_WIDTHS, Frequencies
 from margrave.mam._kept import Kept, most_kept
 from margrave.mam._learning import Learner
 from margrave.mam._parameters import is_linear
 from margrave.mam._selection import select_features, some_of_each
 from margrave.mam._widths import widths_around
 from margrave.scale._blocks import Blocks
-
-LARGEST_SEED = 2**31 - 1
 
 
 class BlockLearner(Learner):
@@ -42,7 +39,7 @@ class BlockLearner(Learner):
                 "Set n_components, or draw rows into memory with margrave.scale.sample."
             )
         if y is None:
-            validate_data(self, y=None)  # which refuses
+            refuse_no_responses(self)
         blocks = Blocks.of("MAMClassifier.fit", X, y=y, sample_weight=sample_weight)
         check_columns(self, X, reset=True)
         self._rng = check_random_state(self.random_state)
@@ -83,7 +80,7 @@ class BlockLearner(Learner):
         if isinstance(self.class_weight, dict):
             self._class_factors(self.class_weight)
         if not found.counts.any() and not isinstance(self.class_weight, dict):
-            checked_weights(np.zeros(1), 1, "MAMClassifier")  # which refuses
+            refuse_no_weight("MAMClassifier")
         check_present(int(np.count_nonzero(found.counts)))
 
     def _drawn_around(self, moments: Moments, kept: Kept, seed: int) -> Frequencies:

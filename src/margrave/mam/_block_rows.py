@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_array, column_or_1d, validate_data
 
@@ -19,7 +20,10 @@ from margrave.mam._kernels import Floats
 from margrave.mam._leave_out import Codes
 from margrave.mam._sums import slices
 
-_ROWS = 4096  # of float32 that become float64 at a time
+ROWS = 4096
+"""Of float32 that become float64 at a time; and of many labels, where they lie."""
+
+_FEW_LABELS = 8
 _LARGEST_TABLE = 10_000
 
 
@@ -32,6 +36,11 @@ def check_columns(estimator: Any, X: Any, *, reset: bool) -> None:
         )
     like = X._meta if hasattr(X, "columns") else np.empty((0, X.shape[1]))
     validate_data(estimator, like, reset=reset, skip_check_array=True)
+
+
+def refuse_no_responses(estimator: Any) -> None:
+    """Refuse y=None, in scikit-learn's words."""
+    validate_data(estimator, y=None)
 
 
 def block_rows(X: Any, n_features: int, owner: str) -> NDArray[Any]:
@@ -73,6 +82,8 @@ def coded(y: Any) -> tuple[NDArray[Any], Codes]:
     if "/" in kind_of(labels):
         union([("MAMClassifier.fit, y", labels)])  # which refuses labels of several kinds
     known, codes = _unique(labels)
+    if known.dtype.kind == "f":
+        assert_all_finite(known, input_name="y")
     if known.dtype.kind == "f" and (known != np.floor(known)).any():
         check_classification_targets(known[known != np.floor(known)])
     return known, codes
@@ -80,7 +91,7 @@ def coded(y: Any) -> tuple[NDArray[Any], Codes]:
 
 def _unique(labels: NDArray[Any]) -> tuple[NDArray[Any], Codes]:
     """As numpy's, without a sort where labels are small integers or objects."""
-    if labels.dtype.kind in "iub":
+    if labels.dtype.kind in "iub" and labels.dtype != np.uint64:  # which intp may not hold
         low, high = int(labels.min()), int(labels.max())
         if high - low < _LARGEST_TABLE:
             places = labels.astype(np.intp) - low
@@ -102,9 +113,23 @@ def plain_sums(X: NDArray[Any], columns: Floats) -> Floats:
         if X.dtype == np.float64:
             return np.asarray(columns.T @ X)
         sums = np.zeros((columns.shape[1], X.shape[1]))
-        for rows in slices(len(X), _ROWS):
+        for rows in slices(len(X), ROWS):
             sums += columns[rows].T @ X[rows].astype(np.float64)
         return sums
+
+
+def sums_by_label(X: NDArray[Any], codes: Codes, weights: Floats, n: int) -> Floats:
+    """Σ s_i x_i of the rows of each of n labels, in float64."""
+    if n <= _FEW_LABELS:
+        return plain_sums(X, in_columns(codes, weights, n))
+    sums = np.zeros((n, X.shape[1]))
+    with np.errstate(over="ignore", invalid="ignore"):  # `check_sums` looks at them
+        for rows in slices(len(X), ROWS):
+            own = codes[rows]
+            places = own, np.arange(len(own))
+            spread = csr_array((weights[rows], places), shape=(n, len(own)))
+            sums += spread @ X[rows].astype(np.float64, copy=False)
+    return sums
 
 
 def in_columns(codes: Codes, weights: Floats, n: int) -> Floats:

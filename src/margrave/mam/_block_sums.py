@@ -22,15 +22,18 @@ from margrave.mam._block_rows import (
     check_sums,
     coded,
     in_columns,
-    plain_sums,
+    sums_by_label,
 )
 from margrave.mam._features import Frequencies, feature_sums
 from margrave.mam._kept import Kept
 from margrave.mam._kernels import Floats
 from margrave.mam._leave_out import Codes
+from margrave.mam._sums import slices
 from margrave.mam._threads import alone
 
 OWNER = "MAMClassifier"
+_CELLS = 2**19  # of rows with a column for every class, at a time
+_FEWEST_ROWS = 2048
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ def label_sums(number: int, X: Any, y: Any, sample_weight: Any, asked: Asked) ->
     sums = moments = None
     with alone():
         if asked.sums:
-            sums = plain_sums(rows, in_columns(codes, weights, len(labels)))
+            sums = sums_by_label(rows, codes, weights, len(labels))
             _check_rows(sums, rows, weights)
         else:
             moments = Moments.of(rows, weights, OWNER)
@@ -163,9 +166,12 @@ def class_sums(
     labels, codes = coded(y)
     weights = _weights(labels, codes, block_weights(sample_weight, len(codes), OWNER), asked)
     places = encode(labels, classes, "MAMClassifier.fit")
-    columns = in_columns(places[codes], np.ldexp(weights, -exponent), len(classes))
+    found, s = places[codes], np.ldexp(weights, -exponent)
+    sums = np.zeros((len(classes), 2 * frequencies.directions.shape[1]))
     with alone(), np.errstate(invalid="ignore"):
-        sums = feature_sums(rows, columns, frequencies, 1)
+        for part in slices(len(rows), max(_CELLS // len(classes), _FEWEST_ROWS)):
+            columns = in_columns(found[part], s[part], len(classes))
+            sums += feature_sums(rows[part], columns, frequencies, 1)
     check_sums(sums, rows, OWNER)
     return sums
 

@@ -13,23 +13,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import assert_all_finite, check_array, column_or_1d, validate_data
+from sklearn.utils.validation import assert_all_finite, check_array, column_or_1d
 
 from margrave._rules import is_number
-from margrave._weights import checked_weights
+from margrave._weights import refuse_no_weight
 from margrave.mam._block_moments import Moments
 from margrave.mam._block_rows import (
+    ROWS,
     block_rows,
     block_weights,
     check_columns,
     check_sums,
     plain_sums,
+    refuse_no_responses,
 )
-from margrave.mam._features import Frequencies, feature_sums
+from margrave.mam._features import LARGEST_SEED, Frequencies, feature_sums
 from margrave.mam._kept import Kept, most_kept
 from margrave.mam._kernels import Floats
 from margrave.mam._parameters import is_linear
-from margrave.mam._rank_features import LARGEST_SEED, FeatureRanker, feature_length
+from margrave.mam._rank_features import FeatureRanker, feature_length
 from margrave.mam._rank_leave_out import length_beyond
 from margrave.mam._sums import slices
 from margrave.mam._threads import alone
@@ -38,7 +40,7 @@ from margrave.scale._blocks import Blocks
 from margrave.scale._summary import SortedSummary
 
 _OWNER = "MAMRanker"
-_ROWS = 4096
+_LARGEST = 2**53  # up to which float64 holds all integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +193,7 @@ def _weighed(y: Any, sample_weight: Any) -> tuple[Floats, Floats, int]:
     check_ordered(y)
     values = column_or_1d(np.asarray(check_array(y, ensure_2d=False, ensure_all_finite=False)))
     assert_all_finite(values, input_name="y")
+    _check_integers(values)
     weights = block_weights(sample_weight, len(values), "MAMRanker.fit")
     numbers = values.astype(np.float64)
     if weights is None:
@@ -199,10 +202,22 @@ def _weighed(y: Any, sample_weight: Any) -> tuple[Floats, Floats, int]:
     return numbers, np.ldexp(weights, -exponent), exponent
 
 
+def _check_integers(values: NDArray[Any]) -> None:
+    """Refuse integers that float64 cannot tell apart."""
+    if values.dtype.kind not in "iu":
+        return
+    low, high = int(values.min()), int(values.max())
+    if low < -_LARGEST or high > _LARGEST:
+        raise ValueError(
+            "MAMRanker.fit takes integers from -2**53 to 2**53 as y from Dask collections; got "
+            f"{low} to {high}. Only their order counts: subtract a constant, such as the smallest."
+        )
+
+
 def _squared(X: NDArray[Any]) -> float:
     """Σ ‖x‖², in float64."""
     found = 0.0
-    for part in slices(len(X), _ROWS):
+    for part in slices(len(X), ROWS):
         wide = X[part].astype(np.float64, copy=False).ravel("K")
         found += float(wide @ wide)
     return found
@@ -220,7 +235,7 @@ class BlockRanker(FeatureRanker):
                 "Set n_components, or draw rows into memory with margrave.scale.sample."
             )
         if y is None:
-            validate_data(self, y=None)  # which refuses
+            refuse_no_responses(self)
         blocks = Blocks.of("MAMRanker.fit", X, y=y, sample_weight=sample_weight)
         check_columns(self, X, reset=True)
         rng = check_random_state(self.random_state)
@@ -232,7 +247,7 @@ class BlockRanker(FeatureRanker):
             most = most_kept(blocks.n_columns)
             found = blocks.reduce(rows_of, Merge(most), keys, most, numbered=True)
         if not found.summary.n:
-            checked_weights(np.zeros(1), 1, "MAMRanker.fit")  # which refuses
+            refuse_no_weight("MAMRanker.fit")
         self._check_values(len(found.summary.values), found.summary.values[0])
         self._forget()
         if hasattr(self, "ranks_"):

@@ -127,8 +127,12 @@ class MAMClassifier(ClassifierMixin, BlockLearner):
     sample; with ``cut=None`` all of the fit is.
 
     From Dask collections the linear kernel is learned in one pass over the rows, random features
-    in two, by sums of the blocks: the direction is that of the same rows in memory, up to rounding.
-    Answers for Dask collections are Dask arrays that have not been computed.
+    in two, by sums of the blocks. The direction is that of the same rows in memory, up to rounding:
+    that of float64 for the linear kernel, that of float32 for random features of the same width.
+    Of more than 5,000 samples others choose the width than in memory, and of more than 20,000
+    others the cut, so that both may differ. With many features they are fewer, as many as have
+    64 MB but at least 1,000: for the cut with more than 400 features, for the width with more than
+    1,600. Answers for Dask collections are Dask arrays that have not been computed.
 
     In `partial_fit` the direction is always that of all samples. The cut is placed anew whenever
     they have grown by a tenth.
@@ -281,7 +285,7 @@ class MAMClassifier(ClassifierMixin, BlockLearner):
         scores : ndarray or Dask array of shape (n_samples,) or (n_samples, n_classes)
             With two classes one score a sample, above 0 for the second of `classes_`; with more
             one score for each class. Without the cut a score is the distance from the plane in
-            feature space.
+            feature space. In float64.
         """
         check_is_fitted(self)
         if is_dask(X):
@@ -304,7 +308,7 @@ class MAMClassifier(ClassifierMixin, BlockLearner):
         -------
         labels : ndarray or Dask array of shape (n_samples,)
             With two classes the second where the score is above 0; with more the class with the
-            largest score, the first of equals.
+            largest score, the first of equals. Of the type of `classes_`.
         """
         if is_dask(X):
             check_is_fitted(self)

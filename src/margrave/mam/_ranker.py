@@ -60,7 +60,8 @@ class MAMRanker(BlockRanker):
         Threads; all cores that the process may use if None or -1. Results do not depend on it.
     backend : {"auto", "numpy", "torch"}, default="auto"
         What computes kernel sums, as in :func:`kernel_sum`: "torch" is PyTorch, on a GPU if there
-        is one, for leave-one-out and for predictions. The linear kernel is always numpy's.
+        is one, for leave-one-out and for predictions. Random features and the linear kernel are
+        always numpy's.
 
     Attributes
     ----------
@@ -106,8 +107,11 @@ class MAMRanker(BlockRanker):
     the features.
 
     From Dask collections, with the linear kernel or random features, two passes over the samples
-    learn the same direction as in memory, up to rounding and to `rank_error_`. Predictions for
-    Dask collections are Dask arrays that have not been computed.
+    learn the direction that they have in memory, up to `rank_error_` and to rounding: that of
+    float64 for the linear kernel, that of float32 for random features of the same width. Of more
+    than 5,000 samples others choose the width than in memory, and it may be another; with more than
+    1,600 features they are fewer, as many as have 64 MB, but at least 1,000. Predictions for Dask
+    collections are Dask arrays that have not been computed.
 
     A width so large that double precision cannot tell the kernel's values from 1 leaves nothing to
     rank by, and λ is 0.
@@ -164,6 +168,7 @@ class MAMRanker(BlockRanker):
             random features.
         y : array-like or Dask collection of shape (n_samples,)
             Their responses, of which only the order counts, with at least two different values.
+            Integers from Dask may not be beyond 2⁵³.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights; equal if None. Samples of weight 0 are left out.
 
@@ -208,7 +213,7 @@ class MAMRanker(BlockRanker):
         -------
         scores : ndarray or Dask array of shape (n_samples,)
             Distances along the direction; not in the units of the responses. In float32 if `X` and
-            `X_fit_` are.
+            `X_fit_` are in memory and in float32, else in float64.
         """
         check_is_fitted(self)
         if is_dask(X):

@@ -4,8 +4,8 @@ The sums of document 002, as in `_sums` and `_self_sums`, which call this module
 extra and takes seconds to import: it is not touched before work comes that is worth it.
 
 Samples in float32 are computed in float32, with sums in float64; those in float64 in float64, and
-leave-one-out always so. Where float32 would lose the distances of a narrow width, as in `_kernels`,
-they are computed in float64 and rounded.
+leave-one-out always so. Where float32 would lose the distances of a narrow width or of many
+features, they are computed in float64 and rounded.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -39,6 +40,11 @@ _ROOM = 256 * 2**20  # bytes for what is made of either set of rows, or of a chu
 _LEAST_ROOM = 2**20
 _CACHED = 2**20  # values of a chunk on a CPU
 _AT_ONCE = 2**17
+
+# Up to these, an exponent times √features, sums over features in float32 are exact enough (an error
+# of 5e-6): of squares, γ times a squared length being the exponent; and of |x − z|.
+_SURE_SQUARES, _SURE_SIZES = 64.0, 128.0
+_LEAST_EXPONENT = 90.0  # from here on values of float32 are 0
 
 
 @dataclass(frozen=True)
@@ -78,14 +84,24 @@ class Task:
         """How many sums there are."""
         return int(self.a.shape[1]) + (self.levels is not None)
 
+    @property
+    def n_bytes(self) -> int:
+        """What rows, weights and sums take, however few rows are computed at once."""
+        rows = self.X.nbytes + (self.Z is not self.X) * self.Z.nbytes
+        return rows + self.a.nbytes + 8 * len(self.gammas) * len(self.Z) * self.n_out
+
 
 def device_for(backend: str, kernel: Kernel, n_values: float) -> Any:
     """Where PyTorch shall compute so many kernel values; None for numpy.
+
+    A GPU that does not start is told once if the choice was ours.
 
     Raises
     ------
     ImportError
         If PyTorch is asked for and not installed.
+    RuntimeError
+        If it is asked for and the GPU does not start.
     """
     if backend == "numpy" or kernel.name not in ("rbf", "laplacian", "poly"):
         return None
@@ -98,7 +114,7 @@ def device_for(backend: str, kernel: Kernel, n_values: float) -> Any:
             return None
         raise ImportError("backend='torch' needs PyTorch: pip install 'margrave[gpu]'.") from error
     if torch.cuda.is_available():
-        return torch.device("cuda")
+        return _started(torch, backend)
     if backend == "auto":
         return None
     warnings.warn(
@@ -109,8 +125,32 @@ def device_for(backend: str, kernel: Kernel, n_values: float) -> Any:
     return torch.device("cpu")
 
 
+def _started(torch: Any, backend: str) -> Any:
+    """The GPU, after a first number on it; None, with a warning, if it fails and need not work."""
+    try:
+        torch.zeros(1, dtype=torch.float32, device="cuda")
+    except RuntimeError as error:
+        if backend == "auto":
+            _tell_once(f"The GPU does not start ({_first_line(error)}). numpy computes on the CPU.")
+            return None
+        raise RuntimeError(
+            f"backend='torch' finds a GPU that does not start ({_first_line(error)}). "
+            "backend='numpy' needs none."
+        ) from error
+    return torch.device("cuda")
+
+
+@cache
+def _tell_once(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=6)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0].rstrip(".")
+
+
 def torch_sums(task: Task, device: Any) -> Floats | None:
-    """The sums, of shape (n_gammas, m, n_out); None, with a warning, if the GPU has no room."""
+    """The sums, of shape (n_gammas, m, n_out); None, with a warning, if the GPU fails."""
     torch = import_module("torch")
     room = _ROOM
     while room >= _LEAST_ROOM:
@@ -120,11 +160,19 @@ def torch_sums(task: Task, device: Any) -> Floats | None:
             return sums
         except torch.cuda.OutOfMemoryError:
             room //= 4
+        except RuntimeError as error:
+            if "CUDA" not in str(error):
+                raise
+            warnings.warn(
+                f"The GPU failed ({_first_line(error)}). numpy computes on the CPU.",
+                UserWarning,
+                stacklevel=4,
+            )
+            return None
         torch.cuda.empty_cache()
-    bytes_needed = (task.X.nbytes + (task.Z is not task.X) * task.Z.nbytes) / 1e6
     warnings.warn(
-        f"The GPU has too little free memory: the rows alone take {bytes_needed:.0f} MB. "
-        "numpy computes on the CPU.",
+        "The GPU has too little free memory: rows, weights and sums alone take "
+        f"{task.n_bytes / 1e6:.0f} MB. numpy computes on the CPU.",
         UserWarning,
         stacklevel=4,
     )
@@ -150,6 +198,7 @@ class Sums:
         self.Z = self.X if task.Z is task.X else self._sent(task.Z)
         self.single = self.X.dtype == torch.float32
         self.unit = self.sharpest = 1.0
+        self.sure = True  # whether float32 holds the distances
         self.middle = torch.zeros(self.X.shape[1], dtype=torch.float64, device=device)
         self._measure()
         # Sums of weights that are all below 1 in size stay in the range of float32.
@@ -164,9 +213,9 @@ class Sums:
         programs = fused_programs(self.device)
         far = self.task.kernel.name == "rbf" and self.sharpest > SURE_IN_FLOAT64
         if programs is None or far:
-            return self._chunked() * self.weight
+            return self._chunked().mul_(self.weight)
         try:
-            return Fused(self, programs).all() * self.weight
+            return Fused(self, programs).all().mul_(self.weight)
         except self.torch.cuda.OutOfMemoryError:
             raise
         except Exception as error:  # no compiler, an older GPU: whatever it is, chunks need less
@@ -176,7 +225,7 @@ class Sums:
                 UserWarning,
                 stacklevel=6,
             )
-            return self._chunked() * self.weight
+            return self._chunked().mul_(self.weight)
 
     def _sent(self, values: Any) -> Any:
         writable = np.require(values, requirements=["C", "W"])
@@ -188,10 +237,7 @@ class Sums:
         if name == "poly":
             return
         if name == "laplacian":
-            ends = [torch.stack([s.amin(0), s.amax(0)]).double() for s in (self.Z, self.X)]
-            spans = torch.maximum(ends[0][1], ends[1][1]) - torch.minimum(ends[0][0], ends[1][0])
-            self.sharpest = float(spans.sum())
-            check_distances(self.sharpest, self.task.X.dtype, float(spans.max()))
+            self._measure_sizes()
             return
         self.middle = self.X.mean(0, dtype=torch.float64)
         squares = [
@@ -204,6 +250,23 @@ class Sums:
         check_distances(square, self.task.X.dtype, float(np.sqrt(square)))
         self.unit = float(np.sqrt(square)) or 1.0
         self.sharpest = max(self.task.gammas) * self.unit**2
+        most = min(SURE_IN_FLOAT32, _SURE_SQUARES / np.sqrt(self.X.shape[1]))
+        self.sure = self.sharpest <= most
+
+    def _measure_sizes(self) -> None:
+        """Refuse rows that are too far apart in Σ|x − z|, and see whether float32 will do."""
+        torch = self.torch
+        ends = [torch.stack([s.amin(0), s.amax(0)]).double() for s in (self.Z, self.X)]
+        low, high = torch.minimum(ends[0][0], ends[1][0]), torch.maximum(ends[0][1], ends[1][1])
+        self.sharpest = float((high - low).sum())
+        check_distances(self.sharpest, self.task.X.dtype, float((high - low).max()))
+        middle = (low + high) / 2
+        farthest = 0.0
+        for side in (self.Z, self.X):
+            parts = side.split(self.at_once)
+            farthest += max(float((p.double() - middle).abs().sum(1).max()) for p in parts)
+        exponent = min(max(self.task.gammas) * farthest, _LEAST_EXPONENT)
+        self.sure = exponent * np.sqrt(self.X.shape[1]) <= _SURE_SIZES
 
     def scales(self) -> list[float]:
         """Each γ in the units of the rows, as exponents of 2 take it."""
@@ -240,13 +303,18 @@ class Sums:
 
     def _prepared(self, side: Any) -> tuple[Any, Any]:
         """Rows in the type that they need, and their squared lengths for RBF."""
-        torch, name = self.torch, self.task.kernel.name
+        name = self.task.kernel.name
         if name == "laplacian":
-            return side, None
-        exact = self.single and torch.get_float32_matmul_precision() == "highest"
-        double = not (exact and (name == "poly" or self.sharpest <= SURE_IN_FLOAT32))
-        rows = self.rows(side, double)
+            return side if self.sure else side.double(), None
+        rows = self.rows(side, double=not (self.single and self.sure and self._is_exact()))
         return rows, rows.square().sum(1) if name == "rbf" else None
+
+    def _is_exact(self) -> bool:
+        """Whether products of float32 are what they say; users may have allowed fewer bits."""
+        try:
+            return bool(self.torch.get_float32_matmul_precision() == "highest")
+        except RuntimeError:  # PyTorch has two ways to say it, and does not want both
+            return False
 
     def _base(self, left: tuple[Any, Any], right: tuple[Any, Any]) -> Any:
         """What the kernel is a function of: −distance, or the product."""
@@ -260,7 +328,7 @@ class Sums:
             far = torch.cdist(z, x, compute_mode="donot_use_mm_for_euclid_dist")
             return far.square_().neg_()
         base = torch.addmm(x_squares, z, x.T, alpha=2.0, beta=-1.0).sub_(z_squares[:, None])
-        return (base.float() if self.single else base).clamp_(max=0.0)
+        return base.clamp_(max=0.0)
 
     def _chunk(self, base: Any, rows: slice, columns: slice) -> Any:
         """What a chunk adds to the sums of its rows, for every γ; spoils the base."""
@@ -271,7 +339,7 @@ class Sums:
             same = (
                 places[:, None] == torch.arange(base.shape[1], device=self.device) + columns.start
             )
-        a, scales, sums = self.a[columns].to(base.dtype), self.scales(), []
+        a, scales, sums = self.a[columns], self.scales(), []
         values = base
         for step, (gamma, squarings) in enumerate(zip(scales, task.squarings, strict=True)):
             if squarings:
@@ -279,15 +347,21 @@ class Sums:
                     values = values.square_()
             else:
                 values = base.mul_(gamma) if step == len(scales) - 1 else base * gamma
-                values = self._finished(values)
+                values = self._finished(values.float() if self.single else values)
             if same is not None:
                 values = values.masked_fill_(same, 0.0)
-            found = [(values @ a).double()]
+            found = [self._product(values, a)]
             if task.levels is not None:
                 signs = torch.sign(self.levels[columns] - self.levels[rows, None])
-                found.append(((values * signs) @ self.b[columns].to(base.dtype)).double()[:, None])
+                found.append(self._product(values * signs, self.b[columns, None]))
             sums.append(torch.cat(found, 1))
         return torch.stack(sums)
+
+    def _product(self, values: Any, weights: Any) -> Any:
+        """Values times weights, in float64; by a product of float32 only where that is exact."""
+        if self.single and not self._is_exact():
+            values = values.double()
+        return (values @ weights.to(values.dtype)).double()
 
     def _finished(self, scaled: Any) -> Any:
         """Kernel values, in place."""

@@ -11,9 +11,10 @@ by √(2γ log₂e), rows that were made longer give the whole exponent in one p
 
 r = −‖z‖²/2 and s = −‖x‖²/2 being three numbers of 11 bits each.
 
-`values` is for all else: float64, widths so narrow that float32 would lose the distances, sums |x −
-z| of the Laplacian kernel, and leave-one-out over all widths at once, each width from the one
-before by squaring. Sums are float32 over a tile or a few and float64 beyond.
+`values` is for all else: float64, widths so narrow that float32 would lose the distances, powers of
+numbers too unlike in size for float16, sums |x − z| of the Laplacian kernel, and leave-one-out over
+all widths at once, each width from the one before by squaring. Sums are float32 over a tile or a
+few and float64 beyond.
 """
 
 from __future__ import annotations

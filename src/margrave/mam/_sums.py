@@ -81,9 +81,11 @@ def kernel_sum(
     too small for their type count as 0: with a narrow width a sum far from all samples is 0. The
     result does not depend on `n_jobs`.
 
-    On a GPU sums of float32 are off by less than 1e-5 of Σ|a|K and usually by less than 1e-6; those
-    of float64 are computed in float64, which is the way to check them. Where Triton is, the values
-    never leave the GPU's cores; else, and on the CPU, PyTorch stores chunks of them.
+    By PyTorch sums of float32 are off by less than 1e-5 and usually by less than 1e-6, not of
+    themselves but of Σ|a|K (of the polynomial kernel with all numbers, coef0 too, taken without
+    their signs): where terms cancel, what is left is less exact. Those of float64 are computed in
+    float64, which is the way to check them. Where Triton is, the values never leave the GPU's
+    cores; else, and on the CPU, PyTorch stores chunks of them.
 
     Examples
     --------

@@ -13,7 +13,14 @@ dd = pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not insta
 
 import dask  # noqa: E402
 
-from margrave.fuse import RankMarginClassifier, VoteClassifier, _combination_blocks  # noqa: E402
+from margrave.fuse import (  # noqa: E402
+    RankMarginClassifier,
+    VoteClassifier,
+    _combination_blocks,
+    _drawing,
+)
+from margrave.scale import sample  # noqa: E402
+from margrave.scale._blocks import Blocks  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -127,11 +134,58 @@ def test_data_frames_with_parts_that_are_empty():
     assert np.array_equal(told.compute(), outside.predict(table.iloc[kept]))
 
 
-def test_fewer_rows_are_drawn_than_there_are(monkeypatch):
-    from margrave.fuse import _rank_margin_blocks
+def few_are_drawn(monkeypatch, n):
+    for module in (_combination_blocks, _drawing):
+        monkeypatch.setattr(module, "DRAWN", n)
+    monkeypatch.setattr(_drawing, "LEAST_OF_CLASS", 1)
 
-    for module in (_combination_blocks, _rank_margin_blocks):
-        monkeypatch.setattr(module, "DRAWN", 300)
+
+def drawn_rows(X, y, most, weight=None):
+    blocks = Blocks.of("test", X, y=y, weight=weight)
+    more = np.arange(3), most
+    return blocks.reduce(_drawing.draw, _drawing.Drawn.merged, *more, numbered=True)
+
+
+def test_what_is_drawn_is_not_what_members_are_trained_on():
+    row = np.arange(4_000)
+    X, y = da.from_array(row[:, None], chunks=(500, 1)), da.from_array(row % 2, chunks=500)
+    trained_on, _ = sample(X, y, n=400)
+    chosen_on = drawn_rows(X, y, 200).X
+    kept = np.concatenate(
+        [
+            500 * k + _drawing.largest(_drawing.keys_of(_drawing.MARGINS, k, 500), 50)
+            for k in range(8)
+        ]
+    )
+    assert len(chosen_on) == len(trained_on) == len(kept) == 400
+    for one, other in ((trained_on, chosen_on), (trained_on, kept), (chosen_on, kept)):
+        assert len(np.intersect1d(one, other)) < 80  # by chance 40
+
+
+def test_a_rare_class_is_drawn_as_a_whole_and_only_rows_with_weight():
+    row = np.arange(4_000)
+    X, y = da.from_array(row[:, None], chunks=(500, 1)), da.from_array(row % 100 == 0, chunks=500)
+    weight = da.from_array((row >= 700) * 1.0, chunks=500)
+    found = drawn_rows(X, y.astype(int), 50, weight)
+    rare = found.X[found.codes == 1, 0]
+    assert rare.tolist() == row[700::100].tolist()
+    assert (found.codes == 0).sum() == 50
+    assert found.X.min() >= 700
+    assert (np.diff(found.X[:, 0]) > 0).all()
+    assert len(found.against_rest(0)) == 50 + len(rare)
+
+
+def test_the_others_of_a_class_are_drawn_evenly():
+    code = np.repeat([0, 1, 2], [8_000, 1_500, 500])
+    found = drawn_rows(da.from_array(code[:, None], 900), da.from_array(code, 900), 400)
+    rest = found.codes[found.against_rest(2)]
+    assert np.bincount(rest).tolist()[2] == 400
+    assert (rest < 2).sum() == 400
+    assert (rest == 1).sum() == pytest.approx(400 * 1_500 / 9_500, abs=30)
+
+
+def test_fewer_rows_are_drawn_than_there_are(monkeypatch):
+    few_are_drawn(monkeypatch, 300)
     X, y = drawn(n=2_000)
     inside, outside, _ = both(X, y)
     assert len(outside.margin_distribution_.positives) == 300

@@ -155,11 +155,16 @@ def chosen_nu(
 
 
 def chosen_tol(
-    scores: Floats, positive: Flags, weight: Floats, nu: float, asked: Asked, share: float = 1.0
+    scores: Floats,
+    positive: Flags,
+    weight: Floats,
+    nu: float,
+    asked: Asked,
+    shares: tuple[float, float] = (1.0, 1.0),
 ) -> float:
     """The gap asked for, or half a standard error of the margin of the mean score.
 
-    `share` is that of all samples which these are a part of.
+    `shares` are those of the positives and of the negatives which these are a part of.
     """
     if not isinstance(asked.tol, str):
         return float(asked.tol)
@@ -167,8 +172,8 @@ def chosen_tol(
     if nu > 0 and positive.any() and not positive.all():
         mean = scores.mean(axis=1)
         halves = [Side(mean[of], weight[of] / weight[of].sum()) for of in (positive, ~positive)]
-        error = standard_error(halves[0], halves[1], nu, asked.hardest)
-    return max(error * float(np.sqrt(share)) / 2, _LEAST_TOL)
+        error = standard_error(halves[0], halves[1], nu, asked.hardest, shares)
+    return max(error / 2, _LEAST_TOL)
 
 
 def _weighed(

@@ -3,7 +3,7 @@
 The steps of `_combination`, each a pass over the blocks, in which the members are asked anew: their
 values for the scale, the passes of `_rank_blocks` for the weights, and the combined scores for cut
 and slope. What takes all scores at a time, the choice of ν and the gap "auto", is done in memory on
-rows drawn from all; scores of so many rows are kept as `margin_distribution_`.
+rows drawn of each class (`_drawing`); scores of others are kept as `margin_distribution_`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from margrave import _labels
 from margrave._cuts import best_cut
@@ -26,6 +25,7 @@ from margrave.fuse._combination import (
     sigmoid,
     warn_of_gap,
 )
+from margrave.fuse._drawing import DRAWN, MARGINS, Drawn, keys_of, largest
 from margrave.fuse._rank_blocks import Passes, weigh_blocks
 from margrave.fuse._rank_look import Reading
 from margrave.fuse._scales import (
@@ -41,9 +41,6 @@ from margrave.fuse._scales import (
 from margrave.pairs import CrucialPairs
 from margrave.scale._blocks import Blocks
 from margrave.scale._summary import SortedSummary
-
-DRAWN = 100_000
-"""So many rows are drawn where all scores are needed at a time."""
 
 _OWNER = "RankMarginClassifier"
 
@@ -150,11 +147,14 @@ _SUMMED = ("total", "mean")
 
 @dataclass(frozen=True, eq=False)
 class First:
-    """What the first pass found: the range of the weights, the classes, and the values."""
+    """What the first pass found: the range of the weights, the classes, and the values.
+
+    Of each class `mass` has the weight, and `counts` how many samples have some.
+    """
 
     weights: tuple[float, float]
     mass: Floats
-    n: int
+    counts: Floats
     sides: list[Spread]
 
     @classmethod
@@ -165,7 +165,7 @@ class First:
         return cls(
             (float(np.min(low)), float(np.max(high))),
             np.sum([one.mass for one in parts], axis=0),
-            sum(one.n for one in parts),
+            np.sum([one.counts for one in parts], axis=0),
             [Spread.merged(list(each)) for each in zip(*there, strict=True)],
         )
 
@@ -177,13 +177,14 @@ def first(X: Any, y: Any, weight: Any, members: Members, probabilities: Flags, s
     own = np.ones(len(codes)) if weight is None else np.asarray(weight, dtype=np.float64)
     used = own > 0
     mass: Floats = np.bincount(codes[used], own[used], len(classes)).astype(np.float64)
+    counts: Floats = np.bincount(codes[used], minlength=len(classes)).astype(np.float64)
     sides = []
     if used.any():
         log_odds = probabilities & (scale == "logit")
         for code, raw in members.sides(X):
             masses = np.where((codes == code)[:, None] == [False, True], own[:, None], 0.0)[used]
             sides.append(Spread.of(raw[used], log_odds, masses, scale == "rank"))
-    return First((float(own.min()), float(own.max())), mass, int(used.sum()), sides)
+    return First((float(own.min()), float(own.max())), mass, counts, sides)
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,10 +255,7 @@ def _drawn(
     keys: list[Floats], scores: list[Floats]
 ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
     """The samples with the largest keys, in their order, of each kind."""
-    kept = [
-        np.sort(np.argpartition(-one, DRAWN)[:DRAWN]) if len(one) > DRAWN else slice(None)
-        for one in keys
-    ]
+    kept = [largest(one, DRAWN) for one in keys]
     return (keys[0][kept[0]], keys[1][kept[1]]), (scores[0][kept[0]], scores[1][kept[1]])
 
 
@@ -270,7 +268,7 @@ def last(
     used = own > 0
     if not used.any():
         return None
-    keys = np.random.default_rng([0, number]).random(len(codes))[used]
+    keys = keys_of(MARGINS, number, len(codes))[used]
     return [
         Last.of((scale(raw) @ weights)[used], own[used], (codes == code)[used], keys)
         for (code, raw), (scale, weights) in zip(members.sides(X), found, strict=True)
@@ -282,13 +280,19 @@ def merged_last(parts: list[list[Last]]) -> list[Last]:
     return [Last.merged(list(each)) for each in zip(*parts, strict=True)]
 
 
+def _shares(positive: Flags, counts: Floats, code: int) -> tuple[float, float]:
+    """Which share of the class and of the others was drawn."""
+    own = counts[code]
+    return float(positive.sum() / own), float((~positive).sum() / (counts.sum() - own))
+
+
 def combine_blocks(
     blocks: Blocks,
     members: Members,
     looked: First,
     probabilities: Flags,
     asked: Asked,
-    drawn: tuple[Any, NDArray[Any], Floats] | None,
+    drawn: Drawn | None,
 ) -> list[tuple[Combination, float]]:
     """Learn scale, weights and cut of each class, and its smallest margin over all pairs.
 
@@ -304,25 +308,24 @@ def combine_blocks(
         Which members give probabilities.
     asked : Asked
         The settings.
-    drawn : tuple, optional
-        Samples, codes and weights in memory, on which ν and the gap are chosen if need be.
+    drawn : Drawn, optional
+        Samples in memory, on which ν and the gap are chosen if need be.
     """
     classes = members.committee.classes_
-    told = None if drawn is None else members.sides(drawn[0])
-    codes = [1] if len(looked.sides) == 1 else list(range(len(classes)))
-    if len(codes) == 1:
-        codes = [members.committee._positive_code]
+    told = None if drawn is None else members.sides(drawn.X)
+    codes = range(len(classes)) if len(looked.sides) > 1 else [members.committee._positive_code]
     learned = []
     for place, (code, side) in enumerate(zip(codes, looked.sides, strict=True)):
         scale, margins = side.scale(asked.scale, probabilities)
         heard = heard_members(margins)
-        auc_by_nu: dict[float, float] = {}
-        nu, tol = asked.nu, asked.tol
+        nu, tol, auc_by_nu = asked.nu, asked.tol, dict[float, float]()
         if told is not None and drawn is not None:
-            part = told[place][1], probabilities, drawn[1] == code, drawn[2]
-            nu, auc_by_nu = chosen_nu(*part, asked)
-            scores, share = scale(part[0])[:, heard], len(drawn[1]) / looked.n
-            tol = chosen_tol(scores, part[2], part[3], float(nu), asked, min(share, 1.0))
+            rows = drawn.against_rest(code)
+            part = told[place][1][rows], probabilities, drawn.codes[rows] == code
+            weight = drawn.weight[rows] / drawn.weight[rows].max()
+            nu, auc_by_nu = chosen_nu(*part, weight, asked)
+            shares = _shares(part[2], looked.counts, code)
+            tol = chosen_tol(scale(part[0])[:, heard], part[2], weight, nu, asked, shares)
         reading = Reading(_OWNER, Scaled(members, place, scale, heard), classes[code])
         passes = Passes.over(blocks, len(heard))
         seen = passes.look(reading)

@@ -113,9 +113,9 @@ class RankMarginClassifier(Committee):
     ``list(GroupKFold().split(X, y, groups))``. Samples that are never held out do not take part in
     the weights. The folds in which ν is chosen are always the same, so that `fit` is repeatable.
 
-    On Dask collections, block by block, members are asked anew in each of about ten passes. ν and
-    `tol` are chosen on 100,000 rows drawn from all, and `margin_distribution_` has so many scores a
-    class; the rest is that of all rows, with "rank", cut and slope from sorted summaries.
+    On Dask, members are asked anew in each of about ten passes, so many for each of C > 2 classes.
+    ν and `tol` come from 100,000 drawn rows, as many a class (10,000 at least, or all it has), and
+    `margin_distribution_` has 100,000 a class; all else is of all rows, some by sorted summaries.
 
     Examples
     --------

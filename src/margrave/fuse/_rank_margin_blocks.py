@@ -11,10 +11,10 @@ from margrave import _labels
 from margrave._asking import classes_of
 from margrave._weights import checked_weights
 from margrave.fuse._combination import Asked
-from margrave.fuse._combination_blocks import DRAWN, First, Members, combine_blocks, first
+from margrave.fuse._combination_blocks import First, Members, combine_blocks, first
+from margrave.fuse._drawing import Drawn, draw, most_of_class
 from margrave.fuse._scales import Flags
 from margrave.scale._blocks import Blocks
-from margrave.scale._sample import sample
 
 T = TypeVar("T")
 
@@ -64,7 +64,8 @@ def fit_blocks(
     self._check_mass(looked.mass)
     drawn = None
     if isinstance(asked.nu, str) or isinstance(asked.tol, str):
-        drawn = _drawn(self, X, y, sample_weight)
+        most = most_of_class(int(np.count_nonzero(looked.mass)))
+        drawn = blocks.reduce(draw, Drawn.merged, self.classes_, most, numbered=True)
     combined = combine_blocks(blocks, members, looked, probabilities, asked, drawn)
     results = [one.found for one, _ in combined]
     self._keep_combined([one for one, _ in combined], results, [low for _, low in combined])
@@ -82,14 +83,3 @@ def _unknown(self: Any) -> Flags:
     ]
     flags = np.array(unknown)
     return flags if len(classes) > 2 else flags[:, -1]
-
-
-def _drawn(self: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-    """Rows drawn from all that have weight, with their codes and weights."""
-    given = (X, y) if sample_weight is None else (X, y, sample_weight)
-    rows, labels, *more = sample(*given, n=DRAWN)
-    codes = _labels.encode(labels, self.classes_, "y")
-    weight = np.asarray(more[0], dtype=np.float64) if more else np.ones(len(codes))
-    used = np.flatnonzero(weight > 0)
-    rows = rows.iloc[used] if hasattr(rows, "iloc") else rows[used]
-    return rows, codes[used], weight[used] / weight.max(initial=1e-300)

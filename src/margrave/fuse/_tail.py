@@ -109,12 +109,19 @@ def mass_up_to(margin: float, positives: Side, negatives: Side, hardest: float =
     return float(positives.weights @ above[first])
 
 
-def standard_error(positives: Side, negatives: Side, nu: float, hardest: float = 1.0) -> float:
+def standard_error(
+    positives: Side,
+    negatives: Side,
+    nu: float,
+    hardest: float = 1.0,
+    shares: tuple[float, float] = (1.0, 1.0),
+) -> float:
     """How far the mean margin of the tail may be from that of the population, one standard error.
 
     φ is a mean over positives and over negatives of what they add to the hinge
     ``(ρ - m_ik)₊ / ν``; the two classes are drawn apart, so their variances add. Which negatives
     are the hardest is chance too: one of them counts for what it adds beyond the last of them.
+    Where these are a share of the samples, drawn from all, the error is that of all.
     """
     rho = exact_tail(positives, negatives, nu, hardest).rho
     kept = hardest_weights(negatives, hardest)
@@ -123,7 +130,7 @@ def standard_error(positives: Side, negatives: Side, nu: float, hardest: float =
     of_negatives = _hinges(-z, -x, a, rho) / nu  # seen upside down, a negative is a positive
     beyond = np.maximum(of_negatives - of_negatives[kept > 0].min(), 0) / hardest
     variances = _variance_of_mean(of_positives, a), _variance_of_mean(beyond, negatives.weights)
-    return float(np.sqrt(sum(variances)))
+    return float(np.sqrt(shares[0] * variances[0] + shares[1] * variances[1]))
 
 
 def _hinges(x: Floats, z: Floats, b: Floats, rho: float) -> Floats:

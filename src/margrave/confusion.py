@@ -22,6 +22,7 @@ from margrave.scale._counts import counted
 
 __all__ = ["Confusion"]
 
+_MOST = 10_000  # different labels in blocks of Dask: more are numbers, not classes
 _PERCENTAGE = re.compile(r"\d+(\.\d*)?\s*%")
 
 
@@ -99,7 +100,7 @@ class Confusion:
         times, both = None, cast(tuple[Any, Any], (y_true, y_pred))
         if is_dask(*both):
             _check_shapes(*(one.shape if is_dask(one) else np.shape(one) for one in both))
-            (y_true, y_pred), times = counted("Confusion.of", y_true=y_true, y_pred=y_pred)
+            (y_true, y_pred), times = counted("Confusion.of", _MOST, y_true=y_true, y_pred=y_pred)
         true, answers = _labels.natural(y_true), _labels.natural(y_pred)
         _check_shapes(true.shape, answers.shape)
         if classes is None:

@@ -92,6 +92,22 @@ def test_refused_as_in_memory(true, said, settings):
         Confusion.of(da.from_array(true), da.from_array(said), **settings)
 
 
+@pytest.mark.parametrize("chunks", [30_000, 900])
+def test_numbers_are_no_classes(chunks):
+    rng = np.random.default_rng(0)
+    true, said = rng.integers(0, 2, 30_000), rng.random(30_000)
+    y, p = da.from_array(true, chunks=chunks), da.from_array(said, chunks=chunks)
+    words = r"^Confusion\.of needs labels of classes in y_pred; got more than 10000 different ones"
+    with pytest.raises(ValueError, match=words):
+        Confusion.of(y, p)
+
+
+def test_many_classes_have_many_pairs():
+    true, said = np.divmod(np.arange(150**2), 150)
+    found = Confusion.of(da.from_array(true, chunks=5000), da.from_array(said, chunks=5000))
+    assert found == Confusion.of(true, said)
+
+
 def test_missing_texts():
     frame = dd.from_pandas(pd.DataFrame({"y": ["a", None, "b"], "p": ["a", "b", "b"]}))
     with pytest.raises(ValueError, match=r"^y_true: a label is missing \(None or NaN\)\.$"):

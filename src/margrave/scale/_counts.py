@@ -25,7 +25,7 @@ def counted(
     owner : str
         Who asks, for messages.
     most : int, optional
-        Refuse more distinct rows than this.
+        Refuse a column of more distinct labels than this.
     **columns : Dask collections or arrays
         The columns by name, at least one of them of Dask.
 
@@ -40,30 +40,38 @@ def counted(
     others = {name: given for name, given in columns.items() if name != first}
     order = [(first, *others).index(name) for name in columns]
     blocks = Blocks.of(owner, columns[first], **others)
-    found = blocks.reduce(_count, _Merge(owner, most), tuple(order))
+    merge = _Merge(owner, most, tuple(columns))
+    found = blocks.reduce(_count, merge, tuple(order))
     if len(blocks) == 1:
-        found = _Merge(owner, most)([found])
+        found = merge([found])
     rows = [[value for _, value in column] for column in zip(*found, strict=True)]
     return rows, np.array(list(found.values()), dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class _Merge:
-    """Counts together; too many different rows are no labels."""
+    """Counts together; too many different values in a column are no labels."""
 
     owner: str
     most: int | None
+    names: tuple[str, ...]
 
     def __call__(self, parts: list[Counter[Key]]) -> Counter[Key]:
         whole: Counter[Key] = Counter()
         for part in parts:
             whole.update(part)
             if self.most is not None and len(whole) > self.most:
+                self._check(whole, self.most)
+        return whole
+
+    def _check(self, whole: Counter[Key], most: int) -> None:
+        for at, name in enumerate(self.names):
+            if len({key[at] for key in whole}) > most:
+                where = f" in {name}" if len(self.names) > 1 else ""
                 raise ValueError(
-                    f"{self.owner} needs labels of classes; got more than {self.most} different "
+                    f"{self.owner} needs labels of classes{where}; got more than {most} different "
                     "ones."
                 )
-        return whole
 
 
 def _count(*given: Any) -> Counter[Key]:

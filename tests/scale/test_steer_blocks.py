@@ -106,6 +106,63 @@ def test_rows_in_memory_are_limited(monkeypatch):
     assert rare[TRAIN] == min(int(0.3 * rare.sum()), 50)  # not 2, as its share would be
 
 
+@pytest.mark.parametrize(
+    ("wanted", "apart"),
+    [("fn <= 5%", True), ("fp <= 5%, recall >= 80%", True), ("correct(0) >= 70%", True),
+     ("errors(1 -> 0) <= 10%", True), ("alarms <= 40%", False), ("accuracy >= 60%", False),
+     ("fn <= 20%, precision >= 1%", False)],
+)  # fmt: skip
+def test_a_rare_class_certifies_with_its_share(wanted, apart, monkeypatch, synchronous):
+    monkeypatch.setattr(_roles, "MOST_CERTIFYING", 1000)
+    X, y = normal(20_000, 0, share=0.02)
+    draw = Draw.of(*blocks(X, y, 5000), 0)
+    found = tuned(draw, estimator=Known(), certify=0.2, promise=Preference(wanted))
+    rare = round(0.2 * y.sum()) if apart else round(1000 * y.mean())
+    assert found.roles.apart == apart
+    assert found.roles.counts[CERTIFY].tolist() == [1000 - rare, rare]
+    assert np.bincount(found.codes).tolist() == [1000 - rare, rare]
+
+
+def test_another_proportion_of_the_classes_is_told(monkeypatch, synchronous):
+    X, y = normal(20_000, 0, share=0.02)
+    model = SteeredClassifier(Known(), preference="fn <= 20%", random_state=0)
+    assert len(model.fit(*blocks(X, y, 5000)).certificate_.notes) == 1
+    monkeypatch.setattr(_roles, "MOST_CERTIFYING", 1000)
+    notes = model.fit(*blocks(X, y, 5000)).certificate_.notes
+    n, rare = y.sum(), round(0.2 * y.sum())
+    assert notes[1] == (
+        "the classes certify in another proportion than they have in the data "
+        f"({1000 - rare} of {20_000 - n:,} rows of 0 and {rare} of {n} rows of 1): only rates "
+        "within a class are those of the data."
+    )
+    fresh = model.recertify(*blocks(*normal(20_000, 1, share=0.1), 5000)).certificate_
+    assert fresh.notes == notes[:1]
+    found = tuned(
+        Draw.of(*blocks(X, y, 5000), 0), estimator=Known(), promise=Preference("fn <= 5%")
+    )
+    reply = found.reply(Preference("accuracy >= 50%"), found.start.after)
+    with pytest.raises(PromiseError, match="and not all of it are rates within a class"):
+        found.accepted(reply, 0.95)
+
+
+@pytest.mark.parametrize("chunks", [5000, 300])
+def test_recertifying_draws_no_more_rows_than_may_certify(chunks, monkeypatch, synchronous):
+    model = SteeredClassifier(Known(), preference="fp <= 5%", random_state=0)
+    model.fit(*blocks(*normal(3000, 6)))
+    new, labels = normal(5000, 7)
+    all_rows = model.recertify(*blocks(new, labels, chunks)).certificate_
+    assert all_rows.confusion == model.recertify(new, labels).certificate_.confusion
+    monkeypatch.setattr(_roles, "MOST_CERTIFYING", 600)
+    some = model.recertify(*blocks(new, labels, chunks))
+    assert some.certificate_.confusion.n == 600
+    share = some.certificate_.confusion.counts[1].sum() / 600
+    assert abs(share - labels.mean()) < 4 * np.sqrt(0.3 * 0.7 / 600)
+    with pytest.raises(PromiseError, match="needs samples that no step has seen"):
+        some.recertify(*blocks(new, labels, chunks))
+    with pytest.raises(ValueError, match=r"^SteeredClassifier\.recertify: y"):
+        model.recertify(*blocks(new, labels + 1, chunks))
+
+
 def test_each_step_sees_its_own_rows_only(synchronous):
     trained, scored = [], []
 
@@ -227,6 +284,17 @@ def test_what_is_taken_away_is_a_steered_classifier(tmp_path, synchronous):
     loaded = SteeredClassifier.load(tmp_path / "m.skops")
     assert loaded.parts_ == model.parts_
     assert np.array_equal(loaded.predict(new), model.predict(new))
+
+
+def test_what_was_learned_before_is_forgotten(synchronous):
+    X, y = normal(1500, 6)
+    model = SteeredClassifier(LogisticRegression(), preference="fp <= 10%", random_state=0)
+    assert model.fit(*blocks(X, y)).parts_["train"] > 0
+    model.fit(X, y)
+    assert not hasattr(model, "parts_")
+    model.fit(pd.DataFrame(X, columns=["a"]), y)
+    assert model.feature_names_in_.tolist() == ["a"]
+    assert not hasattr(model.fit(X, y), "feature_names_in_")
 
 
 # Answers

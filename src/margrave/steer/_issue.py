@@ -16,12 +16,15 @@ from margrave.scale._blocks import is_dask
 from margrave.steer._certificate import Certificate, cells, promises
 from margrave.steer._decision import Decision
 from margrave.steer._promise import Plan, PromiseError, settled
+from margrave.steer._roles import drawn_rows
 from margrave.steer._statistics import is_trivial
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 
+APART = "the classes certify in another proportion than they have in the data"
+"""How a note begins that speaks of the certify samples, and so not of others."""
 _DIGITS = 6  # what does not depend on the company samples are in
 
 
@@ -106,13 +109,17 @@ def renewed(
     classes: NDArray[Any],
     confidence: float,
 ) -> tuple[Decision, Certificate]:
-    """A certificate set anew on fresh labels, and its decision; scores of Dask are computed."""
-    if is_dask(scores, y):
-        import dask
+    """A certificate set anew on fresh labels, and its decision.
 
-        scores, y = dask.compute(scores, y)
-    check_consistent_length(scores, y)
-    codes = _labels.encode(y, classes, "SteeredClassifier.recertify: y")
+    Of scores of Dask so many rows are drawn as may certify.
+    """
+    owner = "SteeredClassifier.recertify"
+    if is_dask(scores):
+        scores, codes = drawn_rows(scores, y, classes, owner)
+    else:
+        y = y.compute() if is_dask(y) else y
+        check_consistent_length(scores, y)
+        codes = _labels.encode(y, classes, f"{owner}: y")
     if name_of(scores, codes) == before.samples:
         raise PromiseError(
             "SteeredClassifier.recertify needs samples that no step has seen; the promise was set "
@@ -128,6 +135,6 @@ def renewed(
         confidence=confidence,
         delta=1 - confidence,
         number=1,
-        notes=before.notes,
+        notes=tuple(note for note in before.notes if not note.startswith(APART)),
         renews=before.renews or before.issued,
     )

@@ -1,9 +1,11 @@
 """Steering by threshold where the rows do not fit into memory: Dask collections.
 
 Members are trained on a bounded number of rows, in memory. All rows that are tuned on are scored
-block by block, and the cut is chosen by exact counts; so many certify that the promise is as sharp
-as it gets, with one score of each in memory. Three or four passes: the labels, the rows to train
-on, the scores, and once more the scores if there are too many different ones to keep.
+block by block, and the cut is chosen by exact counts. A bounded number certifies, with one score of
+each in memory. Where that bound is reached, a rare class still certifies with its whole share if
+all that is promised are rates within a class; for other promises the classes keep their proportion,
+and few of a rare one are left. Three or four passes: the labels, the rows to train on, the scores,
+and once more the scores if there are too many different ones to keep.
 """
 
 from __future__ import annotations
@@ -25,13 +27,13 @@ from margrave.scale._summary import SortedSummary
 from margrave.steer._decision import Cut, best_cut
 from margrave.steer._dialog import Dialog
 from margrave.steer._frontier_blocks import Runs, summary_of, tally_of
-from margrave.steer._issue import check_confidence, issued
+from margrave.steer._issue import APART, check_confidence, issued
 from margrave.steer._lazy import plain_rows
 from margrave.steer._material import Option
 from margrave.steer._members import Progress
 from margrave.steer._panel import Scorer
-from margrave.steer._parts import share_of
-from margrave.steer._promise import planned
+from margrave.steer._parts import share_of, within_classes
+from margrave.steer._promise import PromiseError, planned
 from margrave.steer._reply import Reply
 from margrave.steer._roles import CERTIFY, OWNER, TRAIN, TUNE, Draw, Roles
 from margrave.steer._search import check_wanted
@@ -132,6 +134,12 @@ class Tuned:
         wanted, option = reply.preference, reply.option
         if wanted is None:
             raise RuntimeError("There is nothing to promise.")
+        sizes = self.roles.counts.sum(axis=0)
+        if self.roles.apart and not within_classes(wanted, sizes, self.classes, self.positive):
+            raise PromiseError(
+                f"'{wanted}' cannot be promised on these certify samples: {APART}, and not all of "
+                "it are rates within a class."
+            )
         n, judge = len(self.codes), self.judge(wanted)
         plan = planned(wanted, option.decision, option.held, judge, n, may_reject=False)
         plain = Cut(0.0, 0.0)
@@ -145,7 +153,7 @@ class Tuned:
             confidence=confidence,
             delta=1 - confidence,
             number=1,
-            notes=(self.told,),
+            notes=(self.told, *([self.told_apart] if self.roles.apart else [])),
             start=plan.matrix(plain.answers(self.scores), self.codes),
         )
         return SteeredClassifier._made(
@@ -167,6 +175,16 @@ class Tuned:
             f"the members were trained on {parts['train']:,} rows, and the cut was tuned on "
             f"{parts['tune']:,} others."
         )
+
+    @property
+    def told_apart(self) -> str:
+        """In which proportion the classes certify, in words."""
+        sizes, certify = self.roles.counts.sum(axis=0).tolist(), self.roles.counts[CERTIFY].tolist()
+        each = [
+            f"{n:,} of {size:,} rows of {label}"
+            for n, size, label in zip(certify, sizes, self.classes, strict=True)
+        ]
+        return f"{APART} ({' and '.join(each)}): only rates within a class are those of the data."
 
 
 def tuned(
@@ -198,7 +216,7 @@ def tuned(
     positive = draw.positive(positive)
     labels = tuple(draw.classes.tolist())
     share = share_of(certify, promise, draw.sizes, labels, positive, 1 - confidence)
-    roles = draw.shared(share)
+    roles = draw.shared(share, within_classes(promise, draw.sizes, labels, positive))
     if promise is not None:
         check_wanted(promise, Confusion(np.diag(roles.counts[TUNE]), labels, positive))
     X, codes = trained_on(draw, roles)

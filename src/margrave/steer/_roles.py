@@ -149,10 +149,24 @@ class Draw:
         counts = np.maximum((share * self.sizes).astype(np.int64), np.minimum(self.sizes, 2))
         return self._roles(counts, np.zeros_like(counts))
 
-    def shared(self, certify: float) -> Roles:
-        """Roles where a share of the rows certifies."""
+    def shared(self, certify: float, by_class: bool = False) -> Roles:
+        """Roles where a share of the rows certifies.
+
+        Parameters
+        ----------
+        certify : float
+            The share.
+        by_class : bool, default=False
+            Where that is too many rows: whether a rare class may certify with its whole share, so
+            that only the other gives rows up. By default both do, and keep their proportion.
+        """
         sizes, n = self.sizes, int(self.sizes.sum())
-        certifying = np.round(min(certify, MOST_CERTIFYING / n) * sizes).astype(np.int64)
+        wanted = np.round(certify * sizes).astype(np.int64)
+        most = np.maximum(MOST_CERTIFYING // 2, MOST_CERTIFYING - (wanted.sum() - wanted))
+        certifying = np.minimum(wanted, most)
+        apart = by_class and bool((certifying < wanted).any())
+        if not apart:
+            certifying = np.round(min(certify, MOST_CERTIFYING / n) * sizes).astype(np.int64)
         share = min(_TRAINED, (1 - certify) / 2)
         rare = np.minimum((share * sizes).astype(np.int64), _RARE)
         training = np.maximum((min(share, MOST_TRAINED / n) * sizes).astype(np.int64), rare)
@@ -165,13 +179,13 @@ class Draw:
                 "train, tune and certify on, and more if certify is more than a fifth; got "
                 f"{sizes[small]} of {_labels.plain(self.classes[small])!r}."
             )
-        return self._roles(training, certifying)
+        return self._roles(training, certifying, apart)
 
-    def _roles(self, training: Ints, certifying: Ints) -> Roles:
+    def _roles(self, training: Ints, certifying: Ints, apart: bool = False) -> Roles:
         low = [_edge(one.smallest, n) for one, n in zip(self.keys, certifying, strict=True)]
         high = [-_edge(-one.largest, n) for one, n in zip(self.keys, training, strict=True)]
         counts = np.stack([training, self.sizes - training - certifying, certifying])
-        return Roles(self.classes, self.seed, np.array(low), np.array(high), counts)
+        return Roles(self.classes, self.seed, np.array(low), np.array(high), counts, apart)
 
 
 def _edge(keys: Floats, n: int) -> float:
@@ -193,6 +207,8 @@ class Roles:
         Keys up to the one certify, from the other on they are trained on.
     counts : ndarray of shape (3, k)
         How many rows of each class are trained on, tuned on, and certify.
+    apart : bool
+        Whether the classes certify in another proportion than they have.
     """
 
     classes: NDArray[Any]
@@ -200,6 +216,7 @@ class Roles:
     low: Floats
     high: Floats
     counts: Ints
+    apart: bool = False
 
     def of(self, number: int, y: Any) -> tuple[Ints, Codes]:
         """The roles of a block's rows, and their classes."""
@@ -213,3 +230,38 @@ class Roles:
         """How many rows have which role."""
         train, tune, certify = self.counts.sum(axis=1).tolist()
         return {"train": train, "tune": tune, "certify": certify}
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Scored rows that are to certify, with the keys that they are drawn by."""
+
+    keys: Floats
+    scores: Floats
+    codes: Codes
+
+    @classmethod
+    def merged(cls, parts: list[Drawn]) -> Drawn:
+        """Those with the smallest keys, in the order of the rows."""
+        keys = np.concatenate([one.keys for one in parts])
+        scores = np.concatenate([one.scores for one in parts])
+        codes = np.concatenate([one.codes for one in parts])
+        if len(keys) > MOST_CERTIFYING:
+            at = np.sort(np.argpartition(keys, MOST_CERTIFYING)[:MOST_CERTIFYING])
+            keys, scores, codes = keys[at], scores[at], codes[at]
+        return cls(keys, scores, codes)
+
+
+def drawn_rows(scores: Any, y: Any, classes: NDArray[Any], owner: str) -> tuple[Floats, Codes]:
+    """Scores of Dask and their classes in memory: all rows, or as many as may certify.
+
+    Those are drawn by keys of seed 0, whatever their classes: the same rows every time.
+    """
+    blocks = Blocks.of(owner, scores, y=y)
+    found = blocks.reduce(_with_keys, Drawn.merged, classes, f"{owner}: y", numbered=True)
+    return found.scores, found.codes
+
+
+def _with_keys(number: int, scores: Floats, y: Any, classes: NDArray[Any], name: str) -> Drawn:
+    keys = _keys(0, number, len(scores))
+    return Drawn.merged([Drawn(keys, np.asarray(scores), _labels.encode(y, classes, name))])

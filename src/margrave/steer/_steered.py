@@ -81,7 +81,8 @@ class SteeredClassifier(Exported, Saved, ClassifierMixin, BaseEstimator):
     -----
     Of Dask collections at most 100,000 rows train the members, in memory, at most 1,000,000
     certify, and all others are scored block by block to find the best cut: by exact counts, and
-    the way "move" only. There have to be two classes.
+    the way "move" only. There have to be two classes; where all promises are rates within a class,
+    a rare one certifies with its whole share.
 
     Examples
     --------
@@ -145,6 +146,8 @@ class SteeredClassifier(Exported, Saved, ClassifierMixin, BaseEstimator):
         PromiseError
             If the samples cannot support the promise.
         """
+        for name in [name for name in vars(self) if name.endswith("_")]:  # learned before
+            delattr(self, name)
         if is_dask(X, y):
             from margrave.steer._large import fitted
 
@@ -188,8 +191,7 @@ class SteeredClassifier(Exported, Saved, ClassifierMixin, BaseEstimator):
     def _take(self, other: SteeredClassifier) -> Self:
         """Become what another has learned."""
         learned = {name: value for name, value in vars(other).items() if name.endswith("_")}
-        for name, value in {**learned, "_plan": other._plan}.items():
-            setattr(self, name, value)
+        self.__dict__.update(learned, _plan=other._plan)
         return self
 
     @classmethod
@@ -342,7 +344,8 @@ class SteeredClassifier(Exported, Saved, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X, y
-            Samples that no step has seen.
+            Samples that no step has seen. Of Dask collections with more than 1,000,000 rows so
+            many are drawn, whatever their classes.
         confidence : float, optional
             As before if left out.
 

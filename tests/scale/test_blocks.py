@@ -85,14 +85,14 @@ def test_what_does_not_fit_is_refused():
     refused("who needs y with as many rows as X, 10; got 9.", X, y=da.ones(9, chunks=5))
     refused("who needs y with as many rows as X, 10; got 9.", X, y=np.ones(9))
     refused(
-        "who needs y as a Dask collection, since the chunk sizes of X are unknown; got ndarray. "
-        "X.compute_chunk_sizes() makes them known.",
+        "who needs y as a Dask collection, since the chunk sizes of the other are unknown; got "
+        "ndarray. Its compute_chunk_sizes() makes them known.",
         unknown,
         y=np.ones(10),
     )
     refused(
-        "who needs y in as many blocks as X, 2; got 5. Take both from one data frame, or call "
-        "compute_chunk_sizes() on the arrays.",
+        "who needs y in as many blocks as the other, 2; got 5. Take both from one data frame, or "
+        "call compute_chunk_sizes() on the arrays.",
         unknown,
         y=da.ones(10, chunks=2),
     )
@@ -110,6 +110,49 @@ def test_what_does_not_fit_is_refused():
         TypeError,
         y=da.ones(3),
     )
+
+
+def test_a_data_frame_beside_an_array_in_memory_is_told_how():
+    frame = dd.from_pandas(pd.DataFrame({"a": np.arange(10.0)}), npartitions=2)
+    refused(
+        "who needs y as a Dask collection, since the chunk sizes of the other are unknown; got "
+        "Series. Its to_dask_array(lengths=True) makes them known.",
+        frame,
+        y=pd.Series(np.ones(10)),
+    )
+    assert len(Blocks.of("who", frame.to_dask_array(lengths=True), y=pd.Series(np.ones(10)))) == 2
+
+
+def test_labels_are_one_column():
+    frame = dd.from_pandas(pd.DataFrame({"a": [1.0, 2.0], "b": [0, 1]}), npartitions=1)
+    refused(
+        "who needs y as one column; got 2 dimensions. Of a data frame take a column by its name.",
+        frame[["a"]],
+        y=frame[["b"]],
+    )
+
+
+@pytest.mark.parametrize("mixed", ["shuffle", "merge", "sort", "array"])
+def test_rows_that_may_change_places_are_refused(mixed):
+    frame = pd.DataFrame({"k": np.arange(50) % 7, "a": np.arange(50.0)})
+    parts = dd.from_pandas(frame, npartitions=3)
+    made = {
+        "shuffle": lambda: parts.shuffle("k"),
+        "merge": lambda: parts.merge(parts, on="k", suffixes=("", "_")),
+        "sort": lambda: parts.sort_values("k"),
+        "array": lambda: parts.shuffle("k").to_dask_array(),
+    }[mixed]()
+    message = (
+        "who needs rows that keep their order; these come from a shuffle, a merge or a sort, after "
+        "which Dask may give them in another order each time. Call persist() on the whole data "
+        "frame first, or write it to Parquet."
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        Blocks.of("who", made)
+    kept = made.persist()
+    if mixed != "array":
+        found = Blocks.of("who", kept[["k"]], y=kept["a"]).reduce(rows_of, joined)
+        assert all((X[:, 0] == y % 7).all() for X, y, _ in found)
 
 
 def test_sample_is_uniform_and_repeatable():

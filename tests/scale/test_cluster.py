@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -93,7 +94,7 @@ def test_an_error_in_a_block_comes_back(two_workers):
 def test_a_scheduler_that_is_not_there(address):
     message = (
         f"No Dask scheduler answered at {address} within 1 s: is it running, and can it be reached "
-        "from here? An address looks like tcp://10.0.0.7:8786."
+        "from here? An address looks like tcp://10.0.0.7:8786; the dashboard's is another."
     )
     start = time.monotonic()
     with (
@@ -102,6 +103,25 @@ def test_a_scheduler_that_is_not_there(address):
     ):
         pass
     assert time.monotonic() - start < 10
+
+
+def test_who_only_listens_is_no_scheduler():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        start = time.monotonic()
+        with pytest.raises(ConnectionError, match=r"^No Dask scheduler answered"):
+            cluster(address, timeout=1).__enter__()
+    assert time.monotonic() - start < 10
+
+
+def test_a_scheduler_without_workers_is_told():
+    from distributed import LocalCluster
+
+    with LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as empty:
+        address = empty.scheduler_address
+        message = f"The Dask scheduler at {address} has no workers."
+        with pytest.raises(ConnectionError, match=f"^{re.escape(message)}$"):
+            cluster(address, timeout=1).__enter__()
 
 
 def test_an_address_is_connected_to(two_workers):

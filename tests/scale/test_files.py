@@ -98,6 +98,26 @@ def test_other_columns_and_types(folder):
     refused(f"^{re.escape(message)}$", folder)
 
 
+def test_workers_may_be_elsewhere(folder, monkeypatch):
+    monkeypatch.chdir(folder.parent)
+    table = read_parquet(folder.name)
+    monkeypatch.chdir("/")
+    assert len(table.compute()) == 20
+
+
+def test_folders_that_look_like_files_and_folders_that_hold_values(folder):
+    (folder / "old.parquet").mkdir()
+    FRAME[:3].to_parquet(folder / "LAST.PARQUET", index=False)
+    assert len(read_parquet(folder).compute()) == 23
+    (folder / "b=1").mkdir()
+    FRAME[:3].to_parquet(folder / "b=1" / "1.parquet", index=False)
+    message = (
+        "read_parquet takes columns from files, not from names of folders such as b=1; "
+        "dask.dataframe.read_parquet reads them."
+    )
+    refused(f"^{re.escape(message)}$", folder)
+
+
 def test_no_files(tmp_path):
     message = f"read_parquet needs files that end in .parquet; {tmp_path} has none."
     refused(f"^{re.escape(message)}$", tmp_path)

@@ -19,11 +19,15 @@ from scipy.sparse import issparse
 T = TypeVar("T")
 
 _FAN_IN = 8
+# In the names of tasks: shuffles on disk, and between workers. Those by tasks keep an order.
+_SHUFFLES = ("zpartd", "p2p", "shuffle-transfer", "hash-join-transfer")
+_SINGLE = ("y", "weight", "sample_weight")
 
 
 def is_dask(*given: Any) -> bool:
     """Whether any of these is a Dask collection; Dask is not loaded to find out."""
-    return any(hasattr(type(one), "__dask_graph__") for one in given)
+    kinds = (type(one) for one in given)
+    return any(k.__module__.startswith("dask") and hasattr(k, "__dask_graph__") for k in kinds)
 
 
 def check_dense(owner: str, block: Any) -> None:
@@ -70,11 +74,12 @@ class Blocks:
                 f"{owner} needs X as a Dask collection where another is one; got "
                 f"{type(X).__name__}. dask.array.from_array makes one."
             )
-        sizes = _sizes(X)
-        columns = [_delayed(owner, "X", X, sizes, len(_blocks(X)))]
-        n_blocks = len(columns[0])
+        sizes, first = _sizes(X), _blocks(X)
+        columns = [first]
         for name, given in beside.items():
-            columns.append(_delayed(owner, name, given, sizes, n_blocks))
+            columns.append(_delayed(owner, name, given, X, sizes, len(first)))
+        for parts in columns:
+            _check_order(owner, parts)
         return cls(tuple(zip(*columns, strict=True)), _columns(X), owner)
 
     def __len__(self) -> int:
@@ -177,14 +182,32 @@ def _blocks(X: Any) -> Sequence[Any]:
     return list(whole.to_delayed().reshape(whole.numblocks[0]))
 
 
+def _check_order(owner: str, parts: Sequence[Any]) -> None:
+    """Refuse rows that come from a shuffle, whose order within a block may change at every pass."""
+    from dask.utils import key_split
+
+    names = {key_split(key) for key in parts[0].dask} if parts and parts[0] is not None else set()
+    if any(mark in name for name in names for mark in _SHUFFLES):
+        raise ValueError(
+            f"{owner} needs rows that keep their order; these come from a shuffle, a merge or a "
+            "sort, after which Dask may give them in another order each time. Call persist() on "
+            "the whole data frame first, or write it to Parquet."
+        )
+
+
 def _delayed(
-    owner: str, name: str, given: Any, sizes: tuple[int, ...] | None, n_blocks: int
+    owner: str, name: str, given: Any, X: Any, sizes: tuple[int, ...] | None, n_blocks: int
 ) -> Sequence[Any]:
     """The blocks of a collection, or of an array cut in the same places."""
     if given is None:
         return [None] * n_blocks
+    if name in _SINGLE and getattr(given, "ndim", 1) != 1:
+        raise ValueError(
+            f"{owner} needs {name} as one column; got {given.ndim} dimensions. Of a data frame "
+            "take a column by its name."
+        )
     if not is_dask(given):
-        return _cut(owner, name, np.asarray(given), sizes)
+        return _cut(owner, name, given, X, sizes)
     own = _sizes(given)
     if own is not None and sizes is not None and own != sizes:
         if sum(own) != sum(sizes):
@@ -195,21 +218,25 @@ def _delayed(
     parts = _blocks(given)
     if len(parts) != n_blocks:
         raise ValueError(
-            f"{owner} needs {name} in as many blocks as X, {n_blocks}; got {len(parts)}. "
+            f"{owner} needs {name} in as many blocks as the other, {n_blocks}; got {len(parts)}. "
             "Take both from one data frame, or call compute_chunk_sizes() on the arrays."
         )
     return parts
 
 
-def _cut(owner: str, name: str, given: Any, sizes: tuple[int, ...] | None) -> Sequence[Any]:
+def _cut(
+    owner: str, name: str, in_memory: Any, X: Any, sizes: tuple[int, ...] | None
+) -> Sequence[Any]:
     """An array in memory, cut where the blocks are."""
     import dask
 
     if sizes is None:
+        known = "compute_chunk_sizes()" if hasattr(X, "chunks") else "to_dask_array(lengths=True)"
         raise ValueError(
-            f"{owner} needs {name} as a Dask collection, since the chunk sizes of X are unknown; "
-            f"got {type(given).__name__}. X.compute_chunk_sizes() makes them known."
+            f"{owner} needs {name} as a Dask collection, since the chunk sizes of the other are "
+            f"unknown; got {type(in_memory).__name__}. Its {known} makes them known."
         )
+    given = np.asarray(in_memory)
     if len(given) != sum(sizes):
         raise ValueError(
             f"{owner} needs {name} with as many rows as X, {sum(sizes)}; got {len(given)}."

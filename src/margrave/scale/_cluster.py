@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Thread
 from typing import Any
 
-_TIMEOUT = 8.0  # seconds: an answer, also a bad one, is due within ten
+_TIMEOUT = 5.0  # seconds: an answer, also a bad one, is due within ten
 
 
 @contextmanager
@@ -31,7 +32,7 @@ def cluster(
         How many processes; one for each core if None. Not with an address.
     memory_limit : int or str, default="auto"
         Of one process, as ``"2GB"``; the machine's memory is shared out by default.
-    timeout : float, default=8
+    timeout : float, default=5
         Seconds to wait for a scheduler.
 
     Yields
@@ -42,7 +43,7 @@ def cluster(
     Raises
     ------
     ConnectionError
-        If no scheduler answers at the address.
+        If no scheduler answers at the address, or it has no workers.
     RuntimeError
         If no processes can be started, as in a script that does not guard its own import.
 
@@ -82,15 +83,34 @@ def _connected(
         return
     if n_workers is not None:
         raise ValueError("cluster takes n_workers without an address only; got both.")
-    try:
-        client = Client(address, timeout=timeout)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise ConnectionError(
-            f"No Dask scheduler answered at {address} within {timeout:g} s: is it running, and can "
-            "it be reached from here? An address looks like tcp://10.0.0.7:8786."
-        ) from error
-    with client:
+    with _answering(Client, address, timeout) as client:
+        try:
+            client.wait_for_workers(1, timeout=timeout)
+        except TimeoutError as error:
+            raise ConnectionError(f"The Dask scheduler at {address} has no workers.") from error
         yield client
+
+
+def _answering(kind: Any, address: str, timeout: float) -> Any:
+    """A client of a scheduler that answers in time; who only listens does not."""
+    found: list[Any] = []
+
+    def ask() -> None:
+        try:
+            found.append(kind(address, timeout=timeout))
+        except Exception as error:  # whatever comes back from what is no scheduler
+            found.append(error)
+
+    asking = Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(timeout + 1)
+    if found and not isinstance(found[0], Exception):
+        return found[0]
+    raise ConnectionError(
+        f"No Dask scheduler answered at {address} within {timeout:g} s: is it running, and can it "
+        "be reached from here? An address looks like tcp://10.0.0.7:8786; the dashboard's is "
+        "another."
+    ) from (found[0] if found else None)
 
 
 def _started(kind: Any, n_workers: int | None, memory_limit: Any) -> Any:

@@ -67,7 +67,7 @@ def read_parquet(
     """
     import dask.dataframe as dd
 
-    paths = _paths(Path(folder))
+    paths = _paths(Path(folder).absolute())  # workers may have been started elsewhere
     first = _opened(paths[0])
     schema = first.schema_arrow
     names = list(schema.names if columns is None else columns)
@@ -88,9 +88,19 @@ def _paths(folder: Path) -> list[Path]:
         return [folder]
     if not folder.exists():
         raise FileNotFoundError(f"read_parquet needs a folder of Parquet files; no {folder}.")
-    found = sorted(path for ending in ("parquet", "parq") for path in folder.rglob(f"*.{ending}"))
+    found = sorted(
+        path
+        for path in folder.rglob("*")
+        if path.suffix.lower() in (".parquet", ".parq") and path.is_file()
+    )
     if not found:
         raise ValueError(f"read_parquet needs files that end in .parquet; {folder} has none.")
+    for path in found:
+        if any("=" in part for part in path.relative_to(folder).parts[:-1]):
+            raise ValueError(
+                f"read_parquet takes columns from files, not from names of folders such as "
+                f"{path.parent.name}; dask.dataframe.read_parquet reads them."
+            )
     return found
 
 

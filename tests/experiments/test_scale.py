@@ -1,6 +1,7 @@
 """How far it goes: the cost model, the page and the benchmark, on sizes that take no time."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not installed"
 from experiments.scale import folders, gpu, measuring, page
 from experiments.scale.__main__ import main
 from experiments.scale.measuring import Measured
-from experiments.scale.model import Cost, fitted, worst_error
+from experiments.scale.model import Cost, busiest_rows, fitted, worst_error
 
 from benchmarks import scale as benchmark
 
@@ -51,6 +52,17 @@ def test_more_workers_end_at_the_scheduler():
     assert TRUE.least(rows, 1e5, most)[1] == 1e5  # never fewer blocks than workers
 
 
+def test_the_busiest_worker_decides():
+    assert TRUE.seconds(1e6, 1, 2) == TRUE.seconds(1e6, 1, 1)
+    assert busiest_rows(300, 3, 2) == 200
+
+
+def test_a_model_that_does_not_fit_is_no_page(told, tmp_path):
+    off = [replace(one, seconds=one.seconds * (9 if one.rows == 10**6 else 1)) for one in told]
+    with pytest.raises(ValueError, match=r"is off by a factor of .*: measure again"):
+        page.write(off, tmp_path, "make it")
+
+
 def test_an_error_is_told_as_a_factor():
     one = Measured("job", 100, 1, 1, 1, 2 * TRUE.seconds(100, 1, 1))
     assert worst_error(TRUE, [one]) == pytest.approx(2)
@@ -74,8 +86,9 @@ def test_the_page_says_what_was_measured(told, tmp_path):
 def test_the_recorded_gpu_keeps_its_bars():
     assert "**no**" not in gpu.told()
     for curve in gpu.measured().curves.values():
+        seconds = [value for _, value in curve]
         assert len(curve) >= 2
-        assert curve == sorted(curve)
+        assert seconds == sorted(seconds)
 
 
 def test_a_quick_run_needs_a_place(capsys):

@@ -131,20 +131,6 @@ def within_classes(
     return bool(bounds) and all(int(rows.sum()) == 1 for _, rows, _ in bounds)
 
 
-def within_classes(
-    promise: Preference | None, counts: NDArray[np.int64], labels: Any, positive: Any
-) -> bool:
-    """Whether all that is promised are shares within one of two classes, by order statistics.
-
-    Such promises do not depend on how many samples of each class certify.
-    """
-    if promise is None or len(labels) != 2:
-        return False
-    matrix = Confusion(np.diag(counts), labels, positive)
-    bounds = sides(promise.in_rates(matrix), matrix)
-    return bool(bounds) and all(int(rows.sum()) == 1 for _, rows, _ in bounds)
-
-
 def parted(
     y: NDArray[Any],
     share: float,

@@ -143,6 +143,15 @@ def test_answers_to_a_folder(run, mails, model, tmp_path):
         code, _, err = run("predict", model, "mails", "--out", name)
         assert code == 2
         assert f"--out needs a folder that is not there, or is empty; {name} is neither." in err
+    (tmp_path / "others.part").mkdir()
+    code, _, err = run("predict", model, "mails", "--out", "others")
+    assert (code, err) == (
+        2,
+        f"margrave: --out needs {tmp_path / 'others.part'} to write to first, which is there "
+        "already: another run is at work, or one was broken off. Remove it, or give another "
+        "--out.\n",
+    )
+    assert (tmp_path / "others.part").is_dir()
     code, _, err = run("predict", model, "mails")
     assert "--out needs the name of a folder for the answers to a folder; got none." in err
 
@@ -153,6 +162,27 @@ def test_a_file_that_cannot_be_answered_leaves_no_answers(run, mails, model, tmp
     assert (code, err.count("\n")) == (2, 1)
     assert "1.parquet cannot be read" in err
     assert not list(tmp_path.glob("answers*"))
+
+
+def test_a_promise_is_checked_on_a_folder(run, mails, model, tmp_path):
+    whole(mails).to_parquet(tmp_path / "all.parquet", index=False)
+    code, out, err = run("check", model, "mails", "--target", "spam")
+    assert (code, err) == (0, "")
+    assert "On 1,200 rows of mails" in out
+    _, alone, _ = run("check", model, "all.parquet", "--target", "spam")
+    assert out.replace("mails", "all.parquet") == alone
+    table = pd.read_parquet(mails / "2.parquet")
+    table.assign(spam="no").to_parquet(mails / "2.parquet", index=False)
+    code, out, _ = run("check", model, "mails", "--target", "spam")
+    assert code == 4
+    assert "BROKEN" in out
+    table.assign(spam="maybe").to_parquet(mails / "2.parquet", index=False)
+    code, _, err = run("check", model, "mails", "--target", "spam")
+    assert (code, err) == (
+        2, "margrave: --target spam needs one of the classes 'no', 'yes'; got 'maybe'.\n"
+    )  # fmt: skip
+    code, _, err = run("check", model, "mails", "--target", "spamm")
+    assert "--target needs a column of mails; there is no 'spamm'." in err
 
 
 def broken(path):
@@ -239,10 +269,10 @@ def test_no_scheduler_at_the_address(run, mails, monkeypatch):
     began = time.perf_counter()
     code, _, err = run("steer", "mails", *ASK, "--cluster", "tcp://127.0.0.1:1")
     assert time.perf_counter() - began < 10
-    assert (code, err) == (
-        2,
-        "margrave: No Dask scheduler answered at tcp://127.0.0.1:1 within 5 s: is it running, and "
-        "can it be reached from here? An address looks like tcp://10.0.0.7:8786.\n",
+    assert (code, err.count("\n")) == (2, 1)
+    assert err.startswith(
+        "margrave: No Dask scheduler answered at tcp://127.0.0.1:1 within 3 s: is it running, and "
+        "can it be reached from here? "
     )
 
 

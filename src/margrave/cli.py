@@ -31,7 +31,7 @@ except ModuleNotFoundError as error:
     )
     raise SystemExit(2) from error
 
-from margrave.app._answers import answer_folder, answers_to, features
+from margrave.app._answers import answer_folder, answers_to, check_folder, features
 from margrave.app._folder import FolderOutcome, folder_of, run_folder, working
 from margrave.app._job import Outcome, run_request
 from margrave.app._options import (
@@ -299,15 +299,18 @@ def predict(
 @app.command()
 def check(
     model: Model,
-    labelled: Annotated[Path, typer.Argument(help="A table with labels of its own.")],
+    labelled: Annotated[Path, typer.Argument(help="A table, or a folder of them, with labels.")],
     target: Annotated[str, typer.Option(help="The column with the classes.")],
 ) -> None:
     """Check a promise on freshly labelled rows; exit code 4 if it is broken beyond chance."""
     known = SteeredClassifier.load(model)
-    table = Table(read_table(labelled), labelled.name, labelled)
-    y = labels_of(table, target, known.classes_)
-    X, _ = features(known, table.frame.drop(columns=target))
-    found = known.check(X, y)
+    if labelled.is_dir():
+        found = check_folder(known, labelled, target)
+    else:
+        table = Table(read_table(labelled), labelled.name, labelled)
+        y = labels_of(table, target, known.classes_)
+        X, _ = features(known, table.frame.drop(columns=target))
+        found = known.check(X, y)
     printer = Printer()
     printer.text(str(found), "bold red" if found.alarm else "")
     printer.part(f"On {found.confusion.n:,} rows of {labelled.name}", str(found.confusion))

@@ -6,8 +6,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from margrave.app._folder import open_folder
+from margrave.app._samples import Table, labels_of
 from margrave.app._table_file import write_table
+from margrave.steer._certificate import Check
 from margrave.steer._lazy import plain_rows
 from margrave.steer._steered import SteeredClassifier
 
@@ -65,9 +69,15 @@ def answer_folder(model: SteeredClassifier, new: Path, out: Path | None) -> dict
     if not out.absolute().parent.is_dir():
         raise ValueError(f"--out needs a folder that exists; there is no {out.parent}.")
     frame: Any = open_folder(new).frame
-    _, ignored = features(model, frame.head(0))
+    _, ignored = features(model, frame._meta)
     beside = out.absolute().with_name(f"{out.name}.part")
-    beside.mkdir()
+    try:
+        beside.mkdir()
+    except FileExistsError:
+        raise ValueError(
+            f"--out needs {beside} to write to first, which is there already: another run is at "
+            "work, or one was broken off. Remove it, or give another --out."
+        ) from None
     try:
         sent = dask.delayed(model, pure=False, traverse=False)
         written = dask.delayed(_written, pure=False, traverse=False)
@@ -86,6 +96,38 @@ def answer_folder(model: SteeredClassifier, new: Path, out: Path | None) -> dict
         raise
     n, rejected = (sum(column) for column in zip(*counts, strict=True))
     return {"n": n, "rejected": rejected, "ignored": ignored}
+
+
+def check_folder(model: SteeredClassifier, labelled: Path, target: str) -> Check:
+    """Check a promise on a folder of labelled rows, block by block.
+
+    Parameters
+    ----------
+    model : SteeredClassifier
+        With a certificate.
+    labelled : Path
+        The folder.
+    target : str
+        The column with the classes.
+    """
+    table = open_folder(labelled)
+    table.column(target, "--target")
+    frame: Any = table.frame
+    y = frame[[target]].map_partitions(
+        _labels_in, table.name, target, model.classes_, meta=(target, object),
+        enforce_metadata=False,
+    )  # fmt: skip
+    X = frame.drop(columns=target)
+    if getattr(model, "feature_names_in_", None) is None:  # it learned from an array
+        return model.check(X.to_dask_array(), y)
+    return model.check(features(model, X)[0], y)
+
+
+def _labels_in(part: Any, name: str, target: str, classes: NDArray[Any]) -> Any:
+    """Labels of a block in the type of a model's classes."""
+    from pandas import Series
+
+    return Series(labels_of(Table(part, name), target, classes), index=part.index)
 
 
 def _written(model: SteeredClassifier, part: Any, path: str) -> tuple[int, int]:

@@ -27,7 +27,7 @@ from margrave.steer._roles import Draw
 from margrave.steer._search import check_wanted, wanted_of
 from margrave.steer._steered import SteeredClassifier
 
-_PATIENCE = 5.0  # seconds: with all that has to be loaded, an answer is due within ten
+_PATIENCE = 3.0  # seconds: with all that has to be loaded, an answer is due within ten
 
 
 @contextmanager

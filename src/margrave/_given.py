@@ -26,9 +26,10 @@ def one_of(**given: ArrayLike | None) -> tuple[Kind, Floats | None]:
         return kind, None
     values = np.asarray(array, dtype=np.float64)
     if values.size:
-        check_range(kind, float(values.min()), float(values.max()))
-    if kind == "probability":
-        check_sums(*sums_of(values))
+        low, high = float(values.min()), float(values.max())
+        check_range(kind, low, high)
+        if kind == "probability":
+            check_sums(*sums_of(values), len(values), low < high)
     return kind, on_its_way(kind, values)
 
 
@@ -63,12 +64,15 @@ def on_its_way(kind: str, values: Floats) -> Floats:
     return 2 * values - 1 if kind == "probability" else values
 
 
-def checked_shape(values: Floats | None, labels: NDArray[Any] | None) -> tuple[int, ...]:
-    """The shape (n, K) or (n, K, C) that values and labels share."""
-    shapes = [array.shape for array in (values, labels) if array is not None]
+def checked_shape(values: Any, labels: Any) -> tuple[int, ...]:
+    """The shape (n, K) or (n, K, C) that values and labels share; n is NaN if Dask has not told."""
+    shapes = [_shape_of(array) for array in (values, labels) if array is not None]
     shape = shapes[0] if shapes else ()
     fits = len(shape) in (2, 3) and all(shape)
-    if not fits or (labels is not None and labels.shape != shape[:2]):
+    if fits and labels is not None:
+        n, *more = shapes[-1]
+        fits = (n == shape[0] or bool(np.isnan([n, shape[0]]).any())) and more == [shape[1]]
+    if not fits:
         raise ValueError(
             "Scores.from_arrays needs labels of shape (n, K) and values of shape (n, K), or "
             "(n, K, C) for C classes, with at least one sample and one member; "
@@ -77,19 +81,29 @@ def checked_shape(values: Floats | None, labels: NDArray[Any] | None) -> tuple[i
     return shape
 
 
+def _shape_of(array: Any) -> tuple[Any, ...]:
+    """The shape, with NaN for a number of rows that is not known."""
+    if is_dask(array) and not hasattr(array, "chunks"):
+        return (np.nan, len(array.columns)) if hasattr(array, "columns") else (np.nan,)
+    return tuple(array.shape)
+
+
 def sums_of(proba: Floats) -> tuple[bool, bool]:
-    """Whether sums over classes are off, and whether rows look like one member's answer."""
+    """Whether sums over classes are off, and whether those over members are all 1."""
     if proba.ndim == 3:
         return not np.allclose(proba.sum(axis=2), 1, atol=1e-3), False
     alone = proba.ndim == 2 and proba.shape[1] > 1 and np.allclose(proba.sum(axis=1), 1)
-    return False, bool(alone and len(proba) > 1 and not (proba == proba[0, 0]).all())
+    return False, bool(alone)
 
 
-def check_sums(off: bool, one_member: bool) -> None:
-    """Probabilities over all classes sum to 1, and only those."""
+def check_sums(off: bool, alone: bool, n: int, differ: bool) -> None:
+    """Probabilities over all classes sum to 1, and only those.
+
+    `off` and `alone` are from `sums_of`, of n rows; `differ` says whether not all are equal.
+    """
     if off:
         raise ValueError("Scores.from_arrays needs proba that sum to 1 over the classes.")
-    if one_member:
+    if alone and n > 1 and differ:
         raise ValueError(
             "Scores.from_arrays needs proba of shape (n, K), one column a member, for two classes; "
             "these rows sum to 1, as one member's predict_proba does: give proba[:, None, :], or "
@@ -219,12 +233,13 @@ def _said(model: Any, method: str, part: Any, empty: NDArray[Any]) -> NDArray[An
 
 
 class Seen(NamedTuple):
-    """What Dask arrays hold, of all blocks: range, sums, sizes of members' values, and labels."""
+    """What Dask arrays hold, of all blocks: rows, range, sums, sizes of values, and labels."""
 
+    n: int
     low: float
     high: float
     off: bool
-    one_member: bool
+    alone: bool
     largest: Floats
     labels: list[Any]
 
@@ -238,22 +253,24 @@ def seen(X: Any, labels: Any, kind: Kind, reject_label: Any) -> Seen:
         answered = array if reject_label is None else array[array != reject_label]
         told = _labels.union([("labels", answered.ravel())]).tolist() if answered.size else []
     if kind == "label":
-        return Seen(0.0, 0.0, False, False, np.zeros(1), told)
+        return Seen(len(X), 0.0, 0.0, False, False, np.zeros(1), told)
     values = np.asarray(X, dtype=np.float64)
     off, alone = sums_of(values) if kind == "probability" else (False, False)
     sizes = np.abs(leaning(values))
     largest = sizes.max(axis=(0, *range(2, sizes.ndim)))
-    return Seen(float(values.min()), float(values.max()), off, alone, largest, told)
+    ends = float(values.min()), float(values.max())
+    return Seen(len(values), *ends, off, alone, largest, told)
 
 
 def merged_seen(parts: list[Seen]) -> Seen:
     """All of them together."""
     labels = [label for one in parts for label in one.labels]
     return Seen(
+        sum(one.n for one in parts),
         float(np.min([one.low for one in parts])),
         float(np.max([one.high for one in parts])),
         any(one.off for one in parts),
-        all(one.one_member for one in parts),
+        all(one.alone for one in parts),
         np.max([one.largest for one in parts], axis=0),
         _labels.union([("labels", labels)]).tolist() if labels else [],
     )

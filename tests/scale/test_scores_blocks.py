@@ -128,6 +128,14 @@ def test_labels_with_rejects_from_arrays():
         {"scores": np.array([[0.1, np.nan], [0.3, 0.4]])},
         {"proba": np.full((4, 2, 3), 0.5)},
         {"proba": np.array([[0.1, 0.9], [0.3, 0.7], [0.2, 0.8], [0.6, 0.4]])},
+        {"proba": np.array([[0.1, 0.9], [0.3, 0.7], [0.2, 0.8], [0.5, 0.5], [0.6, 0.4]])},
+        {"labels": np.array([[0], [1], [1]]), "proba": np.array([[0.1, 0.2], [0.3, 0.4]] * 2)[:3]},
+        {"labels": np.zeros((4, 3), dtype=int), "scores": np.zeros((4, 2))},
+        {"labels": np.zeros((4, 1), dtype=int), "scores": np.zeros((4, 2, 3))},
+        {"labels": np.zeros((3, 2), dtype=int), "scores": np.zeros((4, 2))},
+        {"labels": np.zeros(4, dtype=int), "scores": np.zeros((4, 1))},
+        {"labels": np.zeros(4, dtype=int)},
+        {"proba": np.full(4, 0.5)},
         {"scores": np.zeros((4, 2, 3)), "classes": ["a", "b"]},
         {"labels": np.array([["a"], ["b"]]), "classes": ["a", "c"]},
         {"scores": np.zeros((4, 2)), "members": ["one"]},
@@ -143,6 +151,52 @@ def test_bad_arrays_are_told_as_in_memory(given):
     with pytest.raises(ValueError, match=r"\S") as found:
         Scores.from_arrays(**lazy)
     assert str(found.value) == str(inside.value)
+
+
+def test_one_row_a_block_is_enough_to_see_one_members_answer():
+    proba = np.array([[0.1, 0.9], [0.3, 0.7], [0.2, 0.8]])
+    with pytest.raises(ValueError, match="these rows sum to 1, as one member's predict_proba does"):
+        Scores.from_arrays(proba=da.from_array(proba, chunks=(1, 2)))
+    equal = np.full((3, 2), 0.5)
+    same(
+        Scores.from_arrays(proba=da.from_array(equal, chunks=(1, 2))),
+        Scores.from_arrays(proba=equal),
+    )
+
+
+def test_what_is_in_memory_beside_blocks():
+    values, labels = np.array([[0.1, 0.2], [0.3, -0.4], [0.5, 0.6]]), np.array([[0, 1]] * 3)
+    lazy = Scores.from_arrays(labels=labels, scores=da.from_array(values, chunks=2))
+    same(lazy, Scores.from_arrays(labels=labels, scores=values))
+    message = "got a list beside a Dask collection"
+    with pytest.raises(TypeError, match=message):
+        Scores.from_arrays(labels=labels.tolist(), scores=da.from_array(values, chunks=2))
+    with pytest.raises(TypeError, match=message):
+        Scores.from_arrays(labels=da.from_array(labels, chunks=2), scores=values.tolist())
+    with pytest.raises(TypeError, match="got a ndarray beside a Dask collection"):
+        Scores.from_arrays(labels=da.from_array(labels, chunks=2), scores=values)
+
+
+def test_data_frames_of_values_and_labels():
+    rng = np.random.default_rng(0)
+    values = pd.DataFrame(rng.random((20, 3)), columns=list("abc"))
+    labels = (values > 0.4).astype(int)
+    told = [dd.from_pandas(one, npartitions=3) for one in (labels, values)]
+    lazy = Scores.from_arrays(labels=told[0], proba=told[1])
+    same(lazy, Scores.from_arrays(labels=labels, proba=values))
+    with pytest.raises(ValueError, match=r"got \(nan, 3\) and \(nan, 2\)"):
+        Scores.from_arrays(labels=told[0][["a", "b"]], proba=told[1])
+
+
+def test_blocks_that_are_not_as_wide_as_told():
+    wide = da.from_array(np.zeros((4, 3)), chunks=(2, 3))
+    for width in (2, 4):
+        wrong = wide.map_blocks(
+            lambda part, width=width: np.zeros((len(part), width)), meta=np.empty((0, 0))
+        )
+        lazy = Scores.from_arrays(scores=wrong)
+        with pytest.raises(ValueError, match=r"an answer of each of 3 members; got (2|more)"):
+            lazy.codes.compute()
 
 
 @pytest.mark.parametrize("nu", [0.0, 0.2])

@@ -19,6 +19,7 @@ from margrave._given import (
     block_sizes,
     check_range,
     check_sums,
+    checked_shape,
     codes_of,
     frozen,
     leaning,
@@ -28,7 +29,7 @@ from margrave._given import (
     stacked,
     the_one,
 )
-from margrave.scale._blocks import Blocks
+from margrave.scale._blocks import Blocks, is_dask
 from margrave.scores._gathering import Codes, gathered
 from margrave.scores._scores import Scores, check_like
 
@@ -56,6 +57,7 @@ class _Taker:
 
     def __call__(self, X: Any, labels: Any) -> Scores:
         told, values, known = X if self.kind == "label" else labels, None, self.like.classes
+        checked_shape(None if self.kind == "label" else X, told)
         if self.kind != "label":
             values = leaning(on_its_way(self.kind, np.asarray(X, dtype=np.float64)))
         if told is not None:
@@ -177,22 +179,29 @@ def lazily_taken(
     """Scores from Dask arrays; one pass checks them and finds labels and scales."""
     kind, X = the_one(given)
     X, beside = (labels, None) if X is None else (X, labels)
-    if X.ndim == 3:
+    if not is_dask(X) or not (beside is None or hasattr(beside, "shape")):
+        told = type(beside if is_dask(X) else X).__name__
+        raise TypeError(
+            "Scores.from_arrays needs values as a Dask collection where labels are one, and labels "
+            f"as a Dask collection or an array; got a {told} beside a Dask collection."
+        )
+    shape = checked_shape(None if kind == "label" else X, labels)
+    if len(shape) == 3:
         X = X.rechunk({1: -1, 2: -1})
-    n_classes = None if kind == "label" else (2 if X.ndim == 2 else X.shape[2])
+    n_classes = None if kind == "label" else (2 if len(shape) == 2 else shape[2])
     if like is not None:
         check_like(like, kind, classes, members)
         classes, members = like.classes.tolist(), like.members
-    names = array_names(members, X, X.shape[1])
+    names = array_names(members, X, shape[1])
     blocks = Blocks.of("Scores.from_arrays", X, labels=beside)
     found = blocks.reduce(seen, merged_seen, kind, reject_label)
     if kind != "label":
         check_range(kind, found.low, found.high)
-    check_sums(found.off, found.one_member)
-    told = np.array(found.labels) if labels is not None else None
-    known = array_classes(classes, told, n_classes, reject_label)
-    if told is not None:
-        _labels.encode(told, known, "labels")
+    check_sums(found.off, found.alone, found.n, found.low < found.high)
+    answered = np.array(found.labels) if labels is not None else None
+    known = array_classes(classes, answered, n_classes, reject_label)
+    if answered is not None:
+        _labels.encode(answered, known, "labels")
     if like is None:
         like = _reference(names, frozen(known), (None,) * len(names), (kind,) * len(names))
         if kind == "decision":

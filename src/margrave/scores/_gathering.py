@@ -49,6 +49,8 @@ def gathered(
     scales = np.ones(len(names)) if like is None else like.scales.copy()
     for j, answer in enumerate(answers):
         kinds.append(answer.kind)
+        if j == len(names):
+            break
         if answer.codes is not None:
             if codes is None:
                 smallest = np.min_scalar_type(-len(classes))
@@ -62,6 +64,9 @@ def gathered(
                 scales[j] = largest_size(own) if like is None else scales[j]
                 own = on_scale(own, scales[j])
             values[:, j] = own
+    if len(kinds) != len(names):
+        got = "more" if len(kinds) > len(names) else str(len(kinds))
+        raise ValueError(f"Scores need an answer of each of {len(names)} members; got {got}.")
     return {
         "classes": frozen(classes),
         "members": names,

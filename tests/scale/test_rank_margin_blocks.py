@@ -66,6 +66,16 @@ def test_the_worst_pair_is_that_of_memory(n_blocks, seed):
     assert inside.n_passes is None
 
 
+def test_the_worst_pair_of_one_long_block():
+    F, y = made(200_000, 3)
+    block = cut(200_000, 1)
+    found = rank_margin_weights(block(F), block(y), tol=1e-9)
+    inside = rank_margin_weights(F, y, tol=1e-9)
+    assert found.margin == pytest.approx(inside.margin, abs=1e-9)
+    s = F @ found.weights
+    assert found.margin == pytest.approx(s[y == 1].min() - s[y == 0].max(), abs=1e-12)
+
+
 @settings(deadline=None, max_examples=12)
 @given(
     st.integers(0, 1000),
@@ -183,6 +193,33 @@ def test_bins_become_finer_where_they_must(monkeypatch):
     assert coarse.margin + coarse.gap >= rank_margin_weights(F, y, 0.1, tol=1e-9).margin - 1e-9
 
 
+@pytest.mark.parametrize("n_members", [1, 10, 100, 100_000])
+def test_sums_over_bins_are_bounded_however_fine(n_members):
+    passes = _rank_blocks.Passes.over(Blocks((), 1, "test"), n_members)
+    assert passes.n_bins <= passes.most_bins <= _rank_blocks.MOST_BINS
+    fits = passes.most_bins * n_members <= _rank_blocks._MOST_SUMS
+    assert fits or passes.most_bins == _rank_blocks._LEAST_BINS
+
+
+def test_bins_stop_where_the_sums_are_too_many(monkeypatch):
+    monkeypatch.setattr(_rank_blocks, "_MOST_SUMS", 3 * 100)
+    monkeypatch.setattr(_rank_blocks, "_LEAST_BINS", 10)
+    grids = []
+    unchanged = _rank_blocks.tail_of_sums
+
+    def seen(sums, grid, *more):
+        grids.append(grid.n_bins)
+        return unchanged(sums, grid, *more)
+
+    monkeypatch.setattr(_rank_blocks, "tail_of_sums", seen)
+    F, y = made(2_000, 3)
+    block = cut(2_000, 4)
+    with pytest.warns(match=r"^rank_margin_weights stopped after \d+ rounds with a gap of"):
+        found = rank_margin_weights(block(F), block(y), 0.1, max_iter=40)
+    assert set(grids) == {100}
+    assert found.margin <= mean_of_worst(F, y, found) + 1e-12
+
+
 def test_small_scores_and_single_precision():
     F, y = made(400, 3)
     small = (F / 1_000).astype(np.float32)
@@ -289,7 +326,7 @@ def test_collections_that_do_not_fit():
         rank_margin_weights(GOOD, block(LABELS))
     parts = dd.from_pandas(pd.DataFrame(GOOD), npartitions=2)
     unknown = parts.to_dask_array()
-    message = "rank_margin_weights needs y as a Dask collection, since the chunk sizes of X"
+    message = "rank_margin_weights needs y as a Dask collection, since the chunk sizes of"
     with pytest.raises(ValueError, match=message):
         rank_margin_weights(unknown, LABELS)
     labels = dd.from_pandas(pd.Series(LABELS), npartitions=2).to_dask_array()

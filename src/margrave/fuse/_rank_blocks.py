@@ -4,7 +4,8 @@ The programs of `_rank_problem` with another way to look at the samples, a pass 
 time. With ν = 0 a pass gives the exact worst margin of two weightings, and hundreds of samples to
 cut with, so that a handful of passes is enough. With ν > 0 a pass gives sums over bins
 (`_tail_bins`): a value that is reached for certain and a cut that holds. If the two are further
-apart than the search can bear, bins become finer, up to `MOST_BINS` of them.
+apart than the search can bear, bins become finer, up to `MOST_BINS` of them; fewer with more than
+ten members, so that a block's sums take about 32 MB (`_MOST_SUMS`), however many members there are.
 """
 
 from __future__ import annotations
@@ -44,24 +45,27 @@ MOST_BINS = 200_000
 """Bins are not made finer than this many, between the lowest and the highest possible score."""
 
 _BINS = 16_384
-# Sums of many members take room: bins times members are no more than this to begin with.
+# Sums of many members take room: bins times members are no more than this, unless bins would be
+# fewer than `_LEAST_BINS`. There are two such sums, one for each class.
 _MOST_SUMS = 2_000_000
+_LEAST_BINS = 1_024
 _FINER = 4
 
 
 @dataclass
 class Passes:
-    """Blocks, how many passes were made over them, and how fine bins are by now."""
+    """Blocks, how many passes were made over them, and how many bins there are by now, at most."""
 
     blocks: Blocks
     n_bins: int
+    most_bins: int
     n: int = 0
 
     @classmethod
     def over(cls, blocks: Blocks, n_members: int) -> Passes:
         """None made yet."""
-        fits = _MOST_SUMS // max(n_members, 1)
-        return cls(blocks, max(min(_BINS, fits), _BINS // 16))
+        most = min(max(_MOST_SUMS // max(n_members, 1), _LEAST_BINS), MOST_BINS)
+        return cls(blocks, min(_BINS, most), most)
 
     def reduce(
         self,
@@ -246,6 +250,6 @@ class BlockProblem(Problem):
             tail = tail_of_sums(sums, grid, nu, self.hardest)
             tail = replace(tail, cut=self._own(tail.cut))
             unsure = float(tail.cut @ weights) - tail.value
-            if unsure <= LEVEL * self.tol / 2 or self.passes.n_bins == MOST_BINS:
+            if unsure <= LEVEL * self.tol / 2 or self.passes.n_bins == self.passes.most_bins:
                 return tail, found
-            self.passes.n_bins = min(self.passes.n_bins * _FINER, MOST_BINS)
+            self.passes.n_bins = min(self.passes.n_bins * _FINER, self.passes.most_bins)

@@ -84,9 +84,10 @@ def rank_margin_weights(
     Dask arrays and data frames are gone through block by block, once a round and twice besides
     (`n_passes` of the result), and never come into memory. With ``nu=0`` the optimum is that of the
     same rows in memory. With ``nu > 0`` margins are summed up in bins of the score: `margin` is
-    then a value that is reached for certain, and what bins hide is a part of `gap`; where the
-    scores are spread out over [-1, 1] that is less than 1e-7, and two of the finest bins, 2e-5, at
-    most. `rho` and `n_active` are off by such a bin then.
+    then a value that is reached for certain, and what bins hide is a part of `gap`: a few widths
+    of a bin at most, and less than 1e-6 where the scores are spread out over [-1, 1]. `rho` is off
+    by a few widths too, and `n_active` by the pairs there. A bin is at first 1e-4 wide or so, and
+    1e-5 if the search needs it; with more than ten members it stays wider, to bound the memory.
 
     Examples
     --------

@@ -154,6 +154,9 @@ def test_answers_to_a_folder(run, mails, model, tmp_path):
     assert (tmp_path / "others.part").is_dir()
     code, _, err = run("predict", model, "mails")
     assert "--out needs the name of a folder for the answers to a folder; got none." in err
+    code, _, err = run("predict", model, "mails", "--out", "answers.csv")
+    assert code == 2
+    assert "answers to a folder; got answers.csv, which is a file's.\n" in err
 
 
 def test_a_file_that_cannot_be_answered_leaves_no_answers(run, mails, model, tmp_path):

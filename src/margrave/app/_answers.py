@@ -15,6 +15,8 @@ from margrave.steer._certificate import Check
 from margrave.steer._lazy import plain_rows
 from margrave.steer._steered import SteeredClassifier
 
+_FILES = (".csv", ".tsv", ".txt", ".gz")
+
 
 def features(model: SteeredClassifier, frame: Any) -> tuple[Any, list[str]]:
     """A table as a model takes it, and the columns that it does not use."""
@@ -62,8 +64,10 @@ def answer_folder(model: SteeredClassifier, new: Path, out: Path | None) -> dict
     """
     import dask
 
-    if out is None:
-        raise ValueError("--out needs the name of a folder for the answers to a folder; got none.")
+    if out is None or out.suffix.lower() in _FILES:
+        got = "none" if out is None else f"{out}, which is a file's"
+        wanted = "the name of a folder for the answers to a folder"
+        raise ValueError(f"--out needs {wanted}; got {got}.")
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise ValueError(f"--out needs a folder that is not there, or is empty; {out} is neither.")
     if not out.absolute().parent.is_dir():

@@ -62,11 +62,7 @@ class Moments:
         largest = max(float(rows.max()), -float(rows.min()))
         power = int(np.clip(np.frexp(largest)[1], -_FARTHEST, _FARTHEST))
         middle = float((total * 2.0**-power).mean() / n)
-        first = second = 0.0
-        for part in slices(n, _ROWS):
-            around = rows[part] * np.float64(2.0**-power) - middle
-            first += float(s[part] @ around.sum(axis=1))
-            second += float(s[part] @ np.einsum("ij,ij->i", around, around))
+        first, second = _around(rows, s, 2.0**-power, middle)
         weight = float(s.sum())
         off = first / (weight * d)
         return cls(n, total, weight, middle + off, second - first * off, power)
@@ -99,3 +95,19 @@ class Moments:
         """The usual width: see `_widths.usual_gamma`."""
         d = len(self.total)
         return gamma_of(self.squares / (self.weight * d), float(2.0**self.power), d, kernel)
+
+
+def _around(rows: NDArray[Any], s: Floats, scale: float, middle: float) -> tuple[float, float]:
+    """Weighted sums of all numbers around a middle, and of their squares."""
+    first = second = 0.0
+    if rows.flags.f_contiguous:  # as a data frame's: column by column
+        for column in rows.T:
+            around = column * np.float64(scale) - middle
+            first += float(s @ around)
+            second += float(s @ np.square(around, around))
+        return first, second
+    for part in slices(len(rows), _ROWS):
+        around = rows[part] * np.float64(scale) - middle
+        first += float(s[part] @ around.sum(axis=1))
+        second += float(s[part] @ np.einsum("ij,ij->i", around, around))
+    return first, second

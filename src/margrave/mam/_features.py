@@ -9,6 +9,7 @@ they make ‖φ(x)‖ = 1, as the kernels have it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import local
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ ROWS_FOR_WIDTHS = 5_000
 
 LARGEST_SEED = 2**31 - 1
 
-_BLOCK = 2048
+_BLOCK = 1024
 _LOOKED_AT = 64  # rows that tell how wide a kernel is
 _WIDE = 0.9  # cosines on average, where their sums are taken around their middle
 _STEEPEST = 1e18  # angles must not overflow
@@ -69,18 +70,27 @@ class Frequencies:
         """What cosines and sines are multiplied with."""
         return float(1 / np.sqrt(self.directions.shape[1]))
 
-    def waves(self, X: Any) -> NDArray[np.float32]:
+    def waves(self, X: Any, room: Room | None = None) -> NDArray[np.float32]:
         """Cosines and sines of some rows: the features, but for their unit."""
+        n, half = X.shape[0], self.directions.shape[1]
+        place = Room(n, half) if room is None else room
+        angles, features = place.angles[:n], place.features[:n]
         if issparse(X):
-            angles = np.asarray(X.astype(np.float32) @ self.directions)
+            angles[...] = X.astype(np.float32) @ self.directions
             angles -= (self.centre @ self.directions).astype(np.float32)
         else:
-            angles = (X - self.centre).astype(np.float32) @ self.directions
-        half = angles.shape[1]
-        features = np.empty((len(angles), 2 * half), np.float32)
+            np.matmul((X - self.centre).astype(np.float32), self.directions, angles)
         np.cos(angles, features[:, :half])
         np.sin(angles, features[:, half:])
         return features
+
+
+class Room(local):
+    """Where each thread puts angles and features; made once, since a new place takes time too."""
+
+    def __init__(self, n: int, half: int) -> None:
+        self.angles = np.empty((n, half), np.float32)
+        self.features = np.empty((n, 2 * half), np.float32)
 
 
 def feature_sums(
@@ -91,9 +101,10 @@ def feature_sums(
         return np.asarray(X.T @ a).T if issparse(X) else np.asarray(a.T @ X, dtype=np.float64)
     blocks = list(slices(X.shape[0], _BLOCK))
     narrow = (a * frequencies.unit).astype(np.float32)
+    room = Room(min(_BLOCK, X.shape[0]), frequencies.directions.shape[1])
 
     def block(rows: slice) -> Floats:
-        waves = frequencies.waves(X[rows])
+        waves = frequencies.waves(X[rows], room)
         middle = _alike(waves)
         if middle is None:
             return np.asarray(narrow[rows].T @ waves, dtype=np.float64)
@@ -123,9 +134,10 @@ def feature_products(
         return np.asarray(X @ vectors.T, dtype=np.float64)
     blocks = list(slices(X.shape[0], _BLOCK))
     narrow = (vectors.T * frequencies.unit).astype(np.float32)
+    room = Room(min(_BLOCK, X.shape[0]), frequencies.directions.shape[1])
 
     def block(rows: slice) -> Floats:
-        return np.asarray(frequencies.waves(X[rows]) @ narrow, dtype=np.float64)
+        return np.asarray(frequencies.waves(X[rows], room) @ narrow, dtype=np.float64)
 
     return np.concatenate(list(in_threads(block, blocks, n_jobs, small=len(blocks) == 1)))
 

@@ -19,7 +19,7 @@ _EXACT = "average margin, exact kernel"
 
 def growth(told: Sequence[Measured], path: Path) -> None:
     """Seconds of a pass over rows: measured points, by one worker and by two."""
-    figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    figure, axes = plt.subplots(figsize=(9, 4), layout="constrained")
     jobs = [job for job in dict.fromkeys(one.job for one in told) if job not in ("nothing", _EXACT)]
     for place, job in enumerate(jobs):
         for workers, style in ((1, "--"), (2, "-")):
@@ -30,7 +30,7 @@ def growth(told: Sequence[Measured], path: Path) -> None:
                 axes.plot(rows, seconds, f"o{style}", color=f"C{place}", label=label, ms=4)
     axes.set(xscale="log", yscale="log", xlabel="rows", ylabel="seconds of one pass")
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     save_figure(figure, path)
 
 

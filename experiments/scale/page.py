@@ -40,7 +40,8 @@ def write(told: Sequence[Measured], folder: Path, command: str) -> Path:
         growth=growth_table(told),
         model=model_table(costs, told),
         start=f"{1000 * any_cost.start:.0f} ms",
-        per_block=f"{1000 * any_cost.per_block:.2f} ms",
+        handing=f"{1000 * any_cost.handing:.2f} ms",
+        opening=f"{1000 * any_cost.opening:.2f} ms",
         thousand=thousand_table(costs),
         kernels=kernel_table(told),
         gpu=gpu.told(),
@@ -67,7 +68,7 @@ def check(costs: dict[str, Cost], told: Sequence[Measured]) -> None:
     """Refuse a model that does not describe what it was fitted to."""
     for job, cost in costs.items():
         off = worst_error(cost, by_job(told, job))
-        if not (cost.per_block > 0 and cost.per_row > 0 and off < _MOST_OFF):
+        if not (cost.handing > 0 and cost.per_row > 0 and off < _MOST_OFF):
             raise ValueError(
                 f"The cost model of {job!r} is off by a factor of {off:.2f}, with {cost}: measure "
                 "again on a quiet machine."

@@ -11,11 +11,11 @@ pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not installed"
 from experiments.scale import folders, gpu, measuring, page
 from experiments.scale.__main__ import main
 from experiments.scale.measuring import Measured
-from experiments.scale.model import Cost, busiest_rows, fitted, worst_error
+from experiments.scale.model import Cost, fitted, worst_error
 
 from benchmarks import scale as benchmark
 
-TRUE = Cost(start=0.02, per_block=0.001, per_row=2e-7)
+TRUE = Cost(start=0.02, handing=0.001, opening=0.003, per_row=2e-7)
 JOBS = ("rank margin, ν = 0", "average margin, linear")
 
 
@@ -37,8 +37,8 @@ def told():
 def test_the_model_finds_the_prices_it_was_made_with(told):
     cost = fitted(page.by_job(told, "nothing"), page.by_job(told, JOBS[0]))
     assert np.allclose(
-        [cost.start, cost.per_block, cost.per_row],
-        [TRUE.start, TRUE.per_block, TRUE.per_row],
+        [cost.start, cost.handing, cost.opening, cost.per_row],
+        [TRUE.start, TRUE.handing, TRUE.opening, TRUE.per_row],
         rtol=1e-6,
     )
     assert worst_error(cost, page.by_job(told, JOBS[0])) == pytest.approx(1)
@@ -48,13 +48,14 @@ def test_more_workers_end_at_the_scheduler():
     rows, most = 1e10, 1e6
     seconds = [TRUE.least(rows, workers, most)[0] for workers in (1, 10, 100, 1_000)]
     assert seconds == sorted(seconds, reverse=True)
-    assert seconds[-1] > 1e4 * TRUE.per_block
+    assert seconds[-1] > 1e4 * TRUE.handing
     assert TRUE.least(rows, 1e5, most)[1] == 1e5  # never fewer blocks than workers
 
 
 def test_the_busiest_worker_decides():
     assert TRUE.seconds(1e6, 1, 2) == TRUE.seconds(1e6, 1, 1)
-    assert busiest_rows(300, 3, 2) == 200
+    three = TRUE.seconds(3e6, 3, 2) - TRUE.start - 3 * TRUE.handing
+    assert three == pytest.approx(2 * TRUE.opening + 2e6 * TRUE.per_row)
 
 
 def test_a_model_that_does_not_fit_is_no_page(told, tmp_path):
@@ -72,7 +73,7 @@ def test_the_page_says_what_was_measured(told, tmp_path):
     text = page.write(told, tmp_path, "make it").read_text()
     assert "$" not in text
     assert f"| {JOBS[0]} | 1,000,000 | 5 | " in text
-    assert "A pass starts in 20 ms, and a block costs 1.00 ms" in text
+    assert "A pass starts in 20 ms. The scheduler takes 1.00 ms to hand out a block" in text
     assert {path.name for path in tmp_path.iterdir()} == {
         "scale.md",
         "scale_growth.png",

@@ -53,6 +53,8 @@ def test_chunks_agree_with_numpy(case):
 
 @pytest.mark.parametrize("i", range(len(CASES)), ids=lambda i: names(CASES[i]))
 def test_triton_agrees_with_numpy(i, fused):
+    if f"case{i}" not in fused:
+        pytest.skip("so many features take too long without a GPU")
     found = fused[f"case{i}"]
     assert found.shape == CASES[i].sums("numpy").shape
     assert CASES[i].error(found) < CASES[i].tolerance

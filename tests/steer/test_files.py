@@ -5,6 +5,8 @@ import io
 import json
 import os
 import pickle
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -429,3 +431,12 @@ def test_without_skops_one_is_told_what_to_install(dialog, tmp_path, monkeypatch
         with pytest.raises(ImportError, match=r"pip install 'margrave\[app\]'"):
             action(tmp_path / "file.skops")
     assert not names_in(tmp_path)
+
+
+def test_files_do_not_import_what_scikit_learn_only_wraps():
+    code = (
+        "import sys; from margrave.steer._files import _skops; _skops(); "
+        "print('torch' in sys.modules, None in sys.modules.values())"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    assert ran.stdout == "False False\n"

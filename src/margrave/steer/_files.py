@@ -8,8 +8,10 @@ holds another is refused before anything of it is built.
 from __future__ import annotations
 
 import json
+import sys
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
@@ -60,9 +62,26 @@ def _is_known(name: str) -> bool:
     return isinstance(found, type) and found.__module__.startswith("margrave.")
 
 
+@contextmanager
+def _without_wrappers() -> Iterator[None]:
+    """Import nothing that scikit-learn only wraps: skops looks into all of it on the way.
+
+    Where PyTorch is installed it would be imported for nothing, which takes seconds.
+    """
+    names = [f"sklearn.externals.array_api_compat.{one}" for one in ("cupy", "dask", "torch")]
+    absent = [name for name in names if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]  # None: not to be found
+    try:
+        yield
+    finally:
+        for name in absent:
+            del sys.modules[name]
+
+
 def _skops() -> ModuleType:
     try:
-        import skops.io
+        with _without_wrappers():
+            import skops.io
     except ModuleNotFoundError as error:
         raise ImportError(
             "saving and loading need skops, which is not installed: install Margrave with its "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 MEMBERS, COLUMNS = 7, 50
+Draw = Callable[[np.random.Generator, NDArray[np.int8]], list[NDArray[np.float64]]]
 _ROWS_OF_SCORES, _ROWS_OF_COLUMNS = 1_000_000, 200_000
 
 
@@ -40,7 +42,7 @@ def names(n_columns: int) -> list[str]:
     return [f"c{place}" for place in range(n_columns)]
 
 
-def _folder(folder: Path, n: int, most: int, draw: object) -> Path:
+def _folder(folder: Path, n: int, most: int, draw: Draw) -> Path:
     """The folder, with one file for each part of the rows."""
     sizes = [min(most, n - start) for start in range(0, n, most)]
     paths = [folder / f"{place:05d}.parquet" for place in range(len(sizes))]
@@ -51,8 +53,7 @@ def _folder(folder: Path, n: int, most: int, draw: object) -> Path:
     return folder
 
 
-def _write(draw: object, path: Path, n: int, seed: int) -> None:
-    assert callable(draw)  # noqa: S101 - for mypy
+def _write(draw: Draw, path: Path, n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     y = (rng.random(n) < 1 / 3).astype(np.int8)
     values = draw(rng, y)

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -129,13 +130,10 @@ def _timed(job: str, n: int, workers: int, work: Callable[[], Any]) -> Measured:
         seen.append(len(self))
         return before(self, *given, **more)
 
-    Blocks.reduce = counted  # type: ignore[method-assign]
-    try:
+    with patch.object(Blocks, "reduce", counted):
         start = perf_counter()
         work()
         seconds = perf_counter() - start
-    finally:
-        Blocks.reduce = before  # type: ignore[method-assign]
     return Measured(job, n, max(seen), workers, len(seen), seconds)
 
 

@@ -108,7 +108,12 @@ def test_samples_that_are_all_the_same():
     model = MAMRanker(n_components=10, random_state=0).fit(np.ones((50, 2)), np.arange(50))
     assert model.lambda_ == 0
     assert (model.predict(np.ones((3, 2))) == 0).all()
-    wide = MAMRanker(n_components=10, random_state=0, gamma=1e-20).fit(*samples()[:2])
+
+
+@pytest.mark.parametrize(("dtype", "gamma"), [(np.float32, 1e-20), (np.float64, 1e-40)])
+def test_widths_at_which_rounding_is_all_that_is_left(dtype, gamma):
+    X, y, _ = samples()
+    wide = MAMRanker(n_components=10, random_state=0, gamma=gamma).fit(X.astype(dtype), y)
     assert wide.lambda_ == 0
     assert wide.loo_scores_.tolist() == [0.0]
 

@@ -118,17 +118,18 @@ class MAMClassifier(ClassifierMixin, BlockLearner):
 
     A fit takes one pass over all pairs for all widths together, in float64; predictions are
     computed in float32 for samples in float32, unless the kernel is so wide that float32 would blur
-    the differences between its values. With random features the width is chosen on at most
-    5,000 samples, by exact leave-one-out with the features, and in `partial_fit` on those of the
-    first call. The cut is chosen on at most 20,000 samples, drawn uniformly from all that came.
+    the differences between its values. Random features have the precision of the samples: for
+    samples in float32 they are computed in float32, which is faster. With random features the width
+    is chosen on at most 5,000 samples, by exact leave-one-out with the features, and in
+    `partial_fit` on those of the first call. The cut is chosen on at most 20,000 samples, drawn
+    uniformly from all that came.
 
     Leave-one-out leaves out a sample with all its weight. The cut belongs to the shares of the
     classes, so where one is chosen they stay as they are and only the class means are without the
     sample; with ``cut=None`` all of the fit is.
 
     From Dask collections the linear kernel is learned in one pass over the rows, random features
-    in two, by sums of the blocks. The direction is that of the same rows in memory, up to rounding:
-    that of float64 for the linear kernel, that of float32 for random features of the same width.
+    in two, by sums of the blocks. The direction is that of the same rows in memory, up to rounding.
     Of more than 5,000 samples others choose the width than in memory, and of more than 20,000
     others the cut, so that both may differ. With many features they are fewer, as many as have
     64 MB but at least 1,000: for the cut with more than 400 features, for the width with more than

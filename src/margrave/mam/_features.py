@@ -34,9 +34,12 @@ _STEEPEST = 1e18  # angles must not overflow
 
 @dataclass(frozen=True)
 class Frequencies:
-    """Random directions, one in a column; their cosines and sines are the features."""
+    """Random directions, one in a column; their cosines and sines are the features.
 
-    directions: NDArray[np.float32]
+    Features have the precision of the rows: float32 for float32, float64 for everything else.
+    """
+
+    directions: Floats
     centre: Floats
 
     @classmethod
@@ -47,7 +50,7 @@ class Frequencies:
 
         One seed gives the same directions for every γ, longer or shorter.
 
-        Angles are taken around the middle of X, or float32 would have no digits left for rows that
+        Angles are taken around the mean of X, or float32 would have no digits left for rows that
         are far from 0; sparse rows are near it.
         """
         rng = check_random_state(random_state)
@@ -57,12 +60,12 @@ class Frequencies:
             directions = rng.standard_normal(shape) * np.sqrt(2 * gamma)
         else:
             directions = rng.standard_cauchy(shape) * gamma
-        return cls(np.clip(directions, -_STEEPEST, _STEEPEST).astype(np.float32), centre)
+        return cls(np.clip(directions, -_STEEPEST, _STEEPEST), centre)
 
-    def of(self, X: Any) -> NDArray[np.float32]:
-        """The features of some rows, in float32."""
+    def of(self, X: Any) -> NDArray[Any]:
+        """The features of some rows, in the precision of the rows."""
         features = self.waves(X)
-        features *= np.float32(self.unit)
+        features *= self.unit
         return features
 
     @property
@@ -70,27 +73,39 @@ class Frequencies:
         """What cosines and sines are multiplied with."""
         return float(1 / np.sqrt(self.directions.shape[1]))
 
-    def waves(self, X: Any, room: Room | None = None) -> NDArray[np.float32]:
+    def waves(self, X: Any, buffers: Buffers | None = None) -> NDArray[Any]:
         """Cosines and sines of some rows: the features, but for their unit."""
         n, half = X.shape[0], self.directions.shape[1]
-        place = Room(n, half) if room is None else room
-        angles, features = place.angles[:n], place.features[:n]
+        dtype = precision(X)
+        held = Buffers(n, half, dtype) if buffers is None else buffers
+        angles, features = held.angles[:n], held.features[:n]
+        directions = self.directions.astype(dtype, copy=False)
         if issparse(X):
-            angles[...] = X.astype(np.float32) @ self.directions
-            angles -= (self.centre @ self.directions).astype(np.float32)
+            angles[...] = X.astype(dtype, copy=False) @ directions
+            angles -= (self.centre @ self.directions).astype(dtype)
         else:
-            np.matmul((X - self.centre).astype(np.float32), self.directions, angles)
+            np.matmul((X - self.centre).astype(dtype, copy=False), directions, angles)
         np.cos(angles, features[:, :half])
         np.sin(angles, features[:, half:])
         return features
 
 
-class Room(local):
-    """Where each thread puts angles and features; made once, since a new place takes time too."""
+class Buffers(local):
+    """Memory for the angles and features of a block, allocated once per thread and reused."""
 
-    def __init__(self, n: int, half: int) -> None:
-        self.angles = np.empty((n, half), np.float32)
-        self.features = np.empty((n, 2 * half), np.float32)
+    def __init__(self, n: int, half: int, dtype: np.dtype[Any]) -> None:
+        self.angles = np.empty((n, half), dtype)
+        self.features = np.empty((n, 2 * half), dtype)
+
+
+def precision(X: Any) -> np.dtype[Any]:
+    """Return float32 for rows in float32, and float64 for all others."""
+    return np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+
+
+def are_alike(squared_mean: float, X: Any) -> bool:
+    """Tell whether features of unit length differ by no more than rounding, by ‖mean φ(x)‖²."""
+    return bool(1 - squared_mean < 100 * np.finfo(precision(X)).eps)
 
 
 def feature_sums(
@@ -100,16 +115,16 @@ def feature_sums(
     if frequencies is None:
         return np.asarray(X.T @ a).T if issparse(X) else np.asarray(a.T @ X, dtype=np.float64)
     blocks = list(slices(X.shape[0], _BLOCK))
-    narrow = (a * frequencies.unit).astype(np.float32)
-    room = Room(min(_BLOCK, X.shape[0]), frequencies.directions.shape[1])
+    scaled = (a * frequencies.unit).astype(precision(X), copy=False)
+    buffers = Buffers(min(_BLOCK, X.shape[0]), frequencies.directions.shape[1], precision(X))
 
     def block(rows: slice) -> Floats:
-        waves = frequencies.waves(X[rows], room)
+        waves = frequencies.waves(X[rows], buffers)
         middle = _alike(waves)
         if middle is None:
-            return np.asarray(narrow[rows].T @ waves, dtype=np.float64)
+            return np.asarray(scaled[rows].T @ waves, dtype=np.float64)
         waves[:, : len(middle)] -= middle
-        sums = np.asarray(narrow[rows].T @ waves, dtype=np.float64)
+        sums = np.asarray(scaled[rows].T @ waves, dtype=np.float64)
         sums[:, : len(middle)] += np.outer(a[rows].sum(axis=0) * frequencies.unit, middle)
         return sums
 
@@ -117,12 +132,12 @@ def feature_sums(
     return np.asarray(np.sum(list(parts), axis=0))
 
 
-def _alike(waves: NDArray[np.float32]) -> NDArray[np.float32] | None:
+def _alike(waves: NDArray[Any]) -> NDArray[Any] | None:
     """The middle of cosines that are all near 1, as with wide kernels; None if they are not.
 
-    Without it their sum in float32 keeps the digits in which they differ.
+    Without it their sum keeps the digits in which they differ.
     """
-    middle: NDArray[np.float32] = waves[:_LOOKED_AT, : waves.shape[1] // 2].mean(axis=0)
+    middle: NDArray[Any] = waves[:_LOOKED_AT, : waves.shape[1] // 2].mean(axis=0)
     return middle if middle.mean() > _WIDE else None
 
 
@@ -133,11 +148,11 @@ def feature_products(
     if frequencies is None:
         return np.asarray(X @ vectors.T, dtype=np.float64)
     blocks = list(slices(X.shape[0], _BLOCK))
-    narrow = (vectors.T * frequencies.unit).astype(np.float32)
-    room = Room(min(_BLOCK, X.shape[0]), frequencies.directions.shape[1])
+    scaled = (vectors.T * frequencies.unit).astype(precision(X), copy=False)
+    buffers = Buffers(min(_BLOCK, X.shape[0]), frequencies.directions.shape[1], precision(X))
 
     def block(rows: slice) -> Floats:
-        return np.asarray(frequencies.waves(X[rows], room) @ narrow, dtype=np.float64)
+        return np.asarray(frequencies.waves(X[rows], buffers) @ scaled, dtype=np.float64)
 
     return np.concatenate(list(in_threads(block, blocks, n_jobs, small=len(blocks) == 1)))
 

@@ -278,10 +278,10 @@ class BlockRanker(FeatureRanker):
             size = float(np.sqrt(sums.squares[0]))
             if self._frequencies is None:
                 size *= float(np.sqrt(sums.squares[1]))
-        if self._frequencies is None:
+        if found.kept is None:
             length = length_beyond(vector, size, found.summary.n)
         else:
-            length = feature_length(vector, size)
+            length = feature_length(vector, size, found.kept.X)
         self.coef_ = vector / length if length else np.zeros_like(vector)
         self.lambda_ = float(np.ldexp(length / total, found.exponent))
         self.rank_error_ = float(found.summary.error[0]) / total

@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
-from margrave.mam._features import LARGEST_SEED, ROWS_FOR_WIDTHS, Frequencies, feature_sums
+from margrave.mam._features import (
+    LARGEST_SEED,
+    ROWS_FOR_WIDTHS,
+    Frequencies,
+    are_alike,
+    feature_sums,
+    precision,
+)
 from margrave.mam._kernel_ranker import KernelRanker
 from margrave.mam._kernels import Floats
 from margrave.mam._ranks import Levels, RankedSamples, first_best, kendall
@@ -33,8 +40,6 @@ _FITTED = (
 )
 _DIRECTIONS = 32  # at a time: a few megabytes for the samples that choose a width
 _FEW_LEVELS = 100
-_ALIKE = 1e-5
-_ROUNDING = 32 * float(np.finfo(np.float32).eps)
 
 
 def rows_for_widths(responses: NDArray[Any], rng: np.random.RandomState) -> NDArray[np.intp]:
@@ -62,7 +67,7 @@ def rank_by_features(
 def feature_left_out(rows: Any, samples: RankedSamples, frequencies: Frequencies) -> Floats:
     """S_i for samples in rising order of their responses, given as rows in that order.
 
-    All 0 where samples differ by no more than float32 rounds.
+    All 0 where samples differ by no more than rounding.
     """
     levels = samples.levels
     c = samples.coefficients[levels.order]
@@ -80,13 +85,13 @@ def feature_left_out(rows: Any, samples: RankedSamples, frequencies: Frequencies
         signed = upto[-1] - 2 * upto + sums  # Σ_j s_j sign(l_j − l) φ_j: above l less below it
         scores += phi @ (c @ phi) - s * np.einsum("ij,ij->i", phi, signed[places])
         alike += float(np.square(upto[-1] / s.sum()).sum())
-    return scores if 1 - alike >= _ALIKE else np.zeros_like(scores)
+    return np.zeros_like(scores) if are_alike(alike, rows) else scores
 
 
-def feature_length(vector: Floats, size: float) -> float:
+def feature_length(vector: Floats, size: float, rows: Any) -> float:
     """‖Σ c_i φ(x_i)‖, 0 if it is no more than rounding; the size is that of c."""
     length = float(np.linalg.norm(vector))
-    return length if length > _ROUNDING * size else 0.0
+    return length if length > 32 * float(np.finfo(precision(rows)).eps) * size else 0.0
 
 
 class FeatureRanker(KernelRanker):
@@ -119,7 +124,7 @@ class FeatureRanker(KernelRanker):
         )
         c = samples.coefficients
         vector = feature_sums(rows, c[:, None], self._frequencies, self.n_jobs)[0]
-        length = feature_length(vector, float(np.linalg.norm(c)))
+        length = feature_length(vector, float(np.linalg.norm(c)), rows)
         self.coef_ = vector / length if length else np.zeros_like(vector)
         return length
 

@@ -103,12 +103,12 @@ class MAMRanker(BlockRanker):
     width with the largest τ, of equals the widest. A sample is left out with all its weight, and τ
     does not weigh samples: with weights, "loo" is not the same as repeating rows.
 
-    With random features the width is chosen on at most 5,000 samples, by exact leave-one-out with
-    the features.
+    Random features have the precision of the samples: for samples in float32 they are computed in
+    float32, which is faster. Their width is chosen on at most 5,000 samples, by exact leave-one-out
+    with the features.
 
     From Dask collections, with the linear kernel or random features, two passes over the samples
-    learn the direction that they have in memory, up to `rank_error_` and to rounding: that of
-    float64 for the linear kernel, that of float32 for random features of the same width. Of more
+    learn the direction that they have in memory, up to `rank_error_` and to rounding. Of more
     than 5,000 samples others choose the width than in memory, and it may be another; with more than
     1,600 features they are fewer, as many as have 64 MB, but at least 1,000. Predictions for Dask
     collections are Dask arrays that have not been computed.

@@ -9,12 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave.mam._cut import cut_for, decided, sample_shares
-from margrave.mam._features import Frequencies, feature_products, feature_sums, squared_lengths
+from margrave.mam._features import (
+    Frequencies,
+    are_alike,
+    feature_products,
+    feature_sums,
+    squared_lengths,
+)
 from margrave.mam._kernels import Floats, Kernel
 from margrave.mam._leave_out import ClassSums, Codes
 from margrave.mam._self_sums import self_sums
-
-_ALIKE = 1e-5
 
 
 @dataclass(frozen=True)
@@ -128,8 +132,8 @@ def select_features(
     for frequencies in tried:
         sums = feature_sums(X, of.columns, frequencies, n_jobs)
         mean = sums.sum(axis=0) / of.weights.sum()
-        if 1 - mean @ mean < _ALIKE:
-            rates.append(0.0)  # samples differ by no more than float32 rounds
+        if are_alike(mean @ mean, X):
+            rates.append(0.0)
             continue
         fit = ClassSums(sums @ sums.T, of.columns.sum(axis=0), of.balanced)
         rates.append(judged_features(fit, sums, X, frequencies, of, n_jobs).right)

@@ -136,39 +136,20 @@ def _fit(estimators=None, sample_weight=None, **settings):
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "match"),
     [
-        (
-            lambda: _fit(tuning_fraction=0.0),
-            "BayesOptimalClassifier needs tuning_fraction in (0, 1); got 0.0.",
-        ),
-        (lambda: _fit(clip=0.5), "BayesOptimalClassifier needs clip in (0, 0.5); got 0.5."),
-        (
-            lambda: _fit(prior=[1, 1]),
-            "BayesOptimalClassifier needs prior with a number for each of 1 members; got [1, 1].",
-        ),
-        (
-            lambda: _fit([GaussianNB(), DecisionTreeClassifier()], prior=[0, 0]),
-            "BayesOptimalClassifier needs prior with finite numbers, none negative and not all "
-            "zero; got [0.0, 0.0].",
-        ),
-        (
-            lambda: _fit([("line", LinearSVC())]),
-            "BayesOptimalClassifier needs members with predict_proba; 'line' (LinearSVC) has none "
-            "(sklearn.calibration.CalibratedClassifierCV adds it).",
-        ),
-        (
-            lambda: _fit(sample_weight=-np.ones(200)),
-            "BayesOptimalClassifier.fit needs sample_weight with finite numbers, none negative and "
-            "not all zero; got -1.0 to -1.0.",
-        ),
+        (lambda: _fit(tuning_fraction=0.0), "tuning_fraction"),
+        (lambda: _fit(clip=0.5), r"\bclip\b"),
+        (lambda: _fit(prior=[1, 1]), r"\bprior\b"),
+        (lambda: _fit([GaussianNB(), DecisionTreeClassifier()], prior=[0, 0]), r"\bprior\b"),
+        (lambda: _fit([("line", LinearSVC())]), "'line'"),
+        (lambda: _fit(sample_weight=-np.ones(200)), "sample_weight"),
         (
             lambda: BayesOptimalClassifier([_fit()], prefit=True).fit([[0.0, 0.0]], ["z"]),
-            "y: 'z' is not one of the classes 'a', 'b', 'c'.",
+            "'z'",
         ),
     ],
 )
-def test_bad_input_says_what_is_wrong(call, message):
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
+def test_bad_input_is_refused_by_name(call, match):
+    with pytest.raises(ValueError, match=match):
         call()
-    assert str(caught.value) == message

@@ -65,14 +65,14 @@ def same(inside, outside, X, lazy, tol=1e-4):
     assert outside.combined_scores(X) == pytest.approx(inside.combined_scores(X), abs=tol)
     assert outside.decision_function(X) == pytest.approx(inside.decision_function(X), abs=200 * tol)
     for method in ("combined_scores", "decision_function", "predict"):
-        told = getattr(outside, method)(lazy)
+        found = getattr(outside, method)(lazy)
         here = getattr(outside, method)(X)
-        assert isinstance(told, da.Array)
-        assert (told.dtype, told.shape) == (here.dtype, here.shape)
+        assert isinstance(found, da.Array)
+        assert (found.dtype, found.shape) == (here.dtype, here.shape)
         if method == "predict":
-            assert np.array_equal(told.compute(), here)
+            assert np.array_equal(found.compute(), here)
         else:
-            assert told.compute() == pytest.approx(here, abs=1e-9)
+            assert found.compute() == pytest.approx(here, abs=1e-9)
 
 
 @pytest.mark.parametrize("scale", ["logit", "probability", "rank", "decision"])
@@ -92,7 +92,7 @@ def test_the_same_as_in_memory(scale):
 def test_nu_and_tol_are_chosen_as_in_memory_where_all_rows_are_drawn(negatives):
     X, y = drawn()
     inside, outside, lazy = both(X, y, negatives=negatives)
-    assert outside.auc_by_nu_ == inside.auc_by_nu_
+    assert outside.auc_by_nu_ == pytest.approx(inside.auc_by_nu_, abs=1e-4)
     same(inside, outside, X, lazy, 2e-2)
 
 
@@ -197,8 +197,8 @@ def test_fewer_rows_are_drawn_than_there_are(monkeypatch):
     )
 
 
-def refused(message, X, y, trained, weight=None, **settings):
-    with pytest.raises(ValueError, match=message):
+def refused(match, X, y, trained, weight=None, **settings):
+    with pytest.raises(ValueError, match=match):
         RankMarginClassifier(trained, **{"prefit": True, **settings}).fit(X, y, weight)
 
 
@@ -206,19 +206,18 @@ def test_what_is_refused():
     X, y = drawn(n=300)
     trained = members(X, y)
     lazy, labels = da.from_array(X, chunks=(100, 6)), da.from_array(y, chunks=100)
-    refused(r"draw rows with margrave\.scale\.sample\(X, y\)", lazy, labels, trained, prefit=False)
-    refused("of at least two classes; got one class, 1", lazy, 0 * labels + 1, trained)
-    refused("y: 7 is not one of the classes 0, 1", lazy, 0 * labels + 7, trained)
-    refused("needs y with as many rows as X, 300; got 200", lazy, labels[:200], trained)
-    refused("none negative and not all zero", lazy, labels, trained, weight=-1.0 * (labels >= 0))
+    refused(r"\bprefit\b", lazy, labels, trained, prefit=False)
+    refused(r"RankMarginClassifier.*\b1\b", lazy, 0 * labels + 1, trained)
+    refused(r"\by\b.*\b7\b", lazy, 0 * labels + 7, trained)
+    refused(r"\by\b.*\b300\b.*\b200\b", lazy, labels[:200], trained)
+    refused("sample_weight", lazy, labels, trained, weight=-1.0 * (labels >= 0))
     refused("NaN", da.where(lazy > 0, lazy, np.nan), labels, trained)
 
 
-def test_other_committees_say_that_they_work_in_memory():
+def test_other_committees_refuse_dask_collections():
     X, y = drawn(n=300)
     lazy, labels = da.from_array(X, chunks=(100, 6)), da.from_array(y, chunks=100)
-    message = "VoteClassifier works on samples in memory; got a Dask collection"
-    with pytest.raises(TypeError, match=message):
+    with pytest.raises(TypeError, match=r"VoteClassifier.*\bDask\b"):
         VoteClassifier(members(X, y), prefit=True).fit(lazy, labels)
-    with pytest.raises(TypeError, match=message):
+    with pytest.raises(TypeError, match=r"VoteClassifier.*\bDask\b"):
         VoteClassifier(members(X, y), prefit=True).fit(X, y).predict(lazy)

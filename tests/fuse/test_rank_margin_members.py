@@ -118,7 +118,7 @@ def test_a_member_that_rejects_leans_to_no_class():
     silent = X[:, 0] > 1
     committee = fitted([Shy(NB).fit(X, y)], data=(X, y), prefit=True, scale="decision")
     decision, said = committee.decision_function(X), clone(NB).fit(X, y).predict(X)
-    assert len(np.unique(decision)) == 3
+    assert len(np.unique(decision.round(9))) == 3
     assert decision[~silent & (said == "no")].max() < decision[silent].min()
     assert decision[silent].max() < decision[~silent & (said == "yes")].min()
 
@@ -248,127 +248,61 @@ def _prefit(labels, kept, **settings):
     RankMarginClassifier([member], prefit=True).fit(X[rows], y[rows], **settings)
 
 
-_TUNING = (
-    "RankMarginClassifier needs tuning to be a number of folds of at least 2, a share in (0, 1), "
-    "a splitter or a list of folds; got "
-)
-
-
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "match"),
     [
-        (
-            lambda: fitted([NB], scale="log"),
-            "RankMarginClassifier needs scale to be one of logit, probability, rank, decision; "
-            "got 'log'.",
-        ),
+        (lambda: fitted([NB], scale="log"), r"\bscale\b"),
         *(
-            (
-                lambda nu=nu: fitted([NB], nu=nu),
-                f"RankMarginClassifier needs nu to be 'cv' or a number in [0, 1]; got {nu!r}.",
-            )
+            (lambda nu=nu: fitted([NB], nu=nu), r"\bnu\b")
             for nu in (-0.1, 1.5, "auto", None, True, float("nan"))
         ),
         *(
-            (
-                lambda tol=tol: fitted([NB], tol=tol),
-                "RankMarginClassifier needs tol to be 'auto' or a finite number above 0; "
-                f"got {tol!r}.",
-            )
+            (lambda tol=tol: fitted([NB], tol=tol), r"\btol\b")
             for tol in (0, -1.0, "cv", None, float("nan"), float("inf"))
         ),
         *(
-            (lambda tuning=tuning: fitted([NB], tuning=tuning), f"{_TUNING}{tuning!r}.")
+            (lambda tuning=tuning: fitted([NB], tuning=tuning), r"\btuning\b")
             for tuning in (1, 0, 1.0, 0.0, 2.5, -3, True, float("nan"), "loo")
         ),
-        (
-            lambda: fitted([NB], negatives="10%"),
-            "RankMarginClassifier needs negatives to be None or like 'hardest 10%'; got '10%'.",
-        ),
-        (
-            lambda: fitted([NB], data=(np.zeros((4, 1)), ["a"] * 4)),
-            "RankMarginClassifier needs samples of at least two classes; got one class, 'a'.",
-        ),
+        (lambda: fitted([NB], negatives="10%"), r"\bnegatives\b"),
+        (lambda: fitted([NB], data=(np.zeros((4, 1)), ["a"] * 4)), "'a'"),
         (
             lambda: fitted([NB], data=(np.arange(5.0)[:, None], ["a", "b", "a", "a", "a"])),
-            "RankMarginClassifier needs at least two samples of each class to cross-validate; 'b' "
-            "has one.",
+            "'b'",
         ),
         (
             lambda: fitted([NB], tuning=[(np.arange(75), np.flatnonzero(table()[1] == 1))]),
-            "RankMarginClassifier needs tuning samples of every class, with a weight above 0; got "
-            "none of class 0.",
+            "class 0",
         ),
         (
             lambda: _weighted(lambda y: (y == "yes").astype(float), tuning=0.5),
-            "RankMarginClassifier needs tuning samples of every class, with a weight above 0; got "
-            "none of class 'no'.",
+            "'no'",
         ),
-        (
-            lambda: _weighted(lambda y: -np.ones(len(y))),
-            "RankMarginClassifier.fit needs sample_weight with finite numbers, none negative and "
-            "not all zero; got -1.0 to -1.0.",
-        ),
-        (
-            lambda: _weighted(lambda y: np.ones(3)),
-            "RankMarginClassifier.fit needs sample_weight with a number for each of 150 samples; "
-            "got shape (3,).",
-        ),
-        (
-            lambda: _prefit(("a", "b", "c"), ["a", "b"]),
-            "RankMarginClassifier needs tuning samples of every class, with a weight above 0; got "
-            "none of class 'c'.",
-        ),
-        (
-            lambda: _prefit(("a", "b"), ["a", "b"], costs=[1]),
-            "RankMarginClassifier.fit has nobody to pass costs to: the members are prefit.",
-        ),
-        *(
-            (
-                call,
-                "RankMarginClassifier needs the folds of samples in groups as a list: "
-                "tuning=list(GroupKFold().split(X, y, groups)).",
-            )
-            for call in (
-                lambda: fitted([NB], tuning=GroupKFold(3)),
-                lambda: RankMarginClassifier([NB]).fit(*table(), groups=[1]),
-            )
-        ),
+        (lambda: _weighted(lambda y: -np.ones(len(y))), "sample_weight.*-1"),
+        (lambda: _weighted(lambda y: np.ones(3)), r"sample_weight.*\(3,\)"),
+        (lambda: _prefit(("a", "b", "c"), ["a", "b"]), "'c'"),
+        (lambda: _prefit(("a", "b"), ["a", "b"], costs=[1]), r"\bcosts\b"),
+        (lambda: fitted([NB], tuning=GroupKFold(3)), r"\bgroups\b"),
+        (lambda: RankMarginClassifier([NB]).fit(*table(), groups=[1]), r"\bgroups\b"),
         (
             lambda: RankMarginClassifier([GaussianNB().fit(*table())], prefit=True).fit(
                 table()[0], table(labels=(0, 2))[1]
             ),
-            "y: 2 is not one of the classes 0, 1.",
+            r"\by\b.*\b2\b",
         ),
         (
             lambda: RankMarginClassifier([KNeighborsClassifier()]).fit(
                 *table(), sample_weight=np.ones(150)
             ),
-            "RankMarginClassifier: member 'kneighborsclassifier' (KNeighborsClassifier) takes no "
-            "sample_weight; leave it out, or enable metadata routing and request it where it is "
-            "taken.",
+            "'kneighborsclassifier'",
         ),
-        (
-            lambda: fitted([NB], tuning=[]),
-            "RankMarginClassifier needs tuning with at least one fold; got none.",
-        ),
-        (
-            lambda: fitted([NB], positive="spam"),
-            "RankMarginClassifier: 'spam' is not one of the classes 0, 1.",
-        ),
-        (
-            lambda: fitted([NB], data=table(labels=(0, 1, 2)), positive=1),
-            "RankMarginClassifier takes positive= with two classes only; with 3 each is ranked "
-            "against the others.",
-        ),
-        (
-            lambda: fitted([NB], calibrate="no"),
-            "RankMarginClassifier needs calibrate to be True or False; got 'no'.",
-        ),
-        (lambda: fitted([]), "RankMarginClassifier needs at least one member; got none."),
+        (lambda: fitted([NB], tuning=[]), r"\btuning\b"),
+        (lambda: fitted([NB], positive="spam"), "'spam'"),
+        (lambda: fitted([NB], data=table(labels=(0, 1, 2)), positive=1), r"\bpositive\b"),
+        (lambda: fitted([NB], calibrate="no"), r"\bcalibrate\b"),
+        (lambda: fitted([]), r"RankMarginClassifier.*\bmember"),
     ],
 )
-def test_bad_input_says_what_is_wrong(call, message):
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
+def test_bad_input_is_refused_by_name(call, match):
+    with pytest.raises(ValueError, match=match):
         call()
-    assert str(caught.value) == message

@@ -274,7 +274,7 @@ def test_accuracy_weights_split_samples_of_any_form(form):
     X, y = make_blobs(60, centers=2, cluster_std=3.0, random_state=0)
     vote = VoteClassifier([LogisticRegression(), DecisionTreeClassifier(random_state=0)])
     expected = vote.set_params(weights="accuracy").fit(X, y).weights_
-    assert (vote.fit(form(X), y).weights_ == expected).all()
+    np.testing.assert_allclose(vote.fit(form(X), y).weights_, expected, rtol=1e-9)
 
 
 def test_labels_in_a_nullable_column():
@@ -313,12 +313,8 @@ def test_sample_weights_reach_the_members():
     vote = VoteClassifier([("nb", GaussianNB())]).fit(X, y, sample_weight=weights)
     alone = GaussianNB().fit(X, y, sample_weight=weights)
     np.testing.assert_allclose(vote.estimators_[0].class_prior_, alone.class_prior_)
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
+    with pytest.raises(ValueError, match="'knn'"):
         VoteClassifier([("knn", KNeighborsClassifier())]).fit(X, y, sample_weight=weights)
-    assert str(caught.value) == (
-        "VoteClassifier: member 'knn' (KNeighborsClassifier) takes no sample_weight; leave it "
-        "out, or enable metadata routing and request it where it is taken."
-    )
 
 
 def test_metadata_routing_sends_weights_where_they_are_requested():
@@ -355,8 +351,8 @@ def test_score_counts_rejected_samples_as_not_right(labels):
     answers = vote.predict(X[100:]).tolist()
     right = [answer == label for answer, label in zip(answers, words[100:].tolist(), strict=True)]
     assert vote.reject_label_ in answers
-    assert vote.score(X[100:], words[100:]) == np.mean(right)
-    assert vote.score(X[100:], words[100:, None]) == np.mean(right)
+    assert vote.score(X[100:], words[100:]) == pytest.approx(np.mean(right))
+    assert vote.score(X[100:], words[100:, None]) == pytest.approx(np.mean(right))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         vote.score(X[100:], words[:1])
     weights = np.arange(100)
@@ -367,18 +363,24 @@ def test_score_counts_rejected_samples_as_not_right(labels):
 def test_rule_and_threshold_may_be_set_anew_and_are_checked():
     vote, X = voting(PATTERNS, ["A", "B", "C"], reject_label="?")
     assert vote.set_params(rule="majority").predict(X).tolist() == ["A", "A", "?", "?"]
-    with pytest.raises(ValueError, match="got 'foo'"):
+    with pytest.raises(ValueError, match=r"\brule\b.*'foo'"):
         vote.set_params(rule="foo").predict(X)
-    with pytest.raises(ValueError, match="got 7"):
+    with pytest.raises(ValueError, match=r"\bthreshold\b.*\b7\b"):
         vote.set_params(rule="plurality", threshold=7).predict(X)
 
 
-def test_explain_says_who_voted_what():
+def test_explain_lists_who_voted_for_what():
     vote, X = voting([["A", "B", "B"], ["A", "A", "A"]], ["A", "B"], weights=[1, 1, 0.5])
-    told = vote.explain(X)
-    assert told.members == ("D1", "D2", "D3")
-    assert told.votes.tolist() == [["A", "B", "B"], ["A", "A", "A"]]
-    assert str(told) == "B: A 1 (D1); B 1.5 (D2, D3)\nA: A 2.5 (D1, D2, D3)"
+    explanation = vote.explain(X)
+    assert explanation.members == ("D1", "D2", "D3")
+    assert explanation.votes.tolist() == [["A", "B", "B"], ["A", "A", "A"]]
+    assert explanation.counts.tolist() == [[1, 1.5], [2.5, 0]]
+    assert explanation.answers.tolist() == ["B", "A"]
+    lines = str(explanation).splitlines()
+    assert len(lines) == 2
+    assert all(name in line for line in lines for name in ("D1", "D2", "D3"))
+    assert all(fact in lines[0] for fact in ("A", "B", "1.5"))
+    assert all(fact in lines[1] for fact in ("A", "2.5"))
 
 
 def test_nothing_of_the_callers_is_changed():
@@ -398,136 +400,64 @@ def _fit(estimators, y=None, **settings):
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "match"),
     [
-        (lambda: _fit([]), "VoteClassifier needs at least one member; got none."),
-        (
-            lambda: _fit(GaussianNB()),
-            "VoteClassifier needs a list of classifiers, or of (name, classifier) pairs; "
-            "got GaussianNB.",
-        ),
-        (
-            lambda: _fit([GaussianNB()], rule="most"),
-            "VoteClassifier needs rule to be one of plurality, majority, unanimity; got 'most'.",
-        ),
-        (
-            lambda: _fit([GaussianNB()], threshold=0.0),
-            "VoteClassifier needs threshold in (0, 1], a share of the votes; got 0.0.",
-        ),
-        (
-            lambda: _fit([GaussianNB()], threshold="75%"),
-            "VoteClassifier needs threshold in (0, 1], a share of the votes; got '75%'.",
-        ),
-        (
-            lambda: _fit([GaussianNB()], threshold=True),
-            "VoteClassifier needs threshold in (0, 1], a share of the votes; got True.",
-        ),
-        (
-            lambda: _fit([GaussianNB()], weights={"gaussiannb": 1}),
-            "VoteClassifier needs weights with a number for each of 1 members; "
-            "got {'gaussiannb': 1}.",
-        ),
-        (
-            lambda: _fit([GaussianNB(), GaussianNB()], weights=[1e308, 1e308]),
-            "VoteClassifier needs weights with finite numbers, none negative and not all zero; "
-            "got [1e+308, 1e+308].",
-        ),
-        (
-            lambda: _fit(["tree", "knn"]),
-            "VoteClassifier needs classifiers; got the text 'tree' "
-            "(margrave.catalogue.make makes one by name).",
-        ),
-        (
-            lambda: _fit([("line", LinearRegression())]),
-            "VoteClassifier needs classifiers; member 'line' is a LinearRegression.",
-        ),
-        (
-            lambda: _fit([("rule", GaussianNB())]),
-            "VoteClassifier needs names for its members without '__' that are not its own "
-            "parameters; got 'rule'.",
-        ),
-        (
-            lambda: _fit([("a__b", GaussianNB())]),
-            "VoteClassifier needs names for its members without '__' that are not its own "
-            "parameters; got 'a__b'.",
-        ),
-        (
-            lambda: _fit({"a": GaussianNB()}),
-            "VoteClassifier needs a list of members; got a dict.",
-        ),
-        (
-            lambda: _fit([GaussianNB()], reject_label=np.nan),
-            "VoteClassifier needs a reject_label that is not NaN or missing.",
-        ),
-        (
-            lambda: _fit([GaussianNB()], y=np.array(["a", None] * 15, dtype=object)),
-            "y: a label is missing (None or NaN).",
-        ),
+        (lambda: _fit([]), r"VoteClassifier.*\bmember"),
+        (lambda: _fit(GaussianNB()), "GaussianNB"),
+        (lambda: _fit([GaussianNB()], rule="most"), r"\brule\b.*'most'"),
+        (lambda: _fit([GaussianNB()], threshold=0.0), r"\bthreshold\b"),
+        (lambda: _fit([GaussianNB()], threshold="75%"), r"\bthreshold\b"),
+        (lambda: _fit([GaussianNB()], threshold=True), r"\bthreshold\b"),
+        (lambda: _fit([GaussianNB()], weights={"gaussiannb": 1}), r"\bweights\b"),
+        (lambda: _fit([GaussianNB(), GaussianNB()], weights=[1e308, 1e308]), r"\bweights\b"),
+        (lambda: _fit(["tree", "knn"]), "'tree'"),
+        (lambda: _fit([("line", LinearRegression())]), "'line'"),
+        (lambda: _fit([("rule", GaussianNB())]), "'rule'"),
+        (lambda: _fit([("a__b", GaussianNB())]), "'a__b'"),
+        (lambda: _fit({"a": GaussianNB()}), r"\bdict\b"),
+        (lambda: _fit([GaussianNB()], reject_label=np.nan), "reject_label"),
+        (lambda: _fit([GaussianNB()], y=np.array(["a", None] * 15, dtype=object)), r"\by\b"),
         (
             lambda: VoteClassifier([Says(0, [1, 2])], prefit=True).fit([[0]], [1], extra=3),
-            "VoteClassifier.fit has nobody to pass extra to: the members are prefit.",
+            r"\bextra\b",
         ),
-        (
-            lambda: _fit([GaussianNB()], threshold=1.1),
-            "VoteClassifier needs threshold in (0, 1], a share of the votes; got 1.1.",
-        ),
+        (lambda: _fit([GaussianNB()], threshold=1.1), r"\bthreshold\b"),
         (
             lambda: _fit([GaussianNB()], rule="majority", threshold=0.5),
-            "VoteClassifier takes a threshold with rule='plurality' only; got 'majority'.",
+            r"\bthreshold\b.*'majority'",
         ),
-        (
-            lambda: _fit([GaussianNB()], weights=[1, 2]),
-            "VoteClassifier needs weights with a number for each of 1 members; got [1, 2].",
-        ),
-        (
-            lambda: _fit([GaussianNB(), GaussianNB()], weights=[1, -2]),
-            "VoteClassifier needs weights with finite numbers, none negative and not all zero; "
-            "got [1.0, -2.0].",
-        ),
-        (
-            lambda: _fit([GaussianNB(), GaussianNB()], weights=[0, 0]),
-            "VoteClassifier needs weights with finite numbers, none negative and not all zero; "
-            "got [0.0, 0.0].",
-        ),
-        (
-            lambda: _fit([GaussianNB()], weights="auc"),
-            "VoteClassifier needs weights to be None, 'accuracy' or one number per member; "
-            "got 'auc'.",
-        ),
+        (lambda: _fit([GaussianNB()], weights=[1, 2]), r"\bweights\b"),
+        (lambda: _fit([GaussianNB(), GaussianNB()], weights=[1, -2]), r"\bweights\b"),
+        (lambda: _fit([GaussianNB(), GaussianNB()], weights=[0, 0]), r"\bweights\b"),
+        (lambda: _fit([GaussianNB()], weights="auc"), r"\bweights\b.*'auc'"),
         (
             lambda: VoteClassifier([GaussianNB()]).fit([[0], [1]], [0, 1], sample_weight=[1.0]),
-            "VoteClassifier.fit needs sample_weight with a number for each of 2 samples; "
-            "got shape (1,).",
+            "sample_weight",
         ),
-        (
-            lambda: _fit([GaussianNB()], reject_label=1),
-            "VoteClassifier needs a reject_label that is not a class; 1 is among 0, 1.",
-        ),
+        (lambda: _fit([GaussianNB()], reject_label=1), "reject_label"),
         (
             lambda: _fit([GaussianNB()], y=[0] * 29 + [1], weights="accuracy"),
-            "VoteClassifier with weights='accuracy' needs at least two samples of each class "
-            "to cross-validate; 1 has one.",
+            r"weights='accuracy'.*\b1\b",
         ),
         (
             lambda: VoteClassifier([Says(0, ["a", "b"])], prefit=True).fit([[0]], ["z"]),
-            "y: 'z' is not one of the classes 'a', 'b'.",
+            r"\by\b.*'z'",
         ),
         (
             lambda: VoteClassifier([Says(0, ["a", "b"])], prefit=True, weights="accuracy").fit(
                 [[0]], ["b"]
             ),
-            "VoteClassifier with weights='accuracy' has no member that is ever right.",
+            "weights='accuracy'",
         ),
     ],
 )
-def test_bad_input_says_what_is_wrong(call, message):
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
+def test_bad_input_is_refused_by_name(call, match):
+    with pytest.raises(ValueError, match=match):
         call()
-    assert str(caught.value) == message
 
 
 def test_prefit_members_must_be_fitted():
-    with pytest.raises(NotFittedError, match=r"Member 'gaussiannb' \(GaussianNB\) has no classes_"):
+    with pytest.raises(NotFittedError, match="'gaussiannb'"):
         _fit([GaussianNB()], prefit=True)
 
 

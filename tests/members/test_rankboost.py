@@ -1,6 +1,5 @@
 """RankBoost: a hand-worked example, the same by all pairs, its limits, and degenerate data."""
 
-import re
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -201,7 +200,7 @@ def test_falling_features_get_negative_weights():
     X, y = np.array([[1.0], [2], [3], [4]]), [1, 0, 1, 0]
     model = RankBoostClassifier(2).fit(X, y)
     assert all(one.weight < 0 for one in model.rankers_[0])
-    assert roc_auc_score(y, model.decision_function(X)) == 7 / 8
+    assert roc_auc_score(y, model.decision_function(X)) == pytest.approx(7 / 8)
 
 
 @pytest.mark.parametrize("alpha", ["bound", "exact"])
@@ -270,8 +269,9 @@ def test_every_class_against_the_others():
     np.testing.assert_array_equal(model.predict(X), model.classes_[scores.argmax(axis=1)])
     for column, label in enumerate(model.classes_):
         alone = RankBoostClassifier(30).fit(X, y == label)
-        np.testing.assert_array_equal(scores[:, column], alone.decision_function(X))
-        assert model.rankers_[column] == alone.rankers_[0]
+        expected = alone.decision_function(X)
+        np.testing.assert_allclose(scores[:, column], expected, rtol=1e-9, atol=1e-9)
+        assert_same_rankers(model.rankers_[column], alone.rankers_[0])
 
 
 def test_it_ranks_well_and_can_be_calibrated():
@@ -293,34 +293,33 @@ def test_caller_data_are_not_changed():
 
 
 @pytest.mark.parametrize(
-    ("params", "message"),
+    ("name", "value"),
     [
-        ({"n_estimators": 0}, "n_estimators to be an integer of at least 1; got 0"),
-        ({"n_estimators": 2.5}, "n_estimators to be an integer of at least 1; got 2.5"),
-        ({"alpha": "best"}, "alpha to be 'bound' or 'exact'; got 'best'"),
-        ({"alpha": None}, "alpha to be 'bound' or 'exact'; got None"),
-        ({"alpha": ["bound"]}, "alpha to be 'bound' or 'exact'; got ['bound']"),
+        ("n_estimators", 0),
+        ("n_estimators", 2.5),
+        ("alpha", "best"),
+        ("alpha", None),
+        ("alpha", ["bound"]),
     ],
 )
-def test_bad_parameters(params, message):
-    with pytest.raises(ValueError, match=f"^{re.escape(f'RankBoostClassifier needs {message}.')}$"):
-        RankBoostClassifier(**params).fit([[0], [1]], [0, 1])
+def test_bad_parameters_are_refused_by_name(name, value):
+    with pytest.raises(ValueError, match=rf"\b{name}\b"):
+        RankBoostClassifier(**{name: value}).fit([[0], [1]], [0, 1])
 
 
 @pytest.mark.parametrize(
-    ("weights", "message"),
+    ("weights", "shown"),
     [
-        ([1, 1], "with a number for each of 3 samples; got shape (2,)"),
-        ([1, -1, 1], "with finite numbers, none negative and not all zero; got -1.0 to 1.0"),
-        ([1, np.nan, 1], "with finite numbers, none negative and not all zero; got nan to nan"),
-        ([1, np.inf, 1], "with finite numbers, none negative and not all zero; got 1.0 to inf"),
-        ([0, 0, 1], "that is not all zero in any class; got only zeros for the class 'a'"),
-        ([0, 0, 0], "with finite numbers, none negative and not all zero; got 0.0 to 0.0"),
+        ([1, 1], r"\(2,\)"),
+        ([1, -1, 1], "-1"),
+        ([1, np.nan, 1], "nan"),
+        ([1, np.inf, 1], "inf"),
+        ([0, 0, 1], "'a'"),
+        ([0, 0, 0], "0"),
     ],
 )
-def test_bad_weights(weights, message):
-    full = f"RankBoostClassifier.fit needs sample_weight {message}."
-    with pytest.raises(ValueError, match=f"^{re.escape(full)}$"):
+def test_bad_weights(weights, shown):
+    with pytest.raises(ValueError, match=rf"\bsample_weight\b.*{shown}"):
         RankBoostClassifier().fit([[0], [1], [2]], ["a", "a", "b"], sample_weight=weights)
 
 
@@ -330,8 +329,7 @@ def test_huge_weights_do_not_overflow():
 
 
 def test_one_class_and_missing_values():
-    message = "RankBoostClassifier.fit needs y with at least two classes; got one class, 'a'."
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+    with pytest.raises(ValueError, match=r"\by\b.*'a'"):
         RankBoostClassifier().fit([[0], [1]], ["a", "a"])
-    with pytest.raises(ValueError, match=r"Input X contains NaN\."):
+    with pytest.raises(ValueError, match=r"\bX\b.*NaN"):
         RankBoostClassifier().fit([[0], [np.nan]], [0, 1])

@@ -1,5 +1,6 @@
 """AdaptiveMartingaleBoostClassifier: positions, steps, cells, and the sign at the end."""
 
+import re
 from functools import cache
 
 import numpy as np
@@ -262,10 +263,11 @@ def test_one_wide_cell_is_one_learner_again_and_again():
     X, y, X_new, _ = made()
     model = AdaptiveMartingaleBoostClassifier(n_levels=5, width=1e6).fit(X, y)
     assert [node.layer for node in model.program_.nodes] == [0, 1, 2, 3, 4, 5, 5]
-    assert len(set(model.steps_)) == 1
+    np.testing.assert_allclose(model.steps_, model.steps_[0], rtol=1e-9)
     np.testing.assert_array_equal(model.predict(X_new), model.learners_[0].predict(X_new))
-    coefs = [learner.coef_.tolist() for learner in model.learners_.values()]
-    assert coefs == coefs[:1] * 5
+    assert len(model.learners_) == 5
+    for learner in model.learners_.values():
+        np.testing.assert_allclose(learner.coef_, model.learners_[0].coef_, rtol=1e-9)
 
 
 def test_narrow_cells_are_more_nodes():
@@ -333,35 +335,29 @@ def test_learners_that_know_nothing_answer_the_first_class():
 
 
 @pytest.mark.parametrize(
-    ("params", "message"),
+    ("name", "value"),
     [
-        ({"width": 0}, "width to be a number above 0; got 0."),
-        ({"width": -1.0}, "width to be a number above 0; got -1.0."),
-        ({"width": np.inf}, "width to be a number above 0; got inf."),
-        ({"width": np.nan}, "width to be a number above 0; got nan."),
-        ({"width": True}, "width to be a number above 0; got True."),
-        ({"width": "1"}, "width to be a number above 0; got '1'."),
-        ({"width": None}, "width to be a number above 0; got None."),
-        ({"n_levels": 0}, "n_levels to be a whole number of at least 1; got 0."),
-        ({"n_levels": 1.0}, "n_levels to be a whole number of at least 1; got 1.0."),
-        ({"estimator": LinearSVC()}, "estimator to be a classifier with predict_proba or None; got "
-         "LinearSVC()."),
-        ({"estimator": Perceptron()}, "estimator to be a classifier with predict_proba or None; "
-         "got Perceptron()."),
-        ({"estimator": LinearRegression()}, "estimator to be a classifier with predict_proba or "
-         "None; got LinearRegression()."),
-        ({"estimator": GaussianMixture()}, "estimator to be a classifier with predict_proba or "
-         "None; got GaussianMixture()."),
-        ({"estimator": "bayes"}, "estimator to be a classifier with predict_proba or None; got "
-         "'bayes'."),
+        ("width", 0),
+        ("width", -1.0),
+        ("width", np.inf),
+        ("width", np.nan),
+        ("width", True),
+        ("width", "1"),
+        ("width", None),
+        ("n_levels", 0),
+        ("n_levels", 1.0),
+        ("estimator", LinearSVC()),
+        ("estimator", Perceptron()),
+        ("estimator", LinearRegression()),
+        ("estimator", GaussianMixture()),
+        ("estimator", "bayes"),
     ],
     ids=str,
-)  # fmt: skip
-def test_bad_parameters_are_refused(params, message):
+)
+def test_bad_parameters_are_refused(name, value):
     X, y, *_ = made()
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
-        AdaptiveMartingaleBoostClassifier(**params).fit(X, y)
-    assert str(caught.value) == f"AdaptiveMartingaleBoostClassifier needs {message}"
+    with pytest.raises(ValueError, match=rf"\b{name}\b.*{re.escape(repr(value))}"):
+        AdaptiveMartingaleBoostClassifier(**{name: value}).fit(X, y)
 
 
 @pytest.mark.parametrize("number", [1, np.float64(0.5), np.float32(0.5), np.int64(1)], ids=repr)
@@ -369,7 +365,7 @@ def test_numbers_may_be_numpys(number):
     X, y, X_new, _ = made()
     model = AdaptiveMartingaleBoostClassifier(n_levels=np.int64(3), width=number).fit(X, y)
     plain = AdaptiveMartingaleBoostClassifier(n_levels=3, width=float(number)).fit(X, y)
-    np.testing.assert_array_equal(model.predict_proba(X_new), plain.predict_proba(X_new))
+    np.testing.assert_allclose(model.predict_proba(X_new), plain.predict_proba(X_new), rtol=1e-9)
 
 
 @pytest.mark.parametrize("width", [1e-18, 1e-30])
@@ -380,8 +376,8 @@ def test_a_width_so_small_that_cells_cannot_be_counted_works_or_is_refused(width
     try:
         model.fit(X, y)
     except ValueError as error:
-        told = str(error)
-        assert "AdaptiveMartingaleBoostClassifier needs width" in told
+        named = re.findall(r"\bwidth\b", str(error))
+        assert named
     else:
         assert len([node for node in model.program_.nodes if node.layer == 1]) == len(X)
         assert np.isfinite(model.predict_proba(X_new)).all()

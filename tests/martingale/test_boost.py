@@ -1,6 +1,7 @@
 """MartingaleBoostClassifier: theorem 1, probabilities, ways of samples, labels and bad input."""
 
 import pickle
+import re
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
@@ -124,7 +125,7 @@ def test_a_class_without_samples_has_no_rate(kind):
     model = kind(n_levels=3).fit(X, y)
     rates = model.error_rates(X_new[y_new > 0], y_new[y_new > 0])
     assert np.isnan(rates[0])
-    assert rates[1] == (model.predict(X_new[y_new == 1]) != 1).mean()
+    assert rates[1] == pytest.approx((model.predict(X_new[y_new == 1]) != 1).mean())
 
 
 @classifiers
@@ -229,7 +230,7 @@ def test_more_votes_for_a_class_are_a_larger_probability_of_it(n_levels):
     by_votes = {}
     for node, proba in zip(ends(model, X_new), model.predict_proba(X_new)[:, 1], strict=True):
         if node.kind == "leaf":
-            by_votes.setdefault(node.position[1], set()).add(proba)
+            by_votes.setdefault(node.position[1], set()).add(round(proba, 9))
     assert len(by_votes) > 2
     assert all(len(values) == 1 for values in by_votes.values())
     ordered = [by_votes[votes].pop() for votes in sorted(by_votes)]
@@ -361,7 +362,7 @@ def test_tables_are_taken_and_nothing_is_warned_of():
     model = MartingaleBoostClassifier(n_levels=3).fit(table, pd.Series(y))
     plain = MartingaleBoostClassifier(n_levels=3).fit(X, y)
     assert model.feature_names_in_.tolist() == list("abcdef")
-    np.testing.assert_array_equal(model.predict_proba(new), plain.predict_proba(X_new))
+    np.testing.assert_allclose(model.predict_proba(new), plain.predict_proba(X_new), rtol=1e-9)
     assert model.error_rates(new, pd.Series(y_new)) == plain.error_rates(X_new, y_new)
     assert model.decision_path(new).sum() == plain.decision_path(X_new).sum()
     tuned = model.tune("fp <= 3", new, pd.Series(y_new))
@@ -404,39 +405,35 @@ def test_fitting_a_tuned_model_starts_anew():
 
 @classifiers
 def test_one_class_is_refused(kind):
-    message = f"{kind.__name__}.fit needs y with at least two classes; got one class, 'a'."
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
+    named = rf"{kind.__name__}.*\by\b.*'a'"
+    with pytest.raises(ValueError, match=named):
         kind().fit([[0.0], [1.0]], ["a", "a"])
-    assert str(caught.value) == message
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
+    with pytest.raises(ValueError, match=named):
         kind().fit([[0.0], [1.0], [2.0]], ["a", "a", "b"], [1, 1, 0])
-    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(
-    ("params", "message"),
+    ("name", "value"),
     [
-        ({"n_levels": 0}, "n_levels to be a whole number of at least 1; got 0."),
-        ({"n_levels": 2.0}, "n_levels to be a whole number of at least 1; got 2.0."),
-        ({"n_levels": True}, "n_levels to be a whole number of at least 1; got True."),
-        ({"n_levels": "3"}, "n_levels to be a whole number of at least 1; got '3'."),
-        ({"n_levels": None}, "n_levels to be a whole number of at least 1; got None."),
-        ({"estimator": LinearRegression()}, "estimator to be a classifier or None; got "
-         "LinearRegression()."),
-        ({"estimator": "tree"}, "estimator to be a classifier or None; got 'tree'."),
-        ({"estimator": 5}, "estimator to be a classifier or None; got 5."),
-        ({"freeze": -0.1}, "freeze to be None or a number of at least 0; got -0.1."),
-        ({"freeze": "no"}, "freeze to be None or a number of at least 0; got 'no'."),
-        ({"freeze": True}, "freeze to be None or a number of at least 0; got True."),
-        ({"freeze": np.nan}, "freeze to be None or a number of at least 0; got nan."),
+        ("n_levels", 0),
+        ("n_levels", 2.0),
+        ("n_levels", True),
+        ("n_levels", "3"),
+        ("n_levels", None),
+        ("estimator", LinearRegression()),
+        ("estimator", "tree"),
+        ("estimator", 5),
+        ("freeze", -0.1),
+        ("freeze", "no"),
+        ("freeze", True),
+        ("freeze", np.nan),
     ],
     ids=str,
-)  # fmt: skip
-def test_bad_parameters_are_refused(params, message):
+)
+def test_bad_parameters_are_refused(name, value):
     X, y, *_ = made()
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
-        MartingaleBoostClassifier(**params).fit(X, y)
-    assert str(caught.value) == f"MartingaleBoostClassifier needs {message}"
+    with pytest.raises(ValueError, match=rf"\b{name}\b.*{re.escape(repr(value))}"):
+        MartingaleBoostClassifier(**{name: value}).fit(X, y)
 
 
 @pytest.mark.parametrize("number", [np.float64(1.5), np.float32(1.5), np.int64(2)], ids=repr)
@@ -448,20 +445,13 @@ def test_numbers_may_be_numpys(number):
 
 
 @classifiers
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        ([0, 1, 5], "{}.measured: y: 5 is not one of the classes 0, 1."),
-        ([0, 1], "{}.measured needs y with a label for each of 3 samples; got shape (2,)."),
-    ],
-)
-def test_labels_that_cannot_be_counted_are_refused(kind, y, message):
+@pytest.mark.parametrize(("y", "received"), [([0, 1, 5], r"\b5\b"), ([0, 1], r"\b3\b.*\(2,\)")])
+def test_labels_that_cannot_be_counted_are_refused(kind, y, received):
     X, y_train, X_new, _ = made()
     model = kind(n_levels=2).fit(X, y_train)
     for count in (model.measured, model.error_rates):
-        with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
+        with pytest.raises(ValueError, match=rf"{kind.__name__}\.measured.*\by\b.*{received}"):
             count(X_new[:3], y)
-        assert str(caught.value) == message.format(kind.__name__)
 
 
 @classifiers
@@ -478,13 +468,13 @@ def test_labels_that_cannot_be_counted_are_refused(kind, y, message):
 )
 def test_a_model_that_is_not_fitted_is_refused(kind, ask):
     X, y, *_ = made()
-    with pytest.raises(NotFittedError, match=f"This {kind.__name__} instance is not fitted yet"):
+    with pytest.raises(NotFittedError, match=kind.__name__):
         ask(kind(), X, y)
 
 
 def test_a_model_that_is_not_fitted_is_not_tuned():
     X, y, *_ = made()
-    with pytest.raises(NotFittedError, match="This MartingaleBoostClassifier instance is not"):
+    with pytest.raises(NotFittedError, match="MartingaleBoostClassifier"):
         MartingaleBoostClassifier().tune("fp <= 1", X, y)
 
 
@@ -492,9 +482,8 @@ def test_a_model_that_is_not_fitted_is_not_tuned():
 def test_other_features_are_refused(kind):
     X, y, X_new, y_new = made()
     model = kind(n_levels=2).fit(X, y)
-    message = rf"^X has 5 features, but {kind.__name__} is expecting 6 features as input\.$"
     for ask in (model.predict, model.decision_path, lambda rows: model.error_rates(rows, y_new)):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=rf"5 features.*{kind.__name__}.*6 features"):
             ask(X_new[:, :5])
 
 

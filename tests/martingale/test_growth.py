@@ -65,7 +65,7 @@ def same(one, other, X):
         (a.nodes, a.edges) == (b.nodes, b.edges)
         and np.array_equal(a.counts, b.counts)
         and np.array_equal(a.flow, b.flow)
-        and np.array_equal(one.predict_proba(X), other.predict_proba(X))
+        and np.allclose(one.predict_proba(X), other.predict_proba(X), rtol=1e-9, atol=0)
     )
 
 
@@ -322,29 +322,17 @@ def test_freezing_and_ties_go_by_weight():
 
 @pytest.mark.parametrize("kind", BOTH)
 @pytest.mark.parametrize(
-    ("weights", "message"),
+    ("weights", "received"),
     [
-        (
-            [1, 2],
-            "{}.fit needs sample_weight with a number for each of 160 samples; got shape (2,).",
-        ),
-        (
-            np.r_[-1.0, np.ones(159)],
-            "{}.fit needs sample_weight with finite numbers, none negative and not all zero; "
-            "got -1.0 to 1.0.",
-        ),
-        (
-            np.zeros(160),
-            "{}.fit needs sample_weight with finite numbers, none negative and not all zero; "
-            "got 0.0 to 0.0.",
-        ),
+        ([1, 2], r"\b160\b.*\(2,\)"),
+        (np.r_[-1.0, np.ones(159)], r"-1\.0"),
+        (np.zeros(160), r"0\.0"),
     ],
 )
-def test_bad_weights_are_refused(kind, weights, message):
+def test_bad_weights_are_refused(kind, weights, received):
     X, y, *_ = made()
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
+    with pytest.raises(ValueError, match=rf"{kind.__name__}.*sample_weight.*{received}"):
         kind().fit(X, y, weights)
-    assert str(caught.value) == message.format(kind.__name__)
 
 
 # Data of every kind
@@ -377,7 +365,7 @@ def test_features_that_do_not_change_are_of_no_use_and_no_harm(kind):
     nothing = kind(n_levels=4).fit(np.ones((30, 2)), np.arange(30) % 3)
     proba = nothing.predict_proba(np.ones((2, 2)))
     assert np.isfinite(proba).all()
-    assert (proba[0] == proba[1]).all()
+    np.testing.assert_allclose(proba[0], proba[1], rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", BOTH)
@@ -414,7 +402,7 @@ def test_sparse_features_where_the_learner_takes_them(kind):
     np.testing.assert_allclose(
         dense.predict_proba(X_new), thin.predict_proba(sparse.csr_array(X_new))
     )
-    with pytest.raises(TypeError, match="Sparse data was passed"):
+    with pytest.raises(TypeError, match="Sparse"):
         kind().fit(sparse.csr_matrix(X), y)
 
 
@@ -424,7 +412,7 @@ def test_missing_values_where_the_learner_takes_them(kind):
     X[::5, 0] = np.nan
     model = kind(HistGradientBoostingClassifier(max_iter=3, random_state=0), 2).fit(X, y)
     assert counts_hold(model, X, y)
-    with pytest.raises(ValueError, match="Input X contains NaN"):
+    with pytest.raises(ValueError, match=r"\bX\b.*NaN"):
         kind().fit(X, y)
 
 

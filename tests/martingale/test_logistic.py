@@ -88,8 +88,8 @@ def test_scores_are_of_the_coefficients_in_the_units_given_and_the_offset(k):
     np.testing.assert_allclose(model.predict_proba(X_new), softmax(every, axis=1))
     np.testing.assert_array_equal(model.predict(X_new), every.argmax(axis=1))
     without = TunableLogistic().fit(X, y)
-    np.testing.assert_array_equal(model.coef_, without.coef_)
-    np.testing.assert_array_equal(model.intercept_, without.intercept_)
+    np.testing.assert_allclose(model.coef_, without.coef_, rtol=1e-9)
+    np.testing.assert_allclose(model.intercept_, without.intercept_, rtol=1e-9)
     odds = np.log(model.predict_proba(X_new)) - np.log(without.predict_proba(X_new))
     np.testing.assert_allclose(odds - odds[:, :1], np.tile(offset - offset[0], (200, 1)))
 
@@ -127,8 +127,8 @@ def test_groups_share_a_penalty():
     together = TunableLogistic([1, -1, 2], groups=GROUPS, tol=1e-14).fit(X, y)
     alone = TunableLogistic([1, -1, 2, 1, 2, 2], tol=1e-14).fit(X, y)
     by_name = TunableLogistic({"third": 2, "first": 1, "second": -1}, groups=GROUPS, tol=1e-14)
-    np.testing.assert_array_equal(together.coef_, alone.coef_)
-    np.testing.assert_array_equal(together.coef_, by_name.fit(X, y).coef_)
+    np.testing.assert_allclose(together.coef_, alone.coef_, rtol=1e-9)
+    np.testing.assert_allclose(together.coef_, by_name.fit(X, y).coef_, rtol=1e-9)
     assert together.group_names_ == ["first", "second", "third"]
     assert alone.group_names_ == ["0", "1", "2", "3", "4", "5"]
 
@@ -371,12 +371,8 @@ def test_a_model_without_its_training_data_answers_but_is_not_tuned():
         "hypergradient": partial(model.hypergradient, np.ones((1, 7))),
     }
     for name, call in calls.items():
-        with pytest.raises(ValueError, match="TunableLogistic") as error:
+        with pytest.raises(ValueError, match=rf"TunableLogistic\.{name}\b"):
             call()
-        assert str(error.value) == (
-            f"TunableLogistic.{name} needs the training data, which a node of a program does not "
-            "keep; tune the program, or fit the learner by itself."
-        )
     assert model.fit(X, y).tune("fp <= 10", X_tune, y_tune).tuning_.met
 
 
@@ -388,7 +384,9 @@ def test_the_positive_class_may_be_the_other_one():
     model = TunableLogistic().fit(X, y)
     fp = model.tune("fp <= 10", X_tune, y_tune, positive=0)
     fn = model.tune("fn <= 10", X_tune, y_tune)
-    np.testing.assert_array_equal(fp.decision_function(X_tune), fn.decision_function(X_tune))
+    np.testing.assert_allclose(
+        fp.decision_function(X_tune), fn.decision_function(X_tune), rtol=1e-9
+    )
     assert (fp.tuning_.after.positive, fn.tuning_.after.positive) == (0, 1)
     assert (fp.tuning_.after.fp, fp.tuning_.after.fn) == (fn.tuning_.after.fn, fn.tuning_.after.fp)
     assert fp.tuning_.after.fp <= 10
@@ -441,85 +439,61 @@ def test_a_preference_may_be_given_as_one():
     model = TunableLogistic().fit(X, y)
     by_text = model.tune("fp <= 10", X_tune, y_tune)
     by_object = model.tune(Preference("fp <= 10"), X_tune, y_tune)
-    np.testing.assert_array_equal(by_text.coef_, by_object.coef_)
+    np.testing.assert_allclose(by_text.coef_, by_object.coef_, rtol=1e-9)
 
 
 # Bad input
 
 
 @pytest.mark.parametrize(
-    ("params", "message"),
+    ("params", "name", "received"),
     [
-        ({"tol": 0}, "tol to be a number above 0; got 0"),
-        ({"tol": "small"}, "tol to be a number above 0; got 'small'"),
-        ({"tol": np.nan}, "tol to be a number above 0; got nan"),
-        ({"tol": True}, "tol to be a number above 0; got True"),
-        ({"max_iter": 0}, "max_iter to be a whole number of at least 1; got 0"),
-        ({"max_iter": 1.5}, "max_iter to be a whole number of at least 1; got 1.5"),
-        (
-            {"log_penalty": [1, 2, 3]},
-            "log_penalty to be a finite number, or one for each of '0', '1'; got [1, 2, 3]",
-        ),
-        ({"log_penalty": {"x": 1}}, "log_penalty for '0', '1'; got one for 'x'"),
-        (
-            {"log_penalty": [1, 2], "groups": {"both": [0, 1]}},
-            "log_penalty to be a finite number, or one for each of 'both'; got [1, 2]",
-        ),
-        ({"groups": {"g": [0]}}, "groups to hold each feature once; '1' is in none"),
-        (
-            {"groups": {"g": [0, 2]}},
-            "groups of features by their name or position, 0 to 1; got 2 in 'g'",
-        ),
-        ({"class_cost": [1, 0]}, "class_cost to be above 0; got [1, 0]"),
-        ({"class_cost": {"b": -1}}, "class_cost to be above 0; got {'b': -1}"),
-        ({"class_cost": {"c": 1}}, "class_cost for 'a', 'b'; got one for 'c'"),
-        (
-            {"class_cost": [1, 2, 3]},
-            "class_cost to be a finite number, or one for each of 'a', 'b'; got [1, 2, 3]",
-        ),
-        ({"offset": {"c": 1}}, "offset for 'a', 'b'; got one for 'c'"),
-        (
-            {"offset": [np.nan, 0]},
-            "offset to be a finite number, or one for each of 'a', 'b'; got [nan, 0]",
-        ),
+        ({"tol": 0}, "tol", "0"),
+        ({"tol": "small"}, "tol", "'small'"),
+        ({"tol": np.nan}, "tol", "nan"),
+        ({"tol": True}, "tol", "True"),
+        ({"max_iter": 0}, "max_iter", "0"),
+        ({"max_iter": 1.5}, "max_iter", "1.5"),
+        ({"log_penalty": [1, 2, 3]}, "log_penalty", "[1, 2, 3]"),
+        ({"log_penalty": {"x": 1}}, "log_penalty", "'x'"),
+        ({"log_penalty": [1, 2], "groups": {"both": [0, 1]}}, "log_penalty", "[1, 2]"),
+        ({"groups": {"g": [0]}}, "groups", "'1'"),
+        ({"groups": {"g": [0, 2]}}, "groups", "2"),
+        ({"class_cost": [1, 0]}, "class_cost", "[1, 0]"),
+        ({"class_cost": {"b": -1}}, "class_cost", "{'b': -1}"),
+        ({"class_cost": {"c": 1}}, "class_cost", "'c'"),
+        ({"class_cost": [1, 2, 3]}, "class_cost", "[1, 2, 3]"),
+        ({"offset": {"c": 1}}, "offset", "'c'"),
+        ({"offset": [np.nan, 0]}, "offset", "[nan, 0]"),
     ],
 )
-def test_bad_parameters(params, message):
+def test_bad_parameters(params, name, received):
     X, y = [[0.0, 1], [1, 0], [2, 2]], ["a", "b", "a"]
-    with pytest.raises(ValueError, match=f"^{re.escape(f'TunableLogistic needs {message}.')}$"):
+    with pytest.raises(ValueError, match=rf"TunableLogistic.*\b{name}\b.*{re.escape(received)}"):
         TunableLogistic(**params).fit(X, y)
 
 
 def test_one_class_and_missing_values():
-    with pytest.raises(ValueError, match="TunableLogistic") as error:
+    with pytest.raises(ValueError, match=r"TunableLogistic.*\by\b.*'a'"):
         TunableLogistic().fit([[0], [1]], ["a", "a"])
-    assert str(error.value) == (
-        "TunableLogistic.fit needs y with at least two classes; got one class, 'a'."
-    )
-    with pytest.raises(ValueError, match=r"got one class, 'b'\.$"):
+    with pytest.raises(ValueError, match=r"TunableLogistic.*\by\b.*'b'"):
         TunableLogistic().fit([[0], [1], [2]], ["a", "b", "b"], sample_weight=[0, 1, 1])
-    with pytest.raises(ValueError, match=r"^Input X contains NaN\."):
+    with pytest.raises(ValueError, match=r"\bX\b.*NaN"):
         TunableLogistic().fit([[0], [np.nan]], [0, 1])
 
 
 @pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        ([1, 1], "with a number for each of 3 samples; got shape (2,)"),
-        ([1, -1, 1], "with finite numbers, none negative and not all zero; got -1.0 to 1.0"),
-        ([0, 0, 0], "with finite numbers, none negative and not all zero; got 0.0 to 0.0"),
-    ],
+    ("weights", "received"),
+    [([1, 1], r"\(2,\)"), ([1, -1, 1], r"-1\.0"), ([0, 0, 0], r"0\.0")],
 )
-def test_bad_weights(weights, message):
-    full = f"TunableLogistic.fit needs sample_weight {message}."
-    with pytest.raises(ValueError, match=f"^{re.escape(full)}$"):
+def test_bad_weights(weights, received):
+    with pytest.raises(ValueError, match=rf"TunableLogistic.*sample_weight.*{received}"):
         TunableLogistic().fit([[0], [1], [2]], ["a", "a", "b"], sample_weight=weights)
 
 
 def test_too_few_steps_are_told_to_the_caller():
     X, y, _, _ = made()
-    message = r"^TunableLogistic did not converge in 1 steps\.$"
-    with pytest.warns(ConvergenceWarning, match=message) as caught:
+    with pytest.warns(ConvergenceWarning, match=r"TunableLogistic.*\b1\b") as caught:
         model = TunableLogistic(max_iter=1, tol=1e-12).fit(X, y)
     assert caught[0].filename == __file__
     assert model.n_iter_ == 1
@@ -528,12 +502,8 @@ def test_too_few_steps_are_told_to_the_caller():
 def test_derivatives_of_another_shape_are_refused():
     X, y, _, _ = made(3)
     model = TunableLogistic().fit(X, y)
-    with pytest.raises(ValueError, match="TunableLogistic") as error:
+    with pytest.raises(ValueError, match=r"dg_dw.*\(3, 7\).*\(3, 6\)"):
         model.hypergradient(np.ones((3, 6)))
-    assert str(error.value) == (
-        "TunableLogistic.hypergradient needs dg_dw of shape (3, 7), an intercept last in each "
-        "row; got (3, 6)."
-    )
 
 
 def test_a_model_that_is_not_fitted_is_refused():
@@ -547,60 +517,31 @@ def test_a_model_that_is_not_fitted_is_refused():
         partial(model.tune, "fp <= 1", X, y),
     ]
     for call in calls:
-        with pytest.raises(NotFittedError, match=r"^This TunableLogistic instance is not fitted"):
+        with pytest.raises(NotFittedError, match="TunableLogistic"):
             call()
 
 
 @pytest.mark.parametrize(
-    ("text", "change", "error", "message"),
+    ("text", "change", "error", "named"),
     [
-        (
-            "fp <= 1",
-            lambda y: np.zeros_like(y),
-            ValueError,
-            "TunableLogistic.tune needs y_tune with samples of every class; got none of 1.",
-        ),
-        (
-            "fp <= 1",
-            lambda y: y + 1,
-            ValueError,
-            "TunableLogistic.tune: y_tune: 2 is not one of the classes 0, 1.",
-        ),
-        (
-            "fp <= 1",
-            lambda y: y[:-1],
-            ValueError,
-            "TunableLogistic.tune needs y_tune with a label for each of 200 samples; "
-            "got shape (199,).",
-        ),
-        (
-            "correct(1) >= 10000",
-            lambda y: y,
-            PreferenceError,
-            "No matrix with these class sizes can have 'correct(1) >= 10000'; there are "
-            "100 of 0, 100 of 1.",
-        ),
-        (
-            "recall(7) >= 50%",
-            lambda y: y,
-            PreferenceError,
-            "'recall(7) >= 50%' names the class '7'; the classes are 0, 1.",
-        ),
+        ("fp <= 1", lambda y: np.zeros_like(y), ValueError, r"y_tune.*\b1\b"),
+        ("fp <= 1", lambda y: y + 1, ValueError, r"y_tune.*\b2\b"),
+        ("fp <= 1", lambda y: y[:-1], ValueError, r"y_tune.*\b200\b.*\(199,\)"),
+        ("correct(1) >= 10000", lambda y: y, PreferenceError, r"'correct\(1\) >= 10000'.*\b100\b"),
+        ("recall(7) >= 50%", lambda y: y, PreferenceError, r"'recall\(7\) >= 50%'.*'7'"),
     ],
 )
-def test_bad_requests(text, change, error, message):
+def test_bad_requests(text, change, error, named):
     X, y, X_tune, _ = made()
     model = TunableLogistic().fit(X, y)
-    with pytest.raises(error) as caught:
+    with pytest.raises(error, match=named):
         model.tune(text, X_tune, change(np.arange(200) % 2))
-    assert str(caught.value) == message
 
 
 def test_a_tuning_set_with_other_features_is_refused():
     X, y, X_tune, y_tune = made()
     model = TunableLogistic().fit(X, y)
-    message = r"^X has 5 features, but TunableLogistic is expecting 6 features as input\.$"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=r"5 features.*TunableLogistic.*6 features"):
         model.tune("fp <= 1", X_tune[:, :5], y_tune)
 
 
@@ -620,6 +561,5 @@ def test_limits_of_the_search_that_are_not_counts_are_refused(params):
     X, y, X_tune, y_tune = made()
     model = TunableLogistic().fit(X, y)
     ((name, value),) = params.items()
-    message = f"^TunableLogistic.tune needs {name} to be .*; got {re.escape(repr(value))}\\.$"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=rf"\.tune.*\b{name}\b.*{re.escape(repr(value))}"):
         model.tune("fp <= 10", X_tune, y_tune, **params)

@@ -1,7 +1,6 @@
 """Growing a program by more levels: as if trained so, and what was tuned stays."""
 
 import pickle
-import re
 from functools import cache
 
 import numpy as np
@@ -48,10 +47,11 @@ def assert_same(one, other, X):
     assert (a.nodes, a.edges) == (b.nodes, b.edges)
     np.testing.assert_array_equal(a.counts, b.counts)
     np.testing.assert_array_equal(a.flow, b.flow)
-    np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
+    np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), rtol=1e-9)
     np.testing.assert_array_equal(one.predict(X), other.predict(X))
     assert str(one.get_params()) == str(other.get_params())
-    assert (one.sharpness_, one.tuning_) == (other.sharpness_, None)
+    assert one.sharpness_ == pytest.approx(other.sharpness_, rel=1e-9)
+    assert one.tuning_ is None
 
 
 def locals_of(model, X, y, below):
@@ -108,8 +108,8 @@ def test_a_node_that_was_frozen_may_grow_on():
 def test_one_node_at_a_time_or_several():
     X, y, X_new, _ = made(3)
     model = MartingaleBoostClassifier(n_levels=2, n_jobs=2).fit(X, y)
-    np.testing.assert_array_equal(
-        model.grow(2).predict_proba(X_new), grown(4, 3).predict_proba(X_new)
+    np.testing.assert_allclose(
+        model.grow(2).predict_proba(X_new), grown(4, 3).predict_proba(X_new), rtol=1e-9
     )
 
 
@@ -178,7 +178,7 @@ def test_a_grown_program_can_be_tuned_and_grown_again():
     model = grown(2).grow()
     one = model.tune({(1, 1): "fp <= 3"}, X_tune, y_tune, granularity="all")
     other = grown(3).tune({(1, 1): "fp <= 3"}, X_tune, y_tune, granularity="all")
-    np.testing.assert_array_equal(one.predict_proba(X_tune), other.predict_proba(X_tune))
+    np.testing.assert_allclose(one.predict_proba(X_tune), other.predict_proba(X_tune), rtol=1e-9)
     assert one.grow().tune("fp <= 5", X_tune, y_tune).tuning_.after.fp <= 5
 
 
@@ -243,17 +243,13 @@ def test_a_node_is_found_by_its_votes():
     for place, node in enumerate(program.nodes):
         assert program.at(node.position) == place
         assert program.at(list(map(int, node.position))) == place
-    with pytest.raises(ValueError, match=re.escape("needs the votes of a node; got (9, 9).")):
+    with pytest.raises(ValueError, match=r"\(9, 9\)"):
         program.at((9, 9))
 
 
 @pytest.mark.parametrize("levels", [0, -1, 1.5, True, "2", None])
 def test_levels_that_are_no_count_are_refused(levels):
-    message = (
-        "MartingaleBoostClassifier.grow needs levels to be a whole number of at least 1; "
-        f"got {levels!r}."
-    )
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises(ValueError, match=rf"\.grow\b.*\blevels\b.*{levels!r}"):
         grown().grow(levels)
 
 
@@ -272,7 +268,7 @@ def test_a_model_without_its_training_data_answers_only():
         "grow": bare.grow,
         "tune": lambda: bare.tune("fp <= 3", X_tune, y_tune),
     }.items():
-        with pytest.raises(ValueError, match=rf"\.{what} needs the training data, which this"):
+        with pytest.raises(ValueError, match=rf"MartingaleBoostClassifier\.{what}\b"):
             call()
 
 

@@ -346,6 +346,5 @@ def test_no_columns_at_all_leave_the_shares_of_the_classes():
 
 def test_numbers_that_cannot_be_fitted_are_told():
     H = np.array([[1.0, 2], [2, 1]])  # not positive definite, and no rounding makes it so
-    message = r"^TunableLogistic met numbers that are too large or too small to fit\.$"
-    with pytest.raises(FloatingPointError, match=message):
+    with pytest.raises(FloatingPointError, match="TunableLogistic"):
         _newton._factor(H)

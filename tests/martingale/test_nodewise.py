@@ -92,7 +92,8 @@ def test_nodes_are_asked_top_down_with_their_local_matrices(k):
         advantages = dict(zip(request.confusion.classes, request.advantages, strict=True))
         for true in known:
             assert [request.confusion[true, c] for c in known] == local[true, known].tolist()
-            assert advantages[true] == local[true, true] / local[true].sum() - 0.5
+            share = local[true, true] / local[true].sum()
+            assert advantages[true] == pytest.approx(share - 0.5)
     # Those without tuning samples of a class they know are left out: nothing to judge them by.
     judged = {
         votes
@@ -197,8 +198,7 @@ def test_a_node_that_is_strong_enough_has_missed_nothing():
 @pytest.mark.parametrize("threshold", ["0.3", None, np.nan])
 def test_a_threshold_that_is_no_number_is_refused(threshold):
     model, X, y, *_ = grown()
-    message = f"needs advantage_threshold to be .*; got {re.escape(repr(threshold))}\\.$"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=rf"advantage_threshold.*{re.escape(repr(threshold))}"):
         model.tune("fp <= 1", X, y, granularity="select", advantage_threshold=threshold)
 
 
@@ -242,8 +242,8 @@ def test_a_mapping_tunes_the_nodes_it_names(votes):
     for other in there.keys() & was.keys():
         below = all(mine >= its for mine, its in zip(other, votes, strict=True))
         if not below:
-            np.testing.assert_array_equal(
-                tuned.learners_[there[other]].coef_, model.learners_[was[other]].coef_
+            np.testing.assert_allclose(
+                tuned.learners_[there[other]].coef_, model.learners_[was[other]].coef_, rtol=1e-9
             )
     assert tuned.learners_[there[votes]].get_params() != TunableLogistic().get_params()
 
@@ -330,13 +330,10 @@ def test_without_models_only_the_offset_of_a_node_moves():
 def test_what_the_nodes_missed_is_told(granularity):
     model, X, y, *_ = grown()
     wants = {(0, 0): "fp <= 0, fn <= 0"}
-    with pytest.warns(NotMetWarning) as caught:
+    with pytest.warns(NotMetWarning, match=r"MartingaleBoostClassifier\.tune.*\(0, 0\)") as caught:
         tuned = model.tune(wants, X, y, granularity=granularity, max_models=1)
-    assert [str(one.message) for one in caught] == [
-        "MartingaleBoostClassifier.tune did not meet what was wanted of 1 of 1 nodes, the first "
-        "at votes (0, 0)."
-    ]
-    assert caught[0].filename == __file__
+    (warning,) = caught
+    assert warning.filename == __file__
     assert not tuned.tuning_.met
     node = tuned.tuning_.nodes[0, 0]
     assert tuned.tuning_.shortfall == node.shortfall == node.after.fp + node.after.fn
@@ -345,7 +342,7 @@ def test_what_the_nodes_missed_is_told(granularity):
 def test_some_nodes_may_be_met_and_others_not():
     model, X, y, *_ = grown()
     wants = {(0, 0): "fp <= 5", (0, 1): "fp <= 0, fn <= 0"}
-    with pytest.warns(NotMetWarning, match=r"of 1 of 2 nodes, the first at votes \(0, 1\)\.$"):
+    with pytest.warns(NotMetWarning, match=r"\b1\b.*\b2\b.*\(0, 1\)"):
         tuned = model.tune(wants, X, y, granularity="all", max_models=1)
     assert [told.met for told in tuned.tuning_.nodes.values()] == [True, False]
 
@@ -458,61 +455,44 @@ def test_the_whole_program_may_be_tuned_after_its_nodes():
 def test_other_learners_are_refused(granularity):
     _, X, y, X_train, y_train = grown()
     model = MartingaleBoostClassifier(DecisionTreeClassifier(max_depth=1), 2).fit(X_train, y_train)
-    with pytest.raises(TypeError) as caught:
+    with pytest.raises(TypeError, match=r"TunableLogistic.*DecisionTreeClassifier"):
         model.tune("fp <= 1", X, y, granularity=granularity)
-    assert str(caught.value) == (
-        "MartingaleBoostClassifier.tune needs nodes with a TunableLogistic to tune them one by "
-        "one; got DecisionTreeClassifier. With granularity='root' any learner can be tuned."
-    )
 
 
 @ALL_SELECT
 @pytest.mark.parametrize("wants", [5, None, ["fp <= 1"]], ids=repr)
 def test_wants_that_are_none_are_refused(granularity, wants):
     model, X, y, *_ = grown()
-    with pytest.raises(TypeError) as caught:
+    named = rf"MartingaleBoostClassifier\.tune.*{re.escape(repr(wants))}"
+    with pytest.raises(TypeError, match=named):
         model.tune(wants, X, y, granularity=granularity)
-    assert str(caught.value) == (
-        "MartingaleBoostClassifier.tune needs a preference for all nodes, a mapping from their "
-        f"votes or a callable; got {wants!r}."
-    )
 
 
 @ALL_SELECT
 @pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (np.zeros_like, "needs y_tune with samples of every class; got none of 1."),
-        (lambda y: y[:3], "needs y_tune with a label for each of 140 samples; got shape (3,)."),
-    ],
+    ("change", "received"),
+    [(np.zeros_like, r"\b1\b"), (lambda y: y[:3], r"\b140\b.*\(3,\)")],
 )
-def test_tuning_samples_are_checked(granularity, change, message):
+def test_tuning_samples_are_checked(granularity, change, received):
     model, X, y, *_ = grown()
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
+    named = rf"MartingaleBoostClassifier\.tune.*\by_tune\b.*{received}"
+    with pytest.raises(ValueError, match=named):
         model.tune("fp <= 1", X, change(y), granularity=granularity)
-    assert str(caught.value) == f"MartingaleBoostClassifier.tune {message}"
 
 
-@pytest.mark.parametrize(
-    ("want", "message"),
-    [
-        ("correct(0) >= 1000", "No matrix with these class sizes can have 'correct(0) >= 1000'"),
-        ("fp <= some", "fp <= some"),
-        ("recall(7) >= 50%", "'recall(7) >= 50%' names the class '7'; the classes are 0, 1."),
-    ],
-)
-def test_what_one_node_cannot_do_is_refused(want, message):
+@pytest.mark.parametrize("want", ["correct(0) >= 1000", "fp <= some", "recall(7) >= 50%"])
+def test_what_one_node_cannot_do_is_refused(want):
     model, X, y, *_ = grown()
     for wants in ({(0, 0): want}, lambda request: want):
-        with pytest.raises(PreferenceError, match=re.escape(message)):
+        with pytest.raises(PreferenceError, match=re.escape(want)):
             model.tune(wants, X, y, granularity="all")
 
 
 def test_a_text_that_cannot_be_read_is_refused():
     model, X, y, *_ = grown()
-    with pytest.raises(PreferenceError, match="unknown word 'fpp'"):
+    with pytest.raises(PreferenceError, match="'fpp'"):
         model.tune("fpp <= 3", X, y, granularity="all")
-    with pytest.raises(PreferenceError, match="names the class '7'; the classes are 0, 1"):
+    with pytest.raises(PreferenceError, match="'7'"):
         model.tune("fp(7) <= 3", X, y, granularity="all")  # no node could know it
 
 

@@ -123,6 +123,11 @@ def through_pickle(program):
     return pickle.loads(pickle.dumps(program))  # noqa: S301 - our own bytes
 
 
+def kinds_in(program):
+    """The kinds of nodes that its text names, in order."""
+    return re.findall("|".join(KINDS), str(program))
+
+
 def one_node(kind="leaf", answer=0, counts=((3, 0), (2, 0)), classes=("a", "b")):
     node = Node(0, (0.0,) * len(classes), kind, answer)
     return Program(classes, (node,), (), [counts], np.zeros((0, len(classes))))
@@ -136,7 +141,8 @@ class TestTheorem1:
             e00 * e11 * e22 + e00 * e11 * (1 - e22) + e00 * (1 - e11) * e12 + (1 - e00) * e01 * e12
         )
         assert three_stages.exact_error_rates[0] == fp_rate == Fraction(22 + 9, 100)
-        assert three_stages.error_rates() == {"-": float(fp_rate), "+": (7 + 15) / 60}
+        rates = {"-": float(fp_rate), "+": (7 + 15) / 60}
+        assert three_stages.error_rates() == pytest.approx(rates)
 
     def test_the_same_from_the_advantages(self, three_stages):
         # ε⁻ = ½ − γ⁻ at every node; the nodes are v00, v01, v11, v02, v12, v22.
@@ -150,7 +156,7 @@ class TestTheorem1:
         counts = [[[6, 2], [1, 3]], [[6, 0], [1, 0]], [[0, 2], [0, 3]]]
         program = Program((0, 1), nodes, edges, counts, [[6, 1], [2, 3]])
         assert program.exact_error_rates == (Fraction(2, 8), Fraction(1, 4))
-        assert list(program.error_rates().values()) == (0.5 - program.advantages[0]).tolist()
+        assert list(program.error_rates().values()) == pytest.approx(0.5 - program.advantages[0])
 
     def test_powers_of_the_matrix_of_weights(self, three_stages):
         # Equation (1), with the leaves that answer "positive" in place of the columns it names.
@@ -193,7 +199,7 @@ class TestTheorem1:
         assert program.exact_error_rates[1] is None
         rates = program.error_rates()
         assert np.isnan(rates[1])
-        assert rates[0] == counted(y, final, 3)[0]
+        assert rates[0] == pytest.approx(float(counted(y, final, 3)[0]))
         assert not program.reach[:, 1].any()
 
     @pytest.mark.parametrize("kind", ["frozen", "empty", "leaf"])
@@ -247,7 +253,7 @@ class TestCounts:
 
     def test_reach_is_the_share_of_a_class_that_comes(self, three_stages):
         assert three_stages.reach[0].tolist() == [1, 1]
-        assert three_stages.reach[1].tolist() == [70 / 100, 20 / 60]
+        assert three_stages.reach[1] == pytest.approx([70 / 100, 20 / 60])
         np.testing.assert_allclose(three_stages.reach[-4:].sum(axis=0), 1)
         assert one_node(counts=((1, 0), (0, 0))).reach.tolist() == [[1, 0]]
 
@@ -284,14 +290,15 @@ class TestWords:
     def test_levels_and_kinds(self, three_stages):
         assert len(three_stages) == 10
         assert three_stages.n_levels == 3
-        assert str(three_stages) == "Program of 3 levels, 10 nodes: 6 learner, 4 leaf"
+        assert re.findall(r"\d+", str(three_stages)) == ["3", "10", "6", "4"]
+        assert kinds_in(three_stages) == ["learner", "leaf"]
 
-    def test_kinds_are_told_in_one_order_and_only_those_there_are(self):
+    def test_kinds_are_listed_in_one_order_and_only_those_there_are(self):
         nodes = tuple(Node(0, (0, 0), kind, 0) for kind in KINDS[::-1])
         program = Program((0, 1), nodes, (), np.zeros((5, 2, 2)), np.zeros((0, 2)))
-        told = "1 learner, 1 constant, 1 frozen, 1 empty, 1 leaf"
-        assert str(program) == f"Program of 0 levels, 5 nodes: {told}"
-        assert str(one_node("frozen")).endswith(": 1 frozen")
+        assert re.findall(r"\d+", str(program)) == ["0", "5", "1", "1", "1", "1", "1"]
+        assert kinds_in(program) == list(KINDS)
+        assert kinds_in(one_node("frozen")) == ["frozen"]
 
     def test_repr_leaves_the_counts_out(self, three_stages):
         assert "counts" not in repr(three_stages)
@@ -301,15 +308,14 @@ class TestWords:
 class TestImmutable:
     @pytest.mark.parametrize("name", ["classes", "nodes", "edges", "counts", "flow", "positive"])
     def test_fields_of_a_program(self, three_stages, name):
-        message = re.escape(f"cannot assign to field '{name}'")
-        with pytest.raises(FrozenInstanceError, match=message):
+        with pytest.raises(FrozenInstanceError, match=f"'{name}'"):
             setattr(three_stages, name, None)
 
     @pytest.mark.parametrize(
         ("part", "name"), [(Node(0, (0, 0), "leaf", 1), "answer"), (Edge(0, 1), "end")]
     )
     def test_fields_of_nodes_and_edges(self, part, name):
-        with pytest.raises(FrozenInstanceError, match=f"cannot assign to field '{name}'"):
+        with pytest.raises(FrozenInstanceError, match=f"'{name}'"):
             setattr(part, name, 0)
 
     @pytest.mark.parametrize("name", ["counts", "flow"])
@@ -319,7 +325,7 @@ class TestImmutable:
         given[:] = 99
         kept = getattr(program, name)
         np.testing.assert_array_equal(kept, getattr(three_stages, name))
-        with pytest.raises(ValueError, match="assignment destination is read-only"):
+        with pytest.raises(ValueError, match="read-only"):
             kept[0] = 0
         assert kept.dtype == np.int64
 
@@ -345,5 +351,5 @@ class TestImmutable:
         assert not getattr(again(three_stages), name).flags.writeable
 
     def test_counts_of_another_shape_are_refused(self, three_stages):
-        with pytest.raises(ValueError, match=r"Program needs counts of shape \(10, 2, 2\); got"):
+        with pytest.raises(ValueError, match=r"Program.*counts.*\(10, 2, 2\)"):
             replace(three_stages, counts=three_stages.counts[1:])

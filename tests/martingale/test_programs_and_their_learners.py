@@ -1,5 +1,6 @@
 """What a program and its learners must not do to each other, and what must get through."""
 
+import re
 import warnings
 
 import numpy as np
@@ -40,8 +41,7 @@ def test_a_tuned_copy_shares_nothing_that_can_be_changed():
 
 def test_bad_parameters_of_the_learner_are_refused_by_the_program():
     X, y, *_ = made()
-    message = r"^TunableLogistic needs tol to be a number above 0; got -1\.$"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=r"TunableLogistic.*\btol\b.*-1"):
         MartingaleBoostClassifier(TunableLogistic(tol=-1)).fit(X, y)
 
 
@@ -100,7 +100,7 @@ def test_a_function_that_wants_nothing_leaves_any_program_as_it_is(wish):
     tuned = MartingaleBoostClassifier(n_levels=3).fit(X, y).tune(wish, X_tune, y_tune)
     left = tuned.tune(lambda node: None, X_tune, y_tune, granularity="all")
     np.testing.assert_array_equal(left.decision_function(X_tune), tuned.decision_function(X_tune))
-    assert str(left.tuning_).startswith("0 nodes asked: 0 met what was wanted of them")
+    assert (left.tuning_.met, left.tuning_.nodes) == (True, {})
 
 
 def test_what_is_said_of_a_class_that_does_not_come_to_a_node_is_not_asked_there():
@@ -130,14 +130,14 @@ def test_what_is_said_of_a_class_that_does_not_come_to_a_node_is_not_asked_there
 def test_keys_that_are_no_nodes_are_refused(key):
     X, y, X_tune, y_tune = made()
     model = MartingaleBoostClassifier(n_levels=3).fit(X, y)
-    with pytest.raises(ValueError, match="needs nodes by their votes, 2 whole numbers with a sum"):
+    with pytest.raises(ValueError, match=rf"\bvotes\b.*{re.escape(repr(key))}"):
         model.tune({key: "fp <= 1"}, X_tune, y_tune, granularity="all")
 
 
 def test_nodes_that_are_never_reached_are_told():
     X, y, X_tune, y_tune = made()
     model = MartingaleBoostClassifier(n_levels=3, freeze=500).fit(X, y)
-    with pytest.warns(NotMetWarning, match=r"of 1 of 1 nodes, the first at votes \(2, 0\)\.$"):
+    with pytest.warns(NotMetWarning, match=r"\(2, 0\)"):
         told = model.tune({(2, 0): "fp <= 1"}, X_tune, y_tune, granularity="all").tuning_
     assert not told.met
 

@@ -1,5 +1,6 @@
 """A request: what cannot be judged is refused, and the account says what was done."""
 
+import re
 import warnings
 
 import numpy as np
@@ -37,84 +38,63 @@ def test_a_preference_may_be_given_as_one():
 
 
 @pytest.mark.parametrize(
-    ("preference", "y", "error", "message"),
+    ("preference", "y", "error", "named"),
     [
-        (
-            "fp <= 1",
-            ["ham", "spam", "eggs"],
-            ValueError,
-            "Thing.tune: y_tune: 'eggs' is not one of the classes 'ham', 'spam'.",
-        ),
-        (
-            "fp <= 1",
-            ["ham", "spam", None],
-            ValueError,
-            "Thing.tune: y_tune: a label is missing (None or NaN).",
-        ),
-        (
-            "fp <= 1",
-            ["ham", "spam"],
-            ValueError,
-            "Thing.tune needs y_tune with a label for each of 3 samples; got shape (2,).",
-        ),
+        ("fp <= 1", ["ham", "spam", "eggs"], ValueError, r"Thing\.tune.*y_tune.*'eggs'"),
+        ("fp <= 1", ["ham", "spam", None], ValueError, r"Thing\.tune.*y_tune.*\bNone\b"),
+        ("fp <= 1", ["ham", "spam"], ValueError, r"Thing\.tune.*y_tune.*\b3\b.*\(2,\)"),
         (
             "fp <= 1",
             [["ham"], ["spam"], ["ham"]],
             ValueError,
-            "Thing.tune needs y_tune with a label for each of 3 samples; got shape (3, 1).",
+            r"Thing\.tune.*y_tune.*\b3\b.*\(3, 1\)",
         ),
-        (
-            "fp <= 1",
-            ["ham", "ham", "ham"],
-            ValueError,
-            "Thing.tune needs y_tune with samples of every class; got none of 'spam'.",
-        ),
+        ("fp <= 1", ["ham", "ham", "ham"], ValueError, r"Thing\.tune.*y_tune.*'spam'"),
         (
             "correct(spam) >= 3",
             ["ham", "ham", "spam"],
             PreferenceError,
-            "No matrix with these class sizes can have 'correct(spam) >= 3'; "
-            "there are 2 of ham, 1 of spam.",
+            r"'correct\(spam\) >= 3'.*\b2\b.*\b1\b",
         ),
         (
             "alarms <= 0, recall(spam) >= 50%",
             ["ham", "ham", "spam"],
             PreferenceError,
-            "No matrix with these class sizes can have 'alarms <= 0' and 'recall(spam) >= 50%'; "
-            "there are 2 of ham, 1 of spam.",
+            r"'alarms <= 0'.*'recall\(spam\) >= 50%'",
         ),
         (
             "recall(eggs) >= 50%",
             ["ham", "ham", "spam"],
             PreferenceError,
-            "'recall(eggs) >= 50%' names the class 'eggs'; the classes are ham, spam.",
+            r"'recall\(eggs\) >= 50%'.*'eggs'",
         ),
-        (3, ["ham", "ham", "spam"], TypeError, "Preference needs its bounds as texts; got 3."),
+        (3, ["ham", "ham", "spam"], TypeError, r"Preference.*\b3\b"),
     ],
 )
-def test_what_cannot_be_judged_or_done_is_refused(preference, y, error, message):
-    with pytest.raises(error) as caught:
+def test_what_cannot_be_judged_or_done_is_refused(preference, y, error, named):
+    with pytest.raises(error, match=named):
         judge_of(preference, y, TWO, None, 3, "Thing.tune")
-    assert str(caught.value) == message
 
 
 def test_the_first_missing_class_is_named_in_its_own_type():
-    message = r"^Thing\.tune needs y_tune with samples of every class; got none of 2\.$"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=r"y_tune.* 2\b"):
         judge_of("accuracy >= 50%", [1, 1, 4], np.array([1, 2, 3, 4]), None, 3, "Thing.tune")
 
 
 def test_fp_of_three_classes_needs_a_positive_one():
     y, classes = [0, 1, 2], np.arange(3)
-    with pytest.raises(PreferenceError, match=r"^'fp <= 1' needs a class, since there are 3 and"):
+    with pytest.raises(PreferenceError, match=r"'fp <= 1'.*\b3\b"):
         judge_of("fp <= 1", y, classes, None, 3, "Thing.tune")
     assert judge_of("fp <= 1", y, classes, 2, 3, "Thing.tune").positive == 2
 
 
 def test_a_positive_class_that_is_not_there_is_refused():
-    message = r"^Thing\.tune needs positive to be one of 'ham', 'spam'; got 'eggs'\.$"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=r"\bpositive\b.*'eggs'"):
         judge_of("fp <= 1", ["ham", "spam"], TWO, "eggs", 2, "Thing.tune")
+
+
+def numbers(text):
+    return [float(number) for number in re.findall(r"\d+(?:\.\d+)?", text)]
 
 
 def account(text, after, positive=None):
@@ -139,33 +119,30 @@ def test_the_account_of_a_preference_that_is_met():
     )
     assert told.shortfall == 0
     assert str(told.binding) == "fp <= 1"
-    assert str(told) == (
-        "fp <= 1 (spam is positive): met on the tuning set, 3 models trained\n"
-        "before:    fp 2, fn 1, 3 errors in 6\n"
-        "after:     fp 1, fn 1, 2 errors in 6\n"
-        "by offset: fp 0, fn 2, 2 errors in 6"
-    )
+    head, *matrices = str(told).splitlines()
+    assert head.startswith("fp <= 1")
+    assert "spam" in head
+    assert numbers(head) == [1, 3]  # fp <= 1, three models
+    assert [numbers(line) for line in matrices] == [[2, 1, 3, 6], [1, 1, 2, 6], [0, 2, 2, 6]]
 
 
 def test_the_account_of_a_preference_that_is_not_met():
-    with pytest.warns(NotMetWarning) as caught:
+    with pytest.warns(NotMetWarning, match=r"Thing\.tune") as caught:
         told = account("fp <= 1, recall(spam) >= 80%", [1, 1, 1, 0, 1, 1])
-    assert [str(one.message) for one in caught] == [
-        "Thing.tune did not meet 'fp <= 1, recall(spam) >= 80%': the nearest of 4 models is "
-        "2.4 samples short, and 'fp <= 1' binds."
-    ]
+    (warning,) = caught
+    for named in ("'fp <= 1, recall(spam) >= 80%'", "2.4", "'fp <= 1'"):
+        assert named in str(warning.message)
     assert not told.met
     assert told.shortfall == pytest.approx(2.4)
     assert str(told.binding) == "fp <= 1"
-    assert str(told).splitlines()[0] == (
-        "fp <= 1, recall(spam) >= 80% (spam is positive): not met, 2.4 short ('fp <= 1' binds) on "
-        "the tuning set, 3 models trained"
-    )
-    assert str(told).splitlines()[1] == "before:    recall(spam) 66.7%, fp 2, fn 1, 3 errors in 6"
+    head, before, *_ = str(told).splitlines()
+    assert head.startswith("fp <= 1, recall(spam) >= 80%")
+    assert numbers(head) == [1, 80, 2.4, 1, 3]
+    assert numbers(before) == [66.7, 2, 1, 3, 6]
 
 
 def test_the_binding_bound_is_that_which_most_samples_miss():
-    with pytest.warns(NotMetWarning, match=r"3 samples short, and 'fn <= 0' binds\.$"):
+    with pytest.warns(NotMetWarning, match=r"\b3\b.*'fn <= 0'"):
         told = account("fp <= 0, fn <= 0", [1, 0, 0, 0, 0, 1])
     assert str(told.binding) == "fn <= 0"
 
@@ -173,7 +150,7 @@ def test_the_binding_bound_is_that_which_most_samples_miss():
 def test_the_account_speaks_of_the_positive_class():
     told = account("fp <= 1", [0, 0, 0, 0, 1, 1], positive="ham")
     assert (told.after.positive, told.after.fp, told.after.fn) == ("ham", 1, 0)
-    assert "after:     fp 1, fn 0, 1 errors in 6" in str(told)
+    assert numbers(str(told).splitlines()[2]) == [1, 0, 1, 6]
 
 
 def test_the_account_of_three_classes_speaks_of_what_was_wanted_and_of_errors():
@@ -182,24 +159,19 @@ def test_the_account_of_three_classes_speaks_of_what_was_wanted_and_of_errors():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         told = report(judge, Outcome(wrong, right, right, 1, cancelled=False), "Thing.tune")
-    assert str(told).splitlines()[1:] == [
-        "before:    accuracy 66.7%, 1 errors in 3",
-        "after:     accuracy 100.0%, 0 errors in 3",
-        "by offset: accuracy 100.0%, 0 errors in 3",
-    ]
-    assert str(told).startswith("accuracy >= 50%: already met, nothing changed on the tuning set")
+    head, *matrices = str(told).splitlines()
+    assert head.startswith("accuracy >= 50%")
+    assert [numbers(line) for line in matrices] == [[66.7, 1, 3], [100, 0, 3], [100, 0, 3]]
 
 
 def test_what_a_classifier_that_always_answers_cannot_do_is_refused():
-    message = r"needs a preference that rejects nothing, since it always answers; got 'rejected"
-    with pytest.raises(PreferenceError, match=message):
+    with pytest.raises(PreferenceError, match=r"Thing\.tune.*'rejected >= 1'"):
         judge_of("rejected >= 1", ["ham", "spam"], TWO, None, 2, "Thing.tune")
 
 
 @pytest.mark.parametrize("preference", [5, None, {"fp": 1}])
 def test_what_is_no_preference_is_refused_first(preference):
-    message = r"^Thing\.tune needs a preference such as 'fp <= 5' first; got \w+\.$"
-    with pytest.raises(TypeError, match=message):
+    with pytest.raises(TypeError, match=rf"Thing\.tune.*\b{type(preference).__name__}\b"):
         check_wanted(preference, "Thing.tune")
 
 
@@ -213,11 +185,10 @@ def test_steps_and_accounts_cannot_be_changed():
     assert issubclass(NotMetWarning, UserWarning)
 
 
-def test_errors_are_told_once():
+def test_errors_are_counted_once():
     judge = judge_of("errors <= 0", [0, 1, 2], np.arange(3), None, 3, "Thing.tune")
     right, wrong = np.array([0, 1, 2]), np.array([0, 2, 2])
     told = report(judge, Outcome(wrong, right, right, 1, cancelled=False), "Thing.tune")
-    assert str(told).splitlines()[:2] == [
-        "errors <= 0: met on the tuning set, 1 model trained",
-        "before:    1 errors in 3",
-    ]
+    head, before, *_ = str(told).splitlines()
+    assert numbers(head) == [0, 1]  # errors <= 0, one model
+    assert numbers(before) == [1, 3]

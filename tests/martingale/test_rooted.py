@@ -395,94 +395,53 @@ def test_what_cannot_be_met_is_told_with_what_binds(max_models):
     assert told.after == matrix_of(tuned, X, y)
     assert told.shortfall == max(told.after.fp - 1, 0) + max(told.after.fn - 1, 0)
     assert str(told.binding) in ("fp <= 1", "fn <= 1")
-    assert [str(one.message) for one in caught] == [
-        "MartingaleBoostClassifier.tune did not meet 'fp <= 1, fn <= 1': the nearest of "
-        f"{max_models + 1} models is {told.shortfall:g} samples short, and '{told.binding}' binds."
-    ]
-    assert caught[0].filename == __file__
+    (warning,) = caught
+    for named in ("'fp <= 1, fn <= 1'", f" {told.shortfall:g} ", f"'{told.binding}'"):
+        assert named in str(warning.message)
+    assert warning.filename == __file__
 
 
 @pytest.mark.parametrize(
-    ("text", "change", "error", "message"),
+    ("text", "change", "error", "named"),
     [
-        (
-            "correct(0) >= 61",
-            lambda y: y,
-            PreferenceError,
-            "No matrix with these class sizes can have 'correct(0) >= 61'; there are 60 of 0, "
-            "60 of 1.",
-        ),
-        (
-            "fp <= 1",
-            lambda y: np.zeros_like(y),
-            ValueError,
-            "MartingaleBoostClassifier.tune needs y_tune with samples of every class; got none "
-            "of 1.",
-        ),
-        (
-            "fp <= 1",
-            lambda y: y[:7],
-            ValueError,
-            "MartingaleBoostClassifier.tune needs y_tune with a label for each of 120 samples; "
-            "got shape (7,).",
-        ),
-        (
-            "fp <= 1",
-            lambda y: np.where(y == 0, 0, 5),
-            ValueError,
-            "MartingaleBoostClassifier.tune: y_tune: 5 is not one of the classes 0, 1.",
-        ),
+        ("correct(0) >= 61", lambda y: y, PreferenceError, r"'correct\(0\) >= 61'.*\b60\b"),
+        ("fp <= 1", lambda y: np.zeros_like(y), ValueError, r"y_tune.*\b1\b"),
+        ("fp <= 1", lambda y: y[:7], ValueError, r"y_tune.*\b120\b.*\(7,\)"),
+        ("fp <= 1", lambda y: np.where(y == 0, 0, 5), ValueError, r"y_tune.*\b5\b"),
     ],
 )
-def test_bad_requests_are_refused(text, change, error, message):
+def test_bad_requests_are_refused(text, change, error, named):
     model, X, _ = grown()
     y = np.arange(120) % 2
-    with pytest.raises(error) as caught:
+    with pytest.raises(error, match=named):
         model.tune(text, X, change(y))
-    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize("wants", [{(0, 0): "fp <= 1"}, len, 5, None], ids=repr)
 def test_the_whole_program_needs_one_preference(wants):
     model, X, y = grown()
-    with pytest.raises(TypeError) as caught:
+    with pytest.raises(TypeError, match=rf"granularity.*'all'.*\b{type(wants).__name__}\b"):
         model.tune(wants, X, y)
-    assert str(caught.value) == (
-        "MartingaleBoostClassifier.tune needs a preference such as 'fp <= 5' first, or "
-        "granularity='all' or 'select' for what is wanted of nodes; "
-        f"got {type(wants).__name__}."
-    )
 
 
 @pytest.mark.parametrize("granularity", ["node", "Root", None, 1])
 def test_an_unknown_granularity_is_refused(granularity):
     model, X, y = grown()
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
+    with pytest.raises(ValueError, match=rf"granularity.*{granularity!r}"):
         model.tune("fp <= 1", X, y, granularity=granularity)
-    assert str(caught.value) == (
-        "MartingaleBoostClassifier.tune needs granularity to be 'root', 'all' or 'select'; "
-        f"got {granularity!r}."
-    )
 
 
 @pytest.mark.parametrize("max_models", [-1, 1.5, "2", True])
 @pytest.mark.parametrize("granularity", ["root", "all", "select"])
 def test_a_limit_that_is_no_count_is_refused(max_models, granularity):
     model, X, y = grown()
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
+    with pytest.raises(ValueError, match=rf"max_models.*{max_models!r}"):
         model.tune("fp <= 1", X, y, granularity=granularity, max_models=max_models)
-    assert str(caught.value) == (
-        "MartingaleBoostClassifier.tune needs max_models to be a whole number of at least 0; "
-        f"got {max_models!r}."
-    )
 
 
 def test_other_features_are_refused():
     model, X, y = grown()
-    message = (
-        r"^X has 5 features, but MartingaleBoostClassifier is expecting 6 features as input\.$"
-    )
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=r"5 features.*MartingaleBoostClassifier.*6 features"):
         model.tune("fp <= 1", X[:, :5], y)
 
 
@@ -585,7 +544,7 @@ def test_tuning_is_the_same_for_any_number_of_jobs():
         model, X, y = grown(learner=estimator)
         tuned = model.tune("fp <= 3", X, y)
         other = copy(model).set_params(n_jobs=2).tune("fp <= 3", X, y)
-        np.testing.assert_array_equal(tuned.predict_proba(X), other.predict_proba(X))
+        np.testing.assert_allclose(tuned.predict_proba(X), other.predict_proba(X), rtol=1e-9)
 
 
 @pytest.mark.parametrize("train", [np.asarray, sparse.csr_matrix])
@@ -651,7 +610,7 @@ def test_a_true_answer_cancels_and_the_best_so_far_is_returned(at):
     assert len(steps) == at + 1
     assert tuned.tuning_.after == steps[-1].confusion == matrix_of(tuned, X, y)
     limited = model.tune("fp <= 2", X, y, max_models=at)
-    np.testing.assert_array_equal(tuned.predict_proba(X), limited.predict_proba(X))
+    np.testing.assert_allclose(tuned.predict_proba(X), limited.predict_proba(X), rtol=1e-9)
 
 
 def test_an_error_in_the_callback_is_the_callers():

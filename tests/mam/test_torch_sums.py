@@ -11,6 +11,7 @@ import pytest
 from sklearn.base import clone
 from tests.mam import torch_cases
 from tests.mam.torch_cases import CASES, EXACT, OTHERS, PARTS, RBF, ROUNDED, Case, of_others
+from tests.needs import need_package
 
 from margrave.mam import (
     MAMClassifier,
@@ -25,12 +26,12 @@ from margrave.mam import _torch_sums as module
 from margrave.mam._kernels import Kernel
 
 torch = torch_cases.torch
-pytestmark = pytest.mark.filterwarnings("ignore:backend='torch' finds no GPU")
+pytestmark = pytest.mark.filterwarnings("ignore:.*backend='torch'.*GPU")
 
 
 @pytest.fixture(scope="module")
 def fused(tmp_path_factory):
-    pytest.importorskip("triton", reason="Triton is not installed")
+    need_package("triton")
     path = tmp_path_factory.mktemp("fused") / "sums.npz"
     settings = dict(os.environ)
     if not torch.cuda.is_available():
@@ -204,9 +205,8 @@ def test_weights_beyond_float32_and_arrays_that_cannot_be_written():
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
 def test_rows_too_far_apart(kernel):
     X = np.array([[1e308], [-1e308]])
-    message = "The rows are so far apart that their distances are not finite. Scale the features."
     for backend in ("numpy", "torch"):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match="distances"):
             kernel_sum(X, X, [1.0, 1.0], kernel, gamma=1.0, backend=backend)
 
 
@@ -267,8 +267,7 @@ def test_bounds_are_the_same():
 @pytest.mark.parametrize("estimator", [MAMClassifier, MAMRanker, MAMOrdinalClassifier])
 def test_backend_is_checked(estimator):
     X, y = separable()
-    message = f"{estimator.__name__} needs backend to be 'auto', 'numpy' or 'torch'; got 'cupy'."
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=rf"{estimator.__name__}.*\bbackend\b"):
         estimator(backend="cupy").fit(X, np.digitize(y, [0.0]))
     assert clone(estimator(backend="torch")).get_params()["backend"] == "torch"
 

@@ -5,24 +5,22 @@ from typing import NamedTuple
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from tests.needs import skip_missing
 from tests.studio.browser import SECONDS, Window, launch, new_page
 from tests.studio.page_parts import uploaded
 from tests.studio.running import Studio
 from tests.studio.serving import Client, serving
-from tools.system import NEEDS, advice, without
+from tools.system import PROGRAMS
 
 expect.set_options(timeout=SECONDS * 1000)
 
 
 @pytest.fixture(scope="session")
 def need() -> Callable[[str], Path]:
-    """`need("chromium")` is its place; a test goes without only if MARGRAVE_WITHOUT says so."""
+    """`need("chromium")` is its path; a test that needs it is skipped where it is missing."""
 
     def find(name: str) -> Path:
-        if name in without():
-            pytest.skip(f"MARGRAVE_WITHOUT names {name}")
-        found = NEEDS[name].find()
-        return found if found else pytest.fail(advice([name]), pytrace=False)
+        return PROGRAMS[name]() or skip_missing(name)
 
     return find
 
@@ -101,7 +99,7 @@ def show(window: Window, request: pytest.FixtureRequest) -> Iterator[Callable[..
 
 @pytest.fixture
 def start_studio(tmp_path: Path) -> Iterator[Callable[..., Studio]]:
-    """`start_studio(*arguments, store=, port=, environment=)`: a server for one test.
+    """`start_studio(*arguments, store=, port=, environment=, interrupt=)`: a server for one test.
 
     Started again, it finds the same store.
     """

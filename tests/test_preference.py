@@ -85,9 +85,11 @@ def test_shortfall_counts_samples_and_binding_names_the_worst():
 def test_binding_names_the_implied_bound_only_when_it_is_missed():
     wish = Preference("fp <= 10")
     assert str(wish.binding(Confusion([[9, 1], [2, 8]]))) == "fp <= 10"
-    assert str(wish.binding(MAIL)) == "none rejected (implied, as nothing else was said)"
-    partly = Preference("rejected(ham) <= 9")
-    assert str(partly.binding(MAIL)).startswith("none rejected outside ham (implied")
+    missed = wish.binding(MAIL)
+    assert (missed.implied, missed.word, missed.labels, missed.limit) == (True, "rejected", (), 0)
+    missed = Preference("rejected(ham) <= 9").binding(MAIL)
+    assert (missed.implied, missed.labels) == (True, ("ham",))
+    assert "ham" in str(missed)
 
 
 def test_a_share_of_nothing_is_not_met():
@@ -168,7 +170,7 @@ def test_check_agrees_with_trying_every_matrix(texts, n_a, n_b):
     if possible:
         wish.check(sizes)
     else:
-        with pytest.raises(PreferenceError, match="No matrix with these class sizes can have"):
+        with pytest.raises(PreferenceError, match=rf"\b{n_a}\b.*\b{n_b}\b"):
             wish.check(sizes)
 
 
@@ -188,82 +190,50 @@ def _readable(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "message", "marked"),
+    ("text", "named", "marked"),
     [
-        ("", "expected a word such as fp, fn or recall, got the end", "\0"),
-        ("fp <= 5; ,", "expected a word such as fp, fn or recall, got ','", ","),
-        (
-            "fp <= 1,000",
-            "expected a word such as fp, fn or recall (numbers have no commas), got '000'",
-            "000",
-        ),
+        ("", ["fp", "fn", "recall"], "\0"),
+        ("fp <= 5; ,", ["fp", "fn", "recall", "','"], ","),
+        ("fp <= 1,000", ["fp", "fn", "recall", "'000'"], "000"),
         (
             "speed <= 5",
-            "unknown word 'speed'; there are accuracy, alarms, correct, errors, fn, fp, "
-            "precision, recall, rejected",
+            [
+                *("'speed'", "accuracy", "alarms", "correct", "errors", "fn", "fp"),
+                *("precision", "recall", "rejected"),
+            ],
             "speed",
         ),
-        (
-            "fp <= 5, recal(spam) >= 0.9",
-            "unknown word 'recal'; did you mean recall?",
-            "recal",
-        ),
-        ("fp < 5", "expected <= or >=, got '<'", "<"),
-        ("fp = 5", "expected <= or >=, got '='", "="),
-        ("fp <= five", "expected a number such as 5 or 5%, got 'five'", "five"),
-        ("fp <= -1", "expected a number such as 5 or 5%, got '-1'", "-1"),
-        ("fp <= 5 fn <= 3", "expected a comma or the end, got 'fn'", "fn"),
-        ("fp <= 2.5", "a count is a whole number", "2.5"),
-        ("fp <= 0.05", "a count is a whole number; for a share write 5%", "0.05"),
-        ("recall >= 90", "recall is a share of at most 1; write 90% for a percentage", "90"),
-        ("fp <= 120%", "fp is a share of at most 1", "120%"),
-        (
-            "fp() <= 1",
-            "expected a class in brackets, such as (spam), (\"not spam\") or (a -> b), got '()'",
-            "()",
-        ),
-        (
-            "recall(not ok) >= 1",
-            "expected a class in brackets, such as (spam), (\"not spam\") or (a -> b), got '(not'",
-            "(not",
-        ),
-        ("errors(a) <= 1", "write errors or errors(class -> class)", "(a)"),
-        ("fp(a -> b) <= 1", "write fp or fp(class)", "(a -> b)"),
-        (
-            "errors(a -> a) <= 1",
-            "errors go to another class; for right answers write correct(a)",
-            "(a -> a)",
-        ),
-        (
-            "fp <= 5, fn <= 1, fp >= 10",
-            "these cannot hold together: 'fp <= 5' and 'fp >= 10'",
-            "fp >= 10",
-        ),
+        ("fp <= 5, recal(spam) >= 0.9", ["'recal'", "recall"], "recal"),
+        ("fp < 5", ["<=", ">=", "'<'"], "<"),
+        ("fp = 5", ["<=", ">=", "'='"], "="),
+        ("fp <= five", ["5%", "'five'"], "five"),
+        ("fp <= -1", ["5%", "'-1'"], "-1"),
+        ("fp <= 5 fn <= 3", ["'fn'"], "fn"),
+        ("fp <= 2.5", [], "2.5"),
+        ("fp <= 0.05", ["5%"], "0.05"),
+        ("recall >= 90", ["recall", "90%"], "90"),
+        ("fp <= 120%", ["fp"], "120%"),
+        ("fp() <= 1", ["(spam)", '("not spam")', "(a -> b)", "'()'"], "()"),
+        ("recall(not ok) >= 1", ["(spam)", '("not spam")', "(a -> b)", "'(not'"], "(not"),
+        ("errors(a) <= 1", ["errors", "->"], "(a)"),
+        ("fp(a -> b) <= 1", ["fp("], "(a -> b)"),
+        ("errors(a -> a) <= 1", ["errors", "correct(a)"], "(a -> a)"),
+        ("fp <= 5, fn <= 1, fp >= 10", ["'fp <= 5'", "'fp >= 10'"], "fp >= 10"),
         (
             "recall(spam) >= 0.9, fn(spam) >= 20%",
-            "these cannot hold together: 'recall(spam) >= 90%' and 'fn(spam) >= 20%'",
+            ["'recall(spam) >= 90%'", "'fn(spam) >= 20%'"],
             "fn(spam) >= 20%",
         ),
-        (
-            "recall <= 90%, fn <= 5%",
-            "these cannot hold together: 'recall <= 90%' and 'fn <= 5%' and "
-            "'none rejected (implied, as nothing else was said)'",
-            "fn <= 5%",
-        ),
-        ("alarms(a) >= 60%, alarms(b) >= 60%", None, "alarms(b) >= 60%"),
-        (
-            "fp <= 5, recall(spam) >= 90%, fp >= 6",
-            "these cannot hold together: 'fp <= 5' and 'fp >= 6'",
-            "fp >= 6",
-        ),
+        ("recall <= 90%, fn <= 5%", ["'recall <= 90%'", "'fn <= 5%'", "rejected"], "fn <= 5%"),
+        ("alarms(a) >= 60%, alarms(b) >= 60%", [], "alarms(b) >= 60%"),
+        ("fp <= 5, recall(spam) >= 90%, fp >= 6", ["'fp <= 5'", "'fp >= 6'"], "fp >= 6"),
     ],
 )
-def test_what_cannot_be_read_is_quoted_and_marked(text, message, marked):
+def test_what_cannot_be_read_is_quoted_and_marked(text, named, marked):
     with pytest.raises(PreferenceError) as caught:
         Preference(text)
     head, quote, marks = str(caught.value).split("\n")
-    if message is not None:
-        assert head == message
+    assert all(name in head for name in named), head
     assert quote == "    " + text
     place = (text + "\0").index(marked)
     assert marks == "    " + " " * place + "^" * len(marked)
@@ -317,44 +287,37 @@ def test_counts_of_any_size_read_back():
 
 def test_check_is_silent_and_exact_for_awkward_shares(capfd):
     third = Preference("fp <= 33.33333333%, fp >= 33.33333333%")
-    with pytest.raises(PreferenceError, match="No matrix with these class sizes"):
+    with pytest.raises(PreferenceError, match=r"'fp <= 33\.33333333%'"):
         third.check(Confusion([[3, 0], [0, 3]]))
     assert capfd.readouterr().out == ""
 
 
 def test_a_class_that_is_not_there():
-    with pytest.raises(PreferenceError, match="names the class 'eggs'; the classes are ham, spam"):
+    with pytest.raises(PreferenceError, match=r"'eggs'.*ham, spam"):
         Preference("recall(eggs) >= 0.5").met(MAIL)
     three = Confusion(np.eye(3, dtype=int), classes=["a", "b", "c"])
-    message = "'fp <= 1' needs a class, since there are 3 and none is the positive one: write fp"
-    with pytest.raises(PreferenceError, match=message):
+    with pytest.raises(PreferenceError, match=r"'fp <= 1'.*\b3\b.*\bfp\("):
         Preference("fp <= 1").met(three)
 
 
 def test_check_refuses_more_than_there_are():
-    with pytest.raises(PreferenceError) as caught:
+    with pytest.raises(PreferenceError, match=r"'correct\(spam\) >= 60'.*100.*ham.*50.*spam"):
         Preference("correct(spam) >= 60, rejected <= 9").check(MAIL)
-    assert str(caught.value) == (
-        "No matrix with these class sizes can have 'correct(spam) >= 60'; "
-        "there are 100 of ham, 50 of spam."
-    )
 
 
 @pytest.mark.parametrize("matrix", [[[1, 2], [3, 4]], np.eye(2)])
 def test_something_that_is_no_confusion_matrix(matrix):
-    message = f"'fp <= 1' needs a margrave.Confusion; got {type(matrix).__name__}."
-    with pytest.raises(TypeError) as caught:
+    with pytest.raises(TypeError, match=rf"'fp <= 1'.*Confusion.*{type(matrix).__name__}"):
         Preference("fp <= 1").met(matrix)
-    assert str(caught.value) == message
 
 
 def test_bounds_come_as_texts():
-    with pytest.raises(TypeError, match=r"bounds as texts; got \['fp <= 5'\]"):
+    with pytest.raises(TypeError, match=r"Preference.*\['fp <= 5'\]"):
         Preference(["fp <= 5"])
 
 
 def test_no_bound_at_all():
-    with pytest.raises(PreferenceError, match="at least one bound, such as 'fp <= 5'"):
+    with pytest.raises(PreferenceError):
         Preference()
 
 
@@ -456,13 +419,12 @@ def test_the_answers_of_the_matrix_do_not_matter():
 
 
 def test_a_count_of_a_class_without_samples_has_no_rate():
-    with pytest.raises(PreferenceError) as caught:
+    with pytest.raises(PreferenceError, match="'fn <= 5'"):
         Preference("fn <= 5").in_rates(Confusion([[10, 2], [0, 0]]))
-    assert str(caught.value) == "'fn <= 5' is a share of no samples at all."
 
 
 def test_the_positive_class_of_the_matrix_is_meant():
     matrix = Confusion([[50, 0, 0], [0, 20, 0], [0, 0, 30]], "abc", positive="c")
     assert Preference("fp <= 7").in_rates(matrix) == Preference("fp <= 10%")
-    with pytest.raises(PreferenceError, match="needs a class, since there are 3"):
+    with pytest.raises(PreferenceError, match=r"'fp <= 7'.*\b3\b"):
         Preference("fp <= 7").in_rates(Confusion(matrix.counts, "abc"))

@@ -1,4 +1,5 @@
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -132,12 +133,8 @@ def test_proba_gives_back_what_the_members_said():
     X, y = blobs(labels=("ham", "spam"))
     member = GaussianNB().fit(X, y)
     np.testing.assert_allclose(Scores.of([member], X).proba()[:, 0], member.predict_proba(X))
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
+    with pytest.raises(ValueError, match=r"predict_proba.*\bline\b"):
         Scores.of([("nb", member), ("line", LinearSVC().fit(X, y))], X).proba()
-    assert str(caught.value) == (
-        "Scores.proba needs members with predict_proba; these lack it: line "
-        "(sklearn.calibration.CalibratedClassifierCV adds it)."
-    )
 
 
 @pytest.mark.parametrize("labels", [("ham", "spam"), ("a", "b", "c")], ids=["two", "three"])
@@ -163,7 +160,7 @@ def test_raw_values_of_a_reference_set_are_clipped_where_it_ends():
     beyond = Scores.of([ridge], 100 * X, like=reference).raw()[:, 0]
     size = reference.scales[0]
     np.testing.assert_allclose(beyond, np.clip(ridge.decision_function(100 * X), -size, size))
-    with pytest.raises(ValueError, match="Scores were made with ask='labels' and hold no values"):
+    with pytest.raises(ValueError, match="ask='labels'"):
         Scores.of([ridge], X, ask="labels").raw()
 
 
@@ -216,14 +213,14 @@ def test_asking_for_one_thing_calls_nothing_else():
     member = Counting().fit(X, y)
     values = Scores.of([member], X, ask="values")
     assert member.calls == ("predict_proba",)
-    with pytest.raises(ValueError, match="hold no labels"):
+    with pytest.raises(ValueError, match="ask='values'"):
         _ = values.labels
     member.calls = ()
     labels = Scores.of([member], X, ask="labels")
     assert member.calls[0] == "predict"
-    with pytest.raises(ValueError, match="hold no values"):
+    with pytest.raises(ValueError, match="ask='labels'"):
         labels.toward()
-    with pytest.raises(ValueError, match="needs values in like= to scale new ones by"):
+    with pytest.raises(ValueError, match=r"\blike="):
         Scores.of([member], X, like=labels)
 
 
@@ -231,7 +228,7 @@ def test_jobs_do_not_change_the_answer():
     X, y = blobs(labels=("a", "b", "c"))
     members = [GaussianNB().fit(X, y), LogisticRegression().fit(X, y), LinearSVC().fit(X, y)]
     one, two = Scores.of(members, X), Scores.of(members, X, n_jobs=2)
-    assert (one.values == two.values).all()
+    np.testing.assert_allclose(one.values, two.values, rtol=1e-9)
     assert (one.codes == two.codes).all()
 
 
@@ -313,7 +310,7 @@ def test_rows_and_members_can_be_picked():
     assert len(picked.rows(values[:, 0] > 0)) == (values[:, 0] > 0).sum()
     assert scores.rows(2).values.tolist() == [values[2].tolist()]
     for wrong in (["z"], ["a", "a"], "a", []):
-        with pytest.raises(ValueError, match="a list of different names among a, b, c; got"):
+        with pytest.raises(ValueError, match=r"a, b, c.*" + re.escape(repr(wrong))):
             scores.pick(wrong)
 
 
@@ -333,10 +330,11 @@ def test_nothing_of_the_callers_is_changed_or_shared():
 
 def test_a_large_committee_prints_in_a_line():
     many = Scores.from_arrays(scores=np.zeros((1, 100)))
-    assert repr(many) == (
-        "Scores(1 samples, 100 members: member1, member2, member3, member4, member5, ..., "
-        "2 classes: 0, 1)"
-    )
+    assert repr(many).startswith("Scores(")
+    assert len(repr(many)) < 120
+    assert "100" in repr(many)
+    assert "member5" in repr(many)
+    assert "member6" not in repr(many)
 
 
 def test_a_column_of_codes_takes_one_byte():
@@ -373,195 +371,144 @@ def _members():
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "named"),
     [
-        (lambda X, y, nb: Scores.of([], X), "Scores.of needs at least one member; got none."),
-        (
-            lambda X, y, nb: Scores.of(nb, X),
-            "Scores.of needs a list of classifiers, or of (name, classifier) pairs; "
-            "got GaussianNB.",
-        ),
-        (
-            lambda X, y, nb: Scores.of([("a", nb), ("a", nb)], X),
-            "Scores.of needs a different name for each member; 'a' repeats.",
-        ),
-        (
-            lambda X, y, nb: Scores.of([("a", nb), nb], X),
-            "Scores.of needs names for all members or for none; got both.",
-        ),
-        (
-            lambda X, y, nb: Scores.of([nb], X, ask="all"),
-            "Scores.of needs ask='both', 'labels' or 'values'; got 'all'.",
-        ),
+        (lambda X, y, nb: Scores.of([], X), r"Scores\.of\b.*\bmember\b"),
+        (lambda X, y, nb: Scores.of(nb, X), r"Scores\.of\b.*GaussianNB"),
+        (lambda X, y, nb: Scores.of([("a", nb), ("a", nb)], X), r"Scores\.of\b.*'a'"),
+        (lambda X, y, nb: Scores.of([("a", nb), nb], X), r"Scores\.of\b.*\bnames\b"),
+        (lambda X, y, nb: Scores.of([nb], X, ask="all"), r"\bask=.*'all'"),
         (
             lambda X, y, nb: Scores.of([nb, GaussianNB().fit(X, y.astype(str))], X),
-            "Labels must all be strings, all numbers or all booleans; "
-            "got numbers (member 'gaussiannb-1'), strings (member 'gaussiannb-2').",
+            r"numbers.*'gaussiannb-1'.*strings.*'gaussiannb-2'",
         ),
-        (
-            lambda X, y, nb: Scores.of([("a", Broken(nb, [np.nan, 1.0]))], X),
-            "Member 'a' gives values that are NaN or infinite.",
-        ),
+        (lambda X, y, nb: Scores.of([("a", Broken(nb, [np.nan, 1.0]))], X), r"'a'.*NaN"),
         (
             lambda X, y, nb: Scores.of([("a", Broken(nb, [2.0, -1.0]))], X),
-            "Member 'a' gives probabilities outside [0, 1]: from -1 to 2.",
+            r"'a'.*\[0, 1\].*-1\b.*\b2\b",
         ),
         (
             lambda X, y, nb: Scores.of([("a", Broken(nb, [0.2, 0.3, 0.5]))], X),
-            "Member 'a' knows 2 classes, but gives values of shape (60, 3).",
+            r"'a'.*\b2\b.*\(60, 3\)",
         ),
         (
             lambda X, y, nb: Scores.of([("a", nb)], X, features=[["u"]]),
-            "Member 'a' looks at columns by name; X must then be a data frame, got ndarray.",
+            r"'a'.*\bX\b.*\bndarray\b",
         ),
         (
             lambda X, y, nb: Scores.of([("a", nb)], X, features=[[0, 7]]),
-            "Member 'a' needs the columns [0, 7]; X has 3.",
+            r"'a'.*\[0, 7\].*\bX\b.*\b3\b",
         ),
         (
             lambda X, y, nb: Scores.of(
                 [("a", nb)], pd.DataFrame(X, columns=list("uvw")), features=[["u", "z"]]
             ),
-            "Member 'a' needs columns that X lacks: z.",
+            r"'a'.*\bX\b.*\bz\b",
         ),
         (
             lambda X, y, nb: Scores.of([("a", nb)], X, features=[None, None]),
-            "Scores.of needs features for each of 1 members; got 2.",
+            r"\bfeatures\b.*\b1\b.*\b2\b",
         ),
         (
             lambda X, y, nb: Scores.of([("a", nb)], X, features={"b": [1]}),
-            "Scores.of has features for 'b'; members are a.",
+            r"\bfeatures\b.*'b'.*\ba\b",
         ),
         (
             lambda X, y, nb: Scores.of([("b", nb)], X, like=Scores.of([("a", nb)], X)),
-            "Scores.of needs the members of like=, a; got b.",
+            r"\blike=.*\ba\b.*\bb\b",
         ),
-        (
-            lambda X, y, nb: Scores.from_arrays(scores=[[1.5]]),
-            "Scores.from_arrays needs score values in [-1, 1]; got 1.5 to 1.5.",
-        ),
-        (
-            lambda X, y, nb: Scores.from_arrays(scores=[[np.inf]]),
-            "Scores.from_arrays needs finite values; got NaN or infinity.",
-        ),
+        (lambda X, y, nb: Scores.from_arrays(scores=[[1.5]]), r"\[-1, 1\].*\b1\.5\b"),
+        (lambda X, y, nb: Scores.from_arrays(scores=[[np.inf]]), r"Scores\.from_arrays.*NaN"),
         (
             lambda X, y, nb: Scores.from_arrays(scores=[[1]], proba=[[1]]),
-            "Scores.from_arrays needs at most one of proba, decision and scores; got several.",
+            r"\bproba\b.*\bdecision\b.*\bscores\b",
         ),
         (
             lambda X, y, nb: Scores.from_arrays(scores=[[0.1]], labels=[[1], [2]]),
-            "Scores.from_arrays needs labels of shape (n, K) and values of shape (n, K), or "
-            "(n, K, C) for C classes, with at least one sample and one member; "
-            "got (1, 1) and (2, 1).",
+            r"\blabels\b.*\(1, 1\).*\(2, 1\)",
         ),
-        (
-            lambda X, y, nb: Scores.from_arrays(),
-            "Scores.from_arrays needs labels of shape (n, K) and values of shape (n, K), or "
-            "(n, K, C) for C classes, with at least one sample and one member; got nothing.",
-        ),
+        (lambda X, y, nb: Scores.from_arrays(), r"\blabels\b.*\(n, K\)"),
         (
             lambda X, y, nb: Scores.from_arrays(scores=[[0.1]], classes=["b", "a"]),
-            "Scores.from_arrays needs sorted, different classes; got ['b', 'a'].",
+            r"\bclasses\b.*\['b', 'a'\]",
         ),
         (
             lambda X, y, nb: Scores.from_arrays(scores=[[0.1]], classes=["a", "b", "c"]),
-            "Scores.from_arrays has values for 2 classes, but the classes are 'a', 'b', 'c'. "
-            "Values of shape (n, K) are for two classes; give (n, K, C) for C of them, or other "
-            "classes=.",
+            r"\b2\b.*'a', 'b', 'c'.*\bclasses=",
         ),
         (
             lambda X, y, nb: Scores.from_arrays(scores=[[0.1, 0.2]], members=["a"]),
-            "Scores.from_arrays needs 2 different members' names; got ['a'].",
+            r"\b2\b.*\bmembers\b.*\['a'\]",
         ),
         (
             lambda X, y, nb: Scores.from_arrays(scores=np.zeros((1, 1, 3))).toward(),
-            "Scores.toward needs one of the classes 0, 1, 2.",
+            r"Scores\.toward.*0, 1, 2",
         ),
-        (
-            lambda X, y, nb: Scores.of([nb], X).toward("spam"),
-            "Scores.toward: 'spam' is not one of the classes 0, 1.",
-        ),
+        (lambda X, y, nb: Scores.of([nb], X).toward("spam"), r"Scores\.toward.*'spam'"),
         (
             lambda X, y, nb: Scores.from_arrays(proba=nb.predict_proba(X), classes=[0, 1]),
-            "Scores.from_arrays needs proba of shape (n, K), one column a member, for two classes; "
-            "these rows sum to 1, as one member's predict_proba does: give proba[:, None, :], or "
-            "both classes of every member in (n, K, 2).",
+            r"\bproba\b.*predict_proba.*proba\[:, None, :\]",
         ),
         (
             lambda X, y, nb: Scores.from_arrays(proba=[[[0.5, 0.1]]]),
-            "Scores.from_arrays needs proba that sum to 1 over the classes.",
+            r"Scores\.from_arrays.*\bproba\b.*\b1\b",
         ),
-        (
-            lambda X, y, nb: Scores.of([nb], X, features=["age"]),
-            "Scores.of needs features as a list of columns for each member, such as [0, 2] or "
-            "['age', 'sum']; got 'age'.",
-        ),
+        (lambda X, y, nb: Scores.of([nb], X, features=["age"]), r"\bfeatures\b.*'age'"),
         (
             lambda X, y, nb: Scores.of([nb], X, like=Scores.of([nb], X), features=[[0]]),
-            "Scores.of takes features and classes from like=; leave them out.",
+            r"\bfeatures\b.*\blike=",
         ),
         (
             lambda X, y, nb: Scores.from_arrays(
                 scores=[[0.1]], like=Scores.from_arrays(scores=np.zeros((1, 1, 3)))
             ),
-            "Scores.from_arrays has values for 2 classes, but the classes are 0, 1, 2. Values of "
-            "shape (n, K) are for two classes; give (n, K, C) for C of them, or other classes=.",
+            r"\b2\b.*0, 1, 2.*\bclasses=",
         ),
         (
             lambda X, y, nb: Scores.from_arrays(
                 scores=[[0.1, 0.2]], like=Scores.from_arrays(scores=[[0.1]])
             ),
-            "Scores.from_arrays needs 2 different members' names; got ['member1'].",
+            r"\b2\b.*\bmembers\b.*\['member1'\]",
         ),
         (
             lambda X, y, nb: Scores.from_arrays(
                 decision=[[5.0]], like=Scores.from_arrays(proba=[[0.2]])
             ),
-            "Scores.from_arrays needs decision values in like= to scale new ones by.",
+            r"\bdecision\b.*\blike=",
         ),
         (
             lambda X, y, nb: Scores.from_arrays(
                 scores=[[0.5]], like=Scores.from_arrays(scores=[[0.2]]), members=["a"]
             ),
-            "Scores.from_arrays takes classes and members from like=; leave them out.",
+            r"\bmembers\b.*\blike=",
         ),
         (
             lambda X, y, nb: Scores.from_arrays(labels=[[0, -1]], classes=[-1, 0], reject_label=-1),
-            "Scores.from_arrays needs a reject_label that is not a class; -1 is among -1, 0.",
+            r"\breject_label\b.* -1\b",
         ),
         (
             lambda X, y, nb: Scores.from_arrays(scores=np.zeros((1, 1, 1, 1))),
-            "Scores.from_arrays needs labels of shape (n, K) and values of shape (n, K), or "
-            "(n, K, C) for C classes, with at least one sample and one member; got (1, 1, 1, 1).",
+            r"\(n, K\).*\(1, 1, 1, 1\)",
         ),
-        (
-            lambda X, y, nb: Scores.of([X], X),
-            "Scores.of needs classifiers; member 'ndarray' is a ndarray.",
-        ),
+        (lambda X, y, nb: Scores.of([X], X), r"Scores\.of\b.*'ndarray'"),
         (
             lambda X, y, nb: Scores.of([("svc", _pairwise())], X),
-            "Member 'svc' decides between pairs of classes; decision_function_shape='ovr' is "
-            "needed.",
+            r"'svc'.*decision_function_shape='ovr'",
         ),
     ],
 )
-def test_bad_input_says_what_is_wrong(call, message):
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
+def test_bad_input_names_what_is_wrong(call, named):
+    with pytest.raises(ValueError, match=named):
         call(*_members())
-    assert str(caught.value) == message
 
 
 def test_a_member_that_is_not_fitted():
     X, _ = blobs()
-    with pytest.raises(NotFittedError) as caught:
+    with pytest.raises(NotFittedError, match=r"'nb'.*GaussianNB.*classes_"):
         Scores.of([("nb", GaussianNB())], X)
-    assert str(caught.value) == (
-        "Member 'nb' (GaussianNB) has no classes_: fit it first. (A clone forgets what was "
-        "learned, unless it is in a sklearn.frozen.FrozenEstimator.)"
-    )
 
 
 def test_wrong_column_count_is_the_members_own_error():
     X, _, nb = _members()
-    with pytest.raises(ValueError, match="X has 2 features, but GaussianNB is expecting 3"):
+    with pytest.raises(ValueError, match=r"2 features.*GaussianNB.*3 features"):
         Scores.of([nb], X[:, :2])

@@ -56,7 +56,7 @@ def test_others_are_asked_the_usual_way():
 
 def test_samples_that_a_tree_refuses_are_refused():
     members = grown(Y)
-    with pytest.raises(ValueError, match="X has 3 features, but DecisionTreeClassifier is"):
+    with pytest.raises(ValueError, match=r"3 features.*DecisionTreeClassifier"):
         Scores.of(members, X[:, :3])
-    with pytest.raises(ValueError, match="Input X contains infinity"):
+    with pytest.raises(ValueError, match=r"\bX\b.*infinity"):
         Scores.of(members, np.full_like(X, np.inf))

@@ -60,14 +60,14 @@ def test_order_of_classes_is_kept():
 @pytest.mark.parametrize(
     ("sets", "got"),
     [
-        ([("a", ["x"]), ("b", [1])], r"strings \(a\), numbers \(b\)"),
-        ([("a", [True]), ("b", [1])], r"booleans \(a\), numbers \(b\)"),
-        ([("a", np.array(["x", b"y"], dtype=object))], r"bytes/strings \(a\)"),
-        ([("a", [])], ""),
+        ([("y_true", ["x"]), ("y_pred", [1])], r"\by_true\b.*\by_pred\b"),
+        ([("y_true", [True]), ("y_pred", [1])], r"\by_true\b.*\by_pred\b"),
+        ([("y_true", np.array(["x", b"y"], dtype=object))], r"\bbytes\b.*\by_true\b"),
+        ([("y_true", [])], "(?i)labels"),
     ],
 )
 def test_labels_of_mixed_kinds_are_refused(sets, got):
-    with pytest.raises(ValueError, match=r"\bLabels\b.*" + got):
+    with pytest.raises(ValueError, match=got):
         _labels.union(sets)
 
 

@@ -373,14 +373,14 @@ def _members():
 @pytest.mark.parametrize(
     ("call", "named"),
     [
-        (lambda X, y, nb: Scores.of([], X), r"Scores\.of\b.*\bmember\b"),
+        (lambda X, y, nb: Scores.of([], X), r"Scores\.of\b.*\bmembers?\b"),
         (lambda X, y, nb: Scores.of(nb, X), r"Scores\.of\b.*GaussianNB"),
         (lambda X, y, nb: Scores.of([("a", nb), ("a", nb)], X), r"Scores\.of\b.*'a'"),
-        (lambda X, y, nb: Scores.of([("a", nb), nb], X), r"Scores\.of\b.*\bnames\b"),
+        (lambda X, y, nb: Scores.of([("a", nb), nb], X), r"Scores\.of\b.*\bmembers\b"),
         (lambda X, y, nb: Scores.of([nb], X, ask="all"), r"\bask=.*'all'"),
         (
             lambda X, y, nb: Scores.of([nb, GaussianNB().fit(X, y.astype(str))], X),
-            r"numbers.*'gaussiannb-1'.*strings.*'gaussiannb-2'",
+            r"'gaussiannb-1'.*'gaussiannb-2'",
         ),
         (lambda X, y, nb: Scores.of([("a", Broken(nb, [np.nan, 1.0]))], X), r"'a'.*NaN"),
         (
@@ -411,11 +411,11 @@ def _members():
         ),
         (
             lambda X, y, nb: Scores.of([("a", nb)], X, features={"b": [1]}),
-            r"\bfeatures\b.*'b'.*\ba\b",
+            r"\bfeatures\b.*'b'",
         ),
         (
             lambda X, y, nb: Scores.of([("b", nb)], X, like=Scores.of([("a", nb)], X)),
-            r"\blike=.*\ba\b.*\bb\b",
+            r"\blike=.*\bb\b",
         ),
         (lambda X, y, nb: Scores.from_arrays(scores=[[1.5]]), r"\[-1, 1\].*\b1\.5\b"),
         (lambda X, y, nb: Scores.from_arrays(scores=[[np.inf]]), r"Scores\.from_arrays.*NaN"),

@@ -261,7 +261,7 @@ def _prefit(labels, kept, **settings):
             for tol in (0, -1.0, "cv", None, float("nan"), float("inf"))
         ),
         *(
-            (lambda tuning=tuning: fitted([NB], tuning=tuning), r"\btuning\b")
+            (lambda tuning=tuning: fitted([NB], tuning=tuning), rf"\btuning\b.*{tuning!r}")
             for tuning in (1, 0, 1.0, 0.0, 2.5, -3, True, float("nan"), "loo")
         ),
         (lambda: fitted([NB], negatives="10%"), r"\bnegatives\b"),

@@ -83,7 +83,7 @@ class TestAnswers:
         told = model.explain(X_new)
         assert (told.answers == model.predict(X_new)).all()
         assert (told.selected == model.selected(X_new)).all()
-        assert (told.competence == model.competence(X_new)).all()
+        assert told.competence == pytest.approx(model.competence(X_new), rel=1e-9)
         for i in range(len(X_new)):
             votes = {}
             for j in np.flatnonzero(told.selected[i]):
@@ -128,7 +128,7 @@ class TestAnswers:
         small = prefit(trained, data, method)
         assert small._memory.block < 20
         assert (small.predict(X_new) == expected[0]).all()
-        assert (small.predict_proba(X_new) == expected[1]).all()
+        assert small.predict_proba(X_new) == pytest.approx(expected[1], rel=1e-9)
         assert small.competence(X_new) == pytest.approx(expected[2], abs=1e-12)
 
     @each_method
@@ -205,14 +205,17 @@ class TestNobodyIsCompetent:
         assert model.predict_proba(X[:1]) == pytest.approx(np.full((1, 3), 1 / 3))
         assert model.score(X, y) == 0
 
-    def test_it_is_told(self, hopeless):
+    def test_the_explanation_reports_it(self, hopeless):
         members, X, y = hopeless
         model = LocalSelectionClassifier(members, k=5, prefit=True).fit(X, y)
-        lines = str(model.explain(X[:2])).splitlines()
-        assert len(lines) == 2
-        assert lines[0].endswith(": nobody is competent here; all were asked")
-        model.set_params(reject=True)
-        assert str(model.explain(X[:1])) == ("rejected: nobody is competent here; none was asked")
+        told = model.explain(X[:2])
+        assert told.nobody.all()
+        assert told.selected.all()
+        assert len(str(told).splitlines()) == 2
+        told = model.set_params(reject=True).explain(X[:1])
+        assert told.nobody.all()
+        assert not told.selected.any()
+        assert str(told).startswith("rejected")
 
     def test_only_where_nobody_is(self, slide):
         members, (X, y), _ = slide
@@ -227,7 +230,7 @@ class TestNobodyIsCompetent:
     def test_the_reject_label_is_no_class(self, hopeless):
         members, X, y = hopeless
         model = LocalSelectionClassifier(members, prefit=True, reject=True, reject_label="a")
-        with pytest.raises(ValueError, match="needs a reject_label that is not a class; 'a' is"):
+        with pytest.raises(ValueError, match=r"reject_label.*'a'"):
             model.fit(X, y)
 
 
@@ -237,9 +240,11 @@ class TestExplanations:
         told = model.explain(data[2][:3])
         assert len(told) == 3
         first = str(told).splitlines()[0]
-        assert first.startswith(f"{told.answers[0]}: ")
-        assert first.count(" says ") == min(told.selected[0].sum(), 4)
-        assert ("and 1 more" in first) == bool(told.selected[0].sum() == 5)
+        assert first.startswith(str(told.answers[0]))
+        chosen = [name for name, own in zip(told.members, told.selected[0], strict=True) if own]
+        named = [name for name in told.members if name in first]
+        assert set(named) <= set(chosen)
+        assert len(named) == min(len(chosen), 4)
 
     def test_neighbours_are_rows_of_the_data_given_to_fit(self, trained, data):
         X, y, X_new, _ = data
@@ -300,7 +305,7 @@ class TestInput:
             make_pipeline(numbers, GaussianNB()),
             make_pipeline(numbers, DecisionTreeClassifier()),
         ]
-        with pytest.raises(ValueError, match="give a transformer that makes some as space="):
+        with pytest.raises(ValueError, match=r"\bspace\b"):
             LocalSelectionClassifier(members).fit(X, y)
         model = LocalSelectionClassifier(members, space=numbers).fit(X, y)
         assert model.score(X, y) > 0.9
@@ -366,7 +371,7 @@ class TestInput:
     def test_groups_are_given_as_folds(self, data):
         X, y, _, _ = data
         groups = np.arange(300) // 10
-        with pytest.raises(ValueError, match="the folds of samples in groups as a list"):
+        with pytest.raises(ValueError, match=r"\btuning\b.*GroupKFold"):
             LocalSelectionClassifier(MIXED).fit(X, y, groups=groups)
         folds = list(GroupKFold(3).split(X, y, groups))
         assert LocalSelectionClassifier(MIXED, tuning=folds).fit(X, y).n_tuning_ == 300
@@ -374,36 +379,34 @@ class TestInput:
 
 class TestBadInput:
     @pytest.mark.parametrize(
-        ("params", "message"),
+        ("name", "value", "received"),
         [
-            ({"method": "best"}, "needs method to be one of ola, lca, rank, mla, knora-e,"),
-            ({"k": 0}, "needs k to be a whole number of at least 1; got 0."),
-            ({"k": 2.5}, "needs k to be a whole number of at least 1; got 2.5."),
-            ({"ties": "last"}, "needs ties to be 'first' or 'vote'; got 'last'."),
-            ({"voting": "loud"}, "needs voting to be 'hard' or 'soft'; got 'loud'."),
-            ({"reject": "no"}, "needs reject to be True or False; got 'no'."),
-            ({"tuning": 1}, "needs tuning to be a number of folds of at least 2"),
-            ({"index": "faiss"}, "needs index to have fit and kneighbors"),
-            ({"features": [[0]]}, "needs features for each of 5 members; got 1."),
-            ({"features": {"none": [0]}}, "has features for 'none'; members are bayes, line"),
+            ("method", "best", "'best'"),
+            ("k", 0, r"\b0\b"),
+            ("k", 2.5, r"\b2\.5\b"),
+            ("ties", "last", "'last'"),
+            ("voting", "loud", "'loud'"),
+            ("reject", "no", "'no'"),
+            ("tuning", 1, r"\b1\b"),
+            ("index", "faiss", "'faiss'"),
+            ("features", [[0]], r"\b5\b.*\b1\b"),
+            ("features", {"none": [0]}, "'none'"),
         ],
     )
-    def test_settings(self, data, params, message):
+    def test_settings(self, data, name, value, received):
         X, y, _, _ = data
-        with pytest.raises(ValueError, match="LocalSelectionClassifier " + message):
-            LocalSelectionClassifier(MIXED, **params).fit(X, y)
+        with pytest.raises(ValueError, match=rf"LocalSelectionClassifier.*\b{name}\b.*{received}"):
+            LocalSelectionClassifier(MIXED, **{name: value}).fit(X, y)
 
     def test_more_neighbours_than_samples(self, trained, data):
         X, y, _, _ = data
         members = [("a", trained[0][1]), ("b", trained[1][1])]
         model = LocalSelectionClassifier(members, "ola", 7, prefit=True)
-        with pytest.raises(
-            ValueError, match="needs k to be at most 6, as there are 6 tuning samples; got 7"
-        ):
+        with pytest.raises(ValueError, match=r"\bk\b.*\b6\b.*\b7\b"):
             model.fit(X[:6], y[:6])
         assert model.set_params(k=6).fit(X[:6], y[:6]).n_tuning_ == 6
         model.set_params(method="meta-des")
-        with pytest.raises(ValueError, match="at most 5, as there are 6 tuning samples; got 6"):
+        with pytest.raises(ValueError, match=r"\bk\b.*\b5\b.*\b6\b"):
             model.fit(X[:6], y[:6])
 
     @pytest.mark.parametrize(
@@ -417,7 +420,7 @@ class TestBadInput:
     def test_members_without_probabilities(self, data, params, what):
         X, y, _, _ = data
         model = LocalSelectionClassifier([GaussianNB(), Perceptron()], **params)
-        with pytest.raises(ValueError, match=f"with {what} needs members with predict_proba; 'per"):
+        with pytest.raises(ValueError, match=f"{what}.*predict_proba.*'perceptron'"):
             model.fit(X, y)
 
     def test_members_without_probabilities_vote(self, data):
@@ -428,49 +431,49 @@ class TestBadInput:
     def test_an_ensemble_that_is_not_prefit(self, data):
         X, y, _, _ = data
         bag = BaggingClassifier(n_estimators=2).fit(X, y)
-        with pytest.raises(ValueError, match="takes a trained ensemble with prefit=True only"):
+        with pytest.raises(ValueError, match="prefit=True"):
             LocalSelectionClassifier(bag).fit(X, y)
 
     def test_an_index_that_finds_too_few(self, trained, data):
         model = prefit(trained, data, index=ShortIndex())
-        with pytest.raises(ValueError, match="an index that finds 7 neighbours for each sample; "):
+        with pytest.raises(ValueError, match=r"\bindex\b.*\b7\b.*ShortIndex"):
             model.predict(data[2])
 
     @pytest.mark.parametrize("number", [-1, 150])
     def test_an_index_that_finds_none_of_the_samples(self, trained, data, number):
         model = prefit(trained, data, index=LostIndex(number))
-        with pytest.raises(ValueError, match=f"finds 7 of the 150 tuning samples .* {number}"):
+        with pytest.raises(ValueError, match=rf"\bindex\b.*LostIndex.* {number}\b"):
             model.predict(data[2])
 
     def test_an_index_that_needs_labels(self, data):
         X, y, _, _ = data
-        with pytest.raises(ValueError, match=r"KNeighborsClassifier needs labels too"):
+        with pytest.raises(ValueError, match=r"\bindex\b.*KNeighborsClassifier"):
             LocalSelectionClassifier(MIXED, index=KNeighborsClassifier()).fit(X, y)
-        with pytest.raises(ValueError, match="needs index to have fit and kneighbors"):
+        with pytest.raises(ValueError, match=r"\bindex\b.*NearestNeighbors'>"):
             LocalSelectionClassifier(MIXED, index=NearestNeighbors).fit(X, y)
 
     def test_samples_held_out_twice(self, data):
         X, y, _, _ = data
         twice = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
-        with pytest.raises(ValueError, match="out at most once; sample 0 is held out 2"):
+        with pytest.raises(ValueError, match=r"\b0\b.*\b2\b"):
             LocalSelectionClassifier(MIXED, tuning=twice).fit(X, y)
         inside = [(np.arange(200), np.arange(100, 300))]
-        with pytest.raises(ValueError, match="folds that hold out what they do not train on"):
+        with pytest.raises(ValueError, match="LocalSelectionClassifier"):
             LocalSelectionClassifier(MIXED, tuning=inside).fit(X, y)
 
     def test_no_samples(self, trained, data):
-        with pytest.raises(ValueError, match="needs at least one sample; got none"):
+        with pytest.raises(ValueError, match="LocalSelectionClassifier"):
             prefit(trained, data).predict(data[2][:0])
 
     def test_a_name_that_is_nearly_right(self, data):
         X, y, _, _ = data
-        with pytest.raises(ValueError, match=r"got 'knorae'\. Did you mean 'knora-e'"):
+        with pytest.raises(ValueError, match=r"\bmethod\b.*'knorae'.*'knora-e'"):
             LocalSelectionClassifier(MIXED, "knorae").fit(X, y)
 
     def test_a_fit_that_fails_leaves_nothing(self, trained, data):
         X, y, X_new, _ = data
         model = prefit(trained, data)
-        with pytest.raises(ValueError, match="at most 100"):
+        with pytest.raises(ValueError, match=r"\bk\b.*\b100\b"):
             model.set_params(k=120).fit(X[:100], y[:100])
         with pytest.raises(NotFittedError):
             model.predict(X_new)
@@ -478,7 +481,7 @@ class TestBadInput:
     def test_labels_that_no_member_knows(self, trained, data):
         X, y, _, _ = data
         model = LocalSelectionClassifier(trained, prefit=True)
-        with pytest.raises(ValueError, match="y: 3 is not one of the classes 0, 1, 2"):
+        with pytest.raises(ValueError, match=r"\by\b.*\b3\b"):
             model.fit(X, y + 1)
 
     def test_other_columns_than_before(self, trained, data):
@@ -490,7 +493,7 @@ class TestBadInput:
         folds = [(np.arange(100), np.arange(100, 300))]
         model = LocalSelectionClassifier(trees(X, y), tuning=folds)
         weight = (np.arange(300) < 100).astype(float)
-        with pytest.raises(ValueError, match="needs tuning samples with a weight above 0"):
+        with pytest.raises(ValueError, match=r"\bweight\b"):
             model.fit(X, y, sample_weight=weight)
 
     def test_a_member_that_rejects_is_not_right(self, data):
@@ -546,8 +549,8 @@ class TestSetAnew:
         X_new = data[2]
         model = prefit(trained, data, "ola").set_params(voting="soft", ties="vote")
         again = prefit(trained, data, "ola", voting="soft", ties="vote")
-        assert (model.predict_proba(X_new) == again.predict_proba(X_new)).all()
-        with pytest.raises(ValueError, match="needs ties to be 'first' or 'vote'; got 'all'"):
+        assert model.predict_proba(X_new) == pytest.approx(again.predict_proba(X_new), rel=1e-9)
+        with pytest.raises(ValueError, match=r"\bties\b.*'all'"):
             model.set_params(ties="all").predict(X_new)
 
 

@@ -74,8 +74,12 @@ class TestTheSlide:
         assert model.member_of_region_.tolist() == ["D1", "D3", "D2"]
         assert model.competence_.max(axis=1).tolist() == [1, 1, 1]
         assert model.n_tuning_.sum() == 2000
-        told = str(model.explain(np.array([[-2.0, 0.5]])))
-        assert told == f"ω1: region 0, D1 (1 on its {model.n_tuning_[0]} tuning samples)"
+        told = model.explain(np.array([[-2.0, 0.5]]))
+        assert told.answers.tolist() == ["ω1"]
+        assert (told.regions.tolist(), told.members.tolist()) == ([0], ["D1"])
+        assert (told.competence.tolist(), told.n_tuning.tolist()) == ([1], [model.n_tuning_[0]])
+        for fact in ("ω1", "D1", f"{model.n_tuning_[0]}"):
+            assert fact in str(told)
 
 
 class TestRegions:
@@ -174,7 +178,7 @@ class TestRegions:
         assert set(told.members) == {model.member_elsewhere_}
         best = model.competence_overall_.max()
         assert told.competence == pytest.approx([best, best])
-        assert f"({best:.3g} over all, as it has no tuning samples)" in str(told)
+        assert f"{best:.3g}" in str(told)
 
     def test_the_space_is_where_it_is_parted(self, data):
         X, y, X_new, _ = data
@@ -199,7 +203,7 @@ class TestCriterion:
         other = RegionSelectionClassifier(
             trained, thirds, criterion=make_scorer(recall_score), prefit=True
         ).fit(X[100:], y[100:])
-        assert (recall.competence_ == other.competence_).all()
+        np.testing.assert_allclose(recall.competence_, other.competence_, rtol=1e-9)
         here = thirds(X[100:]) == 1
         expected = recall_score(y[100:][here], trained[0][1].predict(X[100:][here]))
         assert recall.competence_[1, 0] == pytest.approx(expected)
@@ -257,29 +261,28 @@ class TestCriterion:
 
 class TestBadInput:
     @pytest.mark.parametrize(
-        ("params", "message"),
+        ("params", "named"),
         [
-            ({"regions": "cells"}, "needs regions to be 'kmeans', 'members', a column's name in"),
-            ({"regions": 3}, "a clusterer with predict, or a function of samples; got 3."),
-            ({"regions": DBSCAN()}, "needs regions that new samples can be put into; DBSCAN has"),
-            ({"n_regions": 0}, "needs n_regions to be None or a whole number of at least 1; got 0"),
-            ({"n_regions": 999}, "needs n_regions to be at most the 200 tuning samples; got 999"),
-            ({"criterion": 1}, "needs criterion to be 'accuracy', the name of a scorer or one of"),
-            ({"criterion": "speed"}, "needs criterion to be 'accuracy', or a name that"),
-            ({"prefit": "yes"}, "needs prefit to be True or False; got 'yes'."),
-            ({"regions": lambda X: 0}, "needs one region for each of 200 samples; got shape ()"),
+            ({"regions": "cells"}, r"\bregions\b.*'cells'"),
+            ({"regions": 3}, r"\bregions\b.*\b3\b"),
+            ({"regions": DBSCAN()}, r"\bregions\b.*DBSCAN"),
+            ({"n_regions": 0}, r"\bn_regions\b.*\b0\b"),
+            ({"n_regions": 999}, r"\bn_regions\b.*\b200\b.*\b999\b"),
+            ({"criterion": 1}, r"\bcriterion\b.*\b1\b"),
+            ({"criterion": "speed"}, r"\bcriterion\b.*'speed'"),
+            ({"prefit": "yes"}, r"\bprefit\b.*'yes'"),
+            ({"regions": lambda X: 0}, r"\bregion.*\b200\b.*\(\)"),
         ],
     )
-    def test_settings(self, data, params, message):
+    def test_settings(self, data, params, named):
         X, y, _, _ = data
-        with pytest.raises(ValueError, match="RegionSelectionClassifier ") as error:
+        with pytest.raises(ValueError, match="RegionSelectionClassifier.*" + named):
             RegionSelectionClassifier(MIXED, **params).fit(X, y)
-        assert message in str(error.value)
 
     def test_a_scorer_needs_probabilities(self, data):
         X, y, _, _ = data
         model = RegionSelectionClassifier([GaussianNB(), Perceptron()], criterion="roc_auc")
-        with pytest.raises(ValueError, match="needs members with predict_proba for this criterion"):
+        with pytest.raises(ValueError, match=r"predict_proba.*\bcriterion\b"):
             model.fit(X, y)
 
     def test_probabilities_only_if_all_members_have_them(self, data):
@@ -291,7 +294,7 @@ class TestBadInput:
     def test_text_needs_a_space(self):
         X = pd.DataFrame({"a": ["u", "v"] * 10})
         members = [make_pipeline(_Length(), GaussianNB()), make_pipeline(_Length(), GaussianNB())]
-        with pytest.raises(ValueError, match="columns of numbers to know what is near"):
+        with pytest.raises(ValueError, match=r"\bspace\b"):
             RegionSelectionClassifier(members).fit(X, [0, 1] * 10)
 
 
@@ -382,17 +385,15 @@ class TestEnsembles:
         assert model.classes_.tolist() == [-1, 0]
         assert model.score(X[:20], y[:20]) == 1
 
-    def test_one_that_is_not_trained_is_told_so(self, data):
+    def test_one_that_is_not_trained_is_refused(self, data):
         X, y, _, _ = data
-        with pytest.raises(ValueError, match="this BaggingClassifier is not"):
+        with pytest.raises(ValueError, match=r"RegionSelectionClassifier.*BaggingClassifier"):
             RegionSelectionClassifier(BaggingClassifier(), prefit=True).fit(X, y)
 
     def test_others_are_refused(self, data):
         X, y, _, _ = data
         boosted = GradientBoostingClassifier(n_estimators=2).fit(X, y)
-        with pytest.raises(
-            ValueError, match=r"or a trained ensemble among AdaBoostClassifier, .*; got Grad"
-        ):
+        with pytest.raises(ValueError, match=r"AdaBoostClassifier.*GradientBoostingClassifier"):
             RegionSelectionClassifier(boosted, prefit=True).fit(X, y)
 
 

@@ -1,6 +1,7 @@
 """Certificates: sentences, evidence, whether they still hold, and setting them anew."""
 
 import re
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -40,66 +41,108 @@ def certificate_of(preference, matrix, confidence=0.95):
     )
 
 
+def numbers(text):
+    return [float(one) for one in re.findall(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?", text)]
+
+
+def names_in(text, matrix):
+    """Classes in the order in which a text names them first."""
+    return list(dict.fromkeys(re.findall(rf"\b(?:{'|'.join(matrix.classes)})\b", text)))
+
+
+def in_words(text, matrix):
+    return sentence(Preference(text).bounds[0], matrix)
+
+
 class TestSentences:
+    """They have the limit, and name true classes before predicted ones."""
+
     @pytest.mark.parametrize(
-        ("text", "told"),
+        ("text", "limit", "named"),
         [
-            ("fp <= 5%", "at most 5 % of ham called spam"),
-            ("fp(ham) <= 5%", "at most 5 % of spam called ham"),
-            ("fn <= 0.5%", "at most 0.5 % of spam called ham"),
-            ("fn(ham) <= 12.5%", "at most 12.5 % of ham called spam"),
-            ("recall >= 90%", "at least 90 % of spam called spam"),
-            ("recall(ham) <= 90%", "at most 90 % of ham called ham"),
-            ("correct(ham) >= 90%", "at least 90 % of ham called ham"),
-            ("errors(spam -> ham) <= 5%", "at most 5 % of spam called ham"),
-            ("errors <= 5%", "at most 5 % of all samples get a wrong answer"),
-            ("alarms <= 3%", "at most 3 % of all samples are called spam"),
-            ("alarms(ham) >= 3%", "at least 3 % of all samples are called ham"),
-            ("rejected <= 5%", "at most 5 % of all samples are given no answer"),
-            ("rejected(ham) <= 5%", "at most 5 % of ham given no answer"),
-            ("precision >= 80%", "at least 80 % of what is called spam is spam"),
-            ("precision(ham) >= 80%", "at least 80 % of what is called ham is ham"),
+            ("fp <= 5%", 5, ["ham", "spam"]),
+            ("fp(ham) <= 5%", 5, ["spam", "ham"]),
+            ("fn <= 0.5%", 0.5, ["spam", "ham"]),
+            ("fn(ham) <= 12.5%", 12.5, ["ham", "spam"]),
+            ("recall >= 90%", 90, ["spam"]),
+            ("recall(ham) <= 90%", 90, ["ham"]),
+            ("correct(ham) >= 90%", 90, ["ham"]),
+            ("errors(spam -> ham) <= 5%", 5, ["spam", "ham"]),
+            ("errors <= 5%", 5, []),
+            ("alarms <= 3%", 3, ["spam"]),
+            ("alarms(ham) >= 3%", 3, ["ham"]),
+            ("rejected <= 5%", 5, []),
+            ("rejected(ham) <= 5%", 5, ["ham"]),
+            ("precision >= 80%", 80, ["spam"]),
+            ("precision(ham) >= 80%", 80, ["ham"]),
+            ("accuracy >= 90%", 90, []),
         ],
     )
-    def test_every_word_with_two_classes(self, text, told):
-        assert sentence(Preference(text).bounds[0], TWO) == told
+    def test_every_word_with_two_classes(self, text, limit, named):
+        words = in_words(text, TWO)
+        assert numbers(words) == [limit]
+        assert names_in(words, TWO) == named
+
+    @pytest.mark.parametrize(
+        ("text", "limit", "named"),
+        [
+            ("fp(ash) <= 5%", 5, ["birch", "cedar", "ash"]),
+            ("fn(ash) <= 5%", 5, ["ash", "birch", "cedar"]),
+            ("recall(birch) >= 90%", 90, ["birch"]),
+            ("correct(birch) >= 90%", 90, ["birch"]),
+            ("errors(ash -> cedar) <= 5%", 5, ["ash", "cedar"]),
+            ("errors <= 5%", 5, []),
+            ("alarms(cedar) <= 3%", 3, ["cedar"]),
+            ("rejected <= 5%", 5, []),
+            ("rejected(cedar) <= 5%", 5, ["cedar"]),
+            ("precision(birch) >= 80%", 80, ["birch"]),
+            ("accuracy >= 90%", 90, []),
+        ],
+    )
+    def test_every_word_with_three_classes(self, text, limit, named):
+        words = in_words(text, THREE)
+        assert numbers(words) == [limit]
+        assert names_in(words, THREE) == named
+
+    def test_bounds_have_the_same_sentence_if_they_mean_the_same(self):
+        meanings = [
+            ["fp", "fn(ham)", "errors(ham -> spam)"],
+            ["fn", "fp(ham)", "errors(spam -> ham)"],
+            ["recall", "correct(spam)"],
+            ["recall(ham)", "correct(ham)"],
+            ["accuracy", "correct"],
+            ["errors"],
+            ["precision"],
+            ["precision(ham)"],
+            ["alarms"],
+            ["alarms(ham)"],
+            ["rejected"],
+            ["rejected(ham)"],
+        ]
+        told = [
+            {in_words(f"{word} {sign} 5%", TWO) for word in words}
+            for words in meanings
+            for sign in ("<=", ">=")
+        ]
+        assert [len(one) for one in told] == [1] * len(told)
+        assert len(set.union(*told)) == len(told)
 
     @pytest.mark.parametrize("text", ["accuracy >= 90%", "correct >= 90%"])
     @pytest.mark.parametrize("matrix", [TWO, THREE])
     def test_accuracy_is_a_share_of_all_samples_not_of_the_answers(self, text, matrix):
-        """Rates keep rejected samples in the base, so "of all answers" would be another share."""
-        told = sentence(Preference(text).bounds[0], matrix)
-        assert told.startswith("at least 90 % of all samples ")
-
-    @pytest.mark.parametrize(
-        ("text", "told"),
-        [
-            ("fp(ash) <= 5%", "at most 5 % of birch or cedar called ash"),
-            ("fn(ash) <= 5%", "at most 5 % of ash called birch or called cedar"),
-            ("recall(birch) >= 90%", "at least 90 % of birch called birch"),
-            ("correct(birch) >= 90%", "at least 90 % of birch called birch"),
-            ("errors(ash -> cedar) <= 5%", "at most 5 % of ash called cedar"),
-            ("errors <= 5%", "at most 5 % of all samples get a wrong answer"),
-            ("alarms(cedar) <= 3%", "at most 3 % of all samples are called cedar"),
-            ("rejected <= 5%", "at most 5 % of all samples are given no answer"),
-            ("rejected(cedar) <= 5%", "at most 5 % of cedar given no answer"),
-            ("precision(birch) >= 80%", "at least 80 % of what is called birch is birch"),
-        ],
-    )
-    def test_every_word_with_three_classes(self, text, told):
-        assert sentence(Preference(text).bounds[0], THREE) == told
+        """Rates keep rejected samples in the base."""
+        (promise,) = promises(Preference(text), matrix, 0.05)
+        assert (promise.count, promise.n) == (np.trace(matrix.counts), matrix.n)
 
     def test_the_positive_class_is_meant_where_none_is_named(self):
         matrix = Confusion(THREE.counts, THREE.classes, positive="cedar")
-        told = sentence(Preference("fp <= 5%").bounds[0], matrix)
-        assert told == "at most 5 % of ash or birch called cedar"
+        assert names_in(in_words("fp <= 5%", matrix), matrix) == ["ash", "birch", "cedar"]
 
     @given(st.integers(0, 100_000))
     def test_the_share_is_told_as_it_is(self, thousandths):
         """To all its digits: 'recall >= 99.996%' is not 'at least 100 %'."""
         limit = f"{thousandths // 1000}.{thousandths % 1000:03d}"
-        told = sentence(Preference(f"recall >= {limit}%").bounds[0], TWO)
-        assert float(re.match(r"at least ([\d.e+-]+) % of spam", told).group(1)) == float(limit)
+        assert numbers(in_words(f"recall >= {limit}%", TWO)) == [float(limit)]
 
 
 class TestPromises:
@@ -115,7 +158,8 @@ class TestPromises:
 
     def test_as_text(self):
         (found,) = promises(Preference("fp <= 10%, rejected <= 9%"), TWO, 0.01)[:1]
-        assert str(found) == "at most 10 % of ham called spam (6 of 100 certify samples, 6.00%)"
+        assert found.sentence in str(found)
+        assert numbers(str(found).replace(found.sentence, "")) == [6, 100, 6.0]
 
     def test_of_no_samples_there_is_no_rate(self):
         assert np.isnan(Promise("b", "s", 0.1, True, 0, 0, 0.05).rate)
@@ -138,6 +182,11 @@ class TestCells:
             exact = binomtest(cell.count, int(cell.n)).proportion_ci(level, "exact")
             assert (cell.low, cell.high) == pytest.approx((exact.low, exact.high), abs=1e-9)
             assert cell.low <= cell.count / cell.n <= cell.high
+
+
+def with_promises(check, **changes):
+    """A check whose promises are changed."""
+    return replace(check, promises=tuple(replace(kept, **changes) for kept in check.promises))
 
 
 class TestChecking:
@@ -178,14 +227,13 @@ class TestChecking:
         check = checked(self.certificate, self.wanted, matrix, 0.05)
         assert not check
         assert [kept.alarm for kept in check.promises] == [True, False, False]
-        first, second, third = str(check).splitlines()
-        p = binomtest(50, 100, 0.1, alternative="greater").pvalue
-        assert first == f"at most 10 % of ham called spam: BROKEN (50 of 100, p = {p:.2g})"
-        assert second == (
-            "at least 70 % of spam called spam: kept, as far as these samples tell "
-            "(90 of 100, p = 1)"
-        )
-        assert third.startswith("at most 50 % of all samples are given no answer: kept")
+        lines = str(check).splitlines()
+        quiet = str(with_promises(check, alarm=False)).splitlines()
+        for kept, line, without in zip(check.promises, lines, quiet, strict=True):
+            assert kept.promise.sentence in line
+            assert str(kept.count) in line
+            assert f"{kept.p:.2g}" in line
+            assert (line != without) is kept.alarm
 
     def test_no_samples_of_a_class_say_nothing_of_it(self):
         matrix = Confusion([[0, 0, 0], [1, 9, 0]], ["ham", "spam"])
@@ -197,25 +245,24 @@ class TestChecking:
 class TestAsText:
     def test_all_of_it(self):
         wanted = Preference("fp <= 10%, recall >= 70%, rejected <= 50%")
-        told = str(certificate_of(wanted, TWO)).splitlines()
-        assert told[0] == "With confidence 0.95, on new samples like the certify samples:"
-        assert [line.strip() for line in told[1:4]] == [
-            "at most 10 % of ham called spam (6 of 100 certify samples, 6.00%)",
-            "at least 70 % of spam called spam (40 of 50 certify samples, 80.00%)",
-            "at most 50 % of all samples are given no answer (6 of 150 certify samples, 4.00%)",
-        ]
-        assert told[4].startswith("Set on 150 samples that no step had seen")
-        assert "by order statistics" in told[4]
-        assert "certificate 1 on them" in told[4]
-        assert [line.strip() for line in told[5:8]] == [
-            line.strip() for line in str(TWO).splitlines()
-        ]
-        assert told[8:] == ["Note: groups were kept together."]
+        certificate = replace(certificate_of(wanted, TWO), number=77)
+        told = str(certificate)
+        assert len(certificate.promises) == 3
+        for fact in (
+            "0.95",
+            *map(str, certificate.promises),
+            str(TWO.n),
+            certificate.route,
+            "77",
+            *str(TWO).splitlines(),
+            "groups were kept together.",
+        ):
+            assert fact in told
 
     @pytest.mark.parametrize("confidence", [0.99, 0.999, 0.99999, 0.999999])
     def test_a_confidence_is_never_told_as_certainty(self, confidence):
         told = str(certificate_of(Preference("fp <= 10%, rejected <= 9%"), TWO, confidence))
-        shown = float(re.match(r"With confidence ([\d.]+),", told).group(1))
+        shown = float(re.search(r"\b0\.9+\b", told).group())
         assert shown == pytest.approx(confidence, abs=(1 - confidence) / 10)
 
 
@@ -253,7 +300,10 @@ class TestIssued:
                 narrow.count,
             )
             assert cell.low <= narrow.low <= narrow.high <= cell.high
-        assert (certificate.cells == known) == (certificate.route == "order statistics")
+        ends, narrow = (
+            [(cell.low, cell.high) for cell in found] for found in (certificate.cells, known)
+        )
+        assert np.allclose(ends, narrow, rtol=1e-9) == (certificate.route == "order statistics")
         assert certificate.preference == certificate.asked == text
         assert certificate.promises == promises(
             Preference(text), certificate.confusion, certificate.promises[0].delta
@@ -271,7 +321,8 @@ class TestIssued:
         assert certificate.asked == "fp <= 15"
         limit = certificate.promises[0].limit
         assert 15 / n * (1 - 1e-3) < limit <= 15 / n
-        assert certificate.remarks == ("'fp <= 15' counts tuning samples; promised is its rate.",)
+        (remark,) = certificate.remarks
+        assert "fp <= 15" in remark
         assert accepted("fp <= 15%").certificate_.remarks == ()
 
     def test_two_promises_share_delta(self):
@@ -293,7 +344,7 @@ class TestCheck:
         check = self.model.check(*samples(500, 7, shift=1.0))
         assert bool(check) is False
         assert check.alarm is True
-        assert "BROKEN" in str(check)
+        assert str(check) != str(with_promises(check, alarm=False))
 
     def test_the_level_is_how_improbable_it_must_be(self):
         X, y = samples(500, 7, shift=0.1)
@@ -311,11 +362,7 @@ class TestCheck:
 
     def test_a_model_that_promises_nothing(self):
         dialog = Dialog(MODEL, *samples(300, 1))
-        message = (
-            "SteeredClassifier.check needs a certificate; this model promises nothing. "
-            "Dialog.accept makes one that does."
-        )
-        with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        with pytest.raises(ValueError, match=r"SteeredClassifier\.check.*Dialog\.accept"):
             dialog.model.check(*samples(50, 3))
 
 
@@ -339,7 +386,7 @@ class TestRecertify:
     def test_the_samples_it_was_set_on_are_spent(self, backwards):
         X, y = samples(500, 2)
         given = (X[::-1], y[::-1]) if backwards else (X, y)
-        with pytest.raises(PromiseError, match="the promise was set on these"):
+        with pytest.raises(PromiseError, match=r"SteeredClassifier\.recertify"):
             accepted("fp <= 15%").recertify(*given)
 
     def test_the_decision_is_the_one_that_accepting_on_these_samples_sets(self):
@@ -347,7 +394,9 @@ class TestRecertify:
         dialog.prefer("fp <= 15%", ways=["move"])
         fresh = samples(500, 9)
         anew = accepted("fp <= 15%").recertify(*fresh)
-        assert anew.decision_ == dialog.accept(*fresh).decision_
+        known = dialog.accept(*fresh).decision_
+        found = anew.decision_
+        assert (found.low, found.high) == pytest.approx((known.low, known.high), rel=1e-9)
 
     def test_at_another_confidence(self):
         model = accepted("fp <= 15%")
@@ -366,7 +415,7 @@ class TestRecertify:
 
     def test_too_few(self):
         model = accepted("fp <= 15%")
-        with pytest.raises(PromiseError, match="needs 19 samples of 'ham'"):
+        with pytest.raises(PromiseError, match=r"\b19\b.*'ham'"):
             model.recertify(*samples(12, 3))
 
     @pytest.mark.parametrize("text", ["fp <= 15", "fp <= 15%"])
@@ -374,19 +423,19 @@ class TestRecertify:
         twice = accepted(text).recertify(*samples(500, 9)).recertify(*samples(500, 10))
         notes = twice.certificate_.remarks
         assert len(set(notes)) == len(notes)
-        assert sum("first issued" in note for note in notes) == 1
+        assert sum(twice.certificate_.renews in note for note in notes) == 1
 
     def test_labels_must_be_one_for_each_sample(self):
         model = accepted("fp <= 15%")
         X, y = samples(300, 3)
         with pytest.raises(ValueError, match="inconsistent numbers of samples"):
             model.recertify(X, y[:-1])
-        with pytest.raises(ValueError, match="'eggs' is not one of the classes"):
+        with pytest.raises(ValueError, match="'eggs'"):
             model.recertify(X, np.where(y == "ham", "eggs", y))
 
     def test_what_is_no_confidence(self):
         model = accepted("fp <= 15%")
-        with pytest.raises(ValueError, match=r"needs confidence to be a number in \(0, 1\); got 2"):
+        with pytest.raises(ValueError, match=r"\bconfidence\b.*\b2\b"):
             model.recertify(*samples(300, 3), confidence=2)
 
 
@@ -395,21 +444,20 @@ class TestCard:
         model = accepted("fp <= 18%, fn <= 18%, rejected <= 50%")
         card, certificate = model.model_card(), model.certificate_
         for promise in certificate.promises:
-            assert f"- {promise}" in card
-        for true in ("ham", "spam"):
-            (row,) = [
-                line
-                for line in card.split("## Tuning")[0].splitlines()
-                if line.startswith(f"| true {true} |")
-            ]
+            assert str(promise) in card
+        table = [line for line in card.splitlines() if line.startswith("|")]
+        for true, row in zip(("ham", "spam"), table[2:4], strict=True):
+            _, label, *shown, _ = row.split("|")
+            assert re.search(rf"\b{true}\b", label)
             told = [cell for cell in certificate.cells if cell.true == true]
-            for shown, cell in zip(row.split(" | ")[1:], told, strict=True):
-                assert shown.startswith(f"{cell.count} ({cell.low:.1%} to {cell.high:.1%})")
+            for text, cell in zip(shown, told, strict=True):
+                percents = [round(100 * share, 1) for share in (cell.low, cell.high)]
+                assert numbers(text) == [cell.count, *percents]
         assert f"`{model.reject_label_}`" in card
 
-    def test_a_model_without_a_promise_says_so(self):
+    def test_a_model_without_a_promise_has_no_evidence(self):
         dialog = Dialog(MODEL, *samples(300, 1))
-        assert "None: this model was not certified." in dialog.model.model_card()
+        assert "|" not in dialog.model.model_card()
 
 
 class TestWhatItTells:
@@ -424,15 +472,17 @@ class TestWhatItTells:
             assert change.after == certificate.confusion[change.true, change.answer]
             assert str(change) in str(certificate)
 
-    def test_a_model_that_answers_all_alike_says_so(self):
-        model = accepted("fn <= 1.5%")
-        certificate = model.certificate_
-        counts = certificate.confusion.counts.sum(axis=0)
-        told = any("it calls every certify sample" in one for one in certificate.remarks)
-        assert told == (counts.max() == certificate.confusion.n)
+    def test_a_model_that_predicts_one_class_only_says_so(self):
+        wanted = Preference("fn <= 10%")
+        one_class = Confusion([[0, 100, 0], [0, 50, 0]], classes=["ham", "spam"])
+        usual, found = (certificate_of(wanted, one).remarks for one in (TWO, one_class))
+        (more,) = set(found) - set(usual)
+        assert names_in(more, one_class) == ["spam"]
 
     def test_too_few_samples_tell_nothing(self):
         X, y = samples(500, 2)
         model = accepted("fp <= 10%")
-        assert "too few samples to tell" in str(model.check(X[:1], y[:1]))
-        assert "too few samples" not in str(model.check(X, y))
+        few, many = model.check(X[:1], y[:1]), model.check(X, y)
+        assert [kept.telling for kept in few.promises] == [False]
+        assert [kept.telling for kept in many.promises] == [True]
+        assert str(few) != str(with_promises(few, telling=True))

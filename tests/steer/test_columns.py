@@ -1,8 +1,9 @@
-"""Any table as numbers: the guessed kinds, what each becomes, and what every error says."""
+"""Any table as numbers: the guessed kinds, what each becomes, and what every error names."""
 
 import datetime
 import decimal
 import pickle
+import re
 import sys
 import uuid
 
@@ -69,12 +70,6 @@ def kind_of(values):
     column = values if isinstance(values, pd.Series) else pd.Series(values)
     table = pd.DataFrame({"it": column.reset_index(drop=True), "other": range(len(column))})
     return TableEncoder().fit(table).kinds_["it"]
-
-
-def message(action, *args, error=ValueError):
-    with pytest.raises(error) as caught:
-        action(*args)
-    return str(caught.value)
 
 
 # Kinds
@@ -153,19 +148,24 @@ def test_kinds_are_described():
         "note": "text",
         **dict.fromkeys(["key", "same", "none"], "ignored"),
     }
-    assert encoder.describe() == (
-        "3 numbers: size, count, flag\n"
-        "1 category: colour\n"
-        "2 dates: seen, born\n"
-        "1 text: note\n"
-        "3 ignored: key (an identifier), same (constant), none (all missing)"
-    )
+    columns = [
+        ["size", "count", "flag"],
+        ["colour"],
+        ["seen", "born"],
+        ["note"],
+        ["key", "same", "none"],
+    ]
+    for line, names in zip(encoder.describe().splitlines(), columns, strict=True):
+        assert re.search(rf"\b{len(names)}\b", line)
+        assert [word for word in re.findall(r"\w+", line) if word in names] == names
 
 
 def test_long_lists_of_names_are_cut():
     wide = pd.DataFrame(np.arange(16).reshape(2, 8))
-    assert TableEncoder().fit(wide).describe() == "8 numbers: 0, 1, 2, 3, 4 ... and 3 more"
-    assert TableEncoder().fit(wide.to_numpy()).describe() == "8 numbers"
+    described, bare = (TableEncoder().fit(one).describe() for one in (wide, wide.to_numpy()))
+    # The number of columns, the names of the first, and how many more there are.
+    assert re.findall(r"\d+", described) == ["8", "0", "1", "2", "3", "4", "3"]
+    assert re.findall(r"\d+", bare) == ["8"]
 
 
 # What columns become
@@ -351,7 +351,7 @@ def test_arbitrary_frames_become_finite_numbers(tables):
     try:
         encoder.fit(frame)
     except ValueError as error:
-        assert str(error).startswith("TableEncoder needs a column to learn from; ")  # noqa: PT017
+        assert all(f"'{name}'" in str(error) for name in frame)  # noqa: PT017
         return
     out = encoder.transform(frame)
     assert out.dtype == np.float64
@@ -362,7 +362,7 @@ def test_arbitrary_frames_become_finite_numbers(tables):
     try:
         new = encoder.transform(other)
     except ValueError as error:
-        assert " to hold " in str(error)  # noqa: PT017
+        assert any(f"'{name}'" in str(error) for name in other)  # noqa: PT017
         return
     assert new.shape == (len(other), out.shape[1])
     assert np.isfinite(new).all()
@@ -417,7 +417,7 @@ def test_arrays_are_numbers():
 def test_an_array_after_a_frame_goes_by_position():
     frame = pd.DataFrame({"a": [1.0, 2.0], "b": [5.0, 7.0]})
     encoder = TableEncoder().fit(frame)
-    with pytest.warns(UserWarning, match="does not have valid feature names"):
+    with pytest.warns(UserWarning, match="valid feature names"):
         out = encoder.transform(frame.to_numpy())
     assert np.array_equal(out, encoder.transform(frame))
 
@@ -443,97 +443,89 @@ def test_no_pandas_is_needed_for_arrays(monkeypatch):
 
 
 def test_missing_columns():
-    frame = pd.DataFrame(np.arange(16).reshape(2, 8), columns=[f"Size {c}" for c in "abcdefgh"])
+    names = [f"Size {c}" for c in "abcdefgh"]
+    frame = pd.DataFrame(np.arange(16).reshape(2, 8), columns=names)
     encoder = TableEncoder().fit(frame)
-    assert message(encoder.transform, frame.rename(columns={"Size a": "SIZE_A"})) == (
-        "TableEncoder needs columns that X lacks: 'Size a'. Did you mean 'SIZE_A'?"
-    )
-    assert message(encoder.transform, pd.DataFrame({"q": [1]})) == (
-        "TableEncoder needs columns that X lacks: "
-        "'Size a', 'Size b', 'Size c', 'Size d', 'Size e' ... and 3 more."
-    )
+    with pytest.raises(ValueError, match=r"'Size a'.*'SIZE_A'"):
+        encoder.transform(frame.rename(columns={"Size a": "SIZE_A"}))
+    with pytest.raises(ValueError, match="TableEncoder") as caught:
+        encoder.transform(pd.DataFrame({"q": [1]}))
+    assert [name for name in names if f"'{name}'" in str(caught.value)] == names[:5]
+    assert "3" in str(caught.value)
 
 
 def test_repeated_columns():
     twice = pd.DataFrame([[1, 2, 3], [4, 5, 6]], columns=["a", "a", "b"])
-    text = "TableEncoder needs a different name for each column; these repeat: 'a'."
-    assert message(TableEncoder().fit, twice) == text
+    with pytest.raises(ValueError, match=r"TableEncoder.*'a'"):
+        TableEncoder().fit(twice)
     encoder = TableEncoder().fit(pd.DataFrame({"a": [1, 2]}))
-    assert message(encoder.transform, twice) == text
-    assert message(TableEncoder().fit, twice.set_axis([1, "1", 2], axis=1)).endswith("repeat: '1'.")
+    with pytest.raises(ValueError, match=r"TableEncoder.*'a'"):
+        encoder.transform(twice)
+    with pytest.raises(ValueError, match=r"TableEncoder.*'1'"):
+        TableEncoder().fit(twice.set_axis([1, "1", 2], axis=1))
 
 
 def test_nothing_to_learn_from():
     frame = everything()[["key", "same", "none"]]
-    assert message(TableEncoder().fit, frame) == (
-        "TableEncoder needs a column to learn from; all are ignored: "
-        "'key' (an identifier), 'same' (constant), 'none' (all missing)."
-    )
-    assert message(TableEncoder().fit, frame[:0]) == (
-        "TableEncoder needs X to have rows and columns; got 0 rows of 3 columns."
-    )
+    with pytest.raises(ValueError, match=r"'key'.*'same'.*'none'"):
+        TableEncoder().fit(frame)
+    with pytest.raises(ValueError, match=r"\bX\b.*\b0\b.*\b3\b"):
+        TableEncoder().fit(frame[:0])
     encoder = TableEncoder().fit(everything())
-    assert message(encoder.transform, everything()[:0]) == (
-        "TableEncoder needs X to have rows; got none."
-    )
+    with pytest.raises(ValueError, match=r"TableEncoder.*\bX\b"):
+        encoder.transform(everything()[:0])
 
 
 def test_columns_that_hold_something_else():
     encoder = TableEncoder().fit(everything())
     new = everything()
-    assert message(encoder.transform, new.assign(count=[None, *["many"] * (N - 1)])) == (
-        "TableEncoder needs column 'count' to hold numbers; got 'many'."
-    )
-    assert message(encoder.transform, new.assign(seen="once")) == (
-        "TableEncoder needs column 'seen' to hold dates; got 'once'."
-    )
+    with pytest.raises(ValueError, match=r"'count'.*'many'"):
+        encoder.transform(new.assign(count=[None, *["many"] * (N - 1)]))
+    with pytest.raises(ValueError, match=r"'seen'.*'once'"):
+        encoder.transform(new.assign(seen="once"))
     empty = new.assign(count=None, seen=None, colour=None, note=None)
     assert np.isfinite(encoder.transform(empty)).all()
 
 
 def test_complex_numbers():
-    assert message(TableEncoder().fit, pd.DataFrame({"z": [1j, 2]})) == (
-        "TableEncoder needs column 'z' to be real; got complex128."
-    )
+    with pytest.raises(ValueError, match=r"'z'.*complex128"):
+        TableEncoder().fit(pd.DataFrame({"z": [1j, 2]}))
 
 
 def test_sparse_matrices():
-    text = (
-        "TableEncoder needs X to be a data frame or a dense array; got a sparse matrix. "
-        "X.toarray() makes it dense."
-    )
     sparse = scipy.sparse.eye_array(3)
-    assert message(TableEncoder().fit, sparse, error=TypeError) == text
+    with pytest.raises(TypeError, match=r"TableEncoder.*\bX\b"):
+        TableEncoder().fit(sparse)
     encoder = TableEncoder().fit(np.eye(3))
-    assert message(encoder.transform, sparse, error=TypeError) == text
+    with pytest.raises(TypeError, match=r"TableEncoder.*\bX\b"):
+        encoder.transform(sparse)
 
 
 def test_arrays_of_another_width():
     encoder = TableEncoder().fit(np.eye(3))
-    assert message(encoder.transform, np.eye(2)) == (
-        "X has 2 features, but TableEncoder is expecting 3 features as input."
-    )
+    with pytest.raises(ValueError, match="2 features"):
+        encoder.transform(np.eye(2))
 
 
-def test_settings():
-    for name, value, least in [
-        ("max_categories", 1, 2),
-        ("max_categories", True, 2),
-        ("text_components", 0, 1),
-        ("text_components", 2.5, 1),
-    ]:
-        assert message(TableEncoder(**{name: value}).fit, [[1], [2]]) == (
-            f"TableEncoder needs {name} to be a whole number of at least {least}; got {value!r}."
-        )
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max_categories", 1),
+        ("max_categories", True),
+        ("text_components", 0),
+        ("text_components", 2.5),
+    ],
+)
+def test_settings(name, value):
+    with pytest.raises(ValueError, match=rf"{name}.*{re.escape(repr(value))}"):
+        TableEncoder(**{name: value}).fit([[1], [2]])
 
 
 def test_names_given_for_the_output():
     encoder = TableEncoder().fit(np.eye(3))
-    assert message(encoder.get_feature_names_out, ["a"]) == (
-        "TableEncoder needs input_features to have length equal to number of features (3); got 1."
-    )
+    with pytest.raises(ValueError, match=r"input_features.*\b3\b.*\b1\b"):
+        encoder.get_feature_names_out(["a"])
     encoder.fit(pd.DataFrame({"a": [1, 2]}))
-    assert message(encoder.get_feature_names_out, ["b"]) == (
-        "input_features is not equal to feature_names_in_."
-    )
+    with pytest.raises(ValueError, match=r"input_features.*feature_names_in_"):
+        encoder.get_feature_names_out(["b"])
     assert encoder.get_feature_names_out(["a"]).tolist() == ["a"]

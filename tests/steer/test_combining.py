@@ -111,7 +111,7 @@ class TestCombined:
         raw = np.zeros((120, 2))
         for found in (combined(raw, FLAGS[:2], codes, 2), focused(raw, FLAGS[:2], codes, 1, 0.1)):
             scores = found(raw)
-            assert np.ptp(scores) == 0
+            assert np.ptp(scores) == pytest.approx(0, abs=1e-9)
             assert scores[0] == pytest.approx(np.log(30 / 90), abs=0.1)
 
     def test_a_single_new_sample_is_scored_as_among_others(self):
@@ -146,7 +146,7 @@ class TestFocused:
         raw, codes = said(seed)
         found = focused(raw, FLAGS, codes, c, hardest)
         other = focused(-raw, FLAGS, 1 - codes, 1 - c, hardest)
-        assert other.weights.tolist() == found.weights.tolist()
+        np.testing.assert_allclose(other.weights, found.weights, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(other(-raw), -found(raw), atol=1e-12)
 
     @few

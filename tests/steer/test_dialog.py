@@ -1,6 +1,8 @@
 """A dialog over trained models: its matrix is the model's, and every reply can be checked."""
 
 import copy
+import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -113,9 +115,8 @@ def check_reply(reply, wanted):
         told[places[change.true], places[change.answer]] = change.after - change.before
         assert str(change.before) in str(change)
     np.testing.assert_array_equal(told, moved)
-    said = str(reply)
-    assert ("not met" in said) != reply.met
-    assert str(wanted) in said
+    assert str(wanted) in str(reply)
+    assert str(reply) != str(replace(reply, met=not reply.met))
 
 
 # The start
@@ -158,9 +159,9 @@ def test_three_classes_have_no_positive_one_unless_it_is_named():
     model = LogisticRegression().fit(X3[TRAIN], Y3[TRAIN])
     dialog = Dialog(model, X3[TUNE], Y3[TUNE])
     assert dialog.confusion == Confusion.of(Y3[TUNE], model.predict(X3[TUNE]))
-    with pytest.raises(PreferenceError, match=r"'fp <= 5' needs a class, since there are 3"):
+    with pytest.raises(PreferenceError, match=r"fp <= 5.*\b3\b"):
         dialog.prefer("fp <= 5")
-    with pytest.raises(ValueError, match=r"Dialog\.frontier needs a positive class"):
+    with pytest.raises(ValueError, match=r"Dialog\.frontier.*\bpositive\b"):
         dialog.frontier()
     reply = dialog.prefer("errors(ash -> birch) <= 3")
     check_reply(reply, Preference("errors(ash -> birch) <= 3"))
@@ -185,9 +186,8 @@ def test_the_first_class_may_be_the_positive_one(opened):
 def test_a_committee_is_weighed_and_named(committee):
     dialog = Dialog(committee, X[TUNE], Y[TUNE])
     assert dialog.members == ("line", "bayes", "svc")
-    assert repr(dialog) == (
-        f"Dialog({N} tuning samples, 2 classes, members: line, bayes, svc; step 0 of 0)"
-    )
+    assert all(name in repr(dialog) for name in dialog.members)
+    assert str(N) in repr(dialog)
     assert str(dialog).endswith(str(dialog.confusion))
     assert Dialog([one for _, one in committee], X[TUNE], Y[TUNE]).members == (
         "logisticregression",
@@ -259,34 +259,21 @@ def test_sparse_samples_where_the_model_takes_them():
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "match"),
     [
-        (
-            {"positive": "eggs"},
-            "Dialog needs positive to be one of 'ham', 'spam'; got 'eggs'.",
-        ),
-        (
-            {"groups": [1, 2]},
-            f"Dialog needs groups with an entry for each of {N} samples; got shape (2,).",
-        ),
-        (
-            {"groups": np.r_[np.nan, np.arange(N - 1.0)]},
-            "Dialog needs groups without missing entries.",
-        ),
-        (
-            {"y_tune": np.where(np.arange(N) == 3, "eggs", Y[TUNE])},
-            "Dialog: y: 'eggs' is not one of the classes 'ham', 'spam'.",
-        ),
-        ({"model": []}, "Dialog needs at least one member; got none."),
+        ({"positive": "eggs"}, r"\bpositive\b.*'eggs'"),
+        ({"groups": [1, 2]}, r"\bgroups\b.*\(2,\)"),
+        ({"groups": np.r_[np.nan, np.arange(N - 1.0)]}, r"\bgroups\b"),
+        ({"y_tune": np.where(np.arange(N) == 3, "eggs", Y[TUNE])}, r"\by\b.*'eggs'"),
+        ({"model": []}, r"Dialog.*\bmember"),
     ],
     ids=["positive", "groups", "missing group", "label", "no member"],
 )
-def test_what_a_dialog_cannot_begin_with(change, message):
+def test_what_a_dialog_cannot_begin_with(change, match):
     given_to = {"model": LogisticRegression().fit(X[TRAIN], Y[TRAIN])}
     given_to |= {"X_tune": X[TUNE], "y_tune": Y[TUNE]} | change
-    with pytest.raises(ValueError, match=r".") as caught:
+    with pytest.raises(ValueError, match=match):
         Dialog(**given_to)
-    assert str(caught.value) == message
 
 
 def test_lengths_that_differ_are_refused():
@@ -296,7 +283,7 @@ def test_lengths_that_differ_are_refused():
 
 
 def test_a_model_that_is_not_trained_is_refused():
-    with pytest.raises(ValueError, match="fit it first"):
+    with pytest.raises(ValueError, match="LogisticRegression"):
         Dialog(LogisticRegression(), X[TUNE], Y[TUNE])
 
 
@@ -419,7 +406,7 @@ def test_what_is_allowed_is_spent(opened):
     dialog, _ = opened("logistic")
     negatives = int(dialog.confusion.counts[0].sum())
     assert dialog.prefer(f"fp <= {negatives}").after.fn == 0
-    with pytest.raises(PreferenceError, match=f"counts more than the {negatives} samples"):
+    with pytest.raises(PreferenceError, match=rf"\b{negatives}\b"):
         dialog.prefer(f"fp <= {negatives + 1}")
 
 
@@ -443,32 +430,31 @@ def test_a_request_out_of_reach_gets_the_nearest(opened):
     scores, positive = dialog.history[0].option.held, CODES[TUNE] == 1
     fewest = min(((scores > cut) != positive).sum() for cut in scores)
     assert reply.shortfall == fewest
-    assert f"{reply.shortfall:g} short, '{reply.binding}' binds" in str(reply)
+    assert re.search(rf"\b{reply.shortfall:g}\b", str(reply).splitlines()[0])
 
 
 @pytest.mark.parametrize(
-    ("wants", "kind", "message"),
+    ("wants", "kind", "match"),
     [
+        ([], PreferenceError, r"Dialog\.prefer"),
+        (["fp <= 5, fp >= 6"], PreferenceError, "'fp <= 5'.*'fp >= 6'"),
         (
-            [],
+            ["fp <= 5", "accuracy >= 50%, accuracy <= 40%"],
             PreferenceError,
-            "Dialog.prefer needs a preference such as 'fp <= 5'; got none.",
+            "'accuracy >= 50%'.*'accuracy <= 40%'",
         ),
-        (["fp <= 5, fp >= 6"], PreferenceError, "these cannot hold together"),
-        (["fp <= 5", "accuracy >= 50%, accuracy <= 40%"], PreferenceError, "cannot hold together"),
-        (["fp(eggs) <= 5"], PreferenceError, "names the class 'eggs'; the classes are ham, spam."),
-        (["correct(spam) >= 100000"], PreferenceError, "No matrix with these class sizes can have"),
-        (["fp <= 5, nonsense <= 6"], PreferenceError, "unknown word 'nonsense'"),
-        ([5], TypeError, "Preference needs its bounds as texts; got 5."),
+        (["fp(eggs) <= 5"], PreferenceError, r"'eggs'.*\bham\b.*\bspam\b"),
+        (["correct(spam) >= 100000"], PreferenceError, "100000"),
+        (["fp <= 5, nonsense <= 6"], PreferenceError, "'nonsense'"),
+        ([5], TypeError, r"\bPreference\b.*\b5\b"),
     ],
 )
-def test_requests_that_make_no_sense_leave_the_history_as_it_is(opened, wants, kind, message):
+def test_requests_that_make_no_sense_leave_the_history_as_it_is(opened, wants, kind, match):
     dialog, _ = opened("logistic")
     dialog.prefer("fp <= 9", ways=["move"])
     dialog.undo()
-    with pytest.raises(kind) as caught:
+    with pytest.raises(kind, match=match):
         dialog.prefer(*wants)
-    assert message in str(caught.value)
     assert (len(dialog.history), dialog.position) == (2, 0)
     dialog.redo()
 
@@ -485,29 +471,18 @@ def test_ways_restrict_what_is_tried(opened):
 
 
 @pytest.mark.parametrize(
-    ("ways", "message"),
+    ("ways", "match"),
     [
-        (
-            ["move", "rewiegh"],
-            "Dialog.prefer needs ways to be among move, reject, reweigh, select, retune; "
-            "got 'rewiegh'. Did you mean 'reweigh'?",
-        ),
-        ([], "Dialog.prefer needs at least one way; got none."),
-        (
-            ["reject"],
-            "Dialog.prefer needs a way that applies to 'fp <= 5'; reject offered nothing.",
-        ),
-        (
-            ["reweigh", "retune"],
-            "Dialog.prefer needs a way that applies to 'fp <= 5'; reweigh, retune offered nothing.",
-        ),
+        (["move", "rewiegh"], r"\bways\b.*'rewiegh'.*'reweigh'"),
+        ([], r"Dialog\.prefer"),
+        (["reject"], r"fp <= 5.*\breject\b"),
+        (["reweigh", "retune"], r"fp <= 5.*\breweigh\b.*\bretune\b"),
     ],
 )
-def test_ways_that_cannot_be_gone(opened, ways, message):
+def test_ways_that_cannot_be_gone(opened, ways, match):
     dialog, _ = opened("logistic")
-    with pytest.raises(ValueError, match=r".") as caught:
+    with pytest.raises(ValueError, match=match):
         dialog.prefer("fp <= 5", ways=ways)
-    assert str(caught.value) == message
     assert len(dialog.history) == 1
 
 
@@ -563,7 +538,7 @@ def test_keep_at_the_start_keeps_nothing(opened):
 def test_what_is_kept_may_contradict_what_is_new(opened):
     dialog, _ = opened("logistic")
     dialog.prefer("recall(ham) >= 99%", ways=["move"])
-    with pytest.raises(PreferenceError, match=r"cannot hold together|No matrix"):
+    with pytest.raises(PreferenceError, match=r"correct\(ham\) <= 5"):
         dialog.prefer("correct(ham) <= 5", keep=True)
     assert dialog.position == 1
     assert dialog.prefer("correct(ham) <= 5").met
@@ -652,9 +627,9 @@ def test_a_second_step_on_spent_samples_is_refused(asked):
     dialog = copy.deepcopy(asked)
     first = dialog.accept()
     dialog.prefer("fn <= 25%", ways=["move"])
-    with pytest.raises(PromiseError, match="These certify samples are spent"):
+    with pytest.raises(PromiseError, match=r"\breserve\b"):
         dialog.accept()
-    with pytest.raises(PromiseError, match="spent"):
+    with pytest.raises(PromiseError, match=r"\breserve\b"):
         dialog.accept(X[FRESH], Y[FRESH])
     dialog.undo()
     assert dialog.accept() is first
@@ -680,21 +655,21 @@ def test_a_reserve_is_spent_by_halves(asked):
         deltas.append(certificate.delta)
     np.testing.assert_allclose(deltas, [0.025, 0.0125, 0.0125])
     dialog.prefer("fn <= 40%", ways=["move"])
-    with pytest.raises(PromiseError, match="spent"):
+    with pytest.raises(PromiseError, match=r"\breserve\b"):
         dialog.accept(reserve=True)
 
 
 def test_samples_opened_at_one_confidence_stay_there(asked):
     dialog = copy.deepcopy(asked)
     dialog.accept(confidence=0.9, reserve=True)
-    with pytest.raises(PromiseError, match=r"opened at confidence 0\.9.*got 0\.95"):
+    with pytest.raises(PromiseError, match=r"\b0\.9\b.*\b0\.95\b"):
         dialog.accept(confidence=0.95)
 
 
 def test_nothing_asked_nothing_promised(asked):
     dialog = copy.deepcopy(asked)
     dialog.undo()
-    with pytest.raises(PromiseError, match="needs something to promise: ask for it first"):
+    with pytest.raises(PromiseError, match=r"\bprefer\b"):
         dialog.accept()
     reply = dialog.redo()
     assert dialog.accept().certificate_.asked == str(reply.preference)
@@ -722,18 +697,16 @@ def test_counts_become_rates(asked):
     certificate = dialog.accept().certificate_
     assert certificate.asked == f"fn <= {n // 4}"
     assert certificate.promises[0].limit <= n // 4 / n
-    assert certificate.remarks[0] == (
-        f"'fn <= {n // 4}' counts tuning samples; promised is its rate."
-    )
+    assert f"fn <= {n // 4}" in certificate.remarks[0]
 
 
 def test_a_promise_out_of_reach_of_the_numbers_spends_nothing(asked):
     dialog = copy.deepcopy(asked)
     dialog.prefer("fn <= 0", ways=["move"])
-    with pytest.raises(PromiseError, match="cannot be proven by any number of samples"):
+    with pytest.raises(PromiseError, match="fn <= 0%"):
         dialog.accept()
     dialog.prefer("fn <= 0.01%", ways=["move"])
-    with pytest.raises(PromiseError, match="needs 29956 samples of 'spam' that no step has seen"):
+    with pytest.raises(PromiseError, match=r"\b29956\b.*'spam'"):
         dialog.accept()
     dialog.goto(1)
     assert dialog.accept().certificate_.number == 1
@@ -742,42 +715,41 @@ def test_a_promise_out_of_reach_of_the_numbers_spends_nothing(asked):
 def test_a_promise_that_failed_on_the_scores_is_spent(asked):
     dialog = copy.deepcopy(asked)
     dialog.prefer("fn <= 4%, fp <= 4%", ways=["move"])
-    with pytest.raises(PromiseError, match="cannot be promised together"):
+    with pytest.raises(PromiseError, match=r"fn <= 4%.*fp <= 4%") as caught:
         dialog.accept()
+    assert caught.value.looked
     dialog.goto(1)
-    with pytest.raises(PromiseError, match="spent"):
+    with pytest.raises(PromiseError, match=r"\breserve\b"):
         dialog.accept()
 
 
 @pytest.mark.parametrize("confidence", [0, 1, 1.5, "high", None, True, float("nan")])
 def test_a_confidence_is_a_number_between_0_and_1(asked, confidence):
     dialog = copy.deepcopy(asked)
-    message = r"needs confidence to be a number in \(0, 1\)"
-    with pytest.raises(ValueError, match=f"Dialog.accept {message}"):
+    with pytest.raises(ValueError, match=r"Dialog\.accept.*\bconfidence\b"):
         dialog.accept(confidence=confidence)
-    with pytest.raises(ValueError, match=f"Dialog.support {message}"):
+    with pytest.raises(ValueError, match=r"Dialog\.support.*\bconfidence\b"):
         dialog.support(confidence)
-    with pytest.raises(ValueError, match=f"Dialog.from_data {message}"):
+    with pytest.raises(ValueError, match=r"Dialog\.from_data.*\bconfidence\b"):
         Dialog.from_data(X, Y, confidence=confidence)
 
 
 def test_half_a_certify_set_is_refused(asked):
     dialog = copy.deepcopy(asked)
-    message = "Dialog.accept needs both X_certify and y_certify, or neither."
     for half in ({"X_certify": X[FRESH]}, {"y_certify": Y[FRESH]}):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=r"\bX_certify\b.*\by_certify\b"):
             dialog.accept(**half)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         dialog.accept(X[FRESH], Y[FRESH][:-1])
-    with pytest.raises(PromiseError, match="of every class; there are none of 'spam'"):
+    with pytest.raises(PromiseError, match="'spam'"):
         dialog.accept(X[FRESH][CODES[FRESH] == 0], Y[FRESH][CODES[FRESH] == 0])
 
 
 def test_a_dialog_without_certify_samples_says_so(opened):
     dialog, _ = opened("logistic")
-    assert dialog.support().startswith("Nothing is set aside")
+    assert "X_certify" in dialog.support()
     dialog.prefer("fn <= 20%")
-    with pytest.raises(PromiseError, match="nothing was set aside for the certificate"):
+    with pytest.raises(PromiseError, match=r"\bX_certify\b.*\by_certify\b"):
         dialog.accept()
     assert dialog.accept(X[FRESH], Y[FRESH]).certificate_.number == 1
 
@@ -822,7 +794,7 @@ def test_tuning_samples_do_not_certify():
     dialog = Dialog(LogisticRegression().fit(X[TRAIN], Y[TRAIN]), X[TUNE], Y[TUNE])
     dialog.prefer("fn <= 20%", ways=["move"])
     for at in (slice(None), slice(None, None, -1), slice(1, None)):
-        with pytest.raises(PromiseError, match="these are tuning samples"):
+        with pytest.raises(PromiseError, match=r"Dialog\.accept"):
             dialog.accept(X[TUNE][at], Y[TUNE][at])
 
 
@@ -839,7 +811,7 @@ def test_samples_of_which_many_are_alike_may_certify():
 def test_a_promise_that_nothing_can_break_is_none():
     dialog = Dialog(LogisticRegression().fit(X[TRAIN], Y[TRAIN]), X[TUNE], Y[TUNE])
     dialog.prefer("fp <= 100%", ways=["move"])
-    with pytest.raises(PromiseError, match="promises nothing: no model could break it"):
+    with pytest.raises(PromiseError, match="fp <= 100%"):
         dialog.accept(X[TRAIN], Y[TRAIN])
 
 

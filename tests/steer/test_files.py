@@ -129,9 +129,9 @@ def test_what_is_spent_stays_spent(dialog, tmp_path):
     again = loaded.accept(confidence=0.9)
     assert again.certificate_ == model.certificate_
     loaded.prefer("fn <= 40%", ways=["move"])
-    with pytest.raises(PromiseError, match="These certify samples are spent"):
+    with pytest.raises(PromiseError, match=r"\breserve\b"):
         loaded.accept(confidence=0.9)
-    with pytest.raises(PromiseError, match="opened at confidence"):
+    with pytest.raises(PromiseError, match=r"\b0\.9\b.*\b0\.8\b"):
         loaded.accept(confidence=0.8)
 
 
@@ -141,7 +141,7 @@ def test_samples_brought_again_after_loading_are_still_spent(tmp_path):
     dialog.accept(X[200:], Y[200:])
     loaded = there_and_back(dialog, tmp_path)
     loaded.prefer("fn <= 40%", ways=["move"])
-    with pytest.raises(PromiseError, match="spent"):
+    with pytest.raises(PromiseError, match=r"\breserve\b"):
         loaded.accept(X[200:], Y[200:])
 
 
@@ -269,17 +269,19 @@ def test_a_file_is_replaced_and_paths_may_be_texts(dialog, tmp_path):
 # Reading what is not ours
 
 
-def refused(path, message, kind=Dialog, **more):
+def refused(path, *named, kind=Dialog, **more):
+    """The file is refused, by an error that names it and all of these."""
     with pytest.raises(FileError) as caught:
         kind.load(path, **more)
-    assert message in str(caught.value)
+    for one in (path.name, *named):
+        assert one in str(caught.value)
     assert isinstance(caught.value, ValueError)
 
 
 def test_no_file(tmp_path):
     path = tmp_path / "none.skops"
-    refused(path, f"There is no file {str(path)!r}.")
-    refused(tmp_path, "There is no file")
+    refused(path, repr(str(path)))
+    refused(tmp_path, repr(str(tmp_path)))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.999])
@@ -287,7 +289,7 @@ def test_a_file_that_was_cut(model_file, tmp_path, share):
     whole = model_file.read_bytes()
     path = tmp_path / "cut.skops"
     path.write_bytes(whole[: int(share * len(whole))])
-    refused(path, "'cut.skops' is damaged, or no file of Margrave's.", SteeredClassifier)
+    refused(path, kind=SteeredClassifier)
 
 
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -295,7 +297,7 @@ def test_a_file_that_was_cut(model_file, tmp_path, share):
 def test_any_bytes(tmp_path, noise):
     path = tmp_path / "noise.skops"
     path.write_bytes(noise)
-    refused(path, "is damaged, or no file of Margrave's.")
+    refused(path)
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -317,22 +319,20 @@ def test_an_archive_of_something_else(tmp_path):
     path = tmp_path / "letters.skops"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("letter.txt", "dear all")
-    refused(path, "is damaged, or no file of Margrave's.")
+    refused(path)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("schema.json", "{}")
-    refused(path, "is damaged, or no file of Margrave's.")
+    refused(path)
 
 
 def test_a_file_that_holds_something_else(dialog, model_file, tmp_path):
     path = tmp_path / "other.skops"
     skops.io.dump(make_pipeline(StandardScaler(), LogisticRegression()).fit(X, Y), path)
-    refused(path, "'other.skops' holds a Pipeline; a Dialog is needed.")
-    refused(
-        path, "'other.skops' holds a Pipeline; a SteeredClassifier is needed.", SteeredClassifier
-    )
-    refused(model_file, "'model.skops' holds a SteeredClassifier; a Dialog is needed.")
+    refused(path, "Pipeline", "Dialog")
+    refused(path, "Pipeline", "SteeredClassifier", kind=SteeredClassifier)
+    refused(model_file, "SteeredClassifier", "Dialog")
     dialog.save(path)
-    refused(path, "holds a Dialog; a SteeredClassifier is needed.", SteeredClassifier)
+    refused(path, "Dialog", "SteeredClassifier", kind=SteeredClassifier)
 
 
 class Stranger(ClassifierMixin, BaseEstimator):
@@ -361,7 +361,7 @@ def test_types_that_are_not_known_are_refused_before_anything_is_built(tmp_path,
     dialog = Dialog(Stranger().fit(X[:150], Y[:150]), X[150:], Y[150:])
     path = tmp_path / "own.skops"
     dialog.save(path)
-    refused(path, f"'own.skops' holds types that are not trusted: {STRANGER}. If you know")
+    refused(path, STRANGER, "trusted")
     refused(path, STRANGER, trusted=["tests.Other"])
     assert not Stranger.built
     loaded = Dialog.load(path, trusted=[STRANGER])
@@ -375,8 +375,7 @@ def test_functions_are_refused(tmp_path, function):
     dialog._material.panel.members[0].trap = function
     path = tmp_path / "trap.skops"
     dialog.save(path)
-    refused(path, function.__name__)
-    refused(path, "not trusted")
+    refused(path, function.__name__, "trusted")
 
 
 class Bomb:
@@ -396,10 +395,10 @@ def test_a_pickle_under_another_name_is_refused_and_not_executed(tmp_path):
     assert trace.exists()
     trace.unlink()
     path.write_bytes(content)
-    refused(path, "is damaged, or no file of Margrave's.")
+    refused(path)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("schema.json", content)
-    refused(path, "is damaged, or no file of Margrave's.")
+    refused(path)
     assert not trace.exists()
 
 
@@ -425,14 +424,15 @@ def test_which_types_are_known(name, known):
     assert _is_known(name) == known
 
 
-def test_without_skops_one_is_told_what_to_install(dialog, tmp_path, monkeypatch):
+def test_without_skops_the_error_names_the_extra_to_install(dialog, tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "skops.io", None)
     for action in (dialog.save, Dialog.load):
-        with pytest.raises(ImportError, match=r"pip install 'margrave\[app\]'"):
+        with pytest.raises(ImportError, match=r"\[app\]"):
             action(tmp_path / "file.skops")
     assert not names_in(tmp_path)
 
 
+@pytest.mark.full
 def test_files_do_not_import_what_scikit_learn_only_wraps():
     code = (
         "import sys; from margrave.steer._files import _skops; _skops(); "

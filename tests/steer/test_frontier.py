@@ -41,10 +41,6 @@ def every_cut(scores, y):
     return {counts(scores, y, cut) for cut in [-math.inf, *np.unique(scores)]}
 
 
-def exactly(message):
-    return f"^{re.escape(message)}$"
-
-
 class TestCurves:
     @given(tables)
     def test_a_curve_is_what_no_other_cut_beats(self, table):
@@ -157,16 +153,12 @@ class TestLeast:
     def test_garbage_is_refused(self, limit):
         frontier = Frontier.of(SCORES, Y)
         for word, other in (("fn", "fp"), ("fp", "fn")):
-            message = (
-                f"Frontier.least_{word} needs {other} to be a count such as 5 or a share such as "
-                f"'5%'; got {limit!r}."
-            )
-            with pytest.raises(ValueError, match=exactly(message)):
+            match = rf"Frontier\.least_{word}\b.*\b{other}\b.*{re.escape(repr(limit))}"
+            with pytest.raises(ValueError, match=match):
                 getattr(frontier, f"least_{word}")(limit)
 
     def test_an_unknown_way_is_refused(self):
-        message = "Frontier.least_fn needs way to be one of 'sharp', 'even'; got 'blunt'."
-        with pytest.raises(ValueError, match=exactly(message)):
+        with pytest.raises(ValueError, match=r"\bway\b.*'sharp'.*'even'.*'blunt'"):
             Frontier.of(SCORES, Y).least_fn(0, "blunt")
 
 
@@ -195,8 +187,7 @@ class TestWinners:
         frontier, scores, y = frontier_of(table)
         winners = frontier.winners(tuple(ratios), tuple(priors))
         low, high = (p / (1 - p) * r for p, r in zip(priors, ratios, strict=True))
-        assert winners[0].low == low
-        assert winners[-1].high == high
+        assert (winners[0].low, winners[-1].high) == pytest.approx((low, high), rel=1e-9)
         points = {point for one in scores.values() for point in every_cut(one, y)}
         for one, after in pairwise(winners):
             assert one.low < one.high == after.low < after.high
@@ -228,84 +219,69 @@ class TestWinners:
     def test_slopes_come_from_the_extremes_of_cost_and_prior(self):
         frontier = Frontier.of(SCORES, Y)
         (only,) = frontier.winners((0.1, 0.2), (0.2, 0.5))
-        assert (only.low, only.high) == (0.25 * 0.1, 0.2)
+        assert (only.low, only.high) == pytest.approx((0.025, 0.2), rel=1e-9)
         first, last = frontier.winners((1, 3), 0.4)
         assert (first.low, last.high) == pytest.approx((2 / 3, 2))
         assert len(frontier.winners()) == 2
 
     @pytest.mark.parametrize("ratio", [0, -1, math.inf, math.nan, "2", None, (2, 1), (1, 2, 3)])
     def test_cost_ratios_out_of_range_are_refused(self, ratio):
-        rule = "cost_ratio to be a number above 0"
-        message = (
-            f"Frontier.winners needs {rule}, or two of them, the smaller first; got {ratio!r}."
-        )
-        with pytest.raises(ValueError, match=exactly(message)):
+        match = rf"Frontier\.winners.*\bcost_ratio\b.*{re.escape(repr(ratio))}"
+        with pytest.raises(ValueError, match=match):
             Frontier.of(SCORES, Y).winners(ratio)
 
     @pytest.mark.parametrize("prior", [0, 1, 1.5, (0.5, 0.2), (0.5, 1), math.nan, "half"])
     def test_priors_out_of_range_are_refused(self, prior):
-        rule = "prior to be None, or a number between 0 and 1, or two of them, the smaller first"
-        message = f"Frontier.winners needs {rule}; got {prior!r}."
-        with pytest.raises(ValueError, match=exactly(message)):
+        match = rf"Frontier\.winners.*\bprior\b.*{re.escape(repr(prior))}"
+        with pytest.raises(ValueError, match=match):
             Frontier.of(SCORES, Y).winners((1, 2), prior)
 
     def test_the_best_is_for_one_cost_and_one_prior(self):
-        message = "Frontier.best needs cost_ratio to be a number above 0; got (1, 2)."
-        with pytest.raises(ValueError, match=exactly(message)):
+        with pytest.raises(ValueError, match=r"Frontier\.best.*\bcost_ratio\b.*\(1, 2\)"):
             Frontier.of(SCORES, Y).best((1, 2))
 
 
 BAD = {
-    "no way": (
-        {},
-        [0, 1],
-        None,
-        "scores to be a mapping of at least one name to its scores; got none",
-    ),
-    "no names": (
-        [1, 2],
-        [0, 1],
-        None,
-        "scores to be a mapping of at least one name to its scores; got list",
-    ),
-    "lengths": (
-        {"a": [1, 2, 3]},
-        [0, 1],
-        None,
-        "a score for each of 2 samples; got shape (3,) for 'a'",
-    ),
-    "columns": (
-        {"a": [[1, 2], [1, 2]]},
-        [0, 1],
-        None,
-        "a score for each of 2 samples; got shape (2, 2) for 'a'",
-    ),
-    "nan": ({"a": [1, math.nan]}, [0, 1], None, "finite scores; got NaN or infinity for 'a'"),
-    "infinity": ({"a": [1, -math.inf]}, [0, 1], None, "finite scores; got NaN or infinity for 'a'"),
-    "one class": ({"a": [1, 2]}, ["x", "x"], None, "y with two labels; got 1: 'x'"),
-    "one class, given": ({"a": [1, 2]}, ["x", "x"], "x", "y with two labels; got 1: 'x'"),
-    "three": ({"a": [1, 2, 3]}, [0, 1, 2], None, "y with two labels, or positive=; got 3: 0, 1, 2"),
-    "unknown": ({"a": [1, 2]}, ["x", "z"], "y", "positive to be one of 'x', 'z'; got 'y'"),
-    "shape": ({"a": [1, 2]}, [[0], [1]], None, "y with a label for each sample; got shape (2, 1)"),
+    "no way": ({}, [0, 1], None, ["scores"]),
+    "no names": ([1, 2], [0, 1], None, ["scores", "list"]),
+    "lengths": ({"a": [1, 2, 3]}, [0, 1], None, ["'a'", "(3,)"]),
+    "columns": ({"a": [[1, 2], [1, 2]]}, [0, 1], None, ["'a'", "(2, 2)"]),
+    "nan": ({"a": [1, math.nan]}, [0, 1], None, ["'a'"]),
+    "infinity": ({"a": [1, -math.inf]}, [0, 1], None, ["'a'"]),
+    "one class": ({"a": [1, 2]}, ["x", "x"], None, ["'x'"]),
+    "one class, given": ({"a": [1, 2]}, ["x", "x"], "x", ["'x'"]),
+    "three": ({"a": [1, 2, 3]}, [0, 1, 2], None, ["positive", "0, 1, 2"]),
+    "unknown": ({"a": [1, 2]}, ["x", "z"], "y", ["positive", "'x'", "'z'", "'y'"]),
+    "shape": ({"a": [1, 2]}, [[0], [1]], None, ["(2, 1)"]),
 }
 
 
-@pytest.mark.parametrize(("scores", "y", "positive", "words"), BAD.values(), ids=BAD)
-def test_bad_input_is_named(scores, y, positive, words):
-    with pytest.raises(ValueError, match=exactly(f"Frontier.of needs {words}.")):
+@pytest.mark.parametrize(("scores", "y", "positive", "named"), BAD.values(), ids=BAD)
+def test_bad_input_is_named(scores, y, positive, named):
+    with pytest.raises(ValueError, match=r"Frontier\.of") as caught:
         Frontier.of(scores, y, positive)
+    for one in named:
+        assert one in str(caught.value)
 
 
-@pytest.mark.parametrize("y", [[0, None], [0, math.nan], [0, "1"], []])
-def test_labels_missing_or_of_two_kinds_are_refused(y):
-    with pytest.raises(ValueError, match=r"a label is missing|Labels must all be"):
+@pytest.mark.parametrize(
+    ("y", "match"),
+    [
+        ([0, None], r"Frontier\.of"),
+        ([0, math.nan], r"Frontier\.of"),
+        ([0, "1"], r"Frontier\.of"),
+        ([], "(?i)label"),
+    ],
+)
+def test_labels_missing_or_of_two_kinds_are_refused(y, match):
+    with pytest.raises(ValueError, match=match):
         Frontier.of({"a": [1, 2]}, y)
 
 
 def test_as_text():
     frontier = Frontier.of(SCORES, Y)
     lines = str(frontier).splitlines()
-    assert lines[0] == "fp at most  fewest fn  way (spam is positive)"
+    assert "spam" in lines[0]
     assert [line.split() for line in lines[1:]] == [
         [share, "25.0%", "sharp"] for share in ("0.5%", "1%", "2%", "5%", "10%")
     ]
@@ -357,9 +333,11 @@ class TestDisplay:
             assert np.allclose(y[1:-1] * unit[1], curve.fn)
         drawn = np.array(display.hull_.get_data()).T[:: display.hull_.get_markevery()] * unit
         assert np.allclose(drawn, [(one.fp, one.fn) for one in mails.hull])
-        assert display.ax_.get_xlabel() == f"false alarms (of {mails.n_negative:,} nonspam)"
-        assert display.ax_.get_ylabel() == f"misses (of {mails.n_positive:,} spam)"
-        assert legend(display) == ["way 1", "way 2", "way 3", "convex hull"]
+        of_each = f"{mails.n_negative:,} nonspam", f"{mails.n_positive:,} spam"
+        assert of_each[0] in display.ax_.get_xlabel()
+        assert of_each[1] in display.ax_.get_ylabel()
+        *named, _ = legend(display)  # the last is the hull
+        assert named == ["way 1", "way 2", "way 3"]
         assert display.trajectory_ is None
         display.figure_.canvas.draw()
         for axis in (display.ax_.xaxis, display.ax_.yaxis):
@@ -387,30 +365,29 @@ class TestDisplay:
         assert ax.get_xlim()[1] > 700
         display.figure_.canvas.draw()
         unnamed = FrontierDisplay(mails, [(1, 2), (3, 4)]).plot()
-        assert (len(unnamed.points_), legend(unnamed)[-1]) == (2, "convex hull")
+        assert (len(unnamed.points_), len(legend(unnamed))) == (2, len(mails.curves) + 1)
 
     @pytest.mark.parametrize("log", [False, True])
     def test_without_a_mistake_there_is_one_corner(self, plt, log):
         display = FrontierDisplay.from_scores({"$a$": [1, 2, 3]}, [0, 1, 2], 2, log=log)
         display.figure_.canvas.draw()
-        assert display.ax_.get_xlabel() == "false alarms (of 2 not class 2)"
+        # How many there are, and the label of the positive class.
+        assert re.findall(r"\d+", display.ax_.get_xlabel()) == ["2", "2"]
+        assert re.findall(r"\d+", display.ax_.get_ylabel()) == ["1", "2"]
         assert min(display.ax_.get_xlim()[1], display.ax_.get_ylim()[1]) >= 1  # of one sample
-        assert display.ax_.get_ylabel() == "misses (of 1 class 2)"
         assert len(FrontierDisplay(display.frontier).plot_winners().regions_) == 1
 
     def test_bad_input_is_named(self, plt, mails):
-        message = "FrontierDisplay.plot needs scale to be 'rate' or 'count'; got 'log'."
-        with pytest.raises(ValueError, match=exactly(message)):
+        with pytest.raises(ValueError, match=r"\bscale\b.*'log'"):
             FrontierDisplay(mails).plot(scale="log")
         for steps in ([1, 2], [(1, 2, 3)], [(-1, 2)], [(1, math.nan)]):
-            rule = f"trajectory to be pairs (fp, fn) of counts; got {steps!r}."
-            with pytest.raises(ValueError, match=exactly(f"FrontierDisplay.plot needs {rule}")):
+            with pytest.raises(ValueError, match=rf"\btrajectory\b.*{re.escape(repr(steps))}"):
                 FrontierDisplay(mails).plot(trajectory=steps)
 
     def test_without_matplotlib(self, mails, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
         for draw in (FrontierDisplay(mails).plot, FrontierDisplay(mails).plot_winners):
-            with pytest.raises(ImportError, match=r"^FrontierDisplay needs matplotlib, which is"):
+            with pytest.raises(ImportError, match=r"FrontierDisplay.*\bmatplotlib\b"):
                 draw()
 
 
@@ -433,14 +410,16 @@ class TestMap:
         others = len(display.regions_) - 8
         assert others > 0
         *named, rest, here = legend(display)
-        assert (len(named), rest) == (8, f"{others} others")
-        assert here.startswith("these samples (")
+        assert len(named) == 8
+        assert re.search(rf"\b{others}\b", rest)
+        share = mails.n_positive / (mails.n_positive + mails.n_negative)
+        assert float(re.search(r"([\d.]+)%", here).group(1)) == pytest.approx(100 * share, abs=0.5)
         labels = [f"{one.name}: {one.fp:,} / {one.fn:,}" for one, _ in display.regions_]
         assert named == [label for label in labels[::-1] if label in named]
         display.figure_.canvas.draw()
 
     @pytest.mark.parametrize(("word", "given"), [("cost_ratio", 2), ("prior", (0.5, 0.5))])
     def test_a_map_takes_two_ranges(self, plt, mails, word, given):
-        rule = f"{word} to be two different numbers; got {given!r}."
-        with pytest.raises(ValueError, match=exactly(f"FrontierDisplay.plot_winners needs {rule}")):
+        match = rf"FrontierDisplay\.plot_winners.*\b{word}\b.*{re.escape(repr(given))}"
+        with pytest.raises(ValueError, match=match):
             FrontierDisplay(mails).plot_winners(**{word: given})

@@ -132,5 +132,5 @@ def test_refused_as_in_memory(scores, y, positive):
 
 
 def test_labels_that_are_no_classes():
-    with pytest.raises(ValueError, match="needs labels of classes; got more than 1000 different"):
+    with pytest.raises(ValueError, match=r"Frontier.*\b1000\b"):
         Frontier.of({"way": da.ones(3000, chunks=500)}, da.arange(3000, chunks=500))

@@ -1,6 +1,7 @@
 """Going back and forth: the history against a simple model of it."""
 
 import copy
+import re
 
 import numpy as np
 import pytest
@@ -44,7 +45,7 @@ class Visits(RuleBasedStateMachine):
     @rule()
     def undo(self):
         if self.at == 0:
-            with pytest.raises(ValueError, match="nothing to undo"):
+            with pytest.raises(ValueError, match=r"\bundo\b"):
                 self.dialog.undo()
             return
         assert self.dialog.undo() is self.seen[self.parents[self.at]]
@@ -54,7 +55,7 @@ class Visits(RuleBasedStateMachine):
     @rule()
     def redo(self):
         if not self.undone:
-            with pytest.raises(ValueError, match="nothing to redo"):
+            with pytest.raises(ValueError, match=r"\bredo\b"):
                 self.dialog.redo()
             return
         self.at = self.undone.pop()
@@ -69,7 +70,7 @@ class Visits(RuleBasedStateMachine):
     @rule(beyond=st.integers(0, 3))
     def goto_nowhere(self, beyond):
         for step in (len(self.asked) + beyond, -1 - beyond):
-            with pytest.raises(ValueError, match="needs a step from 0 to"):
+            with pytest.raises(ValueError, match=rf"goto.*{step}\b"):
                 self.dialog.goto(step)
 
     @precondition(lambda self: len(self.asked) > 1)
@@ -100,21 +101,19 @@ Visits.TestCase.settings = settings(max_examples=30, stateful_step_count=15, dea
 TestVisits = Visits.TestCase
 
 
-def test_the_messages_at_the_ends(dialog):
-    with pytest.raises(ValueError, match="at its start") as caught:
+def test_the_errors_at_the_ends(dialog):
+    with pytest.raises(ValueError, match=r"Dialog\.undo"):
         dialog.undo()
-    assert str(caught.value) == "Dialog.undo has nothing to undo: the dialog is at its start."
-    with pytest.raises(ValueError, match="redo") as caught:
+    with pytest.raises(ValueError, match=r"Dialog\.redo"):
         dialog.redo()
-    assert str(caught.value) == "Dialog.redo has nothing to redo."
 
 
 @pytest.mark.parametrize("step", [1, -1, 0.0, "0", None, True, False, np.float64(0)])
 def test_a_step_is_the_number_of_one_that_exists(dialog, step):
-    for method in (dialog.goto, lambda step: dialog.compare(0, step)):
-        with pytest.raises(ValueError, match="needs a step from 0 to 0; got") as caught:
-            method(step)
-        assert str(caught.value).endswith(f"got {step!r}.")
+    with pytest.raises(ValueError, match=rf"goto.*{re.escape(repr(step))}"):
+        dialog.goto(step)
+    with pytest.raises(ValueError, match=rf"compare.*{re.escape(repr(step))}"):
+        dialog.compare(0, step)
     assert dialog.goto(np.int64(0)) is dialog.reply
 
 
@@ -127,7 +126,7 @@ def test_a_request_from_an_earlier_step_branches_off(dialog):
     assert dialog.position == 3
     assert dialog.undo() is dialog.history[1]
     dialog.goto(2)
-    with pytest.raises(ValueError, match="redo"):
+    with pytest.raises(ValueError, match=r"\bredo\b"):
         dialog.redo()
 
 
@@ -135,7 +134,7 @@ def test_what_was_undone_is_gone_after_another_request(dialog):
     dialog.prefer("fp <= 3", ways=["move"])
     dialog.undo()
     dialog.prefer("fp <= 2", ways=["move"])
-    with pytest.raises(ValueError, match="nothing to redo"):
+    with pytest.raises(ValueError, match=r"\bredo\b"):
         dialog.redo()
     assert dialog.position == 2
 
@@ -163,15 +162,19 @@ def test_the_history_cannot_be_changed_from_outside(dialog):
 def test_a_comparison_reads_by_itself(dialog):
     first = dialog.prefer("fp <= 3", ways=["move"])
     second = dialog.prefer("fn <= 3", ways=["move"])
-    lines = str(dialog.compare(1, 2)).splitlines()
-    assert lines[0] == "fp <= 3 (move) -> fn <= 3 (move)"
-    change = second.after.fp - first.after.fp
-    assert lines[1] == (f"  no called yes: {first.after.fp} -> {second.after.fp} ({change:+d})")
-    assert lines[-1].endswith("right after only")
-    assert str(dialog.compare(0, 1)).startswith("start -> fp <= 3 (move)")
+    compared = dialog.compare(1, 2)
+    head, *changes, last = str(compared).splitlines()
+    assert head.index("fp <= 3") < head.index("fn <= 3")
+    assert len(changes) == len(compared.changes) == 2
+    shown = [int(one) for one in re.findall(r"[+-]?\d+", changes[0])]
+    assert shown == [first.after.fp, second.after.fp, second.after.fp - first.after.fp]
+    for count in (compared.n_changed, compared.n_only_first, compared.n_only_second):
+        assert re.search(rf"\b{count}\b", last)
+    head, *_ = str(dialog.compare(0, 1)).splitlines()
+    assert head.index("start") < head.index("fp <= 3")
     same = dialog.compare(1, 1)
     assert (same.n_changed, same.n_only_first, same.n_only_second) == (0, 0, 0)
-    assert len(str(same).splitlines()) == 2
+    assert same.changes == ()
 
 
 def test_comparing_the_other_way_round(dialog):

@@ -1,7 +1,5 @@
 """What certify samples may still be used for: shares of δ, and accepting twice."""
 
-import re
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,16 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from margrave.steer import Dialog, PromiseError
 from margrave.steer._ledger import Account
 
-SPENT = (
-    "These certify samples are spent: a promise was set or tried on them, and choosing between "
-    "several would break the promise more often than it says. Bring fresh ones (accept(X_certify, "
-    "y_certify)), or accept(reserve=True) the first time to keep half of what may be spent for "
-    "later."
-)
-
-
-def exactly(message):
-    return f"^{re.escape(message)}$"
+SPENT = r"\breserve\b"  # the parameter that would have left some; no other refusal names it
 
 
 def samples(n, seed):
@@ -46,7 +35,7 @@ class TestAccount:
         account = Account("x", delta)
         for reserve in reserves:
             if not account.left:
-                with pytest.raises(PromiseError, match="are spent"):
+                with pytest.raises(PromiseError, match=SPENT):
                     account.share(delta, reserve)
                 continue
             share = account.share(delta, reserve)
@@ -69,7 +58,7 @@ class TestAccount:
         assert account.spent == (0.05,)
         assert account.left == 0
         for reserve in (False, True):
-            with pytest.raises(PromiseError, match=exactly(SPENT)) as caught:
+            with pytest.raises(PromiseError, match=SPENT) as caught:
                 account.share(0.05, reserve)
             assert not caught.value.looked
 
@@ -79,11 +68,7 @@ class TestAccount:
         assert account.spent == ()
 
     def test_another_confidence_is_refused(self):
-        message = (
-            "These certify samples were opened at confidence 0.95, which is what all certificates "
-            "on them share; got 0.99."
-        )
-        with pytest.raises(PromiseError, match=exactly(message)):
+        with pytest.raises(PromiseError, match=r"\b0\.95\b.*\b0\.99\b"):
             Account("x", 1 - 0.95).share(1 - 0.99, reserve=False)
 
     def test_the_same_confidence_but_for_rounding_is_not(self):
@@ -95,9 +80,9 @@ class TestAccepting:
         first = dialog.accept(*CERTIFY).certificate_
         assert (first.delta, first.number) == (pytest.approx(0.05), 1)
         dialog.prefer("fn <= 10%", ways=["move"])
-        with pytest.raises(PromiseError, match=exactly(SPENT)):
+        with pytest.raises(PromiseError, match=SPENT):
             dialog.accept(*CERTIFY)
-        with pytest.raises(PromiseError, match=exactly(SPENT)):
+        with pytest.raises(PromiseError, match=SPENT):
             dialog.accept(*CERTIFY, reserve=True)
 
     def test_fresh_samples_are_not_spent(self, dialog):
@@ -131,7 +116,7 @@ class TestAccepting:
         assert last.delta == pytest.approx(0.00625)
         assert sum(spent) + last.delta <= 0.05 * (1 + 1e-12)
         dialog.prefer("fn <= 25%", ways=["move"])
-        with pytest.raises(PromiseError, match=exactly(SPENT)):
+        with pytest.raises(PromiseError, match=SPENT):
             dialog.accept(*CERTIFY, reserve=True)
 
     def test_less_to_spend_is_a_stricter_cut(self, dialog):
@@ -145,16 +130,16 @@ class TestAccepting:
     def test_another_confidence_on_the_same_samples(self, dialog):
         dialog.accept(*CERTIFY, reserve=True)
         dialog.prefer("fn <= 10%", ways=["move"])
-        with pytest.raises(PromiseError, match=r"opened at confidence 0\.95"):
+        with pytest.raises(PromiseError, match=r"\b0\.95\b.*\b0\.9\b"):
             dialog.accept(*CERTIFY, confidence=0.9)
 
     def test_a_refusal_by_size_spends_nothing(self, dialog):
         dialog.prefer("fp <= 0.1%", ways=["move"])
         for _ in range(2):
-            with pytest.raises(PromiseError, match="needs 2995 samples") as caught:
+            with pytest.raises(PromiseError, match=r"\b2995\b") as caught:
                 dialog.accept(*CERTIFY)
             assert not caught.value.looked
-        with pytest.raises(PromiseError, match="needs 2302 samples"):  # nor is a confidence set
+        with pytest.raises(PromiseError, match=r"\b2302\b"):  # nor is a confidence set
             dialog.accept(*CERTIFY, confidence=0.9)
         dialog.prefer("fp <= 10%", ways=["move"])
         certificate = dialog.accept(*CERTIFY).certificate_
@@ -164,7 +149,7 @@ class TestAccepting:
         X, y = CERTIFY
         ham = y == "ham"
         for _ in range(2):
-            with pytest.raises(PromiseError, match="there are none of 'spam'"):
+            with pytest.raises(PromiseError, match="'spam'"):
                 dialog.accept(X[ham], y[ham])
 
     @pytest.mark.parametrize("text", ["precision >= 99.5%", "fp <= 3%, fn <= 3%"])
@@ -174,7 +159,7 @@ class TestAccepting:
             dialog.accept(*CERTIFY)
         assert caught.value.looked
         dialog.prefer("fp <= 10%", ways=["move"])
-        with pytest.raises(PromiseError, match=exactly(SPENT)):
+        with pytest.raises(PromiseError, match=SPENT):
             dialog.accept(*CERTIFY)
 
     def test_a_test_that_failed_spends_its_share_only(self, dialog):
@@ -188,7 +173,7 @@ class TestAccepting:
     def test_a_test_that_failed_can_be_asked_again_and_spends_again(self, dialog):
         dialog.prefer("precision >= 99.5%", ways=["move"])
         for _ in range(3):
-            with pytest.raises(PromiseError, match="cannot be promised"):
+            with pytest.raises(PromiseError, match=r"precision >= 99\.5%"):
                 dialog.accept(*CERTIFY, reserve=True)
         dialog.prefer("fp <= 20%", ways=["move"])
         assert dialog.accept(*CERTIFY).certificate_.delta == pytest.approx(0.05 / 8)
@@ -200,10 +185,9 @@ class TestAccepting:
         dialog.accept(X, y)
         dialog.prefer("fn <= 10%", ways=["move"])
         again = (X[::-1], y[::-1]) if as_given == "other order" else (X.tolist(), y.tolist())
-        with pytest.raises(PromiseError, match=exactly(SPENT)):
+        with pytest.raises(PromiseError, match=SPENT):
             dialog.accept(*again)
 
     def test_both_or_neither(self, dialog):
-        message = "Dialog.accept needs both X_certify and y_certify, or neither."
-        with pytest.raises(ValueError, match=exactly(message)):
+        with pytest.raises(ValueError, match=r"\bX_certify\b.*\by_certify\b"):
             dialog.accept(CERTIFY[0])

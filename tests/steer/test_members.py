@@ -60,7 +60,7 @@ def test_progress_counts_every_model_and_several_at_a_time_give_the_same():
         assert {one.total for one in told} == {2 * (5 + 1)}
         assert sorted(one.member for one in told) == ["bayes"] * 6 + ["line"] * 6
         assert told[0] == Progress(1, 12, told[0].member)
-    np.testing.assert_array_equal(*made)
+    np.testing.assert_allclose(*made, rtol=1e-9, atol=1e-9)
 
 
 def test_samples_that_no_fold_holds_out_have_no_answer():

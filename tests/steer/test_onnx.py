@@ -120,6 +120,7 @@ def credit():
     return model, part[400:]
 
 
+@pytest.mark.full
 def test_the_default_committee_on_a_table(credit):
     model, new = credit
     assert {"number", "category"} == set(model.scorer_.panel.encoder.kinds_.values())
@@ -377,7 +378,7 @@ def test_a_promise_is_in_the_file():
         PAIR, preference="fn <= 25%", confidence=0.8, random_state=0, ways=["move"]
     ).fit(X, Y)
     check_equal(model, NEW)
-    assert facts_of(model.to_onnx())["certificate"].startswith("With confidence 0.8, on new")
+    assert facts_of(model.to_onnx())["certificate"] == str(model.certificate_)
 
 
 def test_nothing_promised():
@@ -460,8 +461,8 @@ def test_rare_categories():
 @pytest.mark.parametrize(
     ("cells", "kind"),
     [
-        (pd.date_range("2020-01-01", periods=N), "dates"),
-        ([f"the letter of {i} words said {i % 7} times so" for i in range(N)], "texts"),
+        (pd.date_range("2020-01-01", periods=N), "date"),
+        ([f"the letter of {i} words said {i % 7} times so" for i in range(N)], "text"),
     ],
 )
 def test_columns_that_cannot_be_read(cells, kind, tmp_path):
@@ -469,12 +470,8 @@ def test_columns_that_cannot_be_read(cells, kind, tmp_path):
     model.fit(FRAME.assign(when=cells), Y)
     path = tmp_path / "model.onnx"
     path.write_text("what was there")
-    with pytest.raises(ExportError) as raised:
+    with pytest.raises(ExportError, match=f"'when'.*{kind}"):
         model.export_onnx(path)
-    assert str(raised.value) == (
-        f"The column 'when' cannot be written as ONNX: it holds {kind}, and only numbers and "
-        "categories can be read there."
-    )
     assert path.read_text() == "what was there"
     assert [one.name for one in tmp_path.iterdir()] == ["model.onnx"]
 
@@ -486,12 +483,8 @@ def test_a_column_of_two_kinds():
     line = LogisticRegression().fit(frame.astype(float), Y)
     panel = Panel(["table", "line"], [table, line], np.unique(Y))
     combine = combined(np.column_stack([CODES, CODES]) - 0.5, panel.probabilities, CODES, 2)
-    with pytest.raises(ExportError) as raised:
+    with pytest.raises(ExportError, match=r"'b'.*category.*number"):
         SteeredClassifier._made(Scorer(panel, combine, 9), Cut(0.0, 0.0)).to_onnx()
-    assert str(raised.value) == (
-        "The column 'b' cannot be written as ONNX: one member takes it for a category, another "
-        "for a number."
-    )
 
 
 # What cannot be written
@@ -535,53 +528,44 @@ class Refusing(GaussianNB):
 
 
 @pytest.mark.parametrize(
-    ("model", "why"),
+    ("model", "named"),
     [
-        (Mine(), "(Mine) cannot be written as ONNX: skl2onnx has no equal of its Mine."),
-        (Mute(), "(Mute) cannot be written as ONNX: it gives labels only."),
-        (
-            Quiet(),
-            "(Quiet) cannot be written as ONNX: it does not say how many columns it takes.",
-        ),
-        (
-            make_pipeline(StandardScaler(), Mine()),
-            "(Pipeline) cannot be written as ONNX: skl2onnx has no equal of its Mine.",
-        ),
+        (Mine(), ["Mine", "skl2onnx"]),
+        (Mute(), ["Mute"]),
+        (Quiet(), ["Quiet"]),
+        (make_pipeline(StandardScaler(), Mine()), ["Pipeline", "Mine", "skl2onnx"]),
         (
             make_pipeline(LinearDiscriminantAnalysis(), LogisticRegression()),
-            "(Pipeline) cannot be written as ONNX: its step LinearDiscriminantAnalysis transforms, "
-            "and only answers can be.",
+            ["Pipeline", "LinearDiscriminantAnalysis"],
         ),
         (
             AdaptiveMartingaleBoostClassifier(n_levels=2),
-            "(AdaptiveMartingaleBoostClassifier) cannot be written as ONNX: skl2onnx has no equal "
-            "of its AdaptiveMartingaleBoostClassifier.",
+            ["AdaptiveMartingaleBoostClassifier", "skl2onnx"],
         ),
         (
             MartingaleBoostClassifier(DecisionTreeClassifier(max_depth=2), n_levels=2),
-            "(MartingaleBoostClassifier) cannot be written as ONNX: only a program of "
-            "TunableLogistic can be.",
+            ["MartingaleBoostClassifier", "TunableLogistic"],
         ),
         (
             HistGradientBoostingClassifier(categorical_features=[2], max_iter=2),
-            "(HistGradientBoostingClassifier) cannot be written as ONNX: skl2onnx has no equal of "
-            "its HistGradientBoostingClassifier.",
+            ["HistGradientBoostingClassifier", "skl2onnx"],
         ),
     ],
     ids=lambda one: type(one).__name__,
 )
-def test_members_that_cannot_be_written(model, why):
+def test_members_that_cannot_be_written(model, named):
     rows = np.column_stack([X[:, :2], np.arange(N) % 3])
-    with pytest.raises(ExportError) as raised:
+    with pytest.raises(ExportError, match="'one'") as raised:
         made(model.fit(rows, Y)).to_onnx()
-    assert str(raised.value) == f"The member 'one' {why}"
+    for one in named:
+        assert one in str(raised.value)
 
 
 def test_a_graph_that_answers_otherwise_is_not_taken(monkeypatch):
     model = made(GaussianNB().fit(X, Y))
     model.to_onnx()
     monkeypatch.setattr(GaussianNB, "predict_proba", Refusing.predict_proba)
-    with pytest.raises(ExportError, match="skl2onnx has no equal of its GaussianNB"):
+    with pytest.raises(ExportError, match="GaussianNB"):
         model.to_onnx()
 
 
@@ -589,22 +573,17 @@ def test_a_member_that_has_not_seen_all_classes():
     knows = Y3 != "birch"
     panel = Panel(["two"], [LinearSVC().fit(X3[knows], Y3[knows])], np.unique(Y3))
     model = SteeredClassifier._made(Scorer(panel, Alone(False), 9), Offsets(np.zeros(3)))
-    with pytest.raises(ExportError) as raised:
+    with pytest.raises(ExportError, match=r"'two'.*LinearSVC"):
         model.to_onnx()
-    assert str(raised.value) == (
-        "The member 'two' (LinearSVC) cannot be written as ONNX: it has not seen all classes."
-    )
 
 
 def test_scores_and_decisions_of_ones_own():
     line = LogisticRegression().fit(X, Y)
-    with pytest.raises(ExportError) as raised:
+    with pytest.raises(ExportError, match=r"\bdecision\b.*\bstr\b"):
         made(line, decision="by heart").to_onnx()
-    assert str(raised.value) == ("The decision cannot be written as ONNX: str is not known there.")
     panel = Panel(["one"], [line], line.classes_)
-    with pytest.raises(ExportError) as raised:
+    with pytest.raises(ExportError, match=type(np.sum).__name__):
         SteeredClassifier._made(Scorer(panel, np.sum, 9), Cut(0.0, 0.0)).to_onnx()
-    assert str(raised.value).startswith("The scores cannot be written as ONNX: ")
 
 
 def test_a_model_must_be_trained():
@@ -618,9 +597,5 @@ def test_packages_that_are_not_installed(name, monkeypatch):
     for loaded in [one for one in sys.modules if one.split(".")[0] == name]:
         monkeypatch.delitem(sys.modules, loaded)
     monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError) as raised:
+    with pytest.raises(ImportError, match=rf"\b{name}\b.*\[onnx\]"):
         model.to_onnx()
-    assert str(raised.value) == (
-        f"ONNX files need {name}, which is not installed: install Margrave with its extra 'onnx' "
-        "(pip install 'margrave[onnx]')."
-    )

@@ -20,10 +20,6 @@ LABELS = np.array(["ash", "birch", "cedar"])
 seeds = st.integers(0, 1000)
 
 
-def exactly(message):
-    return f"^{re.escape(message)}$"
-
-
 def labels(rng, n, k=3):
     """Labels of k classes, at least twelve of each."""
     codes = np.concatenate([np.repeat(np.arange(k), 12), rng.integers(0, k, n)])
@@ -82,8 +78,7 @@ class TestPlain:
         check_folds(folds, 33, y)
 
     def test_one_of_a_class_cannot_be_tuned_on(self):
-        message = "Steering needs at least two tuning samples of each class; 'b' has 1."
-        with pytest.raises(ValueError, match=exactly(message)):
+        with pytest.raises(ValueError, match=r"'b'.*\b1\b"):
             folds_of(np.array(["a"] * 5 + ["b"]))
 
 
@@ -134,12 +129,9 @@ class TestGroups:
         assert not first.all()
 
     def test_a_class_in_one_group_cannot_be_judged(self):
-        message = (
-            "Steering needs samples of each class in several groups; all of a class are in one."
-        )
         y = np.repeat(["a", "b"], [40, 10])
         groups = np.concatenate([np.arange(40), np.full(10, 99)])
-        with pytest.raises(ValueError, match=exactly(message)):
+        with pytest.raises(ValueError, match=r"\bgroups\b"):
             folds_of(y, groups)
 
     def test_a_promise_over_both_classes_is_kept_with_groups(self):
@@ -195,21 +187,17 @@ class TestTime:
             assert time[parts.build][training].max() < time[parts.build][at].min()
 
     def test_a_class_that_comes_late_only(self):
-        message = (
-            "Steering by time needs samples of each class early and late; those of a class are at "
-            "one end."
-        )
         y = np.repeat(["a", "b"], [50, 10])
-        with pytest.raises(ValueError, match=exactly(message)):
+        with pytest.raises(ValueError, match=r"\btime\b"):
             parted(y, 0.0, None, np.arange(60), 0)
-        with pytest.raises(ValueError, match=exactly(message)):
+        with pytest.raises(ValueError, match=r"\btime\b"):
             parted(y[::-1], 0.0, None, np.arange(60), 0)
 
     def test_with_groups_it_is_refused(self):
         """METHODS: both must be respected if given; what cannot be done must not be said."""
         y = np.tile(["a", "b"], 50)
         X = np.random.default_rng(0).normal(size=(100, 2))
-        with pytest.raises(ValueError, match=r"Dialog\.from_data needs groups or time; got both\."):
+        with pytest.raises(ValueError, match=r"\bgroups\b.*\btime\b"):
             Dialog.from_data(X, y, groups=np.arange(100), time=np.arange(100))
 
 
@@ -264,11 +252,7 @@ class TestShare:
 
     @pytest.mark.parametrize("certify", [0.0, 1.0, -0.1, 2, True, "half", 0])
     def test_what_is_no_share(self, certify):
-        message = (
-            "Dialog.from_data needs certify to be 'auto', a share in (0, 1), None or (X, y); "
-            f"got {certify!r}."
-        )
-        with pytest.raises(ValueError, match=exactly(message)):
+        with pytest.raises(ValueError, match=rf"\bcertify\b.*{re.escape(repr(certify))}"):
             self.share(certify)
 
 
@@ -286,5 +270,5 @@ def test_groups_are_drawn_whatever_their_size():
 @pytest.mark.parametrize("time", [np.zeros(100), np.repeat([0, 1], [90, 10])])
 def test_too_few_times_or_a_late_class_are_refused(time):
     y = np.where(np.arange(100) >= 90, "late", "early")
-    with pytest.raises(ValueError, match="Steering by time needs samples of each class"):
+    with pytest.raises(ValueError, match=r"\btime\b"):
         parted(y, 0.2, None, time, 0)

@@ -2,6 +2,7 @@
 
 import copy
 import re
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -20,12 +21,6 @@ from margrave.martingale import MartingaleBoostClassifier, Step
 from margrave.preference import PreferenceError
 from margrave.steer import Dialog, Progress, PromiseError, TableEncoder
 from margrave.steer._start import layout
-
-NO_PROGRAM = (
-    "needs a dialog over a martingale program that was not trained on the tuning samples: "
-    "Dialog.from_data(X, y, committee='program'), or Dialog(model, X_tune, y_tune) with a "
-    "trained MartingaleBoostClassifier."
-)
 
 
 @cache
@@ -87,6 +82,10 @@ def check_program(dialog, name="pima", by_folds=False):
     if not by_folds:
         assert told == matrix
     return program
+
+
+def numbers(text):
+    return [int(one) for one in re.findall(r"\d+", text)]
 
 
 def learning(program):
@@ -180,7 +179,9 @@ def test_asked_nodes_do_what_is_wanted_and_everything_adds_up(data):
         assert told.after == program.confusion(program.at(votes))
         assert told.met == Preference(wanted).met(told.after)
         assert str(votes) in reply.note
-        assert ("short" in reply.note) != told.met
+        assert wanted in reply.note
+        others = reply.note.replace(str(votes), "").replace(wanted, "")
+        assert (f"{told.shortfall:g}" in others) != told.met
         assert reply.way == "nodes"
         assert reply.preference is None
         for other in learning(before):  # above and beside it nothing changes
@@ -201,7 +202,9 @@ def test_what_is_there_already_changes_nothing():
         reply = dialog.tune_nodes(wants)
         assert reply.after == before.after
         assert reply.changes == ()
-        assert "met before" in reply.note
+        assert {votes for votes, _ in reply.asked} == set(wants)
+        assert all(told.met and told.preference.met(told.before) for _, told in reply.asked)
+        assert all(str(votes) in reply.note for votes in wants)
         np.testing.assert_array_equal(reply.option.held, before.option.held)
         np.testing.assert_array_equal(dialog.program.counts, program.counts)
         assert dialog.program.nodes == program.nodes
@@ -219,8 +222,11 @@ def test_several_nodes_as_the_program_would_do_it_by_itself():
     assert reply.after == tuned.tuning_.after
     assert reply.asked == tuned.tuning_.asked
     assert [isinstance(step, Step) for step in told] == [True, True]
-    assert reply.note == "(0, 0) fn <= 20: met; (1, 0) fn <= 5: met"
-    assert str(reply).startswith(f"{reply.note} (way: nodes; ")
+    assert [(votes, told.met) for votes, told in reply.asked] == [((0, 0), True), ((1, 0), True)]
+    for words in ("(0, 0)", "fn <= 20", "(1, 0)", "fn <= 5"):
+        assert words in reply.note
+    assert reply.note in str(reply)
+    assert "nodes" in str(reply)
     assert not reply.cancelled
 
 
@@ -229,7 +235,8 @@ def test_a_node_that_misses_what_is_wanted_says_by_how_much():
     reply = dialog.tune_nodes({(0, 0): "fp <= 2, fn <= 2"})
     ((_, told),) = reply.asked
     assert not told.met
-    assert reply.note == f"(0, 0) fp <= 2, fn <= 2: {told.shortfall:g} short"
+    others = reply.note.replace("(0, 0)", "").replace("fp <= 2, fn <= 2", "")
+    assert re.search(rf"\b{told.shortfall:g}\b", others)
     assert reply.met, "of the global matrix nothing was asked"
 
 
@@ -247,7 +254,7 @@ def test_three_classes_by_the_cells_of_local_matrices():
     after = check_program(dialog, "hayes_roth")
     assert reply.asked[0][1].after.recall(label) >= local.recall(label)
     assert len(after.classes) == 3
-    assert dialog.grow().note == "grown by 1 level to 4"
+    assert numbers(dialog.grow().note) == [1, 4]
     check_program(dialog, "hayes_roth")
     reply = dialog.prefer("errors(2 -> 1) <= 0", ways=["move", "retune"])
     check_program(dialog, "hayes_roth", by_folds=reply.way == "retune")
@@ -274,11 +281,12 @@ def test_growing_in_the_dialog_equals_beginning_with_more_levels():
         told = []
         reply = small.grow(2, callback=told.append)
         assert reply.after == whole.confusion
-        np.testing.assert_array_equal(reply.option.held, whole.reply.option.held)
+        # Scores are rounded to nine digits.
+        np.testing.assert_allclose(reply.option.held, whole.reply.option.held, rtol=1e-9, atol=1e-8)
         assert check_program(small, name).nodes == whole.program.nodes
         np.testing.assert_array_equal(small.program.counts, whole.program.counts)
         assert told == [Progress(1, 2, "program"), Progress(2, 2, "program")]
-        assert (reply.way, reply.note) == ("grow", "grown by 2 levels to 4")
+        assert (reply.way, numbers(reply.note)) == ("grow", [2, 4])
 
 
 @pytest.mark.parametrize("how", ["callback", "stop"])
@@ -287,7 +295,7 @@ def test_growing_can_be_stopped_between_levels(how):
     reply = dialog.grow(3, **{how: lambda *_: True})
     assert reply.cancelled
     assert dialog.program.n_levels == 4
-    assert reply.note == "grown by 1 level to 4"
+    assert numbers(reply.note) == [1, 4]
 
 
 def test_what_was_tuned_survives_growing():
@@ -322,7 +330,8 @@ def test_a_preference_stays_and_its_decision_is_set_anew():
         assert moved.after == reply.after
         assert moved.option.scorer.combine == scorer.combine
         np.testing.assert_array_equal(moved.option.held, held)
-        assert "fn <= 12: met" in str(reply)
+        assert "fn <= 12" in str(reply)
+        assert str(reply) != str(replace(reply, met=not reply.met))
     same = dialog.tune_nodes({(0, 0): "fp <= 100"})
     assert same.after == reply.after
 
@@ -414,8 +423,10 @@ def test_steps_branch_and_are_undone():
     branch = dialog.grow(2)
     assert dialog._history.parents == [0, 0, 1, 0]
     assert branch.before == dialog.history[0].after
-    text = str(dialog.compare(1, 3))
-    assert text.startswith("nodes -> grow")
+    compared = dialog.compare(1, 3)
+    assert (compared.first, compared.second) == (first, branch)
+    assert "nodes" in str(compared)
+    assert "grow" in str(compared)
 
 
 def test_a_dialog_is_the_same_from_its_file(tmp_path):
@@ -474,7 +485,7 @@ def test_a_promise_is_set_on_samples_that_no_step_has_seen(monkeypatch):
     assert certificate.way == "grow"
     assert certificate.confusion == model.confusion(names[part.at], y[part.at])
     assert certificate.preference == "fn <= 30%"
-    with pytest.raises(PromiseError, match="tuning samples"):
+    with pytest.raises(PromiseError, match=r"Dialog\.accept"):
         dialog.accept(*tuning_of(dialog, names, y))
 
 
@@ -502,7 +513,7 @@ def test_an_accepted_program_gives_no_training_data_away(tmp_path):
 def test_nothing_is_promised_where_nothing_was_asked_of_the_whole():
     dialog = dialog_on()
     dialog.tune_nodes({(0, 0): "fn <= 12"})
-    with pytest.raises(PromiseError, match="needs something to promise"):
+    with pytest.raises(PromiseError, match=r"\bprefer\b"):
         dialog.accept()
 
 
@@ -544,7 +555,7 @@ def test_programs_of_other_learners_grow_but_are_not_tuned_by_nodes():
             X, y, committee=model.set_params(n_levels=3), tune=0.5, random_state=0
         ).confusion
     )
-    with pytest.raises(TypeError, match="needs nodes with a TunableLogistic"):
+    with pytest.raises(TypeError, match="TunableLogistic"):
         dialog.tune_nodes({(0, 0): "fn <= 10"})
     assert len(dialog.history) == 2
 
@@ -620,7 +631,7 @@ def test_a_committee_may_be_judged_on_samples_kept_apart():
     learned = sorted(set(range(len(y))) - others)
     bayes = GaussianNB().fit(X[learned], y[learned])
     told = dialog._material.panel.members[1]
-    np.testing.assert_array_equal(told.theta_, bayes.theta_)
+    np.testing.assert_allclose(told.theta_, bayes.theta_, rtol=1e-9)
     reply = dialog.prefer("fp <= 20", ways=["move", "reweigh"])
     assert reply.met
 
@@ -670,10 +681,12 @@ def test_the_layout_is_known_before_training():
 # What is refused
 
 
-def refused(call, kind, message):
-    with pytest.raises(kind, match=r".") as caught:
+def refused(call, kind, *named):
+    """The call raises an error that names all of these."""
+    with pytest.raises(kind) as caught:
         call()
-    assert str(caught.value) == message
+    for one in named:
+        assert one in str(caught.value)
 
 
 def test_dialogs_without_a_program_say_what_is_needed():
@@ -692,48 +705,29 @@ def test_dialogs_without_a_program_say_what_is_needed():
             "weak_nodes": dialog.weak_nodes,
             "grow": dialog.grow,
         }.items():
-            refused(call, ValueError, f"Dialog.{name} {NO_PROGRAM}")
+            refused(call, ValueError, f"Dialog.{name}", "committee='program'")
         assert len(dialog.history) == 1
 
 
 @pytest.mark.parametrize(
-    ("wants", "kind", "message"),
+    ("wants", "kind", "named"),
     [
-        (
-            "fp <= 9",
-            TypeError,
-            "Dialog.tune_nodes needs a mapping from the votes of nodes to preferences, such as "
-            "{(0, 0): 'fp <= 9'}; got str.",
-        ),
-        ({}, ValueError, "Dialog.tune_nodes needs a preference for at least one node; got none."),
-        (
-            {(0, 0): None},
-            ValueError,
-            "Dialog.tune_nodes needs a preference for at least one node; got none.",
-        ),
-        (
-            {(3, 0): "fp <= 9"},
-            ValueError,
-            "Dialog.tune_nodes needs nodes with a learner, by their votes: (0, 0), (0, 1), "
-            "(1, 0), (0, 2), (1, 1), (2, 0); got (3, 0).",
-        ),
-        (
-            {"root": "fp <= 9"},
-            ValueError,
-            "Dialog.tune_nodes needs nodes with a learner, by their votes: (0, 0), (0, 1), "
-            "(1, 0), (0, 2), (1, 1), (2, 0); got 'root'.",
-        ),
+        ("fp <= 9", TypeError, ["str"]),
+        ({}, ValueError, []),
+        ({(0, 0): None}, ValueError, []),
+        ({(3, 0): "fp <= 9"}, ValueError, ["(3, 0)", "(0, 0)", "(2, 0)"]),
+        ({"root": "fp <= 9"}, ValueError, ["'root'", "(0, 0)", "(2, 0)"]),
     ],
 )
-def test_wants_that_are_none(wants, kind, message):
+def test_wants_that_are_none(wants, kind, named):
     dialog = opened()
-    refused(lambda: dialog.tune_nodes(wants), kind, message)
+    refused(lambda: dialog.tune_nodes(wants), kind, "Dialog.tune_nodes", *named)
     assert len(dialog.history) == 1
 
 
 def test_what_a_node_cannot_do_is_refused_and_nothing_is_kept():
     dialog = dialog_on()
-    with pytest.raises(PreferenceError, match="No matrix"):
+    with pytest.raises(PreferenceError, match=r"correct\(pos\) >= 900"):
         dialog.tune_nodes({(0, 0): "correct(pos) >= 900"})
     assert len(dialog.history) == 1
 
@@ -743,63 +737,55 @@ def test_nodes_without_samples_of_a_class_cannot_be_asked():
     askable, there = dialog.weak_nodes(1), learning(dialog.program)
     missing = [votes for votes in there if votes not in askable]
     assert missing
-    with pytest.raises(ValueError, match="to be judged by") as caught:
-        dialog.tune_nodes({missing[0]: "errors <= 0"})
-    assert str(missing[0]) in str(caught.value)
+    wants = {missing[0]: "errors <= 0"}
+    refused(lambda: dialog.tune_nodes(wants), ValueError, str(missing[0]), "weak_nodes")
     assert len(dialog.history) == 1
     reply = dialog.tune_nodes({(0, 0): "errors <= 100", missing[0]: "errors <= 0"})
-    assert f"{missing[0]} cannot be asked" in reply.note
+    assert [votes for votes, _ in reply.asked] == [(0, 0)]
+    assert str(missing[0]) in reply.note
 
 
 @pytest.mark.parametrize("levels", [0, 1.0, True, None])
 def test_levels_that_are_no_count(levels):
-    end = f"needs levels to be a whole number of at least 1; got {levels!r}."
-    refused(lambda: opened().grow(levels), ValueError, f"Dialog.grow {end}")
+    named = ["levels", repr(levels)]
+    refused(lambda: opened().grow(levels), ValueError, "Dialog.grow", *named)
     start = {"committee": "program", "levels": levels}
-    refused(lambda: Dialog.from_data(*pima(), **start), ValueError, f"Dialog.from_data {end}")
+    refused(lambda: Dialog.from_data(*pima(), **start), ValueError, "Dialog.from_data", *named)
 
 
 def test_a_threshold_that_is_no_number():
-    message = "Dialog.weak_nodes needs threshold to be a number; got '0.3'."
-    refused(lambda: opened().weak_nodes("0.3"), ValueError, message)
+    refused(lambda: opened().weak_nodes("0.3"), ValueError, "threshold", "'0.3'")
 
 
 @pytest.mark.parametrize("tune", [0.0, 1.0, 1, -0.5, True, "half", (X := None, X)])
 def test_a_share_that_is_none(tune):
-    message = f"Dialog.from_data needs tune to be None or a share in (0, 1); got {tune!r}."
-    refused(lambda: Dialog.from_data(*pima(), tune=tune), ValueError, message)
+    refused(lambda: Dialog.from_data(*pima(), tune=tune), ValueError, "tune", repr(tune))
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "share"),
     [
-        ({"tune": 0.001}, "needs tune to leave samples of every class on both sides; got 0.001"),
-        ({"tune": 0.999}, "needs tune to leave samples of every class on both sides; got 0.999"),
-        ({"time": "late"}, "to train on, and two to tune on; with 0.4 it is "),
-        ({"groups": "one"}, "to train on, and two to tune on; with 0.4 it is "),
+        ({"tune": 0.001}, 0.001),
+        ({"tune": 0.999}, 0.999),
+        ({"time": "late"}, 0.4),
+        ({"groups": "one"}, 0.4),
     ],
 )
-def test_a_class_that_would_be_missing(change, message):
+def test_a_class_that_would_be_missing(change, share):
     X, y = pima()
     pos = y == "pos"
     if change.get("time"):  # the certify part has few of the first class, the tuning part none
         change = {"time": np.where(pos, 1000, 0) + np.arange(len(y)), "certify": None}
     if change.get("groups"):
         change = {"groups": np.where(pos, "all", np.arange(len(y)).astype(str)), "certify": None}
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises(ValueError, match=rf"\btune\b.*{re.escape(str(share))}"):
         Dialog.from_data(X, y, committee="program", random_state=0, **change)
 
 
 def test_unknown_names_of_members():
-    known = "line, quantile-line, random-trees, boosted-trees, kernel, gaussians, program"
-    refused(
-        lambda: Dialog.from_data(*pima(), committee=["line", "boosted"]),
-        ValueError,
-        f"Dialog.from_data needs names of members to be among {known}; got 'boosted' "
-        "(margrave.catalogue.make makes others by name). Did you mean 'boosted-trees'?",
+    unknown, twice = (
+        lambda names=names: Dialog.from_data(*pima(), committee=names)
+        for names in (["line", "boosted"], ["line", "line"])
     )
-    refused(
-        lambda: Dialog.from_data(*pima(), committee=["line", "line"]),
-        ValueError,
-        "Dialog.from_data needs each member once; 'line' repeats.",
-    )
+    refused(unknown, ValueError, "Dialog.from_data", "'boosted'", "'boosted-trees'", "program")
+    refused(twice, ValueError, "Dialog.from_data", "'line'")

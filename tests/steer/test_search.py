@@ -1,5 +1,6 @@
 """The search for a reply: something at once, better as it comes, and the best kept at any end."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -82,7 +83,7 @@ def test_a_first_reply_comes_before_any_dear_way_is_begun(dialog, with_ways):
     assert way.started == 0
     first = next(replies)
     assert (first.way, first.final, first.met) == ("move", False, True)
-    assert "more may come" in str(first)
+    assert str(first) != str(replace(first, final=True))
     assert way.started == 0
     assert dialog.position == 0, "what is not final is not kept yet"
     assert next(replies).way == "gains"
@@ -140,7 +141,7 @@ def test_leaving_the_loop_keeps_the_best_and_says_so(dialog, with_ways):
     assert dialog.reply.final
     assert dialog.reply.after == reply.after
     assert way.given == 2
-    assert str(dialog.reply).splitlines()[0].endswith("cancelled)")
+    assert str(dialog.reply) != str(replace(dialog.reply, cancelled=False))
 
 
 def test_replies_that_are_never_begun_change_nothing(dialog):
@@ -150,9 +151,9 @@ def test_replies_that_are_never_begun_change_nothing(dialog):
 
 
 def test_what_makes_no_sense_is_refused_before_the_first_reply(dialog):
-    with pytest.raises(PreferenceError):
+    with pytest.raises(PreferenceError, match="'eggs'"):
         dialog.replies("fp(eggs) <= 1")
-    with pytest.raises(ValueError, match="ways"):
+    with pytest.raises(ValueError, match=r"\bways\b.*'walk'"):
         dialog.replies(WANTED, ways=["walk"])
 
 

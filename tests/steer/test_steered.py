@@ -1,5 +1,7 @@
 """The steered classifier as an estimator of scikit-learn's, with and without a certificate."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -105,7 +107,7 @@ def test_training_again_forgets_what_was_learned_before(promised):
     assert model.classes_.tolist() == ["ash", "birch", "cedar"]
     assert model.certificate_ is None
     assert model.n_features_in_ == 2
-    with pytest.raises(ValueError, match="needs a certificate"):
+    with pytest.raises(ValueError, match=r"SteeredClassifier\.check"):
         model.check(X3[:, :2], Y3)
 
 
@@ -117,21 +119,21 @@ def test_the_estimator_that_is_given_stays_as_it_is():
 
 
 @pytest.mark.parametrize(
-    ("params", "kind", "message"),
+    ("params", "kind", "match"),
     [
-        ({"preference": "fn <="}, PreferenceError, "."),
-        ({"preference": "fp(eggs) <= 5%"}, PreferenceError, "names the class 'eggs'"),
-        ({"preference": "fn <= 0.01%"}, PromiseError, "that no step has seen; there are"),
-        ({"preference": "fn <= 9%", "ways": ["walk"]}, ValueError, "ways to be among"),
-        ({"preference": "fn <= 9%", "positive": "eggs"}, ValueError, "positive to be one of"),
-        ({"preference": "fn <= 9%", "confidence": 7}, ValueError, "confidence to be a number"),
-        ({"preference": "fn <= 9%", "certify": 2}, ValueError, "certify to be 'auto'"),
-        ({"positive": "eggs"}, ValueError, "positive to be one of"),
+        ({"preference": "fn <="}, PreferenceError, "fn <="),
+        ({"preference": "fp(eggs) <= 5%"}, PreferenceError, "'eggs'"),
+        ({"preference": "fn <= 0.01%"}, PromiseError, r"fn <= 0\.01%"),
+        ({"preference": "fn <= 9%", "ways": ["walk"]}, ValueError, r"\bways\b.*'walk'"),
+        ({"preference": "fn <= 9%", "positive": "eggs"}, ValueError, r"\bpositive\b.*'eggs'"),
+        ({"preference": "fn <= 9%", "confidence": 7}, ValueError, r"\bconfidence\b.*\b7\b"),
+        ({"preference": "fn <= 9%", "certify": 2}, ValueError, r"\bcertify\b.*\b2\b"),
+        ({"positive": "eggs"}, ValueError, r"\bpositive\b.*'eggs'"),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",
 )
-def test_parameters_that_make_no_sense(params, kind, message):
-    with pytest.raises(kind, match=message):
+def test_parameters_that_make_no_sense(params, kind, match):
+    with pytest.raises(kind, match=match):
         steered(GaussianNB(), **params).fit(X, Y)
 
 
@@ -255,7 +257,7 @@ def test_rejects_are_promised_too(doubting):
     matrix = doubting.certificate_.confusion
     assert promises["rejected <= 50%"].count == matrix.n_rejected
     assert doubting.certificate_.route == "tested path"
-    assert "Gives no answer (`rejected`)" in doubting.model_card()
+    assert "`rejected`" in doubting.model_card()
 
 
 def test_decision_values_only():
@@ -273,7 +275,9 @@ def test_three_classes(estimator):
     assert lead.shape == (N, 3)
     np.testing.assert_array_equal(model.predict(X3), model.classes_[lead.argmax(axis=1)])
     assert model.certificate_.confusion.positive is None
-    assert model.certificate_.promises[0].sentence == "at most 15 % of ash called birch"
+    (promise,) = model.certificate_.promises
+    assert promise.bound == "errors(ash -> birch) <= 15%"
+    assert re.findall("ash|birch|cedar", promise.sentence) == ["ash", "birch"]
     assert "birch" in model.model_card()
     if hasattr(model, "predict_proba"):
         np.testing.assert_allclose(model.predict_proba(X3).sum(axis=1), 1)
@@ -282,7 +286,7 @@ def test_three_classes(estimator):
 def test_the_first_class_may_be_the_positive_one():
     model = steered(GaussianNB(), preference="fn <= 20%", positive="ham").fit(X, Y)
     assert model.certificate_.confusion.positive == "ham"
-    assert model.certificate_.promises[0].sentence == "at most 20 % of ham called spam"
+    assert re.findall("ham|spam", model.certificate_.promises[0].sentence) == ["ham", "spam"]
     assert model.confusion(X, Y).positive == "ham"
 
 
@@ -290,7 +294,7 @@ def test_the_first_class_may_be_the_positive_one():
 
 
 def test_other_columns_are_refused(promised):
-    with pytest.raises(ValueError, match="X has 2 features, but SteeredClassifier is expecting 3"):
+    with pytest.raises(ValueError, match="2 features"):
         promised.predict(X[:, :2])
     with pytest.raises(ValueError, match="Reshape your data"):
         promised.predict(X[0])
@@ -330,7 +334,8 @@ def test_tables_of_every_kind(mixed):
     assert model.n_features_in_ == 3
     assert model.feature_names_in_.tolist() == ["length", "from", "text"]
     assert model.confusion(table, Y).accuracy > 0.6
-    assert "1 category: from" in model.model_card()
+    for line in model.scorer_.panel.encoder.describe().splitlines():
+        assert line in model.model_card()
 
 
 def test_columns_in_another_order_and_new_ones_do_not_matter(mixed):
@@ -338,7 +343,7 @@ def test_columns_in_another_order_and_new_ones_do_not_matter(mixed):
     answers = model.predict(table)
     np.testing.assert_array_equal(model.predict(table[["text", "length", "from"]]), answers)
     np.testing.assert_array_equal(model.predict(table.assign(more=1)), answers)
-    with pytest.raises(ValueError, match="needs columns that X lacks: 'text'"):
+    with pytest.raises(ValueError, match="'text'"):
         model.predict(table.drop(columns="text"))
 
 
@@ -363,13 +368,8 @@ def test_rows_may_have_any_index(mixed):
 
 @pytest.mark.parametrize("what", ["check", "recertify"])
 def test_what_needs_a_certificate(bare, what):
-    with pytest.raises(ValueError, match=r".") as caught:
+    with pytest.raises(ValueError, match=rf"SteeredClassifier\.{what}\b.*Dialog\.accept"):
         getattr(bare, what)(X, Y)
-    assert str(caught.value) == (
-        f"SteeredClassifier.{what} needs a certificate; this model promises nothing. "
-        "Dialog.accept makes one that does."
-    )
-    assert "None: this model was not certified." in bare.model_card()
 
 
 def test_a_check_on_samples_like_before_and_on_others(promised):
@@ -379,14 +379,14 @@ def test_a_check_on_samples_like_before_and_on_others(promised):
     assert kept.confusion == promised.confusion(X, Y)
     broken = promised.check(X[:, ::-1] * 0 - 3, np.full(N, "spam"))
     assert not broken
-    assert "BROKEN" in str(broken)
-    with pytest.raises(ValueError, match="one true label and one answer"):
+    assert broken.alarm
+    with pytest.raises(ValueError, match=rf"\b{N - 1}\b"):
         promised.check(X, Y[:-1])
 
 
 @pytest.mark.parametrize("level", [7, -0.1, float("nan"), "low"])
 def test_the_level_of_a_check_is_a_share(promised, level):
-    with pytest.raises(ValueError, match="level"):
+    with pytest.raises(ValueError, match=r"\blevel\b"):
         promised.check(X, Y, level=level)
 
 
@@ -402,24 +402,25 @@ def test_a_new_certificate_on_fresh_samples(promised):
     assert model.certificate_.promises[0].rate <= 0.2
     assert model.certificate_.confidence == before.confidence
     assert model.get_params() == promised.get_params()
-    assert any("set anew" in note for note in model.certificate_.remarks)
+    assert model.certificate_.renews == before.issued
+    assert any(before.issued in note for note in model.certificate_.remarks)
     np.testing.assert_array_equal(model.scorer_(X), promised.scorer_(X))
     stricter = promised.recertify(fresh, labels, confidence=0.99)
     assert stricter.certificate_.confusion.fn <= model.certificate_.confusion.fn
 
 
 def test_a_new_certificate_needs_samples_that_fit(promised):
-    with pytest.raises(PromiseError, match="needs 8 samples of 'spam' that no step has seen"):
+    with pytest.raises(PromiseError, match=r"\b8\b.*'spam'"):
         promised.recertify(X[:4], ["ham", "spam", "ham", "spam"])
-    with pytest.raises(PromiseError, match="there are none of 'spam'"):
+    with pytest.raises(PromiseError, match="'spam'"):
         promised.recertify(X[CODES == 0], Y[CODES == 0])
-    with pytest.raises(ValueError, match="'eggs' is not one of the classes"):
+    with pytest.raises(ValueError, match="'eggs'"):
         promised.recertify(X, np.full(N, "eggs"))
 
 
 @pytest.mark.parametrize("confidence", [0, 1, 2.5, "high", True])
 def test_a_new_certificate_needs_a_confidence(promised, confidence):
-    with pytest.raises(ValueError, match="confidence to be a number in"):
+    with pytest.raises(ValueError, match=r"\bconfidence\b"):
         promised.recertify(X, Y, confidence=confidence)
 
 
@@ -431,14 +432,14 @@ def test_a_new_certificate_needs_a_label_for_each_sample(promised):
 def test_the_model_card_tells_what_is_promised(promised):
     card = promised.model_card()
     for told in (
-        "With confidence 0.8",
+        f"{promised.certificate_.confidence:g}",
         str(promised.certificate_.promises[0]),
-        "line (LogisticRegression, ",
-        "bayes (GaussianNB, ",
-        "`ham`, `spam`",
+        "`ham`",
+        "`spam`",
         promised.certificate_.issued,
     ):
         assert told in card
+    assert re.search(r"\bline\b.*LogisticRegression.*\bbayes\b.*GaussianNB", card)
 
 
 def test_a_model_taken_from_a_dialog_trains_like_one_made_by_hand():
@@ -463,7 +464,7 @@ def test_a_preference_that_is_not_met_is_told():
     )
     noise = np.random.default_rng(0)
     rows, labels = noise.normal(size=(200, 2)), noise.permutation(np.repeat(["a", "b"], 100))
-    with pytest.warns(NotMetWarning, match="did not meet 'fp <= 0, fn <= 0' on the tuning samples"):
+    with pytest.warns(NotMetWarning, match="fp <= 0, fn <= 0"):
         model.fit(rows, labels)
 
 

@@ -55,15 +55,13 @@ def test_ways_are_chosen_by_name():
 
 @pytest.mark.parametrize("names", [["mov"], "mov"])
 def test_a_name_that_is_none(names):
-    with pytest.raises(
-        ValueError, match="X needs ways to be among move, reject, reweigh, select, retune"
-    ):
+    with pytest.raises(ValueError, match=r"\bways\b.*\bmove\b.*\bretune\b.*'mov'"):
         chosen(names, "X")
 
 
 @pytest.mark.parametrize("names", [["move", None], [3]])
 def test_what_is_neither_a_name_nor_a_way(names):
-    with pytest.raises(ValueError, match="X needs ways to be names, or objects with name, dear"):
+    with pytest.raises(ValueError, match=rf"\bways\b.*\b{names[-1]}\b"):
         chosen(names, "X")
 
 
@@ -86,7 +84,7 @@ def test_a_new_way_needs_nothing_but_itself(monkeypatch):
     assert (reply.way, reply.met) == ("oracle", True)
     assert dialog.prefer("fp <= 0, fn <= 0", ways=["oracle"]).met
     assert dialog.prefer("fp <= 0, fn <= 0", ways=["move"]).way == "move"
-    with pytest.raises(ValueError, match="among move, reject, reweigh, select, retune, oracle"):
+    with pytest.raises(ValueError, match=r"\bways\b.*\boracle\b.*'orcale'"):
         dialog.prefer("fp <= 0", ways=["orcale"])
     assert "oracle" in [curve.name for curve in dialog.frontier(dear=True).curves]
 

@@ -114,13 +114,14 @@ def checks():
     """As `parametrize_with_checks` has them, but what an estimator is like is written once: to
     write it thousands of times takes seconds."""
     for estimator in ESTIMATORS + OTHERS:
+        others = () if estimator in ESTIMATORS else (pytest.mark.full,)  # another setting
         name = re.sub(r"\s", "", str(estimator))
         expected = expected_failures(estimator)
         for one in estimator_checks_generator(
             estimator, expected_failed_checks=expected, mark="xfail"
         ):
             marks, values = getattr(one, "marks", ()), getattr(one, "values", one)
-            yield pytest.param(*values, marks=marks, id=f"{name}-{said(values[1])}")
+            yield pytest.param(*values, marks=(*marks, *others), id=f"{name}-{said(values[1])}")
 
 
 def said(check):

@@ -50,7 +50,7 @@ def test_every_room_is_listed_and_says_what_is_public(room):
 
 
 def test_unknown_names_are_the_usual_error():
-    with pytest.raises(AttributeError, match="module 'margrave' has no attribute 'steering'"):
+    with pytest.raises(AttributeError, match=r"'margrave'.*'steering'"):
         _ = margrave.steering
 
 

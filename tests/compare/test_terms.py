@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from margrave.compare._terms import squared_terms, zero_one_terms
 
 # Arithmetic on small tables: a busy machine is no reason to fail.
-steady = settings(deadline=None)
 
 
 def one_hot(labels, n_classes):
@@ -38,7 +37,6 @@ def value_tables(draw):
     )
 
 
-@steady
 @given(label_tables())
 def test_zero_one_parts_add_up_to_the_counted_error(table):
     predictions, labels, _ = table
@@ -48,7 +46,6 @@ def test_zero_one_parts_add_up_to_the_counted_error(table):
     np.testing.assert_allclose([terms.noise, terms.net_noise], 0, atol=1e-12)
 
 
-@steady
 @given(label_tables())
 def test_zero_one_parts_add_up_to_the_expected_error(table):
     predictions, _, proba = table
@@ -61,7 +58,6 @@ def test_zero_one_parts_add_up_to_the_expected_error(table):
     np.testing.assert_allclose(terms.noise, 1 - proba.max(axis=1), atol=1e-12)
 
 
-@steady
 @given(label_tables())
 def test_zero_one_parts_are_bounded(table):
     predictions, _, proba = table
@@ -72,7 +68,6 @@ def test_zero_one_parts_are_bounded(table):
     assert np.all(terms.net_noise <= terms.noise + 1e-12)
 
 
-@steady
 @given(label_tables())
 def test_with_two_classes_the_factors_are_the_printed_ones(table):
     predictions, labels, proba = table
@@ -86,7 +81,6 @@ def test_with_two_classes_the_factors_are_the_printed_ones(table):
     np.testing.assert_allclose(noisy.net_noise, factor * noisy.noise, atol=1e-12)
 
 
-@steady
 @given(value_tables())
 def test_squared_parts_add_up(table):
     predictions, truth, noise = table
@@ -96,7 +90,6 @@ def test_squared_parts_add_up(table):
     )
 
 
-@steady
 @given(label_tables())
 def test_squared_error_under_true_probabilities_is_the_mean_over_labels(table):
     predictions, _, proba = table

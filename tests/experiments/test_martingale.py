@@ -86,6 +86,7 @@ def check_bars(tally):
     assert tally.test <= tally.test_threshold
 
 
+@pytest.mark.full
 class TestRequests:
     def test_single_learners_keep_to_them_on_small_sets(self):
         tally = run(SMALL, TunableLogistic, seeds=range(2))
@@ -152,7 +153,7 @@ class TestArithmetic:
         results = self.results([10, 20, 30], [1, 2, 3])
         assert results.values("table 1", "Sonar", "a", overall).tolist() == [10, 20, 30]
 
-    def test_differences_are_told_beyond_two_standard_errors(self):
+    def test_differences_count_beyond_two_standard_errors(self):
         always = self.results([11, 22, 33], [10, 20, 30]).gap("table 1", "Sonar", "a", "b", overall)
         assert (always.mean, always.sign) == (2, 1)
         assert str(always) == "+2.00 ± 0.58"
@@ -176,14 +177,13 @@ class TestArithmetic:
         assert ("Spambase", "MB") not in wrong
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_the_command_writes_the_page(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(measures, "REPEATS", 1)
     assert main(["--quick", "--jobs", "1", "--out", str(tmp_path)]) == 0
     page = (tmp_path / "martingale.md").read_text()
-    assert "3 data sets, 2 splits each, 3 levels, seed 0" in page
-    for heading in ("The requests", "Label noise", *(f"Table {n}" for n in range(1, 5))):
-        assert f"## {heading}" in page
+    assert "experiments.martingale --quick" in page
     assert "| LR | 90.71 |" in page  # the document's figure, beside ours
     assert "$" not in page
     assert not re.search(r"\bnan\b", page)
@@ -191,9 +191,9 @@ def test_the_command_writes_the_page(tmp_path, capsys, monkeypatch):
     assert len(figures) == 3
     for figure in figures:
         assert (tmp_path / figure).stat().st_size > 10_000
-    assert "Written:" in capsys.readouterr().out
+    assert str(tmp_path) in capsys.readouterr().out
 
 
 def test_a_quick_run_does_not_overwrite_the_page(capsys):
     assert main(["--quick"]) == 2
-    assert "say where it goes with --out" in capsys.readouterr().err
+    assert "--out" in capsys.readouterr().err

@@ -60,11 +60,11 @@ def test_the_busiest_worker_decides():
 
 def test_a_model_that_does_not_fit_is_no_page(told, tmp_path):
     off = [replace(one, seconds=one.seconds * (9 if one.rows == 10**6 else 1)) for one in told]
-    with pytest.raises(ValueError, match=r"is off by a factor of .*: measure again"):
+    with pytest.raises(ValueError, match=re.escape(repr(JOBS[0]))):
         page.write(off, tmp_path, "make it")
 
 
-def test_an_error_is_told_as_a_factor():
+def test_an_error_is_a_factor():
     one = Measured("job", 100, 1, 1, 1, 2 * TRUE.seconds(100, 1, 1))
     assert worst_error(TRUE, [one]) == pytest.approx(2)
 
@@ -73,7 +73,8 @@ def test_the_page_says_what_was_measured(told, tmp_path):
     text = page.write(told, tmp_path, "make it").read_text()
     assert "$" not in text
     assert f"| {JOBS[0]} | 1,000,000 | 5 | " in text
-    assert "A pass starts in 20 ms. The scheduler takes 1.00 ms to hand out a block" in text
+    assert "20 ms" in text
+    assert "1.00 ms" in text
     assert {path.name for path in tmp_path.iterdir()} == {
         "scale.md",
         "scale_growth.png",
@@ -85,7 +86,10 @@ def test_the_page_says_what_was_measured(told, tmp_path):
 
 
 def test_the_recorded_gpu_keeps_its_bars():
-    assert "**no**" not in gpu.told()
+    for row in gpu.recorded()["rows"]:
+        if row["bar"] is not None:
+            better, worse = (row["value"], row["bar"])[:: 1 if row["at_least"] else -1]
+            assert better >= worse, row["what"]
     for curve in gpu.measured().curves.values():
         seconds = [value for _, value in curve]
         assert len(curve) >= 2
@@ -94,7 +98,7 @@ def test_the_recorded_gpu_keeps_its_bars():
 
 def test_a_quick_run_needs_a_place(capsys):
     assert main(["--quick"]) == 2
-    assert "say where it goes with --out" in capsys.readouterr().err
+    assert "--out" in capsys.readouterr().err
 
 
 def test_folders_are_made_once_and_hold_what_they_say(tmp_path):
@@ -108,6 +112,7 @@ def test_folders_are_made_once_and_hold_what_they_say(tmp_path):
     assert 0.2 < table["y"].mean() < 0.5
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # Dask's own reader, with pandas 3.1
 def test_every_comparison_is_made(tmp_path):
     """Without a cluster, and at a size where times mean nothing: answers and passes do."""

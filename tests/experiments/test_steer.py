@@ -17,6 +17,12 @@ from sklearn.svm import LinearSVC
 
 from margrave.steer import Dialog
 
+MET, MISSED = "kept", "missed"  # the verdicts of a page, in bold
+
+
+def bold(text):
+    return re.findall(r"\*\*(.*?)\*\*", text)
+
 
 @pytest.fixture(scope="module")
 def parts():
@@ -84,6 +90,7 @@ class TestChance:
         assert chance.most_within(100, 0.29) == 29
         assert chance.broken_by_chance(self.one, 0.05) == pytest.approx(betabinom.sf(2, 40, 3, 58))
 
+    @pytest.mark.full
     def test_order_statistics_make_beta_binomial_counts(self):
         """The study's cut on scores that are drawn alike, again and again."""
         rng = np.random.default_rng(0)
@@ -117,7 +124,8 @@ class TestPromises:
         model = dialog.accept(parts.X_certify, parts.y_certify)
         scores = rivals.Voices.of(dialog, parts.X_certify).scores(model.scorer_)
         limited = promises.SIDES[wish[:2]]
-        assert model.decision_.high == rivals.certified_cut(scores, parts.y_certify, limited, 0.1)
+        cut = rivals.certified_cut(scores, parts.y_certify, limited, 0.1)
+        assert model.decision_.high == pytest.approx(cut, rel=1e-9)
 
     def test_cases_are_those_of_the_models_themselves(self, dialog, parts):
         test = rivals.Voices.of(dialog, parts.X_test)
@@ -137,7 +145,7 @@ class TestPromises:
         assert found[1].by[rivals.OURS] == mine
 
     def test_samples_that_are_too_few_are_refused(self):
-        with pytest.raises(ValueError, match=r"20 samples cannot support a rate of 0\.1"):
+        with pytest.raises(ValueError, match=r"\b20\b.*\b0\.1\b"):
             rivals.certified_cut(np.arange(20.0), np.zeros(20, dtype=int), 0, 0.1)
 
 
@@ -172,6 +180,7 @@ class TestRivals:
         assert refused[rivals.MAPIE] is None
 
 
+@pytest.mark.full
 def test_requests_are_tallied(dialog, parts):
     found = tally(dialog, parts, rivals.Voices.of(dialog, parts.X_test))
     assert found.asked == 6
@@ -205,16 +214,19 @@ class TestVerdicts:
         ids=lambda f: f.__name__,
     )
     def test_a_bar_is_kept_or_missed_by_the_numbers(self, of):
-        assert ": **kept**. " in of(self.good)
-        assert ": **missed**. " in of(self.bad)
+        assert bold(of(self.good)) == [MET]
+        assert bold(of(self.bad)) == [MISSED]
 
     def test_the_price_has_to_beat_both(self):
-        assert "**missed**" in said.price(_results(20, 40, stacking=10))
-        assert "Margrave 79.50 %, best member 60.00 %" in said.price(self.good)
+        assert bold(said.price(_results(20, 40, stacking=10))) == [MISSED]
+        for rule, recall in ((rivals.OURS, "79.50 %"), (rivals.MEMBER, "60.00 %")):
+            assert f"{rule} {recall}" in said.price(self.good)
 
     def test_two_worse_sets_are_allowed(self):
-        assert "On 2 of 2 (set 0, set 1)" in said.worse(_results(40, 20, n_titles=2))
-        assert "**kept**" in said.worse(_results(40, 20, n_titles=2))
+        found = said.worse(_results(40, 20, n_titles=2))
+        assert "2 of 2" in found
+        assert "set 0, set 1" in found
+        assert bold(found) == [MET]
 
     def test_counts_are_pooled(self):
         one = self.bad.pooled(5, rivals.OURS)
@@ -222,29 +234,32 @@ class TestVerdicts:
         assert one.p < 0.01 < self.good.pooled(5, rivals.OURS).p
 
     def test_what_is_worse_is_said(self):
-        told = " ".join(said.plainly(self.bad))
-        assert "Margrave is below the best member on set 0, set 1, set 2." in told
-        assert "keep less to the request" in told
-        assert said.plainly(self.good) == ["Nothing that was measured."]
+        found = said.plainly(self.bad)
+        below = [one for one in found if rivals.OURS in one and "set 0, set 1, set 2" in one]
+        assert len(below) == 1
+        assert rivals.MEMBER in below[0]
+        total = self.bad.tally()
+        assert total.cell > total.member_cell
+        assert f"{total.cell} " in found[-1]
+        assert not any("set" in one.split() for one in said.plainly(self.good))
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_the_command_writes_the_page(tmp_path, capsys):
     assert main(["--quick", "--jobs", "1", "--out", str(tmp_path)]) == 0
     page = (tmp_path / "steer.md").read_text()
-    assert "2 data sets, 2 splits each, seed 0" in page
-    assert len(re.findall(r": \*\*(kept|missed)\*\*\. ", page)) == 5
-    for heading in ("Are promises kept?", "What do they cost?", "Beside MAPIE", "Requests"):
-        assert heading in page
+    assert "experiments.steer --quick" in page
+    assert len([word for word in bold(page) if word in (MET, MISSED)]) == 5
     assert "$" not in page
     assert "nan" not in page
     figures = re.findall(r"\]\((.*?\.png)\)", page)
     assert len(figures) == 2
     for figure in figures:
         assert (tmp_path / figure).stat().st_size > 10_000
-    assert "Written:" in capsys.readouterr().out
+    assert str(tmp_path) in capsys.readouterr().out
 
 
 def test_a_quick_run_does_not_overwrite_the_page(capsys):
     assert main(["--quick"]) == 2
-    assert "say where it goes with --out" in capsys.readouterr().err
+    assert "--out" in capsys.readouterr().err

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import linprog
@@ -54,7 +54,6 @@ problems = st.tuples(st.integers(2, 4), st.integers(2, 9)).flatmap(
 )
 
 
-@settings(deadline=None, max_examples=40)  # each solves a program with a row for every pair
 @given(problems, st.sampled_from([0.0, 0.05, 0.3, 0.7, 1.0]))
 def test_the_gap_is_proven_and_the_optimum_is_that_of_all_pairs(problem, nu):
     F, y = problem
@@ -76,7 +75,6 @@ def test_the_optimum_of_all_pairs_on_sixty_samples(nu):
     assert found.margin == pytest.approx(all_pairs_margin(F, y, nu), abs=1e-8)
 
 
-@settings(deadline=None, max_examples=25)
 @given(st.integers(0, 1000), st.sampled_from([0.0, 0.02, 0.2]), st.integers(2, 12))
 def test_no_other_weights_do_better_than_the_gap_allows(seed, nu, K):
     F, y = made(80, K, seed)
@@ -188,7 +186,6 @@ def test_huge_weights_are_as_good_as_small_ones():
     assert huge.margin == pytest.approx(small.margin)
 
 
-@settings(deadline=None, max_examples=25)
 @given(
     st.integers(0, 1000),
     st.sampled_from([0.0, 0.03, 0.3, 1.0]),

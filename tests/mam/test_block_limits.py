@@ -1,6 +1,5 @@
 """What blocks of Dask collections may hold, and what they cost."""
 
-import re
 import tracemalloc
 from collections.abc import Iterator
 
@@ -104,7 +103,7 @@ def test_many_labels_are_learned_as_in_memory(given):
     found = MAMClassifier(**given).fit(da.from_array(X, chunks=(170, 4)), y)
     assert found.coef_ == pytest.approx(known.coef_, abs=1e-5 * np.abs(known.coef_).max())
     X[700, 1] = np.nan
-    with pytest.raises(ValueError, match="Input X contains NaN"):
+    with pytest.raises(ValueError, match=r"\bX\b.*NaN"):
         MAMClassifier(**given).fit(da.from_array(X, chunks=(170, 4)), y)
 
 
@@ -138,23 +137,21 @@ def test_labels_that_do_not_fit_into_signed_integers(given):
 def test_infinity_is_no_label(given):
     X, y = samples()
     labels = np.where(np.arange(300) == 3, np.inf, y)
-    with pytest.raises(ValueError, match="Input y contains infinity") as told:
-        MAMClassifier(**given).fit(X, labels)
-    with pytest.raises(ValueError, match=f"^{re.escape(str(told.value))}$"):
-        MAMClassifier(**given).fit(da.from_array(X, chunks=(70, 4)), labels)
+    for rows in (X, da.from_array(X, chunks=(70, 4))):
+        with pytest.raises(ValueError, match=r"\by\b.*infinity"):
+            MAMClassifier(**given).fit(rows, labels)
 
 
 def test_sparse_blocks_are_refused():
     X, y = samples()
     sparse = da.from_array(X, chunks=(70, 4)).map_blocks(csr_matrix)
-    told = r" takes Dask arrays of dense blocks; got blocks of type csr_matrix\."
     model = MAMClassifier("linear").fit(X, y)
     for given in (LINEAR, FEATURES):
-        with pytest.raises(TypeError, match=rf"^MAMClassifier\.fit{told}"):
+        with pytest.raises(TypeError, match=r"MAMClassifier\.fit.*csr_matrix"):
             MAMClassifier(**given).fit(sparse, y)
-        with pytest.raises(TypeError, match=rf"^MAMRanker\.fit{told}"):
+        with pytest.raises(TypeError, match=r"MAMRanker\.fit.*csr_matrix"):
             MAMRanker(**given).fit(sparse, y)
-    with pytest.raises(TypeError, match=rf"^MAMClassifier\.predict{told}"):
+    with pytest.raises(TypeError, match=r"MAMClassifier\.predict.*csr_matrix"):
         model.predict(sparse).compute()
-    with pytest.raises(TypeError, match=rf"^MAMClassifier\.score{told}"):
+    with pytest.raises(TypeError, match=r"MAMClassifier\.score.*csr_matrix"):
         model.score(sparse, y)

@@ -1,10 +1,11 @@
 """Bounds on mistakes against their formulas, against enumeration and against chance."""
 
+import re
 from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 from sklearn.metrics.pairwise import rbf_kernel
@@ -61,7 +62,6 @@ def test_the_bound_of_an_rbf_kernel_with_a_margin_of_three_tenths(n, bound):
     assert float(bound_for(n).mistakes(0.0)) == pytest.approx(bound, abs=6e-4)
 
 
-@settings(max_examples=40)
 @given(
     st.floats(-1, 1),
     st.integers(2, 10**6),
@@ -93,11 +93,8 @@ def test_a_richer_class_a_smaller_margin_and_a_smaller_delta_have_a_larger_bound
 
 @pytest.mark.parametrize("delta", [0, 1, -0.1, 1.1, np.nan, "0.05", None, True, [0.05]])
 def test_delta_is_a_probability_of_failing(delta):
-    with pytest.raises(ValueError) as caught:  # noqa: PT011
+    with pytest.raises(ValueError, match=r"\bdelta\b"):
         check_delta(delta, OWNER)
-    assert str(caught.value) == (
-        f"certainty needs delta to be a number above 0 and below 1; got {delta!r}."
-    )
 
 
 def test_no_cut_costs_nothing():
@@ -129,7 +126,6 @@ def test_a_cut_without_a_known_bound_costs_the_next_power_of_two_and_its_share(c
     assert left == pytest.approx(0.05 * share_of_power(power))
 
 
-@settings(max_examples=40)
 @given(st.floats(1e-6, 1e6), st.booleans(), st.integers(1, 10**6))
 def test_a_cut_costs_at_least_its_own_size_and_less_than_twice_of_it(size, negative, n):
     cost, left = of_cut(-size if negative else size, None, n, 0.05)
@@ -222,7 +218,6 @@ def test_the_level_is_what_the_second_rate_is_about():
     assert all((one == other).all() for one, other in zip(found, at_levels, strict=True))
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.floats(0.001, 0.5))
 def test_surer_mistakes_are_no_more_frequent(seed, delta):
     wrong, margins = unseen(40, seed)
@@ -351,7 +346,7 @@ def test_a_transform_of_your_own_has_its_slope_and_its_bound():
 
 
 def test_a_kernel_without_a_limit_needs_a_bound():
-    with pytest.raises(ValueError, match="certainty needs bound, the largest length of a sample"):
+    with pytest.raises(ValueError, match=r"\bbound\b"):
         found_for(evidence(bound=None))
     assert found_for(evidence(bound=None), bound=2.0)[0].bound == 2
 
@@ -359,43 +354,41 @@ def test_a_kernel_without_a_limit_needs_a_bound():
 @pytest.mark.parametrize("bound", [0, -1.0, np.nan, np.inf, True, [1.0]])
 def test_a_bound_is_finite_and_above_0(bound):
     for given_ in (evidence(), evidence(0.3), evidence(0.3, None)):
-        for transform in (None, "clip"):
-            with pytest.raises(ValueError) as caught:  # noqa: PT011
-                found_for(given_, transform, bound)
-            assert str(caught.value) == (
-                f"certainty needs bound to be a finite number above 0; got {bound!r}."
-            )
-    with pytest.raises(ValueError, match="bound to be a finite number above 0; got"):
-        found_for(evidence(), np.tanh, bound, 1.0)
+        for transform, lipschitz in ((None, None), ("clip", None), (np.tanh, 1.0)):
+            with pytest.raises(ValueError, match=rf"\bbound\b.*{re.escape(repr(bound))}"):
+                found_for(given_, transform, bound, lipschitz)
 
 
 @pytest.mark.parametrize("transform", ["tanh", "", 3, [np.tanh]])
 def test_what_is_no_transform(transform):
-    with pytest.raises(ValueError, match="transform to be None, 'clip' or callable; got"):
+    with pytest.raises(ValueError, match=r"\btransform\b"):
         found_for(evidence(), transform, 1.0, 1.0)
 
 
 @pytest.mark.parametrize(("bound", "lipschitz"), [(None, 1.0), (1.0, None), (1.0, 0.0)])
 def test_a_transform_of_your_own_comes_with_its_numbers(bound, lipschitz):
-    with pytest.raises(ValueError, match=f"own: .*; got {bound!r} and {lipschitz!r}"):
+    with pytest.raises(ValueError, match=r"\blipschitz\b"):
         found_for(evidence(), np.tanh, bound, lipschitz)
 
 
 @pytest.mark.parametrize(
-    ("transform", "fault"),
+    ("transform", "shown"),
     [
-        (lambda z: np.maximum(1 - z, 0), "be 0 at 0"),  # the document's, with "g(0) = 0"
-        (lambda z: np.tanh(z) + 0.01, "be 0 at 0"),
-        (lambda z: -np.tanh(z), "never fall"),
-        (lambda z: np.abs(np.tanh(z)), "never fall"),
-        (lambda z: 3 * np.tanh(z), "stay within 1"),
-        (lambda z: np.tanh(9 * z), "be no steeper than 1"),
+        (lambda z: np.maximum(1 - z, 0), r"\b0\b"),  # the document's, with "g(0) = 0"
+        (lambda z: np.tanh(z) + 0.01, r"\b0\b"),
+        (lambda z: -np.tanh(z), ""),  # it falls
+        (lambda z: np.abs(np.tanh(z)), ""),
+        (lambda z: 3 * np.tanh(z), r"\b1\.5\b"),  # above its bound
+        (lambda z: np.tanh(9 * z), r"\b2\.5\b"),  # steeper than its Lipschitz constant
     ],
 )
-def test_a_transform_that_is_not_what_the_bound_asks_for_is_refused(transform, fault):
-    with pytest.raises(ValueError) as caught:  # noqa: PT011
-        found_for(evidence(n=2000), transform, 1.0, 1.0)
-    assert str(caught.value) == f"certainty needs a transform of your own to {fault}."
+def test_a_transform_that_is_not_what_the_bound_asks_for_is_refused(transform, shown):
+    with pytest.raises(ValueError, match=rf"\btransform\b.*{shown}"):
+        found_for(evidence(n=2000), transform, bound=1.5, lipschitz=2.5)
+
+
+def numbers_in(line):
+    return re.findall(r"\d+(?:\.\d+)?%?", line)
 
 
 def test_in_words():
@@ -403,16 +396,12 @@ def test_in_words():
     alone = Certainty(np.zeros(2), bound)
     assert (alone.held_out, alone.held_out_error, alone.levels, alone.delta) == (*3 * [None], 0.05)
     assert alone.vacuous.tolist() == [True, False]
-    document_s = [
-        "no guarantee",
-        "of all predictions at most 25.0% are mistakes with such a margin",
-    ]
-    assert alone.in_words() == document_s
+    assert [numbers_in(line) for line in alone.in_words()] == [[], ["25.0%"]]
     levels = np.array([0.0, 0.31416])
     held = Certainty(np.array([0.2, 0.4]), bound, bound, np.array([0.5, 0.059]), levels, 0.1)
-    assert held.in_words() == [
-        document_s[0] + "; held out: at most 50.0% wrong of those with a margin of 0 or more",
-        document_s[1] + "; held out: at most 5.9% wrong of those with a margin of 0.314 or more",
+    assert [numbers_in(line) for line in held.in_words()] == [
+        ["50.0%", "0"],
+        ["25.0%", "5.9%", "0.314"],
     ]
 
 
@@ -432,8 +421,5 @@ def test_huge_cuts_have_an_infinite_or_finite_cost_but_no_error():
     ],
 )
 def test_a_transform_returns_a_finite_number_for_each_margin(transform):
-    with pytest.raises(ValueError) as caught:  # noqa: PT011
+    with pytest.raises(ValueError, match=r"\btransform\b"):
         found_for(evidence(), transform, 1.0, 1.0)
-    assert str(caught.value) == (
-        "certainty needs a transform of your own to return a finite number for each margin."
-    )

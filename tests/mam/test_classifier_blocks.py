@@ -1,6 +1,5 @@
 """The classifier on Dask collections: arrays in memory are the referee."""
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -200,7 +199,7 @@ def test_accuracy_in_one_pass():
         assert model.score(table[NAMES], table["y"], *given) == pytest.approx(known)
     plain = MAMClassifier("linear").fit(X, y)
     assert plain.score(da.from_array(X, chunks=(70, 4)), y) == pytest.approx(plain.score(X, y))
-    with pytest.raises(ValueError, match=r"MAMClassifier\.score needs sample_weight with finite"):
+    with pytest.raises(ValueError, match="sample_weight"):
         plain.score(da.from_array(X, chunks=(70, 4)), y, 0 * weights)
 
 
@@ -208,11 +207,11 @@ def test_names_in_another_order():
     X, y, _ = samples()
     table = frame(X, y)
     model = MAMClassifier("linear").fit(table[NAMES], table["y"])
-    with pytest.raises(ValueError, match="The feature names should match those that were passed"):
+    with pytest.raises(ValueError, match="feature names"):
         model.predict(table[NAMES[::-1]])
-    with pytest.raises(ValueError, match="X has 3 features, but MAMClassifier is expecting 4"):
+    with pytest.raises(ValueError, match="X has 3 features"):
         MAMClassifier("linear").fit(X, y).predict(da.ones((3, 3)))
-    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+    with pytest.warns(UserWarning, match="feature names"):
         lazy = model.predict(da.from_array(X, chunks=(70, 4)))
     assert len(lazy.compute()) == 300
 
@@ -268,78 +267,64 @@ def test_labels_of_any_kind(labels):
         assert MAMClassifier("linear").fit(da.from_array(X), small).classes_.tolist() == labels
 
 
-def refused(message, X, y, weights=None, error=ValueError, **given):
-    with pytest.raises(error, match=f"^{re.escape(message)}"):
+def refused(match, X, y, weights=None, error=ValueError, **given):
+    with pytest.raises(error, match=match):
         MAMClassifier(**{**LINEAR, **given}).fit(X, y, weights)
 
 
-@pytest.mark.parametrize(("bad", "told"), [(np.nan, "NaN"), (np.inf, "infinity")])
+@pytest.mark.parametrize(("bad", "name"), [(np.nan, "NaN"), (np.inf, "infinity")])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_number_that_is_none_in_one_block(bad, told, dtype):
+def test_a_number_that_is_none_in_one_block(bad, name, dtype):
     X, y, weights = samples()
     X = X.astype(dtype)
     X[123, 2] = bad
     weights[123] = 0
     for given in (LINEAR, FEATURES):
         for s in (None, weights):
-            refused(f"Input X contains {told}", da.from_array(X, chunks=(50, 4)), y, s, **given)
+            refused(rf"\bX\b.*{name}", da.from_array(X, chunks=(50, 4)), y, s, **given)
     model = MAMClassifier("linear").fit(*samples()[:2])
-    with pytest.raises(ValueError, match=f"Input X contains {told}"):
+    with pytest.raises(ValueError, match=rf"\bX\b.*{name}"):
         model.predict(da.from_array(X, chunks=(50, 4))).compute()
 
 
 def test_what_cannot_be_learned_from():
     X, y, weights = samples()
     rows = da.from_array(X, chunks=(50, 4))
-    refused(
-        "MAMClassifier.fit needs y with at least two classes; got one class, 1.", rows, y * 0 + 1
-    )
-    refused(
-        "MAMClassifier.fit needs y with at least two classes; got one class, 0.", rows[:1], y[:1]
-    )
-    refused("MAMClassifier.fit needs samples of at least two classes", rows, y, 1.0 * y)
-    none = "MAMClassifier needs sample_weight with finite numbers, none negative and not all zero"
-    refused(none, rows, y, 0 * weights)
-    refused(none, rows, y, np.where(np.arange(300) == 70, -1, weights))
-    refused(none, rows, y, np.where(np.arange(300) == 70, np.nan, weights))
-    refused("MAMClassifier.fit needs y with as many rows as X, 300; got 299.", rows, y[1:])
-    refused("MAMClassifier.fit needs X as a Dask", X, da.from_array(y), error=TypeError)
-    refused("Unknown label type: continuous", rows, y + 0.5)
-    refused("Input y contains NaN.", rows, np.where(np.arange(300) == 70, np.nan, y))
-    refused("This MAMClassifier estimator requires y", rows, None)
-    refused("MAMClassifier needs X with rows and columns", rows[:, 0], y)
-    refused("MAMClassifier needs class_weight to have a number", rows, y, class_weight={5: 1.0})
-    refused("MAMClassifier needs class_weight to have numbers", rows, y, class_weight={0: "1"})
-    refused("MAMClassifier needs kernel values whose sums are finite", rows * 1e300, y)
+    refused(r"\by\b.*\b1\b", rows, y * 0 + 1)
+    refused(r"\by\b.*\b0\b", rows[:1], y[:1])
+    refused(r"MAMClassifier\.fit", rows, y, 1.0 * y)
+    refused("sample_weight", rows, y, 0 * weights)
+    refused("sample_weight", rows, y, np.where(np.arange(300) == 70, -1, weights))
+    refused("sample_weight", rows, y, np.where(np.arange(300) == 70, np.nan, weights))
+    refused(r"\by\b.*\b300\b.*\b299\b", rows, y[1:])
+    refused(r"\bX\b.*\bDask\b", X, da.from_array(y), error=TypeError)
+    refused("continuous", rows, y + 0.5)
+    refused(r"\by\b.*NaN", rows, np.where(np.arange(300) == 70, np.nan, y))
+    refused(r"MAMClassifier.*\by\b", rows, None)
+    refused(r"\bX\b", rows[:, 0], y)
+    refused(r"class_weight.*\b5\b", rows, y, class_weight={5: 1.0})
+    refused("class_weight.*'1'", rows, y, class_weight={0: "1"})
+    refused(r"\bkernel\b", rows * 1e300, y)
     both = np.array(["a", 1] * 150, dtype=object)
-    refused("Labels must all be", rows, da.from_array(both, chunks=50))
+    refused(r"\bLabels\b", rows, da.from_array(both, chunks=50))
     mixed = dd.concat([frame(X, y)["y"], frame(X, y.astype(str))["y"]])
-    refused("Labels must all be", dd.concat([frame(X, y)[NAMES]] * 2), mixed.astype(object))
+    refused(r"\bLabels\b", dd.concat([frame(X, y)[NAMES]] * 2), mixed.astype(object))
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "laplacian"])
 def test_kernels_keep_all_samples(kernel):
     X, y, _ = samples()
-    refused(
-        "MAMClassifier.fit takes Dask collections with kernel='linear' or with n_components only; "
-        f"got kernel={kernel!r}, with which every sample is kept. Set n_components, or draw rows "
-        "into memory with margrave.scale.sample.",
-        da.from_array(X),
-        y,
-        kernel=kernel,
-    )
+    refused(rf"\bkernel\b.*'{kernel}'", da.from_array(X), y, kernel=kernel)
 
 
-def test_what_needs_memory_says_so():
+def test_what_needs_memory_refuses_dask_collections():
     X, y, _ = samples()
     model = MAMClassifier("linear").fit(X, y)
-    with pytest.raises(
-        TypeError, match=r"MAMClassifier\.partial_fit needs X in memory; got a Dask"
-    ):
+    with pytest.raises(TypeError, match=r"partial_fit.*\bX\b.*\bDask\b"):
         model.partial_fit(da.from_array(X), y)
-    with pytest.raises(TypeError, match=r"MAMClassifier\.certainty needs X in memory; got a Dask"):
+    with pytest.raises(TypeError, match=r"certainty.*\bX\b.*\bDask\b"):
         model.certainty(da.from_array(X))
-    with pytest.raises(TypeError, match=r"certainty needs held_out in memory; got a Dask"):
+    with pytest.raises(TypeError, match=r"held_out.*\bDask\b"):
         model.certainty(X, held_out=(da.from_array(X), y))
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from margrave.mam._cut import cut_for, decided, sample_shares
@@ -32,7 +32,6 @@ def columns(rows):
     return np.array(scores) / 4, np.array(codes), np.array(weights)
 
 
-@settings(max_examples=80)
 @given(table(2), st.booleans())
 def test_no_cut_between_two_classes_decides_more_right(rows, balanced):
     scores, codes, weights = columns(rows)
@@ -46,7 +45,6 @@ def test_no_cut_between_two_classes_decides_more_right(rows, balanced):
     assert right(scores, codes, counts, cut) == pytest.approx(best, abs=1e-12)
 
 
-@settings(max_examples=60)
 @given(st.sampled_from([3, 4]).flatmap(table), st.booleans())
 def test_with_more_classes_a_cut_is_never_worse_than_none(rows, balanced):
     scores, codes, weights = columns(rows)
@@ -116,7 +114,6 @@ def test_above_0_it_is_the_second_of_two_and_else_the_largest():
 
 
 @BALANCED
-@settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 3), st.floats(1e-6, 1e6)), min_size=1, max_size=20))
 def test_shares_of_all_samples_sum_to_1(balanced, rows):
     codes, weights = (np.array(column) for column in zip(*rows, strict=True))

@@ -141,21 +141,21 @@ def test_which_kernels_have_a_width():
 
 
 @pytest.mark.parametrize(
-    ("function", "message"),
+    ("function", "match"),
     [
-        (lambda Z, X: Z @ X.T[:, :-1], r"each of 12 x 9 pairs; got shape \(12, 8\)"),
-        (lambda Z, X: np.ones(12), r"each of 12 x 9 pairs; got shape \(12,\)"),
-        (lambda Z, X: np.ones((9, 12)), r"each of 12 x 9 pairs; got shape \(9, 12\)"),
-        (lambda Z, X: 1.0, r"each of 12 x 9 pairs; got shape \(\)"),
-        (lambda Z, X: np.full((12, 9), np.nan), "must return finite numbers"),
-        (lambda Z, X: np.full((12, 9), np.inf), "must return finite numbers"),
-        (lambda Z, X: np.full((12, 9), "a"), "must return finite numbers"),
-        (lambda Z, X: np.full((12, 9), True), "must return finite numbers"),
-        (lambda Z, X: np.full((12, 9), 1j), "must return finite numbers"),
+        (lambda Z, X: Z @ X.T[:, :-1], r"\(12, 8\)"),
+        (lambda Z, X: np.ones(12), r"\(12,\)"),
+        (lambda Z, X: np.ones((9, 12)), r"\(9, 12\)"),
+        (lambda Z, X: 1.0, r"\(\)"),
+        (lambda Z, X: np.full((12, 9), np.nan), r"\bkernel\b"),
+        (lambda Z, X: np.full((12, 9), np.inf), r"\bkernel\b"),
+        (lambda Z, X: np.full((12, 9), "a"), r"\bkernel\b"),
+        (lambda Z, X: np.full((12, 9), True), r"\bkernel\b"),
+        (lambda Z, X: np.full((12, 9), 1j), r"\bkernel\b"),
     ],
 )
-def test_a_kernel_of_your_own_must_have_a_finite_number_for_each_pair(function, message):
-    with pytest.raises(ValueError, match=message):
+def test_a_kernel_of_your_own_must_have_a_finite_number_for_each_pair(function, match):
+    with pytest.raises(ValueError, match=match):
         values_of(function, *two_sets())
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics.pairwise import rbf_kernel
 
@@ -77,7 +77,6 @@ def test_scores_without_a_sample_are_those_of_a_fit_without_it(k, balanced):
             assert found == pytest.approx(again(*given_, k, balanced), rel=1e-8, abs=1e-10)
 
 
-@settings(max_examples=80)
 @given(
     st.sampled_from([2, 3, 4]),
     st.booleans(),

@@ -1,12 +1,11 @@
 """Ordered classes: thresholds against all thresholds, and the classifier made of them."""
 
-import re
 from itertools import combinations_with_replacement
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
@@ -40,7 +39,6 @@ def graded(n=60, k=3, d=2, seed=0, noise=0.7):
     return X, np.searchsorted(np.quantile(latent, np.arange(1, k) / k), latent)
 
 
-@settings(max_examples=20)
 @given(
     st.lists(
         st.tuples(st.integers(0, 5), st.integers(0, 3), st.floats(0.1, 3)), min_size=1, max_size=9
@@ -58,7 +56,6 @@ def test_no_thresholds_have_a_smaller_loss(samples, cut, weighted):
     assert found == pytest.approx(least_loss(scores, losses), abs=1e-8)
 
 
-@settings(max_examples=20)
 @given(st.integers(0, 10**6), st.integers(2, 4))
 def test_no_thresholds_have_a_smaller_loss_of_any_kind(seed, n_labels):
     rng = np.random.default_rng(seed)
@@ -108,7 +105,7 @@ def test_it_is_a_ranker_cut_at_its_leave_one_out_scores(kernel, cut, weighted):
     weights = np.linspace(0.5, 2, len(y)) if weighted else None
     model = MAMOrdinalClassifier(kernel, cut=cut).fit(X, y, weights)
     ranker = MAMRanker(kernel).fit(X, y, weights)
-    np.testing.assert_array_equal(model.rank(X), ranker.predict(X))
+    np.testing.assert_allclose(model.rank(X), ranker.predict(X), rtol=1e-9, atol=1e-12)
     scores = loo_predictions(ranker, X, y, weights)
     losses = losses_of(y, np.arange(3), np.ones(len(y)) if weights is None else weights, cut)
     found = loss_at(model.thresholds_, scores, losses)
@@ -141,7 +138,7 @@ def test_what_is_asked_for_is_what_is_best():
             balanced_accuracy_score(y, predicted),
         )
     for place, cut in enumerate(CUTS):
-        assert scores[cut][place] == max(one[place] for one in scores.values())
+        assert scores[cut][place] == pytest.approx(max(one[place] for one in scores.values()))
     assert scores["balanced"][2] > scores["accuracy"][2]
 
 
@@ -151,7 +148,7 @@ def test_labels_in_an_order_of_their_own():
     by_name = MAMOrdinalClassifier(order=["low", "medium", "high"]).fit(X, names[y])
     by_number = MAMOrdinalClassifier().fit(X, y)
     np.testing.assert_array_equal(by_name.classes_, names)
-    np.testing.assert_array_equal(by_name.thresholds_, by_number.thresholds_)
+    np.testing.assert_allclose(by_name.thresholds_, by_number.thresholds_, rtol=1e-9)
     np.testing.assert_array_equal(by_name.predict(X), names[by_number.predict(X)])
     frame = pd.DataFrame(X, columns=["a", "b"])
     of_frame = MAMOrdinalClassifier(order=names).fit(frame, pd.Series(names[y], dtype=object))
@@ -167,7 +164,8 @@ def test_a_reversed_order_is_the_mirror_image():
     np.testing.assert_allclose(model.rank(X), -other.rank(X))
     losses = losses_of(y, np.arange(3), np.ones(len(y)), "absolute")
     least = loss_at(other.thresholds_, other.ranker_.loo_predictions_, losses)
-    assert loss_at(model.thresholds_, model.ranker_.loo_predictions_, losses[::-1]) == least
+    mirrored = loss_at(model.thresholds_, model.ranker_.loo_predictions_, losses[::-1])
+    assert mirrored == pytest.approx(least)
 
 
 def test_labels_that_are_absent_keep_their_place_and_are_not_predicted():
@@ -208,8 +206,7 @@ def test_sparse_rows_are_as_good_as_dense_ones():
     sparse = MAMOrdinalClassifier("linear").fit(csr_array(X), y)
     np.testing.assert_allclose(sparse.thresholds_, dense.thresholds_)
     np.testing.assert_array_equal(sparse.predict(csr_array(X)), dense.predict(X))
-    message = "MAMOrdinalClassifier takes sparse X with kernel='linear' only; got kernel='rbf'."
-    with pytest.raises(TypeError, match=re.escape(message)):
+    with pytest.raises(TypeError, match=r"MAMOrdinalClassifier.*\bkernel\b.*'rbf'"):
         MAMOrdinalClassifier().fit(csr_array(X), y)
 
 
@@ -227,27 +224,21 @@ def test_cross_validation():
 
 
 @pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"cut": "f1"}, "cut to be 'absolute', 'accuracy' or 'balanced'; got 'f1'."),
-        ({"order": [1, 1]}, "order to be None or different labels from low to high; got [1, 1]."),
-        ({"order": "low"}, "order to be None or different labels from low to high; got 'low'."),
-        ({"gamma": -1}, "gamma to be 'loo', 'scale' or a finite number above 0; got -1."),
-    ],
+    ("name", "value"), [("cut", "f1"), ("order", [1, 1]), ("order", "low"), ("gamma", -1)]
 )
-def test_parameters_that_are_refused(parameters, message):
-    with pytest.raises(ValueError, match=re.escape(f"MAMOrdinalClassifier needs {message}")):
-        MAMOrdinalClassifier(**parameters).fit([[0.0], [1.0]], [0, 1])
+def test_parameters_that_are_refused(name, value):
+    with pytest.raises(ValueError, match=rf"MAMOrdinalClassifier.*\b{name}\b"):
+        MAMOrdinalClassifier(**{name: value}).fit([[0.0], [1.0]], [0, 1])
 
 
 @pytest.mark.parametrize(
-    ("order", "y", "sample_weight", "message"),
+    ("order", "y", "sample_weight", "match"),
     [
-        (None, [1, 1], None, " needs y with at least two classes; got one class, 1."),
-        (None, [1, 2], [0, 1], " needs y with at least two classes; got one class, 2."),
-        ([1, 2], [1, 3], None, ": 3 is not one of the classes 1, 2."),
+        (None, [1, 1], None, r"\by\b.*\b1\b"),
+        (None, [1, 2], [0, 1], r"\by\b.*\b2\b"),
+        ([1, 2], [1, 3], None, r"MAMOrdinalClassifier\.fit.*\b3\b"),
     ],
 )
-def test_labels_that_are_refused(order, y, sample_weight, message):
-    with pytest.raises(ValueError, match=re.escape("MAMOrdinalClassifier.fit" + message)):
+def test_labels_that_are_refused(order, y, sample_weight, match):
+    with pytest.raises(ValueError, match=match):
         MAMOrdinalClassifier(order=order).fit([[0.0], [1.0]], y, sample_weight)

@@ -1,7 +1,5 @@
 """Ridge regression on ranks: dense solves, refits, and the ranker as its limit."""
 
-import re
-
 import numpy as np
 import pytest
 from scipy.stats import kendalltau
@@ -146,20 +144,13 @@ def test_constant_features_leave_nothing_to_rank_by(kernel):
 
 
 @pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"alpha": 0}, "alpha to be 'loo' or a finite number above 0; got 0."),
-        ({"alpha": "scale"}, "alpha to be 'loo' or a finite number above 0; got 'scale'."),
-        ({"alphas": [0.0]}, "alphas to be None or finite numbers above 0; got [0.0]."),
-        ({"gamma": "x"}, "gamma to be 'loo', 'scale' or a finite number above 0; got 'x'."),
-    ],
+    ("name", "value"), [("alpha", 0), ("alpha", "scale"), ("alphas", [0.0]), ("gamma", "x")]
 )
-def test_parameters_that_are_refused(parameters, message):
-    with pytest.raises(ValueError, match=re.escape(f"RankRidgeRanker needs {message}")):
-        RankRidgeRanker(**parameters).fit([[0.0], [1.0]], [0, 1])
+def test_parameters_that_are_refused(name, value):
+    with pytest.raises(ValueError, match=rf"RankRidgeRanker.*\b{name}\b"):
+        RankRidgeRanker(**{name: value}).fit([[0.0], [1.0]], [0, 1])
 
 
 def test_responses_without_an_order_are_refused():
-    message = "RankRidgeRanker.fit needs y with at least two different values; got only 3.0."
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises(ValueError, match=r"RankRidgeRanker.*\by\b.*3\.0"):
         RankRidgeRanker().fit([[0.0], [1.0]], [3.0, 3.0])

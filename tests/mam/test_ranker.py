@@ -1,11 +1,9 @@
 """The ranker: all pairs, all refits, its limits, and degenerate data."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csc_array, csr_array, csr_matrix
 from scipy.stats import kendalltau
@@ -108,7 +106,6 @@ def test_with_two_responses_it_is_the_difference_of_the_class_means():
     np.testing.assert_allclose(model.coef_, direction / np.linalg.norm(direction))
 
 
-@settings(max_examples=20)
 @given(st.integers(0, 10**6), st.sampled_from([np.exp, np.cbrt, lambda y: y * 1e-300]))
 def test_only_the_order_of_the_responses_counts(seed, rising):
     X, y = some_samples(seed=seed)
@@ -296,55 +293,48 @@ def test_the_samples_are_copied_and_not_changed():
 
 
 @pytest.mark.parametrize(
-    ("parameters", "message"),
+    ("name", "value"),
     [
-        (
-            {"kernel": "sigmoid"},
-            "kernel to be 'rbf', 'linear', 'poly', 'laplacian' or callable; got 'sigmoid'.",
-        ),
-        ({"gamma": 0}, "gamma to be 'loo', 'scale' or a finite number above 0; got 0."),
-        ({"gamma": "auto"}, "gamma to be 'loo', 'scale' or a finite number above 0; got 'auto'."),
-        ({"gammas": []}, "gammas to be None or finite numbers above 0; got []."),
-        ({"gammas": [1, -1]}, "gammas to be None or finite numbers above 0; got [1, -1]."),
-        ({"degree": 2.5}, "degree to be an integer of at least 1; got 2.5."),
-        ({"coef0": -1}, "coef0 to be a finite number of at least 0; got -1."),
-        ({"n_jobs": 0}, "n_jobs to be None, -1 or a number of threads; got 0."),
+        ("kernel", "sigmoid"),
+        ("gamma", 0),
+        ("gamma", "auto"),
+        ("gammas", []),
+        ("gammas", [1, -1]),
+        ("degree", 2.5),
+        ("coef0", -1),
+        ("n_jobs", 0),
     ],
 )
-def test_parameters_that_are_refused(parameters, message):
-    with pytest.raises(ValueError, match=re.escape(f"MAMRanker needs {message}")):
-        MAMRanker(**parameters).fit([[0.0], [1.0]], [0, 1])
+def test_parameters_that_are_refused(name, value):
+    with pytest.raises(ValueError, match=rf"MAMRanker.*\b{name}\b"):
+        MAMRanker(**{name: value}).fit([[0.0], [1.0]], [0, 1])
 
 
 @pytest.mark.parametrize(
     ("y", "sample_weight", "only"),
-    [([3.0, 3.0, 3.0], None, "3.0"), ([3, 4, 4], [0, 1, 2], "4")],
+    [([3.0, 3.0, 3.0], None, "3"), ([3, 4, 4], [0, 1, 2], "4")],
 )
 def test_responses_without_an_order_are_refused(y, sample_weight, only):
-    message = f"MAMRanker.fit needs y with at least two different values; got only {only}."
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises(ValueError, match=rf"\by\b.*\b{only}\b"):
         MAMRanker().fit([[0.0], [1.0], [2.0]], y, sample_weight)
 
 
 def test_sparse_rows_are_refused_by_other_kernels():
-    message = "MAMRanker takes sparse X with kernel='linear' or with n_components only; got kernel="
-    with pytest.raises(TypeError, match=re.escape(message)):
+    with pytest.raises(TypeError, match=r"\bkernel\b.*'rbf'"):
         MAMRanker().fit(csr_array(np.eye(3)), [1, 2, 3])
 
 
 def test_kernels_that_make_no_sense_are_refused():
     X, y = some_samples()
-    message = "MAMRanker.fit needs a positive definite kernel; got one in which"
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises(ValueError, match=r"MAMRanker.*\bkernel\b"):
         MAMRanker(lambda A, B: -(A @ B.T)).fit(X, y)
-    with pytest.raises(ValueError, match="must return finite numbers"):
+    with pytest.raises(ValueError, match=r"\bkernel\b"):
         MAMRanker(lambda A, B: np.full((len(A), len(B)), np.nan)).fit(X, y)
 
 
 def test_features_that_are_too_large_are_refused():
     X, y = some_samples()
-    message = "MAMRanker.fit needs X whose sums are finite; got larger values. Scale the features."
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises(ValueError, match=r"MAMRanker.*\bX\b"):
         MAMRanker("linear").fit(X * 2e307, y)
     np.testing.assert_allclose(
         MAMRanker("linear").fit(X * 1e200, y).coef_, MAMRanker("linear").fit(X, y).coef_
@@ -354,7 +344,7 @@ def test_features_that_are_too_large_are_refused():
 def test_scores_of_responses_that_are_missing_are_refused():
     X, y = some_samples()
     model = MAMRanker().fit(X, y)
-    with pytest.raises(ValueError, match="Input y contains NaN"):
+    with pytest.raises(ValueError, match=r"\by\b.*NaN"):
         model.score(X, np.full(len(y), np.nan))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model.score(X, y[1:])

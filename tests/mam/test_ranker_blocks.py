@@ -1,6 +1,5 @@
 """The ranker on Dask collections: arrays in memory are the referee."""
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -82,7 +81,7 @@ def test_data_frames(given, dtype):
     assert lazy.dtype == np.float64
     assert lazy.compute() == pytest.approx(known.predict(names), abs=1e-5)
     assert found.score(table[NAMES], table["y"]) == pytest.approx(known.score(names, y), abs=1e-3)
-    with pytest.raises(ValueError, match="The feature names should match those that were passed"):
+    with pytest.raises(ValueError, match="feature names"):
         found.predict(table[NAMES[::-1]])
 
 
@@ -202,41 +201,39 @@ def test_of_many_rows_some_choose_the_width(monkeypatch):
     assert (found.coef_ == again.coef_).all()
 
 
-def refused(message, X, y, weights=None, error=ValueError, **given):
-    with pytest.raises(error, match=f"^{re.escape(message)}"):
+def refused(match, X, y, weights=None, error=ValueError, **given):
+    with pytest.raises(error, match=match):
         MAMRanker(**{**LINEAR, **given}).fit(X, y, weights)
 
 
 @ways
-@pytest.mark.parametrize(("bad", "told"), [(np.nan, "NaN"), (np.inf, "infinity")])
-def test_a_number_that_is_none_in_one_block(given, bad, told):
+@pytest.mark.parametrize(("bad", "name"), [(np.nan, "NaN"), (np.inf, "infinity")])
+def test_a_number_that_is_none_in_one_block(given, bad, name):
     X, y, weights = samples()
     broken = X.copy()
     broken[123, 2] = bad
     weights[123] = 0
     for s in (None, weights):
-        refused(f"Input X contains {told}", da.from_array(broken, chunks=(50, 4)), y, s, **given)
+        refused(rf"\bX\b.*{name}", da.from_array(broken, chunks=(50, 4)), y, s, **given)
     y[70] = bad
-    refused(f"Input y contains {told}", da.from_array(X, chunks=(50, 4)), y, **given)
+    refused(rf"\by\b.*{name}", da.from_array(X, chunks=(50, 4)), y, **given)
 
 
 def test_what_cannot_be_learned_from():
     X, y, weights = samples()
     rows = da.from_array(X, chunks=(50, 4))
-    same_values = "MAMRanker.fit needs y with at least two different values; got only "
-    refused(f"{same_values}2.0.", rows, 0 * y + 2)
-    refused(same_values, rows[:1], y[:1])
-    refused(same_values, rows, y, np.arange(300) == 7)
-    none = "MAMRanker.fit needs sample_weight with finite numbers, none negative and not all zero"
-    refused(none, rows, y, 0 * weights)
-    refused(none, rows, y, np.where(np.arange(300) == 70, -1, weights))
-    refused("MAMRanker.fit needs y with as many rows as X, 300; got 299.", rows, y[1:])
-    refused("MAMRanker.fit needs X as a Dask", X, da.from_array(y), error=TypeError)
-    refused("MAMRanker.fit needs y to be numbers", rows, np.array(["low", "high"] * 150))
-    refused("This MAMRanker estimator requires y", rows, None)
-    refused("MAMRanker needs X with rows and columns", rows[:, 0], y)
-    refused("MAMRanker.fit needs X whose sums are finite", rows * 1e306, y)
-    refused("MAMRanker.fit takes Dask collections with kernel='linear'", rows, y, kernel="rbf")
+    refused(r"\by\b.*\b2\b", rows, 0 * y + 2)
+    refused(rf"\by\b.*{y[0]}", rows[:1], y[:1])
+    refused(rf"\by\b.*{y[7]}", rows, y, np.arange(300) == 7)
+    refused("sample_weight", rows, y, 0 * weights)
+    refused("sample_weight", rows, y, np.where(np.arange(300) == 70, -1, weights))
+    refused(r"\by\b.*\b300\b.*\b299\b", rows, y[1:])
+    refused(r"\bX\b.*\bDask\b", X, da.from_array(y), error=TypeError)
+    refused(r"\by\b.*MAMOrdinalClassifier", rows, np.array(["low", "high"] * 150))
+    refused(r"MAMRanker.*\by\b", rows, None)
+    refused(r"\bX\b", rows[:, 0], y)
+    refused(r"\bX\b", rows * 1e306, y)
+    refused(r"\bkernel\b.*'rbf'", rows, y, kernel="rbf")
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint64])
@@ -245,17 +242,12 @@ def test_integers_that_float64_cannot_tell_apart(dtype):
     rows = da.from_array(X, chunks=(50, 4))
     order = np.argsort(np.argsort(y)).astype(dtype)
     for given in (LINEAR, FEATURES):
-        refused(
-            "MAMRanker.fit takes integers from -2**53 to 2**53 as y from Dask collections; got "
-            f"{2**60} to {2**60 + 299}. Only their order counts: subtract a constant",
-            da.from_array(X, chunks=(300, 4)),
-            order + dtype(2**60),
-            **given,
-        )
+        whole = da.from_array(X, chunks=(300, 4))
+        refused(rf"\by\b.*{2**60 + 299}", whole, order + dtype(2**60), **given)
         largest = order + dtype(2**53 - 299)
         same(MAMRanker(**given).fit(rows, largest), MAMRanker(**given).fit(X, largest), given)
     if dtype == np.int64:
-        refused("MAMRanker.fit takes integers from -2**53", rows, order + np.iinfo(dtype).min)
+        refused(r"\by\b.*-\d{19}\b", rows, order + np.iinfo(dtype).min)
 
 
 def test_a_single_row_in_every_block():
@@ -274,9 +266,9 @@ def test_rows_that_are_all_the_same():
 def test_ordered_classes_need_memory():
     X, y, _ = samples(levels=3)
     model = MAMOrdinalClassifier("linear")
-    with pytest.raises(TypeError, match=r"^MAMOrdinalClassifier\.fit needs X in memory; got a"):
+    with pytest.raises(TypeError, match=r"MAMOrdinalClassifier\.fit.*\bX\b"):
         model.fit(da.from_array(X), y)
-    with pytest.raises(TypeError, match=r"^MAMOrdinalClassifier\.fit needs y in memory; got a"):
+    with pytest.raises(TypeError, match=r"MAMOrdinalClassifier\.fit.*\by\b"):
         model.fit(X, da.from_array(y))
-    with pytest.raises(TypeError, match=r"^MAMOrdinalClassifier needs X in memory; got a"):
+    with pytest.raises(TypeError, match=r"MAMOrdinalClassifier.*\bX\b"):
         model.fit(X, y).predict(da.from_array(X))

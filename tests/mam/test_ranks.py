@@ -1,11 +1,9 @@
 """Ranks: against all pairs, against midranks, and what is refused."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
@@ -23,7 +21,6 @@ def by_pairs(y, s=None):
     return signs @ (np.ones(len(y)) if s is None else np.asarray(s, dtype=float))
 
 
-@settings(max_examples=20)
 @given(values | st.lists(numbers, min_size=1, max_size=12))
 def test_ranks_are_sums_over_pairs_and_twice_the_midranks(y):
     ranks = rank_transform(y)
@@ -31,7 +28,6 @@ def test_ranks_are_sums_over_pairs_and_twice_the_midranks(y):
     np.testing.assert_array_equal(ranks, 2 * rankdata(y) - len(y) - 1)
 
 
-@settings(max_examples=20)
 @given(st.lists(st.tuples(st.integers(-3, 3), weights), min_size=1, max_size=12))
 def test_weighted_ranks_are_weighted_sums_over_pairs(pairs):
     y, s = (np.array(column, dtype=float) for column in zip(*pairs, strict=True))
@@ -91,25 +87,15 @@ def test_kendall_is_0_where_it_is_not_defined():
 
 
 @pytest.mark.parametrize(
-    ("y", "sample_weight", "message"),
+    ("y", "sample_weight", "match"),
     [
-        ([[1, 2]], None, "rank_transform needs y with one number a sample; got shape (1, 2)."),
-        (
-            [1, 2],
-            [1],
-            "rank_transform needs sample_weight with a number for each of 2 samples; "
-            "got shape (1,).",
-        ),
-        (
-            [1, 2],
-            [1, -1],
-            "rank_transform needs sample_weight with finite numbers, none negative and not all "
-            "zero; got -1.0 to 1.0.",
-        ),
-        ([1, np.nan], None, "Input y contains NaN."),
-        (["low", "high"], None, "dtype='numeric' is not compatible with arrays of bytes/strings"),
+        ([[1, 2]], None, r"\by\b.*\(1, 2\)"),
+        ([1, 2], [1], r"sample_weight.*\(1,\)"),
+        ([1, 2], [1, -1], "sample_weight.*-1"),
+        ([1, np.nan], None, r"\by\b.*NaN"),
+        (["low", "high"], None, "numeric"),  # scikit-learn's words
     ],
 )
-def test_what_is_refused(y, sample_weight, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
+def test_what_is_refused(y, sample_weight, match):
+    with pytest.raises(ValueError, match=match):
         rank_transform(y, sample_weight)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_kernel
 
@@ -123,7 +123,6 @@ def test_signed_sums_with_ties_across_the_borders_of_tiles(small_tiles, name, le
     assert agree(X, a, Kernel(name), [0.1, 0.4, 0.5], ordered)
 
 
-@settings(max_examples=60)
 @given(
     st.integers(1, 18),
     st.integers(1, 6),

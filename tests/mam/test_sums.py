@@ -4,7 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csc_array, csr_array, csr_matrix
 from sklearn.metrics.pairwise import (
@@ -118,7 +118,6 @@ def test_blocks_of_all_sizes_meet(m, n, n_jobs, monkeypatch):
         assert agrees(Z, X, a, kernel, 1e-12, n_jobs=n_jobs, **params)
 
 
-@settings(max_examples=60)
 @given(
     st.integers(1, 30),
     st.integers(1, 30),
@@ -187,9 +186,8 @@ def test_sparse_rows_have_linear_sums(made, columns):
 def test_sparse_rows_have_no_other_sums(kernel):
     Z, X, a = two_sets()
     for left, right in ((csr_array(Z), X), (Z, csr_array(X))):
-        with pytest.raises(TypeError) as caught:
+        with pytest.raises(TypeError, match=r"\bkernel\b"):
             kernel_sum(left, right, a, kernel)
-        assert str(caught.value) == "kernel_sum takes sparse rows with kernel='linear' only."
 
 
 def test_a_kernel_of_your_own_need_not_be_positive_definite(monkeypatch):
@@ -205,11 +203,11 @@ def test_a_kernel_of_your_own_need_not_be_positive_definite(monkeypatch):
     assert narrow == pytest.approx(dense(Z, X, sigmoid) @ a, abs=1e-5 * np.abs(a).sum())
 
 
-def test_a_kernel_of_your_own_is_told_what_it_did_wrong():
+def test_a_kernel_of_your_own_that_returns_other_things_is_refused():
     Z, X, a = two_sets()
-    with pytest.raises(ValueError, match=r"for each of 50 x 60 pairs; got shape \(60, 50\)\."):
+    with pytest.raises(ValueError, match=r"\bkernel\b.*\(60, 50\)"):
         kernel_sum(Z, X, a, lambda Z, X: X @ Z.T)
-    with pytest.raises(ValueError, match="kernel of your own must return finite numbers"):
+    with pytest.raises(ValueError, match=r"\bkernel\b"):
         kernel_sum(Z, X, a, lambda Z, X: Z @ X.T * np.nan)
 
 
@@ -219,16 +217,14 @@ def test_gamma_is_a_finite_number_above_0(gamma):
     if gamma is None:
         assert kernel_sum(Z, X, a).tolist() == kernel_sum(Z, X, a, gamma=1 / 3).tolist()
         return
-    with pytest.raises(ValueError, match="kernel_sum needs gamma to be a finite number above 0"):
+    with pytest.raises(ValueError, match=r"\bgamma\b"):
         kernel_sum(Z, X, a, gamma=gamma)
 
 
 @pytest.mark.parametrize("backend", ["gpu", None, "NUMPY", 1])
 def test_only_backends_that_there_are(backend):
-    message = f"kernel_sum needs backend to be 'auto', 'numpy' or 'torch'; got {backend!r}."
-    with pytest.raises(ValueError) as caught:  # noqa: PT011
+    with pytest.raises(ValueError, match=r"\bbackend\b"):
         kernel_sum([[0.0]], [[0.0]], [1.0], backend=backend)
-    assert str(caught.value) == message
 
 
 def test_backends_that_there_are_agree():
@@ -239,9 +235,9 @@ def test_backends_that_there_are_agree():
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_every_row_has_a_weight(kernel):
     Z, X, a = two_sets()
-    with pytest.raises(ValueError, match=r"each of 60 rows of X; got shape \(59,\)\."):
+    with pytest.raises(ValueError, match=r"\b60\b.*\(59,\)"):
         kernel_sum(Z, X, a[:-1], kernel)
-    with pytest.raises(ValueError, match=r"each of 60 rows of X; got shape \(1, 60\)\."):
+    with pytest.raises(ValueError, match=r"\b60\b.*\(1, 60\)"):
         kernel_sum(Z, X, a[None], kernel)
     with pytest.raises(ValueError, match="dim 3"):
         kernel_sum(Z, X, a[:, None, None], kernel)
@@ -261,7 +257,7 @@ def test_numbers_that_are_not_finite_are_refused_by_name(bad, kernel, place):
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_both_sets_have_the_same_features(kernel):
     Z, X, a = two_sets()
-    with pytest.raises(ValueError, match="Z and X with the same features; got 2 and 3"):
+    with pytest.raises(ValueError, match=r"\bZ\b.*\b2\b.*\b3\b"):
         kernel_sum(Z[:, :2], X, a, kernel)
 
 
@@ -338,7 +334,6 @@ def test_what_is_given_is_not_changed():
             assert (one == was).all()
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 50), st.integers(1, 60))
 def test_slices_cover_everything_once(n, size):
     parts = list(slices(n, size))
@@ -386,24 +381,20 @@ def test_threads_change_nothing(dtype, m, monkeypatch):
 @pytest.mark.parametrize("kernel", ["sigmoid", "RBF", None, 1])
 def test_only_kernels_that_there_are(kernel):
     Z, X, a = two_sets()
-    with pytest.raises(ValueError, match="kernel_sum needs kernel to be"):
+    with pytest.raises(ValueError, match=r"\bkernel\b"):
         kernel_sum(Z, X, a, kernel)
 
 
 @pytest.mark.parametrize("degree", [0, -1, 2.5, 2.0, np.nan, True, "3", None])
 def test_the_degree_is_an_integer_of_at_least_1(degree):
-    with pytest.raises(ValueError) as caught:  # noqa: PT011
+    with pytest.raises(ValueError, match=r"\bdegree\b"):
         kernel_sum([[0.0]], [[0.0]], [1.0], "poly", degree=degree)
-    message = f"kernel_sum needs degree to be an integer of at least 1; got {degree!r}."
-    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize("n_jobs", [0, -2, 1.5, np.nan, True, "2"])
 def test_jobs_are_none_or_all_or_a_count(n_jobs):
-    with pytest.raises(ValueError) as caught:  # noqa: PT011
+    with pytest.raises(ValueError, match="n_jobs"):
         kernel_sum([[0.0]], [[0.0]], [1.0], n_jobs=n_jobs)
-    message = f"kernel_sum needs n_jobs to be None, -1 or a number of threads; got {n_jobs!r}."
-    assert str(caught.value) == message
     Z, X, a = two_sets()
     alone = kernel_sum(Z, X, a, n_jobs=1).tolist()
     for allowed in (None, -1, np.int64(2), 3):
@@ -448,11 +439,8 @@ def test_float32_of_a_width_of_nothing_and_any_unit_is_finite(
 def test_rows_whose_squared_distances_are_not_finite_are_refused(far):
     Z, X, a = two_sets()
     Z, X = Z * (1e200 if far != "X" else 1), X * (1e200 if far != "Z" else 1)
-    with pytest.raises(ValueError) as caught:  # noqa: PT011
+    with pytest.raises(ValueError, match="distances"):
         kernel_sum(Z, X, a)
-    assert str(caught.value) == (
-        "The rows are so far apart that their distances are not finite. Scale the features."
-    )
 
 
 def test_rows_that_are_far_from_0_but_not_apart_are_not_refused():

@@ -10,16 +10,15 @@ from margrave.mam import _torch_sums as module
 from margrave.mam import kernel_sum
 from margrave.mam._kernels import Kernel
 
-NO_GPU = "backend='torch' finds no GPU: PyTorch computes on the CPU. backend='numpy' is quicker."
-pytestmark = pytest.mark.filterwarnings("ignore:backend='torch' finds no GPU")
+pytestmark = pytest.mark.filterwarnings("ignore:.*backend='torch'.*GPU")
 
 
-def test_no_gpu_is_told(monkeypatch):
+def test_no_gpu_is_a_warning(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.warns(UserWarning, match=NO_GPU) as told:
+    with pytest.warns(UserWarning, match=r"backend='torch'.*GPU") as caught:
         kernel_sum([[0.0]], [[1.0]], [1.0], backend="torch")
-    assert len(told) == 1
-    assert told[0].filename == __file__
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
 
 
 def test_auto_takes_a_gpu_for_much_work_only(monkeypatch):
@@ -46,8 +45,7 @@ def test_small_work_does_not_import_torch():
 
 def test_torch_is_not_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    message = r"backend='torch' needs PyTorch: pip install 'margrave\[gpu\]'\."
-    with pytest.raises(ImportError, match=message):
+    with pytest.raises(ImportError, match=r"backend='torch'.*\bgpu\b"):
         kernel_sum([[0.0]], [[1.0]], [1.0], backend="torch")
     assert module.device_for("auto", Kernel(RBF), module.WORTH) is None
     # Or it is, and cannot be imported.
@@ -71,18 +69,17 @@ def broken_gpu(monkeypatch):
 
 def test_auto_does_without_a_gpu_that_does_not_start(broken_gpu):
     case = Case(RBF, "float32")
-    with pytest.warns(UserWarning, match="The GPU does not start") as told:
+    with pytest.warns(UserWarning, match=FORKED) as caught:
         found = [case.sums("auto") for _ in range(2)]
-    message = f"The GPU does not start ({FORKED}). numpy computes on the CPU."
-    assert [str(one.message) for one in told] == [message]
-    assert told[0].filename.endswith("torch_cases.py")
+    assert len(caught) == 1
+    assert "Compile" not in str(caught[0].message)  # of the error its first line
+    assert caught[0].filename.endswith("torch_cases.py")
     assert (found == case.sums("numpy")).all()
     assert (of_others("auto", RBF, 1, True) == of_others("numpy", RBF, 1, True)).all()
 
 
 def test_torch_wants_a_gpu_that_starts(broken_gpu):
-    message = rf"finds a GPU that does not start \({FORKED}\)\. backend='numpy' needs none\."
-    with pytest.raises(RuntimeError, match=message):
+    with pytest.raises(RuntimeError, match=f"backend='torch'.*{FORKED}"):
         Case(RBF, "float32").sums("torch")
 
 
@@ -92,9 +89,7 @@ def test_a_gpu_that_fails_later(monkeypatch):
 
     monkeypatch.setattr(module.Sums, "all", fail)
     case, error = Case(RBF, "float32"), "CUDA error: unspecified launch failure"
-    with pytest.warns(
-        UserWarning, match=rf"The GPU failed \({error}\)\. numpy computes on the CPU"
-    ):
+    with pytest.warns(UserWarning, match=error):
         found = case.sums("torch")
     assert (found == case.sums("numpy")).all()
     error = "shapes cannot be multiplied"
@@ -123,14 +118,10 @@ def test_too_little_memory_is_tried_with_less(monkeypatch):
 def test_no_memory_at_all(monkeypatch):
     case = Case(RBF, "float32", n=2000, d=125)
     too_large_for(0, [], monkeypatch)
-    message = (
-        "The GPU has too little free memory: rows, weights and sums alone take 1 MB. "
-        "numpy computes on the CPU."
-    )
-    with pytest.warns(UserWarning, match=message):
+    with pytest.warns(UserWarning, match=r"GPU.*\b1 MB\b"):
         found = case.sums("torch")
     assert (found == case.sums("numpy")).all()
-    with pytest.warns(UserWarning, match="The GPU has too little free memory"):
+    with pytest.warns(UserWarning, match=r"GPU.*\bMB\b"):
         others = of_others("torch", RBF, 1, True)
     assert (others == of_others("numpy", RBF, 1, True)).all()
 
@@ -145,11 +136,7 @@ class Broken:
 def test_triton_that_does_not_run(monkeypatch):
     monkeypatch.setattr(module, "fused_programs", lambda device: Broken())
     case = Case(RBF, "float32")
-    message = (
-        r"Triton cannot compute kernel sums here \(RuntimeError: Failed to find C compiler\.\)\. "
-        "PyTorch does, in chunks, which takes longer."
-    )
-    with pytest.warns(UserWarning, match=message):
+    with pytest.warns(UserWarning, match=r"Triton.*Failed to find C compiler"):
         found = case.sums("torch")
     assert case.error(found) < ROUNDED
 
@@ -160,7 +147,7 @@ def test_triton_without_memory_is_not_broken(monkeypatch):
             raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
 
     monkeypatch.setattr(module, "fused_programs", lambda device: Full())
-    with pytest.warns(UserWarning, match="The GPU has too little free memory"):
+    with pytest.warns(UserWarning, match=r"GPU.*\bMB\b"):
         Case(RBF, "float32").sums("torch")
 
 

@@ -159,13 +159,13 @@ def test_held_out_samples_give_usable_numbers(samples):
     order = np.argsort(certainty.margins)
     assert (np.diff(certainty.held_out[order]) <= 1e-12).all()
     assert (certainty.held_out_error <= 1).all()
-    assert certainty.in_words()[0].startswith("no guarantee; held out: at most ")
+    assert f"{certainty.held_out_error[0]:.1%}" in certainty.in_words()[0]
     assert (certainty.levels <= certainty.margins).all()
     for level in np.unique(certainty.levels):
         sure = np.abs(scores) >= level
-        told = certainty.held_out_error[certainty.levels == level]
-        assert len(set(told)) == 1
-        assert wrong[sure].mean() <= told[0]
+        found = certainty.held_out_error[certainty.levels == level]
+        assert len(set(found)) == 1
+        assert wrong[sure].mean() <= found[0]
 
 
 def test_the_bound_is_true_with_many_samples_and_the_printed_one_impossible_with_few():
@@ -224,7 +224,7 @@ def test_more_classes_have_no_guarantee_but_held_out_numbers():
     assert (certainty.held_out < 1).all()
     two = np.sort(model.decision_function(X[:5]), axis=1)[:, -2:]
     np.testing.assert_allclose(certainty.margins, two[:, 1] - two[:, 0])
-    with pytest.raises(ValueError, match=r"for two classes; got 3\. certainty\(X, held_out"):
+    with pytest.raises(ValueError, match=r"\b3\b"):
         model.margin_bound()
 
 
@@ -232,40 +232,40 @@ def test_more_classes_have_no_guarantee_but_held_out_numbers():
 def test_a_delta_that_is_no_probability_is_refused(delta, samples):
     model = MAMClassifier(gamma=0.3).fit(*samples)
     for ask in (model.margin_bound, lambda delta: model.certainty(samples[0], delta)):
-        with pytest.raises(ValueError, match="needs delta to be a number above 0 and below 1; got"):
+        with pytest.raises(ValueError, match=r"\bdelta\b"):
             ask(delta)
 
 
 def test_what_a_bound_needs_is_asked_for(samples):
     X, y = samples
     linear = MAMClassifier("linear").fit(X, y)
-    with pytest.raises(ValueError, match=r"needs bound, the largest length .* or transform='clip'"):
+    with pytest.raises(ValueError, match=r"\bbound\b"):
         linear.margin_bound(0.1)
     assert np.isfinite(linear.margin_bound(0.1, bound=10.0))
-    cases = {
-        "be 0 at 0": (lambda z: np.clip(z + 0.1, -1, 1), 1.1, 1.0),
-        "never fall": (lambda z: -np.tanh(z), 1.0, 1.0),
-        "stay within 1": (lambda z: z, 1.0, 1.0),
-        "be no steeper than 0.1": (np.tanh, 1.0, 0.1),
-    }
-    for message, (transform, bound, slope) in cases.items():
-        with pytest.raises(ValueError, match=f"transform of your own to {message}"):
+    cases = [
+        (lambda z: np.clip(z + 0.1, -1, 1), 1.1, 1.0),  # not 0 at 0
+        (lambda z: -np.tanh(z), 1.0, 1.0),  # it falls
+        (lambda z: z, 1.0, 1.0),  # above its bound
+        (np.tanh, 1.0, 0.1),  # steeper than its Lipschitz constant
+    ]
+    for transform, bound, slope in cases:
+        with pytest.raises(ValueError, match=r"\btransform\b"):
             linear.certainty(X, 0.1, transform, bound=bound, lipschitz=slope)
     assert linear.certainty(X, 0.1).vacuous.all()
     assert (linear.certainty(X, 0.1, held_out=(X, y)).held_out < 1).all()
-    with pytest.raises(ValueError, match="bound to be a finite number above 0; got inf"):
+    with pytest.raises(ValueError, match=r"\bbound\b.*\binf\b"):
         linear.certainty(X, 0.1, bound=np.inf)
-    with pytest.raises(ValueError, match=r"held_out to be a pair \(X, y\)"):
+    with pytest.raises(ValueError, match="held_out"):
         linear.certainty(X, 0.1, held_out=(X, y, y))
-    with pytest.raises(ValueError, match="held_out: '1' is not one of the classes 0, 1"):
+    with pytest.raises(ValueError, match=r"held_out.*'1'"):
         linear.certainty(X, 0.1, held_out=(X[y == 1], y[y == 1].astype(str)))
-    with pytest.raises(ValueError, match="n_draws to be an integer of at least 1; got 0"):
+    with pytest.raises(ValueError, match="n_draws"):
         linear.rademacher_bound("monte-carlo", n_draws=0)
-    with pytest.raises(ValueError, match="needs bound and lipschitz, numbers above 0"):
+    with pytest.raises(ValueError, match=r"\blipschitz\b"):
         linear.certainty(X, 0.1, np.tanh)
-    with pytest.raises(ValueError, match="transform to be None, 'clip' or callable; got 'cut'"):
+    with pytest.raises(ValueError, match=r"\btransform\b.*'cut'"):
         linear.certainty(X, 0.1, "cut")
-    with pytest.raises(ValueError, match="method to be 'trace' or 'monte-carlo'; got 'exact'"):
+    with pytest.raises(ValueError, match=r"\bmethod\b.*'exact'"):
         linear.rademacher_bound("exact")
-    with pytest.raises(ValueError, match="a label for each sample; got 80 samples and 3 labels"):
+    with pytest.raises(ValueError, match=r"held_out.*\b80\b.*\b3\b"):
         linear.certainty(X, 0.1, "clip", held_out=(X, y[:3]))

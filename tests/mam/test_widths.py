@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csc_array, csr_array, csr_matrix
 from sklearn.svm import SVC
@@ -83,7 +83,6 @@ def test_widths_to_try_do_not_follow_the_features_by_less_than_a_power():
     assert widths_to_try("loo", None, np.ones((3, 2)), "rbf")[7] == 1
 
 
-@settings(max_examples=60)
 @given(st.floats(1e-140, 1e140))
 def test_a_default_width_has_the_share_of_its_power(unit):
     found = widths_to_try("loo", None, X * unit, "rbf")

@@ -16,6 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
+from tests.examples import few
 
 from margrave.martingale import (
     AdaptiveMartingaleBoostClassifier,
@@ -213,7 +214,7 @@ def test_a_layer_without_learners_has_a_step_of_1():
 
 
 @pytest.mark.parametrize("k", [2, 3])
-@settings(max_examples=4, phases=NO_SHRINKING)
+@settings(few(4), phases=NO_SHRINKING)
 @given(seed=SEEDS)
 @example(seed=148)  # sure and right, and then some by rounding
 def test_steps_are_between_0_and_1(k, seed):

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import log_softmax, softmax
 from sklearn.base import clone
@@ -18,6 +18,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, Perceptron
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
+from tests.examples import few
 
 from margrave import Confusion
 from margrave.martingale import (
@@ -168,7 +169,7 @@ def test_measured_counts_who_came_and_what_was_answered(kind, k):
 
 
 @classifiers
-@settings(max_examples=5)
+@few(5)
 @given(seed=SEEDS)
 def test_what_flows_in_came_and_what_came_flows_on(kind, seed):
     X, y, X_new, y_new = made(3, 40, seed % 100)

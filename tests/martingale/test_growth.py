@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -15,6 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from tests.examples import few
 
 from margrave.martingale import (
     AdaptiveMartingaleBoostClassifier,
@@ -434,7 +435,7 @@ def test_data_are_not_changed():
         np.testing.assert_array_equal(now, then)
 
 
-@settings(max_examples=5)
+@few(5)
 @given(seed=SEEDS)
 def test_the_order_of_the_samples_does_not_matter(seed):
     X, y, X_new, _ = made(n=40)

@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
@@ -14,6 +14,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
+from tests.examples import few
 
 from margrave import datasets
 from margrave.martingale import MartingaleBoostClassifier, TunableLogistic
@@ -67,7 +68,7 @@ def locals_of(model, X, y, below):
 # As if trained with more levels
 
 
-@settings(max_examples=12, deadline=None)
+@few(12)
 @given(
     k=st.integers(2, 3),
     seed=st.integers(0, 3),

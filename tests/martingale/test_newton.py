@@ -4,11 +4,12 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
+from tests.examples import few
 
 from margrave.martingale import _newton
 from margrave.martingale._newton import Problem
@@ -103,7 +104,7 @@ def test_at_the_solution_f_does_not_change(k):
     assert np.abs(solution.w[free(problem)]).min() > 1e-3
 
 
-@settings(max_examples=15)
+@few(15)
 @given(st.integers(0, 1000), st.sampled_from([2, 3]), st.floats(-4, 4), st.floats(0.01, 1))
 def test_no_weights_nearby_have_a_smaller_f(seed, k, log_penalty, size):
     problem, weights = made(k, n=40, seed=seed)

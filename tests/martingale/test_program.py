@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from margrave import Confusion
@@ -168,7 +168,6 @@ class TestTheorem1:
 
     @pytest.mark.parametrize("k", [2, 3])
     @pytest.mark.parametrize("n_levels", range(1, 9))
-    @settings(max_examples=30)
     @given(seed=SEEDS, freeze=st.sampled_from([0.0, 0.2]))
     def test_the_path_sum_is_the_counted_rate(self, n_levels, k, seed, freeze):
         rng = np.random.default_rng(seed)

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -19,6 +19,7 @@ from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
+from tests.examples import few
 
 from margrave import Confusion, Preference, datasets
 from margrave._judge import Judge
@@ -132,7 +133,7 @@ def programs():
 
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("learner", range(len(LEARNERS)))
-@settings(max_examples=5)
+@few(5)
 @given(offset=OFFSETS)
 def test_all_ways_are_those_of_a_walk_with_that_offset(programs, k, learner, offset):
     layered, X = programs[k, learner]

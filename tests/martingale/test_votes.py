@@ -5,13 +5,14 @@ from math import comb
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
+from tests.examples import few
 
 from margrave.martingale import MartingaleBoostClassifier, Node
 from margrave.martingale._votes import Votes, standing
@@ -209,7 +210,7 @@ def test_the_answer_of_an_end_always_leads(votes, extra, answer):
 
 
 @pytest.mark.parametrize("k", [2, 3])
-@settings(max_examples=5)
+@few(5)
 @given(seed=SEEDS)
 def test_the_kind_of_every_node_follows_from_who_came(k, seed):
     X, y = made(k, 60, seed % 1000)

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_blobs, make_classification
@@ -87,7 +87,6 @@ alphas = st.sampled_from(["bound", "exact"])
 
 
 @given(tied_data(), alphas)
-@settings(deadline=None)
 def test_round_for_round_as_with_a_weight_for_every_pair(data, alpha):
     X, y, weights = data
     model = RankBoostClassifier(8, alpha=alpha).fit(X, y, weights)
@@ -104,7 +103,6 @@ def test_round_for_round_as_with_a_weight_for_every_pair(data, alpha):
 
 
 @given(tied_data(), alphas)
-@settings(deadline=None)
 def test_the_weights_of_the_pairs_factorise(data, alpha):
     X, y, weights = data
     model = RankBoostClassifier(6, alpha=alpha).fit(X, y, weights)
@@ -116,7 +114,6 @@ def test_the_weights_of_the_pairs_factorise(data, alpha):
 
 
 @given(tied_data(), alphas)
-@settings(deadline=None)
 def test_the_losses_bound_the_share_of_misordered_pairs(data, alpha):
     X, y, _ = data
     model = RankBoostClassifier(8, alpha=alpha).fit(X, y)

@@ -32,6 +32,7 @@ def process_id(_):
     return os.getpid()
 
 
+@pytest.mark.full
 def test_parallel_work_goes_to_the_workers(two_workers):
     ids = Parallel(n_jobs=2)(delayed(process_id)(place) for place in range(8))
     assert os.getpid() not in ids
@@ -61,25 +62,27 @@ def with_a_kill(X, marker):
     return da.concatenate([whole.blocks[:6], killer, whole.blocks[7:]])
 
 
+@pytest.mark.full
 def test_a_worker_is_killed_and_the_weights_are_the_same(two_workers, tmp_path):
     X, y = samples()
     expected = rank_margin_weights(da.from_array(X, chunks=(500, 4)), y)
     before = set(two_workers.run(os.getpid).values())
     found = rank_margin_weights(with_a_kill(X, tmp_path / "killed"), y)
     assert (tmp_path / "killed").exists()
-    assert np.array_equal(found.weights, expected.weights)
-    assert found.margin == expected.margin
+    np.testing.assert_allclose(found.weights, expected.weights, rtol=1e-9)
+    assert found.margin == pytest.approx(expected.margin, rel=1e-9)
     two_workers.wait_for_workers(2, timeout=30)
     assert set(two_workers.run(os.getpid).values()) != before
 
 
+@pytest.mark.full
 def test_a_worker_is_killed_and_the_direction_is_the_same(two_workers, tmp_path):
     X, y = samples()
     expected = MAMClassifier("linear").fit(da.from_array(X, chunks=(500, 4)), y)
     found = MAMClassifier("linear").fit(with_a_kill(X, tmp_path / "killed"), y)
     assert (tmp_path / "killed").exists()
-    assert np.array_equal(found.coef_, expected.coef_)
-    assert np.array_equal(found.cut_, expected.cut_)
+    np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-9)
+    np.testing.assert_allclose(found.cut_, expected.cut_, rtol=1e-9)
 
 
 def test_an_error_in_a_block_comes_back(two_workers):
@@ -92,13 +95,9 @@ def test_an_error_in_a_block_comes_back(two_workers):
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "tcp://nowhere.invalid:8786"])
 def test_a_scheduler_that_is_not_there(address):
-    message = (
-        f"No Dask scheduler answered at {address} within 1 s: is it running, and can it be reached "
-        "from here? An address looks like tcp://10.0.0.7:8786; the dashboard's is another."
-    )
     start = time.monotonic()
     with (
-        pytest.raises(ConnectionError, match=f"^{re.escape(message)}$"),
+        pytest.raises(ConnectionError, match=re.escape(address)),
         cluster(address, timeout=1),
     ):
         pass
@@ -109,18 +108,17 @@ def test_who_only_listens_is_no_scheduler():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
         start = time.monotonic()
-        with pytest.raises(ConnectionError, match=r"^No Dask scheduler answered"):
+        with pytest.raises(ConnectionError, match=re.escape(address)):
             cluster(address, timeout=1).__enter__()
     assert time.monotonic() - start < 10
 
 
-def test_a_scheduler_without_workers_is_told():
+def test_a_scheduler_without_workers_is_refused():
     from distributed import LocalCluster
 
     with LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as empty:
         address = empty.scheduler_address
-        message = f"The Dask scheduler at {address} has no workers."
-        with pytest.raises(ConnectionError, match=f"^{re.escape(message)}$"):
+        with pytest.raises(ConnectionError, match=re.escape(address)):
             cluster(address, timeout=1).__enter__()
 
 
@@ -131,20 +129,19 @@ def test_an_address_is_connected_to(two_workers):
 
 
 def test_workers_are_of_a_machine_or_of_an_address():
-    message = "cluster takes n_workers without an address only; got both."
     with (
-        pytest.raises(ValueError, match=f"^{re.escape(message)}$"),
+        pytest.raises(ValueError, match="n_workers"),
         cluster("tcp://127.0.0.1:1", n_workers=2),
     ):
         pass
 
 
-def test_a_script_without_a_guard_is_told(tmp_path):
+@pytest.mark.full
+def test_a_script_without_a_guard_is_refused(tmp_path):
     script = tmp_path / "script.py"
     script.write_text("from margrave.scale import cluster\nwith cluster(n_workers=1): pass\n")
     ran = subprocess.run([sys.executable, script], capture_output=True, text=True)  # noqa: S603
     assert ran.returncode == 1
-    assert ran.stderr.splitlines()[-1] == (
-        "RuntimeError: cluster could not start its worker processes. In a script the call must "
-        'stand under `if __name__ == "__main__":`, since every process imports the script first.'
-    )
+    last = ran.stderr.splitlines()[-1]
+    assert last.startswith("RuntimeError: ")
+    assert 'if __name__ == "__main__":' in last

@@ -97,8 +97,7 @@ def test_numbers_are_no_classes(chunks):
     rng = np.random.default_rng(0)
     true, said = rng.integers(0, 2, 30_000), rng.random(30_000)
     y, p = da.from_array(true, chunks=chunks), da.from_array(said, chunks=chunks)
-    words = r"^Confusion\.of needs labels of classes in y_pred; got more than 10000 different ones"
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=r"Confusion\.of.*\by_pred\b.*10000"):
         Confusion.of(y, p)
 
 
@@ -110,12 +109,12 @@ def test_many_classes_have_many_pairs():
 
 def test_missing_texts():
     frame = dd.from_pandas(pd.DataFrame({"y": ["a", None, "b"], "p": ["a", "b", "b"]}))
-    with pytest.raises(ValueError, match=r"^y_true: a label is missing \(None or NaN\)\.$"):
+    with pytest.raises(ValueError, match=r"\by_true\b.*NaN"):
         Confusion.of(frame["y"], frame["p"])
 
 
 def test_blocks_of_unknown_sizes_that_differ():
     frame = dd.from_pandas(pd.DataFrame({"y": [0, 1] * 10}), npartitions=2)
     other = frame[frame["y"] > 0]
-    with pytest.raises(ValueError, match=r"needs as many rows in every collection; block [01] has"):
+    with pytest.raises(ValueError, match=r"Confusion\.of.* [01] "):
         Confusion.of(frame["y"], other["y"])

@@ -63,8 +63,8 @@ def test_one_file(folder):
     assert len(read_parquet(folder / "2.parquet").compute()) == 6
 
 
-def refused(message, folder, error=ValueError, **given):
-    with pytest.raises(error, match=message):
+def refused(named, folder, error=ValueError, **given):
+    with pytest.raises(error, match=named):
         read_parquet(folder, **given).compute(scheduler="synchronous")
 
 
@@ -72,9 +72,9 @@ def test_a_damaged_file_is_named(folder):
     path = folder / "2.parquet"
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
-    refused(f"^{re.escape(str(path))} cannot be read: ", folder)
+    refused(re.escape(str(path)), folder)
     path.write_bytes(b"no table at all")
-    refused(f"^{re.escape(str(path))} cannot be read: ", folder)
+    refused(re.escape(str(path)), folder)
 
 
 def test_a_file_with_damaged_rows_is_named_when_they_are_read(folder):
@@ -83,19 +83,16 @@ def test_a_file_with_damaged_rows_is_named_when_they_are_read(folder):
     content[4:60] = bytes(56)
     path.write_bytes(content)
     table = read_parquet(folder)
-    with pytest.raises(ValueError, match=f"^{re.escape(str(path))} cannot be read: "):
+    with pytest.raises(ValueError, match=re.escape(str(path))):
         table.compute(scheduler="synchronous")
 
 
 def test_other_columns_and_types(folder):
     path = folder / "9.parquet"
     FRAME[["a", "c"]].to_parquet(path, index=False)
-    refused(f"^{re.escape(str(path))} needs the columns of the other files; it lacks 'b'.$", folder)
+    refused(f"{re.escape(str(path))}.*'b'", folder)
     FRAME.astype({"b": float}).to_parquet(path, index=False)
-    message = (
-        f"{path} needs columns of the same types as the other files; 'b' is double, there int64."
-    )
-    refused(f"^{re.escape(message)}$", folder)
+    refused(f"{re.escape(str(path))}.*'b'.*double.*int64", folder)
 
 
 def test_workers_may_be_elsewhere(folder, monkeypatch):
@@ -111,16 +108,10 @@ def test_folders_that_look_like_files_and_folders_that_hold_values(folder):
     assert len(read_parquet(folder).compute()) == 23
     (folder / "b=1").mkdir()
     FRAME[:3].to_parquet(folder / "b=1" / "1.parquet", index=False)
-    message = (
-        "read_parquet takes columns from files, not from names of folders such as b=1; "
-        "dask.dataframe.read_parquet reads them."
-    )
-    refused(f"^{re.escape(message)}$", folder)
+    refused("read_parquet.*b=1", folder)
 
 
 def test_no_files(tmp_path):
-    message = f"read_parquet needs files that end in .parquet; {tmp_path} has none."
-    refused(f"^{re.escape(message)}$", tmp_path)
+    refused(re.escape(str(tmp_path)), tmp_path)
     nowhere = tmp_path / "nowhere"
-    message = f"read_parquet needs a folder of Parquet files; no {nowhere}."
-    refused(f"^{re.escape(message)}$", nowhere, FileNotFoundError)
+    refused(re.escape(str(nowhere)), nowhere, FileNotFoundError)

@@ -1,13 +1,13 @@
 """Rank-margin weights of Dask collections: those of the same rows in memory, in few passes."""
 
-import re
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import few
 
 da = pytest.importorskip("dask.array", reason="the extra 'dask' is not installed")
 dd = pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not installed")
@@ -76,7 +76,7 @@ def test_the_worst_pair_of_one_long_block():
     assert found.margin == pytest.approx(s[y == 1].min() - s[y == 0].max(), abs=1e-12)
 
 
-@settings(deadline=None, max_examples=12)
+@few(12)
 @given(
     st.integers(0, 1000),
     st.sampled_from([0.0, 0.0, 0.1, 0.5, 1.0]),
@@ -185,7 +185,7 @@ def test_bins_become_finer_where_they_must(monkeypatch):
     assert found.gap <= 1e-4
     assert abs(found.margin - rank_margin_weights(F, y, 0.1).margin) <= 1e-4
     monkeypatch.setattr(_rank_blocks, "MOST_BINS", 64)
-    with pytest.warns(match=r"^rank_margin_weights stopped after \d+ rounds with a gap of"):
+    with pytest.warns(match="rank_margin_weights"):
         coarse = rank_margin_weights(block(F), block(y), 0.1, max_iter=40)
     # It does not go on where it cannot see, and what it tells still holds.
     assert coarse.n_iter < 20
@@ -214,7 +214,7 @@ def test_bins_stop_where_the_sums_are_too_many(monkeypatch):
     monkeypatch.setattr(_rank_blocks, "tail_of_sums", seen)
     F, y = made(2_000, 3)
     block = cut(2_000, 4)
-    with pytest.warns(match=r"^rank_margin_weights stopped after \d+ rounds with a gap of"):
+    with pytest.warns(match="rank_margin_weights"):
         found = rank_margin_weights(block(F), block(y), 0.1, max_iter=40)
     assert set(grids) == {100}
     assert found.margin <= mean_of_worst(F, y, found) + 1e-12
@@ -266,7 +266,7 @@ def test_one_member():
     block = cut(50, 3)
     found = rank_margin_weights(block(F), block(y))
     assert found.weights.tolist() == [1.0]
-    assert found.margin == F[y == 1].min() - F[y == 0].max()
+    assert found.margin == pytest.approx(F[y == 1].min() - F[y == 0].max(), rel=1e-9)
     assert (found.n_iter, found.n_passes, found.gap) == (0, 2, 0)
 
 
@@ -274,11 +274,7 @@ def test_silent_members_are_named():
     F, y = made(60, 3)
     F[:, 1] = 0.5
     parts = dd.from_pandas(pd.DataFrame(F, columns=["a", "quiet", "c"]), npartitions=3)
-    message = (
-        "rank_margin_weights: these members say the same of all samples and get the weight 0: "
-        "quiet."
-    )
-    with pytest.warns(UserWarning, match=f"^{re.escape(message)}$") as told:
+    with pytest.warns(UserWarning, match=r"rank_margin_weights.*\bquiet\b") as told:
         found = rank_margin_weights(parts, dd.from_pandas(pd.Series(y), npartitions=3))
     assert told[0].filename == __file__
     assert found.weights[1] == 0
@@ -322,16 +318,15 @@ def test_bad_input_is_told_as_in_memory(scores, y, more):
 
 def test_collections_that_do_not_fit():
     block = cut(3, 2)
-    with pytest.raises(TypeError, match=r"needs scores as a Dask collection where y or"):
+    with pytest.raises(TypeError, match=r"\bscores\b.*Dask"):
         rank_margin_weights(GOOD, block(LABELS))
     parts = dd.from_pandas(pd.DataFrame(GOOD), npartitions=2)
     unknown = parts.to_dask_array()
-    message = "rank_margin_weights needs y as a Dask collection, since the chunk sizes of"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=r"rank_margin_weights.*\by\b.*ndarray"):
         rank_margin_weights(unknown, LABELS)
     labels = dd.from_pandas(pd.Series(LABELS), npartitions=2).to_dask_array()
     found = rank_margin_weights(unknown, labels)
     assert found.margin == pytest.approx(rank_margin_weights(GOOD, LABELS).margin)
     text = da.from_array(np.full((3, 2), "x", dtype=object), chunks=(2, 2))
-    with pytest.raises(ValueError, match="needs scores that are numbers; got could not convert"):
+    with pytest.raises(ValueError, match=r"\bscores\b.*'x'"):
         rank_margin_weights(text, block(LABELS))

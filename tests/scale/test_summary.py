@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from margrave.scale import _summary
@@ -20,7 +20,6 @@ def merged(parts, masses=None):
     return SortedSummary.merged([SortedSummary.merged(each[:3]), *each[3:]])
 
 
-@settings(max_examples=60)
 @given(st.lists(values, min_size=1, max_size=6))
 def test_few_values_are_exact(parts):
     summary = merged(parts)
@@ -31,7 +30,6 @@ def test_few_values_are_exact(parts):
     assert summary.n == sum(map(len, parts))
 
 
-@settings(max_examples=60)
 @given(st.lists(values, min_size=1, max_size=6))
 def test_middle_is_the_mid_rank(parts):
     whole = np.concatenate(parts)

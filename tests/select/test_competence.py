@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.naive_bayes import MultinomialNB
 
@@ -137,7 +137,6 @@ def by_loops(measure, told):
     return found
 
 
-@settings(max_examples=60, deadline=None)
 @given(neighbourhoods())
 @pytest.mark.parametrize("measure", ["counts", "ola", "lca", "mla", "rank", "double_faults"])
 def test_arrays_agree_with_loops(measure, told):
@@ -186,7 +185,6 @@ class TestChoosing:
         assert choosing.mean_proba(proba, chosen, weight).tolist() == [[0.625, 0.375]]
 
 
-@settings(max_examples=60, deadline=None)
 @given(neighbourhoods())
 def test_des_knn_prefers_the_accurate_then_the_diverse(told):
     """Of those kept nobody is less accurate than one left out, unless there is room for all."""

@@ -6,10 +6,11 @@ from datetime import date
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 from sklearn.linear_model import LogisticRegression
+from tests.examples import few
 
 from margrave import Confusion, Preference
 from margrave.steer import Cell, Check, Dialog, Promise, PromiseError
@@ -166,7 +167,7 @@ class TestPromises:
 
 
 class TestCells:
-    @settings(max_examples=10)
+    @few(10)
     @given(st.lists(st.integers(0, 40), min_size=12, max_size=12), st.sampled_from([0.8, 0.95]))
     def test_intervals_are_clopper_and_pearsons_about_the_share(self, counts, level):
         matrix = Confusion(np.reshape(counts, (3, 4)), classes=["a", "b", "c"])

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 import skops.io
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -343,7 +343,6 @@ def frames(n_columns):
     )
 
 
-@settings(max_examples=80)
 @given(st.integers(1, 4).flatmap(lambda k: st.tuples(frames(k), frames(k))))
 def test_arbitrary_frames_become_finite_numbers(tables):
     frame, other = tables

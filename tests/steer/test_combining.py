@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, logit
 from sklearn.ensemble import RandomForestClassifier
@@ -11,6 +11,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
+from tests.examples import few
 
 from margrave.steer._combining import Alone, Combined, combined, focused
 from margrave.steer._panel import Panel, Scorer, decimals_for
@@ -34,11 +35,8 @@ def said(seed, n=120, k=2):
     return raw, codes
 
 
-few = settings(max_examples=6)
-
-
 class TestCombined:
-    @few
+    @few(6)
     @given(seeds)
     def test_weights_are_shares_and_the_score_ranks(self, seed):
         raw, codes = said(seed)
@@ -51,7 +49,7 @@ class TestCombined:
         worst = min(roc_auc_score(codes, raw[:, j]) for j in range(4))
         assert roc_auc_score(codes, scores) > max(worst, 0.75)
 
-    @few
+    @few(6)
     @given(seeds, st.permutations(range(4)))
     def test_permuting_the_members_permutes_the_weights(self, seed, order):
         raw, codes = said(seed)
@@ -60,7 +58,7 @@ class TestCombined:
         np.testing.assert_allclose(other.weights, found.weights[order], atol=1e-2)
         np.testing.assert_allclose(other(raw[:, order]), found(raw), atol=0.1)
 
-    @few
+    @few(6)
     @given(seeds, st.sampled_from([1e-6, 0.01, 100, 1e6]), st.floats(-3, 3))
     def test_the_units_of_decision_values_do_not_matter(self, seed, factor, shift):
         raw, codes = said(seed)
@@ -70,7 +68,7 @@ class TestCombined:
         np.testing.assert_allclose(other.weights, found.weights, atol=1e-6)
         np.testing.assert_allclose(other(moved), found(raw), atol=1e-5)
 
-    @few
+    @few(6)
     @given(seeds)
     def test_exchanging_the_classes_turns_the_score_around(self, seed):
         raw, codes = said(seed)
@@ -78,7 +76,7 @@ class TestCombined:
         np.testing.assert_allclose(other.weights, found.weights, atol=1e-2)
         np.testing.assert_allclose(other(-raw), -found(raw), atol=0.1)
 
-    @few
+    @few(6)
     @given(seeds)
     def test_the_order_of_the_samples_does_not_matter(self, seed):
         raw, codes = said(seed)
@@ -140,7 +138,7 @@ class TestCombined:
 
 
 class TestFocused:
-    @few
+    @few(6)
     @given(seeds, st.sampled_from([0, 1]), st.sampled_from([0.1, 0.3]))
     def test_exchanging_the_classes_turns_the_score_around(self, seed, c, hardest):
         raw, codes = said(seed)
@@ -149,7 +147,7 @@ class TestFocused:
         np.testing.assert_allclose(other.weights, found.weights, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(other(-raw), -found(raw), atol=1e-12)
 
-    @few
+    @few(6)
     @given(seeds, st.sampled_from([0, 1]))
     def test_the_score_is_of_the_second_class_whichever_is_in_focus(self, seed, c):
         raw, codes = said(seed)
@@ -157,7 +155,7 @@ class TestFocused:
         assert isinstance(found, Combined)
         assert roc_auc_score(codes, found(raw)) > 0.75
 
-    @few
+    @few(6)
     @given(seeds, st.permutations(range(4)))
     def test_permuting_the_members_permutes_the_weights(self, seed, order):
         raw, codes = said(seed)

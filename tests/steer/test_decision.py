@@ -4,7 +4,7 @@ from itertools import combinations_with_replacement, pairwise
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -174,7 +174,6 @@ class TestMoved:
         best = min(rounded(verdict(judge, Cut(cut, cut), scores)) for cut in cuts(scores))
         assert rounded(verdict(judge, moved(judge, scores), scores)) == best
 
-    @settings(max_examples=25)
     @given(scored(k=3, most=10), st.sampled_from(THREE))
     def test_three_classes_are_never_left_worse_than_plain(self, data, text):
         codes, scores = data
@@ -197,7 +196,6 @@ class TestDoubtful:
         assert found == best
 
     @given(st.integers(0, 10_000), st.sampled_from(WITH_REJECTS))
-    @settings(max_examples=20)
     def test_nor_is_one_without_ties(self, seed, text):
         rng = np.random.default_rng(seed)
         codes = rng.integers(0, 2, 25)
@@ -230,7 +228,6 @@ class TestDoubtful:
         assert (found.shortfall, found.price) == (0, 0)
         assert found.errors == 18  # rejected: the first of the 20 and the last fit their sides
 
-    @settings(max_examples=25)
     @given(scored(k=3, most=10), st.sampled_from(THREE))
     def test_three_classes_are_never_left_worse_than_by_offsets_alone(self, data, text):
         codes, scores = data
@@ -239,7 +236,6 @@ class TestDoubtful:
         assert found <= verdict(judge, moved(judge, scores), scores)
         assert found <= verdict(judge, plain(3), scores)
 
-    @settings(max_examples=25)
     @given(st.integers(0, 10_000), st.sampled_from(THREE))
     @example(35, THREE[0])
     def test_no_lead_is_better_for_the_offsets_found(self, seed, text):

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
@@ -17,6 +17,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from tests.examples import few
 
 from margrave import Confusion, Preference
 from margrave._judge import Judge
@@ -341,7 +342,6 @@ def wanted_from(bounds, rejects):
 
 
 @pytest.mark.parametrize("name", ["logistic", "labels"])
-@settings(max_examples=40)
 @given(bounds=st.lists(BOUNDS, min_size=1, max_size=3), rejects=REJECTS)
 def test_any_request_is_answered_truly_and_no_cut_would_be_better(opened, name, bounds, rejects):
     wanted = wanted_from(bounds, rejects)
@@ -385,7 +385,7 @@ def test_a_reply_is_never_worse_than_the_moved_cut_alone(opened, name, text):
         assert reply.after == reply.model.confusion(X[TUNE], Y[TUNE])
 
 
-@settings(max_examples=15)
+@few(15)
 @given(a=st.integers(0, 30), b=st.integers(0, 30), rejected=st.sampled_from(["", "10%", "0"]))
 def test_three_classes_are_answered_truly(three, a, b, rejected):
     text = f"errors(ash -> birch) <= {a}, fn(cedar) <= {b}"
@@ -569,7 +569,6 @@ def test_an_edit_of_the_rejected_column_allows_rejects_of_that_class_only(opened
 # What is possible
 
 
-@settings(max_examples=30)
 @given(limit=st.integers(0, 100))
 def test_the_frontier_says_what_moving_the_cut_reaches(opened, limit):
     dialog, _ = opened("logistic")

@@ -292,7 +292,7 @@ def test_a_file_that_was_cut(model_file, tmp_path, share):
     refused(path, kind=SteeredClassifier)
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(noise=st.binary(max_size=200))
 def test_any_bytes(tmp_path, noise):
     path = tmp_path / "noise.skops"
@@ -300,7 +300,7 @@ def test_any_bytes(tmp_path, noise):
     refused(path)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 def test_a_bit_that_flipped_never_changes_an_answer(model_file, tmp_path, place, bit):
     damaged = bytearray(model_file.read_bytes())

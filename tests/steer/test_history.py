@@ -97,7 +97,7 @@ class Visits(RuleBasedStateMachine):
         assert self.dialog.confusion is self.seen[self.at].after
 
 
-Visits.TestCase.settings = settings(max_examples=30, stateful_step_count=15, deadline=None)
+Visits.TestCase.settings = settings(stateful_step_count=15)
 TestVisits = Visits.TestCase
 
 

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 from scipy.stats import binomtest
@@ -93,7 +93,6 @@ def grouped(draw):
 
 
 class TestGroups:
-    @settings(max_examples=30)
     @given(grouped(), st.floats(0.1, 0.4), seeds)
     def test_a_group_is_in_one_part_and_in_one_fold(self, data, share, seed):
         y, groups = data
@@ -104,7 +103,6 @@ class TestGroups:
         for training, at in parts.folds:
             assert not set(inside[training]) & set(inside[at])
 
-    @settings(max_examples=30)
     @given(grouped(), seeds)
     def test_one_of_each_group_certifies_and_none_is_forgotten(self, data, seed):
         y, groups = data

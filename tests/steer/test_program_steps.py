@@ -8,13 +8,14 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from tests.examples import few
 
 from margrave import Confusion, Preference, datasets
 from margrave.martingale import MartingaleBoostClassifier, Step
@@ -162,7 +163,7 @@ def test_progress_is_told_for_each_level():
 # Nodes
 
 
-@settings(max_examples=8, deadline=None)
+@few(8)
 @given(data=st.data())
 def test_asked_nodes_do_what_is_wanted_and_everything_adds_up(data):
     dialog = dialog_on(levels=data.draw(st.integers(2, 4)))

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
@@ -68,7 +68,6 @@ class TestPValue:
 
 
 class TestMostAllowed:
-    @settings(max_examples=40)
     @given(st.integers(0, 60), shares, deltas)
     def test_it_is_the_largest_count_that_is_improbable_enough(self, n, limit, delta):
         sums = [at_most(c, n, limit) for c in range(n + 1)]
@@ -76,7 +75,6 @@ class TestMostAllowed:
         passing = [c for c, below in enumerate(sums) if below <= delta]
         assert most_allowed(n, float(limit), float(delta)) == max(passing, default=-1)
 
-    @settings(max_examples=40)
     @given(st.integers(1, 60), shares, deltas)
     def test_it_is_the_order_statistic_of_neyman_pearson(self, n, limit, delta):
         """METHODS: the k-th smallest score, k the smallest with P(Bin(n, 1 - α) >= k) <= δ."""

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
@@ -92,7 +92,6 @@ def test_a_new_way_needs_nothing_but_itself(monkeypatch):
 # Rejecting
 
 
-@settings(max_examples=25)
 @given(
     fp=st.integers(0, 6), fn=st.integers(0, 6), rejected=st.integers(1, 20), seed=st.integers(0, 99)
 )

@@ -1,5 +1,7 @@
 """The surface with lines of certainty: what is drawn, and what the labels say."""
 
+import re
+
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
@@ -27,6 +29,11 @@ def model(blobs):
     return MAMClassifier(gamma=0.5).fit(X[:200], y[:200])
 
 
+def rates(text):
+    """The rates that a label shows: one, or none where there is no guarantee."""
+    return re.findall(r"\d+\.\d%", text)
+
+
 def test_lines_say_what_held_out_samples_prove(blobs, model):
     X, y = blobs
     held_out = X[200:], y[200:]
@@ -40,7 +47,7 @@ def test_lines_say_what_held_out_samples_prove(blobs, model):
         # Counted anew at the line itself, with a fortieth of δ: 20 levels, two numbers each.
         sure = np.abs(scores) >= rho
         highest = highest_rate((wrong & sure).sum(), sure.sum(), 0.05 / 40)
-        assert text == ("no guarantee" if highest >= 1 else f"≤ {highest:.1%}")
+        assert rates(text) == ([] if highest >= 1 else [f"{highest:.1%}"])
     places = np.column_stack([one.ravel() for one in display.grid])
     np.testing.assert_allclose(display.scores.ravel(), model.decision_function(places))
     lines = sorted(display.labels)
@@ -57,13 +64,13 @@ def test_the_bound_on_a_line_holds_for_its_margin():
     n, mean = len(y), model.average_margin_
     last = 2 / np.sqrt(n) + 3 * np.sqrt(2 * np.log(2 / 0.05) / n)
     for rho, text in display.labels.items():
-        assert text == f"≤ {(1 - mean + last) / (1 + rho):.1%}"
+        assert rates(text) == [f"{(1 - mean + last) / (1 + rho):.1%}"]
 
 
 def test_without_held_out_samples_lines_say_the_bound(blobs, model):
     X, _ = blobs
     display = CertaintyDisplay.from_estimator(model, X[:200], resolution=30)
-    assert set(display.labels.values()) == {"no guarantee"}
+    assert not any(rates(text) for text in display.labels.values())
     assert display.ax_.get_legend() is None
 
 
@@ -82,7 +89,8 @@ def test_a_kernel_without_a_limit_can_be_drawn(blobs):
     display = CertaintyDisplay.from_estimator(linear, X, held_out=(X[200:], y[200:]), resolution=30)
     assert display.lines_ is not None
     without = CertaintyDisplay.from_estimator(linear, X, resolution=30)
-    assert set(without.labels.values()) == {"no guarantee"}
+    assert without.labels
+    assert not any(rates(text) for text in without.labels.values())
 
 
 def test_a_pipeline_is_asked_through_its_last_step(blobs):
@@ -92,13 +100,13 @@ def test_a_pipeline_is_asked_through_its_last_step(blobs):
     display = CertaintyDisplay.from_estimator(pipe, X, held_out=held_out, resolution=30)
     scaled = pipe[0].transform(X[200:]), y[200:]
     known = pipe[-1].certainty(scaled[0], held_out=scaled)
-    told = {f"≤ {one:.1%}" for one in known.held_out_error} | {"no guarantee"}
-    assert set(display.labels.values()) <= told
-    with pytest.raises(ValueError, match="a classifier with `certainty` for held_out; got SVC"):
+    told = {f"{one:.1%}" for one in known.held_out_error}
+    assert {rate for text in display.labels.values() for rate in rates(text)} <= told
+    with pytest.raises(ValueError, match=r"`certainty`.*held_out.*SVC"):
         CertaintyDisplay.from_estimator(SVC().fit(X, y), X, held_out=held_out)
 
 
-def test_it_draws_where_it_is_told(blobs, model):
+def test_it_draws_on_the_axes_given(blobs, model):
     import matplotlib.pyplot as plt
 
     figure, ax = plt.subplots()
@@ -109,10 +117,10 @@ def test_it_draws_where_it_is_told(blobs, model):
 
 def test_what_cannot_be_drawn_is_refused(blobs, model):
     X, y = blobs
-    with pytest.raises(ValueError, match=r"X with two features; got shape \(400, 1\)"):
+    with pytest.raises(ValueError, match=r"\bX\b.*\(400, 1\)"):
         CertaintyDisplay.from_estimator(model, X[:, :1])
-    with pytest.raises(ValueError, match="n_lines to be at least 1; got 0"):
+    with pytest.raises(ValueError, match=r"\bn_lines\b.*\b0\b"):
         CertaintyDisplay.from_estimator(model, X, n_lines=0)
     three = MAMClassifier(gamma=0.5).fit(X, np.where(X[:, 1] > 1, 2, y))
-    with pytest.raises(ValueError, match="a classifier of two classes; got 3"):
+    with pytest.raises(ValueError, match=r"CertaintyDisplay.*\b3\b"):
         CertaintyDisplay.from_estimator(three, X)

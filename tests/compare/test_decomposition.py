@@ -1,7 +1,5 @@
 """The resampling around the equations, its alignment of classes, and its messages."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -25,6 +23,10 @@ LOSSES = ["squared", "zero-one"]
 def moons():
     X, y = make_moons(240, noise=0.3, random_state=0)
     return X[:120], y[:120], X[120:], y[120:]
+
+
+def numbers(parts):
+    return [parts.error, parts.bias, parts.variance, parts.net_variance, parts.net_noise]
 
 
 def add_up(parts):
@@ -109,9 +111,9 @@ def test_seed_decides_whatever_the_jobs(moons, loss):
     first = bias_variance(model, *moons, random_state=3, **settings)
     again = bias_variance(model, *moons, random_state=3, n_jobs=2, **settings)
     other = bias_variance(model, *moons, random_state=4, **settings)
-    assert first == again
-    assert first != other
-    np.testing.assert_array_equal(first.points.error, again.points.error)
+    assert numbers(first) == pytest.approx(numbers(again), rel=1e-9)
+    assert numbers(first) != pytest.approx(numbers(other), rel=1e-9)
+    np.testing.assert_allclose(first.points.error, again.points.error, rtol=1e-9)
 
 
 def test_fixed_seed_of_the_estimator_is_kept():
@@ -160,13 +162,12 @@ def test_resamples_with_one_class_alone(loss):
         ([7, 1, 5, 7], "7, 5"),
         (["1", "0", "1", "0"], "'1', '0'"),
         ([0, 1, np.nan, 1], "nan"),
-        (np.arange(20) + 2, "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ... (20 in all)"),
+        (np.arange(20) + 2, "2, 3, 4, 5, 6, 7, 8, 9, 10, 11.*20"),
     ],
 )
 def test_labels_that_only_the_test_set_has(loss, strange, got):
     X, y = make_blobs(40, centers=2, random_state=0)
-    message = f"bias_variance needs y_test with labels that are in y; got {got}."
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+    with pytest.raises(ValueError, match=rf"\by_test\b.*{got}"):
         bias_variance(DecisionTreeClassifier(), X, y, X[: len(strange)], strange, loss=loss)
 
 
@@ -216,7 +217,7 @@ def test_frames_and_column_names():
         LogisticRegression(), frame, target, frame, target, n_rounds=3, random_state=0
     )
     plain = bias_variance(LogisticRegression(), X, y, X, y, n_rounds=3, random_state=0)
-    assert parts == plain
+    assert numbers(parts) == pytest.approx(numbers(plain), rel=1e-9)
 
 
 def test_round_returns_one_row_a_test_point():
@@ -234,107 +235,50 @@ def test_round_returns_one_row_a_test_point():
 
 def test_printed_as_a_table():
     parts = BiasVariance("zero-one", 10, 0.35, 0.2, 0.1, 0.05, 0.2, 0.1, None)
-    assert str(parts) == (
-        "zero-one loss, 10 rounds\n"
-        "error          0.3500\n"
-        "bias           0.2000\n"
-        "variance       0.1000\n"
-        "net variance   0.0500\n"
-        "noise          0.2000\n"
-        "net noise      0.1000"
-    )
+    head, *rows = str(parts).splitlines()
+    assert "zero-one" in head
+    assert "10" in head.split()
+    assert [float(row.split()[-1]) for row in rows] == [0.35, 0.2, 0.1, 0.05, 0.2, 0.1]
+    assert len({row.rindex("0.") for row in rows}) == 1
     parts = BiasVariance("squared", 10, 0.3, 0.2, 0.1, 0.1, None, 0.0, None)
-    assert str(parts) == (
-        "squared loss, 10 rounds (noise is part of the bias)\n"
-        "error          0.3000\n"
-        "bias²          0.2000\n"
-        "variance       0.1000"
-    )
+    head, *rows = str(parts).splitlines()
+    assert "squared" in head
+    assert [float(row.split()[-1]) for row in rows] == [0.3, 0.2, 0.1]
 
 
 TREE = DecisionTreeClassifier()
 
 
 @pytest.mark.parametrize(
-    ("estimator", "settings", "message"),
+    ("estimator", "settings", "named"),
     [
-        (
-            TREE,
-            {"n_rounds": 0},
-            "n_rounds to be an integer of at least 1; got 0",
-        ),
-        (
-            TREE,
-            {"n_rounds": 1.5},
-            "n_rounds to be an integer of at least 1; got 1.5",
-        ),
-        (
-            TREE,
-            {"loss": "hinge"},
-            "loss to be one of 'squared', 'zero-one'; got 'hinge'",
-        ),
-        ("tree", {}, "estimator to be a classifier or a regressor; got 'tree'"),
-        (
-            StandardScaler(),
-            {},
-            "estimator to be a classifier or a regressor; got StandardScaler()",
-        ),
-        (
-            LinearRegression(),
-            {"loss": "zero-one"},
-            "loss to be 'squared' for a regressor such as LinearRegression; got 'zero-one'",
-        ),
-        (
-            LinearRegression(),
-            {"true_proba": [[1.0]]},
-            "true_proba to be None for a regressor such as LinearRegression; got an array",
-        ),
-        (
-            SVC(),
-            {"loss": "squared"},
-            "loss to be 'zero-one' for SVC, which has no predict_proba; got 'squared'",
-        ),
-        (
-            TREE,
-            {"true_proba": np.ones((120, 3)) / 3},
-            "true_proba of shape (120, 2); got shape (120, 3)",
-        ),
-        (
-            TREE,
-            {"true_proba": np.ones((120, 2))},
-            "true_proba with rows of at least 0 that sum to 1; got others",
-        ),
+        (TREE, {"n_rounds": 0}, r"\bn_rounds\b.*\b0\b"),
+        (TREE, {"n_rounds": 1.5}, r"\bn_rounds\b.*\b1\.5\b"),
+        (TREE, {"loss": "hinge"}, r"\bloss\b.*'hinge'"),
+        ("tree", {}, r"\bestimator\b.*'tree'"),
+        (StandardScaler(), {}, r"\bestimator\b.*StandardScaler"),
+        (LinearRegression(), {"loss": "zero-one"}, r"\bloss\b.*LinearRegression.*'zero-one'"),
+        (LinearRegression(), {"true_proba": [[1.0]]}, r"\btrue_proba\b.*LinearRegression"),
+        (SVC(), {"loss": "squared"}, r"\bloss\b.*SVC.*predict_proba.*'squared'"),
+        (TREE, {"true_proba": np.ones((120, 3)) / 3}, r"\btrue_proba\b.*\(120, 2\).*\(120, 3\)"),
+        (TREE, {"true_proba": np.ones((120, 2))}, r"\btrue_proba\b.*\b1\b"),
     ],
 )
-def test_bad_settings(moons, estimator, settings, message):
-    full = f"bias_variance needs {message}."
-    with pytest.raises(ValueError, match=f"^{re.escape(full)}$"):
+def test_bad_settings(moons, estimator, settings, named):
+    with pytest.raises(ValueError, match="bias_variance.*" + named):
         bias_variance(estimator, *moons, **settings)
 
 
 @pytest.mark.parametrize(
-    ("data", "message"),
+    ("data", "named"),
     [
-        (
-            (np.empty((0, 2)), [], [[0, 0]], [0]),
-            "X with at least one row; got none",
-        ),
-        (([[0, 0]], [0], [], []), "X_test with at least one row; got none"),
-        (
-            ([[0, 0]], [0, 1], [[0, 0]], [0]),
-            "y with one target for each of the 1 rows of X; got 2",
-        ),
-        (
-            ([[0, 0]], [0], [[0, 0]], [0, 1]),
-            "y_test with one target for each of the 1 rows of X_test; got 2",
-        ),
-        (
-            ([[0, 0]], [0], [[0, 0, 0]], [0]),
-            "X_test with rows of the same shape as those of X, (2,); got (3,)",
-        ),
+        ((np.empty((0, 2)), [], [[0, 0]], [0]), r"\bX\b"),
+        (([[0, 0]], [0], [], []), r"\bX_test\b"),
+        (([[0, 0]], [0, 1], [[0, 0]], [0]), r"\by\b.*\b1\b.*\bX\b.*\b2\b"),
+        (([[0, 0]], [0], [[0, 0]], [0, 1]), r"\by_test\b.*\b1\b.*\bX_test\b.*\b2\b"),
+        (([[0, 0]], [0], [[0, 0, 0]], [0]), r"\bX_test\b.*\(2,\).*\(3,\)"),
     ],
 )
-def test_bad_samples(data, message):
-    full = f"bias_variance needs {message}."
-    with pytest.raises(ValueError, match=f"^{re.escape(full)}$"):
+def test_bad_samples(data, named):
+    with pytest.raises(ValueError, match="bias_variance.*" + named):
         bias_variance(TREE, *data)

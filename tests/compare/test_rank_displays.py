@@ -1,6 +1,5 @@
 """The critical difference diagram, and the curves of rank margins."""
 
-import re
 import sys
 
 import numpy as np
@@ -36,10 +35,6 @@ def spread(k, n_rows=30, step=0.2):
     """Results of k methods, each somewhat better than the one before."""
     rng = np.random.default_rng(0)
     return rng.normal(size=(n_rows, k)) + step * np.arange(k)
-
-
-def exactly(message):
-    return f"^{re.escape(message)}$"
 
 
 class TestGroups:
@@ -120,41 +115,43 @@ class TestDiagram:
         display = CriticalDifferenceDisplay.from_results(spread(6))
         width = display.result.critical_difference
         assert [1, 1 + width] in [list(line.get_xdata()) for line in display.ax_.lines]
-        assert f"critical difference {width:.2f}" in words(display)
+        assert any(f"{width:.2f}" in word for word in notes(display))
 
-    def test_a_ruler_wider_than_the_axis_is_told_only(self):
+    def test_a_ruler_wider_than_the_axis_is_not_drawn_but_its_length_is_written(self):
         display = CriticalDifferenceDisplay.from_results([[1, 2, 3], [2, 3, 1]])
-        assert display.result.critical_difference > 2
+        width = display.result.critical_difference
+        assert width > 2
         assert max(line.get_xdata()[-1] for line in display.ax_.lines) < 3.1
-        assert any(word.endswith("wider than the axis") for word in words(display))
+        assert any(f"{width:.2f}" in word for word in notes(display))
 
     def test_holm_names_the_control_and_draws_no_ruler(self):
         display = CriticalDifferenceDisplay.from_results(spread(5), test="holm", control="method 2")
-        assert "bar: not different from method 2 (Holm's procedure)" in words(display)
-        assert not any(word.startswith("critical") for word in words(display))
+        assert any("method 2" in word for word in notes(display))
+        width = display.result.critical_difference
+        assert not any(f"{width:.2f}" in word for word in notes(display))
+        assert [1, 1 + width] not in [list(line.get_xdata()) for line in display.ax_.lines]
         colours = {name: label.get_color() for name, label in display.labels_.items()}
         assert colours.pop("method 2") not in colours.values()
 
-    def test_draws_where_it_is_told(self):
+    def test_draws_on_the_axes_given(self):
         figure, ax = plt.subplots()
         display = CriticalDifferenceDisplay.from_results(spread(4), ax=ax)
         assert display.ax_ is ax
         assert display.figure_ is figure
 
     def test_an_unknown_test(self):
-        message = (
-            "CriticalDifferenceDisplay needs test to be one of 'nemenyi', 'holm'; got 'tukey'."
-        )
-        with pytest.raises(ValueError, match=exactly(message)):
+        with pytest.raises(ValueError, match=r"CriticalDifferenceDisplay.*\btest\b.*'tukey'"):
             CriticalDifferenceDisplay.from_results(spread(4), test="tukey")
 
     def test_bad_results_are_those_of_the_test(self):
-        with pytest.raises(ValueError, match=r"^friedman_holm needs at least three methods"):
+        with pytest.raises(ValueError, match=r"friedman_holm.*\b2\b"):
             CriticalDifferenceDisplay.from_results([[1, 2], [2, 1]])
 
 
-def words(display):
-    return [text.get_text() for text in display.ax_.texts]
+def notes(display):
+    """The texts of a diagram that are not the labels of its methods."""
+    labels = [label.get_text() for label in display.labels_.values()]
+    return [text.get_text() for text in display.ax_.texts if text.get_text() not in labels]
 
 
 def differences(y, scores, positive):
@@ -174,7 +171,8 @@ class TestCurves:
         plt.close(display.figure_)
         margins, shares = display.margins["scores"], display.shares["scores"]
         every = differences(y, scores, True)
-        np.testing.assert_array_equal(shares, [(every <= margin).mean() for margin in margins])
+        expected = [(every <= margin).mean() for margin in margins]
+        np.testing.assert_allclose(shares, expected, rtol=1e-9)
         assert (margins[0], margins[-1]) == (every.min(), every.max())
         assert shares[-1] == 1
         assert 0 in margins or not every.min() < 0 < every.max()
@@ -192,8 +190,8 @@ class TestCurves:
         plt.close(display.figure_)
         margins, shares = display.margins, display.shares
         assert np.abs(margins["given"]).max() <= 2
-        np.testing.assert_array_equal(margins["given"], margins["moved"])
-        np.testing.assert_array_equal(shares["given"], shares["moved"])
+        np.testing.assert_allclose(margins["given"], margins["moved"], rtol=1e-9)
+        np.testing.assert_allclose(shares["given"], shares["moved"], rtol=1e-9)
         ends = [margins["scaled"][0], margins["scaled"][-1]]
         np.testing.assert_allclose([margins["given"][0], margins["given"][-1]], ends, atol=1e-12)
 
@@ -233,8 +231,10 @@ class TestCurves:
         ax = display.ax_
         assert (ax.get_xscale(), ax.get_yscale()) == ("linear", "log")
         assert 0 < ax.get_ylim()[0] < min(shares.min() for shares in display.shares.values())
-        told = [text.get_text() for text in ax.get_legend().get_texts()]
-        assert told == [f"{name} (AUC {display.aucs[name]:.3f})" for name in ("good", "bad")]
+        texts = [text.get_text() for text in ax.get_legend().get_texts()]
+        for text, name in zip(texts, ("good", "bad"), strict=True):
+            assert name in text
+            assert f"{display.aucs[name]:.3f}" in text
 
     def test_many_curves_all_look_different(self):
         scores = {str(i): [0, 1, 2, 3] for i in range(28)}
@@ -242,7 +242,7 @@ class TestCurves:
         looks = {(line.get_color(), str(line._dash_pattern)) for line in display.lines_.values()}
         assert len(looks) == 28
 
-    def test_draws_where_it_is_told(self):
+    def test_draws_on_the_axes_given(self):
         figure, ax = plt.subplots()
         display = RankMarginDisplay.from_predictions([0, 1], [0, 1], ax=ax)
         assert display.ax_ is ax
@@ -279,10 +279,10 @@ class TestFromEstimator:
             "bayes": models["bayes"].predict_proba(X)[:, column],
         }
         expected = RankMarginDisplay.from_predictions(y, scores, positive=positive)
-        assert display.aucs == expected.aucs
+        assert display.aucs == pytest.approx(expected.aucs, rel=1e-9)
         for name in models:
-            np.testing.assert_array_equal(display.margins[name], expected.margins[name])
-            np.testing.assert_array_equal(display.shares[name], expected.shares[name])
+            np.testing.assert_allclose(display.margins[name], expected.margins[name], rtol=1e-9)
+            np.testing.assert_allclose(display.shares[name], expected.shares[name], rtol=1e-9)
 
     def test_one_of_more_classes(self, three_classes):
         X, y = three_classes
@@ -305,11 +305,7 @@ class TestFromEstimator:
     def test_decisions_between_pairs_of_classes(self, three_classes):
         X, y = three_classes
         model = make_pipeline(SVC(decision_function_shape="ovo")).fit(X, y)
-        message = (
-            "RankMarginDisplay needs a decision_function with a column for each of 3 classes; got "
-            "columns for pairs of them from 'svm'."
-        )
-        with pytest.raises(ValueError, match=exactly(message)):
+        with pytest.raises(ValueError, match=r"decision_function.*\b3\b.*'svm'"):
             RankMarginDisplay.from_estimator({"svm": model}, X, y, positive="a")
 
     def test_what_is_lacking(self, three_classes, two_classes):
@@ -320,55 +316,50 @@ class TestFromEstimator:
                 {"m": model},
                 (X, y),
                 {"response_method": "predict"},
-                "response_method to be one of 'auto', 'decision_function', 'predict_proba'; "
-                "got 'predict'.",
+                r"\bresponse_method\b.*'predict'",
             ),
             (
                 {"m": LinearSVC().fit(X, y)},
                 (X, y),
                 {"response_method": "predict_proba"},
-                "classifiers with predict_proba; got 'm', which has none.",
+                r"\bpredict_proba\b.*'m'",
             ),
             (
                 {"m": model},
                 three_classes,
                 {"positive": "c"},
-                "classifiers that know the class 'c'; got 'm', which does not.",
+                r"'c'.*'m'",
             ),
-            ([], (X, y), {}, "at least one member; got none."),
+            ([], (X, y), {}, ""),
         ]
-        for models, data, settings, message in cases:
-            with pytest.raises(ValueError, match=exactly(f"RankMarginDisplay needs {message}")):
+        for models, data, settings, named in cases:
+            with pytest.raises(ValueError, match="RankMarginDisplay.*" + named):
                 RankMarginDisplay.from_estimator(models, *data, **settings)
 
 
 @pytest.mark.parametrize(
-    ("y", "scores", "settings", "message"),
+    ("y", "scores", "settings", "named"),
     [
-        ([0, 1], {}, {}, "scores of at least one method; got none."),
-        ([0, 1], {"a": [1, 2, 3]}, {}, "one score for each of the 2 samples; got shape (3,)"),
-        ([0, 1], [[1, 2], [3, 4]], {}, "one score for each of the 2 samples; got shape (2, 2)"),
-        ([0, 1], {"a": [1, np.nan]}, {}, "finite scores; got NaN or infinity for 'a'."),
-        (["x", "x"], [1, 2], {}, "y with two labels; got 1: 'x'."),
-        (["x", "x"], [1, 2], {"positive": "x"}, "y with two labels; got 1: 'x'."),
-        ([0, 1, 2], [1, 2, 3], {}, "y with two labels, or positive=; got 3: 0, 1, 2."),
-        (["x", "y"], [1, 2], {"positive": "z"}, "positive to be one of 'x', 'y'; got 'z'."),
-        ([0, np.nan], [1, 2], {}, "y with a label for each sample; got missing ones."),
-        ([[0], [1]], [1, 2], {}, "y with one label for each sample; got shape (2, 1)."),
-        ([0, 1], [1, 2], {"n_points": 1}, "n_points to be an integer of at least 2; got 1."),
+        ([0, 1], {}, {}, r"\bscores\b"),
+        ([0, 1], {"a": [1, 2, 3]}, {}, r"\bscore.*\b2\b.*\(3,\)"),
+        ([0, 1], [[1, 2], [3, 4]], {}, r"\bscore.*\b2\b.*\(2, 2\)"),
+        ([0, 1], {"a": [1, np.nan]}, {}, r"\bscores\b.*'a'"),
+        (["x", "x"], [1, 2], {}, r"\by\b.*\b1\b.*'x'"),
+        (["x", "x"], [1, 2], {"positive": "x"}, r"\by\b.*\b1\b.*'x'"),
+        ([0, 1, 2], [1, 2, 3], {}, r"\by\b.*\bpositive\b.*\b3\b.*0, 1, 2"),
+        (["x", "y"], [1, 2], {"positive": "z"}, r"\bpositive\b.*'z'"),
+        ([0, np.nan], [1, 2], {}, r"\by\b"),
+        ([[0], [1]], [1, 2], {}, r"\by\b.*\(2, 1\)"),
+        ([0, 1], [1, 2], {"n_points": 1}, r"\bn_points\b.*\b1\b"),
     ],
 )
-def test_bad_predictions(y, scores, settings, message):
-    with pytest.raises(ValueError, match=f"^{re.escape('RankMarginDisplay needs ' + message)}"):
+def test_bad_predictions(y, scores, settings, named):
+    with pytest.raises(ValueError, match="RankMarginDisplay.*" + named):
         RankMarginDisplay.from_predictions(y, scores, **settings)
 
 
 def test_curves_without_a_name_in_common():
-    message = (
-        "RankMarginDisplay needs margins, shares and aucs for the same methods; "
-        "got ['a'] / ['b'] / ['a']."
-    )
-    with pytest.raises(ValueError, match=exactly(message)):
+    with pytest.raises(ValueError, match=r"\['a'\].*\['b'\].*\['a'\]"):
         RankMarginDisplay({"a": [1]}, {"b": [1]}, aucs={"a": 1}).plot()
 
 
@@ -381,9 +372,5 @@ def test_curves_without_a_name_in_common():
 )
 def test_without_matplotlib(owner, draw, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    message = (
-        f"{owner} needs matplotlib, which is not installed: install Margrave with its extra "
-        "'plot' (in a checkout: pip install '.[plot]')."
-    )
-    with pytest.raises(ImportError, match=exactly(message)):
+    with pytest.raises(ImportError, match=rf"{owner}.*matplotlib.*\bplot\b"):
         draw()

@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -40,24 +41,16 @@ def test_the_package_comes_before_the_folder(folder):
 
 
 def test_missing_and_no_folder_named(bare):
-    with pytest.raises(FileNotFoundError) as error:
+    with pytest.raises(FileNotFoundError, match="'raetsch_banana'") as error:
         load("raetsch_banana")
-    assert str(error.value) == (
-        "margrave.datasets.load needs a file for 'raetsch_banana'; got none. Tried: the package, "
-        "MARGRAVE_DATA (not set), OpenML (no id known). "
-        "Set MARGRAVE_DATA to a folder with raetsch_banana.csv or raetsch_banana.csv.gz: "
-        "a header row, the target last and named 'target'. The data are from: Benchmark collection "
-        "of G. Rätsch, T. Onoda and K.-R. Müller (Machine Learning 42, 2001), an artificial set; "
-        "read from GitHub Devn913/AGMR_entropy_sparse."
-    )
+    origin = all_facts()["raetsch_banana"].origin
+    for named in ("MARGRAVE_DATA", "OpenML", "raetsch_banana.csv.gz", "'target'", origin):
+        assert named in str(error.value)
 
 
 def test_missing_in_the_folder_named(folder):
-    with pytest.raises(FileNotFoundError) as error:
+    with pytest.raises(FileNotFoundError, match=re.escape(str(folder))):
         load("raetsch_banana")
-    assert f"Tried: the package, MARGRAVE_DATA ({folder}), OpenML (no id known)." in str(
-        error.value
-    )
 
 
 def test_a_copy_in_other_words_is_the_same_set(folder, facts):
@@ -71,13 +64,10 @@ def test_a_copy_in_other_words_is_the_same_set(folder, facts):
 def test_another_file_of_that_name_is_refused(folder):
     file = folder / "raetsch_banana.csv"
     file.write_text("x1,x2,x3,target\n0,0,0,1\n0,0,0,2\n")
-    with pytest.raises(ValueError, match="Bring another copy") as error:
+    with pytest.raises(ValueError, match=re.escape(str(file))) as error:
         load("raetsch_banana")
-    assert str(error.value) == (
-        f"margrave.datasets.load needs {file} to be 'raetsch_banana' with 5300 rows, 2 features, "
-        "0 missing values, classes {-1: 2924, 1: 2376}; got 2 rows, 3 features, 0 missing values, "
-        "classes {1: 1, 2: 1}. Bring another copy."
-    )
+    for named in ("'raetsch_banana'", "5300", "{-1: 2924, 1: 2376}", "{1: 1, 2: 1}"):
+        assert named in str(error.value)
 
 
 def test_a_packaged_file_is_known_to_the_byte(tmp_path):
@@ -86,10 +76,8 @@ def test_a_packaged_file_is_known_to_the_byte(tmp_path):
     file.write_text(TEXT)
     with pytest.raises(ValueError, match="SHA-256") as error:
         read_file(file, iris)
-    assert str(error.value) == (
-        f"margrave.datasets.load needs {file} with the SHA-256 {iris.sha256} of its text; "
-        f"got {hashlib.sha256(TEXT.encode()).hexdigest()}. Install Margrave again."
-    )
+    for named in (str(file), iris.sha256, hashlib.sha256(TEXT.encode()).hexdigest()):
+        assert named in str(error.value)
 
 
 def test_a_byte_order_mark_is_no_part_of_a_name(folder, facts):
@@ -98,53 +86,40 @@ def test_a_byte_order_mark_is_no_part_of_a_name(folder, facts):
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "line", "received"),
     [
-        ("", ", line 1: needs a header; got an empty line."),
-        (
-            "a,b,class\n1,2,3\n",
-            ", line 1: needs a header with the features' names and, last, 'target'; "
-            "got ..., b, class.",
-        ),
-        (
-            "target\n1\n",
-            ", line 1: needs a header with the features' names and, last, 'target'; got target.",
-        ),
-        ("a,a,target\n1,2,3\n", ", line 1: needs names that differ; got 'a' twice."),
-        ("a,target\n", ", line 2: needs rows under the header; got none."),
-        ("a,target\n1,2\n1\n", ", line 3: needs 2 cells, as the header has; got 1."),
-        ("a,target\n1,2\n\n", ", line 3: needs 2 cells, as the header has; got 0."),
-        ("a,target\n1,2,3\n", ", line 2: needs 2 cells, as the header has; got 3."),
-        ("a,target\n1,2\n3,\n", ", line 3: needs a target; got an empty cell."),
-        (
-            "a,target\n1,2\n" + '"' + "x" * 200_000,
-            ", line 3: needs CSV; got field larger than field limit (131072).",
-        ),
+        ("", 1, ""),
+        ("a,b,class\n1,2,3\n", 1, r"'target'.*\bclass\b"),
+        ("target\n1\n", 1, r"'target'.*\btarget\b"),
+        ("a,a,target\n1,2,3\n", 1, "'a'"),
+        ("a,target\n", 2, ""),
+        ("a,target\n1,2\n1\n", 3, r"\b2\b.*\b1\b"),
+        ("a,target\n1,2\n\n", 3, r"\b2\b.*\b0\b"),
+        ("a,target\n1,2,3\n", 2, r"\b2\b.*\b3\b"),
+        ("a,target\n1,2\n3,\n", 3, "target"),
+        ("a,target\n1,2\n" + '"' + "x" * 200_000, 3, r"CSV.*131072"),
     ],
 )
-def test_a_damaged_file_is_named_with_the_line(tmp_path, facts, text, complaint):
+def test_a_damaged_file_is_named_with_the_line(tmp_path, facts, text, line, received):
     file = tmp_path / "set.csv"
     file.write_text(text)
-    with pytest.raises(ValueError, match="line") as error:
+    with pytest.raises(ValueError, match=rf"{re.escape(str(file))}.*\b{line}\b.*{received}"):
         read_file(file, facts)
-    assert str(error.value) == f"{file}{complaint}"
 
 
 @pytest.mark.parametrize("raw", [b"plain text", gzip.compress(TEXT.encode(), mtime=0)[:-12]])
 def test_a_broken_gzip_file_is_named(tmp_path, facts, raw):
     file = tmp_path / "set.csv.gz"
     file.write_bytes(raw)
-    with pytest.raises(ValueError, match=": needs a whole gzip file; got ") as error:
+    with pytest.raises(ValueError, match=rf"{re.escape(str(file))}.*\bgzip\b"):
         read_file(file, facts)
-    assert str(error.value).startswith(str(file))
 
 
 def test_bytes_that_are_not_text_are_named(tmp_path, facts):
     file = tmp_path / "set.csv"
     file.write_bytes(b"a,target\n\xff,1\n")
-    with pytest.raises(ValueError, match=": needs UTF-8 text; got ") as error:
+    with pytest.raises(ValueError, match=rf"{re.escape(str(file))}.*UTF-8"):
         read_file(file, facts)
-    assert str(error.value).startswith(str(file))
 
 
 def test_the_tables_cannot_be_changed():

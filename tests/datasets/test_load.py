@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import re
 import subprocess
 import sys
 
@@ -137,36 +138,26 @@ def test_a_file_in_the_folder_is_available(folder):
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"),
+    ("name", "nearest"),
     [
-        ("spam_base", " Did you mean 'spambase'?"),
-        ("housing_two", " Did you mean 'housing' or 'housing_bin' or 'twonorm'?"),
-        ("heart", " Did you mean 'heart_statlog'?"),
-        (
-            "breast",
-            " Did you mean 'breast_ljubljana' or 'breast_wisconsin' or 'raetsch_breast_cancer'?",
-        ),
-        ("qqq", ""),
+        ("spam_base", ["spambase"]),
+        ("housing_two", ["housing", "housing_bin", "twonorm"]),
+        ("heart", ["heart_statlog"]),
+        ("breast", ["breast_ljubljana", "breast_wisconsin", "raetsch_breast_cancer"]),
+        ("qqq", []),
     ],
 )
-def test_an_unknown_name_is_answered_with_the_nearest(name, hint):
-    with pytest.raises(ValueError, match="needs name to be one of") as error:
+def test_an_unknown_name_is_answered_with_the_nearest(name, nearest):
+    with pytest.raises(ValueError, match=r"\bname\b") as error:
         load(name)
-    assert str(error.value) == (
-        "margrave.datasets.load needs name to be one of margrave.datasets.names(); "
-        f"got {name!r}.{hint}"
-    )
+    assert re.findall(r"'(\w+)'", str(error.value)) == [name, *nearest]
 
 
 def test_without_pandas_only_frames_fail(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     assert load("iris").data.shape == (150, 4)
-    with pytest.raises(ImportError) as error:
+    with pytest.raises(ImportError, match=r"as_frame=True.*\bpandas\b.*\bapp\b"):
         load("iris", as_frame=True)
-    assert str(error.value) == (
-        "margrave.datasets.load(as_frame=True) needs pandas, which is not installed: install "
-        "Margrave with its extra 'app' (in a checkout: pip install '.[app]')."
-    )
 
 
 def test_the_core_needs_nothing_optional():

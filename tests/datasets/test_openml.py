@@ -63,22 +63,16 @@ def test_a_real_valued_target_is_checked_by_its_range(openml):
     )
     np.testing.assert_array_equal(load("stock").target, target)
     openml.answer.target = target + 1
-    with pytest.raises(FileNotFoundError, match="needs OpenML 223 to be 'stock'"):
+    with pytest.raises(FileNotFoundError, match=r"OpenML 223.*'stock'"):
         load("stock")
 
 
 def test_no_network(openml):
     openml.answer = URLError("no route")
-    with pytest.raises(FileNotFoundError) as error:
+    with pytest.raises(FileNotFoundError, match="'heart_statlog'") as error:
         load("heart_statlog")
-    assert str(error.value) == (
-        "margrave.datasets.load needs a file for 'heart_statlog'; got none. Tried: the package, "
-        "MARGRAVE_DATA (not set), OpenML 53 (URLError: <urlopen error no route>). "
-        "Set MARGRAVE_DATA to a folder with heart_statlog.csv or heart_statlog.csv.gz: "
-        "a header row, the target last and named 'target'. The data are from: "
-        "UCI Machine Learning Repository, Statlog (Heart); "
-        "read from GitHub renatopp/arff-datasets."
-    )
+    for named in ("OpenML 53", "URLError", "no route", "MARGRAVE_DATA", HEART.origin):
+        assert named in str(error.value)
 
 
 def test_missing_values_are_empty_cells():
@@ -89,20 +83,16 @@ def test_missing_values_are_empty_cells():
 
 def test_other_missing_values_are_another_set(openml):
     openml.answer.data[0, 0] = np.nan
-    with pytest.raises(FileNotFoundError, match="got 270 rows, 13 features, 1 missing values"):
+    with pytest.raises(FileNotFoundError, match=r"\b270\b.*\b13\b.*\b1\b"):
         load("heart_statlog")
 
 
 def test_another_set_is_refused(openml):
     openml.answer.target[0] = "present"
-    with pytest.raises(FileNotFoundError) as error:
+    with pytest.raises(FileNotFoundError, match=r"OpenML 53.*ValueError") as error:
         load("heart_statlog")
-    assert (
-        "OpenML 53 (ValueError: margrave.datasets.load needs OpenML 53 to be 'heart_statlog' with "
-        "270 rows, 13 features, 0 missing values, classes {'absent': 150, 'present': 120}; got "
-        "270 rows, 13 features, 0 missing values, classes {'absent': 149, 'present': 121}. "
-        "Bring another copy). Set"
-    ) in str(error.value)
+    for counts in ("{'absent': 150, 'present': 120}", "{'absent': 149, 'present': 121}"):
+        assert counts in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["iris", "raetsch_banana"])

@@ -4,7 +4,7 @@ import csv
 import io
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from margrave.datasets._table import read_table, to_arrays
@@ -22,7 +22,6 @@ def written(rows):
     return file.getvalue().encode()
 
 
-@settings(deadline=None)  # a slow machine is not a failure
 @given(st.lists(st.tuples(numbers, words, labels), min_size=1, max_size=8))
 def test_text_is_read_back(rows):
     arrays = to_arrays(read_table(written(rows), "here"))

@@ -1,7 +1,5 @@
 """Random features for the ranker: refits without each sample, its kernel, and degenerate data."""
 
-import re
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -145,11 +143,7 @@ def test_rows_that_choose_a_width():
     ("kernel", "n_components"), [("poly", 5), ("rbf", 0), ("rbf", 2.5), ("rbf", True)]
 )
 def test_components_that_make_no_sense(kernel, n_components):
-    message = (
-        "MAMRanker needs n_components to be None or, with kernel 'rbf' or 'laplacian', an integer "
-        f"of at least 1; got {n_components!r}."
-    )
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+    with pytest.raises(ValueError, match="n_components"):
         MAMRanker(kernel, n_components=n_components).fit(*samples()[:2])
 
 

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -36,8 +37,9 @@ def fused(tmp_path_factory):
     settings = dict(os.environ)
     if not torch.cuda.is_available():
         settings["TRITON_INTERPRET"] = "1"
-    command = [sys.executable, torch_cases.__file__, path]
-    subprocess.run(command, check=True, env=settings)  # noqa: S603
+    command = [sys.executable, "-m", torch_cases.__name__, path]
+    root = Path(torch_cases.__file__).parents[2]  # from which `tests` can be imported
+    subprocess.run(command, check=True, env=settings, cwd=root)  # noqa: S603
     return np.load(path)
 
 

@@ -16,6 +16,7 @@ from inspect import Parameter, signature
 from types import MappingProxyType
 from typing import Any
 
+from margrave._extras import missing_extra
 from margrave._near import did_you_mean, near_names
 
 __all__ = ["Entry", "describe", "make", "names"]
@@ -304,11 +305,8 @@ def _load(entry: Entry) -> type:
         # A package that is there but lacks one of its own is another problem: let it show.
         if entry.needs is None or error.name != module:
             raise
-        raise ImportError(
-            f"{entry.name!r} of margrave.catalogue needs {module}, which is not installed: install "
-            f"Margrave with its extra {entry.needs!r} (in a checkout: pip install "
-            f"'.[{entry.needs}]')."
-        ) from error
+        what = f"{entry.name!r} of margrave.catalogue"
+        raise ImportError(missing_extra(what, module, entry.needs)) from error
     return loaded
 
 

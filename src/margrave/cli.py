@@ -20,15 +20,13 @@ from typing import Annotated, Any, NoReturn
 import numpy as np
 
 from margrave import __version__, datasets
+from margrave._extras import missing_extra
 
 try:
     import rich  # noqa: F401 - asked for here, so that one message covers both
     import typer
 except ModuleNotFoundError as error:
-    sys.stderr.write(
-        f"The command margrave needs {error.name}, which is not installed: install Margrave with "
-        "its extra 'app' (pip install 'margrave[app]').\n"
-    )
+    sys.stderr.write(missing_extra("The command margrave", str(error.name), "app") + "\n")
     raise SystemExit(2) from error
 
 from margrave.app._answers import answer_folder, answers_to, check_folder, features

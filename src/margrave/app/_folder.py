@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from margrave._column_kinds import read_texts
+from margrave._extras import missing_extra
 from margrave.app._job import Parts, Result
 from margrave.app._samples import Table, listed, match_label
 from margrave.confusion import Confusion
@@ -91,10 +92,8 @@ def open_folder(path: Path) -> Table:
         # Workers may have been started elsewhere.
         return Table(read_parquet(path.absolute()), path.absolute().name, path)
     except ModuleNotFoundError as error:
-        raise ImportError(
-            f"A folder of files needs {error.name}, which is not installed: install Margrave with "
-            "its extra 'dask' (pip install 'margrave[dask]')."
-        ) from error
+        message = missing_extra("A folder of files", str(error.name), "dask")
+        raise ImportError(message) from error
 
 
 def folder_of(

@@ -17,6 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
+from margrave._extras import missing_extra
 from margrave._replacing import replacing
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def read_table(path: str | Path) -> pandas.DataFrame:
     0  120.0   no
     1    NaN  yes
     """
-    _needed("pandas", "reading")
+    _needed("pandas", "read_table")
     path = Path(path)
     if not path.exists():
         raise TableError(f"read_table needs path to be a file; there is no {path}.")
@@ -130,7 +131,7 @@ def write_table(frame: pandas.DataFrame, path: str | Path) -> None:
     ...     file.read_text().splitlines()
     ['cell', "'=A1+A2", '-7', 'plain']
     """
-    _needed("pandas", "writing")
+    _needed("pandas", "write_table")
     path = Path(path)
     ending = _ending(path, "write_table")
     if path.is_dir():
@@ -172,15 +173,12 @@ def place_of(path: Path, row: int) -> str:
     return f"row {row + 1}"
 
 
-def _needed(package: str, doing: str) -> Any:
+def _needed(package: str, owner: str) -> Any:
     """An optional package, or an error that says how to get it."""
     try:
         return import_module(package)
     except ImportError as error:
-        raise ImportError(
-            f"{doing} tables needs {package}, which is not installed: "
-            "install Margrave with its extra 'app' (pip install 'margrave[app]')."
-        ) from error
+        raise ImportError(missing_extra(owner, package, "app")) from error
 
 
 def _ending(path: Path, owner: str) -> str:
@@ -204,8 +202,8 @@ def _check_names(names: Sequence[str], where: str) -> None:
 
 
 def _read_parquet(path: Path) -> pandas.DataFrame:
-    pyarrow = _needed("pyarrow", "reading")
-    parquet = _needed("pyarrow.parquet", "reading")
+    pyarrow = _needed("pyarrow", "read_table")
+    parquet = _needed("pyarrow.parquet", "read_table")
     try:
         with path.open("rb") as file:
             stored = parquet.ParquetFile(file)
@@ -333,7 +331,7 @@ def _is_blank(row: list[str]) -> bool:
 
 
 def _write_parquet(frame: Any, beside: Path, path: Path) -> None:
-    pyarrow = _needed("pyarrow", "writing")
+    pyarrow = _needed("pyarrow", "write_table")
     try:
         frame.to_parquet(beside, index=False)
     except pyarrow.ArrowException as error:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from margrave._extras import missing_extra
+
 # Okabe and Ito's colours stay apart for colour-blind readers; their yellow is too pale for lines.
 BLACK, BLUE, VERMILION, GREEN = "#000000", "#0072B2", "#D55E00", "#009E73"
 PURPLE, ORANGE, SKY = "#CC79A7", "#E69F00", "#56B4E9"
@@ -13,8 +15,5 @@ def pyplot(owner: str) -> Any:
     try:
         import matplotlib.pyplot as plt
     except ModuleNotFoundError as error:
-        raise ImportError(
-            f"{owner} needs matplotlib, which is not installed: install Margrave with its extra "
-            "'plot' (in a checkout: pip install '.[plot]')."
-        ) from error
+        raise ImportError(missing_extra(owner, "matplotlib", "plot")) from error
     return plt

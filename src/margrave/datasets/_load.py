@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from margrave._extras import missing_extra
 from margrave._near import did_you_mean, near_names
 from margrave.datasets._facts import Facts, all_facts
 from margrave.datasets._find import find, local_file
@@ -149,10 +150,8 @@ def _frame(arrays: Arrays) -> pd.DataFrame:
     try:
         import pandas as pd
     except ModuleNotFoundError as error:
-        raise ImportError(
-            "margrave.datasets.load(as_frame=True) needs pandas, which is not installed: install "
-            "Margrave with its extra 'app' (in a checkout: pip install '.[app]')."
-        ) from error
+        what = "margrave.datasets.load(as_frame=True)"
+        raise ImportError(missing_extra(what, "pandas", "app")) from error
     columns: dict[str, Any] = {}
     for name, column in zip(arrays.feature_names, arrays.data.T, strict=True):
         values = arrays.categories.get(name)

@@ -63,8 +63,8 @@ def kernel_sum(
     coef0 : float, default=1.0
         Of the polynomial kernel.
     backend : {"auto", "numpy", "torch"}, default="auto"
-        What computes. "torch" is PyTorch, on a GPU if there is one; it comes with
-        ``pip install 'margrave[gpu]'``. "auto" takes it for 10¹⁰ pairs or more if it is installed
+        What computes. "torch" is PyTorch, on a GPU if there is one; it comes with Margrave's extra
+        ``gpu``. "auto" takes it for 10¹⁰ pairs or more if it is installed
         and there is a GPU, else numpy. The linear kernel and those of your own are always numpy's.
     n_jobs : int, optional
         Threads; all cores that the process may use if None or -1.

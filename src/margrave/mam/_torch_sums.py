@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from margrave._extras import missing_extra
 from margrave.mam._exponential import PER_UNIT, Tile
 from margrave.mam._fused_sums import Fused
 from margrave.mam._kernels import (
@@ -112,7 +113,7 @@ def device_for(backend: str, kernel: Kernel, n_values: float) -> Any:
     except ImportError as error:
         if backend == "auto":
             return None
-        raise ImportError("backend='torch' needs PyTorch: pip install 'margrave[gpu]'.") from error
+        raise ImportError(missing_extra("backend='torch'", "PyTorch", "gpu")) from error
     if torch.cuda.is_available():
         return _started(torch, backend)
     if backend == "auto":

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from threading import Thread
 from typing import Any
 
+from margrave._extras import missing_extra
+
 _TIMEOUT = 5.0  # seconds: an answer, also a bad one, is due within ten
 
 
@@ -73,10 +75,8 @@ def _connected(
     try:
         from distributed import Client, LocalCluster
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"margrave.scale needs {error.name}, which is not installed: install Margrave with its "
-            "extra 'dask' (pip install 'margrave[dask]')."
-        ) from error
+        message = missing_extra("margrave.scale", str(error.name), "dask")
+        raise ModuleNotFoundError(message) from error
     if address is None:
         with _started(LocalCluster, n_workers, memory_limit) as here, Client(here) as client:
             yield client

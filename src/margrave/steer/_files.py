@@ -18,6 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Self, TypeVar
 
+from margrave._extras import missing_extra
 from margrave._replacing import replacing
 
 T = TypeVar("T")
@@ -83,10 +84,7 @@ def _skops() -> ModuleType:
         with _without_wrappers():
             import skops.io
     except ModuleNotFoundError as error:
-        raise ImportError(
-            "saving and loading need skops, which is not installed: install Margrave with its "
-            "extra 'app' (pip install 'margrave[app]')."
-        ) from error
+        raise ImportError(missing_extra("A saved model or dialog", "skops", "app")) from error
     return skops.io  # type: ignore[no-any-return]
 
 

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave._extras import missing_extra
+
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 Operand = str | NDArray[Any] | float
@@ -39,10 +41,8 @@ def package(name: str) -> ModuleType:
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
-        raise ImportError(
-            f"ONNX files need {name.partition('.')[0]}, which is not installed: install Margrave "
-            "with its extra 'onnx' (pip install 'margrave[onnx]')."
-        ) from error
+        needed = name.partition(".")[0]
+        raise ImportError(missing_extra("An ONNX model", needed, "onnx")) from error
 
 
 def session(model: bytes) -> Any:

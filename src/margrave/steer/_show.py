@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import entry_points
 
+from margrave._extras import missing_extra
 from margrave.steer._html import dialog_html
 
 _VIEWERS = "margrave.viewers"
@@ -41,9 +42,6 @@ class Shown:
         try:
             view = next(iter(viewers)).load()
         except (StopIteration, ModuleNotFoundError) as error:
-            raise ImportError(
-                "Dialog.open needs the studio, which is not installed: install Margrave with its "
-                "extra 'studio' (pip install 'margrave[studio]')."
-            ) from error
+            raise ImportError(missing_extra("Dialog.open", "the studio", "studio")) from error
         address: str = view(self, browser=browser)
         return address

@@ -21,6 +21,8 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as NoneFree
 
+from margrave._extras import missing_extra
+
 _WAIT = 30.0  # seconds that a writer waits for another, of this process or not
 _CONNECT = 10.0  # seconds for a PostgreSQL server to answer
 _LOG_SIZE = 1 << 26  # bytes to which SQLite's log shrinks again after something large
@@ -134,9 +136,8 @@ def make_engine(url: URL) -> Engine:
     try:
         engine = create_engine(url, connect_args=wait, pool_pre_ping=True, **options)
     except ImportError:
-        raise StoreError(
-            "A store on PostgreSQL needs the extra 'postgres': pip install 'margrave[postgres]'."
-        ) from None
+        message = missing_extra("A store on PostgreSQL", "psycopg", "postgres")
+        raise StoreError(message) from None
     event.listen(engine, "connect", _postgresql_connected)
     return engine
 

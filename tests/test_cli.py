@@ -1,8 +1,12 @@
-"""The command: what it prints, what it writes, and every way it ends."""
+"""The command: what it writes, which numbers and names it prints, and every exit code.
+
+Its sentences are in tests/wording.
+"""
 
 import copy
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -11,59 +15,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.naive_bayes import GaussianNB
+from tests.command import STEER, call, mail, steer_mail
 
 from margrave import _replacing, cli, datasets
 from margrave.app import _job
-from margrave.martingale import TunableLogistic
-from margrave.steer import Dialog, SteeredClassifier, _start, _ways
+from margrave.steer import Dialog, SteeredClassifier, _ways
 from margrave.steer._acceptance import Acceptance
 from margrave.steer._history import History
 
-N = 300
-
 
 @pytest.fixture
-def run(capsys, monkeypatch, tmp_path):
-    """Run the command in an empty folder; give its exit code, output and errors."""
+def run(monkeypatch, tmp_path):
+    """Run the command in an empty folder; return its exit code, output and errors."""
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as end:
-            cli.main([str(one) for one in arguments])
-        told = capsys.readouterr()
-        return end.value.code, told.out, told.err
-
-    return run
-
-
-def mail(n=N, seed=0):
-    """Numbers with gaps, a category, dates and a text; about a third is spam."""
-    rng = np.random.default_rng(seed)
-    spam = rng.random(n) < 0.35
-    good, bad = ["agenda", "lunch"], ["prize", "offer"]
-    texts = [
-        " ".join(
-            np.where(rng.random(6) < (0.6 if s else 0.1), rng.choice(bad, 6), rng.choice(good, 6))
-        )
-        for s in spam
-    ]
-    links = np.round(rng.normal(2.5 * spam, 1), 2)
-    links[rng.random(n) < 0.05] = np.nan
-    return pd.DataFrame(
-        {
-            "links": links,
-            "sender": np.where(rng.random(n) < 0.3, "shop", np.where(spam, "unknown", "friend")),
-            "sent": pd.Timestamp("2025-01-01") + pd.to_timedelta(np.arange(n), unit="D"),
-            "body": texts,
-            "spam": np.where(spam, "yes", "no"),
-        }
-    )
-
-
-STEER = ("steer", "mail.csv", "--target", "spam", "--prefer", "fp <= 10%", "--out", "model.skops",
-         "--dialog", "dialog.skops", "--report", "page.html", "--ways", "move,reweigh")  # fmt: skip
-PAIR = [("line", TunableLogistic()), ("bayes", GaussianNB())]
+    return call
 
 
 @pytest.fixture(scope="module")
@@ -73,13 +38,7 @@ def trained(tmp_path_factory):
     The default committee is trained once, in a process of its own, by a test below.
     """
     folder = tmp_path_factory.mktemp("trained")
-    mail().to_csv(folder / "mail.csv", index=False)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        patch.setattr(_start, "default_members", lambda n, random_state: PAIR)
-        with pytest.raises(SystemExit) as end:
-            cli.main(list(STEER))
-    assert end.value.code == 0
+    steer_mail(folder)
     return folder
 
 
@@ -109,9 +68,14 @@ def ready(dialog, monkeypatch):
 ASK = ("--target", "spam", "--prefer", "fp <= 10%", "--out", "m.skops", "--ways", "move")
 
 
+def unindented(text):
+    return "\n".join(line.strip() for line in text.splitlines())
+
+
 # Steering
 
 
+@pytest.mark.full
 def test_what_steering_prints_and_writes(tmp_path):
     """The real command in a process of its own, with the default committee."""
     mail().to_csv(tmp_path / "mail.csv", index=False)
@@ -121,21 +85,16 @@ def test_what_steering_prints_and_writes(tmp_path):
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
-    for part in (
-        "mail.csv: 300 rows, 2 classes in 'spam'; yes is positive",
-        "  1 number: links\n  1 category: sender\n  1 date: sent\n  1 text: body",
-        "rows to build on, each judged by models that were trained without it",
-        "samples are set aside. At confidence 0.95 they support",
-        "fp <= 10%: met",
-        "at most 10 % of no called yes",
-        "Met on the tuning samples, and certified.\nThe model is in model.skops.",
-        "Use it: margrave predict model.skops NEW.csv --out answers.csv",
-    ):
-        assert part in done.stdout
+    printed = ("mail.csv", "300", "links", "sender", "sent", "body", "fp <= 10%", "0.95")
+    assert [part for part in printed if part not in done.stdout] == []
+    assert "margrave predict model.skops" in done.stdout
     model = SteeredClassifier.load(tmp_path / "model.skops")
     assert model.certificate_.asked == "fp <= 10%"
     assert len(model.scorer_.panel.members) == 6
-    assert "<h1>At most 10 % of no called yes.</h1>" in (tmp_path / "page.html").read_text()
+    assert model.certificate_.confusion.n == 120
+    assert str(model.certificate_.confusion) in unindented(done.stdout)
+    heading = re.search("<h1>(.*)</h1>", (tmp_path / "page.html").read_text())[1]
+    assert re.search(r"\b10 %.*\bno\b.*\byes\b", heading)
     files = {"mail.csv", "model.skops", "dialog.skops", "page.html"}
     assert {path.name for path in tmp_path.iterdir()} == files
 
@@ -191,30 +150,33 @@ def test_what_cannot_be_promised_ends_with_3_and_no_model(run, ready, trained):
     ask = ("--target", "spam", "--prefer", "fp <= 1%", "--out", "m.skops", "--ways", "move")
     code, out, err = run("steer", trained / "mail.csv", *ask, "--report", "p.html")
     assert (code, err) == (3, "")
-    assert "at confidence 0.95 needs 299 samples of 'no' that no step has seen" in out
-    assert "No model is written." in out
-    assert "<h1>No promise.</h1>" in Path("p.html").read_text()
+    assert re.search(r"'fp <= 1%'.*\b0\.95\b.*\b299\b.*'no'", out)
+    assert re.search(r"\b299\b", Path("p.html").read_text())
     assert not Path("m.skops").exists()
     code, out, err = run("steer", trained / "mail.csv", *ask, "--quiet")
-    assert (code, out) == (3, "")
-    assert err.startswith("margrave: Met on the tuning samples, but it cannot be promised: ")
+    assert (code, out, err.count("\n")) == (3, "", 1)
+    assert re.search(r"'fp <= 1%'.*\b299\b", err)
 
 
-def test_not_reachable_but_certified_says_both(run, ready, trained, monkeypatch):
+def test_not_reachable_but_certified_writes_the_model(run, ready, trained, monkeypatch):
     monkeypatch.setattr(_job.Outcome, "met", False)
     code, out, _ = run("steer", trained / "mail.csv", *ASK)
     assert code == 3
-    assert "Not reachable on the tuning samples: the nearest is 0 samples short" in out
-    assert "was certified all the same.\nThe model is in m.skops." in out
+    assert "m.skops" in out
+    assert SteeredClassifier.load("m.skops").certificate_.asked == "fp <= 10%"
 
 
 def test_not_reachable_shows_the_nearest(run, ready, trained):
     ask = ("--target", "spam", "--prefer", "fp <= 0, fn <= 0", "--out", "m.skops", "--ways", "move")
+    code, out, _ = run("steer", trained / "mail.csv", *ask, "--json")
+    record = json.loads(out)
+    (reply,) = record["replies"]
+    assert (code, record["met"], record["certified"], record["model"]) == (3, False, False, None)
+    assert reply["shortfall"] > 0
     code, out, _ = run("steer", trained / "mail.csv", *ask)
     assert code == 3
-    assert "fp <= 0, fn <= 0: not met: the nearest is " in out
-    assert "It cannot be promised either: " in out
-    assert "No model is written." in out
+    assert re.search(rf"fp <= 0, fn <= 0.*\b{reply['shortfall']:g}\b.*{reply['binding']}", out)
+    assert not Path("m.skops").exists()
 
 
 def test_bundled_sets_need_no_target(run, monkeypatch):
@@ -237,14 +199,15 @@ def test_numbers_and_booleans_are_found_by_their_text(run, ready, trained):
         assert ready[-1]["positive"] == label
         assert type(ready[-1]["positive"]) is type(label)
     code, _, err = run("steer", "t.parquet", *ASK[2:], "--target", "n", "--positive", "2")
-    assert (code, err) == (2, "margrave: --positive needs one of the classes 0, 1; got '2'.\n")
+    assert code == 2
+    assert re.search(r"--positive.*\b0, 1\b.*'2'", err)
 
 
 # Bad input to steer
 
 
 def bad(run, text, *more, name="t.csv", ask=ASK):
-    """The one line that a table is refused with."""
+    """Have a table refused; return the one line of the error."""
     Path(name).write_bytes(text if isinstance(text, bytes) else text.encode())
     code, out, err = run("steer", name, *ask, *more)
     assert (code, out) == (2, "")
@@ -255,89 +218,70 @@ def bad(run, text, *more, name="t.csv", ask=ASK):
 TABLE = "links,sender,when,spam\n" + "1,a,5,no\n2,b,6,yes\n" * 20
 
 
+# Each pattern has what names the fault: the file, its line, the option, the value.
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "named"),
     [
-        (TABLE + "1,a,9\n", "t.csv, line 42: needs 4 fields, as the header has; got 3."),
-        (TABLE.replace("b", "\xfc").encode("latin-1"), "t.csv, line 3: needs text in UTF-8; "),
-        ("a,a,spam\n1,2,no\n", "t.csv, line 1: needs a different name for each column; "),
-        ("", "t.csv: needs a header and rows; got an empty file."),
-        ("a,spam\n", "t.csv: needs rows under the header; got none."),
-        (
-            TABLE + '"1","a\nb",5,\n1,a,6,\n',
-            "--target needs a value in every row; 'spam' of t.csv has none in line 42 (and 1 more)",
-        ),
-        (
-            TABLE.replace("yes", "no"),
-            "Dialog.from_data needs samples of at least two classes; got ",
-        ),
-        (
-            TABLE[: len("links,sender,when,spam\n") + 95],
-            "Dialog.from_data needs at least 10 samples of each class to train, tune and certify",
-        ),
-        (
-            TABLE.replace("spam", "Spam"),
-            "--target needs a column of t.csv; there is no 'spam'. Did",
-        ),
+        (TABLE + "1,a,9\n", r"^t\.csv.*\b42\b.*\b4\b.*\b3\b"),
+        (TABLE.replace("b", "\xfc").encode("latin-1"), r"^t\.csv.*\b3\b.*UTF-8.*0xfc"),
+        ("a,a,spam\n1,2,no\n", r"^t\.csv.*\b1\b.*'a'"),
+        ("", r"^t\.csv"),
+        ("a,spam\n", r"^t\.csv"),
+        (TABLE + '"1","a\nb",5,\n1,a,6,\n', r"^--target.*'spam'.*t\.csv.*\b42\b.*\b1\b"),
+        (TABLE.replace("yes", "no"), r"^Dialog\.from_data.*\bno\b"),
+        (TABLE[: len("links,sender,when,spam\n") + 95], r"^Dialog\.from_data.*\b10\b"),
+        (TABLE.replace("spam", "Spam"), r"^--target.*t\.csv.*'spam'.*'Spam'"),
     ],
 )
-def test_bad_tables(run, text, said):
-    assert bad(run, text).startswith(said)
+def test_bad_tables(run, text, named):
+    assert re.search(named, bad(run, text))
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "named"),
     [
-        (("--group", "who"), "--group needs a column of t.csv; there is no 'who'. Its columns are"),
-        (("--drop", "sendr"), "--drop needs a column of t.csv; there is no 'sendr'. Did you mean"),
-        (("--time", "sender"), "--time needs a column of numbers or dates; 'sender' of t.csv has"),
-        (("--time", "spam"), "--target, --group and --time need different columns; got "),
-        (("--time", "when", "--group", "sender"), "--group and --time cannot be used together yet"),
-        (("--drop", "links", "--drop", "sender", "--drop", "when"), "t.csv needs columns to learn"),
-        (("--certify", "2"), "--certify needs 'auto' or a share between 0 and 1; got '2'."),
-        (("--confidence", "1"), "--confidence needs confidence to be a number in (0, 1); got 1.0."),
-        (
-            ("--ways", "mov"),
-            "--ways needs ways to be among move, reject, reweigh, select, retune; got",
-        ),
-        (("--prefer", "fpp <= 2"), "unknown word 'fpp'; did you mean fp?"),
-        (
-            ("--prefer", "recall(ham) >= 1%"),
-            "'recall(ham) >= 1%' names the class 'ham'; the classes are no, yes.",
-        ),
-        (("--report", "no/p.html"), "--report needs a folder that exists; there is no no."),
-        (("--dialog", "."), "--dialog needs the name of a file; . is a folder."),
-        (("--out", "t.csv"), "--out needs a file of its own; t.csv is DATA."),
-        (("--jobs", "two"), "Invalid value for '--jobs'"),
+        (("--group", "who"), r"^--group.*t\.csv.*'who'.*'links', 'sender', 'when', 'spam'"),
+        (("--drop", "sendr"), r"^--drop.*t\.csv.*'sendr'.*'sender'"),
+        (("--time", "sender"), r"^--time.*'sender'.*t\.csv.*'a'"),
+        (("--time", "spam"), r"--time.*'spam'"),
+        (("--time", "when", "--group", "sender"), "--group.*--time"),
+        (("--drop", "links", "--drop", "sender", "--drop", "when"), r"^t\.csv.*'spam'"),
+        (("--certify", "2"), r"^--certify.*'2'"),
+        (("--confidence", "1"), r"^--confidence.*\b1\.0\b"),
+        (("--ways", "mov"), r"^--ways.*\bmove\b.*\bretune\b.*'mov'"),
+        (("--prefer", "fpp <= 2"), r"'fpp'.*\bfp\b"),
+        (("--prefer", "recall(ham) >= 1%"), r"'ham'.*\bno, yes\b"),
+        (("--report", "absent/p.html"), r"^--report.*\babsent\b"),
+        (("--dialog", "."), r"^--dialog.*\."),
+        (("--out", "t.csv"), r"^--out.*t\.csv.*DATA"),
+        (("--jobs", "two"), "'--jobs'"),
     ],
 )
-def test_bad_options(run, more, said):
-    assert bad(run, TABLE, *more).startswith(said)
+def test_bad_options(run, more, named):
+    assert re.search(named, bad(run, TABLE, *more))
 
 
-def test_gaps_in_times_and_groups_are_told(run):
+def test_gaps_in_times_and_groups_are_reported_with_their_line(run):
     gap = TABLE + "3,c,,no\n3,,7,no\n"
-    assert bad(run, gap, "--time", "when").endswith("'when' of t.csv has none in line 42.")
-    assert bad(run, gap, "--group", "sender").endswith("'sender' of t.csv has none in line 43.")
+    assert re.search(r"--time.*'when'.*t\.csv.*\b42\b", bad(run, gap, "--time", "when"))
+    assert re.search(r"--group.*'sender'.*t\.csv.*\b43\b", bad(run, gap, "--group", "sender"))
     days = TABLE.replace(",5,", ",2025-01-05,").replace(",6,", ",2025-01-06,") + "3,c,,no\n"
-    assert bad(run, days, "--time", "when").endswith("'when' of t.csv has none in line 42.")
-    assert "is constant" in bad(run, TABLE.replace(",6,", ",5,"), "--time", "when")
+    assert re.search(r"--time.*'when'.*t\.csv.*\b42\b", bad(run, days, "--time", "when"))
+    constant = bad(run, TABLE.replace(",6,", ",5,"), "--time", "when")
+    assert re.search(r"--time.*'when'.*t\.csv", constant)
 
 
 def test_a_target_of_numbers_is_no_class(run):
     text = "x,spam\n" + "".join(f"{i},{i / 7}\n" for i in range(50))
-    assert bad(run, text) == (
-        "--target needs a column of classes; 'spam' of t.csv holds 50 different numbers."
-    )
+    assert re.search(r"--target.*'spam'.*t\.csv.*\b50\b", bad(run, text))
 
 
 def test_no_target_and_no_file(run):
-    assert bad(run, TABLE, ask=ASK[2:]) == (
-        "--target needs the column with the classes: one of 'links', 'sender', 'when', 'spam'."
-    )
+    message = bad(run, TABLE, ask=ASK[2:])
+    assert re.search("--target.*'links', 'sender', 'when', 'spam'", message)
     code, _, err = run("steer", "spambas", *ASK)
     assert code == 2
-    assert err.endswith("got 'spambas'. Did you mean 'spambase'?\n")
+    assert re.search("DATA.*'spambas'.*'spambase'", err)
 
 
 def test_errors_are_json_too(run):
@@ -382,10 +326,10 @@ def test_ctrl_c_during_a_request_keeps_the_best_so_far(run, ready, trained, monk
         yield
 
     monkeypatch.setattr(_ways.Reweigh, "options", interrupted)
-    code, out, _ = run("steer", trained / "mail.csv", *ASK[:-1], "move,reweigh")
+    code, out, _ = run("steer", trained / "mail.csv", *ASK[:-1], "move,reweigh", "--json")
+    (reply,) = json.loads(out)["replies"]
     assert code == 0
-    assert "cancelled" in out
-    assert "Stopped before all ways were tried: this is the best so far." in out
+    assert (reply["cancelled"], reply["met"], reply["way"]) == (True, True, "move")
 
 
 # Predicting
@@ -398,7 +342,7 @@ def test_answers_are_those_of_the_model_whatever_the_order_of_the_columns(run, t
     new[["body", "extra", "sent", "links", "sender"]].to_csv("new.csv", index=False)
     code, out, err = run("predict", trained / "model.skops", "new.csv", "--out", "a.csv")
     assert (code, out) == (0, "")
-    assert err == "margrave: new.csv: not used: 'extra'.\n"
+    assert re.fullmatch(r"margrave: .*new\.csv.*'extra'.*\n", err)
     answers = pd.read_csv("a.csv")
     model = SteeredClassifier.load(trained / "model.skops")
     assert list(answers.columns) == ["label", "score", "rejected"]
@@ -418,7 +362,7 @@ def test_missing_columns_are_named(run, trained):
     mail(20)[["links", "sent"]].to_csv("new.csv", index=False)
     code, out, err = run("predict", trained / "model.skops", "new.csv", "--out", "a.csv")
     assert (code, out) == (2, "")
-    assert "needs columns that X lacks: 'sender', 'body'." in err
+    assert "'sender', 'body'" in err
 
 
 def test_damaged_models_write_nothing(run, trained, tmp_path):
@@ -427,15 +371,13 @@ def test_damaged_models_write_nothing(run, trained, tmp_path):
     (tmp_path / "half").write_bytes(whole[: len(whole) // 2])
     with zipfile.ZipFile("other", "w") as other:
         other.writestr("schema.json", "{}")
-    for model, said in (("half", "is damaged"), ("other", "is damaged"), ("none", "no file")):
+    for model in ("half", "other", "none"):
         code, out, err = run("predict", model, "new.csv", "--out", "a.csv")
         assert (code, out) == (2, "")
-        assert said in err
+        assert re.search(rf"\b{model}\b", err)
     code, _, err = run("predict", trained / "dialog.skops", "new.csv", "--out", "a.csv")
-    assert (code, err) == (
-        2,
-        "margrave: 'dialog.skops' holds a Dialog; a SteeredClassifier is needed.\n",
-    )
+    assert code == 2
+    assert re.search(r"'dialog\.skops'.*\bDialog\b.*\bSteeredClassifier\b", err)
     assert not (tmp_path / "a.csv").exists()
 
 
@@ -459,7 +401,7 @@ def test_more_classes_and_rejects(run, tmp_path):
     X.drop(columns=X.columns[0]).to_csv("new.csv", index=False)
     code, _, err = run("predict", "m.skops", "new.csv")
     assert code == 2
-    assert "The model needs columns that are not there: " in err
+    assert repr(X.columns[0]) in err
     code, _, err = run("check", "m.skops", "new.csv", "--target", X.columns[1])
     assert code == 2
 
@@ -471,21 +413,23 @@ def test_a_check_ends_with_0_or_4(run, trained):
     mail(200, seed=2).to_csv("kept.csv", index=False)
     code, out, err = run("check", trained / "model.skops", "kept.csv", "--target", "spam")
     assert (code, err) == (0, "")
-    assert "at most 10 % of no called yes: kept, as far as these samples tell" in out
-    assert "On 200 rows of kept.csv" in out
+    frame, model = mail(200, seed=2), SteeredClassifier.load(trained / "model.skops")
+    found = model.check(frame.drop(columns="spam"), frame["spam"])
+    (kept,) = found.promises
+    assert re.search(rf"\b10 %.*\b{kept.count} of {kept.n}\b", out)
+    assert re.search(r"\b200\b.*\bkept\.csv\b", out)
+    assert str(found.confusion) in unindented(out)
     broken = mail(200, seed=2)
     broken["spam"] = "no"
     broken.to_csv("broken.csv", index=False)
     code, out, _ = run("check", trained / "model.skops", "broken.csv", "--target", "spam")
     assert code == 4
-    assert "BROKEN" in out
+    assert re.search(r"\b10 %.*\b200\b", out)
     broken.loc[3, "spam"] = "maybe"
     broken.to_csv("broken.csv", index=False)
     code, _, err = run("check", trained / "model.skops", "broken.csv", "--target", "spam")
-    assert (code, err) == (
-        2,
-        "margrave: --target spam needs one of the classes 'no', 'yes'; got 'maybe'.\n",
-    )
+    assert code == 2
+    assert re.search("--target spam.*'no', 'yes'.*'maybe'", err)
 
 
 def test_the_card(run, trained):
@@ -497,12 +441,13 @@ def test_the_card(run, trained):
 def test_data_sets(run):
     code, out, _ = run("data")
     assert code == 0
-    assert "spambase             4,601 rows  57 columns   2 classes: nonspam, spam\n" in out
+    assert re.search(r"^spambase .*\b4,601\b.*\b57\b.*\b2\b.*\bnonspam, spam$", out, re.MULTILINE)
     assert [line.split()[0] for line in out.splitlines()] == list(datasets.names(available=True))
     _, out, _ = run("data", "iris")
     assert out == datasets.load("iris").DESCR
     code, out, _ = run("data", "iris", "--out", "iris.csv")
-    assert (code, out) == (0, "150 rows of iris are in iris.csv; --target target\n")
+    assert code == 0
+    assert re.fullmatch(r".*\b150\b.*\biris\b.*\biris\.csv\b.*--target target.*\n", out)
     written, frame = pd.read_csv("iris.csv"), datasets.load("iris", as_frame=True).frame
     assert written.to_dict("list") == frame.to_dict("list")
     assert run("data", "iriss")[0] == 2
@@ -517,10 +462,10 @@ def test_help_version_and_unknown_commands(run):
     assert run("steer", "--help")[0] == 0
     code, out, err = run("steering")
     assert (code, out) == (2, "")
-    assert err.startswith("margrave: No such command 'steering'.")
+    assert "'steering'" in err
 
 
-def test_without_its_extra_it_says_what_to_install():
+def test_without_its_extra_the_error_names_the_extra():
     code = """
 import sys
 class Missing:
@@ -534,5 +479,5 @@ from margrave.cli import main
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert done.stderr.startswith("The command margrave needs typer, which is not installed: ")
-    assert "install Margrave with its extra 'app'" in done.stderr
+    assert re.search(r"\btyper\b.*'app'", done.stderr)
+    assert "Traceback" not in done.stderr

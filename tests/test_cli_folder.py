@@ -4,29 +4,28 @@ import json
 import re
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
+from tests.command import PAIR, call
 
 dask = pytest.importorskip("dask", reason="the extra 'dask' is not installed")
 pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
 
 from margrave import cli  # noqa: E402
 from margrave.app import _folder  # noqa: E402
-from margrave.martingale import TunableLogistic  # noqa: E402
 from margrave.steer import SteeredClassifier, TableEncoder, _start  # noqa: E402
 
-PAIR = [("line", TunableLogistic()), ("bayes", GaussianNB())]
 ASK = ("--target", "spam", "--prefer", "fp <= 10%", "--out", "m.skops")
 
 
 @pytest.fixture
-def run(capsys, monkeypatch, tmp_path):
-    """Run the command beside a folder, without a cluster; give its code, output and errors."""
+def run(monkeypatch, tmp_path):
+    """Run the command beside a folder, without a cluster; return exit code, output and errors."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(_start, "default_members", lambda n, random_state: PAIR)
 
@@ -36,14 +35,7 @@ def run(capsys, monkeypatch, tmp_path):
             yield SimpleNamespace(run=lambda function: None)
 
     monkeypatch.setattr(_folder, "cluster", here)
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as end:
-            cli.main([str(one) for one in arguments])
-        told = capsys.readouterr()
-        return end.value.code, told.out, told.err
-
-    return run
+    return call
 
 
 @pytest.fixture
@@ -87,15 +79,8 @@ def whole(folder):
 def test_what_steering_a_folder_prints_and_writes(run, mails):
     code, out, err = run("steer", "mails", *ASK)
     assert (code, err) == (0, "")
-    assert "mails: 1,200 rows, 2 classes in 'spam'; yes is positive" in out
-    assert "1 number: links" in out
-    assert "1 category: sender" in out
-    assert "1 date: sent" in out
-    assert "479 rows to train the members on, in memory\n  481 other rows to set the cut on" in out
-    assert "240 samples are set aside. At confidence 0.95 they support" in out
-    assert re.search(r"\nfp <= 10%: (met|met before.*) \(way: move; ", out)
-    assert "With confidence 0.95, on new samples like the certify samples:" in out
-    assert "Met on the tuning samples, and certified.\nThe model is in m.skops." in out
+    printed = ("mails", "1,200", "479", "481", "240", "0.95", "fp <= 10%", "move", "m.skops")
+    assert [one for one in (*printed, "links", "sender", "sent") if one not in out] == []
     found = SteeredClassifier.load("m.skops")
     assert found.certificate_.confusion.n == 240
     table = whole(mails)
@@ -123,8 +108,8 @@ def test_steps_and_json(run, mails):
 def test_not_reachable_and_not_promised(run, mails):
     code, out, _ = run("steer", "mails", *ASK[:2], "--prefer", "fp <= 0.1%", "--out", "m.skops")
     assert code == 3
-    assert "it cannot be promised: 'fp <= 0.1%' at confidence 0.95 needs 2995 samples" in out
-    assert "No model is written." in out
+    assert re.search(r"'fp <= 0\.1%'.*\b0\.95\b.*\b2995\b", out)
+    assert not Path("m.skops").exists()
 
 
 def test_answers_to_a_folder(run, mails, model, tmp_path):
@@ -134,7 +119,7 @@ def test_answers_to_a_folder(run, mails, model, tmp_path):
     code, out, err = run("predict", model, "mails", "--out", "answers", "--json")
     assert code == 0
     assert json.loads(out) == {"n": 1200, "rejected": 0, "ignored": ["spam"], "out": "answers"}
-    assert err == "margrave: mails: not used: 'spam'.\n"
+    assert re.fullmatch("margrave: .*mails.*'spam'.*\n", err)
     found = whole(tmp_path / "answers")
     table, known = whole(mails)[["links", "sender", "sent"]], SteeredClassifier.load(model)
     assert found["label"].tolist() == known.predict(table).tolist()
@@ -142,28 +127,27 @@ def test_answers_to_a_folder(run, mails, model, tmp_path):
     for name in ("answers", "mails/0.parquet"):
         code, _, err = run("predict", model, "mails", "--out", name)
         assert code == 2
-        assert f"--out needs a folder that is not there, or is empty; {name} is neither." in err
+        assert re.search(rf"--out.*\b{re.escape(name)}\b", err)
     (tmp_path / "others.part").mkdir()
     code, _, err = run("predict", model, "mails", "--out", "others")
-    assert (code, err) == (
-        2,
-        f"margrave: --out needs {tmp_path / 'others.part'} to write to first, which is there "
-        "already: another run is at work, or one was broken off. Remove it, or give another "
-        "--out.\n",
-    )
+    assert (code, err.count("\n")) == (2, 1)
+    assert "--out" in err
+    assert str(tmp_path / "others.part") in err
     assert (tmp_path / "others.part").is_dir()
     code, _, err = run("predict", model, "mails")
-    assert "--out needs the name of a folder for the answers to a folder; got none." in err
+    assert code == 2
+    assert "--out" in err
     code, _, err = run("predict", model, "mails", "--out", "answers.csv")
     assert code == 2
-    assert "answers to a folder; got answers.csv, which is a file's.\n" in err
+    assert re.search(r"--out.*\banswers\.csv\b", err)
+    assert not (tmp_path / "answers.csv").exists()
 
 
 def test_a_file_that_cannot_be_answered_leaves_no_answers(run, mails, model, tmp_path):
     broken(mails / "1.parquet")
     code, _, err = run("predict", model, "mails", "--out", "answers")
     assert (code, err.count("\n")) == (2, 1)
-    assert "1.parquet cannot be read" in err
+    assert str(mails / "1.parquet") in err
     assert not list(tmp_path.glob("answers*"))
 
 
@@ -171,21 +155,21 @@ def test_a_promise_is_checked_on_a_folder(run, mails, model, tmp_path):
     whole(mails).to_parquet(tmp_path / "all.parquet", index=False)
     code, out, err = run("check", model, "mails", "--target", "spam")
     assert (code, err) == (0, "")
-    assert "On 1,200 rows of mails" in out
+    assert re.search(r"\b1,200\b.*\bmails\b", out)
     _, alone, _ = run("check", model, "all.parquet", "--target", "spam")
     assert out.replace("mails", "all.parquet") == alone
     table = pd.read_parquet(mails / "2.parquet")
     table.assign(spam="no").to_parquet(mails / "2.parquet", index=False)
     code, out, _ = run("check", model, "mails", "--target", "spam")
     assert code == 4
-    assert "BROKEN" in out
+    assert re.search(r"\b1,200\b.*\bmails\b", out)
     table.assign(spam="maybe").to_parquet(mails / "2.parquet", index=False)
     code, _, err = run("check", model, "mails", "--target", "spam")
-    assert (code, err) == (
-        2, "margrave: --target spam needs one of the classes 'no', 'yes'; got 'maybe'.\n"
-    )  # fmt: skip
+    assert code == 2
+    assert re.search("--target spam.*'no', 'yes'.*'maybe'", err)
     code, _, err = run("check", model, "mails", "--target", "spamm")
-    assert "--target needs a column of mails; there is no 'spamm'." in err
+    assert code == 2
+    assert re.search(r"--target.*\bmails\b.*'spamm'", err)
 
 
 def broken(path):
@@ -203,53 +187,46 @@ def test_a_damaged_file_is_named(run, mails, how):
         (mails / "1.parquet").write_bytes(b"no table")
     code, out, err = run("steer", "mails", *ASK)
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith(f"margrave: {mails / '1.parquet'} cannot be read: ")
+    assert str(mails / "1.parquet") in err
 
 
 @pytest.mark.parametrize("option", ["--group", "--time", "--report", "--dialog"])
 def test_what_needs_memory_is_refused(run, mails, option):
     code, _, err = run("steer", "mails", *ASK, option, "sent")
-    assert (code, err) == (
-        2,
-        f"margrave: {option} needs DATA to be a single file, which is read into memory; got a "
-        "folder.\n",
-    )
+    assert (code, err.count("\n")) == (2, 1)
+    assert re.search(rf"{option}\b.*\bDATA\b", err)
 
 
 @pytest.mark.parametrize(
-    ("changed", "words"),
+    ("changed", "named"),
     [
-        (("--ways", "move,retune"), "--ways needs to be left out, or to be 'move', for rows that "
-         "do not fit into memory; got 'retune'. margrave.scale.sample draws rows into memory for "
-         "the other ways."),
-        (("--target", "spamm"), "--target needs a column of mails; there is no 'spamm'. Did you "
-         "mean 'spam'?"),
-        (("--drop", "sends"), "--drop needs a column of mails; there is no 'sends'. Did you mean "
-         "'sender' or 'sent'?"),
-        (("--positive", "maybe"), "--positive needs one of the classes 'no', 'yes'; got 'maybe'."),
-        (("--target", "sender"), "SteeredClassifier needs two classes in a Dask collection; got 3: "
-         "'friend', 'shop', 'unknown'. margrave.scale.sample draws rows into memory, where more "
-         "classes are steered."),
-        (("--target", "links"), "--target needs a value in every row; 'links' of mails has none "
-         "in "),
-        (("--confidence", "7"), "--confidence needs confidence to be a number in (0, 1); got 7"),
+        (("--ways", "move,retune"), r"--ways.*'move'.*'retune'.*margrave\.scale\.sample"),
+        (("--target", "spamm"), r"--target.*\bmails\b.*'spamm'.*'spam'"),
+        (("--drop", "sends"), r"--drop.*\bmails\b.*'sends'.*'sender'.*'sent'"),
+        (("--positive", "maybe"), "--positive.*'no', 'yes'.*'maybe'"),
+        (
+            ("--target", "sender"),
+            r"SteeredClassifier.*\b3\b.*'friend', 'shop', 'unknown'.*margrave\.scale\.sample",
+        ),
+        (("--target", "links"), r"--target.*'links'.*\bmails\b"),
+        (("--confidence", "7"), r"--confidence.*\b7\b"),
     ],
-)  # fmt: skip
-def test_bad_input_is_told_in_one_line(run, mails, changed, words):
+)
+def test_bad_input_is_reported_in_one_line(run, mails, changed, named):
     code, _, err = run("steer", "mails", *ASK, *changed)
     assert (code, err.count("\n")) == (2, 1)
-    assert err.startswith(f"margrave: {words}")
+    assert re.search(named, err)
 
 
 def test_folders_without_a_target_or_files(run, mails, tmp_path):
     code, _, err = run("steer", "mails", *ASK[2:])
-    assert err.startswith("margrave: --target needs the column with the classes: one of 'spam', ")
+    assert code == 2
+    assert re.search("--target.*'spam', 'sent', 'sender', 'links'", err)
     (tmp_path / "none").mkdir()
     code, _, err = run("steer", "none", *ASK)
-    assert (code, err) == (
-        2,
-        f"margrave: read_parquet needs files that end in .parquet; {tmp_path / 'none'} has none.\n",
-    )
+    assert code == 2
+    assert "read_parquet" in err
+    assert str(tmp_path / "none") in err
 
 
 def test_without_the_extra(run, mails, monkeypatch):
@@ -258,11 +235,8 @@ def test_without_the_extra(run, mails, monkeypatch):
 
     monkeypatch.setattr(_folder, "read_parquet", missing)
     code, _, err = run("steer", "mails", *ASK)
-    assert (code, err) == (
-        2,
-        "margrave: A folder of files needs dask, which is not installed: install Margrave with its "
-        "extra 'dask' (pip install 'margrave[dask]').\n",
-    )
+    assert (code, err.count("\n")) == (2, 1)
+    assert "'dask'" in err
 
 
 def test_no_scheduler_at_the_address(run, mails, monkeypatch):
@@ -273,10 +247,7 @@ def test_no_scheduler_at_the_address(run, mails, monkeypatch):
     code, _, err = run("steer", "mails", *ASK, "--cluster", "tcp://127.0.0.1:1")
     assert time.perf_counter() - began < 10
     assert (code, err.count("\n")) == (2, 1)
-    assert err.startswith(
-        "margrave: No Dask scheduler answered at tcp://127.0.0.1:1 within 3 s: is it running, and "
-        "can it be reached from here? "
-    )
+    assert re.search(r"tcp://127\.0\.0\.1:1\b.*\b3 s\b", err)
 
 
 def test_workers_that_are_lost_again_and_again(run, mails, monkeypatch):
@@ -288,7 +259,7 @@ def test_workers_that_are_lost_again_and_again(run, mails, monkeypatch):
     monkeypatch.setattr(cli, "run_folder", lost)
     code, _, err = run("steer", "mails", *ASK)
     assert (code, err.count("\n")) == (2, 1)
-    assert err.startswith("margrave: The workers were lost again and again, most likely for want")
+    assert err.startswith("margrave: ")
 
 
 def test_a_single_file_with_a_cluster_is_read_into_memory(run, mails, monkeypatch):
@@ -297,7 +268,11 @@ def test_a_single_file_with_a_cluster_is_read_into_memory(run, mails, monkeypatc
     monkeypatch.setattr(
         _folder, "cluster", lambda address, timeout: asked.append(address) or before()
     )
-    code, out, _ = run("steer", "mails/0.parquet", *ASK, "--ways", "move", "--cluster", "tcp://a:1")
+    code, out, _ = run(
+        "steer", "mails/0.parquet", *ASK, "--ways", "move", "--cluster", "tcp://a:1", "--json"
+    )
+    n = json.loads(out)["n"]
     assert code == 0
     assert asked == ["tcp://a:1"]
-    assert "rows to build on, each judged by models that were trained without it" in out
+    assert n["all"] == 400
+    assert n["train"] == n["tune"]  # out-of-fold predictions, which a folder has none of

@@ -1,8 +1,9 @@
-"""A user's table from a file and to a file: what comes back, and what every error says."""
+"""A user's table from a file and to a file: what comes back, and what every error names."""
 
 import csv
 import gzip
 import importlib
+import re
 import stat
 
 import numpy as np
@@ -15,8 +16,6 @@ from hypothesis import strategies as st
 
 from margrave.app import _table_file
 from margrave.app._table_file import TableError, read_table, write_table
-
-KNOWN = ".csv, .csv.gz, .tsv, .txt, .parquet, .pq"
 
 
 @pytest.fixture
@@ -31,10 +30,14 @@ def saved(tmp_path):
     return save
 
 
-def message(action, *args):
+def assert_refused(named, action, *args):
+    """The error has the names and values of a pattern, in this order.
+
+    The last argument is a path; its folder has the name of the test in it and does not count.
+    """
     with pytest.raises(TableError) as caught:
         action(*args)
-    return str(caught.value)
+    assert re.search(named, str(caught.value).replace(str(args[-1].parent), ""))
 
 
 # Reading what is a table
@@ -60,7 +63,7 @@ def test_separators_are_guessed(saved, separator, name):
 )
 def test_the_separator_fits_header_and_rows(saved, text, columns):
     if columns is None:
-        assert "needs rows under the header" in message(read_table, saved(text))
+        assert_refused(r"table\.csv", read_table, saved(text))
     else:
         assert list(read_table(saved(text))) == columns
 
@@ -129,63 +132,43 @@ def test_a_named_index_in_parquet_becomes_a_column(tmp_path):
 
 
 def test_no_file_a_folder_and_an_unknown_ending(tmp_path, saved):
-    path = tmp_path / "none.csv"
-    assert message(read_table, path) == f"read_table needs path to be a file; there is no {path}."
+    assert_refused(r"read_table.*\bpath\b.*none\.csv", read_table, tmp_path / "none.csv")
     folder = tmp_path / "folder.csv"
     folder.mkdir()
-    assert message(read_table, folder) == (
-        f"read_table needs path to be a file; {folder} is a folder."
-    )
-    assert message(read_table, saved("a", "t.xlsx")) == (
-        f"read_table needs path to end in {KNOWN}; got 't.xlsx'."
-    )
+    assert_refused(r"read_table.*\bpath\b.*folder\.csv", read_table, folder)
+    assert_refused(r"read_table.*\bpath\b.*\.pq\b.*'t\.xlsx'", read_table, saved("a", "t.xlsx"))
 
 
-@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
-def test_an_empty_file(saved, name):
-    path = saved("", name)
-    assert message(read_table, path) == f"{path}: needs a header and rows; got an empty file."
+@pytest.mark.parametrize(
+    "text", ["", "\n\n", "  \n", "\ufeff", "\ufeff\n", "a,b\n", "a,b", "a\n\n"]
+)
+def test_a_file_without_rows(saved, text):
+    assert_refused(r"table\.csv", read_table, saved(text))
 
 
-@pytest.mark.parametrize("text", ["\n\n", "  \n", "\ufeff", "\ufeff\n"])
-def test_empty_lines_only(saved, text):
-    path = saved(text)
-    assert message(read_table, path) == f"{path}: needs a header and rows; got empty lines only."
-
-
-def test_a_header_only(saved, tmp_path):
-    for text in ("a,b\n", "a,b", "a\n\n"):
-        path = saved(text)
-        assert message(read_table, path) == f"{path}: needs rows under the header; got none."
+def test_a_parquet_file_without_rows(saved, tmp_path):
+    assert_refused(r"t\.parquet", read_table, saved("", "t.parquet"))
     path = tmp_path / "t.pq"
     write_table(pd.DataFrame({"a": [1]}).iloc[:0], path)
-    assert message(read_table, path) == f"{path}: needs rows under the header; got none."
+    assert_refused(r"t\.pq", read_table, path)
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 def test_text_that_is_not_utf8(saved, end):
     path = saved(end.join([b"a,b", b"1,\xc3\xa4", b"2,gr\xfcn", b""]))
-    assert message(read_table, path) == (
-        f"{path}, line 3: needs text in UTF-8; got the byte 0xfc at place 5 of the line. "
-        "Save the file as UTF-8."
-    )
+    assert_refused(r"table\.csv.*\b3\b.*UTF-8.*\b0xfc\b.*\b5\b", read_table, path)
 
 
 def test_text_that_is_not_utf8_far_into_a_file(saved):
     path = saved(gzip.compress(b"a,b\n" + b"1,2\n" * 100_000 + b"\xe9,2\n", mtime=0), "t.csv.gz")
-    assert message(read_table, path).startswith(f"{path}, line 100002: needs text in UTF-8; ")
+    assert_refused(r"t\.csv\.gz.*\b100002\b.*UTF-8", read_table, path)
 
 
 def test_utf16_and_files_that_are_no_text(saved):
     path = saved("a,b\n1,2\n".encode("utf-16"))
-    assert message(read_table, path) == (
-        f"{path}, line 1: needs text in UTF-8; got the byte 0xff at place 1 of the line "
-        "(it looks like UTF-16). Save the file as UTF-8."
-    )
+    assert_refused(r"table\.csv.*\b1\b.*\b0xff\b.*UTF-16", read_table, path)
     path = saved("a,b\n1,2\n".encode("utf-16-le"))
-    assert message(read_table, path) == (
-        f"{path}: needs text in UTF-8; got a file that is no text."
-    )
+    assert_refused(r"table\.csv.*UTF-8", read_table, path)
 
 
 @pytest.mark.parametrize(
@@ -203,16 +186,12 @@ def test_utf16_and_files_that_are_no_text(saved):
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_ragged_rows(saved, text, line, got, end):
     path = saved(text.replace("\n", end))
-    assert message(read_table, path) == (
-        f"{path}, line {line}: needs 3 fields, as the header has; got {got}."
-    )
+    assert_refused(rf"table\.csv.*\b{line}\b.*\b3\b.*\b{got}\b", read_table, path)
 
 
 def test_a_row_that_splits_at_a_quote_never_closed(saved):
     path = saved('a,b\n1,2\n3,"x\n5,6\n')
-    assert message(read_table, path) == (
-        f'{path}, line 3: needs a quote (") at the end of a quoted field; got none.'
-    )
+    assert_refused(r'table\.csv.*\b3\b.*"', read_table, path)
 
 
 def test_a_cell_beyond_all_limits(saved, monkeypatch):
@@ -220,28 +199,19 @@ def test_a_cell_beyond_all_limits(saved, monkeypatch):
     before = csv.field_size_limit(100_000)
     try:
         path = saved('a,b\n1,2\n3,"' + "x" * 100_001)
-        assert message(read_table, path) == (
-            f"{path}, line 3: needs fields of at most 100000 characters; got a longer one. "
-            'Is a quote (") never closed?'
-        )
+        assert_refused(r'table\.csv.*\b3\b.*\b100000\b.*"', read_table, path)
     finally:
         csv.field_size_limit(before)
 
 
 def test_column_names(saved, tmp_path):
     path = saved("\na,b,a,c,b\n1,2,3,4,5\n")
-    assert message(read_table, path) == (
-        f"{path}, line 2: needs a different name for each column; these repeat: 'a', 'b'."
-    )
+    assert_refused(r"table\.csv.*\b2\b.*'a', 'b'", read_table, path)
     path = saved("a, ,c\n1,2,3\n")
-    assert message(read_table, path) == (
-        f"{path}, line 1: needs a name for every column; column 2 has none."
-    )
+    assert_refused(r"table\.csv.*\b1\b.*\b2\b", read_table, path)
     path = tmp_path / "t.pq"
     pq.write_table(pa.table([pa.array([1]), pa.array([2])], names=["a", "a"]), path)
-    assert message(read_table, path) == (
-        f"{path}: needs a different name for each column; these repeat: 'a'."
-    )
+    assert_refused(r"t\.pq.*'a'", read_table, path)
 
 
 @pytest.mark.parametrize("content", [b"PAR1 this is not one PAR1", b"x", None])
@@ -250,7 +220,7 @@ def test_a_damaged_parquet_file(saved, tmp_path, content):
         write_table(pd.DataFrame({"a": np.arange(1000)}), tmp_path / "whole.pq")
         content = (tmp_path / "whole.pq").read_bytes()[:-20]
     path = saved(content, "t.parquet")
-    assert message(read_table, path) == f"{path}: needs a whole Parquet file; this one is damaged."
+    assert_refused(r"t\.parquet.*\bParquet\b", read_table, path)
 
 
 @pytest.mark.parametrize(
@@ -263,7 +233,7 @@ def test_a_damaged_parquet_file(saved, tmp_path, content):
 )
 def test_a_damaged_gzip_file(saved, content):
     path = saved(content, "t.csv.gz")
-    assert message(read_table, path) == f"{path}: needs a whole gzip file; this one is damaged."
+    assert_refused(r"t\.csv\.gz.*\bgzip\b", read_table, path)
 
 
 @pytest.mark.parametrize(("package", "name"), [("pandas", "t.csv"), ("pyarrow", "t.pq")])
@@ -275,16 +245,10 @@ def test_what_is_not_installed(saved, monkeypatch, package, name):
 
     monkeypatch.setattr(_table_file, "import_module", without)
     path, frame = saved("x", name), pd.DataFrame({"a": [1]})
-    with pytest.raises(ImportError) as caught:
+    with pytest.raises(ImportError, match="'app'"):
         read_table(path)
-    rest = (
-        f"tables needs {package}, which is not installed: "
-        "install Margrave with its extra 'app' (pip install 'margrave[app]')."
-    )
-    assert str(caught.value) == f"reading {rest}"
-    with pytest.raises(ImportError) as caught:
+    with pytest.raises(ImportError, match="'app'"):
         write_table(frame, path)
-    assert str(caught.value) == f"writing {rest}"
 
 
 # Writing
@@ -374,22 +338,14 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
 
 def test_what_cannot_be_written(tmp_path):
     frame = pd.DataFrame({"a": [1, "x"]})
-    assert message(write_table, frame, tmp_path / "t.xls") == (
-        f"write_table needs path to end in {KNOWN}; got 't.xls'."
+    assert_refused(
+        r"write_table.*\bpath\b.*\.pq\b.*'t\.xls'", write_table, frame, tmp_path / "t.xls"
     )
-    path = tmp_path / "no" / "t.csv"
-    assert message(write_table, frame, path) == (
-        f"write_table needs a folder that exists; there is no {path.parent}."
-    )
+    with pytest.raises(TableError, match=rf"write_table.*{re.escape(str(tmp_path / 'absent'))}"):
+        write_table(frame, tmp_path / "absent" / "t.csv")
     folder = tmp_path / "t.csv"
     folder.mkdir()
-    assert message(write_table, frame, folder) == (
-        f"write_table needs path to be a file; {folder} is a folder."
-    )
+    assert_refused(r"write_table.*\bpath\b.*t\.csv", write_table, frame, folder)
     twice = pd.DataFrame([[1, 2]], columns=[1, "1"])
-    assert message(write_table, twice, tmp_path / "u.csv") == (
-        "write_table: needs a different name for each column; these repeat: '1'."
-    )
-    assert message(write_table, frame, tmp_path / "t.pq").startswith(
-        "write_table needs columns of one type each for Parquet (t.pq); got "
-    )
+    assert_refused("write_table.*'1'", write_table, twice, tmp_path / "u.csv")
+    assert_refused(r"write_table.*\bParquet\b.*t\.pq", write_table, frame, tmp_path / "t.pq")

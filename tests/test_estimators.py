@@ -110,18 +110,16 @@ def expected_failures(estimator):
     return EXPECTED_FAILURES.get(type(estimator).__name__, {})
 
 
-def checks():
-    """As `parametrize_with_checks` has them, but what an estimator is like is written once: to
-    write it thousands of times takes seconds."""
-    for estimator in ESTIMATORS + OTHERS:
-        others = () if estimator in ESTIMATORS else (pytest.mark.full,)  # another setting
+def checks(estimators):
+    """As `parametrize_with_checks` has them, but each estimator is printed only once: it is slow."""
+    for estimator in estimators:
         name = re.sub(r"\s", "", str(estimator))
         expected = expected_failures(estimator)
         for one in estimator_checks_generator(
             estimator, expected_failed_checks=expected, mark="xfail"
         ):
             marks, values = getattr(one, "marks", ()), getattr(one, "values", one)
-            yield pytest.param(*values, marks=(*marks, *others), id=f"{name}-{said(values[1])}")
+            yield pytest.param(*values, marks=marks, id=f"{name}-{said(values[1])}")
 
 
 def said(check):
@@ -129,8 +127,14 @@ def said(check):
     return f"{check.func.__name__}({given})" if given else check.func.__name__
 
 
+def pytest_generate_tests(metafunc):
+    """Check other settings of the same estimators in the full run."""
+    if metafunc.definition.name == "test_scikit_learns_checks":
+        others = OTHERS if metafunc.config.getoption("--full") else []
+        metafunc.parametrize(("estimator", "check"), list(checks(ESTIMATORS + others)))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("estimator", "check"), list(checks()))
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tracemalloc
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,18 +23,19 @@ N_COMPONENTS = 1_000
 
 
 def sums(n: int = 20_000) -> Iterator[Comparison]:
-    """A sum over n samples at n / 2 places in float32, its error, and the memory of a large one."""
+    """Sums over n samples at n / 2 places, their error, and the memory of a large one."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, N_FEATURES)).astype(np.float32)
-    Z = rng.normal(size=(n // 2, N_FEATURES)).astype(np.float32)
-    a = rng.normal(size=n).astype(np.float32)
-    yield compare(
-        f"kernel_sum, RBF, float32, {n:,} samples at {n // 2:,} places",
-        lambda: kernel_sum(Z, X, a),
-        "rbf_kernel(Z, X) @ a",
-        lambda: rbf_kernel(Z, X) @ a,
-        bar=1 / 5,
-    )
+    shapes = (n, N_FEATURES), (n // 2, N_FEATURES), (n,)
+    drawn = [rng.normal(size=shape) for shape in shapes]
+    for dtype, bar in ((np.float64, 1 / 2), (np.float32, 1 / 5)):
+        X, Z, a = (values.astype(dtype) for values in drawn)
+        yield compare(
+            f"kernel_sum, RBF, {dtype.__name__}, {n:,} samples at {n // 2:,} places",
+            partial(kernel_sum, Z, X, a),
+            "rbf_kernel(Z, X) @ a",
+            partial(_by_matrix, Z, X, a),
+            bar=bar,
+        )
     some = slice(None, 1_000)
     exact = rbf_kernel(Z[some].astype(float), X.astype(float)) @ a.astype(float)
     error = np.linalg.norm(kernel_sum(Z[some], X, a) - exact) / np.linalg.norm(exact)
@@ -45,6 +47,12 @@ def sums(n: int = 20_000) -> Iterator[Comparison]:
     tracemalloc.stop()
     what = f"extra memory (MB), {5 * n:,} samples at as many places"
     yield Comparison(what, "256 MB", peak / 1e6, 256.0, bar=1.0)
+
+
+def _by_matrix(Z: NDArray[Any], X: NDArray[Any], a: NDArray[Any]) -> NDArray[Any]:
+    """Compute the same sums from the whole kernel matrix."""
+    sums: NDArray[Any] = rbf_kernel(Z, X) @ a
+    return sums
 
 
 def leave_one_out(n: int = 20_000) -> Iterator[Comparison]:
@@ -80,6 +88,15 @@ def random_features(n: int = 1_000_000) -> Iterator[Comparison]:
             bar=11.0,
             repeats=2,
         )
+    some, labels = X[: n // 10], y[: n // 10]
+    yield compare(
+        f"MAM, {N_COMPONENTS:,} random features, {n // 10:,} x 20, float64",
+        partial(model.fit, some.astype(np.float64), labels),
+        "float32",
+        partial(model.fit, some, labels),
+        bar=4.0,
+        repeats=2,
+    )
     features = Frequencies.drawn("rbf", 0.05, X, N_COMPONENTS, 0).of(X)
     yield compare(
         f"MAM with its random features, {n:,} x 20",

@@ -21,7 +21,7 @@ import httpx
 import numpy as np
 from playwright.sync_api import Page, sync_playwright
 from threadpoolctl import threadpool_limits
-from tools.system import NEEDS
+from tools.system import chromium
 
 from benchmarks._timing import Comparison
 from benchmarks.steer import requests
@@ -103,7 +103,7 @@ def on_spambase(n_rows: int | None = None) -> Iterator[Comparison]:
         with studio(table, folder, *more) as (client, path, seconds):
             yield Comparison("command to first edit, Spambase", "30 s", seconds, 30.0, 1.0)
             yield replies(client, path, frame, n_rows)
-            if NEEDS["chromium"].find() is not None:
+            if chromium() is not None:
                 yield from page(client, path, str(client.base_url), STEPS if n_rows is None else 8)
 
 
@@ -127,7 +127,7 @@ def replies(client: httpx.Client, path: str, frame: Any, n_rows: int | None) -> 
 def page(client: httpx.Client, path: str, base: str, steps: int) -> Iterator[Comparison]:
     """First paint, weight, and going back with a long history."""
     at = f"{base}#/d/{path.rsplit('/', 1)[1]}/frontier"
-    executable = NEEDS["chromium"].find()
+    executable = chromium()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
         opened = browser.new_page()

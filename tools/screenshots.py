@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.studio import asked, followed, studio
 from playwright.sync_api import Browser, Page, sync_playwright
-from tools.system import NEEDS
+from tools.system import chromium
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "guide" / "images"
 WIDE, TALL = {"width": 1280, "height": 720}, {"width": 1280, "height": 1100}
@@ -42,7 +42,7 @@ def main() -> int:
         followed(client, begun["job"]["id"])
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(
-                executable_path=NEEDS["chromium"].find(), args=["--no-sandbox"]
+                executable_path=chromium(), args=["--no-sandbox"]
             )
             here = f"{base}#/d/{path.rsplit('/', 1)[1]}"
             shot(browser, f"{base}#/new/{table}", "start", ".parts-bar", TALL)

@@ -39,11 +39,11 @@ def test_the_table_has_a_row_for_every_bar(capsys, monkeypatch):
     assert main(["--quick"]) == 1
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
     head, *jobs = [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows]
-    assert len(jobs) == len({job for job, *_ in jobs}) > 20
-    for job, ours, *others in jobs:
-        assert job
-        assert float(ours) >= 0
-        assert len(others) == len(head) - 2
+    assert {len(cells) for cells in jobs} == {len(head)}
+    assert len({job for job, *_ in jobs}) == len(jobs)
+    measured = [float(ours) for _, ours, *_ in jobs if ours]  # a peer may not be installed
+    assert len(measured) > 30
+    assert min(measured) >= 0
     assert rows[-1].endswith("NO |")
 
 

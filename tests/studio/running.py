@@ -8,10 +8,27 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 
 PROGRAM = (sys.executable, "-m", "margrave", "studio")
-READY = re.compile(r"Margrave studio: (http://\S+)\s*")
+READY = re.compile(r".*(http://\S+)\s*")
+Handler = Callable[[int, FrameType | None], object] | int
+
+
+@contextlib.contextmanager
+def interrupted_by(handler: Handler) -> Iterator[None]:
+    """Let processes that are started meanwhile treat Ctrl-C in a way of their own.
+
+    They inherit SIGINT if it is ignored here, as in every background job of a shell; where there
+    is a handler, they begin with the default.
+    """
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class Studio:
@@ -31,6 +48,8 @@ class Studio:
         How long it may take to be ready.
     environment : dict of str, optional
         Added to the environment.
+    interrupt : signal handler, optional
+        `signal.SIG_IGN` starts it as a job in the background, which ignores Ctrl-C.
     """
 
     def __init__(
@@ -41,11 +60,12 @@ class Studio:
         port: int = 0,
         seconds: float = 90,
         environment: dict[str, str] | None = None,
+        interrupt: Handler = signal.default_int_handler,
     ):
         self.store = store or f"sqlite:///{folder / 'studio.db'}"
         self.log = folder / "studio.log"
         command = [*PROGRAM, *arguments, "--port", str(port), "--no-browser", "--store", self.store]
-        with self.log.open("ab") as log:
+        with self.log.open("ab") as log, interrupted_by(interrupt):
             self.process = subprocess.Popen(  # noqa: S603 - our own command
                 command,
                 stdout=subprocess.PIPE,

@@ -7,6 +7,8 @@ import sys
 import threading
 import webbrowser
 from contextlib import contextmanager
+from errno import EADDRINUSE
+from os import strerror
 from pathlib import Path
 
 import httpx
@@ -52,26 +54,27 @@ def refused(capsys, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "line"),
+    ("arguments", "named"),
     [
-        (["nope"], "DATA needs to be a file, or a name that `margrave data` lists; got 'nope'."),
-        (["pina"], "DATA needs to be a file, or a name that `margrave data` lists; got 'pina'. "
-         "Did you mean 'pima'?"),
-        (["--target", "y"], "--target and --positive need DATA; got none."),
-        (["--positive", "y"], "--target and --positive need DATA; got none."),
-        (["--port", "99999"], "Settings needs port to be from 0 to 65535; got 99999."),
-        (["--host", "http://x"], "Settings needs a host to be an IP address or a host name, "
-         "without http:// and without a port; got 'http://x'."),
-        (["--token", "abc"], "Settings needs a token of 8 to 256 letters, digits and signs, "
-         "without spaces; got 3 characters."),
-        (["--store", "sqlite://"], "The store must be a file, such as sqlite:///studio.sqlite3."),
-        (["--store", "mysql://x/y"], "The store must be sqlite or postgresql; got 'mysql'."),
-        (["pima", "--token", "a-token-for-tests"],
-         "DATA opens for the one user of this machine; with a token, upload it in the page."),
+        (["nope"], ["DATA", "'nope'"]),
+        (["pina"], ["DATA", "'pina'", "'pima'"]),
+        (["--target", "y"], ["--target", "DATA"]),
+        (["--positive", "y"], ["--positive", "DATA"]),
+        (["--port", "99999"], ["port", "99999"]),
+        (["--host", "http://x"], ["host", "'http://x'"]),
+        (["--token", "abc"], ["token", "3"]),  # its length alone
+        (["--store", "sqlite://"], ["store", "sqlite:///"]),
+        (["--store", "mysql://x/y"], ["store", "'mysql'"]),
+        (["pima", "--token", "a-token-for-tests"], ["DATA", "token"]),
     ],
-)  # fmt: skip
-def test_what_cannot_be_started_is_told_in_one_line(refused, arguments, line):
-    assert refused(*arguments) == f"margrave: {line}\n"
+)
+def test_what_cannot_be_started_is_told_in_one_line(refused, arguments, named):
+    line = refused(*arguments)
+    assert line.startswith("margrave: ")
+    assert line.count("\n") == 1
+    assert [one for one in named if one not in line] == []
+    if "--token" in arguments:
+        assert arguments[-1] not in line
 
 
 def test_a_port_that_is_taken_is_told_in_one_line(refused, tmp_path):
@@ -80,30 +83,28 @@ def test_a_port_that_is_taken_is_told_in_one_line(refused, tmp_path):
         other.listen()
         port = other.getsockname()[1]
         line = refused("--port", port, "--store", f"sqlite:///{tmp_path / 'studio.db'}")
-    assert line == (
-        f"margrave: The studio cannot listen on 127.0.0.1, port {port}: Address already in use.\n"
-    )
+    assert line.count("\n") == 1
+    assert [one for one in ("127.0.0.1", f"{port}", strerror(EADDRINUSE)) if one not in line] == []
     assert not (tmp_path / "studio.db").exists()
 
 
 def test_a_file_that_is_no_database_is_told_in_one_line(refused, tmp_path):
     (tmp_path / "notes.txt").write_text("not a database, but long enough to look like one " * 50)
     line = refused("--port", 0, "--store", f"sqlite:///{tmp_path / 'notes.txt'}")
-    assert line == f"margrave: The file {tmp_path / 'notes.txt'} is not a database; name another.\n"
+    assert line.count("\n") == 1
+    assert str(tmp_path / "notes.txt") in line
 
 
 def test_wishes_that_do_not_fit_the_table_are_told_in_one_line(refused, tmp_path):
     store = f"sqlite:///{tmp_path}"
     line = refused("iris", "--target", "zzz", "--port", 0, "--store", f"{store}/one.db")
-    assert line == (
-        "margrave: --target needs a column of iris; there is no 'zzz'. Its columns are "
-        "'sepal_length', 'sepal_width', 'petal_length', 'petal_width', 'target'.\n"
-    )
+    assert line.count("\n") == 1
+    columns = datasets.load("iris", as_frame=True).frame.columns
+    assert [one for one in ("--target", "zzz", *columns) if one not in line] == []
     line = refused("iris", "--positive", "rose", "--port", 0, "--store", f"{store}/two.db")
-    assert line == (
-        "margrave: --positive needs one of the classes 'setosa', 'versicolor', 'virginica'; "
-        "got 'rose'.\n"
-    )
+    assert line.count("\n") == 1
+    classes = ("setosa", "versicolor", "virginica")
+    assert [one for one in ("--positive", "'rose'", *classes) if one not in line] == []
 
 
 def test_what_cannot_be_started_leaves_nothing_behind(refused, tmp_path):
@@ -133,6 +134,20 @@ def test_the_command_serves_until_it_is_interrupted(start_studio):
     studio.process.send_signal(signal.SIGINT)
     assert studio.process.wait(30) == 130
     assert "Traceback" not in studio.errors
+
+
+@pytest.mark.slow
+def test_in_the_background_it_serves_until_it_is_terminated(start_studio):
+    """A shell starts `margrave studio &` with SIGINT ignored: Ctrl-C is not for it."""
+    studio = start_studio(interrupt=signal.SIG_IGN)
+    with httpx.Client(base_url=studio.url, trust_env=False, timeout=30) as http:
+        for _ in range(2):  # uvicorn ends at once at the second
+            studio.process.send_signal(signal.SIGINT)
+        assert http.get("/api/studio").status_code == 200
+    assert studio.stop() == -signal.SIGTERM
+    assert "Traceback" not in studio.errors
+    with Store(studio.store) as store:
+        store.claim("another")  # it has let go of the store
 
 
 # Where it listens
@@ -264,7 +279,7 @@ def test_without_a_table_it_opens_at_the_start(started):
 def test_a_set_whose_target_is_a_number_is_refused(tmp_path):
     studio = open_studio(Settings.of(store=f"sqlite:///{tmp_path / 'studio.db'}"))
     try:
-        with pytest.raises(ValueError, match="class"):
+        with pytest.raises(ValueError, match="abalone"):
             launch._opened(studio, launch.find_table("abalone"), Beginning("abalone"))
     finally:
         studio.queue.shutdown(SECONDS)
@@ -329,7 +344,7 @@ def test_what_is_done_on_the_page_is_done_to_the_dialog_and_the_reverse(dialog):
         for path in ("script.py", "report.html"):
             answer = user.get(f"{name}/{path}")
             assert answer.status_code == 400
-            assert "needs the table of a dialog; this one has none." in answer.json()["error"]
+            assert "table" in answer.json()["error"]
         assert user.get(f"{name}/dialog.json").status_code == 200
 
 
@@ -373,6 +388,7 @@ def test_rows_of_a_notebooks_dialog_are_as_its_user_has_them(dialog, table):
     assert row["values"] == [f"{value:.6g}" for value in line.tolist()]
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_a_notebooks_store_ends_with_its_process(tmp_path):
     code = (

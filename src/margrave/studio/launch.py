@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import hashlib
+import signal
 import socket
 import tempfile
 import threading
@@ -12,6 +13,7 @@ import webbrowser
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -35,11 +37,18 @@ _SECONDS = 60
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it is ready."""
+    """A server that says when it is ready, and that Ctrl-C does not end in the background."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], Any]) -> None:
         super().__init__(config)
         self._ready = ready
+        # A shell starts a background job with SIGINT ignored; uvicorn replaces that by a handler.
+        self._ignores_interrupt = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End at SIGTERM, and at SIGINT unless it was ignored when the process started."""
+        if sig != signal.SIGINT or not self._ignores_interrupt:
+            super().handle_exit(sig, frame)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

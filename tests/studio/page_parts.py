@@ -82,6 +82,137 @@ def trained(user: Client, table_id: str, *asked: str, **choices: object) -> str:
 # The parts of the page
 
 
+class Name:
+    """Accessible names by which several tests find a part: what is renamed is renamed here."""
+
+    ACCEPT = "Accept this model"
+    ASK_NODE = "Ask this node"
+    ASK_POINT = "Ask for it"
+    CANCEL_TRAINING = "Cancel the training"
+    CERTIFY_SHARE = "Kept apart for the promise"
+    CHOOSE_FILE = "Choose a file"
+    CLEAR = "Clear"
+    CLOSE = "Close"
+    CLOSE_COMPARISON = "Close the comparison"
+    COMPARISON = "Comparison"
+    CONFIRM = "Spend them and accept"
+    CONFIRM_BOX = "Spend the certify samples?"
+    DIALOGS = "Dialogs"
+    GROW = "Grow a level"
+    GUARANTEE = "A promise you have in mind"
+    HOME = "Margrave"
+    KEEP = re.compile("^keep what was asked before")
+    LEVELS = "Levels"
+    MATRIX = "Confusion matrix"
+    MEMBERS = "Members"
+    MISS_COST = "A miss costs, in false alarms"
+    MODEL_FILE = re.compile("^Model for")
+    NEW_DIALOG = "New dialog"
+    NOT_TRAINED = "Not trained"
+    PERCENT = "Percent of the row"
+    PREFERENCE = "Preference in words"
+    PROGRAM = re.compile("^A martingale program")
+    REDO = "Redo"
+    RENAME = "Rename"
+    ROOT = "The root"
+    SKIP = "Skip"
+    STOP = "Stop"
+    SUMMARY = "Summary"
+    TAKE_NEAREST = "Take this instead"
+    TARGET = "Column with the classes"
+    TITLE = "Title"
+    TOKEN = "Token"  # noqa: S105 - a label
+    TOKEN_FORM = "Enter the token"  # noqa: S105
+    TRAIN = "Train"
+    TRAIN_AGAIN = "Train again"
+    TRAINING = "Training the committee"
+    TUNE_WEAK = "Tune the weak ones"
+    UNDO = "Undo"
+
+
+TABS = ("Frontier", "Program", "Members", "Costs", "Accept")
+
+
+def button(page: Page | Locator, name: str | re.Pattern[str], exact: bool = False) -> Locator:
+    """A button by its name."""
+    return page.get_by_role("button", name=name, exact=exact)
+
+
+def ask_button(page: Page) -> Locator:
+    """The button below the large matrix; others begin with the same word."""
+    return button(page, "Ask", exact=True)
+
+
+def compare_button(page: Page, number: int) -> Locator:
+    """The button that marks a step to be compared."""
+    return button(page, f"Compare step {number}")
+
+
+def rows_button(page: Page, n: int) -> Locator:
+    """The button that shows the rows behind the chosen cell."""
+    return button(page, re.compile(rf"\b{n} rows"))
+
+
+def alert(page: Page) -> Locator:
+    """What went wrong, as it is shown; the place for what is only read out is outside of it."""
+    return page.get_by_role("main").get_by_role("alert").first
+
+
+def home(page: Page) -> Locator:
+    """The link to the list of dialogs."""
+    return page.get_by_role("link", name=Name.HOME)
+
+
+def keep_box(page: Page) -> Locator:
+    """Whether what was asked before still holds."""
+    return page.get_by_label(Name.KEEP)
+
+
+def in_words(page: Page) -> Locator:
+    """What opens the field for a preference in words, and the choice of strategies."""
+    return page.locator(".ask-more summary")
+
+
+def columns_used(page: Page) -> Locator:
+    """The line that opens the list of columns, and tells how many of them are used."""
+    return page.locator("details.columns summary")
+
+
+def more_choices(page: Page) -> Locator:
+    """What opens the choices that are rarely needed."""
+    return page.locator("details.more summary")
+
+
+def summary(page: Page) -> Locator:
+    """What will be trained, beside the choices."""
+    return page.get_by_role("complementary", name=Name.SUMMARY)
+
+
+def part_size(page: Page | Locator, part: str) -> Locator:
+    """How many rows a part has: "train", "tune", "certify" or "unused"."""
+    return page.locator(f".parts-legend div:has(.part-{part}) dd.number")
+
+
+def node_field(card: Page | Locator, true: str, answer: str) -> Locator:
+    """A cell in the small matrix of a program's node."""
+    return card.get_by_role("textbox", name=re.compile(f"^{true} called {answer}\\b"))
+
+
+def trail(page: Page, n: int) -> Locator:
+    """The list of steps, which says how many there are besides the start."""
+    return page.get_by_role("region", name=re.compile(rf"^Trail {n}\b"))
+
+
+def matrix_card(page: Page) -> Locator:
+    """The large matrix with all that belongs to it."""
+    return page.get_by_role("region", name=re.compile(f"^{Name.MATRIX}"))
+
+
+def grid(page: Page) -> Locator:
+    """The large matrix."""
+    return page.get_by_role("grid", name=Name.MATRIX)
+
+
 def only(page: Page, user: Client, *dialogs: str) -> None:
     """Let the start list these dialogs alone, not those that other tests have left there."""
     listed = user.ok("/dialogs")["dialogs"]
@@ -91,7 +222,7 @@ def only(page: Page, user: Client, *dialogs: str) -> None:
 
 def drop(page: Page, path: Path) -> None:
     """Drop a file where it is asked for, as from the system's own file manager."""
-    box = page.get_by_text("Drop a table here").bounding_box()
+    box = page.locator(".drop").bounding_box()
     at = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
     session = page.context.new_cdp_session(page)
     data = {"items": [], "files": [str(path)], "dragOperationsMask": 1}
@@ -109,7 +240,7 @@ def cell(page: Page, true: str, answer: str | None) -> Locator:
 
 def matrix(page: Page) -> list[list[int]]:
     """The counts of the large matrix, as a screen reader is told them."""
-    rows = page.get_by_role("grid", name="Confusion matrix").get_by_role("row").all()
+    rows = grid(page).get_by_role("row").all()
     texts = [row.get_by_role("gridcell").all_text_contents() for row in rows[1:]]
     return [[int(re.search(r": (\d+) of ", text)[1]) for text in row] for row in texts]
 
@@ -119,10 +250,15 @@ def step(page: Page, number: int) -> Locator:
     return page.get_by_role("listitem").get_by_role("button", name=re.compile(rf"^Step {number}\b"))
 
 
+def saved(page: Page) -> Locator:
+    """The sign that all is saved."""
+    return page.locator(".saved.good")
+
+
 def at_step(page: Page, number: int) -> None:
-    """The dialog stands at a step, and says that all is saved."""
+    """The dialog is at a step, and says that all is saved."""
     expect(step(page, number)).to_have_attribute("aria-current", "step", timeout=LONG)
-    expect(page.get_by_text("Saved", exact=True)).to_be_visible(timeout=LONG)
+    expect(saved(page)).to_be_visible(timeout=LONG)
 
 
 def tab(page: Page, name: str) -> Locator:
@@ -139,6 +275,28 @@ def panel(page: Page, name: str) -> Locator:
 def sentence(page: Page) -> Locator:
     """What the edits mean."""
     return page.locator("#matrix-sentence")
+
+
+def whole(fact: object) -> re.Pattern[str]:
+    """A number or a name in a text, not as a part of another."""
+    return re.compile(rf"(?<![\w.,]){re.escape(str(fact))}(?!\w|[.,]\d)")
+
+
+def tells(part: Locator, *facts: object) -> None:
+    """A part shows these numbers and names, in whatever words."""
+    for fact in facts:
+        expect(part).to_contain_text(whole(fact))
+
+
+def asks(page: Page, *facts: object) -> None:
+    """The edits are read as a preference that has these numbers and classes."""
+    tells(sentence(page).get_by_role("list"), *facts)
+
+
+def asks_nothing(page: Page) -> None:
+    """There are no edits."""
+    expect(sentence(page)).to_be_visible()
+    expect(sentence(page).get_by_role("listitem")).to_have_count(0)
 
 
 def reply(page: Page) -> Locator:

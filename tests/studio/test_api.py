@@ -18,11 +18,10 @@ from margrave.studio.context import BUSY
 from margrave.studio.facts import facts_of
 from margrave.studio.jobs import WENT_WRONG, Handle
 from margrave.studio.routes_tables import add_table
-from margrave.studio.uploads import parquet_of
+from margrave.studio.uploads import ENDINGS, parquet_of
 
 TOKEN = "a-token-for-tests"  # noqa: S105
 CHEAP = ["move", "reject"]
-UNTRAINED = "This dialog is not trained yet."
 SECONDS = 30
 
 
@@ -95,6 +94,21 @@ def ended(client, job):
     *_, (name, last) = client.events(job)
     assert name == "end"
     return last
+
+
+def untrained(answer):
+    """Whether something was refused because the dialog is not trained."""
+    return answer.status_code == 409 and answer.json()["error"] != BUSY
+
+
+def lacks(text, *named):
+    """Those of some numbers and names that a text does not have."""
+    return [one for one in map(str, named) if one not in text]
+
+
+def numbers(text):
+    """The whole numbers in a text."""
+    return [int(one) for one in re.findall(r"\d+", text)]
 
 
 def stored(studio, frame, name="table.csv"):
@@ -190,12 +204,9 @@ def test_the_whole_story(client):
     read = client.ok(
         f"{name}/read", {"edits": [{"true": "neg", "answer": "pos", "to": 30}], "wants": []}
     )
-    assert read == {
-        "preference": "fp <= 30",
-        "sentences": ["at most 30 of 400 neg called pos"],
-        "error": None,
-        "already": False,
-    }
+    (sentence,) = read.pop("sentences")
+    assert read == {"preference": "fp <= 30", "error": None, "already": False}
+    assert lacks(sentence, 30, 400, "neg", "pos") == []
     body = {"wants": [read["preference"]], "keep": True, "ways": None, "at": 0}
     heard = list(client.events(client.ok(f"{name}/prefer", body)["id"]))
     replies = [record for event, record in heard if event == "reply"]
@@ -224,9 +235,7 @@ def test_the_whole_story(client):
     assert (record["position"], record["undone"], record["can_redo"]) == (1, [3], True)
     record = client.ok(f"{name}/undo", {})
     assert (record["position"], record["can_undo"]) == (0, False)
-    assert client.post(f"{name}/undo").json() == {
-        "error": "Dialog.undo has nothing to undo: the dialog is at its start."
-    }
+    assert client.post(f"{name}/undo").status_code == 400
     record = client.ok(f"{name}/redo", {})
     assert (record["position"], record["undone"]) == (1, [3])
     record = client.ok(f"{name}/goto", {"step": 2})
@@ -237,24 +246,24 @@ def test_the_whole_story(client):
     compared = client.ok(f"{name}/compare", params={"first": 1, "second": 4})
     assert (compared["first"], compared["second"], compared["n"]) == (1, 4, 614)
 
-    # A promise, a second one that is refused, and the same one again.
+    # A guarantee, a second one that is refused, and the same one again.
     client.ok(f"{name}/goto", {"step": 1})
     accepted = client.finished(client.post(f"{name}/accept", {"confidence": 0.8}))
     assert (accepted["state"], accepted["result"]) == ("done", {"accepted": 1})
     record = client.ok(name)
     (one,) = record["accepted"]
     assert (one["number"], one["step"], one["confidence"]) == (1, 1, 0.8)
-    assert one["promises"] == [line.strip() for line in one["text"].splitlines()[1:2]]
+    assert len(one["promises"]) == 1
+    assert one["promises"][0] in one["text"]
     assert sum(map(sum, one["confusion"]["counts"])) == 154
-    assert record["left"] == (
-        "The 154 certify samples are spent: another promise needs fresh ones."
-    )
+    assert record["spent"] is True
+    assert numbers(record["left"]) == [154]
     again = client.finished(client.post(f"{name}/accept", {"confidence": 0.8}))
     assert again["result"] == {"accepted": 1}
     client.ok(f"{name}/goto", {"step": 4})
     refused = client.finished(client.post(f"{name}/accept", {"confidence": 0.8}))
     assert refused["state"] == "failed"
-    assert refused["error"].startswith("These certify samples are spent: ")
+    assert [one["number"] for one in client.ok(name)["accepted"]] == [1]
     (line,) = [one for one in client.ok("/dialogs")["dialogs"] if one["title"] == "The story"]
     told = {
         key: line[key] for key in ("table", "kind", "state", "steps", "asked", "met", "accepted")
@@ -272,44 +281,32 @@ def test_the_whole_story(client):
 
 def test_half_of_the_certify_samples_can_be_left_for_another(client):
     name = client.dialog("pima", members=["line"])
-    whole = (
-        "No step of this dialog has looked at the 154 certify samples: all are left for a promise."
-    )
-    record = client.ok(name)
-    assert (record["left"].startswith(whole), record["spent"], record["opened"]) == (
-        True,
-        False,
-        None,
-    )
+    whole = client.ok(name)
+    assert (numbers(whole["left"])[0], whole["spent"], whole["opened"]) == (154, False, None)
     early = client.post(f"{name}/accept", {"confidence": 0.8})
     assert early.status_code == 400
-    assert early.json() == {"error": "There is nothing to promise yet: ask for something first."}
     client.asked(name, "fp <= 2", ways=CHEAP)
     refused = client.finished(client.post(f"{name}/accept", {"confidence": 0.95}))
     assert refused["state"] == "failed"
-    assert re.search(
-        r"needs \d+ samples of 'neg' that no step has seen; there are 100", refused["error"]
-    )
-    assert client.ok(name)["left"].startswith(whole)
+    assert lacks(refused["error"], "'neg'", 100) == []  # of that class
+    assert client.ok(name)["left"] == whole["left"]
     client.asked(name, "fp <= 60", keep=False, ways=CHEAP)
     first = client.finished(client.post(f"{name}/accept", {"confidence": 0.8, "reserve": True}))
     assert first["state"] == "done"
     record = client.ok(name)
-    half = "50% of what may be spent on the 154 certify samples is left."
-    assert (record["left"].startswith(half), record["spent"], record["opened"]) == (
-        True,
+    assert (numbers(record["left"])[:2], record["spent"], record["opened"]) == (
+        [50, 154],  # percent of what is allowed, on as many samples
         False,
         0.8,
     )
     client.asked(name, "fp <= 80", keep=False, ways=CHEAP)
     other = client.finished(client.post(f"{name}/accept", {"confidence": 0.9}))
-    assert other["error"].startswith("These certify samples were opened at confidence 0.8")
+    assert "0.8" in other["error"]
     second = client.finished(client.post(f"{name}/accept", {"confidence": 0.8}))
     assert second["result"] == {"accepted": 2}
     record = client.ok(name)
     assert [one["step"] for one in record["accepted"]] == [2, 3]
-    assert record["left"].startswith("The 154 certify samples are spent")
-    assert record["spent"] is True
+    assert (numbers(record["left"])[0], record["spent"]) == (154, True)
 
 
 def test_a_program_is_tuned_node_by_node_and_grown(client):
@@ -331,24 +328,23 @@ def test_a_program_is_tuned_node_by_node_and_grown(client):
     assert want in step["note"]
     grown = client.finished(client.post(f"{name}/program/grow", {"levels": 1}))
     assert (grown["kind"], grown["result"]) == ("grow", {"step": 2})
-    assert grown["progress"] == {"done": 1, "total": 1, "text": "1 of 1 levels", "members": None}
+    text = grown["progress"].pop("text")
+    assert grown["progress"] == {"done": 1, "total": 1, "members": None}
+    assert numbers(text) == [1, 1]
     told = client.ok(f"{name}/program")
     assert (told["levels"], len(told["nodes"])) == (3, 10)
     assert next(one for one in told["nodes"] if one["id"] == node)["tuned"] == want
-    assert client.ok(name)["steps"][2]["note"] == "grown by 1 level to 3"
+    assert numbers(client.ok(name)["steps"][2]["note"]) == [1, 3]  # level more, to so many
     client.ok(f"{name}/goto", {"step": 0})
     told = client.ok(f"{name}/program")
     assert told["levels"] == 2
     assert all(one["tuned"] is None for one in told["nodes"])
-    for body, message in (
-        ({"node": "9-9", "wants": ["fn <= 5"]}, "There is no node '9-9' in this program."),
-        (
-            {"node": told["nodes"][-1]["id"], "wants": ["fn <= 5"]},
-            "No learner answers at this node: there is nothing to tune.",
-        ),
-    ):
-        answer = client.post(f"{name}/program/tune", body)
-        assert (answer.status_code, answer.json()) == (400, {"error": message})
+    unknown = client.post(f"{name}/program/tune", {"node": "9-9", "wants": ["fn <= 5"]})
+    assert (unknown.status_code, "'9-9'" in unknown.json()["error"]) == (400, True)
+    leaf = told["nodes"][-1]["id"]  # it has no learner
+    assert (
+        client.post(f"{name}/program/tune", {"node": leaf, "wants": ["fn <= 5"]}).status_code == 400
+    )
 
 
 def test_three_classes(client):
@@ -359,17 +355,15 @@ def test_three_classes(client):
     edit = {"true": "versicolor", "answer": "virginica", "to": 0}
     read = client.ok(f"{name}/read", {"edits": [edit]})
     assert read["preference"] == "errors(versicolor -> virginica) <= 0"
-    assert read["sentences"] == ["at most 0 of 35 versicolor called virginica"]
+    (sentence,) = read["sentences"]
+    assert lacks(sentence, 0, 35, "versicolor", "virginica") == []
     step = client.asked(name, read["preference"], ways=["move"])
     assert step["met"]
     assert step["matrix"]["counts"][1][2] == 0
     unclear = client.ok(f"{name}/read", {"wants": ["fp <= 3"]})
-    assert "needs a class, since there are 3" in unclear["error"]
+    assert lacks(unclear["error"], "fp", 3) == []
     assert client.post(f"{name}/frontier").status_code == 400
     assert client.get(f"{name}/program").status_code == 409
-    assert client.get(f"{name}/program").json() == {
-        "error": "There is no program where this dialog stands."
-    }
 
 
 def test_with_a_positive_class_three_classes_have_a_frontier(client):
@@ -388,81 +382,79 @@ def test_a_title_is_what_its_user_wrote(client, dialog):
         assert client.http.patch(f"/api{dialog}", json={"title": title}).status_code == 422
 
 
-# What is refused, and in which words
+# What is refused
 
 
-def test_every_refusal_is_one_plain_sentence(client, dialog, table):
-    """Of requests that fit the description and cannot be done."""
+def posted(dialog, table):
+    """Requests that fit the description and cannot be done, with what the refusal names."""
     new = {"table": table, "target": "target"}
-    columns = (
-        "Its columns are 'pregnant', 'glucose', 'pressure', 'triceps', 'insulin', 'mass', "
-        "'pedigree', 'age' ... and 1 more."
-    )
-    cases = [
-        ("/tables/bundled", {"name": "nope"}, "There is no data set 'nope' here."),
-        ("/tables/bundled", {"name": "abalone"}, "The target of abalone is a number, not a class."),
-        ("/dialogs", new | {"target": "zzz"},
-         f"target needs a column of pima; there is no 'zzz'. {columns}"),
-        ("/dialogs", new | {"target": "Glucos"},
-         "target needs a column of pima; there is no 'Glucos'. Did you mean 'glucose'?"),
-        ("/dialogs", new | {"target": "mass"},
-         "target needs a column of classes; 'mass' of pima holds 248 different numbers."),
-        ("/dialogs", new | {"drop": ["zzz"]},
-         f"drop needs a column of pima; there is no 'zzz'. {columns}"),
-        ("/dialogs", new | {"positive": "maybe"},
-         "positive needs one of the classes 'neg', 'pos'; got 'maybe'."),
-        ("/dialogs", new | {"group": "target"},
-         "target, group and time need different columns; got ['target', 'target']."),
-        ("/dialogs", new | {"group": "age", "time": "mass"},
-         "group and time cannot be used together yet: rows are parted by one of them."),
-        (f"{dialog}/prefer", {"wants": ["fp <= 5"], "at": 99},
-         "This needs a step from 0 to 1; got 99."),
-        (f"{dialog}/prefer", {"wants": ["fp <= 5"], "ways": ["magic"]},
-         "ways needs ways to be among move, reject, reweigh, select, retune; got 'magic'."),
-        (f"{dialog}/goto", {"step": 99}, "This needs a step from 0 to 1; got 99."),
-        (f"{dialog}/goto", {"step": 10**20},
-         "This needs a step from 0 to 1; got 100000000000000000000."),
-        (f"{dialog}/redo", {}, "Dialog.redo has nothing to redo."),
-        (f"{dialog}/retry", {}, "This dialog is trained already."),
-    ]  # fmt: skip
-    for path, body, message in cases:
-        answer = client.post(path, body)
-        assert (answer.status_code, answer.json()) == (400, {"error": message}), (path, body)
-    looks = [
-        (f"{dialog}/rows", {"true": "maybe"},
-         "true needs one of the classes 'neg', 'pos'; got 'maybe'."),
-        (f"{dialog}/rows", {"answer": ""}, "answer needs one of the classes 'neg', 'pos'; got ''."),
-        (f"{dialog}/rows", {"sort": "zzz"}, "There is no column 'zzz' to sort by."),
-        (f"{dialog}/rows", {"sort": "member:zzz"}, "There is no column 'member:zzz' to sort by."),
-        (f"{dialog}/compare", {"first": 0, "second": 7},
-         "This needs a step from 0 to 1; got 7."),
-        (f"{dialog}/winners", {"prior_low": 0.2}, "A range of priors needs both ends."),
-        (f"{dialog}/winners", {"cost_low": 3, "cost_high": 1},
-         "This needs cost_ratio to be a number above 0, or two of them, the smaller "
-         "first; got (3.0, 1.0)."),
-        (f"/tables/{table}/classes", {"target": "mass"},
-         "target needs a column of classes; 'mass' of pima holds 248 different numbers."),
-    ]  # fmt: skip
-    for path, query, message in looks:
-        answer = client.get(path, params=query)
-        assert (answer.status_code, answer.json()) == (400, {"error": message}), (path, query)
+    return [
+        ("/tables/bundled", {"name": "nope"}, ["'nope'"]),
+        ("/tables/bundled", {"name": "abalone"}, ["abalone"]),
+        ("/dialogs", new | {"target": "zzz"}, ["target", "'zzz'", "'pregnant'", "'age'"]),
+        ("/dialogs", new | {"target": "Glucos"}, ["target", "'Glucos'", "'glucose'"]),
+        ("/dialogs", new | {"target": "mass"}, ["target", "'mass'", "248"]),
+        ("/dialogs", new | {"drop": ["zzz"]}, ["drop", "'zzz'", "'pregnant'", "'age'"]),
+        ("/dialogs", new | {"positive": "maybe"}, ["positive", "'neg'", "'pos'", "'maybe'"]),
+        ("/dialogs", new | {"group": "target"}, ["group", "'target'"]),
+        ("/dialogs", new | {"group": "age", "time": "mass"}, ["group", "time"]),
+        (f"{dialog}/prefer", {"wants": ["fp <= 5"], "at": 99}, ["step", "99"]),
+        (f"{dialog}/prefer", {"wants": ["fp <= 5"], "ways": ["magic"]}, ["ways", "'magic'"]),
+        (f"{dialog}/goto", {"step": 99}, ["step", "99"]),
+        (f"{dialog}/goto", {"step": 10**20}, ["step", "100000000000000000000"]),
+        (f"{dialog}/redo", {}, ["redo"]),
+        (f"{dialog}/retry", {}, []),  # it is trained
+    ]
+
+
+def looked(dialog, table):
+    """The same for requests that only look."""
+    return [
+        (f"{dialog}/rows", {"true": "maybe"}, ["true", "'neg'", "'pos'", "'maybe'"]),
+        (f"{dialog}/rows", {"answer": ""}, ["answer", "'neg'", "'pos'", "''"]),
+        (f"{dialog}/rows", {"sort": "zzz"}, ["sort", "'zzz'"]),
+        (f"{dialog}/rows", {"sort": "member:zzz"}, ["sort", "'member:zzz'"]),
+        (f"{dialog}/compare", {"first": 0, "second": 7}, ["step", "7"]),
+        (f"{dialog}/winners", {"prior_low": 0.2}, ["prior"]),
+        (f"{dialog}/winners", {"cost_low": 3, "cost_high": 1}, ["cost", "3.0", "1.0"]),
+        (f"/tables/{table}/classes", {"target": "mass"}, ["target", "'mass'", "248"]),
+    ]
+
+
+def test_every_refusal_is_one_line_that_names_what_is_wrong(client, dialog, table):
+    answers = [
+        *((client.post(path, body), path, named) for path, body, named in posted(dialog, table)),
+        *(
+            (client.get(path, params=query), path, named)
+            for path, query, named in looked(dialog, table)
+        ),
+    ]
+    for answer, path, named in answers:
+        assert (answer.status_code, list(answer.json())) == (400, ["error"]), path
+        error = answer.json()["error"]
+        assert lacks(error, *named) == [], (path, error)
+        assert error.endswith((".", "?"))
+        assert "\n" not in error
 
 
 @pytest.mark.parametrize(
-    ("body", "message"),
+    ("body", "place"),
     [
-        ({}, "wants: Field required."),
-        ({"wants": []}, "wants: List should have at least 1 item after validation, not 0."),
-        ({"wants": "fp <= 5"}, "wants: Input should be a valid list."),
-        ({"wants": ["x" * 20_001]}, "wants 0: String should have at most 20000 characters."),
-        ({"wants": ["fp <= 5"], "at": -1}, "at: Input should be greater than or equal to 0."),
-        ({"wants": ["fp <= 5"], "more": 1}, "more: Extra inputs are not permitted."),
-        ([], "The request: Input should be a valid dictionary or object to extract fields from."),
+        ({}, "wants"),
+        ({"wants": []}, "wants"),
+        ({"wants": "fp <= 5"}, "wants"),
+        ({"wants": ["x" * 20_001]}, "wants 0"),
+        ({"wants": ["fp <= 5"], "at": -1}, "at"),
+        ({"wants": ["fp <= 5"], "more": 1}, "more"),
+        ([], None),
     ],
 )
-def test_what_does_not_fit_the_description_is_told_with_its_place(client, dialog, body, message):
+def test_what_does_not_fit_the_description_is_told_with_its_place(client, dialog, body, place):
     answer = client.http.post(f"/api{dialog}/prefer", json=body)
-    assert (answer.status_code, answer.json()) == (422, {"error": message})
+    assert (answer.status_code, list(answer.json())) == (422, ["error"])
+    found, _, why = answer.json()["error"].partition(": ")
+    assert why
+    assert found == place or (place is None and found not in ("wants", "keep", "ways", "at"))
 
 
 @pytest.mark.parametrize(
@@ -500,44 +492,40 @@ def test_numbers_and_booleans_are_taken_as_described(client, dialog, path, body)
 
 
 def test_a_word_that_is_not_known_is_told_without_marks(client, dialog):
-    answer = client.post(f"{dialog}/prefer", {"wants": ["fpp <= 5"]})
-    assert answer.json() == {"error": "unknown word 'fpp'; did you mean fp?"}
+    error = client.post(f"{dialog}/prefer", {"wants": ["fpp <= 5"]}).json()["error"]
+    assert re.findall(r"\bfpp?\b", error) == ["fpp", "fp"]
+    assert not set("^\n") & set(error)
 
 
 def test_what_is_not_there_is_not_found(client):
-    for path, message in (
-        ("/tables/zzz", "There is no such table."),
-        ("/dialogs/zzz", "There is no such dialog."),
-        ("/jobs/zzz", "There is no such job."),
-        ("/jobs/zzz/events", "There is no such job."),
-        ("/zzz", "There is no such page."),
+    for path, kind in (
+        ("/tables/zzz", "table"),
+        ("/dialogs/zzz", "dialog"),
+        ("/jobs/zzz", "job"),
+        ("/jobs/zzz/events", "job"),
+        ("/zzz", ""),
     ):
         answer = client.get(path)
-        assert (answer.status_code, answer.json()) == (404, {"error": message})
+        assert (answer.status_code, list(answer.json())) == (404, ["error"])
+        assert kind in answer.json()["error"]
     answer = client.post("/dialogs", {"table": "zzz", "target": "target"})
-    assert (answer.status_code, answer.json()) == (404, {"error": "There is no such table."})
+    assert (answer.status_code, "table" in answer.json()["error"]) == (404, True)
 
 
 def test_models_that_were_not_accepted_are_not_found(client, dialog):
     for number in (0, 1, -1, 10**20):
         for name in ("model.skops", "model.onnx", "card.md", "certificate.json"):
             answer = client.get(f"{dialog}/accepted/{number}/{name}")
-            assert (answer.status_code, answer.json()) == (
-                404,
-                {"error": "There is no such model."},
-            )
+            assert (answer.status_code, list(answer.json())) == (404, ["error"])
     assert client.get(f"{dialog}/accepted/one/card.md").status_code == 422
 
 
 def test_members_that_there_are_not_are_told_by_the_job(client, table):
-    for members, message in (
-        (["magic"], "needs names of members to be among line, "),
-        (["line", "line"], "needs each member once; 'line' repeats."),
-    ):
+    for members in (["magic"], ["line", "line"]):
         name, job = begun(client, table, members=members)
         last = ended(client, job)
         assert last["state"] == "failed"
-        assert message in last["error"]
+        assert f"'{members[0]}'" in last["error"]
         record = client.ok(name)
         assert (record["state"], record["error"]) == ("failed", last["error"])
 
@@ -572,7 +560,7 @@ def test_a_request_that_fails_leaves_the_dialog_where_it_was(client):
     before = client.ok(f"{name}/undo", {})
     last = client.finished(client.post(f"{name}/prefer", {"wants": ["recall(zzz) >= 5%"], "at": 0}))
     assert last["state"] == "failed"
-    assert last["error"] == "'recall(zzz) >= 5%' names the class 'zzz'; the classes are neg, pos."
+    assert lacks(last["error"], "recall(zzz) >= 5%", "'zzz'", "neg", "pos") == []
     after = client.ok(name)
     assert (
         (after["position"], after["undone"]) == (before["position"], before["undone"]) == (1, [2])
@@ -654,19 +642,17 @@ def test_training_that_is_stopped_can_be_tried_again(client, table, reading):
     name, job = begun(client, table)
     assert reached.wait(SECONDS)
     for path in ("members", "rows", "frontier", "winners", "program", "report.html", "rows.csv"):
-        answer = client.get(f"{name}/{path}")
-        assert (answer.status_code, answer.json()) == (409, {"error": UNTRAINED}), path
+        assert untrained(client.get(f"{name}/{path}")), path
     record = client.ok(name)
     assert (record["state"], record["steps"], record["n"]) == ("training", [], 0)
     client.ok(f"/jobs/{job}/cancel", {})
     free.set()
     assert ended(client, job)["state"] == "cancelled"
     record = client.ok(name)
-    assert (record["state"], record["error"]) == ("failed", "Training was cancelled.")
+    assert (record["state"], record["error"]) == ("failed", work.CANCELLED)
     assert record["job"] is None
     for path, body in (("undo", {}), ("read", {}), ("accept", {}), ("frontier", {})):
-        answer = client.post(f"{name}/{path}", body)
-        assert (answer.status_code, answer.json()) == (409, {"error": UNTRAINED}), path
+        assert untrained(client.post(f"{name}/{path}", body)), path
     again = client.post(f"{name}/retry")
     assert client.finished(again)["state"] == "done"
     record = client.ok(name)
@@ -691,7 +677,7 @@ def test_training_that_is_stopped_while_it_waits_has_failed(client, table, busy)
     assert client.ok(f"/jobs/{job}")["state"] == "waiting"
     assert client.ok(f"/jobs/{job}/cancel", {})["state"] == "cancelled"
     record = client.ok(name)
-    assert (record["state"], record["error"]) == ("failed", "Training was cancelled.")
+    assert (record["state"], record["error"]) == ("failed", work.CANCELLED)
 
 
 def test_a_job_that_waits_says_how_many_are_ahead(client, table, busy):
@@ -840,20 +826,13 @@ def test_a_parquet_file_that_is_sent_becomes_a_table(client):
 def test_files_that_are_no_tables_are_refused(client):
     post = client.http.post
     answer = post("/api/tables", files={"file": ("notes.docx", b"x")})
-    assert (answer.status_code, answer.json()) == (
-        415,
-        {
-            "error": "notes.docx: needs a name that ends in .csv, .csv.gz, .tsv, .txt, .parquet or "
-            ".pq, as tables do."
-        },
-    )
+    assert answer.status_code == 415
+    assert lacks(answer.json()["error"], "notes.docx", *ENDINGS) == []
     answer = post("/api/tables", files={"other": ("a.csv", b"x")})
-    assert (answer.status_code, answer.json()) == (422, {"error": "file: Field required."})
+    assert (answer.status_code, answer.json()["error"].partition(":")[0]) == (422, "file")
     answer = post("/api/tables", json={"file": "a.csv"})
-    assert (answer.status_code, answer.json()) == (
-        415,
-        {"error": "This needs the Content-Type multipart/form-data."},
-    )
+    assert answer.status_code == 415
+    assert "multipart/form-data" in answer.json()["error"]
     answer = post("/api/tables", content=b"x", headers={"Content-Type": "multipart/form-data"})
     assert answer.status_code in (400, 422)
     assert set(answer.json()) == {"error"}
@@ -862,22 +841,20 @@ def test_files_that_are_no_tables_are_refused(client):
 @pytest.mark.slow
 def test_a_damaged_file_is_told_by_its_line(client):
     answer = client.http.post("/api/tables", files={"file": ("a.csv", b"a,b\n1,2\n1,2,3\n")})
-    assert (answer.status_code, answer.json()) == (
-        400,
-        {"error": "a.csv, line 3: needs 2 fields, as the header has; got 3."},
-    )
+    assert answer.status_code == 400
+    file, _, what = answer.json()["error"].partition("a.csv")
+    assert (file, numbers(what)) == ("", [3, 2, 3])  # in line 3: 2 fields needed, 3 found
 
 
 def test_a_file_that_is_too_large_is_refused(tmp_path):
     with serving(tmp_path, upload_bytes=1000) as (_, client):
         answer = client.http.post("/api/tables", files={"file": ("a.csv", b"a,b\n" * 20_000)})
         assert answer.status_code == 413
-        assert "too large" in answer.json()["error"]
         limits = client.ok("/studio")["limits"]
         assert limits["upload_bytes"] == 1000
         answer = client.http.post("/api/tables", files={"file": ("a.csv", b"a,b\n" * 300)})
         assert answer.status_code == 413
-        assert answer.json()["error"].startswith("a.csv: needs to be at most ")
+        assert "a.csv" in answer.json()["error"]
 
 
 def test_the_studio_says_what_there_is(client):
@@ -928,8 +905,8 @@ def test_every_cell_can_be_edited_whatever_the_classes_are_called(studio, kind):
             edit = {"true": true, "answer": answer, "to": counts[i][j]}
             read = client.ok(f"{name}/read", {"edits": [edit]})
             assert read["error"] is None
-            what = "given no answer" if answer is None else f"called {answer}"
-            assert read["sentences"][0].endswith(f"of {sum(counts[i])} {true} {what}")
+            named = [counts[i][j], sum(counts[i]), true, *([] if answer is None else [answer])]
+            assert lacks(read["sentences"][0], *named) == []
             assert read["already"]
     edit = {"true": classes[0], "answer": classes[1], "to": 0}
     wanted = client.ok(f"{name}/read", {"edits": [edit]})["preference"]
@@ -1033,6 +1010,7 @@ def asked(user, method, path, operation, ids):
 def test_nobody_sees_or_changes_what_is_anothers(shared):
     made, owner, ids = shared
     before = owner.ok(f"/dialogs/{ids['dialog']}")
+    nowhere = {**dict.fromkeys(ids, "zzz"), "number": "1"}
     seen = 0
     with connected(made.settings) as stranger:
         for method, path, operation in operations(owner):
@@ -1041,7 +1019,8 @@ def test_nobody_sees_or_changes_what_is_anothers(shared):
             seen += 1
             answer = asked(stranger, method, path, operation, ids)
             assert answer.status_code == 404, (method, path, answer.status_code, answer.text)
-            assert re.fullmatch(r"There is no such (dialog|table|job)\.", answer.json()["error"])
+            unknown = asked(stranger, method, path, operation, nowhere)
+            assert answer.json() == unknown.json()  # whether it exists is not told
         assert seen > 25
         assert stranger.ok("/dialogs") == {"dialogs": []}
         for choices in ({}, {"group": "age"}):

@@ -8,7 +8,8 @@ from tests.studio.serving import connected, serving
 
 from margrave.steer import Dialog
 from margrave.steer._files import load_bytes
-from margrave.studio import Settings, open_studio, workspace
+from margrave.studio import Settings, open_studio, work, workspace
+from margrave.studio.context import ELSEWHERE
 from margrave.studio.jobs import TooMany
 from margrave.studio.launch import view
 from margrave.studio.store import StoreError
@@ -39,8 +40,7 @@ def number_of(dialog):
 
 def test_a_second_studio_on_a_store_is_refused_with_the_address_of_the_first(studio):
     settings = Settings.of(store=studio.settings.store, port=1)
-    address = f"http://127.0.0.1:{studio.settings.port}/"
-    with pytest.raises(StoreError, match=f"^A studio runs on this store already at {address}: "):
+    with pytest.raises(StoreError, match=f"http://127.0.0.1:{studio.settings.port}/"):
         open_studio(settings)
 
 
@@ -53,8 +53,6 @@ def test_a_store_can_be_opened_again_after_it_was_closed(tmp_path):
 
 
 def test_training_what_is_trained_changes_nothing(studio, user):
-    from margrave.studio import work
-
     dialog = user.dialog("pima", members=["line"])
     user.asked(dialog, "fp <= 30")
     before = user.ok(dialog)
@@ -102,9 +100,10 @@ def test_a_refusal_that_looked_is_not_forgotten(studio, user):
     last = user.finished(user.post(f"{dialog}/accept", {"confidence": 0.95}))
     assert last["state"] == "failed"
     found = user.ok(dialog)
-    assert found["spent"] == ("spent" in found["left"])
+    assert found["spent"]
     studio.workspace.forget(number_of(dialog))
-    assert user.ok(dialog)["left"] == found["left"]
+    again = user.ok(dialog)
+    assert (again["spent"], again["left"]) == (found["spent"], found["left"])
 
 
 @contextmanager
@@ -139,11 +138,11 @@ def test_training_that_is_cancelled_while_it_waits_can_be_tried_again(studio, us
         user.ok(f"/jobs/{begun['job']['id']}/cancel", {})
         dialog = f"/dialogs/{begun['dialog']['id']}"
         found = user.ok(dialog)
-        assert (found["state"], found["error"]) == ("failed", "Training was cancelled.")
+        assert (found["state"], found["error"]) == ("failed", work.CANCELLED)
         with monkeypatch.context() as full:
             full.setattr(studio.queue, "submit", refusing)
             assert user.post(f"{dialog}/retry").status_code == 429
-        assert user.ok(dialog)["error"] == "Training was cancelled."
+        assert user.ok(dialog)["error"] == work.CANCELLED
         again = user.post(f"{dialog}/retry")
         found = user.ok(dialog)
         assert (found["state"], found["job"]["state"]) == ("training", "waiting")
@@ -196,10 +195,10 @@ def test_a_dialog_deleted_under_a_job_ends_it_quietly(studio, user, caplog):
 
 def test_a_certificate_on_the_same_table_is_told_in_other_dialogs(user):
     first, second = (user.dialog("breast_wisconsin", members=["line"]) for _ in range(2))
-    assert "certificate" not in user.ok(second)["left"]
+    assert ELSEWHERE not in user.ok(second)["left"]
     user.asked(first, "fn <= 30%")
     assert user.finished(user.post(f"{first}/accept", {"confidence": 0.6}))["state"] == "done"
-    assert "Another dialog on this table has a certificate already" in user.ok(second)["left"]
+    assert ELSEWHERE in user.ok(second)["left"]
 
 
 def test_a_notebooks_dialog_is_the_same_in_the_page():

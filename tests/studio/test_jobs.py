@@ -9,7 +9,7 @@ from collections import Counter
 from contextlib import contextmanager
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from margrave.studio._events import BEAT, HEARTBEAT, PACE, REPLIES
@@ -77,7 +77,6 @@ def states(jobs):
 
 class TestTurns:
     @given(owners=st.lists(st.sampled_from("abcde"), max_size=12))
-    @settings(max_examples=40)
     def test_one_start_of_each_user_in_a_round(self, owners):
         began = []
         with opened() as queue:
@@ -196,7 +195,6 @@ class TestAgainstTheReference:
         crowd=st.lists(SUBMIT, min_size=6, max_size=6),
         moves=st.lists(st.one_of(SUBMIT, FINISH, CANCEL), min_size=20, max_size=20),
     )
-    @settings(max_examples=100)
     def test_the_same_jobs_run_after_every_move(self, workers, per_user, crowd, moves):
         reference, jobs = Reference(workers, per_user), {}
         with opened(workers, per_user) as queue:
@@ -244,11 +242,7 @@ class TestLimits:
             queue.hold("ann")
             queue.hold("ann")
             last, _ = queue.hold("ann")
-            with pytest.raises(
-                TooMany,
-                match=r"^You have 2 requests waiting, and there may be 2; let one finish or "
-                r"cancel one\.$",
-            ):
+            with pytest.raises(TooMany, match=r"\b2\b"):
                 queue.hold("ann")
             queue.hold("bob")  # another may
             queue.cancel(last)
@@ -259,7 +253,7 @@ class TestLimits:
     def test_a_job_that_can_start_at_once_does_not_wait(self):
         with opened(per_user_waiting=0) as queue:
             job, work = queue.hold("ann")
-            with pytest.raises(TooMany, match="You have 0 requests waiting"):
+            with pytest.raises(TooMany, match=r"\b0\b"):
                 queue.hold("ann")
             let_go(job, work)
             assert queue.hold("ann")[0].state == "running"
@@ -269,9 +263,7 @@ class TestLimits:
     )
     def test_limits_make_sense(self, name, least):
         limits = {"workers": 1, "per_user": 1, "per_user_waiting": 1, "keep": 1, name: least - 1}
-        with pytest.raises(
-            ValueError, match=rf"^{name} of Queue must be {least} or more, got {least - 1}\.$"
-        ):
+        with pytest.raises(ValueError, match=rf"\b{name}\b"):
             Queue(**limits)
 
 
@@ -361,11 +353,12 @@ class TestErrors:
             again, work = queue.hold(result={"step": 1})  # the worker is still there
             let_go(again, work)
             assert again.state == "done"
-        told = isinstance(error, ToldError)
-        assert [record.message for record in caplog.records] == (
-            [] if told else ["A job of kind 'prefer' failed."]
-        )
-        assert told or caplog.records[0].exc_info[1] is error
+        if isinstance(error, ToldError):
+            assert caplog.records == []
+        else:
+            (record,) = caplog.records
+            assert "'prefer'" in record.message
+            assert record.exc_info[1] is error
 
     @pytest.mark.parametrize("value", [float("nan"), {1, 2}])
     def test_a_result_that_cannot_be_sent(self, value, caplog):
@@ -382,7 +375,7 @@ class TestFinding:
             job, _ = queue.hold("ann")
             assert queue.job("ann", job.id) is job
             for owner, name in (("bob", job.id), ("ann", "x"), ("ann", "")):
-                with pytest.raises(UnknownJob, match=r"^There is no such job\.$") as caught:
+                with pytest.raises(UnknownJob) as caught:
                     queue.job(owner, name)
                 assert isinstance(caught.value, KeyError)
 
@@ -778,7 +771,7 @@ class TestShutdown:
             assert results == [True]
             assert states((running, waiting)) == ["cancelled", "cancelled"]
             assert not never.begun.is_set()
-            with pytest.raises(Closed, match=r"^The studio is closing and takes no more work\.$"):
+            with pytest.raises(Closed):
                 queue.hold()
 
     def test_what_does_not_stop_is_not_heard_any_more(self):

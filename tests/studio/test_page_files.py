@@ -77,10 +77,10 @@ def test_packed_for_who_can_unpack(http):
 def test_nothing_else_is_served(http, path):
     answer = http.get(path)
     assert answer.status_code == 404
-    assert answer.json() == {"error": "There is no such page."}
+    assert list(answer.json()) == ["error"]
 
 
 def test_files_are_only_read(http):
     assert http.head("/app.js").content == b""
     answer = http.post("/app.js", json={})
-    assert (answer.status_code, answer.json()) == (405, {"error": "This cannot be done with that."})
+    assert (answer.status_code, list(answer.json())) == (405, ["error"])

@@ -8,19 +8,32 @@ from tests.studio.browser import AXE, NARROW, WIDE, overflow, until
 from tests.studio.page_parts import (
     LONG,
     REFUSED,
+    TABS,
+    Name,
+    alert,
+    ask_button,
     at_step,
+    button,
     cell,
+    columns_used,
+    compare_button,
+    grid,
+    home,
+    in_words,
+    more_choices,
+    node_field,
     only,
     panel,
+    part_size,
     sentence,
     step,
     table,
+    tells,
     trained,
     uploaded,
 )
 
 LOOKS = ((WIDE, "light"), (NARROW, "dark"))
-TABS = ("Program", "Members", "Costs", "Accept")  # after the frontier, which is there at once
 LONG_LABELS = (
     "an ordinary letter that somebody wrote to somebody else, with a greeting and a name",
     "Donaudampfschiffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft",
@@ -105,12 +118,13 @@ def instead_of(page, address, body, status=200):
     page.route(address, lambda route: route.fulfill(json=body, status=status))
 
 
+@pytest.mark.full
 def test_the_start(looks, user, mails_table):
     look = looks("#/new")
     page = look.page
     only(page, user)
-    page.get_by_role("link", name="Margrave").click()
-    expect(page.get_by_text("No dialogs yet")).to_be_visible()
+    home(page).click()
+    expect(page.locator(".empty")).to_be_visible()
     look.at("no dialogs")
     met = trained(user, mails_table, "fp <= 12", title="Mails")
     missed = trained(user, mails_table, "fp <= 1, fn <= 1", title="A long title " * 12)
@@ -132,58 +146,61 @@ def test_choosing_a_table(looks, tmp_path):
     expect(page.get_by_role("button", name=re.compile("^pima"))).to_be_visible()
     look.at("choose")
     page.get_by_role("searchbox").fill("nothing like this")
-    expect(page.get_by_text("No set fits")).to_be_visible()
+    expect(page.locator(".empty")).to_be_visible()
     wrong = tmp_path / f"{'long' * 30}.doc"
     wrong.write_bytes(b"x")
     page.locator("input[type=file]").set_input_files(wrong)
-    expect(page.get_by_role("alert").first).to_contain_text("neither CSV nor Parquet")
+    expect(alert(page)).to_contain_text(wrong.name)
     look.at("no set, no table")
 
 
+@pytest.mark.full
 def test_setting_up(looks, long_table):
     look = looks(f"#/new/{long_table}", allow=(REFUSED.format(400),))
     page = look.page
-    expect(page.get_by_role("term").filter(has_text="Certify")).to_be_visible()
+    expect(part_size(page, "certify")).to_be_visible()
     rested(page)
     look.at("setup")
-    page.get_by_text(re.compile("^Columns: ")).click()
-    page.get_by_text("More: title").click()
-    page.get_by_role("radio", name=re.compile("^A martingale program")).click()
+    columns_used(page).click()
+    more_choices(page).click()
+    page.get_by_role("radio", name=Name.PROGRAM).click()
     page.get_by_label("Rows that belong together").select_option("length")
     page.get_by_label("When a row was taken").select_option("links")
     rested(page)
     look.at("all of the setup", "main")
-    page.get_by_label("Column with the classes").select_option("length")
-    expect(page.get_by_role("alert").first).to_be_visible()
+    page.get_by_label(Name.TARGET).select_option("length")
+    expect(alert(page)).to_be_visible()
     look.at("no target", "main")
 
 
+@pytest.mark.full
 def test_what_is_not_there(looks, user, mails_table):
     look = looks("#/new/no-such-table", allow=tuple(map(REFUSED.format, (401, 404, 500))))
     page = look.page
-    expect(page.get_by_text("This table is not here any more.")).to_be_visible()
+    expect(alert(page)).to_be_visible()
     look.at("no table")
     page.goto(f"{page.url.split('#')[0]}#/d/no-such-dialog")
-    expect(page.get_by_text("There is no such dialog.")).to_be_visible()
+    expect(page.locator(".notice-warn")).to_be_visible()
     look.at("no dialog", "main")
     instead_of(page, "**/api/dialogs", {"error": "Something went wrong."}, 500)
     page.goto(f"{page.url.split('#')[0]}#/")
-    expect(page.get_by_text("Something went wrong.")).to_be_visible()
+    expect(alert(page)).to_be_visible()
     look.at("an error", "main")
     dialog = trained(user, mails_table)
     for name in ("frontier", "members", "winners"):
         instead_of(page, f"**/api/dialogs/*/{name}*", {"error": "Something went wrong."}, 500)
     page.goto(f"{page.url.split('#')[0]}#/d/{dialog}")
-    expect(page.get_by_text("The frontier could not be drawn")).to_be_visible()
+    expect(panel(page, "Frontier").get_by_role("alert")).to_be_visible()
     look.at("no frontier", "#tab-panel")
     instead_of(page, "**/api/studio", {"error": "This studio needs its token."}, 401)
     page.goto(f"{page.url.split('#')[0]}#/new")
-    expect(page.get_by_role("heading", name="Enter the token")).to_be_visible()
+    expect(page.get_by_role("heading", name=Name.TOKEN_FORM)).to_be_visible()
     look.at("locked", "main")
     page.unroute_all()
     page.reload()  # until then, the token is asked for everywhere
 
 
+@pytest.mark.full
 def test_training(looks, user, mails_table):
     """A dialog as it is while it is trained, told by the server's own record."""
     dialog = trained(user, mails_table)
@@ -209,7 +226,7 @@ def test_training(looks, user, mails_table):
     failed = record | {"state": "failed", "error": "Training was cancelled."}
     instead_of(page, f"**/dialogs/{dialog}", failed)
     page.reload()
-    expect(page.get_by_role("button", name="Train again")).to_be_visible()
+    expect(button(page, Name.TRAIN_AGAIN)).to_be_visible()
     look.at("not trained")
 
 
@@ -222,16 +239,16 @@ def test_a_dialog(looks, user):
     at_step(page, 3)
     rested(page)
     look.at("a dialog")
-    tabs(look, *TABS)
+    tabs(look, *TABS[1:])  # after the frontier, which is there at once
     step(page, 2).click()
     at_step(page, 2)
-    page.get_by_role("button", name="Compare step 1").click()
-    page.get_by_role("button", name="Compare step 3").click()
-    expect(page.get_by_role("region", name="Comparison")).to_contain_text("240 samples")
+    compare_button(page, 1).click()
+    compare_button(page, 3).click()
+    tells(page.get_by_role("region", name=Name.COMPARISON), 240)
     look.at("not met, and compared", ".dialog-left")
     cell(page, *LONG_LABELS[:2]).click()
     page.keyboard.type("5")
-    page.get_by_text("In words, and by which ways").click()
+    in_words(page).click()
     expect(sentence(page).get_by_role("listitem").first).to_be_visible()
     look.at("an edit and words", ".matrix-card")
     cell(page, LONG_LABELS[1], LONG_LABELS[0]).click()
@@ -240,6 +257,7 @@ def test_a_dialog(looks, user):
     look.at("a wrong edit", ".matrix-card")
 
 
+@pytest.mark.full
 def test_a_dialog_at_work(looks, user, mails_table):
     dialog = trained(user, mails_table, "fp <= 12")
     look = looks(f"#/d/{dialog}")
@@ -248,55 +266,59 @@ def test_a_dialog_at_work(looks, user, mails_table):
     page.route("**/events", lambda route: None)
     cell(page, "ham", "spam").click()
     page.keyboard.type("5")
-    page.get_by_role("button", name="Ask", exact=True).click()
-    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    ask_button(page).click()
+    expect(button(page, Name.STOP)).to_be_visible()
     look.at("at work", ".dialog")
 
 
+@pytest.mark.full
 def test_accepting(looks, user, mails_table):
     dialog = trained(user, mails_table, "fp <= 12", "fp <= 35%")
     look = looks(f"#/d/{dialog}/accept")
     page = look.page
-    page.get_by_role("button", name="Accept this model").click()
+    button(page, Name.ACCEPT).click()
     look.at("a question", "dialog")
-    page.get_by_role("button", name="Spend them and accept").click()
+    button(page, Name.CONFIRM).click()
     expect(page.get_by_role("article")).to_be_visible(timeout=LONG)
     page.get_by_text("As text").click()
     look.at("a certificate", "#tab-panel")
     step(page, 1).click()
     at_step(page, 1)
-    expect(panel(page, "Accept")).to_contain_text("certify samples are spent")
+    expect(panel(page, "Accept").locator(".offer .notice-warn")).to_be_visible()
+    assert user.ok(f"/dialogs/{dialog}")["spent"]
     look.at("spent", "#tab-panel")
 
 
-def test_a_promise_that_cannot_be_made_is_refused_in_words(looks, user, mails_table):
+@pytest.mark.full
+def test_a_guarantee_that_cannot_be_given_is_refused(looks, user, mails_table):
     dialog = trained(user, mails_table, "fp <= 1%, fn <= 1%")
     look = looks(f"#/d/{dialog}/accept")
-    look.page.get_by_role("button", name="Accept this model").click()
-    look.page.get_by_role("button", name="Spend them and accept").click()
-    expect(look.page.get_by_text("The promise was refused")).to_be_visible(timeout=LONG)
-    expect(panel(look.page, "Accept")).to_contain_text("What would help")
+    button(look.page, Name.ACCEPT).click()
+    button(look.page, Name.CONFIRM).click()
+    refusal = panel(look.page, "Accept").locator(".offer .notice-warn p")  # why, and what helps
+    expect(refusal.nth(1)).to_be_visible(timeout=LONG)
     assert user.ok(f"/dialogs/{dialog}")["accepted"] == []
     look.at("refused", "#tab-panel")
 
 
+@pytest.mark.full
 def test_a_program(looks, user, mails_table):
     dialog = trained(user, mails_table, kind="program", levels=5, members=None)
     look = looks(f"#/d/{dialog}")
     page = look.page
-    page.get_by_role("button", name="Tune the weak ones").click()
-    field = page.get_by_role("textbox", name=re.compile("^ham called spam, at most"))
-    field.fill("1")
+    button(page, Name.TUNE_WEAK).click()
+    node_field(page, "ham", "spam").fill("1")
     look.at("a node")
-    page.get_by_role("button", name="Ask this node").click()
+    button(page, Name.ASK_NODE).click()
     at_step(page, 1)
     rested(page)
     look.at("a node that was tuned", "#tab-panel")
 
 
+@pytest.mark.full
 def test_three_classes(looks, user, long_table):
     look = looks(f"#/d/{trained(user, long_table)}")
-    expect(look.page.get_by_role("grid", name="Confusion matrix")).to_be_visible()
+    expect(grid(look.page)).to_be_visible()
     rested(look.page)
     look.at("three classes")
     tabs(look, "Accept")
@@ -306,6 +328,7 @@ def test_three_classes(looks, user, long_table):
     look.at("an edit", ".dialog-left")
 
 
+@pytest.mark.full
 def test_a_program_of_three_classes(looks, user, long_table):
     look = looks(f"#/d/{trained(user, long_table, kind='program', levels=3)}")
     tabs(look, "Program")

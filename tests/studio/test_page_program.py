@@ -5,18 +5,26 @@ import re
 import pytest
 from playwright.sync_api import expect
 from tests.studio.page_parts import (
+    Name,
     announced,
+    ask_button,
+    asks,
     at_step,
+    button,
     cell,
     listen,
+    node_field,
     panel,
     record,
     reply,
-    sentence,
     step,
+    tells,
     to,
     trained,
+    whole,
 )
+
+NO_VOTES = "no votes yet"  # the root, as its name has it
 
 
 @pytest.fixture
@@ -24,18 +32,23 @@ def program(show, user, mails_table):
     """A page with a program of three levels, just trained."""
     dialog = trained(user, mails_table, kind="program", levels=3, members=None)
     page = show(f"#/d/{dialog}")
-    expect(page.get_by_role("heading", name="The program")).to_be_visible()
+    expect(graph(page)).to_be_visible()
     return page
 
 
 def graph(page):
-    return page.get_by_role("group", name=re.compile("^The program, layer by layer"))
+    return page.locator(".graph").get_by_role("group")
 
 
 def node(page, votes):
     """A node of the drawing by its votes."""
     layer = sum(int(n) for n in re.findall(r"\d+", votes))
     return graph(page).get_by_role("button", name=re.compile(f"^Layer {layer}, {votes};"))
+
+
+def root(page):
+    """The node where all samples begin."""
+    return node(page, NO_VOTES)
 
 
 def named(program, numbers):
@@ -47,7 +60,7 @@ def named(program, numbers):
 def votes_of(program, one):
     """The votes that lead to a node, as they are told."""
     told = zip(one["votes"], program["classes"], strict=True)
-    return ", ".join(f"{n} {label}" for n, label in told if n) or "no votes yet"
+    return ", ".join(f"{n} {label}" for n, label in told if n) or NO_VOTES
 
 
 def card(page):
@@ -55,9 +68,30 @@ def card(page):
     return page.get_by_role("region", name="The node that is chosen")
 
 
+def levels(page, n, nodes=None):
+    """The panel says how many levels the program has, and how many nodes."""
+    counts = rf"^\D*{n}\b" if nodes is None else rf"^\D*{n}\D+{nodes}\b"
+    expect(panel(page, "Program").locator(".panel-head p")).to_have_text(re.compile(counts))
+
+
+def weak(page, n):
+    """The panel says how many nodes are weak."""
+    expect(page.locator(".threshold .muted")).to_have_text(re.compile(rf"^{n}\b"))
+
+
 def known(user, page):
     """The program as the server has it."""
     return user.ok(f"/dialogs/{record(user, page)['id']}/program")
+
+
+def read(page):
+    """What is asked of the chosen node, before it is sent."""
+    return card(page).locator("form > p")
+
+
+def tuned(page):
+    """The mark of a tuned node on the root."""
+    return root(page).locator(".graph-tuned")
 
 
 def at_rest(page):
@@ -65,162 +99,176 @@ def at_rest(page):
     expect(panel(page, "Program").locator("[aria-busy=true]")).to_have_count(0)
 
 
+@pytest.mark.full
 def test_nodes_are_told_and_chosen_by_mouse(program, user):
     found = known(user, program)
     expect(graph(program).get_by_role("button")).to_have_count(len(found["nodes"]))
-    expect(panel(program, "Program")).to_contain_text(f"3 levels, {len(found['nodes'])} nodes")
-    expect(program.get_by_text("Choose a node to see its matrix")).to_be_visible()
+    levels(program, 3, len(found["nodes"]))
+    expect(card(program)).to_have_count(0)
     for one in found["nodes"]:
         drawn = node(program, votes_of(found, one))
-        label = drawn.get_attribute("aria-label")
-        assert f"{named(found, one['sizes'])} come here" in label
-        assert ("; weak" in label) == one["weak"]
+        assert named(found, one["sizes"]) in drawn.get_attribute("aria-label")
+        expect(drawn.locator(".graph-weak")).to_have_count(int(one["weak"]))
         drawn.click()
         expect(drawn).to_have_attribute("aria-pressed", "true")
-        heading = f"Layer {one['layer']}: {votes_of(found, one)}" if one["layer"] else "The root"
-        expect(card(program).get_by_role("heading", name=heading)).to_be_visible()
+        heading = card(program).locator("h3")
+        if one["layer"]:
+            expect(heading).to_contain_text(votes_of(found, one))
+            tells(heading, one["layer"])
+        else:
+            expect(heading).to_have_text(Name.ROOT)
         fields = card(program).get_by_role("textbox")
         expect(fields).to_have_count(4 if one["kind"] == "learner" and all(one["sizes"]) else 0)
 
 
 def test_a_node_is_edited_by_mouse(program, user):
-    root = known(user, program)["nodes"][0]
-    (_, alarms, _), total = root["matrix"]["counts"][0], sum(root["matrix"]["counts"][0])
-    most = alarms // 2
-    node(program, "no votes yet").click()
-    field = card(program).get_by_role("textbox", name=re.compile("^ham called spam, at most"))
+    counts = known(user, program)["nodes"][0]["matrix"]["counts"][0]
+    most, total = counts[1] // 2, sum(counts)
+    root(program).click()
+    field = node_field(card(program), "ham", "spam")
     field.click()
     program.keyboard.type("x")
-    expect(card(program)).to_contain_text("Write a whole number such as 3, or a share such as 2%")
-    expect(program.get_by_role("button", name="Ask this node")).to_be_disabled()
+    expect(card(program).locator(".bad")).to_be_visible()
+    expect(button(program, Name.ASK_NODE)).to_be_disabled()
     program.get_by_role("button", name="Undo edits").click()
     field.click()
     program.keyboard.type(str(most))
-    expect(card(program)).to_contain_text(f"Here: at most {most} of {total} ham called spam.")
-    program.get_by_role("button", name="Ask this node").click()
+    tells(read(program), most, total, "ham", "spam")
+    button(program, Name.ASK_NODE).click()
     at_step(program, 1)
     at_rest(program)
-    expect(node(program, "no votes yet")).to_have_attribute("aria-label", re.compile("tuned"))
-    expect(card(program)).to_contain_text("tuned: ")
+    expect(tuned(program)).to_have_count(1)
+    expect(card(program).locator(".tag-good")).to_contain_text(f"fp <= {most}")
     found = known(user, program)["nodes"][0]
     assert found["matrix"]["counts"][0][1] <= most
-    expect(reply(program)).to_contain_text("tuned a node of the program")
+    expect(reply(program)).to_be_visible()
     assert record(user, program)["steps"][1]["way"] == "nodes"
-    program.get_by_role("button", name="Undo").click()
+    button(program, Name.UNDO).click()
     at_step(program, 0)
     at_rest(program)
-    expect(node(program, "no votes yet")).not_to_have_attribute("aria-label", re.compile("tuned"))
+    expect(tuned(program)).to_have_count(0)
 
 
+@pytest.mark.full
 def test_levels_are_grown_by_mouse(program, user):
-    program.get_by_role("button", name="Grow a level").click()
+    button(program, Name.GROW).click()
     at_step(program, 1)
     at_rest(program)
-    expect(panel(program, "Program")).to_contain_text("4 levels, ")
-    expect(reply(program)).to_contain_text("grew the program")
+    levels(program, 4)
+    expect(reply(program)).to_be_visible()
+    assert record(user, program)["steps"][1]["way"] == "grow"
     step(program, 0).click()
     at_step(program, 0)
     at_rest(program)
-    expect(panel(program, "Program")).to_contain_text("3 levels, ")
+    levels(program, 3)
     cell(program, "ham", "spam").click()
     program.keyboard.type("5")
-    expect(sentence(program)).to_contain_text("at most 5 of")
-    program.get_by_role("button", name="Ask", exact=True).click()
+    asks(program, 5, "ham", "spam")
+    ask_button(program).click()
     at_step(program, 2)
-    program.get_by_role("button", name="Grow a level").click()
+    button(program, Name.GROW).click()
     at_step(program, 3)
     at_rest(program)
-    expect(panel(program, "Program")).to_contain_text("4 levels, ")
+    levels(program, 4)
     program.reload()
     at_step(program, 3)
-    expect(panel(program, "Program")).to_contain_text("4 levels, ")
+    levels(program, 4)
 
 
 def walk_on(page):
     """Where the walk over the weak nodes stands."""
-    return page.get_by_role("status").filter(has_text=re.compile("Weak node|No weak node"))
+    return page.locator(".walk strong")
 
 
+def at_weak_node(page, number, of=r"\d+"):
+    """The walk is at a weak node."""
+    expect(walk_on(page)).to_contain_text(re.compile(rf"\b{number}\D+{of}\b"))
+
+
+@pytest.mark.full
 def test_the_weak_ones_are_walked_by_mouse(program, user):
     dialog = record(user, program)["id"]
     few = len(user.ok(f"/dialogs/{dialog}/program?threshold=0")["weak"])
     many = len(known(user, program)["weak"])
     assert few < many > 2
-    expect(program.get_by_text(f"{many} weak nodes")).to_be_visible()
-    threshold = program.get_by_role("slider", name="Weak is an advantage below")
+    weak(program, many)
+    threshold = program.locator(".threshold").get_by_role("slider")
     threshold.fill("0")
-    expect(program.get_by_text(re.compile(f"^{few} weak nodes?$"))).to_be_visible()
+    weak(program, few)
     threshold.fill("0.3")
-    expect(program.get_by_text(f"{many} weak nodes")).to_be_visible()
+    weak(program, many)
     at_rest(program)
-    program.get_by_role("button", name="Tune the weak ones").click()
-    expect(walk_on(program)).to_contain_text(f"Weak node 1 of {many}")
-    expect(card(program).get_by_role("heading", name="The root")).to_be_visible()
-    program.get_by_role("button", name="Skip").click()
-    expect(walk_on(program)).to_contain_text(f"Weak node 2 of {many}")
+    button(program, Name.TUNE_WEAK).click()
+    at_weak_node(program, 1, many)
+    expect(card(program).get_by_role("heading", name=Name.ROOT)).to_be_visible()
+    button(program, Name.SKIP).click()
+    at_weak_node(program, 2, many)
     field = card(program).get_by_role("textbox").first
     now = int(field.input_value())
     field.fill(str(now + 1))
-    program.get_by_role("button", name="Ask this node").click()
+    button(program, Name.ASK_NODE).click()
     at_step(program, 1)
     at_rest(program)
-    expect(walk_on(program)).to_contain_text(re.compile(r"Weak node 3 of \d+"))
-    while program.get_by_role("button", name="Skip").is_visible():
+    at_weak_node(program, 3)
+    while button(program, Name.SKIP).is_visible():
         at = walk_on(program).inner_text()
-        program.get_by_role("button", name="Skip").click()
+        button(program, Name.SKIP).click()
         expect(walk_on(program)).not_to_have_text(at)
-    expect(walk_on(program)).to_contain_text("No weak node is left to ask")
+    expect(walk_on(program)).not_to_contain_text(re.compile(r"\d"))  # none is left
     program.get_by_role("button", name="Done").click()
     expect(walk_on(program)).to_have_count(0)
 
 
+@pytest.mark.full
 def test_a_program_by_keyboard(program, user):
     """Nodes by arrows, one edited, the weak ones walked, a level grown; no mouse is used."""
     found = known(user, program)
     program.evaluate("addEventListener('pointerdown', () => { window.pointed = true; }, true)")
-    to(program, node(program, "no votes yet"))
+    to(program, root(program))
     program.keyboard.press("ArrowDown")
     below = program.evaluate("document.activeElement.getAttribute('aria-label')")
     assert below.startswith("Layer 1, ")
     program.keyboard.press("Home")
-    expect(node(program, "no votes yet")).to_be_focused()
+    expect(root(program)).to_be_focused()
     program.keyboard.press("Enter")
-    expect(node(program, "no votes yet")).to_have_attribute("aria-pressed", "true")
-    field = card(program).get_by_role("textbox", name=re.compile("^ham called spam, at most"))
+    expect(root(program)).to_have_attribute("aria-pressed", "true")
+    field = node_field(card(program), "ham", "spam")
     to(program, field)
     most = found["nodes"][0]["matrix"]["counts"][0][1] // 2
     program.keyboard.type(str(most))
-    expect(card(program)).to_contain_text(f"Here: at most {most} of ")
+    tells(read(program), most, "ham", "spam")
     listen(program)
     program.keyboard.press("Enter")
     at_step(program, 1)
     at_rest(program)
-    assert any(told.startswith("Step 1 is saved. ") for told in announced(program))
-    assert announced(program)[-1] == "The node after no votes yet was tuned."
-    expect(node(program, "no votes yet")).to_have_attribute("aria-label", re.compile("; tuned"))
-    to(program, program.get_by_role("button", name="Undo"), "Shift+Tab")
+    *_, saved, last = announced(program)
+    assert whole(1).search(saved)  # the step
+    assert NO_VOTES in last  # the node
+    expect(tuned(program)).to_have_count(1)
+    to(program, button(program, Name.UNDO), "Shift+Tab")
     program.keyboard.press("Enter")
     at_step(program, 0)
     at_rest(program)
-    to(program, program.get_by_role("button", name="Tune the weak ones"))
+    to(program, button(program, Name.TUNE_WEAK))
     program.keyboard.press("Enter")
-    expect(walk_on(program)).to_contain_text("Weak node 1 of ")
-    to(program, program.get_by_role("button", name="Skip"))
+    at_weak_node(program, 1)
+    to(program, button(program, Name.SKIP))
     program.keyboard.press("Enter")
-    expect(walk_on(program)).to_contain_text("Weak node 2 of ")
+    at_weak_node(program, 2)
     assert program.evaluate("document.activeElement !== document.body")
-    to(program, program.get_by_role("button", name="Stop"), "Shift+Tab")
+    to(program, button(program, Name.STOP), "Shift+Tab")
     program.keyboard.press("Enter")
     expect(walk_on(program)).to_have_count(0)
-    to(program, program.get_by_role("button", name="Grow a level"), "Shift+Tab")
+    to(program, button(program, Name.GROW), "Shift+Tab")
     program.keyboard.press("Enter")
     at_step(program, 2)
     at_rest(program)
-    expect(program.get_by_role("button", name="Grow a level")).to_be_focused()
-    expect(panel(program, "Program")).to_contain_text("4 levels, ")
+    expect(button(program, Name.GROW)).to_be_focused()
+    levels(program, 4)
     assert not program.evaluate("window.pointed")
 
 
+@pytest.mark.full
 def test_a_program_of_three_classes(show, user):
     """Its nodes are drawn and tuned too; there is no positive class."""
     three = user.table("balance")
@@ -228,14 +276,14 @@ def test_a_program_of_three_classes(show, user):
     page = show(f"#/d/{dialog}")
     found = known(user, page)
     expect(graph(page).get_by_role("button")).to_have_count(len(found["nodes"]))
-    node(page, "no votes yet").click()
+    root(page).click()
     expect(card(page).get_by_role("textbox")).to_have_count(9)
-    root = found["nodes"][0]["matrix"]["counts"]
-    field = card(page).get_by_role("textbox", name=re.compile("^L called R, at most"))
+    counts = found["nodes"][0]["matrix"]["counts"]
+    field = node_field(card(page), "L", "R")
     place = [found["classes"].index(label) for label in ("L", "R")]
-    most = root[place[0]][place[1]] // 2
+    most = counts[place[0]][place[1]] // 2
     field.fill(str(most))
-    page.get_by_role("button", name="Ask this node").click()
+    button(page, Name.ASK_NODE).click()
     at_step(page, 1)
     at_rest(page)
     assert known(user, page)["nodes"][0]["matrix"]["counts"][place[0]][place[1]] <= most

@@ -9,12 +9,6 @@ import pytest
 from margrave.studio.settings import Limits, Settings, cores, is_loopback
 
 
-def refused(**given):
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared
-        Settings.of(**given)
-    return str(caught.value)
-
-
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.10", "::1", "localhost", "LocalHost"])
 def test_this_machine_needs_no_token(host):
     settings = Settings.of(host=host)
@@ -32,7 +26,7 @@ def test_another_address_gets_a_fresh_token(host):
     assert first.shared
     assert first.token != second.token
     assert len(first.token) >= 40
-    with pytest.raises(ValueError, match=r"needs a token for host .* Settings\.of makes one"):
+    with pytest.raises(ValueError, match=rf"\btoken\b.*{host!r}"):
         Settings(host=host)
 
 
@@ -66,7 +60,8 @@ def test_the_url_can_be_opened(given, url):
 
 @pytest.mark.parametrize("port", [-1, 65536, "80", True, 1.5])
 def test_ports(port):
-    assert refused(port=port) == f"Settings needs port to be from 0 to 65535; got {port!r}."
+    with pytest.raises(ValueError, match=rf"\bport\b.*{port!r}"):
+        Settings.of(port=port)
 
 
 @pytest.mark.parametrize(
@@ -74,30 +69,26 @@ def test_ports(port):
     ["", "http://x", "x:80", "a b", "x/y", "x\n", "-x", "x..y", "a" * 254, "[::1", "é", None],
 )
 def test_hosts(host):
-    words = "Settings needs a host to be an IP address or a host name"
-    assert refused(host=host).startswith(words)
-    assert refused(hosts=[host]).startswith(words)
+    for given in ({"host": host}, {"hosts": [host]}):
+        with pytest.raises(ValueError, match=r"\bhost\b"):
+            Settings.of(**given)
 
 
 @pytest.mark.parametrize(
     "token", ["", "short", "with space", "línea-nueva", "x" * 257, "a\nbcdefgh"]
 )
 def test_tokens(token):
-    assert refused(token=token) == (
-        "Settings needs a token of 8 to 256 letters, digits and signs, without spaces; "
-        f"got {len(token)} characters."
-    )
+    with pytest.raises(ValueError, match=rf"\btoken\b.*\b{len(token)}\b") as caught:
+        Settings.of(token=token)
+    assert not token or token not in str(caught.value)
 
 
 def test_limits():
     assert Limits().upload_bytes == 64 * 2**20
     assert Limits().workers == cores() >= 1
     for wrong in (0, -1, 1.5, True, None, "9"):
-        with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared
+        with pytest.raises(ValueError, match=rf"\brows\b.*{wrong!r}"):
             Limits(rows=wrong)
-        assert str(caught.value) == (
-            f"Limits needs rows to be a whole number of at least 1; got {wrong!r}."
-        )
 
 
 OWN = ["127.0.0.1:8420", "localhost", "LOCALHOST:1", "[::1]:8420", "[0:0::1]", "localhost.:80"]

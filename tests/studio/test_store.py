@@ -1,7 +1,8 @@
-"""The store on both databases: what comes back, what is durable, and what every error says."""
+"""The store on both databases: what comes back, what is durable, and what is refused."""
 
 import itertools
 import os
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -20,6 +21,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from sqlalchemy import event, insert, text
+from tests.examples import few
 from tests.studio import postgres, store_children
 
 from margrave.studio._tables import Step
@@ -32,7 +34,9 @@ def server(need):
         yield url
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+@pytest.fixture(
+    scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.full)]
+)
 def store(request, tmp_path_factory):
     """An open store that all tests share; each has users of its own."""
     if request.param == "sqlite":
@@ -107,7 +111,7 @@ def test_tables_that_no_dialog_uses_can_be_deleted(store, owner):
     assert store.delete_unused_tables(unused.created - timedelta(days=1)) == 0
     store.delete_unused_tables(datetime.now(UTC) + timedelta(days=1))
     assert store.table(owner, used.id) == used
-    assert message(NotFound, store.table, owner, unused.id) == "There is no such table."
+    assert "table" in message(NotFound, store.table, owner, unused.id)
     assert store.dialog(owner, dialog.id).table_name == "a"
 
 
@@ -212,7 +216,7 @@ def test_a_dialog_goes_with_all_that_belongs_to_it(store, owner):
             insert(Step), [row | {"number": i, "parent": i - 1} for i in range(2, 1500)]
         )
     store.delete_dialog(owner, gone)
-    assert message(NotFound, store.steps, gone) == "There is no such dialog."
+    assert "dialog" in message(NotFound, store.steps, gone)
     with store._reader.connect() as connection:
         for table in ("bases", "steps", "acceptances"):
             left = connection.execute(
@@ -246,13 +250,13 @@ def test_what_is_another_users_is_not_there(store, owner):
             message(NotFound, store.table_data, who, which),
             message(NotFound, store.add_dialog, who, "Ham", which, {}),
         ]
-        assert said == ["There is no such table."] * 3
+        assert all("table" in one for one in said)
         said = [
             message(NotFound, store.dialog, who, what),
             message(NotFound, store.rename, who, what, "Ham"),
             message(NotFound, store.delete_dialog, who, what),
         ]
-        assert said == ["There is no such dialog."] * 3
+        assert all("dialog" in one for one in said)
     assert store.dialog(owner, dialog) == before
     assert len(store.dialogs(owner)) == 1
 
@@ -273,8 +277,7 @@ def test_what_is_another_users_is_not_there(store, owner):
 )
 def test_an_unknown_dialog_is_told(store, name, args):
     more = {"position": 1, "undone": []} if name == "add_step" else {}
-    said = message(NotFound, getattr(store, name), "unknown", *args, **more)
-    assert said == "There is no such dialog."
+    assert "dialog" in message(NotFound, getattr(store, name), "unknown", *args, **more)
 
 
 def test_an_unknown_user_has_nothing(store):
@@ -282,7 +285,7 @@ def test_an_unknown_user_has_nothing(store):
         message(NotFound, store.add_table, "nobody", "mails.csv", {}, b""),
         message(NotFound, store.add_dialog, "nobody", "Spam", None, {}),
     ]
-    assert said == ["There is no such user."] * 2
+    assert all("user" in one for one in said)
     assert store.dialogs("nobody") == []
 
 
@@ -301,39 +304,24 @@ def test_a_number_is_taken_once_and_what_it_rests_on_is_there(store, owner):
         message(Conflict, store.add_acceptance, dialog, 1, 1, {}, b"", [{}]),
         message(Conflict, store.set_ready, dialog, b"", {}, {}, b""),
     ]
-    assert said == [
-        "Step 1 is there already.",
-        "Step 7 is not there.",
-        "Step 2 is not there.",
-        "Step 8 is not there.",
-        "Step 9 is not there.",
-        "Step 9 is not there.",
-        "Acceptance 1 is there already.",
-        "Step 0 is there already.",
-    ]
+    assert [re.findall(r"\d+", one) for one in said] == [[n] for n in "17289910"]
     assert store.dialog(owner, dialog) == before
     assert len(store.steps(dialog)) == 2
-    assert message(NotFound, store.acceptance_piece, dialog, 2) == "There is no such acceptance."
+    assert "acceptance" in message(NotFound, store.acceptance_piece, dialog, 2)
 
 
 def test_a_dialog_in_training_has_no_pieces(store, owner):
     dialog = store.add_dialog(owner, "Spam", None, {}).id
-    assert message(Conflict, store.pieces, dialog) == "This dialog has not been trained yet."
-    assert message(Conflict, store.set_position, dialog, 0, []) == "Step 0 is not there."
+    message(Conflict, store.pieces, dialog)
+    assert "0" in message(Conflict, store.set_position, dialog, 0, [])
 
 
-@pytest.mark.parametrize(
-    ("value", "why"),
-    [
-        (float("nan"), "Out of range float values are not JSON compliant"),
-        (float("inf"), "Out of range float values are not JSON compliant"),
-        (b"", "Object of type bytes is not JSON serializable"),
-    ],
-)
-def test_records_are_json_on_both(store, owner, value, why):
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), b""])
+def test_records_are_json_on_both(store, owner, value):
     dialog = ready(store, owner)
     said = message(StoreError, store.set_accounts, dialog, [{"delta": value}])
-    assert said.startswith(f"What is to be stored is not JSON: {why}")
+    assert "JSON" in said
+    assert type(value).__name__ in said
     assert store.dialog(owner, dialog).accounts == []
 
 
@@ -346,16 +334,18 @@ def test_a_number_that_no_column_holds_is_told(store, owner):
 
 def test_what_is_too_large_is_told(store, owner, monkeypatch):
     monkeypatch.setattr(store, "_largest", 100)
-    said = "What is to be stored has 101 bytes; the store takes 100 at most."
     assert store.add_table(owner, "mails.csv", {}, bytes(100)).size == 100
     large = bytes(101)
-    assert message(StoreError, store.add_table, owner, "mails.csv", {}, large) == said
     dialog = store.add_dialog(owner, "Spam", None, {}).id
-    assert message(StoreError, store.set_ready, dialog, large, {}, {}, b"") == said
-    assert message(StoreError, store.set_ready, dialog, b"", {}, {}, large) == said
     stands = {"position": 1, "undone": []}
-    assert message(StoreError, store.add_step, dialog, 1, 0, {}, large, **stands) == said
-    assert message(StoreError, store.add_acceptance, dialog, 1, 0, {}, large, []) == said
+    said = [
+        message(StoreError, store.add_table, owner, "mails.csv", {}, large),
+        message(StoreError, store.set_ready, dialog, large, {}, {}, b""),
+        message(StoreError, store.set_ready, dialog, b"", {}, {}, large),
+        message(StoreError, store.add_step, dialog, 1, 0, {}, large, **stands),
+        message(StoreError, store.add_acceptance, dialog, 1, 0, {}, large, []),
+    ]
+    assert all("101" in one and "100" in one for one in said)
 
 
 def test_a_piece_of_some_size_comes_back(store, owner):
@@ -378,7 +368,7 @@ def test_of_several_threads_one_takes_a_number(store, owner):
                 step(store, dialog, number)
                 won.append(number)
             except Conflict as conflict:
-                assert str(conflict) == f"Step {number} is there already."  # noqa: PT017
+                assert re.findall(r"\d+", str(conflict)) == [str(number)]  # noqa: PT017
         return won
 
     with ThreadPoolExecutor(n_threads) as pool:
@@ -519,7 +509,7 @@ class Comparison(RuleBasedStateMachine):
     def delete(self, key):
         self.store.delete_dialog(self.owner, key)
         del self.model[key]
-        assert message(NotFound, self.store.pieces, key) == "There is no such dialog."
+        assert "dialog" in message(NotFound, self.store.pieces, key)
 
     @rule(key=ids)
     def read_all(self, key):
@@ -560,9 +550,8 @@ class Comparison(RuleBasedStateMachine):
 
 def test_it_is_what_plain_dictionaries_are(store):
     short = settings(
-        max_examples=8,
+        few(8),
         stateful_step_count=20,
-        deadline=None,
         suppress_health_check=[HealthCheck.too_slow],  # which a busy machine is
     )
     machine = type("Machine", (Comparison,), {"store": store})

@@ -1,4 +1,4 @@
-"""Where the store is: what outlasts a kill, versions of the database, and what every error says."""
+"""Where the store is: what outlasts a kill, versions of the database, and what is refused."""
 
 import multiprocessing
 import os
@@ -20,7 +20,9 @@ from margrave.studio import migrations
 from margrave.studio._tables import Base
 from margrave.studio.store import Store, StoreError, default_url
 
-BOTH = pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+BOTH = pytest.mark.parametrize(
+    "kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.full)]
+)
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +124,7 @@ def test_sqlite_flushes_at_each_commit(tmp_path):
             assert {name: found.scalar_one() for name, found in pragmas.items()} == wanted
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("wanted", "got"), [("off", "on"), ("local", "local"), ("on", "on")])
 def test_postgresql_is_asked_to_write_before_it_answers(server, wanted, got):
     with (
@@ -132,6 +135,7 @@ def test_postgresql_is_asked_to_write_before_it_answers(server, wanted, got):
         assert connection.execute(text("SHOW synchronous_commit")).scalar_one() == got
 
 
+@pytest.mark.full
 def test_connections_that_the_server_closed_are_made_again(server):
     with postgres.database(server) as url, Store(url) as store:
         store.add_user("local")
@@ -224,15 +228,14 @@ def test_a_migration_happens_as_a_whole_or_not_at_all(url):
 
 
 @BOTH
-def test_a_newer_database_is_left_alone(url, kind):
+def test_a_newer_database_is_left_alone(url):
     with Store(url) as store, store._writer.begin() as connection:
         connection.exec_driver_sql(f"UPDATE {migrations.VERSION_TABLE} SET version_num = '9999'")  # noqa: S608
-    said = message(Store(url).open)
-    place = store._url.database if kind == "sqlite" else "PostgreSQL server at "
-    assert place in said
-    assert said.endswith(
-        " was made by a newer version of Margrave; update Margrave, or name another."
-    )
+    assert store._url.database in message(Store(url).open)
+    with store._reader.connect() as connection:
+        query = text(f"SELECT version_num FROM {migrations.VERSION_TABLE}")  # noqa: S608
+        assert connection.execute(query).scalar_one() == "9999"
+    store.close()
 
 
 @BOTH
@@ -244,8 +247,10 @@ def test_another_programs_database_is_left_alone(url):
     else:
         with postgres.psycopg.connect(url) as other:
             other.execute("CREATE TABLE users (name TEXT)")
-    said = message(store.open)
-    assert said.endswith(" holds another program's tables; give the studio its own.")
+    assert store._url.database in message(store.open)
+    with store._reader.connect() as connection:
+        assert inspect(connection).get_table_names() == ["users"]
+    store.close()
 
 
 def test_the_next_version_is_written_from_the_template(tmp_path):
@@ -314,110 +319,96 @@ def test_a_relative_file_stays_where_it_was(monkeypatch, tmp_path):
         assert (tmp_path / "home" / "studio.sqlite3").is_file()
 
 
-SHAPE = (
-    "The store must be a URL such as sqlite:///studio.sqlite3 or postgresql://user@host/name, with "
-    "characters such as @, : and / in a password as %40, %3A and %2F."
-)
+SHAPES = ("sqlite:///", "postgresql://", "%40")  # of what a URL may be
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "named"),
     [
-        ("studio.sqlite3", SHAPE),
-        ("", SHAPE),
-        ("postgresql://me:secret@host:port/name", SHAPE),
-        ("postgresql://me:se@cret@host/name", SHAPE),
-        ("mysql://me:secret@host/name", "The store must be sqlite or postgresql; got 'mysql'."),
-        (
-            "postgresql+asyncpg://me:secret@host/name",
-            "The store must be sqlite or postgresql; got 'postgresql+asyncpg'.",
-        ),
-        ("sqlite://", "The store must be a file, such as sqlite:///studio.sqlite3."),
-        ("sqlite:///:memory:", "The store must be a file, such as sqlite:///studio.sqlite3."),
-        (
-            "sqlite:///file:x?uri=true",
-            "The store must be a file, such as sqlite:///studio.sqlite3.",
-        ),
-        ("sqlite://studio.sqlite3", "The store must be a file, such as sqlite:///studio.sqlite3."),
+        ("studio.sqlite3", SHAPES),
+        ("", SHAPES),
+        ("postgresql://me:secret@host:port/name", SHAPES),
+        ("postgresql://me:se@cret@host/name", SHAPES),
+        ("mysql://me:secret@host/name", ["'mysql'"]),
+        ("postgresql+asyncpg://me:secret@host/name", ["'postgresql+asyncpg'"]),
+        ("sqlite://", ["sqlite:///"]),
+        ("sqlite:///:memory:", ["sqlite:///"]),
+        ("sqlite:///file:x?uri=true", ["sqlite:///"]),
+        ("sqlite://studio.sqlite3", ["sqlite:///"]),
     ],
 )
-def test_a_url_that_is_none(url, said):
-    assert message(Store, url) == said
+def test_a_url_that_is_none(url, named):
+    said = message(Store, url)
+    assert [one for one in named if one not in said] == []
+    assert "cret" not in said  # the password
 
 
 @pytest.mark.parametrize("name", ["postgres", "postgresql", "postgresql+psycopg"])
 def test_postgresql_has_several_names(name):
     store = Store(f"{name}://me:secret@host:5433/name")
     assert store._engine.dialect.driver == "psycopg"
-    assert repr(store) == "<Store: The database 'name' of the PostgreSQL server at host:5433>"
+    shown = repr(store)
+    assert [one for one in ("Store", "'name'", "host:5433") if one not in shown] == []
+    assert "secret" not in shown
 
 
 def test_without_the_driver_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     said = message(Store, "postgresql://me:secret@host/name")
-    assert said == (
-        "A store on PostgreSQL needs the extra 'postgres': pip install 'margrave[postgres]'."
-    )
+    assert [one for one in ("psycopg", "[postgres]") if one not in said] == []
 
 
 def test_a_server_that_does_not_answer():
     store = Store("postgresql://me:secret@127.0.0.1:1/name")
-    assert message(store.open) == (
-        "The database 'name' of the PostgreSQL server at 127.0.0.1:1 cannot be used: "
-        "Connection refused."
-    )
+    said = message(store.open)
+    assert [one for one in ("'name'", "127.0.0.1:1", "refused") if one not in said] == []
+    assert "secret" not in said
 
 
+@pytest.mark.full
 def test_a_database_that_the_server_does_not_have(server):
     folder = server.partition("host=")[2]
     said = message(Store(server.replace("/postgres?", "/nothing?")).open)
-    assert said == (
-        f"The database 'nothing' of the PostgreSQL server at {folder} cannot be used: "
-        'database "nothing" does not exist.'
-    )
+    assert [one for one in ("'nothing'", folder, '"nothing"') if one not in said] == []
 
 
+@pytest.mark.full
 def test_a_password_is_in_no_message(server):
     url = server.replace("postgres@/postgres?", "postgres:nothing@/nothing?")
     with pytest.raises(StoreError) as caught:
         Store(url).open()
-    assert str(caught.value).endswith(" cannot be used: OperationalError.")
+    assert "OperationalError" in str(caught.value)
     assert caught.value.__cause__ is None
 
 
+@pytest.mark.full
 def test_a_server_that_goes_away(server):
     with postgres.database(server) as url:
         store = Store(url).open()
-    said = message(store.has_user, "local")
-    assert said == "The store cannot be reached now; try again."
+    message(store.has_user, "local")
     store.close()
 
 
 def test_a_folder_that_is_none(tmp_path):
     (tmp_path / "file").write_text("")
     path = tmp_path / "file" / "studio.sqlite3"
-    said = message(Store(f"sqlite:///{path}").open)
-    assert said == f"The folder {tmp_path / 'file'} is not a folder; name another."
-    said = message(Store(f"sqlite:///{tmp_path}/file/more/studio.sqlite3").open)
-    assert said == f"The file {tmp_path}/file/more/studio.sqlite3 cannot be made: Not a directory."
-    said = message(Store(f"sqlite:///{tmp_path}").open)
-    assert said == f"The file {tmp_path} is not a file; name another."
+    assert f"{tmp_path}/file " in message(Store(f"sqlite:///{path}").open)
+    path = tmp_path / "file" / "more" / "studio.sqlite3"
+    assert f"{path} " in message(Store(f"sqlite:///{path}").open)
+    assert f"{tmp_path} " in message(Store(f"sqlite:///{tmp_path}").open)
 
 
 def test_a_folder_that_may_not_be_written(monkeypatch, tmp_path):
     path = tmp_path / "studio.sqlite3"
     Store(f"sqlite:///{path}").open().close()
     monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
-    assert message(Store(f"sqlite:///{path}").open) == (
-        f"The file {path} cannot be written; see to the permissions of the file and its folder."
-    )
+    assert str(path) in message(Store(f"sqlite:///{path}").open)
 
 
 def test_a_file_that_is_no_database(tmp_path):
     path = tmp_path / "mails.csv"
     path.write_text("a,b\n" * 1000)
-    said = message(Store(f"sqlite:///{path}").open)
-    assert said == f"The file {path} is not a database; name another."
+    assert str(path) in message(Store(f"sqlite:///{path}").open)
     assert path.read_text() == "a,b\n" * 1000
 
 
@@ -427,8 +418,7 @@ def test_a_damaged_database(tmp_path):
     with path.open("r+b") as file:
         file.seek(100)
         file.write(b"\xff" * 3000)
-    said = message(Store(f"sqlite:///{path}").open)
-    assert said == f"The file {path} is damaged; restore it from a backup, or name another."
+    assert str(path) in message(Store(f"sqlite:///{path}").open)
 
 
 def test_a_database_that_another_program_holds(tmp_path):
@@ -436,8 +426,7 @@ def test_a_database_that_another_program_holds(tmp_path):
     with Store(f"sqlite:///{path}?timeout=0.01") as store:
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            said = message(store.add_user, "local")
-            assert said == "The store is held by another program; try again when that is done."
+            message(store.add_user, "local")
             assert not store.has_user("local")  # who reads does not wait
         store.add_user("local")
         assert store.has_user("local")
@@ -448,6 +437,5 @@ def test_a_full_disk(tmp_path):
         store.add_user("local")
         with store._writer.connect() as connection:
             connection.exec_driver_sql("PRAGMA max_page_count=1")
-        said = message(store.add_table, "local", "mails.csv", {}, bytes(1 << 20))
-        assert said == "The store cannot grow: its disk is full."
+        message(store.add_table, "local", "mails.csv", {}, bytes(1 << 20))
         assert store.has_user("local")

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from margrave import datasets
@@ -106,10 +107,8 @@ def test_a_table_comes_back(runs):
 
 
 def test_a_file_that_takes_all_memory_when_it_is_read(runs):
-    assert str(runs["bomb"]) in (
-        "bomb.parquet: takes more than 256 MiB of memory to read; needs to be smaller.",
-        "bomb.parquet: could not be read; it is damaged, or takes more than 256 MiB of memory.",
-    )
+    assert "bomb.parquet" in str(runs["bomb"])
+    assert "256 MiB" in str(runs["bomb"])
     assert runs["bomb"].status == 413
 
 
@@ -164,7 +163,7 @@ def test_a_worker_that_hangs_is_killed(hanging):
     turns = threading.Semaphore(1)
     limits = Limits(parse_seconds=2)
     error = refusal(CSV, "slow.csv", limits, command=command, turns=turns)
-    assert str(error) == "slow.csv: takes more than 2 seconds to read; needs to be smaller."
+    assert re.findall(r"slow\.csv|\d+", str(error)) == ["slow.csv", "2"]
     assert error.status == 413
     assert turns.acquire(blocking=False)
     if told.exists():  # else it was killed before it could tell
@@ -175,7 +174,7 @@ def test_a_worker_is_killed_when_its_user_has_gone(hanging):
     command, told = hanging
     error = refusal(CSV, "slow.csv", command=command, stopped=told.exists)
     assert isinstance(error, UploadStoppedError)
-    assert str(error) == "slow.csv: reading it was stopped."
+    assert "slow.csv" in str(error)
     assert_gone(told)
 
 
@@ -193,16 +192,15 @@ def test_a_worker_is_killed_when_its_user_has_gone(hanging):
 )
 def test_a_worker_that_dies(code, caplog):
     error = refusal(CSV, "t.csv", Limits(), command=program(code))
-    assert str(error) == (
-        "t.csv: could not be read; it is damaged, or takes more than 2 GiB of memory."
-    )
-    assert "a parser ended with code" in caplog.text
+    assert "t.csv" in str(error)
+    assert "2 GiB" in str(error)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs limits of time")
 def test_a_worker_that_uses_up_its_time():
     command = program("import os, signal; os.kill(os.getpid(), signal.SIGXCPU)")
-    assert "takes more than 60 seconds" in str(refusal(CSV, "t.csv", Limits(), command=command))
+    assert "60" in str(refusal(CSV, "t.csv", Limits(), command=command))
 
 
 def test_a_worker_sees_nothing_of_ours(tmp_path, monkeypatch):
@@ -247,10 +245,7 @@ def test_a_message_is_short():
 def test_files_wait_for_their_turn():
     none = threading.Semaphore(0)
     error = refusal(CSV, limits=Limits(parse_seconds=1), turns=none)
-    assert (str(error), error.status) == (
-        "Too many files are being read; try again in a minute.",
-        429,
-    )
+    assert error.status == 429
     assert isinstance(refusal(CSV, turns=none, stopped=lambda: True), UploadStoppedError)
 
 
@@ -266,7 +261,7 @@ def test_a_file_that_is_too_large(tmp_path, as_a):
         data = {"bytes": path.read_bytes(), "file": file, "path": path}[as_a]
         error = refusal(data, "t.csv", limits, command=["never-started"])
     assert error.status == 413
-    assert str(error).startswith("t.csv: needs to be at most ")
+    assert "t.csv" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -275,7 +270,7 @@ def test_a_file_that_is_too_large(tmp_path, as_a):
 def test_endings(name):
     error = refusal(CSV, name, command=["never-started"])
     assert error.status == 415
-    assert "needs a name that ends in .csv, .csv.gz, .tsv, .txt, .parquet or .pq" in str(error)
+    assert [ending for ending in ENDINGS if ending not in str(error)] == []
 
 
 @pytest.mark.parametrize(
@@ -319,81 +314,74 @@ def test_all_endings_are_read(tmp_path):
         pd.testing.assert_frame_equal(frame_of((tmp_path / "table.parquet").read_bytes()), frame)
 
 
+def too_large(answer, *numbers):
+    """Whether the worker refused a file for its size, with these numbers."""
+    return answer["status"] == 413 and re.findall(r"\d[\d,]*", answer["error"]) == [*numbers]
+
+
 def test_too_many_rows(tmp_path):
-    expected = {"error": "needs at most 1,000 rows; got more.", "status": 413}
     assert "facts" in worked(tmp_path, b"a\n" + b"1\n" * 1000)
-    assert worked(tmp_path, b"a\n" + b"1\n" * 1001) == expected
+    assert too_large(worked(tmp_path, b"a\n" + b"1\n" * 1001), "1,000")
     quoted = b'a,b\n1,"' + b"\n" * 5000 + b'"\n'  # one row of many lines
     assert worked(tmp_path, quoted)["facts"]["rows"] == 1
-    assert worked(tmp_path, parquet({"a": pa.nulls(10**6, pa.int8())}), ".parquet") == expected
+    long = parquet({"a": pa.nulls(10**6, pa.int8())})
+    assert too_large(worked(tmp_path, long, ".parquet"), "1,000")
 
 
 def test_too_many_columns(tmp_path):
-    expected = {"error": "needs at most 100 columns; got 101.", "status": 413}
     for separator in ",;\t|":
         text = separator.join(f"c{i}" for i in range(101)) + "\n"
-        assert worked(tmp_path, text.encode()) == expected
+        assert too_large(worked(tmp_path, text.encode()), "100", "101")
         last = text.rpartition(separator)[0]
         assert "facts" in worked(tmp_path, f"{last}\n{last}\n".encode())
     wide = parquet({f"c{i}": pa.array([1]) for i in range(101)})
-    assert worked(tmp_path, wide, ".pq") == expected
+    assert too_large(worked(tmp_path, wide, ".pq"), "100", "101")
 
 
 def test_very_many_columns_are_refused_before_they_are_read(tmp_path, monkeypatch):
     monkeypatch.setattr("margrave.studio._parse_worker.read_table", None)
     header = ",".join(f"c{i}" for i in range(300_000)).encode()
     answer = worked(tmp_path, header + b"\n1\n", unpacked=2**24)
-    assert answer["error"] == "needs at most 100 columns; got 300,000."
+    assert too_large(answer, "100", "300,000")
 
 
 def test_a_small_file_that_unpacks_to_a_large_one(tmp_path):
     bomb = gzip.compress(b"a,b\n" + b"1,2\n" * 10**7)
     assert len(bomb) < 10**5
-    assert worked(tmp_path, bomb, ".csv.gz") == {
-        "error": "needs at most 1 MiB of text when unpacked; got more.",
-        "status": 413,
-    }
+    assert too_large(worked(tmp_path, bomb, ".csv.gz"), "1")  # MiB
 
 
 def test_lists_and_long_names(tmp_path):
-    assert worked(tmp_path, parquet({"a": [[1, 2], [3]]}), ".parquet")["error"] == (
-        "needs numbers, texts or dates in every column; 'a' holds lists or records."
-    )
-    assert worked(tmp_path, b"x" * 1001 + b"\n1\n")["error"] == (
-        "needs names of columns of at most 1000 characters; got 1001."
-    )
+    assert "'a'" in worked(tmp_path, parquet({"a": [[1, 2], [3]]}), ".parquet")["error"]
+    error = worked(tmp_path, b"x" * 1001 + b"\n1\n")["error"]
+    assert re.findall(r"\d+", error) == ["1000", "1001"]
 
 
 WHOLE = parquet({"a": list(range(1000))})
 
 
 @pytest.mark.parametrize(
-    ("data", "ending", "message"),
+    ("data", "ending", "named"),
     [
-        (WHOLE[:-20], ".parquet", ": needs a whole Parquet file; this one is damaged."),
-        (WHOLE[:200], ".pq", ": needs a whole Parquet file; this one is damaged."),
-        (b"PAR1" + b"\xff" * 100 + b"PAR1", ".parquet", ": needs a whole Parquet file"),
-        (
-            gzip.compress(CSV, mtime=0)[:-9],
-            ".csv.gz",
-            ": needs a whole gzip file; this one is damaged.",
-        ),
-        (CSV, ".csv.gz", ": needs a whole gzip file; this one is damaged."),
-        (b"a,b\n1,2\n3", ".csv", ", line 3: needs 2 fields, as the header has; got 1."),
-        (b'a,b\n1,"2', ".csv", ', line 2: needs a quote (") at the end of a quoted field'),
-        (b"a,b\n\xff,2\n", ".csv", ", line 2: needs text in UTF-8; got the byte 0xff"),
-        (b"a\0b\n", ".txt", ": needs text in UTF-8; got a file that is no text."),
-        (b"", ".csv", ": needs a header and rows; got an empty file."),
-        (b"\n\n", ".tsv", ": needs a header and rows; got empty lines only."),
+        (WHOLE[:-20], ".parquet", ["Parquet"]),
+        (WHOLE[:200], ".pq", ["Parquet"]),
+        (b"PAR1" + b"\xff" * 100 + b"PAR1", ".parquet", ["Parquet"]),
+        (gzip.compress(CSV, mtime=0)[:-9], ".csv.gz", ["gzip"]),
+        (CSV, ".csv.gz", ["gzip"]),
+        (b"a,b\n1,2\n3", ".csv", ["line 3", "2", "1"]),
+        (b'a,b\n1,"2', ".csv", ["line 2", '"']),
+        (b"a,b\n\xff,2\n", ".csv", ["line 2", "UTF-8", "0xff"]),
+        (b"a\0b\n", ".txt", ["UTF-8"]),
+        (b"", ".csv", []),
+        (b"\n\n", ".tsv", []),
     ],
 )
-def test_damaged_files(tmp_path, data, ending, message):
-    answer = worked(tmp_path, data, ending)
-    assert message in answer["error"]
-    assert answer["error"].startswith(str(tmp_path / f"upload{ending}"))
+def test_damaged_files(tmp_path, data, ending, named):
+    file, found, what = worked(tmp_path, data, ending)["error"].partition(f"upload{ending}")
+    assert (file, found) == (f"{tmp_path}/", f"upload{ending}")
+    assert [one for one in named if one not in what] == []
 
 
-@settings(max_examples=50)
 @given(st.integers(0, len(WHOLE) - 1), st.binary(min_size=1, max_size=8))
 def test_bytes_that_were_changed(tmp_path_factory, place, noise):
     data = WHOLE[:place] + noise + WHOLE[place + len(noise) :]
@@ -406,7 +394,9 @@ def test_what_nobody_expected_is_logged_not_told(tmp_path, monkeypatch, capsys):
         raise RuntimeError("secret")
 
     monkeypatch.setattr("margrave.studio._parse_worker.facts_of", fail)
-    assert worked(tmp_path, CSV) == {"error": "could not be read as a table.", "log": True}
+    answer = worked(tmp_path, CSV)
+    assert (set(answer), answer["log"]) == ({"error", "log"}, True)
+    assert "secret" not in answer["error"]
     assert "secret" in capsys.readouterr().err
 
     def all_memory(frame):
@@ -435,24 +425,24 @@ def test_facts():
     )
     assert found["rows"] == 4
     columns = {column.pop("name"): column for column in found["columns"]}
+    why = {name: column.pop("why") for name, column in columns.items()}
+    assert all(why.values())
     assert columns["size"] == {
         "kind": "number",
-        "why": "numbers from 1.5 to 3",
         "distinct": 2,
         "missing": 2,
         "examples": ["1.5", "3"],
     }
+    assert re.findall(r"[\d.]+", why["size"]) == ["1.5", "3"]
     assert columns["when"]["kind"] == "date"
-    assert columns["when"]["why"] == "dates, day first"
+    assert "day" in why["when"]  # comes first
     assert columns["same"]["kind"] == "constant"
-    assert columns["same"]["why"] == "the same in every row"
     assert (columns["none"]["kind"], columns["none"]["distinct"]) == ("empty", 0)
     assert (columns["none"]["missing"], columns["none"]["examples"]) == (4, [])
-    assert columns["yes"]["why"] == "true or false"
     assert columns["yes"]["examples"] == ["True", "False"]
+    assert "2" in why["what"]
     assert columns["what"] == {
         "kind": "category",
-        "why": "2 different values",
         "distinct": 2,
         "missing": 1,
         "examples": ["b", "a"],
@@ -501,7 +491,6 @@ words = st.sampled_from(
 )
 
 
-@settings(max_examples=50)
 @given(st.lists(words | st.none(), min_size=1, max_size=40))
 def test_a_guess_by_the_distinct_values_is_the_guess_of_all(cells):
     column = pd.Series(cells, dtype="str")

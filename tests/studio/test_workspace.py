@@ -21,7 +21,7 @@ from margrave.studio.workspace import Workspace
 
 SECONDS = 30
 PARTS = Parts(614, 614, 154, 0)
-FULL = "The store cannot grow: its disk is full."
+FULL = "The disk is full."
 
 
 @pytest.fixture(scope="module")
@@ -213,12 +213,12 @@ def test_what_is_not_there_or_not_trained_is_told(store, begin):
     workspace = Workspace(store, 1 << 30)
     name = begin(workspace)
     store.add_user("another")
-    with pytest.raises(NotFound, match=r"^There is no such dialog\.$"):
+    with pytest.raises(NotFound, match="dialog"):
         workspace.live("another", name)
     with pytest.raises(NotFound):
         workspace.tuning_frame("another", name)
     row = store.add_dialog("local", "two", None, {"kind": "committee"})
-    with pytest.raises(Conflict, match=r"^This dialog is not trained yet\.$"):
+    with pytest.raises(Conflict):
         workspace.live("local", row.id)
 
 
@@ -284,7 +284,7 @@ def test_tables_are_kept_while_there_is_room_and_each_only_for_its_user(store):
     for n, name in enumerate(names):
         assert set(workspace.frame("local", name)["a"]) == {n}
         assert len(workspace._frames) <= 2
-    with pytest.raises(NotFound, match=r"^There is no such table\.$"):
+    with pytest.raises(NotFound, match="table"):
         workspace.frame("another", names[-1])  # also if it is in memory
     assert set(workspace.frame("local", names[0])["a"]) == {0}
     workspace.live_bytes = 1
@@ -336,7 +336,7 @@ def test_what_fails_on_the_way_leaves_what_was_done_before(store, begin):
             live.dialog.prefer("fp <= 30", ways=["move"])
             live.dialog.redo()
 
-    with pytest.raises(ValueError, match="nothing to redo"):
+    with pytest.raises(ValueError, match=r"\bredo\b"):
         too_far()
     assert in_store(store, name)[1] == [None, "fp <= 30"]
     assert told(workspace.live("local", name).dialog) == in_store(store, name)
@@ -366,7 +366,7 @@ def test_a_dialog_in_memory_does_not_hold_its_whole_table(served):
     assert memory(studio, name)._given is None
 
 
-def test_a_store_that_fails_is_told_in_its_words(served, monkeypatch):
+def test_the_message_of_a_store_that_fails_is_passed_on(served, monkeypatch):
     studio, client, name = served
     monkeypatch.setattr(studio.store, "set_position", failing)
     answer = client.post(f"{name}/undo")
@@ -403,7 +403,7 @@ def test_a_model_that_cannot_be_written_is_not_accepted(served, monkeypatch):
     assert again["state"] == "done"
     record = client.ok(name)
     assert len(record["accepted"]) == len(memory(studio, name)._acceptance.accepted) == 1
-    assert "are spent" in record["left"]
+    assert record["spent"]
 
 
 def test_a_job_tells_why_the_store_failed(served, monkeypatch):
@@ -455,7 +455,7 @@ def test_training_goes_on_after_the_studio_was_ended_politely(tmp_path, until_st
         assert (record["state"], record["error"]) in (("training", None), ("ready", None))
 
 
-def test_training_that_was_interrupted_goes_on_and_what_is_too_much_is_said(tmp_path):
+def test_training_that_was_interrupted_continues_and_what_is_too_much_fails(tmp_path):
     url = f"sqlite:///{tmp_path / 'studio.db'}"
     choices = {
         "target": "target",
@@ -485,7 +485,7 @@ def test_training_that_was_interrupted_goes_on_and_what_is_too_much_is_said(tmp_
         states = [row.state for row in rows]
         assert states == sorted(states, reverse=True)  # ready first, then failed: the oldest train
         assert "ready" in states
-        assert {row.error for row in rows if row.state == "failed"} == {"Training was interrupted."}
+        assert all(row.error for row in rows if row.state == "failed")
         studio.submit("local", "train", names[-1], work.train).wait(SECONDS)
         assert studio.store.dialog("local", names[-1]).state == "ready"
     finally:

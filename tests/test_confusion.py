@@ -100,15 +100,18 @@ def test_a_cell_has_two_places():
         _ = MAIL["ham"]
 
 
+def named_in_head(matrix):
+    """How often the first printed line names each class."""
+    words = str(matrix).splitlines()[0].split()
+    return {label: words.count(str(label)) for label in matrix.classes}
+
+
 def test_the_positive_class_is_seen_in_print():
     other = Confusion(MAIL.counts, MAIL.classes, positive=np.str_("ham"))
-    assert str(MAIL).startswith("spam ")
-    assert str(other).startswith("ham ")
-    assert [line.split()[-4:] for line in str(MAIL).splitlines()[1:]] == [
-        line.split()[-4:] for line in str(other).splitlines()[1:]
-    ]
+    assert named_in_head(MAIL) == {"ham": 1, "spam": 2}
+    assert named_in_head(other) == {"ham": 2, "spam": 1}
     assert repr(other).endswith("positive='ham')")
-    assert str(Confusion(np.eye(3, dtype=int))).startswith(" ")
+    assert named_in_head(Confusion(np.eye(3, dtype=int))) == {0: 1, 1: 1, 2: 1}
 
 
 def test_matrices_survive_skops():

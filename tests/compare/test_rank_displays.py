@@ -330,7 +330,7 @@ class TestFromEstimator:
                 {"positive": "c"},
                 r"'c'.*'m'",
             ),
-            ([], (X, y), {}, ""),
+            ([], (X, y), {}, r"\bmember"),
         ]
         for models, data, settings, named in cases:
             with pytest.raises(ValueError, match="RankMarginDisplay.*" + named):

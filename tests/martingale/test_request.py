@@ -120,7 +120,7 @@ def test_the_account_of_a_preference_that_is_met():
     assert told.shortfall == 0
     assert str(told.binding) == "fp <= 1"
     head, *matrices = str(told).splitlines()
-    assert head.startswith("fp <= 1")
+    assert "fp <= 1" in head
     assert "spam" in head
     assert numbers(head) == [1, 3]  # fp <= 1, three models
     assert [numbers(line) for line in matrices] == [[2, 1, 3, 6], [1, 1, 2, 6], [0, 2, 2, 6]]
@@ -136,7 +136,7 @@ def test_the_account_of_a_preference_that_is_not_met():
     assert told.shortfall == pytest.approx(2.4)
     assert str(told.binding) == "fp <= 1"
     head, before, *_ = str(told).splitlines()
-    assert head.startswith("fp <= 1, recall(spam) >= 80%")
+    assert "fp <= 1, recall(spam) >= 80%" in head
     assert numbers(head) == [1, 80, 2.4, 1, 3]
     assert numbers(before) == [66.7, 2, 1, 3, 6]
 
@@ -160,7 +160,7 @@ def test_the_account_of_three_classes_speaks_of_what_was_wanted_and_of_errors():
         warnings.simplefilter("error")
         told = report(judge, Outcome(wrong, right, right, 1, cancelled=False), "Thing.tune")
     head, *matrices = str(told).splitlines()
-    assert head.startswith("accuracy >= 50%")
+    assert "accuracy >= 50%" in head
     assert [numbers(line) for line in matrices] == [[66.7, 1, 3], [100, 0, 3], [100, 0, 3]]
 
 

@@ -458,11 +458,11 @@ class TestBadInput:
         with pytest.raises(ValueError, match=r"\b0\b.*\b2\b"):
             LocalSelectionClassifier(MIXED, tuning=twice).fit(X, y)
         inside = [(np.arange(200), np.arange(100, 300))]
-        with pytest.raises(ValueError, match="LocalSelectionClassifier"):
+        with pytest.raises(ValueError, match=r"LocalSelectionClassifier.*\bfolds\b"):
             LocalSelectionClassifier(MIXED, tuning=inside).fit(X, y)
 
     def test_no_samples(self, trained, data):
-        with pytest.raises(ValueError, match="LocalSelectionClassifier"):
+        with pytest.raises(ValueError, match=r"LocalSelectionClassifier.*\bsample"):
             prefit(trained, data).predict(data[2][:0])
 
     def test_a_name_that_is_nearly_right(self, data):

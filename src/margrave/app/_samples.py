@@ -220,7 +220,10 @@ def labels_of(table: Table, target: str, classes: NDArray[Any]) -> NDArray[Any]:
     texts = read_texts(column)
     table.refuse_missing(texts == "", target, "--target")
     # A model may know 1 where a file has "1" or 1.0.
-    known = {text: match_label(text, classes, f"--target {target}") for text in set(texts.tolist())}
+    known = {
+        text: match_label(text, classes, f"--target {target}")
+        for text in dict.fromkeys(texts.tolist())
+    }
     return np.array([known[text] for text in texts], dtype=classes.dtype)
 
 

@@ -107,8 +107,8 @@ reproduce: $(VENV)/.test $(VENV)/.peers $(VENV)/.deslib  ## run the documents' e
 	@$(BIN)/python -m experiments.select
 	@$(BIN)/python -m experiments.scale
 
-lock: $(BIN)/python  ## refresh constraints.txt with today's versions
-	@$(BIN)/python tools/lock.py
+lock: $(BIN)/python  ## lock what pyproject.toml requires, for all platforms; UPGRADE=1: newest versions
+	@$(BIN)/python tools/lock.py $(if $(UPGRADE),--upgrade)
 
 clean:  ## remove everything these commands made
 	rm -rf $(VENV) $(VENV)-deslib out docs/_build docs/api/generated docs/auto_examples .pytest_cache .mypy_cache .ruff_cache .hypothesis \

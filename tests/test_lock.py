@@ -1,0 +1,81 @@
+import re
+from collections import Counter
+
+import pytest
+from packaging.markers import default_environment
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from tools import lock
+
+MARKERS = {
+    "x86_64-manylinux_2_28": ("linux", "Linux", "x86_64", "posix"),
+    "aarch64-manylinux_2_28": ("linux", "Linux", "aarch64", "posix"),
+    "aarch64-apple-darwin": ("darwin", "Darwin", "arm64", "posix"),
+    "x86_64-pc-windows-msvc": ("win32", "Windows", "AMD64", "nt"),
+}
+FIELDS = ("sys_platform", "platform_system", "platform_machine", "os_name")
+TARGETS = [(platform, python) for platform in lock.PLATFORMS for python in lock.PYTHONS]
+
+for_each_target = pytest.mark.parametrize(("platform", "python"), TARGETS)
+
+
+def read_lock():
+    lines = lock.LOCK.read_text().splitlines()
+    return [Requirement(line) for line in lines if not line.startswith("#")]
+
+
+def applying(requirements, platform, python):
+    environment = {**default_environment(), "extra": ""}
+    environment |= dict(zip(FIELDS, MARKERS[platform], strict=True))
+    environment |= {"python_version": python, "python_full_version": f"{python}.0"}
+    environment |= {"implementation_name": "cpython", "platform_python_implementation": "CPython"}
+    return [r for r in requirements if r.marker is None or r.marker.evaluate(environment)]
+
+
+def test_each_line_is_a_version_that_pip_accepts_as_a_constraint():
+    for line in lock.LOCK.read_text().splitlines():
+        assert line.startswith("#") or re.fullmatch(r"[a-z0-9.-]+==[0-9][\w.]*( ; .+)?", line)
+        assert not re.search(r"https?:|file:|--|@|\\", line)
+    assert not any(requirement.extras for requirement in read_lock())
+
+
+@for_each_target
+def test_the_lock_has_one_version_of_each_requirement(platform, python):
+    locked = applying(read_lock(), platform, python)
+    assert max(Counter(canonicalize_name(line.name) for line in locked).values()) == 1
+    versions = {canonicalize_name(line.name): line.specifier for line in locked}
+    required = applying(map(Requirement, lock.read_requirements()), platform, python)
+    assert len(required) > 20
+    for requirement in required:
+        (pin,) = versions[canonicalize_name(requirement.name)]
+        assert requirement.specifier.contains(pin.version), requirement
+
+
+@pytest.fixture(scope="module")
+def resolver(tmp_path_factory):
+    try:
+        resolver = lock.Resolver(tmp_path_factory.mktemp("uv"))
+        resolver.resolve(["pip"])
+    except ConnectionError:
+        pytest.skip("the package index cannot be reached")
+    return resolver
+
+
+@pytest.mark.full
+def test_every_locked_version_has_a_wheel_for_each_target(resolver):
+    for platform, python in TARGETS:
+        locked = {f"{r.name}{r.specifier}" for r in applying(read_lock(), platform, python)}
+        assert set(resolver.check(platform, python)) == locked
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("package", "line"),
+    [("catboost", "catboost==1.2.7\n"), ("colorama", "")],
+    ids=["no wheel for Python 3.14", "not locked"],
+)
+def test_the_check_finds_faults_in_a_lock(resolver, tmp_path, package, line):
+    faulty = tmp_path / "constraints.txt"
+    faulty.write_text(re.sub(f"(?m)^{package}==.*\n", line, lock.LOCK.read_text()))
+    with pytest.raises(RuntimeError, match=package):
+        resolver.check("x86_64-pc-windows-msvc", "3.14", faulty)

@@ -53,21 +53,21 @@ def refused(capsys, tmp_path, monkeypatch):
         studio.store.close()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (["nope"], ["DATA", "'nope'"]),
-        (["pina"], ["DATA", "'pina'", "'pima'"]),
-        (["--target", "y"], ["--target", "DATA"]),
-        (["--positive", "y"], ["--positive", "DATA"]),
-        (["--port", "99999"], ["port", "99999"]),
-        (["--host", "http://x"], ["host", "'http://x'"]),
-        (["--token", "abc"], ["token", "3"]),  # its length alone
-        (["--store", "sqlite://"], ["store", "sqlite:///"]),
-        (["--store", "mysql://x/y"], ["store", "'mysql'"]),
-        (["pima", "--token", "a-token-for-tests"], ["DATA", "token"]),
-    ],
-)
+CANNOT_START = [  # with what the refusal names
+    (["nope"], ["DATA", "'nope'"]),
+    (["pina"], ["DATA", "'pina'", "'pima'"]),
+    (["--target", "y"], ["--target", "DATA"]),
+    (["--positive", "y"], ["--positive", "DATA"]),
+    (["--port", "99999"], ["port", "99999"]),
+    (["--host", "http://x"], ["host", "'http://x'"]),
+    (["--token", "abc"], ["token", "3"]),  # its length alone
+    (["--store", "sqlite://"], ["store", "sqlite:///"]),
+    (["--store", "mysql://x/y"], ["store", "'mysql'"]),
+    (["pima", "--token", "a-token-for-tests"], ["DATA", "token"]),
+]
+
+
+@pytest.mark.parametrize(("arguments", "named"), CANNOT_START)
 def test_what_cannot_be_started_is_told_in_one_line(refused, arguments, named):
     line = refused(*arguments)
     assert line.startswith("margrave: ")

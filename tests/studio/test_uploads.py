@@ -360,22 +360,22 @@ def test_lists_and_long_names(tmp_path):
 WHOLE = parquet({"a": list(range(1000))})
 
 
-@pytest.mark.parametrize(
-    ("data", "ending", "named"),
-    [
-        (WHOLE[:-20], ".parquet", ["Parquet"]),
-        (WHOLE[:200], ".pq", ["Parquet"]),
-        (b"PAR1" + b"\xff" * 100 + b"PAR1", ".parquet", ["Parquet"]),
-        (gzip.compress(CSV, mtime=0)[:-9], ".csv.gz", ["gzip"]),
-        (CSV, ".csv.gz", ["gzip"]),
-        (b"a,b\n1,2\n3", ".csv", ["line 3", "2", "1"]),
-        (b'a,b\n1,"2', ".csv", ["line 2", '"']),
-        (b"a,b\n\xff,2\n", ".csv", ["line 2", "UTF-8", "0xff"]),
-        (b"a\0b\n", ".txt", ["UTF-8"]),
-        (b"", ".csv", []),
-        (b"\n\n", ".tsv", []),
-    ],
-)
+DAMAGED = [  # with what the refusal names
+    (WHOLE[:-20], ".parquet", ["Parquet"]),
+    (WHOLE[:200], ".pq", ["Parquet"]),
+    (b"PAR1" + b"\xff" * 100 + b"PAR1", ".parquet", ["Parquet"]),
+    (gzip.compress(CSV, mtime=0)[:-9], ".csv.gz", ["gzip"]),
+    (CSV, ".csv.gz", ["gzip"]),
+    (b"a,b\n1,2\n3", ".csv", ["line 3", "2", "1"]),
+    (b'a,b\n1,"2', ".csv", ["line 2", '"']),
+    (b"a,b\n\xff,2\n", ".csv", ["line 2", "UTF-8", "0xff"]),
+    (b"a\0b\n", ".txt", ["UTF-8"]),
+    (b"", ".csv", []),
+    (b"\n\n", ".tsv", []),
+]
+
+
+@pytest.mark.parametrize(("data", "ending", "named"), DAMAGED)
 def test_damaged_files(tmp_path, data, ending, named):
     file, found, what = worked(tmp_path, data, ending)["error"].partition(f"upload{ending}")
     assert (file, found) == (f"{tmp_path}/", f"upload{ending}")

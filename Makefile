@@ -59,7 +59,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 test: $(VENV)/.test  ## set up and run the checks, in about five minutes
 	@$(BIN)/python tools/system.py chromium
-	@$(MAKE) --no-print-directory -j2 --output-sync lint docs
+	@$(MAKE) --no-print-directory -j2 --output-sync lint docs GALLERY=0
 	@$(PYTEST) -n auto --dist worksteal
 
 test-full: $(VENV)/.full  ## the same and all that takes long or needs more: torch, PostgreSQL, TypeScript
@@ -76,8 +76,11 @@ wording: $(VENV)/.test  ## write what the front ends say into tests/wording, aft
 lint: $(VENV)/.test
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 
+# With GALLERY=0 the pages of the gallery are built without running its examples.
+GALLERY := 1
 docs: $(VENV)/.test  ## build the site, warnings are errors
-	@$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html && echo "docs/_build/html/index.html"
+	@$(BIN)/sphinx-build -W --keep-going -q -b html -D plot_gallery=$(GALLERY) docs docs/_build/html \
+	  && echo "docs/_build/html/index.html"
 
 bench: $(VENV)/.test $(VENV)/.deslib  ## speed against peers, as ratios in one run
 	@$(BIN)/python -m benchmarks

@@ -111,7 +111,7 @@ def expected_failures(estimator):
 
 
 def checks(estimators):
-    """As `parametrize_with_checks` has them, but each estimator is printed only once: it is slow."""
+    """As `parametrize_with_checks` does, but print each estimator only once, since that is slow."""
     for estimator in estimators:
         name = re.sub(r"\s", "", str(estimator))
         expected = expected_failures(estimator)

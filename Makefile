@@ -12,7 +12,7 @@ COMPILE := ($(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true)
 LOCKED := pyproject.toml constraints.txt Makefile
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: help run test test-full quick wording lint docs bench scale reproduce lock clean
+.PHONY: help run test test-full quick wording durations lint docs bench scale reproduce lock clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -53,7 +53,7 @@ run: $(VENV)/.run  ## set up and open the studio with Spambase loaded and a comm
 	@$(BIN)/margrave studio spambase
 
 # Small data is learned faster on one thread, above all on a busy machine.
-test test-full quick wording docs reproduce scale: export OMP_NUM_THREADS = 1
+test test-full quick wording durations docs reproduce scale: export OMP_NUM_THREADS = 1
 # Many processes import the same files: let the first one keep what it compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -72,6 +72,9 @@ quick: $(VENV)/.test  ## the inner loop: tests that are not slow
 
 wording: $(VENV)/.test  ## write what the front ends say into tests/wording, after a change of words
 	@$(PYTEST) tests/wording --snapshot-update
+
+durations: $(VENV)/.full  ## record which tests take long and so run in test-full only
+	@$(PYTEST) -n auto --dist worksteal --full --record-durations
 
 lint: $(VENV)/.test
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

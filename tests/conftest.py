@@ -1,10 +1,21 @@
-"""The quick run (`pytest`, `make test`) and the full run (`pytest --full`, `make test-full`)."""
+"""The quick run (`pytest`, `make test`) and the full run (`pytest --full`, `make test-full`).
+
+The quick run leaves out tests that are marked `full`, and tests that took long when
+`make durations` last wrote durations.txt, unless they are marked `core`.
+"""
 
 import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from tests.needs import MISSING
+
+DURATIONS = Path(__file__).with_name("durations.txt")
+LONG = 0.2
+"""Seconds; a test that takes longer is left to the full run."""
 
 # On import, skops lists scikit-learn's estimators and so imports every array library that
 # scikit-learn wraps: seconds of PyTorch in every process. No test needs the wrappers.
@@ -18,18 +29,45 @@ settings.register_profile("full", deadline=None, max_examples=200)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="run everything, also what takes long")
+    parser.addoption(
+        "--record-durations", action="store_true", help=f"write {DURATIONS.name} after the run"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("full" if config.getoption("--full") else "quick")
+    if config.getoption("--record-durations") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Recorder())
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave tests marked `full` to the full run."""
-    if not config.getoption("--full"):
-        left_out = [item for item in items if item.get_closest_marker("full")]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("full")]
+    """Leave to the full run what takes long."""
+    if config.getoption("--full"):
+        return
+    long = {line.split(maxsplit=1)[1] for line in DURATIONS.read_text("utf-8").splitlines()}
+    kept, left_out = [], []
+    for item in items:
+        marked = item.get_closest_marker("full") is not None
+        slow = item.nodeid in long and item.get_closest_marker("core") is None
+        (left_out if marked or slow else kept).append(item)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = sorted(kept, key=lambda item: item.nodeid not in long)  # no worker ends with one
+
+
+class Recorder:
+    """Write how long each long test takes, without its fixtures."""
+
+    def __init__(self) -> None:
+        self.seconds: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call":
+            self.seconds[report.nodeid] += report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        lines = [f"{took:.1f} {test}\n" for test, took in self.seconds.items() if took > LONG]
+        lines.sort(key=lambda line: line.split(maxsplit=1)[1])
+        DURATIONS.write_text("".join(lines), "utf-8")
 
 
 @pytest.fixture(scope="session")
@@ -38,9 +76,14 @@ def full(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--full"))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say in one line what could not be tested here."""
-    reasons = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
-    missing = {reason.partition(MISSING)[2].strip("')") for reason in reasons if MISSING in reason}
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
+    """Say in the last line what could not be tested here."""
+    result = yield
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    reports = reporter.stats.get("skipped", []) if reporter else []
+    reasons = [report.longrepr[2] for report in reports if isinstance(report.longrepr, tuple)]
+    missing = {reason.partition(MISSING)[2] for reason in reasons if MISSING in reason}
     if missing:
-        terminalreporter.write_line(f"Not tested, {MISSING}{', '.join(sorted(missing))}.")
+        reporter.write_line(f"Not tested, {MISSING}{', '.join(sorted(missing))}.")
+    return result

@@ -32,6 +32,7 @@ from margrave.steer import Dialog
 ROOT = Path(__file__).resolve().parents[1]
 README, STEERING = ROOT / "README.md", ROOT / "docs/guide/steering.md"
 PAGES = [README, ROOT / "docs/index.md", *sorted((ROOT / "docs/guide").glob("*.md"))]
+QUICK = [ROOT / f"docs/guide/{name}.md" for name in ("start", "mam", "pairs", "votes", "scores")]
 EXAMPLE = re.compile(
     r"```(?P<kind>python|sh)\n(?P<code>.*?)```\n(?:\s*```(?:text)?\n(?P<shown>.*?)```)?",
     re.DOTALL,
@@ -157,7 +158,12 @@ def deciding_once(decide):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if page not in (README, STEERING)], ids=lambda page: page.name
+    "page",
+    [
+        pytest.param(page, id=page.name, marks=pytest.mark.core if page in QUICK else ())
+        for page in PAGES
+        if page not in (README, STEERING)
+    ],
 )
 def test_examples(page, tmp_path, monkeypatch, full):
     monkeypatch.chdir(tmp_path)
@@ -165,12 +171,13 @@ def test_examples(page, tmp_path, monkeypatch, full):
 
 
 @pytest.mark.slow
+@pytest.mark.core
 def test_examples_of_readme_and_steering(tmp_path, monkeypatch, full):
-    """Both begin with the same committee, which is trained once."""
+    """Both begin with the same committee, which is trained once; steering is for the full run."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Dialog, "from_data", remember_training(Dialog.from_data))
-    check_examples(README, in_shell=True)
-    check_examples(STEERING, in_shell=full)
+    for page in (README, STEERING) if full else (README,):
+        check_examples(page, in_shell=full)
 
 
 def test_pages_with_code_are_found():

@@ -52,6 +52,7 @@ def test_unknown_names_are_the_usual_error():
         _ = margrave.steering
 
 
+@pytest.mark.core
 def test_the_core_works_without_any_optional_package():
     code = f"""
 import sys

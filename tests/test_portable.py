@@ -58,6 +58,7 @@ def test_the_kernels_are_those_of_the_other_processor(kernel):
     assert set(features.split()) == set(USABLE[kernel])
 
 
+@pytest.mark.core
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", list(USABLE)[:1])
 def test_scores_do_not_depend_on_other_rows(kernel):

@@ -54,6 +54,7 @@ problems = st.tuples(st.integers(2, 4), st.integers(2, 9)).flatmap(
 )
 
 
+@pytest.mark.core
 @given(problems, st.sampled_from([0.0, 0.05, 0.3, 0.7, 1.0]))
 def test_the_gap_is_proven_and_the_optimum_is_that_of_all_pairs(problem, nu):
     F, y = problem

@@ -341,6 +341,7 @@ def wanted_from(bounds, rejects):
     return wanted
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("name", ["logistic", "labels"])
 @given(bounds=st.lists(BOUNDS, min_size=1, max_size=3), rejects=REJECTS)
 def test_any_request_is_answered_truly_and_no_cut_would_be_better(opened, name, bounds, rejects):

@@ -144,6 +144,7 @@ class Recorder(ClassifierMixin, BaseEstimator):
         return self.line_.predict(X[:, 1:])
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("how", ["plain", "groups", "time"])
 def test_no_certify_sample_is_ever_learned_from(monkeypatch, how):
     monkeypatch.setattr(Recorder, "trained_on", set())

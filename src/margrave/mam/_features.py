@@ -103,9 +103,9 @@ def precision(X: Any) -> np.dtype[Any]:
     return np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
 
 
-def are_alike(squared_mean: float, X: Any) -> bool:
+def are_alike(squared_mean: float, dtype: np.dtype[Any]) -> bool:
     """Tell whether features of unit length differ by no more than rounding, by ‖mean φ(x)‖²."""
-    return bool(1 - squared_mean < 100 * np.finfo(precision(X)).eps)
+    return bool(1 - squared_mean < 100 * np.finfo(dtype).eps)
 
 
 def feature_sums(
@@ -120,7 +120,7 @@ def feature_sums(
 
     def block(rows: slice) -> Floats:
         waves = frequencies.waves(X[rows], buffers)
-        middle = _alike(waves)
+        middle = _common_cosines(waves)
         if middle is None:
             return np.asarray(scaled[rows].T @ waves, dtype=np.float64)
         waves[:, : len(middle)] -= middle
@@ -132,7 +132,7 @@ def feature_sums(
     return np.asarray(np.sum(list(parts), axis=0))
 
 
-def _alike(waves: NDArray[Any]) -> NDArray[Any] | None:
+def _common_cosines(waves: NDArray[Any]) -> NDArray[Any] | None:
     """The middle of cosines that are all near 1, as with wide kernels; None if they are not.
 
     Without it their sum keeps the digits in which they differ.

@@ -27,7 +27,7 @@ from margrave.mam._block_rows import (
     plain_sums,
     refuse_no_responses,
 )
-from margrave.mam._features import LARGEST_SEED, Frequencies, feature_sums
+from margrave.mam._features import LARGEST_SEED, Frequencies, feature_sums, precision
 from margrave.mam._kept import Kept, most_kept
 from margrave.mam._kernels import Floats
 from margrave.mam._parameters import is_linear
@@ -274,14 +274,13 @@ class BlockRanker(FeatureRanker):
         vector = sums.sums[0]
         if not found.summary.is_exact:  # ranks that are a little off do not sum to 0
             vector = vector - sums.coefficients / total * sums.sums[1]
-        with np.errstate(over="ignore"):
-            size = float(np.sqrt(sums.squares[0]))
-            if self._frequencies is None:
-                size *= float(np.sqrt(sums.squares[1]))
+        size = float(np.sqrt(sums.squares[0]))
         if found.kept is None:
+            with np.errstate(over="ignore"):
+                size *= float(np.sqrt(sums.squares[1]))
             length = length_beyond(vector, size, found.summary.n)
         else:
-            length = feature_length(vector, size, found.kept.X)
+            length = feature_length(vector, size, precision(found.kept.X))
         self.coef_ = vector / length if length else np.zeros_like(vector)
         self.lambda_ = float(np.ldexp(length / total, found.exponent))
         self.rank_error_ = float(found.summary.error[0]) / total

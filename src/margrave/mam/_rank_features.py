@@ -85,13 +85,13 @@ def feature_left_out(rows: Any, samples: RankedSamples, frequencies: Frequencies
         signed = upto[-1] - 2 * upto + sums  # Σ_j s_j sign(l_j − l) φ_j: above l less below it
         scores += phi @ (c @ phi) - s * np.einsum("ij,ij->i", phi, signed[places])
         alike += float(np.square(upto[-1] / s.sum()).sum())
-    return np.zeros_like(scores) if are_alike(alike, rows) else scores
+    return np.zeros_like(scores) if are_alike(alike, precision(rows)) else scores
 
 
-def feature_length(vector: Floats, size: float, rows: Any) -> float:
+def feature_length(vector: Floats, size: float, dtype: np.dtype[Any]) -> float:
     """‖Σ c_i φ(x_i)‖, 0 if it is no more than rounding; the size is that of c."""
     length = float(np.linalg.norm(vector))
-    return length if length > 32 * float(np.finfo(precision(rows)).eps) * size else 0.0
+    return length if length > 32 * float(np.finfo(dtype).eps) * size else 0.0
 
 
 class FeatureRanker(KernelRanker):
@@ -124,7 +124,7 @@ class FeatureRanker(KernelRanker):
         )
         c = samples.coefficients
         vector = feature_sums(rows, c[:, None], self._frequencies, self.n_jobs)[0]
-        length = feature_length(vector, float(np.linalg.norm(c)), rows)
+        length = feature_length(vector, float(np.linalg.norm(c)), precision(rows))
         self.coef_ = vector / length if length else np.zeros_like(vector)
         return length
 

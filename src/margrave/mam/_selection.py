@@ -14,6 +14,7 @@ from margrave.mam._features import (
     are_alike,
     feature_products,
     feature_sums,
+    precision,
     squared_lengths,
 )
 from margrave.mam._kernels import Floats, Kernel
@@ -132,7 +133,7 @@ def select_features(
     for frequencies in tried:
         sums = feature_sums(X, of.columns, frequencies, n_jobs)
         mean = sums.sum(axis=0) / of.weights.sum()
-        if are_alike(mean @ mean, X):
+        if are_alike(mean @ mean, precision(X)):
             rates.append(0.0)
             continue
         fit = ClassSums(sums @ sums.T, of.columns.sum(axis=0), of.balanced)

@@ -554,7 +554,7 @@ def test_data_that_makes_no_sense_is_refused(two_classes):
     X, y = two_classes
     with pytest.raises(ValueError, match=r"\by\b.*\b3\b"):
         MAMClassifier().fit(X, np.full(len(y), 3))
-    with pytest.raises(ValueError, match=r"MAMClassifier\.fit"):
+    with pytest.raises(ValueError, match=r"\bfit\b.*sample_weight"):
         MAMClassifier().fit(X, y, y.astype(float))
     with pytest.raises(ValueError, match=r"\bX\b.*NaN"):
         MAMClassifier().fit(np.where(X > 1, np.nan, X), y)
@@ -567,7 +567,7 @@ def test_data_that_makes_no_sense_is_refused(two_classes):
     with pytest.raises(ValueError, match=r"\bclasses\b.*\[0\]"):
         MAMClassifier("linear").partial_fit(X, np.zeros(len(y)), classes=[0])
     nobody = MAMClassifier("linear", class_weight={0: 0.0, 1: 1.0})
-    with pytest.raises(ValueError, match="partial_fit"):
+    with pytest.raises(ValueError, match=r"partial_fit.*sample_weight.*class_weight"):
         nobody.partial_fit(X[y == 0], y[y == 0], classes=[0, 1])
     with pytest.raises(ValueError, match=r"class_weight.*\b5\b"):
         MAMClassifier(class_weight={0: 1, 5: 2}).fit(X, y)

@@ -139,7 +139,7 @@ def _in_memory(
         int(np.count_nonzero(chosen if weight is None else chosen & (weight > 0)))
         for chosen in (of_positives, ~of_positives)
     ]
-    _check_both(*counts)
+    _check_both(positive, *counts)
     _check_silent(silent_members(values, weight), names)
     return weigh(values, of_positives, weight, nu, hardest, tol, max_iter)
 
@@ -171,7 +171,7 @@ def _on_blocks(
         sides = [looked.groups.get(one) for one in looked.classes.tolist()[::-1]]
     else:
         sides = [looked.groups.get(True), looked.groups.get(False)]
-    _check_both(*(0 if one is None else one.n for one in sides))
+    _check_both(label, *(0 if one is None else one.n for one in sides))
     groups = [one for one in sides if one is not None]
     low = np.minimum(*(one.smallest for one in groups))
     high = np.maximum(*(one.largest for one in groups))
@@ -229,12 +229,14 @@ def _check_range(low: float, high: float) -> None:
         )
 
 
-def _check_both(n_positives: int, n_negatives: int) -> None:
-    """Refuse samples of one class."""
-    for count, name in ((n_positives, "positive"), (n_negatives, "negative")):
+def _check_both(positive: Any, n_positives: int, n_negatives: int) -> None:
+    """Refuse samples of one class; the numbers are of samples with a weight above 0."""
+    for count, which in ((n_positives, "this"), (n_negatives, "any other")):
         if not count:
             raise ValueError(
-                f"{_OWNER} needs samples of both classes with a weight above 0; got no {name} one."
+                f"{_OWNER} needs samples of the class positive={_labels.plain(positive)!r} and of "
+                f"another class; got none of {which} class. "
+                "A sample with a sample_weight of 0 does not count."
             )
 
 

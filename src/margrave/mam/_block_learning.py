@@ -26,6 +26,12 @@ from margrave.mam._selection import select_features, some_of_each
 from margrave.mam._widths import widths_around
 from margrave.scale._blocks import Blocks
 
+WEIGHT_OF_A_SAMPLE = (
+    "The weight of a sample is its sample_weight, times the number for its class where "
+    "class_weight is a dict."
+)
+"""For messages about samples without weight."""
+
 
 class BlockLearner(Learner):
     """Base of the classifier: what it learns from blocks, by sums."""
@@ -116,5 +122,6 @@ def check_present(n_classes: int) -> None:
     """Refuse samples of one class, where those of the others have no weight."""
     if n_classes < 2:
         raise ValueError(
-            "MAMClassifier.fit needs samples of at least two classes with a weight above 0."
+            "MAMClassifier.fit needs at least two classes that have samples with a weight above 0; "
+            f"got {n_classes}. {WEIGHT_OF_A_SAMPLE}"
         )

@@ -15,7 +15,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from margrave._labels import encode
 from margrave._rules import Rules, check_rules
 from margrave._weights import checked_weights
-from margrave.mam._block_learning import BlockLearner, check_classes, check_present
+from margrave.mam._block_learning import (
+    WEIGHT_OF_A_SAMPLE,
+    BlockLearner,
+    check_classes,
+    check_present,
+)
 from margrave.mam._cut import decided
 from margrave.mam._kernels import Floats, KernelFunction
 from margrave.mam._lazy import in_memory, lazily, share_right
@@ -270,7 +275,10 @@ class MAMClassifier(ClassifierMixin, BlockLearner):
             )
         rows, codes, weights = self._weighed(rows, labels, sample_weight, first=first)
         if not len(codes):
-            raise ValueError("MAMClassifier.partial_fit needs samples with a weight above 0.")
+            raise ValueError(
+                "MAMClassifier.partial_fit needs samples with a weight above 0; got none. "
+                f"{WEIGHT_OF_A_SAMPLE}"
+            )
         return self._learn_more(rows, codes, weights, first=first)
 
     def decision_function(self, X: ArrayLike) -> Floats:

@@ -1,10 +1,12 @@
 import re
+import sys
 from collections import Counter
 
 import pytest
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from tests.needs import skip_missing
 from tools import lock
 
 MARKERS = {
@@ -20,7 +22,7 @@ for_each_target = pytest.mark.parametrize(("platform", "python"), TARGETS)
 
 
 def read_lock():
-    lines = lock.LOCK.read_text().splitlines()
+    lines = lock.LOCK.read_text(encoding="utf-8").splitlines()
     return [Requirement(line) for line in lines if not line.startswith("#")]
 
 
@@ -33,7 +35,7 @@ def applying(requirements, platform, python):
 
 
 def test_each_line_is_a_version_that_pip_accepts_as_a_constraint():
-    for line in lock.LOCK.read_text().splitlines():
+    for line in lock.LOCK.read_text(encoding="utf-8").splitlines():
         assert line.startswith("#") or re.fullmatch(r"[a-z0-9.-]+==[0-9][\w.]*( ; .+)?", line)
         assert not re.search(r"https?:|file:|--|@|\\", line)
     assert not any(requirement.extras for requirement in read_lock())
@@ -51,13 +53,54 @@ def test_the_lock_has_one_version_of_each_requirement(platform, python):
         assert requirement.specifier.contains(pin.version), requirement
 
 
+class Fake(lock.Resolver):
+    """A resolver that needs no package index."""
+
+    def __init__(self, folder):
+        pass
+
+    def resolve(self, requirements, *options):
+        return ["pip==2"]
+
+    def check(self, platform, python, lock):
+        assert lock.read_text(encoding="utf-8").endswith("pip==2\n")
+        return ["pip==2"]
+
+
+class FakeThatFails(Fake):
+    def check(self, platform, python, lock):
+        raise RuntimeError("no wheel")
+
+
+@pytest.fixture
+def old_lock(tmp_path, monkeypatch):
+    old = tmp_path / "constraints.txt"
+    old.write_text("pip==1\n", encoding="utf-8")
+    monkeypatch.setattr(lock, "LOCK", old)
+    monkeypatch.setattr(sys, "argv", ["lock.py"])
+    return old
+
+
+def test_a_lock_that_passes_its_check_replaces_the_old_one(old_lock, monkeypatch):
+    monkeypatch.setattr(lock, "Resolver", Fake)
+    lock.main()
+    assert old_lock.read_text(encoding="utf-8") == lock.HEADER + "pip==2\n"
+
+
+def test_a_lock_that_fails_its_check_replaces_nothing(old_lock, monkeypatch):
+    monkeypatch.setattr(lock, "Resolver", FakeThatFails)
+    with pytest.raises(RuntimeError, match="no wheel"):
+        lock.main()
+    assert old_lock.read_text(encoding="utf-8") == "pip==1\n"
+
+
 @pytest.fixture(scope="module")
 def resolver(tmp_path_factory):
     try:
         resolver = lock.Resolver(tmp_path_factory.mktemp("uv"))
         resolver.resolve(["pip"])
     except ConnectionError:
-        pytest.skip("the package index cannot be reached")
+        skip_missing("a package index")
     return resolver
 
 
@@ -76,6 +119,7 @@ def test_every_locked_version_has_a_wheel_for_each_target(resolver):
 )
 def test_the_check_finds_faults_in_a_lock(resolver, tmp_path, package, line):
     faulty = tmp_path / "constraints.txt"
-    faulty.write_text(re.sub(f"(?m)^{package}==.*\n", line, lock.LOCK.read_text()))
+    good = lock.LOCK.read_text(encoding="utf-8")
+    faulty.write_text(re.sub(f"(?m)^{package}==.*\n", line, good), encoding="utf-8")
     with pytest.raises(RuntimeError, match=package):
         resolver.check("x86_64-pc-windows-msvc", "3.14", faulty)

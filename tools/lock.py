@@ -6,6 +6,7 @@ they still suit the requirements; ``--upgrade`` takes the newest ones.
 
 Then uv resolves the requirements again for each target, with the lock as constraints and from
 wheels only, which fails where a locked version has no wheel. ``--check`` does only this.
+A lock that fails does not replace constraints.txt.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ MACOS = "14.0"  # the oldest with wheels of onnxruntime
 
 def read_requirements() -> list[str]:
     """Return every requirement the project names, with the tools that install and build it."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     # PyTorch has many builds; the one for the tests is named in the Makefile.
     optional = project["project"]["optional-dependencies"]
     extras = [lines for name, lines in optional.items() if name != "gpu"]
@@ -87,7 +88,7 @@ class Resolver:
         """Return what `lock` installs on one target; raise RuntimeError where it cannot."""
         target = ["--python-platform", platform, "--python-version", python]
         chosen = self.resolve(read_requirements(), "--constraints", str(lock), *target)
-        locked = {line.split(" ;")[0] for line in lock.read_text().splitlines()}
+        locked = {line.split(" ;")[0] for line in lock.read_text(encoding="utf-8").splitlines()}
         if missing := [line for line in chosen if line not in locked]:
             raise RuntimeError(f"not in {lock.name}: {', '.join(missing)}")
         return chosen
@@ -101,18 +102,20 @@ def main() -> None:
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         resolver = Resolver(Path(folder))
+        lock = Path(shutil.copy(LOCK, folder))
         if not chosen.check:
             # One version for all Pythons where there is one, not the newest for each.
             options = ["--universal", "--python-version", PYTHONS[0], "--fork-strategy", "fewest"]
             options += ["--upgrade"] if chosen.upgrade else []
             # uv prefers the versions in its output file; it prints the lines too, unless quiet.
-            output = shutil.copy(LOCK, folder)
-            lines = resolver.resolve(read_requirements(), *options, "--output-file", output)
-            LOCK.write_text(HEADER + "\n".join(lines) + "\n")
+            lines = resolver.resolve(read_requirements(), *options, "--output-file", str(lock))
+            lock.write_text(HEADER + "\n".join(lines) + "\n", encoding="utf-8")
             print(f"{LOCK.name}: {len(lines)} versions")
         for platform, python in ((name, python) for name in PLATFORMS for python in PYTHONS):
             print(f"{platform}, Python {python}: ", end="", flush=True)
-            print(f"{len(resolver.check(platform, python))} wheels")
+            print(f"{len(resolver.check(platform, python, lock))} wheels")
+        if not chosen.check:  # only a lock that passed
+            shutil.copyfile(lock, LOCK)
 
 
 if __name__ == "__main__":

@@ -168,12 +168,14 @@ def test_steer_without_success(folder, snapshot):
 def test_predict_and_check(folder, snapshot):
     mail(4, seed=1).assign(extra=1).to_csv("new.csv", index=False)
     mail(200, seed=2).to_csv("kept.csv", index=False)
-    mail(200, seed=2).assign(spam="no").to_csv("broken.csv", index=False)
+    # Spam with the wrong label: the model predicts 'yes' for many of these rows.
+    mail(1000, seed=2).query("spam == 'yes'").assign(spam="no").to_csv("broken.csv", index=False)
     mail(200, seed=2).query("spam == 'no'")[:1].to_csv("one-row.csv", index=False)
     checks = [
         ("check", "model.skops", name, "--target", "spam")
         for name in ("kept.csv", "broken.csv", "one-row.csv")
     ]
+    assert [call(*check)[0] for check in checks] == [0, 4, 0]
     assert transcript([("predict", "model.skops", "new.csv"), *checks], folder) == snapshot
 
 

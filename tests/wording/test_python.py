@@ -14,7 +14,7 @@ from tests.wording.masking import masked
 
 from margrave._extras import missing_extra
 from margrave.preference import Preference
-from margrave.steer import Dialog, Frontier, PromiseError
+from margrave.steer import Dialog, Frontier, PromiseError, SteeredClassifier
 from margrave.steer._sentences import sentence
 
 MOVE = ("move",)
@@ -91,6 +91,12 @@ def test_certificate_and_checks(start, snapshot):
     one = X[y == "ham"][:1]
     checks = [model.check(X, y), model.check(X, np.full_like(y, "ham")), model.check(one, ["ham"])]
     assert [masked(str(shown)) for shown in (model.certificate_, *checks)] == snapshot
+
+
+def test_model_card_without_a_certificate(snapshot):
+    model = SteeredClassifier(LogisticRegression()).fit(*points())
+    assert model.certificate_ is None
+    assert masked(model.model_card()) == snapshot
 
 
 def test_preferences(dialog, snapshot):

@@ -245,9 +245,9 @@ def test_what_is_not_installed(saved, monkeypatch, package, name):
 
     monkeypatch.setattr(_table_file, "import_module", without)
     path, frame = saved("x", name), pd.DataFrame({"a": [1]})
-    with pytest.raises(ImportError, match="'app'"):
+    with pytest.raises(ImportError, match=rf"\b{package}\b.*'app'"):
         read_table(path)
-    with pytest.raises(ImportError, match="'app'"):
+    with pytest.raises(ImportError, match=rf"\b{package}\b.*'app'"):
         write_table(frame, path)
 
 

@@ -33,6 +33,23 @@ def draw(moons, **settings):
     )
 
 
+def assert_lines_draw(display, **fields):
+    """Check which field of the results each line draws, and that the legend names the line."""
+    assert set(display.lines_) == set(fields)
+    for name, field in fields.items():
+        values = [getattr(result, field) for result in display.results]
+        np.testing.assert_allclose(display.lines_[name].get_ydata(), values)
+    legend = display.ax_.get_legend()
+    labels = [text.get_text() for text in legend.get_texts()]
+    by_colour = {
+        handle.get_color(): label
+        for handle, label in zip(legend.legend_handles, labels, strict=True)
+    }
+    assert len(by_colour) == len(fields)
+    for name, line in display.lines_.items():
+        assert name in by_colour[line.get_color()]
+
+
 @pytest.mark.parametrize("loss", ["squared", "zero-one"])
 def test_lines_add_up(moons, loss):
     display = draw(moons, loss=loss, random_state=0)
@@ -45,7 +62,9 @@ def test_lines_add_up(moons, loss):
 def test_noise_is_drawn_when_it_is_known(moons):
     proba = np.tile([0.5, 0.5], (60, 1))
     display = draw(moons, true_proba=proba)
-    assert set(display.lines_) == {"error", "bias", "variance", "noise"}
+    assert_lines_draw(
+        display, error="error", bias="bias", variance="net_variance", noise="net_noise"
+    )
 
 
 def test_words_on_the_axes(moons):
@@ -53,11 +72,11 @@ def test_words_on_the_axes(moons):
     ax = display.ax_
     assert ax.get_xlabel() == "max_depth"
     assert "squared" in ax.get_ylabel()
-    assert len({text.get_text() for text in ax.get_legend().get_texts()}) == 3
+    assert_lines_draw(display, error="error", bias="bias", variance="net_variance")
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "4", "9"]
-    other = draw(moons, loss="zero-one").ax_
-    assert "zero-one" in other.get_ylabel()
-    assert len({text.get_text() for text in other.get_legend().get_texts()}) == 3
+    other = draw(moons, loss="zero-one")
+    assert "zero-one" in other.ax_.get_ylabel()
+    assert_lines_draw(other, error="error", bias="bias", variance="net_variance")
 
 
 def test_draws_where_it_is_told(moons):

@@ -17,10 +17,8 @@ from tests.studio.test_uploads import DAMAGED, worked
 from tests.wording.masking import masked
 
 from margrave import cli, datasets
-from margrave.studio import choices, routes_tables, work
-from margrave.studio.context import ELSEWHERE
+from margrave.studio import choices, routes_tables
 from margrave.studio.facts import facts_of
-from margrave.studio.jobs import WENT_WRONG
 
 MOVE = ["move"]
 EDITS = [
@@ -39,8 +37,8 @@ PLANS = (
 NOWHERE = ("/tables/zzz", "/dialogs/zzz", "/jobs/zzz", "/zzz")
 
 
-def said(what, *lines):
-    """A request, and below it what is said to it; the same on every machine."""
+def exchange(what, *lines):
+    """A request, and below it the texts of the answer; the same on every machine."""
     return "\n    ".join([masked(what), *map(masked, lines)])
 
 
@@ -71,7 +69,7 @@ def requests(client, dialog, table):
     yield refused("PUT /studio", client.http.put("/api/studio"))
 
 
-def guarded():
+def guard_requests():
     """Requests that do not reach the application."""
     local, shared, tries = Guarded(), Guarded(token=TOKEN), {}
     browser = local.browser()
@@ -93,32 +91,38 @@ def guarded():
     yield refused("GET as nobody", other.get("/api/who"))
 
 
-def jobs(client, table):
-    """Jobs that fail, and what a dialog then says of itself."""
+def broken(*_):
+    raise RuntimeError
+
+
+def jobs(client, dialog, table, monkeypatch):
+    """Jobs that fail, also by a fault of the studio."""
     for members in (["magic"], ["line", "line"]):
         _, job = training(client, table, members=members)
-        yield said(f"train {members}", ended(client, job)["error"])
-    yield said("A job fails by a fault of the studio", WENT_WRONG)
-    yield said("Training is cancelled", work.CANCELLED)
+        yield exchange(f"train {members}", ended(client, job)["error"])
+    with monkeypatch.context() as fault:
+        fault.setattr("margrave.steer._dialog.Dialog.replies", broken)
+        last = client.finished(client.post(f"{dialog}/prefer", {"wants": ["fp <= 5"]}))
+        yield exchange("A job fails by a fault of the studio", last["error"])
 
 
-def story(client, dialog):
+def story(client, dialog, table):
     """A dialog until its certification set is used up."""
 
     def left(when):
-        return said(f"left, {when}", client.ok(dialog)["left"])
+        return exchange(f"left, {when}", client.ok(dialog)["left"])
 
     def accept(**body):
         last = client.finished(client.post(f"{dialog}/accept", {"confidence": 0.8, **body}))
-        return said(f"accept {body}", last["error"] or last["state"])
+        return exchange(f"accept {body}", last["error"] or last["state"])
 
     yield left("at the start")
     for edit in EDITS:
         (sentence,) = client.ok(f"{dialog}/read", {"edits": [edit], "keep": False})["sentences"]
-        yield said(f"read {json.dumps(edit)}", sentence)
+        yield exchange(f"read {json.dumps(edit)}", sentence)
     for want in WANTS:
         error = client.ok(f"{dialog}/read", {"wants": [want], "keep": False})["error"]
-        yield said(f"read {want}", error)
+        yield exchange(f"read {want}", error)
     client.asked(dialog, "fp <= 2", keep=False, ways=MOVE)
     yield accept()
     client.asked(dialog, "fp <= 240", keep=False, ways=MOVE)  # far off: the same cells change
@@ -130,20 +134,22 @@ def story(client, dialog):
     yield left("after all of it")
     client.asked(dialog, "fp <= 220", keep=False, ways=MOVE)
     yield accept()
-    yield said("left, where another dialog has a certificate", f"...{ELSEWHERE}")
     yield masked(client.ok(dialog)["accepted"][0]["text"])
+    other, job = training(client, table, members=["gaussians"])
+    ended(client, job)
+    yield exchange("left, in another dialog on this table", client.ok(other)["left"])
 
 
 def plans(client, table):
-    """What is said of a table before anything is trained."""
+    """Remarks on a table before anything is trained."""
     for body in PLANS:
         answer = client.post(f"/tables/{table}/plan", body)
         found = answer.json()
-        yield said(f"plan {json.dumps(body)}", *(found.get("remarks") or [found["error"]]))
+        yield exchange(f"plan {json.dumps(body)}", *(found.get("remarks") or [found["error"]]))
     for column in facts_of(datasets.load("pima", as_frame=True).frame)["columns"][-2:]:
-        yield said(f"column {column['name']}", column["why"])
+        yield exchange(f"column {column['name']}", column["why"])
     for name, about in choices.ABOUT.items():
-        yield said(f"member {name}", about)
+        yield exchange(f"member {name}", about)
 
 
 def commands(capsys):
@@ -151,10 +157,10 @@ def commands(capsys):
     for arguments, _ in CANNOT_START:
         with pytest.raises(SystemExit):
             cli.main(["studio", "--no-browser", *arguments])
-        yield said(f"$ margrave studio {' '.join(arguments)}", capsys.readouterr().err.strip())
+        yield exchange(f"$ margrave studio {' '.join(arguments)}", capsys.readouterr().err.strip())
 
 
-def damaged(folder):
+def damaged_files(folder):
     """Files that are no tables."""
     for data, ending, _ in DAMAGED:
         yield masked(worked(folder, data, ending)["error"], folder)
@@ -168,9 +174,9 @@ def test_the_studio(tmp_path, monkeypatch, capsys, snapshot):
         table = client.ok(dialog)["table"]["id"]
         parts = [
             *requests(client, dialog, table),
-            *jobs(client, table),
-            *story(client, dialog),
+            *jobs(client, dialog, table, monkeypatch),
+            *story(client, dialog, table),
             *plans(client, table),
         ]
-    parts += [*guarded(), *commands(capsys), *damaged(tmp_path)]
+    parts += [*guard_requests(), *commands(capsys), *damaged_files(tmp_path)]
     assert "\n".join(parts) == snapshot

@@ -49,10 +49,14 @@ def ready(store):
     return dialog.id
 
 
-def message(action, *args, **kwargs):
+def store_error(action, *args, **kwargs):
     with pytest.raises(StoreError) as caught:
         action(*args, **kwargs)
-    return str(caught.value)
+    return caught.value
+
+
+def message(action, *args, **kwargs):
+    return str(store_error(action, *args, **kwargs))
 
 
 # What is durable
@@ -385,7 +389,7 @@ def test_a_password_is_in_no_message(server):
 def test_a_server_that_goes_away(server):
     with postgres.database(server) as url:
         store = Store(url).open()
-    message(store.has_user, "local")
+    assert store_error(store.has_user, "local").code == "UNREACHABLE"
     store.close()
 
 
@@ -402,13 +406,17 @@ def test_a_folder_that_may_not_be_written(monkeypatch, tmp_path):
     path = tmp_path / "studio.sqlite3"
     Store(f"sqlite:///{path}").open().close()
     monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
-    assert str(path) in message(Store(f"sqlite:///{path}").open)
+    error = store_error(Store(f"sqlite:///{path}").open)
+    assert error.code == "SQLITE_READONLY"
+    assert str(path) in str(error)
 
 
 def test_a_file_that_is_no_database(tmp_path):
     path = tmp_path / "mails.csv"
     path.write_text("a,b\n" * 1000)
-    assert str(path) in message(Store(f"sqlite:///{path}").open)
+    error = store_error(Store(f"sqlite:///{path}").open)
+    assert error.code == "SQLITE_NOTADB"
+    assert str(path) in str(error)
     assert path.read_text() == "a,b\n" * 1000
 
 
@@ -418,7 +426,9 @@ def test_a_damaged_database(tmp_path):
     with path.open("r+b") as file:
         file.seek(100)
         file.write(b"\xff" * 3000)
-    assert str(path) in message(Store(f"sqlite:///{path}").open)
+    error = store_error(Store(f"sqlite:///{path}").open)
+    assert error.code == "SQLITE_CORRUPT"
+    assert str(path) in str(error)
 
 
 def test_a_database_that_another_program_holds(tmp_path):
@@ -426,7 +436,7 @@ def test_a_database_that_another_program_holds(tmp_path):
     with Store(f"sqlite:///{path}?timeout=0.01") as store:
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            message(store.add_user, "local")
+            assert store_error(store.add_user, "local").code == "SQLITE_BUSY"
             assert not store.has_user("local")  # who reads does not wait
         store.add_user("local")
         assert store.has_user("local")
@@ -437,5 +447,6 @@ def test_a_full_disk(tmp_path):
         store.add_user("local")
         with store._writer.connect() as connection:
             connection.exec_driver_sql("PRAGMA max_page_count=1")
-        message(store.add_table, "local", "mails.csv", {}, bytes(1 << 20))
+        error = store_error(store.add_table, "local", "mails.csv", {}, bytes(1 << 20))
+        assert error.code == "SQLITE_FULL"
         assert store.has_user("local")

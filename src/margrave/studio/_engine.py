@@ -44,7 +44,19 @@ _SQLITE_ERRORS = {
 
 
 class StoreError(Exception):
-    """What the store cannot do; the message says why, in one sentence."""
+    """What the store cannot do; the message says why, in one sentence.
+
+    Parameters
+    ----------
+    message : str
+        The sentence.
+    code : str, optional
+        For programs: SQLite's name of the error, such as "SQLITE_FULL", or "UNREACHABLE".
+    """
+
+    def __init__(self, message: str, *, code: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class NotFound(StoreError):  # noqa: N818 - what is the case, not that it is an error
@@ -182,7 +194,7 @@ def make_file(path: Path) -> None:
     if not path.is_file():
         raise StoreError(f"The file {path} is not a file; name another.")
     if not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
-        raise StoreError(_SQLITE_ERRORS["SQLITE_READONLY"].format(f"The file {path}"))
+        raise _sqlite_error("SQLITE_READONLY", f"The file {path}")
 
 
 @contextmanager
@@ -216,13 +228,14 @@ def _tell(error: DBAPIError, place: str, url: URL | None) -> NoReturn:
     cause = error.orig
     if isinstance(cause, sqlite3.Error):
         name = getattr(cause, "sqlite_errorname", "")
-        for known, sentence in _SQLITE_ERRORS.items():
-            if name.startswith(known):
-                raise StoreError(sentence.format(place)) from error
+        for code in _SQLITE_ERRORS:
+            if name.startswith(code):
+                raise _sqlite_error(code, place) from error
         raise StoreError(f"{place} failed: {cause}.") from error
     if url is None:
         if error.connection_invalidated or getattr(cause, "sqlstate", None) is None:
-            raise StoreError(f"{place} cannot be reached now; try again.") from error
+            message = f"{place} cannot be reached now; try again."
+            raise StoreError(message, code="UNREACHABLE") from error
         raise StoreError(f"{place} failed ({type(cause).__name__}).") from error
     # libpq begins with which address it tried, and may end with a question on further lines.
     reason = str(cause).partition("\n")[0].rpartition(" failed: ")[2]
@@ -230,6 +243,10 @@ def _tell(error: DBAPIError, place: str, url: URL | None) -> NoReturn:
     if url.password and url.password in reason:
         reason = type(cause).__name__
     raise StoreError(f"{place} cannot be used: {reason}.") from None
+
+
+def _sqlite_error(code: str, place: str) -> StoreError:
+    return StoreError(_SQLITE_ERRORS[code].format(place), code=code)
 
 
 def _to_json(value: object) -> str:

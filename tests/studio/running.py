@@ -19,7 +19,7 @@ Handler = Callable[[int, FrameType | None], object] | int
 
 @contextlib.contextmanager
 def interrupted_by(handler: Handler) -> Iterator[None]:
-    """Let processes that are started meanwhile treat Ctrl-C in a way of their own.
+    """Start processes inside this context with a handler for Ctrl-C (SIGINT).
 
     They inherit SIGINT if it is ignored here, as in every background job of a shell; where there
     is a handler, they begin with the default.

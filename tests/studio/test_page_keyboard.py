@@ -314,11 +314,11 @@ def pixels_differ(page):
 PLACES = (  # with a heading that tells when it is there, and one of its stops
     ("", Name.DIALOGS, Name.NEW_DIALOG),
     ("#/new", Name.NEW_DIALOG, Name.CHOOSE_FILE),
-    ("#/new/{table}", "Which rows do what", Name.TRAIN),
-    ("#/d/{dialog}/frontier", "What can be had", Name.ASK_POINT),
-    ("#/d/{dialog}/members", "Where they disagree", "These rows as CSV"),
-    ("#/d/{dialog}/costs", "Costs and priors", "Share of spam to come, at most"),
-    ("#/d/{dialog}/accept", "Step 1 would promise", "Python script"),
+    ("#/new/{table}", Name.PARTS, Name.TRAIN),
+    ("#/d/{dialog}/frontier", Name.FRONTIER, Name.ASK_POINT),
+    ("#/d/{dialog}/members", Name.DISAGREEMENT, Name.ROWS_FILE),
+    ("#/d/{dialog}/costs", Name.COSTS, f"{Name.PRIOR}, at most"),
+    ("#/d/{dialog}/accept", Name.OFFER, Name.SCRIPT_FILE),
 )
 
 

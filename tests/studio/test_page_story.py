@@ -217,7 +217,7 @@ def behind_a_cell(page):
         "gaussians",
     ]
     with page.expect_download() as download:
-        shown.get_by_role("link", name="These rows as CSV").click()
+        shown.get_by_role("link", name=Name.ROWS_FILE).click()
     found = list(csv.DictReader(io.StringIO(download.value.path().read_text())))
     assert len(found) == n
 
@@ -234,7 +234,7 @@ def by_costs(page):
         field.press("Enter")
     expect(shown.get_by_role("textbox", name=f"{Name.MISS_COST}, at most")).to_have_value("1")
     for name, value in (("at least", "30"), ("at most", "30")):
-        field = shown.get_by_role("textbox", name=re.compile(f"^Share of spam.* {name}$"))
+        field = shown.get_by_role("textbox", name=re.compile(f"^{Name.PRIOR}.* {name}$"))
         field.fill(value)
         field.press("Enter")
     expect(winners).to_have_count(2)  # with the head: one wins everywhere
@@ -572,9 +572,9 @@ def test_half_can_be_reserved_for_another_model(show, user, mails_table):
     page = show(f"#/d/{dialog}/accept")
     shown = panel(page, "Accept")
     shown.get_by_label("Confidence").select_option("0.9")
-    shown.get_by_role("checkbox", name="Reserve half for another model").click()
+    shown.get_by_role("checkbox", name=Name.RESERVE_HALF).click()
     button(shown, Name.ACCEPT).click()
-    page.get_by_role("button", name="Spend half and accept").click()
+    page.get_by_role("button", name=Name.CONFIRM_HALF).click()
     expect(shown.get_by_role("article")).to_have_count(1, timeout=LONG)
     tells(shown.locator(".offer > p"), "50%", 60)
     assert not record(user, page)["spent"]
@@ -584,13 +584,13 @@ def test_half_can_be_reserved_for_another_model(show, user, mails_table):
 
 
 @pytest.mark.full
-def test_the_dear_ways_of_the_frontier(show, user, mails_table):
+def test_the_slow_strategies_of_the_frontier(show, user, mails_table):
     page = show(f"#/d/{trained(user, mails_table)}/frontier")
     shown = panel(page, "Frontier")
-    shown.get_by_role("button", name="Try the dear ways too").click()
+    shown.get_by_role("button", name=Name.SLOW_STRATEGIES).click()
     expect(shown.locator(".panel-foot .tag")).to_be_visible(timeout=LONG)
-    shown.get_by_text("As tables").click()
-    expect(shown.get_by_role("region", name="Best trade-offs")).to_contain_text(
+    shown.get_by_text(Name.TABLES).click()
+    expect(shown.get_by_role("region", name=Name.FRONTIER_TABLE)).to_contain_text(
         re.compile("retune|reweigh|select")
     )
 

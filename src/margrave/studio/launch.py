@@ -37,7 +37,7 @@ _SECONDS = 60
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it is ready, and that Ctrl-C does not end in the background."""
+    """A server that reports when it is ready, and ignores Ctrl-C as a background job."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], Any]) -> None:
         super().__init__(config)

@@ -78,7 +78,7 @@ quick: $(VENV)/.test  ## the inner loop: tests that are not slow
 	@$(PYTEST) -x -m "not slow" --no-header
 
 wording: $(VENV)/.test  ## write what the front ends say into tests/wording, after a change of words
-	@$(PYTEST) tests/wording --snapshot-update
+	@$(PYTEST) tests/wording --full --snapshot-update
 
 durations: $(VENV)/.typescript $(VENV)/.torch  ## record which tests take long and so run in test-full only
 	@$(PYTEST) -n auto --dist worksteal --full --record-durations

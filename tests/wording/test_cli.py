@@ -1,7 +1,7 @@
 """What the command prints, word for word.
 
 A changed sentence is no fault. Read the change, then refresh the stored texts with `make wording`
-(`pytest tests/wording --snapshot-update`).
+(`pytest tests/wording --full --snapshot-update`).
 """
 
 import re
@@ -15,6 +15,8 @@ from tests.wording.masking import masked
 
 from margrave import datasets
 from margrave.steer import _start
+
+pytestmark = pytest.mark.core
 
 ASK = ("--target", "spam", "--prefer", "fp <= 10%", "--out", "m.skops")
 TABLE = "links,sender,when,spam\n" + "1,a,5,no\n2,b,6,yes\n" * 20

@@ -1,13 +1,14 @@
 """What the studio's page shows, with the names that a screen reader reads, word for word.
 
 A changed sentence is no fault. Read the change, then refresh the stored texts with `make wording`
-(`pytest tests/wording --snapshot-update`).
+(`pytest tests/wording --full --snapshot-update`).
 """
 
 import re
 from contextlib import contextmanager
 from itertools import groupby
 
+import pytest
 from playwright.sync_api import expect, sync_playwright
 from tests.needs import skip_missing
 from tests.studio.browser import SECONDS, launch, new_page
@@ -25,6 +26,8 @@ from tests.studio.page_parts import (
 from tests.studio.serving import serving
 from tests.wording.masking import masked
 from tools.system import PROGRAMS
+
+pytestmark = pytest.mark.full
 
 DATA = re.compile(r"\s*- ('?(row|cell)\b|/url:)")
 """Lines with the content of a table or an address; headers and cells of the matrix are kept."""

@@ -1,7 +1,7 @@
 """What a user of the library sees printed, word for word.
 
 A changed sentence is no fault. Read the change, then refresh the stored texts with `make wording`
-(`pytest tests/wording --snapshot-update`).
+(`pytest tests/wording --full --snapshot-update`).
 """
 
 from copy import deepcopy
@@ -16,6 +16,8 @@ from margrave._extras import missing_extra
 from margrave.preference import Preference
 from margrave.steer import Dialog, Frontier, PromiseError, SteeredClassifier
 from margrave.steer._sentences import sentence
+
+pytestmark = pytest.mark.core
 
 MOVE = ("move",)
 COUNTS_AND_RATES = (

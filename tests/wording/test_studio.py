@@ -1,7 +1,7 @@
 """What the studio's API says, word for word.
 
 A changed sentence is no fault. Read the change, then refresh the stored texts with `make wording`
-(`pytest tests/wording --snapshot-update`).
+(`pytest tests/wording --full --snapshot-update`).
 """
 
 import json
@@ -19,6 +19,8 @@ from tests.wording.masking import masked
 from margrave import cli, datasets
 from margrave.studio import choices, routes_tables
 from margrave.studio.facts import facts_of
+
+pytestmark = pytest.mark.core
 
 MOVE = ["move"]
 EDITS = [

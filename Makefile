@@ -86,10 +86,11 @@ durations: $(VENV)/.typescript $(VENV)/.torch  ## record which tests take long a
 lint: $(VENV)/.test
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 
-# With GALLERY=0 the pages of the gallery are built without running its examples.
+# With GALLERY=0 the examples of the gallery do not run, and its images are missing.
 GALLERY := 1
+NO_GALLERY := -D plot_gallery=0 -D suppress_warnings=image.not_readable
 docs: $(VENV)/.test  ## build the site, warnings are errors
-	@$(BIN)/sphinx-build -W --keep-going -q -b html -D plot_gallery=$(GALLERY) docs docs/_build/html \
+	@$(BIN)/sphinx-build -W --keep-going -q -b html $(if $(filter 0,$(GALLERY)),$(NO_GALLERY)) docs docs/_build/html \
 	  && echo "docs/_build/html/index.html"
 
 bench: $(VENV)/.test $(VENV)/.deslib  ## speed against peers, as ratios in one run

@@ -14,7 +14,7 @@ from hypothesis import settings
 from tests.needs import MISSING
 
 DURATIONS = Path(__file__).with_name("durations.txt")
-LONG = 0.2
+LONG = 0.15
 """Seconds; a test that takes longer is left to the full run."""
 
 # On import, skops lists scikit-learn's estimators and so imports every array library that
@@ -65,7 +65,7 @@ class Recorder:
             self.seconds[report.nodeid] += report.duration
 
     def pytest_sessionfinish(self) -> None:
-        lines = [f"{took:.1f} {test}\n" for test, took in self.seconds.items() if took > LONG]
+        lines = [f"{took:.2f} {test}\n" for test, took in self.seconds.items() if took > LONG]
         lines.sort(key=lambda line: line.split(maxsplit=1)[1])
         DURATIONS.write_text("".join(lines), "utf-8")
 

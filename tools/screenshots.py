@@ -41,9 +41,7 @@ def main() -> int:
         begun = client.post("/api/dialogs", json=body).json()
         followed(client, begun["job"]["id"])
         with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(
-                executable_path=chromium(), args=["--no-sandbox"]
-            )
+            browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
             here = f"{base}#/d/{path.rsplit('/', 1)[1]}"
             shot(browser, f"{base}#/new/{table}", "start", ".parts-bar", TALL)
             shot(browser, f"{here}/frontier", "matrix", "canvas")

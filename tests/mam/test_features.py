@@ -48,6 +48,15 @@ def test_products_of_features_are_the_kernel_on_average(kernel):
     assert np.abs(errors).max() < 5 * np.sqrt(0.5 / 10 / 2000)
 
 
+@pytest.mark.parametrize(("dtype", "error"), [(np.float32, 1e-6), (np.float64, 1e-15)])
+def test_features_are_cosines_and_sines(dtype, error):
+    angles = np.concatenate([np.linspace(-10, 10, 1001), np.pi * np.arange(-4, 5), [1e6, -3e9]])
+    one = Frequencies(np.array([[1.0]]), np.zeros(1))
+    single = angles.astype(dtype)[:, None]
+    exact = np.hstack([np.cos(single.astype(float)), np.sin(single.astype(float))])
+    assert one.waves(single) == pytest.approx(exact, abs=error)
+
+
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
 def test_every_sample_has_the_length_1(kernel):
     X, _ = samples(200)

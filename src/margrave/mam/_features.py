@@ -92,8 +92,8 @@ class Frequencies:
 def _cosines_and_sines(angles: NDArray[Any], cosines: NDArray[Any], sines: NDArray[Any]) -> None:
     """Write the cosines and sines of some angles; may overwrite the angles.
 
-    In float64 they are (1 − t²) / (1 + t²) and 2t / (1 + t²), t the tangent of half the angle: exact
-    to rounding, and three times as fast as numpy's two functions on x86-64.
+    In float64 they are (1 − t²) / (1 + t²) and 2t / (1 + t²), t the tangent of half the angle:
+    exact to rounding, and three times as fast as numpy's two functions on x86-64.
     """
     if angles.dtype == np.float32:
         np.cos(angles, cosines)

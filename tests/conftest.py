@@ -29,6 +29,7 @@ settings.register_profile("full", deadline=None, max_examples=200)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="run everything, also what takes long")
+    parser.addoption("--no-shell", action="store_true", help="run no documented shell blocks")
     parser.addoption(
         "--record-durations", action="store_true", help=f"write {DURATIONS.name} after the run"
     )

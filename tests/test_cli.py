@@ -465,19 +465,21 @@ def test_help_version_and_unknown_commands(run):
     assert "'steering'" in err
 
 
-def test_without_its_extra_the_error_names_the_extra():
-    code = """
+@pytest.mark.parametrize(("package", "extra"), [("typer", "app"), ("uvicorn", "studio")])
+def test_without_its_extra_the_error_names_the_extra(package, extra):
+    code = f"""
 import sys
 class Missing:
     def find_spec(self, name, *_):
-        if name == "typer":
+        if name == {package!r}:
             raise ModuleNotFoundError(name, name=name)
 sys.meta_path.insert(0, Missing())
 from margrave.cli import main
+main(["studio"])
 """
     done = subprocess.run(  # noqa: S603 - our own interpreter
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert re.search(r"\btyper\b.*'app'", done.stderr)
+    assert re.search(rf"\b{package}\b.*'{extra}'", done.stderr)
     assert "Traceback" not in done.stderr

@@ -177,6 +177,12 @@ def deciding_once(decide):
     return decision_function
 
 
+@pytest.fixture
+def in_shell(full, request):
+    """Tell whether shell blocks run: in the full run, unless only arithmetic is of interest."""
+    return full and not request.config.getoption("--no-shell")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
@@ -186,19 +192,19 @@ def deciding_once(decide):
         if page not in (README, STEERING)
     ],
 )
-def test_examples(page, tmp_path, monkeypatch, full):
+def test_examples(page, tmp_path, monkeypatch, in_shell):
     monkeypatch.chdir(tmp_path)
-    check_examples(page, in_shell=full)
+    check_examples(page, in_shell=in_shell)
 
 
 @pytest.mark.slow
 @pytest.mark.core
-def test_examples_of_readme_and_steering(tmp_path, monkeypatch, full):
+def test_examples_of_readme_and_steering(tmp_path, monkeypatch, full, in_shell):
     """Both begin with the same committee, which is trained once; steering is for the full run."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Dialog, "from_data", remember_training(Dialog.from_data))
     for page in (README, STEERING) if full else (README,):
-        check_examples(page, in_shell=full)
+        check_examples(page, in_shell=in_shell)
 
 
 def test_pages_with_code_are_found():

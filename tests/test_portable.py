@@ -71,4 +71,4 @@ def test_scores_do_not_depend_on_other_rows(kernel):
 @pytest.mark.parametrize("kernel", USABLE)
 @pytest.mark.parametrize("file", ["test_estimators", "test_docs", "test_docstrings"])
 def test_estimator_checks_and_documented_examples(kernel, file):
-    check(kernel, f"tests/{file}.py", "--full")
+    check(kernel, f"tests/{file}.py", "--full", "--no-shell")

@@ -347,9 +347,13 @@ def studio(
     browser: Annotated[bool, typer.Option(help="Open it in a browser.")] = True,
 ) -> None:
     """Open the studio: the dialog over the confusion matrix, in a browser."""
-    from margrave.studio.launch import Beginning, serve
-    from margrave.studio.settings import Settings
-    from margrave.studio.store import StoreError
+    try:
+        from margrave.studio.launch import Beginning, serve
+        from margrave.studio.settings import Settings
+        from margrave.studio.store import StoreError
+    except ModuleNotFoundError as error:
+        message = missing_extra("margrave studio", str(error.name), "studio")
+        raise ImportError(message) from error
 
     def ready(url: str) -> None:
         sys.stdout.write(f"Margrave studio: {url}\n")

@@ -41,6 +41,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Recorder())
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave PyTorch, which takes seconds to import, to the full run."""
+    skipped = collection_path.name.startswith("test_torch") and not config.getoption("--full")
+    return True if skipped else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave to the full run what takes long."""
     if config.getoption("--full"):

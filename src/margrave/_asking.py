@@ -18,8 +18,8 @@ from sklearn.exceptions import NotFittedError
 
 from margrave import _labels
 from margrave._trees import Leaves, TreeSamples
+from margrave._typing import Floats
 
-Floats = NDArray[np.float64]
 Columns = slice | Sequence[int] | Sequence[str] | NDArray[Any]
 Kind = Literal["probability", "decision", "label", "score"]
 Ask = Literal["both", "labels", "values"]

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave._typing import Floats
+
 if TYPE_CHECKING:
     import pandas
 
 Kind = Literal["number", "category", "date", "text", "ignored"]
-Floats = NDArray[np.float64]
 
 ISO = "ISO8601"
 _DAYS = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y")  # what fits both is day first

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from margrave._typing import Floats
 
 # Differences below this, as a share, come from rounding.
 _TIE = 1e-9

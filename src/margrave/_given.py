@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrave import _labels
-from margrave._asking import Floats, Kind
+from margrave._asking import Kind
+from margrave._typing import Floats
 from margrave.scale._blocks import Blocks, is_dask
 
 

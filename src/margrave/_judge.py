@@ -16,10 +16,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave._typing import Floats
 from margrave.confusion import Confusion
 from margrave.preference import Bound
-
-Floats = NDArray[np.float64]
 
 # Scores nearer than this, as a share of them, may be equal but for rounding: no cut there.
 _TIE, _TINY = 1e-9, 1e-12

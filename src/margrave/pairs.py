@@ -24,11 +24,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrave import _labels
+from margrave._typing import Floats, Ints
 
 __all__ = ["CrucialPairs", "HingeSum"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # A quantile stops narrowing, and sorts what is left, below this many margins per sample.
 _SORTED_AT_ONCE = 4

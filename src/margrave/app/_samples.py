@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from margrave import _labels, datasets
 from margrave._column_kinds import guess_kind, read_dates, read_numbers, read_texts
 from margrave._near import did_you_mean, near_names
+from margrave._typing import Flags
 from margrave.app._table_file import place_of, read_table
 
 if TYPE_CHECKING:
     import pandas
 
-Bools = NDArray[np.bool_]
 
 _TARGET = "target"  # in the data sets of the package
 _MANY = 20  # different fractions in a target that is no class
@@ -63,7 +63,7 @@ class Table:
         more = did_you_mean(near) or f" Its columns are {listed(names)}."
         raise ValueError(f"{option} needs a column of {self.name}; there is no {name!r}.{more}")
 
-    def refuse_missing(self, missing: Bools, name: str, option: str) -> None:
+    def refuse_missing(self, missing: Flags, name: str, option: str) -> None:
         """Refuse a column that is not there in every row."""
         rows = np.flatnonzero(missing)
         if not len(rows):

@@ -16,7 +16,8 @@ from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.parallel import Parallel, delayed
 
 from margrave import _labels
-from margrave.compare._terms import Floats, PointTerms, squared_terms, zero_one_terms
+from margrave._typing import Floats
+from margrave.compare._terms import PointTerms, squared_terms, zero_one_terms
 
 LOSSES = ("squared", "zero-one")
 _MAX_SEED = np.iinfo(np.int32).max

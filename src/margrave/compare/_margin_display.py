@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrave import _asking, _labels
+from margrave._typing import Floats
 from margrave.compare._plotting import COLOURS, pyplot
-from margrave.compare._terms import Floats
 from margrave.pairs import CrucialPairs
 
 if TYPE_CHECKING:

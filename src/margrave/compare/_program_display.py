@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _asking
+from margrave._typing import Floats
 from margrave.compare._plotting import COLOURS, pyplot
-from margrave.compare._terms import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

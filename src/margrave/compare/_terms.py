@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from margrave._typing import Floats
 
 
 @dataclass(frozen=True, eq=False)

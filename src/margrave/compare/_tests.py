@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from margrave.compare._terms import Floats
+from margrave._typing import Floats
 
 _DECISIONS = {-1: "better", 0: "not different", 1: "worse"}
 

@@ -20,9 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from margrave import _labels
 from margrave._asking import rows_of
 from margrave._committee import Committee
+from margrave._typing import Floats
 from margrave.scores import Scores
-
-Floats = NDArray[np.float64]
 
 
 def log_likelihoods(

@@ -28,10 +28,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog, nnls
 
-Floats = NDArray[np.float64]
+from margrave._typing import Floats
 
 LEVEL = 0.4
 """Share of the way from the value to the bound that the next weights should reach."""

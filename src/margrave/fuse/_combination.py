@@ -17,8 +17,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
 from margrave._cuts import best_cut
+from margrave._typing import Flags, Floats
 from margrave.fuse._rank_problem import RankMarginWeights, weigh
-from margrave.fuse._scales import Flags, Floats, LineScale, RankScale, learn_scale
+from margrave.fuse._scales import LineScale, RankScale, learn_scale
 from margrave.fuse._tail import Side, standard_error
 from margrave.pairs import CrucialPairs
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from margrave import _labels
 from margrave._cuts import best_cut
+from margrave._typing import Flags, Floats
 from margrave.fuse._combination import (
     MAX_ITER,
     Asked,
@@ -29,8 +30,6 @@ from margrave.fuse._drawing import DRAWN, MARGINS, Drawn, keys_of, largest
 from margrave.fuse._rank_blocks import Passes, weigh_blocks
 from margrave.fuse._rank_look import Reading
 from margrave.fuse._scales import (
-    Flags,
-    Floats,
     LineScale,
     RankScale,
     logit_scale,

@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _labels
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from margrave._typing import Floats, Ints
 
 DRAWN = 100_000
 """So many rows are drawn where all scores are needed at a time."""

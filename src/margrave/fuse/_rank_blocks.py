@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from margrave._typing import Floats, Ints
 from margrave.fuse._bundle import LEVEL, Reached, Solution, cutting_planes
-from margrave.fuse._rank_look import Floats, Group, Ints, Looked, Reading, look
+from margrave.fuse._rank_look import Group, Looked, Reading, look
 from margrave.fuse._rank_passes import (
     End,
     binned,

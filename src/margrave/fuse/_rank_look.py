@@ -14,10 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _labels
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Ints = NDArray[np.int64]
+from margrave._typing import Flags, Floats, Ints
 
 
 @dataclass(frozen=True)

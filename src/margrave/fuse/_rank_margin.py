@@ -23,14 +23,13 @@ from margrave._asking import rows_of
 from margrave._committee import Committee
 from margrave._given import lazily
 from margrave._tuning import folds_of, folds_of_groups, is_share
+from margrave._typing import Floats
 from margrave.fuse._combination import Asked, Combination, combine
 from margrave.fuse._rank_margin_blocks import fit_blocks
 from margrave.fuse._rank_problem import RankMarginWeights
 from margrave.fuse._rank_settings import checked_settings
 from margrave.pairs import CrucialPairs
 from margrave.scale._blocks import is_dask
-
-Floats = NDArray[np.float64]
 
 
 class RankMarginClassifier(Committee):

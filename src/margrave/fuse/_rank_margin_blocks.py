@@ -9,11 +9,11 @@ from sklearn.utils.validation import validate_data
 
 from margrave import _labels
 from margrave._asking import classes_of
+from margrave._typing import Flags
 from margrave._weights import checked_weights
 from margrave.fuse._combination import Asked
 from margrave.fuse._combination_blocks import First, Members, combine_blocks, first
 from margrave.fuse._drawing import Drawn, draw, most_of_class
-from margrave.fuse._scales import Flags
 from margrave.scale._blocks import Blocks
 
 T = TypeVar("T")

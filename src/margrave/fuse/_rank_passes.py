@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.fuse._rank_look import Flags, Floats, Ints, Reading
+from margrave._typing import Flags, Floats, Ints
+from margrave.fuse._rank_look import Reading
 from margrave.fuse._rank_problem import SHOWN_PAIRS, smallest
 from margrave.fuse._tail_bins import Grid, sums_of
 from margrave.scale._summary import SortedSummary

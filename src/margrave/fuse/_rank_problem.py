@@ -13,18 +13,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave._typing import Flags, Floats, Ints
 from margrave.fuse._bundle import Solution, hard_margin, soft_margin
-from margrave.fuse._tail import (
-    Side,
-    binned_tail,
-    exact_tail,
-    hardest_weights,
-    mass_up_to,
-)
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Ints = NDArray[np.int64]
+from margrave.fuse._tail import Side, binned_tail, exact_tail, hardest_weights, mass_up_to
 
 # Bins are this much finer than the gap asked for. Value and cut are each off by a bin at most; that
 # must be less than the level (2 / FINER < LEVEL), else the search could stay where it is.

@@ -26,11 +26,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logit
 
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from margrave._typing import Flags, Floats
 
 SCALES = ("logit", "probability", "rank", "decision")
 

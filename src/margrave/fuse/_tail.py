@@ -24,8 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from margrave._typing import Floats
 
 # What a mean margin may be off by, because the search for rho ends.
 _PRECISION = 1e-13

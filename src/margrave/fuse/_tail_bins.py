@@ -20,13 +20,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from margrave._typing import Floats
 from margrave.fuse._tail import bin_tail, kept_weights
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 # Rows of sums: weight, first and second moment, number; then the members' columns.
 _WEIGHT, _FIRST, _SECOND, _COUNT, _COLUMNS = range(5)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave._typing import Floats
 from margrave.mam._block_rows import check_sums, plain_sums
-from margrave.mam._kernels import Floats
 from margrave.mam._sums import slices
 from margrave.mam._widths import gamma_of
 

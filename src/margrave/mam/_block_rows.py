@@ -15,9 +15,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_array, column_or_1d, validate_data
 
 from margrave._labels import has_missing, kind_of, natural, union
+from margrave._typing import Codes, Floats
 from margrave._weights import checked_weights
-from margrave.mam._kernels import Floats
-from margrave.mam._leave_out import Codes
 from margrave.mam._sums import slices
 
 ROWS = 4096

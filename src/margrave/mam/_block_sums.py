@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave._labels import encode, union
+from margrave._typing import Codes, Floats
 from margrave.mam._block_moments import Moments
 from margrave.mam._block_rows import (
     block_rows,
@@ -26,8 +27,6 @@ from margrave.mam._block_rows import (
 )
 from margrave.mam._features import Frequencies, feature_sums
 from margrave.mam._kept import Kept
-from margrave.mam._kernels import Floats
-from margrave.mam._leave_out import Codes
 from margrave.mam._sums import slices
 from margrave.mam._threads import alone
 

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.stats import beta
 
 from margrave._rules import is_number
-from margrave.mam._kernels import Floats
+from margrave._typing import Floats
 from margrave.mam._widths import share_of_power
 
 

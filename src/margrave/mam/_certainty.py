@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave._rules import is_number
+from margrave._typing import Floats
 from margrave.mam._bounds import MarginBound, check_delta, deviation, highest_rate, of_cut
-from margrave.mam._kernels import Floats
 
 Transform = Callable[[Floats], Floats]
 Counted = Callable[[Floats], tuple[Floats, Floats, Floats]]

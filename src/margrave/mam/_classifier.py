@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrave._labels import encode
 from margrave._rules import Rules, check_rules
+from margrave._typing import Codes, Floats
 from margrave._weights import checked_weights
 from margrave.mam._block_learning import (
     WEIGHT_OF_A_SAMPLE,
@@ -22,9 +23,8 @@ from margrave.mam._block_learning import (
     check_present,
 )
 from margrave.mam._cut import decided
-from margrave.mam._kernels import Floats, KernelFunction
+from margrave.mam._kernels import KernelFunction
 from margrave.mam._lazy import in_memory, lazily, share_right
-from margrave.mam._leave_out import Codes
 from margrave.mam._parameters import backend_rules, components_rules, is_linear, kernel_rules
 from margrave.scale._blocks import is_dask
 

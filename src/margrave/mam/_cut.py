@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from margrave._cuts import best_cut
-from margrave.mam._kernels import Floats
-from margrave.mam._leave_out import Codes
+from margrave._typing import Codes, Floats
 
 _ROUNDS = 10
 

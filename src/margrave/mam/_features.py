@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
-from margrave.mam._kernels import Floats
+from margrave._typing import Floats
 from margrave.mam._sums import slices
 from margrave.mam._threads import in_threads
 

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
 
-from margrave.mam._kernels import Floats
-from margrave.mam._leave_out import Codes
+from margrave._typing import Codes, Floats
 
 MOST_KEPT = 20_000
 """Rows that are kept of a stream: enough to place a cut within a third of a percent."""

@@ -14,7 +14,8 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_array, validate_data
 
-from margrave.mam._kernels import Floats, Kernel
+from margrave._typing import Floats
+from margrave.mam._kernels import Kernel
 from margrave.mam._parameters import is_linear
 from margrave.mam._ranks import kendall
 from margrave.mam._sums import kernel_sum

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from margrave._typing import Floats
 from margrave.mam._exponential import (
     PER_UNIT,
     SQUARING_RANGE,
@@ -28,7 +29,6 @@ from margrave.mam._exponential import (
     is_vectorised,
 )
 
-Floats = NDArray[np.float64]
 KernelFunction = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 NAMES = ("rbf", "linear", "poly", "laplacian")

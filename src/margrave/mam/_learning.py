@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
+from margrave._typing import Codes, Floats
 from margrave.mam._features import (
     LARGEST_SEED,
     ROWS_FOR_WIDTHS,
@@ -21,8 +22,8 @@ from margrave.mam._features import (
     feature_sums,
 )
 from margrave.mam._kept import Kept
-from margrave.mam._kernels import Floats, Kernel
-from margrave.mam._leave_out import ClassSums, Codes
+from margrave.mam._kernels import Kernel
+from margrave.mam._leave_out import ClassSums
 from margrave.mam._parameters import is_linear
 from margrave.mam._selection import (
     Judged,

@@ -18,11 +18,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from margrave.mam._kernels import Floats
-
-Codes = NDArray[np.intp]
+from margrave._typing import Codes, Floats
 
 # A squared length below this share of what it is the difference of is rounding.
 _ROUNDING = 1e-13

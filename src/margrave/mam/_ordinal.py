@@ -26,21 +26,20 @@ from sklearn.utils.validation import check_is_fitted
 from margrave._cuts import middle
 from margrave._labels import encode, has_missing, natural, shown
 from margrave._rules import Rules, check_rules
+from margrave._typing import Codes, Floats
 from margrave._weights import checked_weights
 from margrave.mam._kernel_ranker import checked_rows
-from margrave.mam._kernels import Floats, KernelFunction
+from margrave.mam._kernels import KernelFunction
 from margrave.mam._lazy import in_memory
 from margrave.mam._parameters import backend_rules, is_linear, kernel_rules
 from margrave.mam._ranker import MAMRanker, loo_predictions
-
-Places = NDArray[np.intp]
 
 _KERNEL_PARAMETERS = ("kernel", "gamma", "gammas", "degree", "coef0", "n_jobs", "backend")
 # Differences below this, as a share, come from rounding.
 _TIE = 1e-9
 
 
-def losses_of(codes: Places, labels: Places, weights: Floats, cut: str) -> Floats:
+def losses_of(codes: Codes, labels: Codes, weights: Floats, cut: str) -> Floats:
     """What each label costs each sample, of shape (n_labels, n_samples).
 
     Parameters
@@ -96,7 +95,7 @@ def best_thresholds(scores: Floats, losses: Floats) -> Floats:
     return thresholds
 
 
-def _places(costs: Floats) -> Places:
+def _places(costs: Floats) -> Codes:
     """Where each label ends: the path with the smallest sum, the lowest of equals."""
     n_labels, n_places = costs.shape
     before = np.empty((n_labels - 1, n_places), dtype=np.intp)
@@ -114,7 +113,7 @@ def _places(costs: Floats) -> Places:
     return places
 
 
-def _widest(costs: Floats, places: Places, gaps: Floats) -> Places:
+def _widest(costs: Floats, places: Codes, gaps: Floats) -> Codes:
     """The same loss with thresholds in wider gaps, each moved between its neighbours."""
     moved = places.copy()
     bound = _TIE * costs[:, -1].max()
@@ -127,7 +126,7 @@ def _widest(costs: Floats, places: Places, gaps: Floats) -> Places:
     return moved
 
 
-def spread_out(thresholds: Floats, present: Places, n_classes: int) -> Floats:
+def spread_out(thresholds: Floats, present: Codes, n_classes: int) -> Floats:
     """Thresholds between all classes, from those between the classes that are present.
 
     A class that is not gets an empty interval.

@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import assert_all_finite, check_array, column_or_1d
 
 from margrave._rules import is_number
+from margrave._typing import Floats
 from margrave._weights import refuse_no_weight
 from margrave.mam._block_moments import Moments
 from margrave.mam._block_rows import (
@@ -29,7 +30,6 @@ from margrave.mam._block_rows import (
 )
 from margrave.mam._features import LARGEST_SEED, Frequencies, feature_sums, precision
 from margrave.mam._kept import Kept, most_kept
-from margrave.mam._kernels import Floats
 from margrave.mam._parameters import is_linear
 from margrave.mam._rank_features import FeatureRanker, feature_length
 from margrave.mam._rank_leave_out import length_beyond

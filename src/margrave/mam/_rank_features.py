@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
+from margrave._typing import Floats
 from margrave.mam._features import (
     LARGEST_SEED,
     ROWS_FOR_WIDTHS,
@@ -24,7 +25,6 @@ from margrave.mam._features import (
     precision,
 )
 from margrave.mam._kernel_ranker import KernelRanker
-from margrave.mam._kernels import Floats
 from margrave.mam._ranks import Levels, RankedSamples, first_best, kendall
 from margrave.mam._selection import some_of_each
 from margrave.mam._sums import slices

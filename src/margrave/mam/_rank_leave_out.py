@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from margrave._typing import Floats
 from margrave.mam._features import feature_products, squared_lengths
-from margrave.mam._kernels import Floats, Kernel
+from margrave.mam._kernels import Kernel
 from margrave.mam._ranks import RankedSamples
 from margrave.mam._self_sums import Ordered, self_sums
 

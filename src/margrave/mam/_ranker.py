@@ -14,10 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from margrave._rules import check_rules
+from margrave._typing import Floats
 from margrave._weights import checked_weights
 from margrave.mam._features import feature_products, feature_sums
 from margrave.mam._kernel_ranker import checked_rows
-from margrave.mam._kernels import Floats, KernelFunction
+from margrave.mam._kernels import KernelFunction
 from margrave.mam._lazy import lazily
 from margrave.mam._parameters import backend_rules, components_rules, is_linear, kernel_rules
 from margrave.mam._rank_blocks import BlockRanker, check_ordered

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import kendalltau
 from sklearn.utils.validation import check_array, check_consistent_length
 
+from margrave._typing import Floats
 from margrave._weights import checked_weights
-from margrave.mam._kernels import Floats
 
 _TIE = 1e-12
 

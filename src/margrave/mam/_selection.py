@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave._typing import Codes, Floats
 from margrave.mam._cut import cut_for, decided, sample_shares
 from margrave.mam._features import (
     Frequencies,
@@ -17,8 +18,8 @@ from margrave.mam._features import (
     precision,
     squared_lengths,
 )
-from margrave.mam._kernels import Floats, Kernel
-from margrave.mam._leave_out import ClassSums, Codes
+from margrave.mam._kernels import Kernel
+from margrave.mam._leave_out import ClassSums
 from margrave.mam._self_sums import self_sums
 
 

@@ -16,8 +16,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from margrave._typing import Floats
 from margrave.mam._exponential import Tile
-from margrave.mam._kernels import Floats, Kernel, Pairs
+from margrave.mam._kernels import Kernel, Pairs
 from margrave.mam._sums import SMALL, Rooms, slices
 from margrave.mam._threads import in_threads
 from margrave.mam._torch_sums import Task, device_for, torch_sums

@@ -17,8 +17,9 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
 from margrave._rules import is_count, is_number
+from margrave._typing import Floats
 from margrave.mam._exponential import Tile
-from margrave.mam._kernels import NAMES, Floats, Kernel, KernelFunction, Pairs
+from margrave.mam._kernels import NAMES, Kernel, KernelFunction, Pairs
 from margrave.mam._threads import in_threads
 from margrave.mam._torch_sums import BACKENDS, Task, device_for, torch_sums
 

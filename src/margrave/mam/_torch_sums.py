@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 
 from margrave._extras import missing_extra
+from margrave._typing import Floats
 from margrave.mam._exponential import PER_UNIT, Tile
 from margrave.mam._fused_sums import Fused
 from margrave.mam._kernels import (
     LARGEST_EXPONENTS,
     SURE_IN_FLOAT32,
     SURE_IN_FLOAT64,
-    Floats,
     Kernel,
     check_distances,
 )

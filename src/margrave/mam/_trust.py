@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from margrave._labels import encode
 from margrave._rules import is_count
+from margrave._typing import Codes, Floats
 from margrave.mam._bounds import check_delta, trace_bound
 from margrave.mam._certainty import (
     Certainty,
@@ -26,9 +27,7 @@ from margrave.mam._certainty import (
 from margrave.mam._cut import decided
 from margrave.mam._features import Frequencies, feature_sums, squared_lengths
 from margrave.mam._kept import Kept
-from margrave.mam._kernels import Floats
 from margrave.mam._lazy import in_memory
-from margrave.mam._leave_out import Codes
 from margrave.mam._sums import kernel_sum
 from margrave.mam._widths import share_of_width
 

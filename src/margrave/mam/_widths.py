@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from margrave._rules import is_number
-from margrave.mam._kernels import Floats
+from margrave._typing import Floats
 
 N_WIDTHS = 15
 _RANGE = (1e-290, 1e290)

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from margrave.martingale._layers import Codes, Key, Layered, Samples
+from margrave._typing import Codes
+from margrave.martingale._layers import Key, Layered, Samples
 from margrave.martingale._program import Node
 
 

@@ -22,10 +22,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrave._judge import Judge
 from margrave._rules import Rules, is_count, is_number
+from margrave._typing import Codes, Floats
 from margrave.martingale._again import There
 from margrave.martingale._classifier import ProgramClassifier, sharpness
 from margrave.martingale._growth import Grown, Refine, is_ours
-from margrave.martingale._layers import Codes, Floats, Layered, Moves, Samples
+from margrave.martingale._layers import Layered, Moves, Samples
 from margrave.martingale._nodewise import NodeWise, Wants
 from margrave.martingale._program import Program
 from margrave.martingale._request import (

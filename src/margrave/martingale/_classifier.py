@@ -19,9 +19,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrave import _labels
 from margrave._rules import Rules, check_rules, is_count
+from margrave._typing import Codes, Floats
 from margrave.martingale._again import There
 from margrave.martingale._growth import Grown, Refine, grow
-from margrave.martingale._layers import Codes, Floats, Layered, Moves, Samples
+from margrave.martingale._layers import Layered, Moves, Samples
 from margrave.martingale._logistic import TunableLogistic
 from margrave.martingale._program import Program
 from margrave.martingale._scored import ScoredClassifier

@@ -18,10 +18,9 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from margrave._asking import rows_of
+from margrave._typing import Codes, Floats
 from margrave.martingale._again import There
 from margrave.martingale._layers import (
-    Codes,
-    Floats,
     Key,
     Layered,
     Moves,

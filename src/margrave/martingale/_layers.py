@@ -15,15 +15,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import softmax
 
 from margrave._asking import rows_of
+from margrave._typing import Codes, Floats
 from margrave.martingale._program import Edge, Kind, Node, Program
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 Key = tuple[int, ...]
 
 

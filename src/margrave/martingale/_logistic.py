@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrave._judge import Judge
 from margrave._rules import check_rules, is_count, is_number
+from margrave._typing import Floats
 from margrave.martingale._newton import Problem, Solution
 from margrave.martingale._request import (
     Outcome,
@@ -32,8 +33,6 @@ from margrave.martingale._scored import ScoredClassifier
 from margrave.martingale._settings import Setting, grouped, one_each
 from margrave.martingale._tuning import Search, expanded, summed
 from margrave.preference import Preference
-
-Floats = NDArray[np.float64]
 
 _FARTHEST = 100  # log-penalties: e^±100 is nothing, or all
 

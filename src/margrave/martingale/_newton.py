@@ -23,7 +23,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax
 
-Floats = NDArray[np.float64]
+from margrave._typing import Floats
 
 NEWTON_SIZE = 1200
 _ROWS_AT_ONCE = 4096  # of the columns, while the Hessian is summed: they stay in the cache

@@ -28,8 +28,9 @@ import numpy as np
 from scipy.special import softmax
 
 from margrave._judge import Judge, Verdict
+from margrave._typing import Codes, Floats
 from margrave.martingale._growth import Refine
-from margrave.martingale._layers import Codes, Floats, Key, Layered, class_scores, companions_at
+from margrave.martingale._layers import Key, Layered, class_scores, companions_at
 from margrave.martingale._request import Outcome, Step
 from margrave.martingale._tuning import ROUGH, target_states
 from margrave.preference import Bound

@@ -12,9 +12,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 
 from margrave._asking import rows_of
+from margrave._typing import Floats
 from margrave._weights import checked_weights
-
-Floats = NDArray[np.float64]
 
 
 class ScoredClassifier(ClassifierMixin, BaseEstimator, ABC):

@@ -20,7 +20,8 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.martingale._layers import Codes, Departure, Floats, Key, Moves, Said, Samples
+from margrave._typing import Codes, Floats
+from margrave.martingale._layers import Departure, Key, Moves, Said, Samples
 from margrave.martingale._program import Kind, Node
 
 

@@ -25,7 +25,8 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 
 from margrave._rules import Rules, is_count
-from margrave.members._two_sided import Flags, Floats, TwoSidedClassifier, shares
+from margrave._typing import Flags, Floats
+from margrave.members._two_sided import TwoSidedClassifier, shares
 
 # What rounding leaves of an f of 0.
 _ZERO = 1e-12

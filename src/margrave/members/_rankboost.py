@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from margrave._cuts import best_cut, middle
 from margrave._rules import Rules, is_count
-from margrave.members._two_sided import Flags, Floats, TwoSidedClassifier, shares
+from margrave._typing import Flags, Floats
+from margrave.members._two_sided import TwoSidedClassifier, shares
 
 MAX_ALPHA = 5.0
 """The largest weight of one ranker: α is infinite where a ranker makes no mistake.

@@ -16,10 +16,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrave._rules import Rules, check_rules
+from margrave._typing import Floats
 from margrave._weights import checked_weights
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 
 def shares(weights: Floats) -> Floats:

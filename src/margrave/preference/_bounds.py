@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Mask = NDArray[np.bool_]
+from margrave._typing import Flags
 
 # A class as it is written in a text: in quotes, which stand twice inside of it, or bare if it holds
 # nothing that ends it.
@@ -44,38 +44,38 @@ class PreferenceError(ValueError):
 class _Word:
     """How a word picks its cells from a k × (k + 1) matrix, given the positions of its labels."""
 
-    cells: Callable[[int, tuple[int, ...]], tuple[Mask, Mask]]
+    cells: Callable[[int, tuple[int, ...]], tuple[Flags, Flags]]
     labels: tuple[int, ...]  # how many labels it may carry
     of_positive: bool = False  # without a label it speaks of the positive class
     only_share: bool = False
 
 
-def _grid(k: int) -> tuple[Mask, Mask]:
+def _grid(k: int) -> tuple[Flags, Flags]:
     """The diagonal and the answered cells of an empty k × (k + 1) matrix."""
     return np.eye(k, k + 1, dtype=bool), np.arange(k + 1) < np.full((k, 1), k)
 
 
-def row(k: int, c: int) -> Mask:
+def row(k: int, c: int) -> Flags:
     return np.broadcast_to((np.arange(k) == c)[:, None], (k, k + 1))
 
 
-def _column(k: int, c: int) -> Mask:
+def _column(k: int, c: int) -> Flags:
     return np.broadcast_to(np.arange(k + 1) == c, (k, k + 1))
 
 
-def _rows(k: int, at: tuple[int, ...]) -> Mask:
+def _rows(k: int, at: tuple[int, ...]) -> Flags:
     """The samples of one class, or of all."""
     return row(k, at[0]) if at else np.ones((k, k + 1), dtype=bool)
 
 
-def _errors(k: int, at: tuple[int, ...]) -> tuple[Mask, Mask]:
+def _errors(k: int, at: tuple[int, ...]) -> tuple[Flags, Flags]:
     if at:
         return row(k, at[0]) & _column(k, at[1]), row(k, at[0])
     correct, answered = _grid(k)
     return answered & ~correct, _rows(k, at)
 
 
-def _correct(k: int, at: tuple[int, ...]) -> tuple[Mask, Mask]:
+def _correct(k: int, at: tuple[int, ...]) -> tuple[Flags, Flags]:
     return _grid(k)[0] & _rows(k, at), _rows(k, at)
 
 
@@ -146,7 +146,7 @@ class Bound:
         """Whether the word speaks of the positive class where it names none."""
         return not self.implied and WORDS[self.word].of_positive
 
-    def cells(self, matrix: Matrix) -> tuple[Mask, Mask]:
+    def cells(self, matrix: Matrix) -> tuple[Flags, Flags]:
         """Which cells of the matrix are the amount, and which it is a share of.
 
         Parameters

@@ -11,9 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from margrave._typing import Floats
 
 FINENESS = 10_000
 """Groups are smaller than this part of what lies beyond them; so many at each end are single."""

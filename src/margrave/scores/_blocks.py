@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _labels
-from margrave._asking import Answer, Ask, Columns, Floats, Kind
+from margrave._asking import Answer, Ask, Columns, Kind
 from margrave._given import (
     array_classes,
     array_names,
@@ -29,8 +29,9 @@ from margrave._given import (
     stacked,
     the_one,
 )
+from margrave._typing import AnyInts, Floats
 from margrave.scale._blocks import Blocks, is_dask
-from margrave.scores._gathering import Codes, gathered
+from margrave.scores._gathering import gathered
 from margrave.scores._scores import Scores, check_like
 
 
@@ -168,7 +169,7 @@ def lazily_decoded(codes: Any, classes: NDArray[Any], reject_label: Any) -> Any:
 
 
 def _decoded(
-    codes: Codes, classes: NDArray[Any], reject_label: Any, kind: np.dtype[Any]
+    codes: AnyInts, classes: NDArray[Any], reject_label: Any, kind: np.dtype[Any]
 ) -> NDArray[Any]:
     return _labels.decode(codes, classes, reject_label).astype(kind, copy=False)
 

@@ -11,10 +11,9 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
-from margrave._asking import Answer, Columns, Floats, Kind, ask_member, largest_size, on_scale
+from margrave._asking import Answer, Columns, Kind, ask_member, largest_size, on_scale
 from margrave._given import frozen
-
-Codes = NDArray[np.signedinteger[Any]]
+from margrave._typing import AnyInts, Floats
 
 
 def asked(calls: Iterable[tuple[Any, ...]], n_members: int, n_jobs: int | None) -> Iterator[Answer]:
@@ -43,7 +42,7 @@ def gathered(
     like: Any,
 ) -> dict[str, Any]:
     """What Scores hold: answers side by side, decision values divided by their scale."""
-    codes: Codes | None = None
+    codes: AnyInts | None = None
     values: Floats | None = None
     kinds: list[Kind] = []
     scales = np.ones(len(names)) if like is None else like.scales.copy()

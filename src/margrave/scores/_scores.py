@@ -27,7 +27,6 @@ from margrave._asking import (
     Answer,
     Ask,
     Columns,
-    Floats,
     Kind,
     classes_of,
     columns_for,
@@ -44,8 +43,9 @@ from margrave._given import (
     one_of,
 )
 from margrave._trees import tree_samples
+from margrave._typing import AnyInts, Floats
 from margrave.scale._blocks import is_dask
-from margrave.scores._gathering import Codes, asked, gathered
+from margrave.scores._gathering import asked, gathered
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,7 +86,7 @@ class Scores:
 
     classes: NDArray[Any]
     members: tuple[str, ...]
-    codes: Codes | None
+    codes: AnyInts | None
     values: Floats | None
     kinds: tuple[Kind, ...]
     scales: Floats
@@ -366,7 +366,7 @@ class Scores:
             features=tuple(self.features[j] for j in at),
         )
 
-    def _known_codes(self) -> Codes:
+    def _known_codes(self) -> AnyInts:
         if self.codes is None:
             raise ValueError("Scores were made with ask='values' and hold no labels.")
         return self.codes

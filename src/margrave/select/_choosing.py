@@ -11,35 +11,36 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.select._competence import Bools, Codes, Floats, Near, double_faults
+from margrave._typing import AnyFloats, AnyInts, Flags
+from margrave.select._competence import Near, double_faults
 
 # DES-KNN keeps this share of the members for being right, and then that one for being different.
 _ACCURATE = 0.5
 _DIVERSE = 0.3
 
 
-def best(competence: Floats, near: Near) -> Bools:
+def best(competence: AnyFloats, near: Near) -> Flags:
     """The members with the largest competence, if it is above 0."""
-    largest: Floats = competence.max(axis=1, keepdims=True)
+    largest: AnyFloats = competence.max(axis=1, keepdims=True)
     return np.asarray((competence == largest) & (competence > 0))
 
 
-def competent(competence: Floats, near: Near) -> Bools:
+def competent(competence: AnyFloats, near: Near) -> Flags:
     """All with any competence."""
     return competence > 0
 
 
-def better_than_chance(competence: Floats, near: Near) -> Bools:
+def better_than_chance(competence: AnyFloats, near: Near) -> Flags:
     """Those that are right more often than one answer in C."""
     return competence > 1 / near.n_classes
 
 
-def likely(competence: Floats, near: Near) -> Bools:
+def likely(competence: AnyFloats, near: Near) -> Flags:
     """Those that are right more probably than not."""
     return competence > 0.5
 
 
-def accurate_and_diverse(competence: Floats, near: Near) -> Bools:
+def accurate_and_diverse(competence: AnyFloats, near: Near) -> Flags:
     """Half of the members, by accuracy; of these the three tenths of all that fail alone most.
 
     Of equal ones the later is taken. Members that are never right are never taken.
@@ -56,7 +57,7 @@ def accurate_and_diverse(competence: Floats, near: Near) -> Bools:
     return chosen & (competence > 0)
 
 
-def first_only(chosen: Bools) -> Bools:
+def first_only(chosen: Flags) -> Flags:
     """Of those chosen for each query, the first."""
     first = np.zeros_like(chosen)
     at = np.flatnonzero(chosen.any(axis=1))
@@ -64,7 +65,7 @@ def first_only(chosen: Bools) -> Bools:
     return first
 
 
-def votes(answers: Codes, chosen: Bools, weight: Floats | None, n_classes: int) -> Floats:
+def votes(answers: AnyInts, chosen: Flags, weight: AnyFloats | None, n_classes: int) -> AnyFloats:
     """Votes for each class, shape (q, C): of those chosen, one each or by their weight."""
     counted = np.empty((len(answers), n_classes))
     for c in range(n_classes):
@@ -76,7 +77,7 @@ def votes(answers: Codes, chosen: Bools, weight: Floats | None, n_classes: int) 
     return counted
 
 
-def mean_proba(proba: Floats, chosen: Bools, weight: Floats | None) -> Floats:
+def mean_proba(proba: AnyFloats, chosen: Flags, weight: AnyFloats | None) -> AnyFloats:
     """The mean probabilities of those chosen, shape (q, C), by their weight."""
     by = chosen.astype(np.float64) if weight is None else chosen * weight
     total: NDArray[np.float64] = np.matmul(by[:, None, :], proba)[:, 0]

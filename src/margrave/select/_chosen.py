@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _labels
+from margrave._typing import AnyFloats, AnyInts, Flags
 from margrave.select._choosing import mean_proba, votes
-from margrave.select._competence import Bools, Codes, Floats
 from margrave.select._selector import Told
 
 
@@ -32,13 +32,13 @@ class Chosen:
     """
 
     told: Told
-    competence: Floats
-    members: Bools
-    nobody: Bools
-    neighbours: Codes
+    competence: AnyFloats
+    members: Flags
+    nobody: Flags
+    neighbours: AnyInts
 
 
-def tally(chosen: Chosen, weighs: bool, soft: bool, one: bool, n_classes: int) -> Floats:
+def tally(chosen: Chosen, weighs: bool, soft: bool, one: bool, n_classes: int) -> AnyFloats:
     """Votes, or mean probabilities, for each class.
 
     Parameters
@@ -65,12 +65,12 @@ def tally(chosen: Chosen, weighs: bool, soft: bool, one: bool, n_classes: int) -
     return told
 
 
-def shares(told: Floats) -> NDArray[np.float64]:
+def shares(told: AnyFloats) -> NDArray[np.float64]:
     """The same with a sum of one; all equal where nothing was said."""
     total = told.sum(axis=1, keepdims=True)
     return np.where(total > 0, told / np.where(total > 0, total, 1), 1 / told.shape[1])
 
 
-def decided(told: Floats) -> Codes:
+def decided(told: AnyFloats) -> AnyInts:
     """The class with most, the first of equals; rejected where nothing was said."""
     return np.where(told.max(axis=1) > 0, told.argmax(axis=1), _labels.REJECTED)

@@ -22,11 +22,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.floating[Any]]
-Codes = NDArray[np.integer[Any]]
-Bools = NDArray[np.bool_]
+from margrave._typing import AnyFloats, AnyInts, Flags
 
 # Two samples at the same place: as near as this.
 _NEAREST = 1e-10
@@ -52,38 +49,38 @@ class Near:
         Number of classes.
     """
 
-    right: Bools
-    truth: Codes
-    distance: Floats
-    weight: Floats | None
-    answers: Codes
+    right: Flags
+    truth: AnyInts
+    distance: AnyFloats
+    weight: AnyFloats | None
+    answers: AnyInts
     n_classes: int
 
 
-def counts(near: Near) -> Floats:
+def counts(near: Near) -> AnyFloats:
     """How many neighbours each member is right at, shape (q, L)."""
     return _summed(near.right, near.weight)
 
 
-def ola(near: Near) -> Floats:
+def ola(near: Near) -> AnyFloats:
     """The share of the neighbours each member is right at, shape (q, L)."""
     looked_at = near.right.shape[1] if near.weight is None else near.weight.sum(axis=1)[:, None]
-    share: Floats = counts(near) / looked_at
+    share: AnyFloats = counts(near) / looked_at
     return share
 
 
-def lca(near: Near) -> Floats:
+def lca(near: Near) -> AnyFloats:
     """The same among neighbours of the class that the member gives to the query; 0 of none."""
     return _class_accuracy(near, near.weight)
 
 
-def mla(near: Near) -> Floats:
+def mla(near: Near) -> AnyFloats:
     """Lca with nearer neighbours counting more: by one over their distance."""
     nearness = 1 / np.maximum(near.distance, _NEAREST)
     return _class_accuracy(near, nearness if near.weight is None else nearness * near.weight)
 
 
-def rank(near: Near) -> Floats:
+def rank(near: Near) -> AnyFloats:
     """How many of the nearest neighbours the member is right at before it is wrong once."""
     so_far = near.right[:, 0].copy()
     run = np.zeros(
@@ -95,7 +92,7 @@ def rank(near: Near) -> Floats:
     return run.astype(np.float64)
 
 
-def double_faults(near: Near) -> Floats:
+def double_faults(near: Near) -> AnyFloats:
     """How often each member is wrong together with another: over neighbours, and over the others.
 
     The sum over pairs is one over the neighbours: a member that is wrong at x_j shares this with
@@ -105,23 +102,23 @@ def double_faults(near: Near) -> Floats:
     together = np.maximum(wrong.sum(axis=2, dtype=np.float64) - 1, 0)
     if near.weight is not None:
         together = together * near.weight
-    faults: Floats = np.matmul(together[:, None, :], wrong.astype(np.float64))[:, 0]
+    faults: AnyFloats = np.matmul(together[:, None, :], wrong.astype(np.float64))[:, 0]
     return faults
 
 
-def _class_accuracy(near: Near, weight: Floats | None) -> Floats:
+def _class_accuracy(near: Near, weight: AnyFloats | None) -> AnyFloats:
     same = near.truth[:, :, None] == near.answers[:, None, :]
     right = _summed(near.right & same, weight)
     return np.divide(right, _summed(same, weight), out=np.zeros_like(right), where=right > 0)
 
 
-def _summed(which: Bools, weight: Floats | None) -> Floats:
+def _summed(which: Flags, weight: AnyFloats | None) -> AnyFloats:
     """The weight of the neighbours for which something holds, (q, k, L) to (q, L)."""
     if weight is None:
         small = _count_type(which.shape[1])
-        count: Floats = which.view(np.uint8).sum(axis=1, dtype=small).astype(np.float64)
+        count: AnyFloats = which.view(np.uint8).sum(axis=1, dtype=small).astype(np.float64)
         return count
-    total: Floats = np.matmul(weight[:, None, :], which.astype(np.float64))[:, 0]
+    total: AnyFloats = np.matmul(weight[:, None, :], which.astype(np.float64))[:, 0]
     return total
 
 

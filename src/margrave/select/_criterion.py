@@ -20,7 +20,8 @@ from sklearn.utils.metaestimators import available_if
 
 from margrave._asking import Ask
 from margrave._labels import decode, default_reject_label
-from margrave.select._selector import Codes, Floats, Judged
+from margrave._typing import AnyFloats, AnyInts
+from margrave.select._selector import Judged
 
 ACCURACY = "accuracy"
 
@@ -57,9 +58,9 @@ class Repeater(ClassifierMixin, BaseEstimator):
         return labels
 
     @available_if(lambda self: self.proba is not None)  # type: ignore[untyped-decorator]
-    def predict_proba(self, at: Any) -> Floats:
+    def predict_proba(self, at: Any) -> AnyFloats:
         """Its probabilities."""
-        proba: Floats = self.proba[at]
+        proba: AnyFloats = self.proba[at]
         return proba
 
 
@@ -82,8 +83,8 @@ def checked_scorer(criterion: Any, owner: str) -> Any:
 
 
 def values(
-    judged: Judged, classes: NDArray[Any], scorer: Any, parts: Sequence[Codes], owner: str
-) -> Floats:
+    judged: Judged, classes: NDArray[Any], scorer: Any, parts: Sequence[AnyInts], owner: str
+) -> AnyFloats:
     """The criterion of each member on parts of the tuning samples, shape (parts, L).
 
     NaN where it is not defined, as where a part has one class only.
@@ -123,7 +124,7 @@ def _repeater(judged: Judged, classes: NDArray[Any], j: int) -> Repeater:
 
 
 def _scored(
-    scorer: Any, member: Repeater, at: Codes, truth: NDArray[Any], weight: Any, owner: str
+    scorer: Any, member: Repeater, at: AnyInts, truth: NDArray[Any], weight: Any, owner: str
 ) -> float:
     takes = "sample_weight" in signature(scorer).parameters
     weights = {"sample_weight": weight[at]} if weight is not None and takes else {}

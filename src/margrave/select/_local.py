@@ -20,9 +20,9 @@ from margrave._asking import Ask, rows_of
 from margrave._near import did_you_mean, near_names
 from margrave._rules import check_rules, is_count
 from margrave._samples import check_columns
+from margrave._typing import AnyFloats, AnyInts, Flags
 from margrave.select._choosing import first_only
 from margrave.select._chosen import Chosen, decided, shares, tally
-from margrave.select._competence import Bools, Codes, Floats
 from margrave.select._explanations import LocalExplanation
 from margrave.select._memory import Memory
 from margrave.select._methods import METHODS, Method
@@ -328,7 +328,7 @@ class LocalSelectionClassifier(Selector):
         heard = self._heard(X)
         return np.concatenate([told(self._chosen(rows, said)) for rows, said in heard])
 
-    def _codes(self, X: Any, told: Told) -> Codes:
+    def _codes(self, X: Any, told: Told) -> AnyInts:
         """Answers; where all members agree, whoever is chosen says the same."""
         codes = told.codes[:, 0].astype(np.int64)
         open_ = (told.codes != told.codes[:, :1]).any(axis=1)
@@ -347,12 +347,12 @@ class LocalSelectionClassifier(Selector):
         members = method.choose(competence, near)
         if method.one and self.ties == "first":
             members = first_only(members)
-        nobody: Bools = np.logical_not(members.any(axis=1))
+        nobody: Flags = np.logical_not(members.any(axis=1))
         if not self.reject:
             members[nobody] = True
         return Chosen(told, competence, members, nobody, at)
 
-    def _tally(self, chosen: Chosen) -> Floats:
+    def _tally(self, chosen: Chosen) -> AnyFloats:
         """What those chosen say together, by class."""
         method, soft = self._method, self.voting == "soft"
         return tally(chosen, method.weighs, soft, method.one, len(self.classes_))

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.select._competence import Bools, Codes, Floats, Near, ola
+from margrave._typing import AnyFloats, AnyInts, Flags
+from margrave.select._competence import Near, ola
 from margrave.select._meta import N_PROFILES, MetaClassifier, MetaFeatures, steps
 from margrave.select._methods import METHODS, Method
 from margrave.select._neighbours import fitted_index, nearest, nearest_others
@@ -49,10 +50,10 @@ class Memory:
         What META-DES has learned from the samples.
     """
 
-    truth: Codes
-    right: Bools
-    weight: Floats | None
-    rows: Codes
+    truth: AnyInts
+    right: Flags
+    weight: AnyFloats | None
+    rows: AnyInts
     method: str
     n_classes: int
     k: int
@@ -117,7 +118,7 @@ class Memory:
         """What they are remembered for."""
         return METHODS[self.method]
 
-    def competence(self, X: Any, told: Told) -> tuple[Floats, Near, Codes]:
+    def competence(self, X: Any, told: Told) -> tuple[AnyFloats, Near, AnyInts]:
         """The members' competence at queries, what is known around these, and which samples from.
 
         Parameters
@@ -143,7 +144,7 @@ class Memory:
         )[1]
         return self.meta.competence(self._features(near, at, alike, told)), near, at
 
-    def _around(self, at: Codes, distance: Floats, told: Told) -> Near:
+    def _around(self, at: AnyInts, distance: AnyFloats, told: Told) -> Near:
         return Near(
             right=self.right[at],
             truth=self.truth[at],
@@ -175,14 +176,14 @@ class Memory:
     def _n_alike(self) -> int:
         return min(N_PROFILES, len(self.truth) - 1)
 
-    def _features(self, near: Near, at: Codes, alike: Codes, told: Told) -> MetaFeatures:
+    def _features(self, near: Near, at: AnyInts, alike: AnyInts, told: Told) -> MetaFeatures:
         assert self.sure is not None  # noqa: S101
         assert told.proba is not None  # noqa: S101
         top = reduce(np.maximum, np.moveaxis(told.proba, 2, 0))  # classes are few
         return MetaFeatures.of(near.right, self.sure[at], ola(near), self.right[alike], top)
 
 
-def profile(proba: Floats | None) -> Floats:
+def profile(proba: AnyFloats | None) -> AnyFloats:
     """What the members say as one row a sample; of two classes one says it all."""
     assert proba is not None  # noqa: S101
     told = proba[:, :, 1:] if proba.shape[2] == 2 else proba

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from margrave.select._competence import Bools, Floats
+from margrave._typing import AnyFloats, Flags
+
 
 N_PROFILES = 5
 _STEPS = np.linspace(0.1, 1, 10)
@@ -26,7 +27,7 @@ _STEPS = np.linspace(0.1, 1, 10)
 _DECIMALS = 12
 
 
-def steps(values: Floats) -> NDArray[np.uint8]:
+def steps(values: AnyFloats) -> NDArray[np.uint8]:
     """In how many tenths of the way to 1 a value is, 0 to 10."""
     return np.digitize(np.round(values, _DECIMALS), _STEPS).astype(np.uint8)
 
@@ -57,13 +58,13 @@ class MetaFeatures:
 
     @classmethod
     def of(
-        cls, right: Bools, sure: NDArray[np.uint8], share: Floats, alike: Bools, top: Floats
+        cls, right: Flags, sure: NDArray[np.uint8], share: AnyFloats, alike: Flags, top: AnyFloats
     ) -> MetaFeatures:
         """From what is known as it is; `sure` is in steps already."""
         ten = np.uint8(len(_STEPS))
         return cls(right * ten, sure, steps(share), alike * ten, steps(top))
 
-    def sums(self, weight: NDArray[Any]) -> Floats:
+    def sums(self, weight: NDArray[Any]) -> AnyFloats:
         """Each feature added up over queries and members, with weights of shape (q, L)."""
         weight = np.asarray(weight, dtype=np.float64)  # else the sums of bytes would be bytes
         parts = [
@@ -88,11 +89,11 @@ class MetaClassifier:
         The log-odds before anything is known.
     """
 
-    coef: Floats
+    coef: AnyFloats
     intercept: float
 
     @classmethod
-    def learned(cls, sums: Floats, totals: Floats) -> MetaClassifier:
+    def learned(cls, sums: AnyFloats, totals: AnyFloats) -> MetaClassifier:
         """From sums of the features and weights of both outcomes, wrong and right; one is added.
 
         Parameters
@@ -107,7 +108,7 @@ class MetaClassifier:
             prior = np.log(totals)
         return cls(logs[1] - logs[0], float(prior[1] - prior[0]))
 
-    def competence(self, features: MetaFeatures) -> Floats:
+    def competence(self, features: MetaFeatures) -> AnyFloats:
         """How probable it is that each member is right, shape (q, L)."""
         k, k_p = features.right.shape[1], features.alike.shape[1]
         right, sure, share, alike, top = np.split(self.coef, np.cumsum([k, k, 1, k_p]))
@@ -119,5 +120,5 @@ class MetaClassifier:
         ):
             for j, one in enumerate(coef):
                 odds += steps_at[:, j] * one
-        probable: Floats = expit(odds)
+        probable: AnyFloats = expit(odds)
         return probable

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from margrave._typing import AnyFloats, Flags
 from margrave.select import _choosing, _competence
-from margrave.select._competence import Bools, Floats, Near
+from margrave.select._competence import Near
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ class Method:
 
     name: str
     title: str
-    choose: Callable[[Floats, Near], Bools]
-    competence: Callable[[Near], Floats] | None
+    choose: Callable[[AnyFloats, Near], Flags]
+    competence: Callable[[Near], AnyFloats] | None
     profiles: bool = False
     weighs: bool = False
     one: bool = False

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import get_tags
 
-Floats = NDArray[np.floating[Any]]
-Places = NDArray[np.integer[Any]]
+from margrave._typing import AnyFloats, AnyInts
 
 
 def fitted_index(index: Any, X: Any, k: int, n_jobs: int | None, owner: str) -> Any:
@@ -33,7 +31,7 @@ def fitted_index(index: Any, X: Any, k: int, n_jobs: int | None, owner: str) -> 
     return found
 
 
-def nearest(index: Any, X: Any, k: int, n: int, owner: str) -> tuple[Floats, Places]:
+def nearest(index: Any, X: Any, k: int, n: int, owner: str) -> tuple[AnyFloats, AnyInts]:
     """Distances and places of the k nearest of n samples, nearest first, each (q, k)."""
     distance, at = index.kneighbors(X, n_neighbors=k, return_distance=True)
     distance, at = np.asarray(distance), np.asarray(at)
@@ -51,10 +49,10 @@ def nearest(index: Any, X: Any, k: int, n: int, owner: str) -> tuple[Floats, Pla
     return distance, at
 
 
-def nearest_others(index: Any, X: Any, at: Places, k: int, n: int, owner: str) -> Places:
+def nearest_others(index: Any, X: Any, at: AnyInts, k: int, n: int, owner: str) -> AnyInts:
     """The k nearest samples to some of the index's own, places (q, k); none is its own."""
     found = nearest(index, X, k + 1, n, owner)[1]
     own = found == at[:, None]
     own[:, -1] |= ~own.any(axis=1)  # many at the same place: the last goes instead
-    others: Places = found[~own].reshape(len(found), k)
+    others: AnyInts = found[~own].reshape(len(found), k)
     return others

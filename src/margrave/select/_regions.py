@@ -22,11 +22,12 @@ from margrave import _labels
 from margrave._asking import Ask, rows_of
 from margrave._rules import check_rules, is_count
 from margrave._samples import check_columns
+from margrave._typing import AnyFloats, AnyInts
 from margrave.scores import Scores
 from margrave.select._criterion import asked_for, checked_scorer, values
 from margrave.select._explanations import RegionExplanation
 from margrave.select._parting import check_regions, fitted_finder, function_of, regions_at
-from margrave.select._selector import Codes, Floats, Selector
+from margrave.select._selector import Selector
 
 
 class RegionSelectionClassifier(Selector):
@@ -175,7 +176,7 @@ class RegionSelectionClassifier(Selector):
         )
         found = regions_at(self._function, self.finder_, judged.X, placed, owner)
         self.regions_, place = np.unique(found, return_inverse=True)
-        parts: list[Codes] = [np.flatnonzero(place == r) for r in range(len(self.regions_))]
+        parts: list[AnyInts] = [np.flatnonzero(place == r) for r in range(len(self.regions_))]
         everything = [np.arange(len(place))]
         self.competence_ = values(judged, self.classes_, scorer, parts, owner)
         self.competence_overall_ = values(judged, self.classes_, scorer, everything, owner)[0]
@@ -264,7 +265,7 @@ class RegionSelectionClassifier(Selector):
             n_tuning=np.where(known, self.n_tuning_[place], 0),
         )
 
-    def _in_charge(self, X: Any, ask: Ask) -> Iterator[tuple[Codes, Scores]]:
+    def _in_charge(self, X: Any, ask: Ask) -> Iterator[tuple[AnyInts, Scores]]:
         """For each member the samples it is in charge of, and what it says about them."""
         members = self._members_at(*self._places(self.region_of(X)))
         asked = zip(self.member_names_, self.estimators_, self._kept_columns or [], strict=True)
@@ -275,12 +276,12 @@ class RegionSelectionClassifier(Selector):
                 scores = Scores.of(pairs, rows, classes=self.classes_, features=[columns], ask=ask)
                 yield at, scores
 
-    def _places(self, regions: NDArray[Any]) -> tuple[Codes, NDArray[np.bool_]]:
+    def _places(self, regions: NDArray[Any]) -> tuple[AnyInts, NDArray[np.bool_]]:
         """Where regions are among the known ones, and whether they are."""
         place = np.minimum(np.searchsorted(self.regions_, regions), len(self.regions_) - 1)
         return place, self.regions_[place] == regions
 
-    def _members_at(self, place: Codes, known: NDArray[np.bool_]) -> NDArray[Any]:
+    def _members_at(self, place: AnyInts, known: NDArray[np.bool_]) -> NDArray[Any]:
         return np.where(known, self.member_of_region_[place], self.member_elsewhere_)
 
     def _seen(self, X: Any) -> Any:
@@ -315,7 +316,7 @@ class RegionSelectionClassifier(Selector):
         return function_of(self.regions) is not None or super()._fills_gaps()
 
 
-def in_charge(competence: Floats, overall: Floats) -> int:
+def in_charge(competence: AnyFloats, overall: AnyFloats) -> int:
     """The member with the largest criterion; of equals the best over all, then the first."""
     known = np.nan_to_num(competence, nan=-np.inf)
     best = known == known.max()

@@ -21,11 +21,9 @@ from margrave import _labels
 from margrave._asking import Ask, rows_of
 from margrave._committee import Committee
 from margrave._tuning import check_tuning, folds_of, folds_of_groups, is_share
+from margrave._typing import AnyFloats, AnyInts
 from margrave.scores import Scores
 from margrave.select._ensemble import is_ensemble, opened
-
-Floats = NDArray[np.floating[Any]]
-Codes = NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True)
@@ -40,8 +38,8 @@ class Told:
         Probabilities, where they were asked for.
     """
 
-    codes: Codes
-    proba: Floats | None
+    codes: AnyInts
+    proba: AnyFloats | None
 
     def at(self, which: NDArray[Any]) -> Told:
         """The same about some of the samples."""
@@ -67,10 +65,10 @@ class Judged:
     """
 
     X: Any
-    truth: Codes
-    weight: Floats | None
+    truth: AnyInts
+    weight: AnyFloats | None
     told: Told
-    rows: Codes
+    rows: AnyInts
 
     @property
     def right(self) -> NDArray[np.bool_]:
@@ -78,9 +76,9 @@ class Judged:
         right: NDArray[np.bool_] = self.told.codes == self.truth[:, None]
         return right
 
-    def accuracy(self) -> Floats:
+    def accuracy(self) -> AnyFloats:
         """Each member's share of right answers."""
-        share: Floats = np.average(self.right, axis=0, weights=self.weight)
+        share: AnyFloats = np.average(self.right, axis=0, weights=self.weight)
         return share
 
 
@@ -209,13 +207,13 @@ def _check_apart(folds: list[Any], n_samples: int, owner: str) -> None:
         )
 
 
-def _relative(weight: Floats) -> Floats | None:
+def _relative(weight: AnyFloats) -> AnyFloats | None:
     """Weights with a mean of 1; None if all are equal."""
     return None if (weight == weight[0]).all() else weight / weight.mean()
 
 
 def told_by(scores: Scores, ask: Ask) -> Told:
-    """Codes, and probabilities where values were asked for.
+    """AnyInts, and probabilities where values were asked for.
 
     Labels are always asked for: a member's answer need not be its most probable class.
     """

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from margrave._typing import Codes
 from margrave.steer._history import History
 from margrave.steer._issue import issued
 from margrave.steer._ledger import Account
@@ -17,8 +18,6 @@ from margrave.steer._reply import Reply
 from margrave.steer._search import may_reject
 from margrave.steer._start import CertifyPart, certify_part
 from margrave.steer._steered import SteeredClassifier
-
-Codes = NDArray[np.intp]
 
 # Samples are the same if they are to so many digits; so many have to be different from each other
 # to tell, and so many of the new ones among them.

@@ -10,9 +10,8 @@ from sklearn.utils import check_consistent_length, column_or_1d
 
 from margrave import _labels
 from margrave._samples import checked_labels
+from margrave._typing import Codes
 from margrave.scale._blocks import is_dask
-
-Codes = NDArray[np.intp]
 
 _LEAST = 10
 

@@ -17,13 +17,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from margrave._column_kinds import (
-    Floats,
-    date_parts,
-    read_dates,
-    read_numbers,
-    read_texts,
-)
+from margrave._column_kinds import date_parts, read_dates, read_numbers, read_texts
+from margrave._typing import Floats
 
 if TYPE_CHECKING:
     import pandas

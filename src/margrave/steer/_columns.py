@@ -14,8 +14,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from margrave._column_kinds import Floats, Kind, guess_kind
+from margrave._column_kinds import Kind, guess_kind
 from margrave._near import did_you_mean, near_names
+from margrave._typing import Floats
 from margrave.steer._column_encoders import (
     CategoryEncoder,
     DateEncoder,

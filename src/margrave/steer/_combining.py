@@ -22,11 +22,9 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
+from margrave._typing import Codes, Floats
 from margrave.fuse._combination import Asked, Combination, combine
 from margrave.steer._panel import Combine, heard, looks
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 _NU = 0.1
 _SURE = 1e-12

@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 
 from margrave._judge import Judge, Verdict, apart
 from margrave._labels import REJECTED
+from margrave._typing import Codes, Floats
 from margrave.steer._staircase import Tally
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 # A band of doubt is searched on so many cuts, then on those about the best, and once more.
 _GRID, _ROUNDS = 160, 3

@@ -12,8 +12,7 @@ from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from margrave.preference import Preference
 from margrave.steer._acceptance import Acceptance
@@ -31,8 +30,6 @@ from margrave.steer._show import Shown
 from margrave.steer._start import Start, from_model, from_table
 from margrave.steer._steered import SteeredClassifier
 from margrave.steer._ways import Way, chosen
-
-Floats = NDArray[np.float64]
 
 
 class Dialog(Shown, ProgramSteps):

@@ -17,14 +17,12 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from margrave._typing import Floats, Ints
 from margrave.scale._blocks import is_dask
 from margrave.steer._frontier_blocks import blockwise
 from margrave.steer._staircase import Curve, classes_of, corners, curve_of, fail
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _TOLD = ("0.5%", "1%", "2%", "5%", "10%")  # of the negatives, in the printed table
 _SHARE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*")

@@ -16,21 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrave import _labels
+from margrave._typing import Codes, Floats, Ints
 from margrave.scale._blocks import Blocks, is_dask
 from margrave.scale._counts import counted
 from margrave.scale._summary import SortedSummary
-from margrave.steer._staircase import (
-    Curve,
-    Tally,
-    check_finite,
-    classes_of,
-    fail,
-    staircase,
-)
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Codes = NDArray[np.intp]
+from margrave.steer._staircase import Curve, Tally, check_finite, classes_of, fail, staircase
 
 _MOST = 1000  # different labels
 

@@ -12,15 +12,15 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from margrave._typing import Floats
 from margrave.compare._plotting import COLOURS, pyplot
 from margrave.steer._frontier import Frontier, Winner
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 Pairs = Sequence[tuple[float, float]]
 
 _DASHES = ("-", (0, (5, 1.5)), "-.", (0, (1, 1)))

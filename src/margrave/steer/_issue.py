@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_consistent_length
 
 from margrave import _labels
+from margrave._typing import Codes, Floats
 from margrave.confusion import Confusion
 from margrave.scale._blocks import is_dask
 from margrave.steer._certificate import Certificate, cells, promises
@@ -18,10 +19,6 @@ from margrave.steer._decision import Decision
 from margrave.steer._promise import Plan, PromiseError, settled
 from margrave.steer._roles import drawn_rows
 from margrave.steer._statistics import is_trivial
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
-
 
 APART = "the classes certify in another proportion than they have in the data"
 """How a note begins that speaks of the certify samples, and so not of others."""

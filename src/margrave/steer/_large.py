@@ -21,6 +21,7 @@ from sklearn.base import clone
 
 from margrave._asking import rows_of
 from margrave._judge import Judge
+from margrave._typing import Codes, Floats
 from margrave.confusion import Confusion
 from margrave.preference import Preference
 from margrave.scale._summary import SortedSummary
@@ -40,9 +41,6 @@ from margrave.steer._search import check_wanted
 from margrave.steer._staircase import Tally
 from margrave.steer._steered import SteeredClassifier
 from margrave.steer._ways import chosen
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 MOVE = "move"
 

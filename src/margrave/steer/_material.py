@@ -7,17 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from margrave._judge import Judge
+from margrave._typing import Codes, Floats
 from margrave.confusion import Confusion
 from margrave.preference import Preference
 from margrave.steer._combining import Alone
 from margrave.steer._panel import Combine, Panel, Scorer, decimals_for, heard, looks
 from margrave.steer._rows import Rows
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,12 +27,10 @@ from threadpoolctl import threadpool_limits
 from margrave._asking import rows_of
 from margrave._near import did_you_mean, near_names
 from margrave._rules import is_count
+from margrave._typing import Codes, Floats
 from margrave.martingale import MartingaleBoostClassifier, TunableLogistic
 from margrave.scale._nested import not_further
 from margrave.scores import Scores
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 # Training a kernel machine on more would take most of the time.
 _MOST_FOR_KERNELS = 10_000

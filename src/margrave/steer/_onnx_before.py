@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
 
+from margrave._typing import Floats, Ints
 from margrave.steer._column_encoders import (
     _FAR,
     _HUGE,
@@ -18,7 +19,7 @@ from margrave.steer._column_encoders import (
     NumberEncoder,
 )
 from margrave.steer._columns import TableEncoder
-from margrave.steer._onnx_graph import Codes, ExportError, Floats, Graph, Tree
+from margrave.steer._onnx_graph import ExportError, Graph, Tree
 
 # scikit-learn's: values so near to the ends of the quantiles are at them.
 _BOUND = 1e-7
@@ -158,7 +159,7 @@ def _interpolated(graph: Graph, x: str, known: Floats, shares: Floats) -> str:
     return graph.add("Add", graph.add("Mul", slope, graph.add("Sub", x, begin)), height)
 
 
-def _bisection(n: int) -> tuple[Codes, Codes, Codes]:
+def _bisection(n: int) -> tuple[Ints, Ints, Ints]:
     """Which of n sorted knots each node of a tree asks for, and its children; leaves follow."""
     nodes: list[list[int]] = []
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from margrave.steer._onnx_graph import ML, ML_OPSET, OPSET, Floats, Graph, package, session
+from margrave._typing import Floats
+from margrave.steer._onnx_graph import ML, ML_OPSET, OPSET, Graph, package, session
 
 # Made-up rows are of these sizes; none is below 0, which some models refuse.
 _SIZES = (0.1, 1.0, 10.0, 100.0)

@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave._extras import missing_extra
+from margrave._typing import Floats, Ints
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
 Operand = str | NDArray[Any] | float
 Column = tuple[str, str, str]  # its name, the input's name, and its kind
 
@@ -68,10 +67,10 @@ class Tree:
         Which nodes are leaves.
     """
 
-    feature: Codes
+    feature: Ints
     threshold: Floats
-    left: Codes
-    right: Codes
+    left: Ints
+    right: Ints
     missing_left: NDArray[Any]
     is_leaf: NDArray[np.bool_]
 

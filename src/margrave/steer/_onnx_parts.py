@@ -33,11 +33,12 @@ from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
+from margrave._typing import Floats
 from margrave.martingale import MartingaleBoostClassifier, TunableLogistic
 from margrave.steer._columns import TableEncoder
 from margrave.steer._onnx_before import encoded, quantiles, scaler
 from margrave.steer._onnx_foreign import foreign
-from margrave.steer._onnx_graph import Floats, Graph, Tree
+from margrave.steer._onnx_graph import Graph, Tree
 
 Write = Callable[[Graph, Any, str], str | None]
 

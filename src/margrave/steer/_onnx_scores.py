@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from margrave._typing import Flags
 from margrave.fuse._scales import _NOISE, LineScale
 from margrave.steer._combining import _SURE, Alone, Combined, Mean, Side
 from margrave.steer._onnx_graph import ExportError, Graph, Tree
 from margrave.steer._panel import Scorer
-from margrave.steer._selecting import DECIMALS, Flags, Leaves, Selected
+from margrave.steer._selecting import DECIMALS, Leaves, Selected
 
 See = Callable[[list[Any]], str]
 

@@ -13,10 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave._typing import Floats
 from margrave.scale._nested import not_further
 from margrave.scores import Scores
-
-Floats = NDArray[np.float64]
 
 # Scores are rounded to so many digits of their size: the same sample must get the same score
 # in any company, or samples that tie at a cut would fall to either side of it.

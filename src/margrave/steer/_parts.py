@@ -17,12 +17,11 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, train
 from sklearn.utils import check_random_state
 
 from margrave import _labels
+from margrave._typing import Codes
 from margrave.confusion import Confusion
 from margrave.preference import Preference
 from margrave.steer._promise import sides
 from margrave.steer._statistics import needed
-
-Codes = NDArray[np.intp]
 
 FOLDS = 5
 _USUAL, _MOST = 0.2, 0.4

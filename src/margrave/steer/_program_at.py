@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave._asking import columns_for
+from margrave._typing import Codes, Floats
 from margrave.martingale import MartingaleBoostClassifier, Program
 from margrave.preference import Preference
 from margrave.steer._combining import Alone
@@ -22,8 +23,6 @@ from margrave.steer._material import Material, Option
 from margrave.steer._panel import Scorer
 from margrave.steer._ways import Request, joined, parted
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 Votes = tuple[int, ...]
 
 

@@ -22,19 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave._judge import Judge, counted
+from margrave._typing import Codes, Floats
 from margrave.confusion import Confusion
 from margrave.preference import Bound, Preference
 from margrave.steer._decision import Cut, Decision, doubtful, moved
-from margrave.steer._statistics import (
-    is_trivial,
-    most_allowed,
-    needed,
-    p_value,
-    smallest_rate,
-)
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
+from margrave.steer._statistics import is_trivial, most_allowed, needed, p_value, smallest_rate
 
 # How much of each limit the decisions on the path use of what is allowed on the tuning samples.
 _USED = tuple(np.linspace(1, 0, 21).round(3).tolist())

@@ -6,15 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from margrave._typing import Floats
 from margrave.confusion import Confusion
 from margrave.preference import Preference
 from margrave.steer._frontier import Frontier
 from margrave.steer._material import Material, Option
 from margrave.steer._ways import Request, Way
-
-Floats = NDArray[np.float64]
 
 
 def offered(material: Material, start: Option, matrix: Confusion, ways: Sequence[Way]) -> Any:

@@ -15,12 +15,9 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from margrave import _labels
+from margrave._typing import Codes, Floats, Ints
 from margrave.scale._blocks import Blocks
 from margrave.steer._checks import checked_positive
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Codes = NDArray[np.intp]
 
 OWNER = "SteeredClassifier"
 MOST_TRAINED = 100_000

@@ -19,18 +19,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.tree import DecisionTreeRegressor
 
 from margrave._asking import columns_for, rows_of
+from margrave._typing import Codes, Flags, Floats
 from margrave.fuse._scales import unbounded
 from margrave.steer._combining import Mean
 from margrave.steer._panel import Combine
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
-Flags = NDArray[np.bool_]
 
 # Regions for each member, if there are samples for so many.
 _REGIONS = 2

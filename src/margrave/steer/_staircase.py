@@ -7,13 +7,10 @@ from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from margrave import _labels
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from margrave._typing import Flags, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +101,7 @@ class Tally:
         return float(steps[0]), float(steps[1])
 
 
-def curve_of(name: str, given: ArrayLike, positive: Bools) -> Curve:
+def curve_of(name: str, given: ArrayLike, positive: Flags) -> Curve:
     """Cut between any two scores that differ, and keep what no other cut beats."""
     scores = np.asarray(given, dtype=np.float64)
     if scores.shape != positive.shape:
@@ -145,7 +142,7 @@ def corners(x: list[int], y: list[int]) -> list[int]:
     return kept
 
 
-def classes_of(y: ArrayLike, positive: Any) -> tuple[Any, list[Any], Bools]:
+def classes_of(y: ArrayLike, positive: Any) -> tuple[Any, list[Any], Flags]:
     """The positive label, the others, and which samples are positive."""
     labels = _labels.natural(y)
     if labels.ndim != 1:
@@ -159,7 +156,7 @@ def classes_of(y: ArrayLike, positive: Any) -> tuple[Any, list[Any], Bools]:
     if positive not in known:
         fail("of", f"positive to be one of {_labels.shown(kinds)}", repr(positive))
     place = known.index(positive)
-    chosen: Bools = _labels.encode(labels, kinds, "Frontier.of, y") == place
+    chosen: Flags = _labels.encode(labels, kinds, "Frontier.of, y") == place
     return known.pop(place), known, chosen
 
 

@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from margrave import _labels
 from margrave._asking import classes_of, columns_for, named_members, rows_of
 from margrave._committee import Committee
+from margrave._typing import Codes, Floats
 from margrave.preference import Preference
 from margrave.steer._checks import (
     check_all_there,
@@ -38,9 +39,6 @@ from margrave.steer._members import (
 from margrave.steer._panel import Panel, Scorer, columns_of, decimals_for
 from margrave.steer._parts import Parts, blocks_of, certify_share, folds_of, parted
 from margrave.steer._rows import Rows
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 _TO_TUNE = 0.4  # of what a program is built on
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import beta, binom
 
-Floats = NDArray[np.float64]
+from margrave._typing import Floats
 
 
 def p_value(count: ArrayLike, n: ArrayLike, limit: float, at_most: bool) -> Floats:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from margrave import _labels
 from margrave._rules import is_number
 from margrave._samples import check_columns
+from margrave._typing import Floats
 from margrave.confusion import Confusion
 from margrave.martingale import NotMetWarning
 from margrave.preference import Preference
@@ -33,8 +34,6 @@ from margrave.steer._start import untouched
 
 if TYPE_CHECKING:
     from margrave.steer._reply import Reply
-
-Floats = NDArray[np.float64]
 
 
 class SteeredClassifier(Exported, Saved, ClassifierMixin, BaseEstimator):

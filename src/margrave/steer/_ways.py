@@ -26,6 +26,7 @@ from threadpoolctl import threadpool_limits
 from margrave._asking import columns_for
 from margrave._judge import Judge
 from margrave._near import did_you_mean, near_names
+from margrave._typing import Codes, Floats
 from margrave.martingale import MartingaleBoostClassifier, NotMetWarning
 from margrave.preference import Preference
 from margrave.scores import Scores
@@ -34,9 +35,6 @@ from margrave.steer._decision import Decision, doubtful, moved, verdict
 from margrave.steer._material import Material, Option
 from margrave.steer._panel import Scorer
 from margrave.steer._selecting import can_be_parted, selected, surely_better
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 # Shares of a class that a re-weighed committee looks at: the hard end, and a little more.
 _HARDEST = (0.1, 0.3)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _labels
+from margrave._typing import Codes
 from margrave.app._samples import match_label
 from margrave.steer._dialog import Dialog
 from margrave.steer._material import Material
@@ -17,7 +18,6 @@ from margrave.studio.views import Record, certainty_of, votes_of
 if TYPE_CHECKING:
     import pandas
 
-Codes = NDArray[np.intp]
 
 _LONGEST = 200  # characters of a value that are shown
 _MEMBER = "member:"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave._typing import Codes, Floats
 from margrave.app._records import matrix_record
 from margrave.confusion import Confusion
 from margrave.preference import Preference
@@ -23,8 +24,6 @@ from margrave.steer._reply import Reply
 from margrave.steer._selecting import regions_of
 from margrave.steer._sentences import sentence
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 Record = dict[str, Any]
 
 _BINS = 20

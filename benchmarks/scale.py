@@ -25,11 +25,11 @@ import numpy as np
 from experiments.scale.folders import COLUMNS, MEMBERS, columns_folder, names, scores_folder
 
 from benchmarks._timing import Comparison
+from margrave._dask.blocks import Blocks
 from margrave.fuse import rank_margin_weights
 from margrave.mam import MAMClassifier
 from margrave.mam._features import Frequencies
 from margrave.scale import cluster, read_parquet
-from margrave.scale._blocks import Blocks
 
 N_SCORES, N_COLUMNS, N_SUBSET = 100_000_000, 10_000_000, 1_000_000
 QUICK = 1_000

@@ -12,7 +12,7 @@ from margrave import cli
 from margrave.martingale import TunableLogistic
 from margrave.steer import _start
 
-PAIR = [("line", TunableLogistic()), ("bayes", GaussianNB())]
+PAIR = [("logistic", TunableLogistic()), ("bayes", GaussianNB())]
 STEER = ("steer", "mail.csv", "--target", "spam", "--prefer", "fp <= 10%", "--out", "model.skops",
          "--dialog", "dialog.skops", "--report", "page.html", "--ways", "move,reweigh")  # fmt: skip
 
@@ -59,7 +59,7 @@ def steer_mail(folder, wrong=0.0):
     mail(wrong=wrong).to_csv(folder / "mail.csv", index=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr(_start, "default_members", lambda n, random_state: PAIR)
+        patch.setattr(_start, "default_committee", lambda *_, **__: PAIR)
         code, out, err = call(*STEER)
     assert (code, err) == (0, "")
     return out

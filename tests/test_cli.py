@@ -17,11 +17,11 @@ import pandas as pd
 import pytest
 from tests.command import STEER, call, mail, steer_mail
 
-from margrave import _replacing, cli, datasets
+from margrave import _atomic_write, cli, datasets
 from margrave.app import _job
-from margrave.steer import Dialog, SteeredClassifier, _ways
-from margrave.steer._acceptance import Acceptance
-from margrave.steer._history import History
+from margrave.steer import Dialog, SteeredClassifier, _strategies
+from margrave.steer._dialog import History
+from margrave.steer._ledger import Acceptance
 
 
 @pytest.fixture
@@ -313,7 +313,7 @@ def test_an_interrupted_write_leaves_the_old_file(run, ready, trained, monkeypat
         raise KeyboardInterrupt
 
     (tmp_path / "m.skops").write_text("old")
-    monkeypatch.setattr(_replacing.os, "fsync", interrupted)
+    monkeypatch.setattr(_atomic_write.os, "fsync", interrupted)
     code, _, _ = run("steer", trained / "mail.csv", *ASK)
     assert code == 130
     assert [path.name for path in tmp_path.iterdir()] == ["m.skops"]
@@ -325,7 +325,7 @@ def test_ctrl_c_during_a_request_keeps_the_best_so_far(run, ready, trained, monk
         raise KeyboardInterrupt
         yield
 
-    monkeypatch.setattr(_ways.Reweigh, "options", interrupted)
+    monkeypatch.setattr(_strategies.Reweigh, "options", interrupted)
     code, out, _ = run("steer", trained / "mail.csv", *ASK[:-1], "move,reweigh", "--json")
     (reply,) = json.loads(out)["replies"]
     assert code == 0

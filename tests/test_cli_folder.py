@@ -18,7 +18,8 @@ pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
 
 from margrave import cli  # noqa: E402
 from margrave.app import _folder  # noqa: E402
-from margrave.steer import SteeredClassifier, TableEncoder, _start  # noqa: E402
+from margrave.steer import SteeredClassifier, _start  # noqa: E402
+from margrave.table import TableEncoder  # noqa: E402
 
 ASK = ("--target", "spam", "--prefer", "fp <= 10%", "--out", "m.skops")
 
@@ -27,7 +28,7 @@ ASK = ("--target", "spam", "--prefer", "fp <= 10%", "--out", "m.skops")
 def run(monkeypatch, tmp_path):
     """Run the command beside a folder, without a cluster; return exit code, output and errors."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(_start, "default_members", lambda n, random_state: PAIR)
+    monkeypatch.setattr(_start, "default_committee", lambda *_, **__: PAIR)
 
     @contextmanager
     def here(address=None, timeout=None):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from margrave._cuts import best_cut, middle
+from margrave.confusion import best_cut, middle
 from margrave.members import RankBoostClassifier
 
 rows = st.lists(

@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from margrave import fuse, mam, martingale, members, select, steer
 from margrave.members._encoded import EncodedLabelsClassifier
 
-PAIR = [("line", LogisticRegression()), ("tree", DecisionTreeClassifier(random_state=0))]
+PAIR = [("logistic", LogisticRegression()), ("tree", DecisionTreeClassifier(random_state=0))]
 ESTIMATORS = [
     fuse.VoteClassifier(PAIR),
     fuse.BayesOptimalClassifier(PAIR, random_state=0),
@@ -219,7 +219,7 @@ def test_jobs_do_not_change_the_answer(estimator, table):
 
 def test_grid_search_reaches_into_named_members(table):
     X, y = table
-    vote = fuse.VoteClassifier([("line", LogisticRegression()), ("bayes", GaussianNB())])
+    vote = fuse.VoteClassifier([("logistic", LogisticRegression()), ("bayes", GaussianNB())])
     grid = {
         "vote__line__C": [0.01, 1.0],
         "vote__bayes": [GaussianNB(), DecisionTreeClassifier(max_depth=2, random_state=0)],

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from margrave import Confusion, Preference
-from margrave._judge import Judge, Verdict
+from margrave.confusion import Judge, Verdict
 
 # Preferences on two classes, each with the errors of which it does not speak.
 TWO = [

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from margrave._near import did_you_mean, near_names
+from margrave._messages import did_you_mean, near_names
 
 KNOWN = ("heart_statlog", "iris", "stock", "two-words")
 

@@ -39,7 +39,7 @@ def test_who_only_reads_a_table_loads_no_models():
     assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
-@pytest.mark.parametrize("room", margrave._ROOMS)
+@pytest.mark.parametrize("room", margrave._PACKAGES)
 def test_every_room_is_listed_and_says_what_is_public(room):
     module = getattr(margrave, room)
     assert room in dir(margrave)

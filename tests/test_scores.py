@@ -133,8 +133,8 @@ def test_proba_gives_back_what_the_members_said():
     X, y = blobs(labels=("ham", "spam"))
     member = GaussianNB().fit(X, y)
     np.testing.assert_allclose(Scores.of([member], X).proba()[:, 0], member.predict_proba(X))
-    with pytest.raises(ValueError, match=r"predict_proba.*\bline\b"):
-        Scores.of([("nb", member), ("line", LinearSVC().fit(X, y))], X).proba()
+    with pytest.raises(ValueError, match=r"predict_proba.*\blogistic\b"):
+        Scores.of([("nb", member), ("logistic", LinearSVC().fit(X, y))], X).proba()
 
 
 @pytest.mark.parametrize("labels", [("ham", "spam"), ("a", "b", "c")], ids=["two", "three"])
@@ -286,10 +286,10 @@ def test_probabilities_may_be_past_the_end_by_a_float32():
 
 
 def test_columns_of_a_data_frame_name_the_members():
-    frame = pd.DataFrame({"forest": [0.1, 0.9], "line": [0.3, 0.2]})
-    assert Scores.from_arrays(proba=frame).members == ("forest", "line")
+    frame = pd.DataFrame({"forest": [0.1, 0.9], "logistic": [0.3, 0.2]})
+    assert Scores.from_arrays(proba=frame).members == ("forest", "logistic")
     again = Scores.from_arrays(proba=frame.to_numpy(), members=frame.columns)
-    assert again.members == ("forest", "line")
+    assert again.members == ("forest", "logistic")
 
 
 def test_sparse_columns_in_any_format():

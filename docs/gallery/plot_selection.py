@@ -52,7 +52,7 @@ members = [
         "always 2",
         DummyClassifier(strategy="constant", constant=2).fit(corners, [1, 2]),
     ),
-    ("line", LogisticRegression().fit(corners, [1, 2])),
+    ("logistic", LogisticRegression().fit(corners, [1, 2])),
 ]
 
 # %%

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from experiments.multi_classifiers import study
 from margrave import Preference
-from margrave.preference import PreferenceError
+from margrave.confusion import PreferenceError
 
 PREFERENCE = "fp <= 2%, rejected <= 10%"
 

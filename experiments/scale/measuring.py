@@ -20,10 +20,10 @@ from experiments.scale.folders import (
     scores_folder,
     single_rows_folder,
 )
+from margrave._dask.blocks import Blocks
 from margrave.fuse import rank_margin_weights
 from margrave.mam import MAMClassifier
 from margrave.scale import cluster, read_parquet
-from margrave.scale._blocks import Blocks
 from margrave.steer import Frontier
 
 COMPONENTS = 1_000

@@ -11,9 +11,9 @@ from experiments.steer.chance import Drawn, most_within
 from experiments.steer.data import Parts
 from experiments.steer.rivals import CONFIDENCE, OURS, START, TUNED, Voices
 from margrave.steer import Dialog
-from margrave.steer._acceptance import Acceptance
+from margrave.steer._ledger import Acceptance
+from margrave.steer._order_statistic import most_allowed, needed
 from margrave.steer._start import certify_part
-from margrave.steer._statistics import most_allowed, needed
 
 SIDES = {"fp": 0, "fn": 1}
 """Which class's errors a word limits."""

@@ -19,11 +19,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from experiments._parts import Floats, Ints
+from margrave.committee import Panel
 from margrave.steer import Dialog
-from margrave.steer._combining import Alone
-from margrave.steer._material import Material
-from margrave.steer._panel import Panel, Scorer, decimals_for
-from margrave.steer._statistics import most_allowed
+from margrave.steer._order_statistic import most_allowed
+from margrave.steer._scorer import Alone, Scorer, decimals_for
+from margrave.steer._tuning_data import Material
 
 CONFIDENCE = 0.95
 OURS, TUNED, START = "Margrave", "tuning quantile", "start committee"

@@ -20,7 +20,7 @@ from typing import Annotated, Any, NoReturn
 import numpy as np
 
 from margrave import __version__, datasets
-from margrave._extras import missing_extra
+from margrave._messages import missing_extra
 
 try:
     import rich  # noqa: F401 - asked for here, so that one message covers both
@@ -61,6 +61,7 @@ from margrave.app._samples import Table, find_table, labels_of, samples_of
 from margrave.app._table_file import csv_text, read_table, write_table
 from margrave.app._terminal import Printer, print_outcome, progress
 from margrave.app._words import harmless, one_line
+from margrave.confusion import Preference
 from margrave.steer._steered import SteeredClassifier
 
 BAD_INPUT, ALARM, INTERRUPTED = 2, 4, 130
@@ -161,7 +162,7 @@ def steer(
     """Train a committee on a table, steer it to a preference and certify it."""
     _check_places({"--out": out, "--report": report, "--dialog": dialog}, data)
     chosen = None if ways is None else [way.strip() for way in ways.split(",")]
-    share, kept = read_share(certify), drop or ()
+    share, kept, wants = read_share(certify), drop or (), [Preference(text) for text in prefer]
     run: Callable[..., Outcome | FolderOutcome]
     with ExitStack() as stack:
         stack.enter_context(working(cluster, here=False))
@@ -184,7 +185,7 @@ def steer(
             run = partial(run_request, samples, ways=chosen, path=dialog)
         bars = stack.enter_context(progress(shown=not quiet))
         outcome = run(
-            prefer,
+            wants,
             confidence=confidence,
             certify=share,
             seed=seed,

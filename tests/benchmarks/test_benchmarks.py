@@ -35,7 +35,7 @@ def test_the_table_has_a_row_for_every_bar(capsys, monkeypatch):
     monkeypatch.setattr(foundation, "extra_import_seconds", lambda: 1.0)
     monkeypatch.setattr(mam, "N_COMPONENTS", 100)
     for one in (steer, studio):
-        monkeypatch.setattr(one, "COMMITTEE", ["line", "gaussians"])
+        monkeypatch.setattr(one, "COMMITTEE", ["logistic", "qda"])
     assert main(["--quick"]) == 1
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
     head, *jobs = [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows]

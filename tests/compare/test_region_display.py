@@ -20,7 +20,7 @@ def data():
 
 
 def members(n):
-    line = [("line", LogisticRegression())]
+    line = [("logistic", LogisticRegression())]
     return line + [(f"t{j}", DecisionTreeClassifier(max_depth=j + 1)) for j in range(n - 1)]
 
 

@@ -32,7 +32,7 @@ def parts():
 @pytest.fixture(scope="module")
 def dialog(parts):
     committee = [
-        ("line", LogisticRegression(max_iter=2000)),
+        ("logistic", LogisticRegression(max_iter=2000)),
         ("bayes", GaussianNB()),
         ("margin", LinearSVC(C=1e-4)),
     ]
@@ -200,7 +200,7 @@ def _results(ours, member, *, wrong=2, met=6, stacking=50, n_titles=3):
             by = {rule: Outcome(wrong, count) for rule, count in missed.items()}
             case = Case("fp", 5, Drawn(100, 1, 100), 100, {**by, rivals.TUNED: by[rivals.OURS]}, "")
             tallied = Tally(6, met, ours, 0, member, 0, 10, 0)
-            runs.append(study.Run(title, split, "line", [case], tallied))
+            runs.append(study.Run(title, split, "logistic", [case], tallied))
     plan = study.Plan(tuple(f"set {i}" for i in range(n_titles)), n_splits=2)
     return Results.of(plan, 0, reversed(runs))
 

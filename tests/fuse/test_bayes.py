@@ -142,7 +142,7 @@ def _fit(estimators=None, sample_weight=None, **settings):
         (lambda: _fit(clip=0.5), r"\bclip\b"),
         (lambda: _fit(prior=[1, 1]), r"\bprior\b"),
         (lambda: _fit([GaussianNB(), DecisionTreeClassifier()], prior=[0, 0]), r"\bprior\b"),
-        (lambda: _fit([("line", LinearSVC())]), "'line'"),
+        (lambda: _fit([("logistic", LinearSVC())]), "'logistic'"),
         (lambda: _fit(sample_weight=-np.ones(200)), "sample_weight"),
         (
             lambda: BayesOptimalClassifier([_fit()], prefit=True).fit([[0.0, 0.0]], ["z"]),

@@ -13,6 +13,7 @@ dd = pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not insta
 
 import dask  # noqa: E402
 
+from margrave._dask.blocks import Blocks  # noqa: E402
 from margrave.fuse import (  # noqa: E402
     RankMarginClassifier,
     VoteClassifier,
@@ -20,7 +21,6 @@ from margrave.fuse import (  # noqa: E402
     _drawing,
 )
 from margrave.scale import sample  # noqa: E402
-from margrave.scale._blocks import Blocks  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -118,7 +118,7 @@ def test_the_worst_pair_text_labels_and_no_calibration():
 def test_data_frames_with_parts_that_are_empty():
     X, y = drawn()
     table = pd.DataFrame(X, columns=list("abcdef"))
-    trained = [("line", LogisticRegression().fit(table[:200], y[:200])), *members(X, y)[1:2]]
+    trained = [("logistic", LogisticRegression().fit(table[:200], y[:200])), *members(X, y)[1:2]]
     trained[1] = ("bayes", GaussianNB().fit(table[:200], y[:200]))
     parts = dd.from_pandas(table.assign(y=y, row=np.arange(len(y))), npartitions=6)
     some = parts[(parts["row"] < 300) | (parts["row"] >= 450)]

@@ -202,7 +202,7 @@ def test_the_committee_is_about_as_good_as_its_best_member(name):
         np.asarray(data.data)[some], y[some], test_size=0.5, random_state=0, stratify=y[some]
     )
     members = [
-        ("line", make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))),
+        ("logistic", make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))),
         ("bayes", GaussianNB()),
         ("near", make_pipeline(StandardScaler(), KNeighborsClassifier(7))),
         ("forest", RandomForestClassifier(30, random_state=0)),

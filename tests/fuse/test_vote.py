@@ -324,7 +324,7 @@ def test_metadata_routing_sends_weights_where_they_are_requested():
         vote = VoteClassifier(
             [
                 ("nb", GaussianNB().set_fit_request(sample_weight=True)),
-                ("line", LogisticRegression().set_fit_request(sample_weight=False)),
+                ("logistic", LogisticRegression().set_fit_request(sample_weight=False)),
                 ("knn", KNeighborsClassifier()),
             ],
             weights="accuracy",
@@ -411,7 +411,7 @@ def _fit(estimators, y=None, **settings):
         (lambda: _fit([GaussianNB()], weights={"gaussiannb": 1}), r"\bweights\b"),
         (lambda: _fit([GaussianNB(), GaussianNB()], weights=[1e308, 1e308]), r"\bweights\b"),
         (lambda: _fit(["tree", "knn"]), "'tree'"),
-        (lambda: _fit([("line", LinearRegression())]), "'line'"),
+        (lambda: _fit([("logistic", LinearRegression())]), "'logistic'"),
         (lambda: _fit([("rule", GaussianNB())]), "'rule'"),
         (lambda: _fit([("a__b", GaussianNB())]), "'a__b'"),
         (lambda: _fit({"a": GaussianNB()}), r"\bdict\b"),

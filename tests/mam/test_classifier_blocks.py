@@ -10,11 +10,11 @@ da = pytest.importorskip("dask.array", reason="the extra 'dask' is not installed
 dd = pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not installed")
 dask = pytest.importorskip("dask", reason="the extra 'dask' is not installed")
 
+from margrave._dask.blocks import Blocks  # noqa: E402
 from margrave.mam import MAMClassifier, _kept  # noqa: E402
 from margrave.mam._block_moments import Moments  # noqa: E402
 from margrave.mam._kept import Kept  # noqa: E402
 from margrave.mam._widths import usual_gamma  # noqa: E402
-from margrave.scale._blocks import Blocks  # noqa: E402
 
 NAMES = list("abcd")
 CHUNKS = {"one": (300, 4), "even": (50, 4), "odd": (71, 3), "small": (9, 4)}

@@ -10,9 +10,9 @@ da = pytest.importorskip("dask.array", reason="the extra 'dask' is not installed
 dd = pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not installed")
 dask = pytest.importorskip("dask", reason="the extra 'dask' is not installed")
 
+from margrave._dask import summary as _summary  # noqa: E402
+from margrave._dask.blocks import Blocks  # noqa: E402
 from margrave.mam import MAMOrdinalClassifier, MAMRanker, _kept, _kernel_ranker  # noqa: E402
-from margrave.scale import _summary  # noqa: E402
-from margrave.scale._blocks import Blocks  # noqa: E402
 
 NAMES = list("abcd")
 LINEAR = {"kernel": "linear"}

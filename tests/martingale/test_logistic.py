@@ -14,8 +14,8 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 from margrave import Confusion, Preference
+from margrave.confusion import PreferenceError
 from margrave.martingale import Hypergradient, TunableLogistic
-from margrave.preference import PreferenceError
 
 # Units and zeros that have nothing to do with each other.
 SCALES, SHIFTS = np.array([1, 100, 0.01, 5, 1e4, 0.3]), np.array([0, 50, 1, -20, 2e4, 0])

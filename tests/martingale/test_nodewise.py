@@ -10,6 +10,7 @@ from sklearn.datasets import make_classification
 from sklearn.tree import DecisionTreeClassifier
 
 from margrave import Confusion, Preference, datasets
+from margrave.confusion import PreferenceError
 from margrave.martingale import (
     MartingaleBoostClassifier,
     NodeRequest,
@@ -17,7 +18,6 @@ from margrave.martingale import (
     Step,
     TunableLogistic,
 )
-from margrave.preference import PreferenceError
 
 ALL_SELECT = pytest.mark.parametrize("granularity", ["all", "select"])
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 
 from margrave import Confusion, Preference
-from margrave._judge import Judge
+from margrave.confusion import Judge
 from margrave.martingale import MartingaleBoostClassifier, NotMetWarning, TunableLogistic
 from margrave.martingale._rooted import LocalTargets
 from margrave.martingale._tuning import target_states

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from margrave import Confusion, Preference
+from margrave.confusion import PreferenceError
 from margrave.martingale import NotMetWarning, Step, Tuning
 from margrave.martingale._request import Outcome, check_wanted, judge_of, report
-from margrave.preference import PreferenceError
 
 TWO = np.array(["ham", "spam"])
 

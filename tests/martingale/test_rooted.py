@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 from tests.examples import few
 
 from margrave import Confusion, Preference, datasets
-from margrave._judge import Judge
+from margrave.confusion import Judge, PreferenceError
 from margrave.martingale import (
     MartingaleBoostClassifier,
     NotMetWarning,
@@ -30,7 +30,6 @@ from margrave.martingale import (
     TunableLogistic,
 )
 from margrave.martingale._rooted import LocalTargets, Ways, combined
-from margrave.preference import PreferenceError
 
 TREE, LINE = DecisionTreeClassifier(max_depth=2, random_state=0), Perceptron()
 OFFSETS = st.lists(st.floats(-4, 4), min_size=3, max_size=3)

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 
 from margrave import Confusion, Preference, datasets
-from margrave._judge import Judge
+from margrave.confusion import Judge
 from margrave.martingale import NotMetWarning, Step, TunableLogistic, _newton, _tuning
 from margrave.martingale._settings import Setting
 from margrave.martingale._tuning import Search, expanded, summed, target_states

@@ -15,10 +15,10 @@ pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
 
 import dask  # noqa: E402
 
+from margrave._dask.blocks import Blocks  # noqa: E402
 from margrave.fuse import _rank_blocks, rank_margin_weights  # noqa: E402
 from margrave.fuse._tail import Side, exact_tail  # noqa: E402
 from margrave.fuse._tail_bins import Grid, sums_of, tail_of_sums  # noqa: E402
-from margrave.scale._blocks import Blocks  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

@@ -20,15 +20,16 @@ import dask.array as da  # noqa: E402
 import dask.dataframe as dd  # noqa: E402
 
 from margrave import Confusion, Preference  # noqa: E402
+from margrave._dask import summary as _summary  # noqa: E402
+from margrave._dask.nested import not_further  # noqa: E402
 from margrave.martingale import NotMetWarning, TunableLogistic  # noqa: E402
-from margrave.scale import _summary, cluster  # noqa: E402
-from margrave.scale._nested import not_further  # noqa: E402
-from margrave.steer import Dialog, PromiseError, SteeredClassifier, _roles, _start  # noqa: E402
-from margrave.steer._decision import Cut  # noqa: E402
-from margrave.steer._large import tuned  # noqa: E402
-from margrave.steer._roles import CERTIFY, TRAIN, TUNE, Draw  # noqa: E402
+from margrave.scale import _roles, cluster  # noqa: E402
+from margrave.scale._roles import CERTIFY, TRAIN, TUNE, Draw  # noqa: E402
+from margrave.scale._steer import tuned  # noqa: E402
+from margrave.steer import Dialog, PromiseError, SteeredClassifier, _start  # noqa: E402
+from margrave.steer._thresholds import Cut  # noqa: E402
 
-PAIR = [("line", TunableLogistic()), ("bayes", GaussianNB())]
+PAIR = [("logistic", TunableLogistic()), ("bayes", GaussianNB())]
 
 
 def normal(n, seed, share=0.3):
@@ -316,7 +317,7 @@ def test_answers_are_lazy_and_those_of_memory(method, synchronous):
 
 
 def test_data_frames_with_texts_dates_and_empty_partitions(monkeypatch, synchronous):
-    monkeypatch.setattr(_start, "default_members", lambda n, random_state: PAIR)
+    monkeypatch.setattr(_start, "default_committee", lambda *_, **__: PAIR)
     rng = np.random.default_rng(0)
     n = 1500
     spam = rng.random(n) < 0.4
@@ -349,7 +350,7 @@ def test_one_frozen_classifier_a_list_and_nothing_to_steer(synchronous):
     assert model.fit(*blocks(X, y)).certificate_.promises[0].limit == 0.1
     assert np.allclose(model.scorer_(X), trained.decision_function(X))
     model = SteeredClassifier(PAIR, preference="fn <= 10%", random_state=0).fit(*blocks(X, y))
-    assert model.scorer_.panel.names == ["line", "bayes"]
+    assert model.scorer_.panel.names == ["logistic", "bayes"]
     model = SteeredClassifier(LogisticRegression()).fit(*blocks(X, y))
     assert model.parts_ == {"train": 2000, "tune": 0, "certify": 0}
     assert model.certificate_ is None

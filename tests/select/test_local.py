@@ -28,7 +28,7 @@ from margrave.select._methods import METHODS
 
 MIXED = [
     ("bayes", GaussianNB()),
-    ("line", LogisticRegression(max_iter=1000)),
+    ("logistic", LogisticRegression(max_iter=1000)),
     ("tree", DecisionTreeClassifier(max_depth=3, random_state=0)),
     ("knn", KNeighborsClassifier(3)),
     ("stump", DecisionTreeClassifier(max_depth=1, random_state=0)),

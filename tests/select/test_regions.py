@@ -34,7 +34,7 @@ mpl.use("agg")
 
 MIXED = [
     ("bayes", GaussianNB()),
-    ("line", LogisticRegression(max_iter=1000)),
+    ("logistic", LogisticRegression(max_iter=1000)),
     ("tree", DecisionTreeClassifier(max_depth=3, random_state=0)),
 ]
 
@@ -89,7 +89,7 @@ class TestRegions:
         model = RegionSelectionClassifier(MIXED, regions, random_state=0).fit(X, y)
         assert len(model.regions_) == 3 if regions == "kmeans" else 1 < len(model.regions_) <= 3
         assert set(model.region_of(X_new)) <= set(model.regions_)
-        assert set(model.member_of_region_) <= {"bayes", "line", "tree"}
+        assert set(model.member_of_region_) <= {"bayes", "logistic", "tree"}
 
     def test_the_member_in_charge_answers(self, data):
         X, y, X_new, _ = data
@@ -329,10 +329,13 @@ class TestReferences:
         random = np.random.default_rng(0)
         X = random.normal(size=(300, 5))
         y = (X[:, 0] + random.normal(size=300) > 0).astype(int)
-        members = [("tree", DecisionTreeClassifier(random_state=0)), ("line", LogisticRegression())]
+        members = [
+            ("tree", DecisionTreeClassifier(random_state=0)),
+            ("logistic", LogisticRegression()),
+        ]
         model = SingleBestClassifier(members).fit(X, y)
-        assert model.best_ == "line"
-        assert (model.predict(X) == model.named_estimators_.line.predict(X)).all()
+        assert model.best_ == "logistic"
+        assert (model.predict(X) == model.named_estimators_.logistic.predict(X)).all()
 
 
 class TestEnsembles:

@@ -14,8 +14,7 @@ from tests.examples import few
 
 from margrave import Confusion, Preference
 from margrave.steer import Cell, Check, Dialog, Promise, PromiseError
-from margrave.steer._certificate import Certificate, cells, checked, promises
-from margrave.steer._sentences import sentence
+from margrave.steer._certificate import Certificate, cells, checked, promises, sentence
 
 TWO = Confusion([[90, 6, 4], [8, 40, 2]], classes=["ham", "spam"])
 THREE = Confusion([[8, 1, 1, 0], [0, 9, 1, 2], [2, 0, 8, 0]], classes=["ash", "birch", "cedar"])

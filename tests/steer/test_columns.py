@@ -19,8 +19,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from margrave.steer import _columns
-from margrave.steer._columns import TableEncoder
+from margrave.table import _encoder
+from margrave.table._encoder import TableEncoder
 
 N = 60
 WORDS = [
@@ -434,7 +434,7 @@ def test_scikit_learns_checks(estimator, check):
 
 def test_no_pandas_is_needed_for_arrays(monkeypatch):
     monkeypatch.delitem(sys.modules, "pandas")
-    assert not _columns._is_frame([[1]])
+    assert not _encoder._is_frame([[1]])
     assert TableEncoder().fit_transform([[1], [3]]).tolist() == [[-1], [1]]
 
 

@@ -13,8 +13,9 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from tests.examples import few
 
-from margrave.steer._combining import Alone, Combined, combined, focused
-from margrave.steer._panel import Panel, Scorer, decimals_for
+from margrave.committee import Panel
+from margrave.fuse._log_odds import Combined, combined, focused
+from margrave.steer._scorer import Alone, Scorer, decimals_for
 
 FLAGS = np.array([True, False, False, True])
 seeds = st.integers(0, 1000)

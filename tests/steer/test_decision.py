@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from margrave import Preference
-from margrave._judge import Judge
 from margrave._labels import REJECTED
-from margrave.steer._decision import Cut, Offsets, doubtful, leads, moved, plain, verdict
+from margrave.confusion import Judge
+from margrave.steer._thresholds import Cut, Offsets, doubtful, leads, moved, plain, verdict
 
 TWO = [
     "fp <= 0",

@@ -20,10 +20,9 @@ from sklearn.svm import SVC
 from tests.examples import few
 
 from margrave import Confusion, Preference
-from margrave._judge import Judge
+from margrave.confusion import Judge, PreferenceError
 from margrave.fuse import RankMarginClassifier, VoteClassifier
 from margrave.martingale import MartingaleBoostClassifier, TunableLogistic
-from margrave.preference import PreferenceError
 from margrave.steer import Dialog, PromiseError
 
 N = 240
@@ -59,7 +58,7 @@ class LabelsOnly(ClassifierMixin, BaseEstimator):
 
 
 def pair():
-    return [("line", LogisticRegression()), ("bayes", GaussianNB())]
+    return [("logistic", LogisticRegression()), ("bayes", GaussianNB())]
 
 
 MODELS = {
@@ -186,7 +185,7 @@ def test_the_first_class_may_be_the_positive_one(opened):
 
 def test_a_committee_is_weighed_and_named(committee):
     dialog = Dialog(committee, X[TUNE], Y[TUNE])
-    assert dialog.members == ("line", "bayes", "svc")
+    assert dialog.members == ("logistic", "bayes", "svc")
     assert all(name in repr(dialog) for name in dialog.members)
     assert str(N) in repr(dialog)
     assert str(dialog).endswith(str(dialog.confusion))
@@ -204,7 +203,7 @@ def test_a_committee_is_weighed_and_named(committee):
 def test_the_members_of_a_fused_committee_may_be_weighed_anew(model):
     model = model.fit(X[TRAIN], Y[TRAIN])
     dialog = Dialog(model, X[TUNE], Y[TUNE])
-    assert dialog.members == ("line", "bayes")
+    assert dialog.members == ("logistic", "bayes")
     reply = dialog.prefer("fp <= 6", ways=["reweigh"])
     check_reply(reply, Preference("fp <= 6"))
     assert reply.way == "reweigh"
@@ -607,7 +606,7 @@ def asked():
     dialog = Dialog.from_data(
         X[: 2 * N],
         Y[: 2 * N],
-        committee=[("line", TunableLogistic()), ("bayes", GaussianNB())],
+        committee=[("logistic", TunableLogistic()), ("bayes", GaussianNB())],
         certify=(X[FRESH], Y[FRESH]),
         random_state=0,
     )
@@ -775,7 +774,7 @@ def test_an_accepted_model_forgets_training_data_and_the_dialog_does_not(asked):
     "learner",
     [
         make_pipeline(StandardScaler(), TunableLogistic()),
-        VoteClassifier([("line", TunableLogistic()), ("bayes", GaussianNB())]),
+        VoteClassifier([("logistic", TunableLogistic()), ("bayes", GaussianNB())]),
     ],
     ids=["pipeline", "vote"],
 )

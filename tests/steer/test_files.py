@@ -41,7 +41,7 @@ X = RANDOM.normal(size=(N, 3)) + CODES[:, None] * [1.5, 1.0, 0.0]
 def talked():
     """A dialog with a history that has a branch, a step undone and a model accepted."""
     dialog = Dialog.from_data(
-        X, Y, committee=[("line", TunableLogistic()), ("bayes", GaussianNB())], random_state=0
+        X, Y, committee=[("logistic", TunableLogistic()), ("bayes", GaussianNB())], random_state=0
     )
     dialog.prefer("fn <= 25%", ways=["move"])
     dialog.prefer("fp <= 9, rejected <= 10%")
@@ -407,7 +407,7 @@ def test_a_pickle_under_another_name_is_refused_and_not_executed(tmp_path):
     [
         ("margrave.steer.Dialog", True),
         ("margrave.steer._dialog.Dialog", True),
-        ("margrave.preference._preference.Preference", True),
+        ("margrave.confusion._preference.Preference", True),
         ("sklearn.tree._tree.Tree", True),
         ("fractions.Fraction", True),
         ("margrave.steer._files.save_object", False),  # a function

@@ -33,19 +33,22 @@ from sklearn.tree import DecisionTreeClassifier
 
 import margrave
 from margrave import datasets
-from margrave._column_kinds import read_numbers, read_texts
+from margrave.catalogue import default_committee
+from margrave.committee import Panel
+from margrave.export import ExportError
+from margrave.export._graph import Graph, session
+from margrave.export._preprocessing import quantiles
+from margrave.fuse._log_odds import combined, focused
 from margrave.martingale import (
     AdaptiveMartingaleBoostClassifier,
     MartingaleBoostClassifier,
     TunableLogistic,
 )
-from margrave.steer import Dialog, ExportError, SteeredClassifier, TableEncoder
-from margrave.steer._combining import Alone, Mean, combined, focused
-from margrave.steer._decision import Cut, Offsets
-from margrave.steer._members import default_members
-from margrave.steer._onnx_before import quantiles
-from margrave.steer._onnx_graph import Graph, session
-from margrave.steer._panel import Panel, Scorer
+from margrave.steer import Dialog, SteeredClassifier
+from margrave.steer._scorer import Alone, Mean, Scorer
+from margrave.steer._thresholds import Cut, Offsets
+from margrave.table import TableEncoder
+from margrave.table._kinds import read_numbers, read_texts
 
 RANDOM = np.random.default_rng(6)
 N = 300
@@ -56,7 +59,7 @@ CODES3 = RANDOM.integers(0, 3, N)
 Y3 = np.array(["ash", "birch", "cedar"])[CODES3]
 X3 = RANDOM.normal(size=(N, 3)) + 1.5 * np.eye(3)[CODES3]
 NEW = RANDOM.normal(size=(500, 3)) * 2 + 0.5
-PAIR = [("line", TunableLogistic()), ("kernel", SVC())]
+PAIR = [("logistic", TunableLogistic()), ("svm", SVC())]
 
 
 def answers(made, samples):
@@ -192,7 +195,7 @@ def test_the_default_committee_on_an_array_of_three_classes():
     rows[::7, 2] = np.nan
     encoder = TableEncoder().fit(rows[::2])
     seen, (classes, codes) = encoder.transform(rows[::2]), np.unique(y, return_inverse=True)
-    members = [(name, one.fit(seen, y[::2])) for name, one in default_members(75, 0)]
+    members = [(name, one.fit(seen, y[::2])) for name, one in default_committee(75, random_state=0)]
     panel = Panel([name for name, _ in members], [one for _, one in members], classes, encoder)
     combine = combined(panel.raw(seen), panel.probabilities, codes[::2], 3)
     decision = Offsets(np.array([0.1, 0.0, -0.2]), doubt=0.5)
@@ -330,7 +333,7 @@ def test_one_column_is_not_rounded(model):
 
 @pytest.mark.parametrize("toward", [0, 1])
 def test_a_committee_with_the_hard_end_in_focus(toward):
-    panel = Panel(["line", "kernel"], [one.fit(X, Y) for _, one in PAIR], np.unique(Y))
+    panel = Panel(["logistic", "svm"], [one.fit(X, Y) for _, one in PAIR], np.unique(Y))
     raw, heard = panel.raw(X), panel.probabilities
     first = combined(raw, heard, CODES, 2)
     both = Mean(first, focused(raw, heard, CODES, toward, 0.3))
@@ -481,7 +484,7 @@ def test_a_column_of_two_kinds():
     text = frame.assign(b=pd.Categorical(frame["b"]))
     table = make_pipeline(TableEncoder(), LogisticRegression()).fit(text, Y)
     line = LogisticRegression().fit(frame.astype(float), Y)
-    panel = Panel(["table", "line"], [table, line], np.unique(Y))
+    panel = Panel(["table", "logistic"], [table, line], np.unique(Y))
     combine = combined(np.column_stack([CODES, CODES]) - 0.5, panel.probabilities, CODES, 2)
     with pytest.raises(ExportError, match=r"'b'.*category.*number"):
         SteeredClassifier._made(Scorer(panel, combine, 9), Cut(0.0, 0.0)).to_onnx()

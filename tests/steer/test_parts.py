@@ -11,10 +11,10 @@ from scipy.stats import binomtest
 
 from margrave import Preference
 from margrave.steer import Dialog
-from margrave.steer._decision import Cut
-from margrave.steer._parts import FOLDS, certify_share, folds_of, parted
-from margrave.steer._promise import Plan, settled
-from margrave.steer._statistics import needed
+from margrave.steer._certify import Plan, settled
+from margrave.steer._order_statistic import needed
+from margrave.steer._split import FOLDS, certify_share, folds_of, parted
+from margrave.steer._thresholds import Cut
 
 LABELS = np.array(["ash", "birch", "cedar"])
 seeds = st.integers(0, 1000)

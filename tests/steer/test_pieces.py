@@ -11,23 +11,16 @@ from sklearn.naive_bayes import GaussianNB
 from margrave import Confusion, Preference
 from margrave.martingale import TunableLogistic
 from margrave.steer import Dialog, PromiseError
+from margrave.steer._certificate import sentence
 from margrave.steer._files import FileError, dump_bytes
-from margrave.steer._pieces import (
-    Stored,
-    StoredModel,
-    base_bytes,
-    model_bytes,
-    rebuilt,
-    step_bytes,
-)
 from margrave.steer._reply import Reply
-from margrave.steer._sentences import sentence
+from margrave.steer._steps import Stored, StoredModel, base_bytes, model_bytes, rebuilt, step_bytes
 
 RANDOM = np.random.default_rng(5)
 Y = np.array(["no", "yes"])[RANDOM.integers(0, 2, 400)]
 X = RANDOM.normal(size=(400, 3)) + (Y == "yes")[:, None]
 MEMBERS = [
-    ("line", TunableLogistic()),
+    ("tunable", TunableLogistic()),
     ("bayes", GaussianNB()),
     ("logistic", LogisticRegression()),
 ]

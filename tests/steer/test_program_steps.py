@@ -18,10 +18,11 @@ from sklearn.preprocessing import StandardScaler
 from tests.examples import few
 
 from margrave import Confusion, Preference, datasets
+from margrave.confusion import PreferenceError
 from margrave.martingale import MartingaleBoostClassifier, Step
-from margrave.preference import PreferenceError
-from margrave.steer import Dialog, Progress, PromiseError, TableEncoder
+from margrave.steer import Dialog, Progress, PromiseError
 from margrave.steer._start import layout
+from margrave.table import TableEncoder
 
 
 @cache
@@ -33,7 +34,7 @@ def pima():
 def opened(name="pima", levels=3, positive=None):
     X, y = datasets.load(name, return_X_y=True)
     how = {"levels": levels, "positive": positive, "random_state": 0}
-    return Dialog.from_data(X, y, committee="program", **how)
+    return Dialog.from_data(X, y, committee="martingale", **how)
 
 
 def dialog_on(name="pima", levels=3, positive=None):
@@ -112,7 +113,7 @@ def test_a_program_has_samples_of_its_own_to_train_tune_and_certify_on():
     shares = [np.mean(y[one] == "pos") for one in (at, part.at)]
     assert shares == pytest.approx([np.mean(y == "pos")] * 2, abs=0.01)
     assert not dialog._material.trained_on
-    assert dialog.members == ("program",)
+    assert dialog.members == ("martingale",)
     held = np.concatenate([held for _, held in dialog._material.folds])
     assert sorted(held) == list(range(len(at)))
 
@@ -151,10 +152,10 @@ def test_weak_nodes_are_those_that_the_program_would_ask():
 def test_progress_is_told_for_each_level():
     X, y = pima()
     told = []
-    Dialog.from_data(X, y, committee="program", levels=4, callback=told.append)
-    assert told == [Progress(level, 4, "program") for level in (1, 2, 3, 4)]
+    Dialog.from_data(X, y, committee="martingale", levels=4, callback=told.append)
+    assert told == [Progress(level, 4, "martingale") for level in (1, 2, 3, 4)]
     told.clear()
-    names = ["line", "gaussians"]
+    names = ["logistic", "qda"]
     Dialog.from_data(X, y, committee=names, tune=0.3, callback=told.append)
     assert [(one.done, one.total) for one in told] == [(1, 2), (2, 2)]
     assert [one.member for one in told] == names
@@ -286,7 +287,7 @@ def test_growing_in_the_dialog_equals_beginning_with_more_levels():
         np.testing.assert_allclose(reply.option.held, whole.reply.option.held, rtol=1e-9, atol=1e-8)
         assert check_program(small, name).nodes == whole.program.nodes
         np.testing.assert_array_equal(small.program.counts, whole.program.counts)
-        assert told == [Progress(1, 2, "program"), Progress(2, 2, "program")]
+        assert told == [Progress(1, 2, "martingale"), Progress(2, 2, "martingale")]
         assert (reply.way, numbers(reply.note)) == ("grow", [2, 4])
 
 
@@ -587,7 +588,7 @@ def test_any_table_is_encoded_by_what_is_trained_on(monkeypatch):
     monkeypatch.setattr(
         TableEncoder, "fit", lambda self, X, y=None: seen.append(X) or fit(self, X, y)
     )
-    dialog = Dialog.from_data(frame, y, committee="program", random_state=0)
+    dialog = Dialog.from_data(frame, y, committee="martingale", random_state=0)
     (learned,) = seen
     others = set(dialog._material.at) | set(dialog._acceptance.part.at)
     assert set(learned.index) == set(range(len(y))) - others
@@ -602,19 +603,19 @@ def test_any_table_is_encoded_by_what_is_trained_on(monkeypatch):
 
 def test_members_by_their_names():
     frame, y = table()
-    dialog = Dialog.from_data(frame, y, committee=["line", "gaussians"], random_state=0)
-    assert dialog.members == ("line", "gaussians")
+    dialog = Dialog.from_data(frame, y, committee=["logistic", "qda"], random_state=0)
+    assert dialog.members == ("logistic", "qda")
     assert dialog._material.trained_on
     assert dialog.program is None
     at, part = dialog._material.at, dialog._acceptance.part
     assert sorted([*at, *part.at]) == list(range(len(y)))
     reply = dialog.prefer("fp <= 20%", ways=["move"])
     estimator = dialog.accept(confidence=0.8).estimator
-    assert [name for name, _ in estimator] == ["line", "gaussians"]
+    assert [name for name, _ in estimator] == ["logistic", "qda"]
     assert reply.model.predict(frame[:3]).shape == (3,)
-    alone = Dialog.from_data(frame, y, committee="line", tune=0.5, random_state=0)
-    assert alone.members == ("line",)
-    both = Dialog.from_data(frame, y, committee=["line", "program"], levels=2, certify=None)
+    alone = Dialog.from_data(frame, y, committee="logistic", tune=0.5, random_state=0)
+    assert alone.members == ("logistic",)
+    both = Dialog.from_data(frame, y, committee=["logistic", "martingale"], levels=2, certify=None)
     assert both._material.trained_on
     assert both._material.panel.members[1].n_levels == 2
 
@@ -624,7 +625,7 @@ def test_members_by_their_names():
 
 def test_a_committee_may_be_judged_on_samples_kept_apart():
     X, y = pima()
-    pair = [("line", LogisticRegression(max_iter=2000)), ("bayes", GaussianNB())]
+    pair = [("logistic", LogisticRegression(max_iter=2000)), ("bayes", GaussianNB())]
     dialog = Dialog.from_data(X, y, committee=pair, tune=0.3, random_state=0)
     n_build = len(y) - len(dialog._acceptance.part.at)
     assert abs(dialog.confusion.n - 0.3 * n_build) <= 1
@@ -642,7 +643,9 @@ def test_groups_stay_together_and_shares_are_kept(share):
     X, y = pima()
     random = np.random.default_rng(0)
     groups = random.integers(0, 150, len(y)).astype(str)
-    dialog = Dialog.from_data(X, y, committee="program", tune=share, groups=groups, random_state=1)
+    dialog = Dialog.from_data(
+        X, y, committee="martingale", tune=share, groups=groups, random_state=1
+    )
     at, part = dialog._material.at, dialog._acceptance.part.at
     tuned, certified = set(groups[at]), set(groups[part])
     learned = np.flatnonzero(~np.isin(groups, [*tuned, *certified]))
@@ -659,7 +662,7 @@ def test_groups_stay_together_and_shares_are_kept(share):
 def test_the_latest_are_tuned_on_and_those_after_certify():
     X, y = datasets.load("liver", return_X_y=True)
     time = np.random.default_rng(0).permutation(len(y))
-    dialog = Dialog.from_data(X, y, committee="program", levels=2, time=time)
+    dialog = Dialog.from_data(X, y, committee="martingale", levels=2, time=time)
     at, part = dialog._material.at, dialog._acceptance.part.at
     learned = np.setdiff1d(np.arange(len(y)), [*at, *part])
     assert time[learned].max() < time[at].min()
@@ -670,7 +673,7 @@ def test_the_latest_are_tuned_on_and_those_after_certify():
 
 def test_the_layout_is_known_before_training():
     X, y = pima()
-    made = layout(X, y, tune="program", random_state=0)
+    made = layout(X, y, tune="martingale", random_state=0)
     dialog = opened()
     np.testing.assert_array_equal(made.tuning, dialog._material.at)
     np.testing.assert_array_equal(made.parts.certify, dialog._acceptance.part.at)
@@ -706,7 +709,7 @@ def test_dialogs_without_a_program_say_what_is_needed():
             "weak_nodes": dialog.weak_nodes,
             "grow": dialog.grow,
         }.items():
-            refused(call, ValueError, f"Dialog.{name}", "committee='program'")
+            refused(call, ValueError, f"Dialog.{name}", "committee='martingale'")
         assert len(dialog.history) == 1
 
 
@@ -750,7 +753,7 @@ def test_nodes_without_samples_of_a_class_cannot_be_asked():
 def test_levels_that_are_no_count(levels):
     named = ["levels", repr(levels)]
     refused(lambda: opened().grow(levels), ValueError, "Dialog.grow", *named)
-    start = {"committee": "program", "levels": levels}
+    start = {"committee": "martingale", "levels": levels}
     refused(lambda: Dialog.from_data(*pima(), **start), ValueError, "Dialog.from_data", *named)
 
 
@@ -780,13 +783,13 @@ def test_a_class_that_would_be_missing(change, share):
     if change.get("groups"):
         change = {"groups": np.where(pos, "all", np.arange(len(y)).astype(str)), "certify": None}
     with pytest.raises(ValueError, match=rf"\btune\b.*{re.escape(str(share))}"):
-        Dialog.from_data(X, y, committee="program", random_state=0, **change)
+        Dialog.from_data(X, y, committee="martingale", random_state=0, **change)
 
 
 def test_unknown_names_of_members():
     unknown, twice = (
         lambda names=names: Dialog.from_data(*pima(), committee=names)
-        for names in (["line", "boosted"], ["line", "line"])
+        for names in (["logistic", "gradient-boost"], ["logistic", "logistic"])
     )
-    refused(unknown, ValueError, "Dialog.from_data", "'boosted'", "'boosted-trees'", "program")
-    refused(twice, ValueError, "Dialog.from_data", "'line'")
+    refused(unknown, ValueError, "committee", "'gradient-boost'", "'gradient-boosting'")
+    refused(twice, ValueError, "Dialog.from_data", "'logistic'")

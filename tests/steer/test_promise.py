@@ -14,12 +14,12 @@ from scipy.stats import binomtest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from margrave import Confusion, Preference
-from margrave._judge import Judge
+from margrave.confusion import Judge
 from margrave.steer import Dialog, PromiseError
-from margrave.steer._decision import Cut, Decision, Offsets, plain
+from margrave.steer._certify import Plan, planned, settled
 from margrave.steer._ledger import Account
-from margrave.steer._promise import Plan, planned, settled, sides
-from margrave.steer._statistics import most_allowed, p_value
+from margrave.steer._order_statistic import most_allowed, p_value, sides
+from margrave.steer._thresholds import Cut, Decision, Offsets, plain
 
 DELTA = 0.1
 AT_TEN_PERCENT = float(ndtri(0.9))  # a tenth of a standard normal is above

@@ -8,13 +8,11 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from margrave._judge import Judge
+from margrave.confusion import Judge, Preference, PreferenceError
 from margrave.martingale import TunableLogistic
-from margrave.preference import Preference, PreferenceError
-from margrave.steer import Dialog, _ways
-from margrave.steer._decision import Cut, moved
-from margrave.steer._material import Option
-from margrave.steer._search import may_reject
+from margrave.steer import Dialog, _strategies
+from margrave.steer._thresholds import Cut, moved
+from margrave.steer._tuning_data import Option
 
 RANDOM = np.random.default_rng(0)
 Y = RANDOM.integers(0, 2, 200)
@@ -66,7 +64,7 @@ class Raises:
 @pytest.fixture
 def with_ways(monkeypatch):
     def change(*ways, kept=2):
-        monkeypatch.setattr(_ways, "WAYS", (*_ways.WAYS[:kept], *ways))
+        monkeypatch.setattr(_strategies, "WAYS", (*_strategies.WAYS[:kept], *ways))
 
     return change
 
@@ -287,4 +285,4 @@ def test_requests_that_overlap_each_hang_where_they_were_asked(dialog, with_ways
     ],
 )
 def test_what_may_reject(text, may):
-    assert may_reject(Preference(text)) == may
+    assert Preference(text).allows_rejecting == may

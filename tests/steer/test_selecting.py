@@ -14,20 +14,21 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 
-from margrave.preference import Preference, PreferenceError
-from margrave.steer import Dialog, ExportError, SteeredClassifier, TableEncoder
-from margrave.steer._combining import Mean
-from margrave.steer._selecting import (
+from margrave.confusion import Preference, PreferenceError
+from margrave.export import ExportError
+from margrave.select._region_scores import (
     _EVERYWHERE,
     Leaves,
     Selected,
     _corrected,
     can_be_parted,
-    regions_of,
     selected,
     surely_better,
 )
-from margrave.steer._ways import Request, SelectByRegion, _parted
+from margrave.steer import Dialog, SteeredClassifier
+from margrave.steer._scorer import Mean, regions_of
+from margrave.steer._strategies import Request, SelectByRegion
+from margrave.table import TableEncoder
 
 OTHERS = ["move", "reject", "reweigh", "retune"]
 
@@ -69,7 +70,7 @@ def slide_members():
     parting = line()
     parting.classes_ = np.array([0, 1])
     always = [(f"always-{c + 1}", Constant(c).fit(rows, labels)) for c in range(2)]
-    return [*always, ("line", parting)]
+    return [*always, ("logistic", parting)]
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +104,7 @@ def test_the_members_in_charge_are_those_that_are_right(slide):
     places = np.array([[-2.0, 0.5], [-2, -0.5], [2, 0.5], [2, -0.5], [0, 0.5], [0, -0.5]])
     who = [slide.members[j] for j in found.charge[found.leaves(places)]]
     assert who[:4] == ["always-1", "always-1", "always-2", "always-2"]
-    assert who[4:] == ["line", "line"] or set(who[4:]) == {"always-1", "always-2"}
+    assert who[4:] == ["logistic", "logistic"] or set(who[4:]) == {"always-1", "always-2"}
     assert option.scorer(places)[[0, 1, 5]].max() < 0 < option.scorer(places)[[2, 3, 4]].min()
     assert option.scorer.weights.sum() == pytest.approx(1)
 
@@ -141,7 +142,7 @@ def test_labels_that_mean_nothing_are_not_learned(seed):
     rows = np.column_stack([np.arange(n), random.normal(size=(n, 10))])
     members = [Scored(row).fit(None, labels) for row in random.normal(size=(8, n))]
     dialog = Dialog(members, rows, labels)
-    scorer, held = _parted(dialog._material)
+    scorer, held = dialog._material.by_regions
     assert roc_auc_score(labels, scorer(rows)) > 0.6, "regions do learn noise"
     assert abs(roc_auc_score(labels, held) - 0.5) < 0.07
     assert not list(SelectByRegion().options(request_for("fp <= 10%", dialog)))
@@ -459,7 +460,7 @@ def test_onnx_files_of_tables_and_of_frames(thirds):
     _, (rows, labels), _ = thirds
     frame = pd.DataFrame(rows, columns=["where", "one", "other"])
     members = [("flat", LogisticRegression()), ("one", LogisticRegression(C=1e-3))]
-    whole = Dialog.from_data(frame, labels, committee=["line", "gaussians"], certify=None)
+    whole = Dialog.from_data(frame, labels, committee=["logistic", "qda"], certify=None)
     prefit = Dialog([(n, m.fit(frame, labels)) for n, m in members], frame, labels)
     for dialog in (whole, prefit):
         for option in options_of(dialog):

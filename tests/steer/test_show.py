@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from margrave.steer import Dialog, _show
+from margrave import _extensions
+from margrave.steer import Dialog
 
 RANDOM = np.random.default_rng(3)
 CLASSES = np.array(["<b>no</b>", 'a "yes"'])
@@ -55,7 +56,7 @@ def test_a_start_has_no_steps(dialog):
 
 
 def test_without_the_studio_the_error_names_the_extra_to_install(dialog, monkeypatch):
-    monkeypatch.setattr(_show, "entry_points", lambda group: [])
+    monkeypatch.setattr(_extensions, "entry_points", lambda group, name: [])
     with pytest.raises(ImportError, match=r"\[studio\]"):
         dialog.open()
 
@@ -65,5 +66,5 @@ def test_the_viewer_gets_the_dialog(dialog, monkeypatch):
         def load(self):
             return lambda shown, browser: f"{shown is dialog} {browser}"
 
-    monkeypatch.setattr(_show, "entry_points", lambda group: [Viewer()])
+    monkeypatch.setattr(_extensions, "entry_points", lambda group, name: [Viewer()])
     assert dialog.open(browser=False) == "True False"

@@ -13,10 +13,11 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
+from margrave.confusion import PreferenceError
 from margrave.martingale import TunableLogistic
-from margrave.preference import PreferenceError
-from margrave.steer import Dialog, TableEncoder, _start
-from margrave.steer._statistics import needed
+from margrave.steer import Dialog, _start
+from margrave.steer._order_statistic import needed
+from margrave.table import TableEncoder
 
 RANDOM = np.random.default_rng(8)
 N = 300
@@ -24,7 +25,7 @@ CODES = RANDOM.integers(0, 2, N)
 Y = np.array(["ham", "spam"])[CODES]
 X = RANDOM.normal(size=(N, 3)) + CODES[:, None] * [1.2, 0.8, 0.0]
 IDS = np.column_stack([np.arange(N), X])
-PAIR = [("line", LogisticRegression()), ("bayes", GaussianNB())]
+PAIR = [("logistic", LogisticRegression()), ("bayes", GaussianNB())]
 
 
 def open_dialog(rows=X, labels=Y, **change):
@@ -65,7 +66,7 @@ def frame(n=N):
 @pytest.fixture
 def fast_default(monkeypatch):
     """The default committee, of two members that are trained at once."""
-    monkeypatch.setattr(_start, "default_members", lambda n, random_state: PAIR)
+    monkeypatch.setattr(_start, "default_committee", lambda *_, **__: PAIR)
 
 
 # Who sees what
@@ -216,7 +217,7 @@ def test_progress_is_told():
     told = []
     open_dialog(callback=told.append)
     assert [one.done for one in told] == list(range(1, 13))
-    assert {(one.total, one.member) for one in told} == {(12, "line"), (12, "bayes")}
+    assert {(one.total, one.member) for one in told} == {(12, "logistic"), (12, "bayes")}
 
 
 # Committees and tables
@@ -227,7 +228,7 @@ def test_progress_is_told():
     [
         (GaussianNB(), ("gaussiannb",)),
         ([GaussianNB()], ("gaussiannb",)),
-        (PAIR, ("line", "bayes")),
+        (PAIR, ("logistic", "bayes")),
         ({"one": GaussianNB()}, ("one",)),
         (
             [GaussianNB(), GaussianNB(var_smoothing=0.1)],
@@ -384,7 +385,7 @@ FEWEST = int(np.bincount(CODES[:10]).argmin())
         ({"positive": "eggs"}, ["positive", "'eggs'"]),
         ({"groups": [1, 2, 3]}, ["groups", "(3,)"]),
         ({"time": np.zeros((N, 1))}, ["time", f"({N}, 1)"]),
-        ({"committee": "logistic"}, ["'logistic'"]),
+        ({"committee": "logistics"}, ["'logistics'"]),
         ({"committee": []}, ["member"]),
     ],
     ids=["ten rows", "one class", "positive", "groups", "time", "text", "nobody"],

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from margrave.steer._statistics import interval, most_allowed, needed, p_value, smallest_rate
+from margrave.steer._order_statistic import interval, most_allowed, needed, p_value, smallest_rate
 
 LIMITS = [0.001, 0.01, 0.05, 0.11, 0.3, 0.5, 0.93]
 DELTAS = [1e-12, 1e-4, 0.01, 0.025, 0.05, 0.1, 0.3]

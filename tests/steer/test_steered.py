@@ -15,8 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from margrave import Confusion
+from margrave.confusion import Preference, PreferenceError
 from margrave.martingale import NotMetWarning, TunableLogistic
-from margrave.preference import Preference, PreferenceError
 from margrave.steer import Dialog, PromiseError, SteeredClassifier, _start
 
 RANDOM = np.random.default_rng(12)
@@ -27,7 +27,7 @@ X = RANDOM.normal(size=(N, 3)) + CODES[:, None] * [1.5, 1.0, 0.0]
 CODES3 = RANDOM.integers(0, 3, N)
 Y3 = np.array(["ash", "birch", "cedar"])[CODES3]
 X3 = RANDOM.normal(size=(N, 3)) + 2.5 * np.eye(3)[CODES3]
-PAIR = [("line", LogisticRegression()), ("bayes", GaussianNB())]
+PAIR = [("logistic", LogisticRegression()), ("bayes", GaussianNB())]
 
 
 def steered(estimator=None, **params):
@@ -324,7 +324,7 @@ def mixed():
     table.loc[::9, "from"] = None
     table.loc[::7, "length"] = np.nan
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_start, "default_members", lambda n, random_state: PAIR)
+        patch.setattr(_start, "default_committee", lambda *_, **__: PAIR)
         model = SteeredClassifier(preference="fn <= 30%", random_state=0, confidence=0.8)
         return model.fit(table, Y), table
 
@@ -439,7 +439,7 @@ def test_the_model_card_tells_what_is_promised(promised):
         promised.certificate_.issued,
     ):
         assert told in card
-    assert re.search(r"\bline\b.*LogisticRegression.*\bbayes\b.*GaussianNB", card)
+    assert re.search(r"\blogistic\b.*LogisticRegression.*\bbayes\b.*GaussianNB", card)
 
 
 def test_a_model_taken_from_a_dialog_trains_like_one_made_by_hand():

@@ -12,11 +12,11 @@ from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 
 from margrave import Confusion
+from margrave.confusion import Preference
 from margrave.martingale import TunableLogistic
-from margrave.preference import Preference
-from margrave.steer import Dialog, _ways
-from margrave.steer._material import Option
-from margrave.steer._ways import Request, Retune, Reweigh, _rare_answer, chosen
+from margrave.steer import Dialog, _strategies
+from margrave.steer._strategies import Request, Retune, Reweigh, _rare_answer, chosen
+from margrave.steer._tuning_data import Option
 
 RANDOM = np.random.default_rng(5)
 Y = RANDOM.integers(0, 2, 300)
@@ -79,7 +79,7 @@ def test_a_new_way_needs_nothing_but_itself(monkeypatch):
     dialog = Dialog(LogisticRegression().fit(X[TRAIN], Y[TRAIN]), X[TUNE], Y[TUNE])
     assert dialog.prefer("fp <= 0, fn <= 0", ways=["move", Oracle()]).way == "oracle"
     dialog.undo()
-    monkeypatch.setattr(_ways, "WAYS", (*_ways.WAYS, Oracle()))
+    monkeypatch.setattr(_strategies, "WAYS", (*_strategies.WAYS, Oracle()))
     reply = dialog.prefer("fp <= 0, fn <= 0")
     assert (reply.way, reply.met) == ("oracle", True)
     assert dialog.prefer("fp <= 0, fn <= 0", ways=["oracle"]).met

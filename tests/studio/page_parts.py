@@ -19,7 +19,7 @@ from tests.studio.serving import Client
 
 CLASSES = ("ham", "spam")
 COLUMNS = ("links", "capitals", "length", "sender")
-QUICK = ("line", "gaussians")
+QUICK = ("logistic", "qda")
 SLOW = "spambase"  # a set on which all members together take half a minute, and each step a second
 REFUSED = r"the server responded with a status of {}"  # what Chromium itself writes of an error
 AWAY = r"net::ERR_(CONNECTION_REFUSED|CONNECTION_RESET|EMPTY_RESPONSE|INCOMPLETE_CHUNKED_ENCODING)"

@@ -59,7 +59,7 @@ class Client:
 
     def dialog(self, name: str = "pima", **choices: object) -> str:
         """A trained dialog on a set of the package; two quick members."""
-        given = {"target": "target", "members": ["line", "gaussians"], **choices}
+        given = {"target": "target", "members": ["logistic", "qda"], **choices}
         begun = self.post("/dialogs", {"table": self.table(name), **given})
         assert self.finished(begun)["state"] == "done"
         return f"/dialogs/{begun.json()['dialog']['id']}"

@@ -45,7 +45,7 @@ def table(client):
 @pytest.fixture(scope="module")
 def dialog(client):
     """A dialog with one step, for requests that change nothing."""
-    name = client.dialog("pima", members=["line"])
+    name = client.dialog("pima", members=["logistic"])
     client.asked(name, "fp <= 30", ways=CHEAP)
     return name
 
@@ -84,7 +84,7 @@ def reading(monkeypatch):
 
 def begun(client, table, **choices):
     """A dialog whose training has begun: its place, and the job."""
-    body = {"table": table, "target": "target", "members": ["line"], **choices}
+    body = {"table": table, "target": "target", "members": ["logistic"], **choices}
     record = client.ok("/dialogs", body)
     return f"/dialogs/{record['dialog']['id']}", record["job"]["id"]
 
@@ -174,14 +174,14 @@ def test_training_tells_how_far_each_member_is(client, table, monkeypatch):
         progress(self, done, total, text, members)
 
     monkeypatch.setattr(Handle, "progress", noted)
-    name, job = begun(client, table, members=["line", "gaussians"])
+    name, job = begun(client, table, members=["logistic", "qda"])
     heard = list(client.events(job))
     assert [event for event, _ in heard] == ["job"] * (len(heard) - 1) + ["end"]
     assert heard[-1][1]["state"] == "done"
     assert heard[-1][1]["result"] == {"step": 0}
     *bars, last = [members for *_, members in told if members]
-    assert [(one["name"], one["done"]) for one in last] == [("line", 1), ("gaussians", 1)]  # of 1
-    assert [[one["name"] for one in members] for members in bars] == [["line", "gaussians"]] * 12
+    assert [(one["name"], one["done"]) for one in last] == [("logistic", 1), ("qda", 1)]  # of 1
+    assert [[one["name"] for one in members] for members in bars] == [["logistic", "qda"]] * 12
     for j in range(2):
         done = [members[j]["done"] for members in bars]
         assert done == sorted(done)
@@ -280,7 +280,7 @@ def test_the_whole_story(client):
 
 
 def test_half_of_the_certify_samples_can_be_left_for_another(client):
-    name = client.dialog("pima", members=["line"])
+    name = client.dialog("pima", members=["logistic"])
     whole = client.ok(name)
     assert (numbers(whole["left"])[0], whole["spent"], whole["opened"]) == (154, False, None)
     early = client.post(f"{name}/accept", {"confidence": 0.8})
@@ -348,7 +348,7 @@ def test_a_program_is_tuned_node_by_node_and_grown(client):
 
 
 def test_three_classes(client):
-    name = client.dialog("iris", members=["line"], certify=0.3)
+    name = client.dialog("iris", members=["logistic"], certify=0.3)
     record = client.ok(name)
     assert (len(record["classes"]), record["positive"]) == (3, None)
     assert all(len(row) == 4 for row in record["steps"][0]["matrix"]["counts"])
@@ -367,7 +367,7 @@ def test_three_classes(client):
 
 
 def test_with_a_positive_class_three_classes_have_a_frontier(client):
-    name = client.dialog("iris", members=["line"], certify=0.3, positive="virginica")
+    name = client.dialog("iris", members=["logistic"], certify=0.3, positive="virginica")
     told = client.ok(f"{name}/frontier")
     assert (told["positive"], told["negative"]) == ("virginica", None)
     assert (told["n_positive"], told["n_negative"]) == (35, 70)
@@ -521,7 +521,7 @@ def test_models_that_were_not_accepted_are_not_found(client, dialog):
 
 
 def test_members_that_there_are_not_are_told_by_the_job(client, table):
-    for members in (["magic"], ["line", "line"]):
+    for members in (["magic"], ["logistic", "logistic"]):
         name, job = begun(client, table, members=members)
         last = ended(client, job)
         assert last["state"] == "failed"
@@ -554,7 +554,7 @@ def test_an_error_of_our_own_in_a_job_shows_nothing_of_it(client, dialog, monkey
 
 
 def test_a_request_that_fails_leaves_the_dialog_where_it_was(client):
-    name = client.dialog("pima", members=["line"])
+    name = client.dialog("pima", members=["logistic"])
     client.asked(name, "fp <= 30", ways=["move"])
     client.asked(name, "fp <= 20", ways=["move"])
     before = client.ok(f"{name}/undo", {})
@@ -572,7 +572,7 @@ def test_a_request_that_fails_leaves_the_dialog_where_it_was(client):
 
 def test_a_dialog_at_work_is_not_changed_but_can_be_read(client, held):
     reached, free = held
-    name = client.dialog("pima", members=["line"])
+    name = client.dialog("pima", members=["logistic"])
     job = client.ok(f"{name}/prefer", {"wants": ["fp <= 30"], "ways": CHEAP})["id"]
     assert reached.wait(SECONDS)
     for path, body in (
@@ -604,7 +604,7 @@ def test_a_dialog_at_work_is_not_changed_but_can_be_read(client, held):
 def test_what_is_read_while_a_branch_is_searched_is_where_the_dialog_stands(client, held):
     reached, free = held
     free.set()
-    name = client.dialog("pima", members=["line"])
+    name = client.dialog("pima", members=["logistic"])
     client.asked(name, "fp <= 10", ways=CHEAP)
     reached.clear()
     free.clear()
@@ -619,7 +619,7 @@ def test_what_is_read_while_a_branch_is_searched_is_where_the_dialog_stands(clie
 
 def test_a_search_that_is_stopped_keeps_the_best_so_far(client, held):
     reached, free = held
-    name = client.dialog("pima", members=["line"])
+    name = client.dialog("pima", members=["logistic"])
     job = client.ok(f"{name}/prefer", {"wants": ["fp <= 30"]})["id"]
     assert reached.wait(SECONDS)
     assert client.ok(f"/jobs/{job}/cancel", {})["state"] == "running"
@@ -695,7 +695,7 @@ def test_a_job_that_waits_says_how_many_are_ahead(client, table, busy):
 
 
 def test_a_dialog_that_is_deleted_is_gone(client):
-    name = client.dialog("iris", members=["line"], certify=None)
+    name = client.dialog("iris", members=["logistic"], certify=None)
     assert client.http.delete(f"/api{name}").status_code == 204
     assert client.http.delete(f"/api{name}").status_code == 404
     for path in ("", "/members", "/rows", "/dialog.json"):
@@ -713,7 +713,7 @@ def test_work_on_a_dialog_that_is_deleted_is_cancelled(studio, table, held, read
     if kind == "prefer":
         reading[1].set()
         held[1].clear()
-        name = client.dialog("pima", members=["line"])
+        name = client.dialog("pima", members=["logistic"])
         job, reached, free = client.ok(f"{name}/prefer", {"wants": ["fp <= 30"]})["id"], *held
     else:
         reading[1].clear()
@@ -730,7 +730,7 @@ def test_work_on_a_dialog_that_is_deleted_is_cancelled(studio, table, held, read
 
 def test_back_and_forth_from_many_tabs_at_once_ends_where_the_store_says(studio):
     made, client = studio
-    name = client.dialog("pima", members=["line"])
+    name = client.dialog("pima", members=["logistic"])
     for most in (30, 20, 10):
         client.asked(name, f"fp <= {most}", keep=False, ways=["move"])
 
@@ -750,7 +750,7 @@ def test_back_and_forth_from_many_tabs_at_once_ends_where_the_store_says(studio)
 
 def test_of_two_requests_at_once_one_is_refused(studio, monkeypatch):
     made, client = studio
-    name = client.dialog("pima", members=["line"])
+    name = client.dialog("pima", members=["logistic"])
     both, look = threading.Barrier(2), made.queue.of_dialog
 
     def together(dialog):
@@ -800,7 +800,7 @@ def test_a_file_that_is_sent_becomes_a_table(client):
     classes = client.ok(f"/tables/{told['id']}/classes", params={"target": "spam"})
     assert classes["classes"] == [{"label": "no", "count": 30}, {"label": "yes", "count": 60}]
     assert classes["positive"] == "no"  # the rarer of two
-    body = {"table": told["id"], "target": "spam", "members": ["line"], "certify": 0.3}
+    body = {"table": told["id"], "target": "spam", "members": ["logistic"], "certify": 0.3}
     begun = client.post("/dialogs", body)
     assert client.finished(begun)["state"] == "done"
     name = f"/dialogs/{begun.json()['dialog']['id']}"
@@ -864,7 +864,7 @@ def test_the_studio_says_what_there_is(client):
     assert sets["pima"]["rows"] == 768
     assert sets["iris"]["classes"] == ["setosa", "versicolor", "virginica"]
     assert "abalone" not in sets
-    assert told["members"][0]["name"] == "line"
+    assert told["members"][0]["name"] == "logistic"
 
 
 # Labels of all kinds
@@ -889,7 +889,7 @@ def test_every_cell_can_be_edited_whatever_the_classes_are_called(studio, kind):
     told = client.ok(f"/tables/{table}/classes", params={"target": "y"})
     sizes = frame["y"].value_counts()
     assert {one["label"]: one["count"] for one in told["classes"]} == sizes.to_dict()
-    body = {"table": table, "target": "y", "members": ["line"], "certify": 0.2}
+    body = {"table": table, "target": "y", "members": ["logistic"], "certify": 0.2}
     begun = client.post("/dialogs", body)
     assert client.finished(begun)["state"] == "done"
     name = f"/dialogs/{begun.json()['dialog']['id']}"
@@ -919,7 +919,7 @@ def test_every_cell_can_be_edited_whatever_the_classes_are_called(studio, kind):
 def test_a_class_with_both_kinds_of_quotes_can_be_edited(studio):
     made, client = studio
     table = stored(made, labelled(['it\'s "x"', "b"]))
-    begun = client.post("/dialogs", {"table": table, "target": "y", "members": ["line"]})
+    begun = client.post("/dialogs", {"table": table, "target": "y", "members": ["logistic"]})
     client.finished(begun)
     name = f"/dialogs/{begun.json()['dialog']['id']}"
     edit = {"true": 'it\'s "x"', "answer": 'it\'s "x"', "to": 1}
@@ -929,7 +929,7 @@ def test_a_class_with_both_kinds_of_quotes_can_be_edited(studio):
 def test_what_is_read_can_be_asked_however_long_the_classes_are(studio):
     made, client = studio
     table = stored(made, labelled(["x" * 300, "y" * 300, "z" * 300]))
-    begun = client.post("/dialogs", {"table": table, "target": "y", "members": ["line"]})
+    begun = client.post("/dialogs", {"table": table, "target": "y", "members": ["logistic"]})
     client.finished(begun)
     name = f"/dialogs/{begun.json()['dialog']['id']}"
     edit = {"true": "x" * 300, "answer": "y" * 300, "to": 1}
@@ -979,7 +979,7 @@ def shared(tmp_path_factory):
     """A studio with users, and what the first of them has."""
     with serving(tmp_path_factory.mktemp("shared"), token=TOKEN) as (made, owner):
         owner.ok("/openapi.json")
-        name = owner.dialog("pima", members=["line"])
+        name = owner.dialog("pima", members=["logistic"])
         owner.asked(name, "fp <= 60", ways=["move"])
         accepting = owner.post(f"{name}/accept", {"confidence": 0.8})
         assert owner.finished(accepting)["state"] == "done"

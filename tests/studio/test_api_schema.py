@@ -25,7 +25,7 @@ MEANT = {
     "time": None,
     "certify": 0.3,
     "promise": None,
-    "members": ["line"],
+    "members": ["logistic"],
     "levels": 1,
     "wants": ["accuracy >= 50%"],
     "edits": [],
@@ -112,7 +112,7 @@ def served(tmp_path_factory):
     """A studio with something of everything, and the names of that."""
     with serving(tmp_path_factory.mktemp("schema")) as (_, client):
         client.ok("/openapi.json")  # all routes are there before anything is trained
-        dialog = client.dialog("pima", members=["line"])
+        dialog = client.dialog("pima", members=["logistic"])
         client.asked(dialog, "fp <= 60", ways=["move"])
         job = client.post(f"{dialog}/accept", {"confidence": 0.8})
         assert client.finished(job)["state"] == "done"
@@ -162,7 +162,7 @@ def test_what_is_answered_fits_the_description(served, schema, method, path, mod
                 if isinstance(given, dict):
                     given.update({name: MEANT[name] for name in given if name in MEANT})
         if isinstance(case.body, dict) and isinstance(case.body.get("table"), str):
-            case.body |= {"table": names["table"][0], "members": ["line"]}
+            case.body |= {"table": names["table"][0], "members": ["logistic"]}
         if method == "DELETE":
             case.path_parameters["dialog"] = "not-there"
         case.headers = {**(case.headers or {}), "X-Margrave": "1"}

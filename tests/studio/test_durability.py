@@ -30,7 +30,7 @@ def lasting(record):
 
 def half_trained(user):
     """A dialog that is being trained."""
-    members = ["line", "gaussians", "random-trees", "boosted-trees"]
+    members = ["logistic", "qda", "extra-trees", "gradient-boosting"]
     body = {"table": user.table("pima"), "target": "target", "members": members}
     begun = user.ok("/dialogs", body)
     for name, told in user.events(begun["job"]["id"]):

@@ -280,7 +280,7 @@ def test_a_script_parts_the_rows_as_the_studio_did(studio, choice, tmp_path):
     source = Source("mine.csv", bundled=False)
     table = add_table(made, "local", source, facts_of(frame), parquet_of(frame)).id
     unused = [name for name in COLUMNS if name not in choice.values()]
-    body = {"table": table, "target": "y", "members": ["line"], "certify": 0.3, "drop": unused}
+    body = {"table": table, "target": "y", "members": ["logistic"], "certify": 0.3, "drop": unused}
     begun = client.post("/dialogs", body | choice)
     assert client.finished(begun)["state"] == "done"
     name = f"/dialogs/{begun.json()['dialog']['id']}"
@@ -304,7 +304,7 @@ def test_a_script_reads_the_file_as_the_studio_did(studio, file, separator, yes,
     source = Source(file, bundled=False)
     table = add_table(made, "local", source, facts_of(frame), parquet_of(frame)).id
     begun = client.post(
-        "/dialogs", {"table": table, "target": "y", "members": ["line"], "certify": 0.3}
+        "/dialogs", {"table": table, "target": "y", "members": ["logistic"], "certify": 0.3}
     )
     assert client.finished(begun)["state"] == "done"
     name = f"/dialogs/{begun.json()['dialog']['id']}"
@@ -314,7 +314,7 @@ def test_a_script_reads_the_file_as_the_studio_did(studio, file, separator, yes,
 
 
 def test_a_script_uses_the_ways_that_were_allowed(client, tmp_path):
-    name = client.dialog("pima", members=["line"])
+    name = client.dialog("pima", members=["logistic"])
     step = client.asked(name, "fp <= 3, rejected <= 60%", ways=["move"])
     assert step["way"] == "move"
     dialog, _ = replayed(client, name, tmp_path)
@@ -322,7 +322,7 @@ def test_a_script_uses_the_ways_that_were_allowed(client, tmp_path):
 
 
 def test_a_script_spends_what_was_spent(client, tmp_path):
-    name = client.dialog("pima", members=["line"])
+    name = client.dialog("pima", members=["logistic"])
     client.asked(name, "fp <= 45, fn <= 90", ways=CHEAP)
     refused = client.finished(client.post(f"{name}/accept", {"confidence": 0.8, "reserve": True}))
     assert refused["state"] == "failed"
@@ -417,7 +417,7 @@ def test_a_report_shows_labels_as_text(studio):
     frame = tables().drop(columns=COLUMNS).replace({"y": {"yes": "<img src=x onerror=alert(1)>"}})
     source = Source("<b>.csv", bundled=False)
     table = add_table(made, "local", source, facts_of(frame), parquet_of(frame)).id
-    begun = client.post("/dialogs", {"table": table, "target": "y", "members": ["line"]})
+    begun = client.post("/dialogs", {"table": table, "target": "y", "members": ["logistic"]})
     assert client.finished(begun)["state"] == "done"
     name = f"/dialogs/{begun.json()['dialog']['id']}"
     page, source = report(client, name)

@@ -53,7 +53,7 @@ def test_a_store_can_be_opened_again_after_it_was_closed(tmp_path):
 
 
 def test_training_what_is_trained_changes_nothing(studio, user):
-    dialog = user.dialog("pima", members=["line"])
+    dialog = user.dialog("pima", members=["logistic"])
     user.asked(dialog, "fp <= 30")
     before = user.ok(dialog)
     job = studio.submit("local", "train", number_of(dialog), work.train)
@@ -64,7 +64,7 @@ def test_training_what_is_trained_changes_nothing(studio, user):
 
 def test_a_dialog_that_is_dropped_before_it_is_held_is_taken_anew(studio, user, monkeypatch):
     """Else one would change a dialog that the next request does not see."""
-    dialog = number_of(user.dialog("pima", members=["line"]))
+    dialog = number_of(user.dialog("pima", members=["logistic"]))
     stale = studio.workspace.live("local", dialog)
     studio.workspace.forget(dialog)
     fresh = studio.workspace.live("local", dialog)
@@ -75,7 +75,7 @@ def test_a_dialog_that_is_dropped_before_it_is_held_is_taken_anew(studio, user, 
 
 
 def test_a_failure_after_the_promise_leaves_what_the_store_has(studio, user, monkeypatch):
-    dialog = user.dialog("pima", members=["line"])
+    dialog = user.dialog("pima", members=["logistic"])
     user.asked(dialog, "fp <= 40")
 
     def broken(model):
@@ -95,7 +95,7 @@ def test_a_failure_after_the_promise_leaves_what_the_store_has(studio, user, mon
 
 
 def test_a_refusal_that_looked_is_not_forgotten(studio, user):
-    dialog = user.dialog("pima", members=["line"])
+    dialog = user.dialog("pima", members=["logistic"])
     user.asked(dialog, "fp <= 12%, fn <= 40%", keep=False)
     last = user.finished(user.post(f"{dialog}/accept", {"confidence": 0.95}))
     assert last["state"] == "failed"
@@ -132,7 +132,7 @@ def refusing(*_):
 
 def test_training_that_is_cancelled_while_it_waits_can_be_tried_again(studio, user, monkeypatch):
     with busy_training(studio, "somebody"):
-        body = {"table": user.table("pima"), "target": "target", "members": ["line"]}
+        body = {"table": user.table("pima"), "target": "target", "members": ["logistic"]}
         begun = user.ok("/dialogs", body)
         assert begun["job"]["state"] == "waiting"
         user.ok(f"/jobs/{begun['job']['id']}/cancel", {})
@@ -152,7 +152,7 @@ def test_training_that_is_cancelled_while_it_waits_can_be_tried_again(studio, us
 
 def test_training_goes_on_after_a_polite_end(tmp_path):
     with serving(tmp_path, workers=1) as (studio, user), busy_training(studio, "somebody"):
-        body = {"table": user.table("pima"), "target": "target", "members": ["line"]}
+        body = {"table": user.table("pima"), "target": "target", "members": ["logistic"]}
         begun = user.ok("/dialogs", body)
         studio.workspace.closing = True
     with serving(tmp_path) as (studio, user):
@@ -163,7 +163,7 @@ def test_training_goes_on_after_a_polite_end(tmp_path):
 
 
 def test_a_refused_request_moves_nothing(user):
-    dialog = user.dialog("pima", members=["line"])
+    dialog = user.dialog("pima", members=["logistic"])
     user.asked(dialog, "fp <= 30")
     user.asked(dialog, "fp <= 20")
     user.ok(f"{dialog}/undo", {})
@@ -175,7 +175,7 @@ def test_a_refused_request_moves_nothing(user):
 
 
 def test_a_dialog_deleted_under_a_job_ends_it_quietly(studio, user, caplog):
-    dialog = user.dialog("pima", members=["line"])
+    dialog = user.dialog("pima", members=["logistic"])
     name = number_of(dialog)
     gate, begun = threading.Event(), threading.Event()
 
@@ -194,7 +194,7 @@ def test_a_dialog_deleted_under_a_job_ends_it_quietly(studio, user, caplog):
 
 
 def test_a_certificate_on_the_same_table_is_told_in_other_dialogs(user):
-    first, second = (user.dialog("breast_wisconsin", members=["line"]) for _ in range(2))
+    first, second = (user.dialog("breast_wisconsin", members=["logistic"]) for _ in range(2))
     assert ELSEWHERE not in user.ok(second)["left"]
     user.asked(first, "fn <= 30%")
     assert user.finished(user.post(f"{first}/accept", {"confidence": 0.6}))["state"] == "done"

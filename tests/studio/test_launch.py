@@ -175,7 +175,7 @@ def test_two_that_start_at_once_get_different_ports():
 @pytest.fixture
 def started(tmp_path, monkeypatch):
     """`with started("mails.csv") as url`: a studio that was started with a table."""
-    monkeypatch.setattr(work, "usual_members", lambda _: ["line"])
+    monkeypatch.setattr(work, "usual_members", lambda _: ["logistic"])
     settings = Settings.of(store=f"sqlite:///{tmp_path / 'studio.db'}")
     servers, server_of = [], launch.server_of
 
@@ -316,7 +316,7 @@ def table():
 @pytest.fixture
 def dialog(notebook, table):
     X, y = table.drop(columns="target"), table["target"]
-    return Dialog.from_data(X, y, committee=["line"], positive="pos", random_state=0)
+    return Dialog.from_data(X, y, committee=["logistic"], positive="pos", random_state=0)
 
 
 def test_what_is_done_on_the_page_is_done_to_the_dialog_and_the_reverse(dialog):
@@ -355,7 +355,7 @@ def test_a_dialog_has_one_page(dialog, notebook, table, monkeypatch):
     assert view(dialog, browser=False) == url == dialog.open(browser=False)
     assert opened == [url]
     other = Dialog.from_data(
-        table.drop(columns="target"), table["target"], committee=["line"], random_state=1
+        table.drop(columns="target"), table["target"], committee=["logistic"], random_state=1
     )
     assert view(other, browser=False) != url
 

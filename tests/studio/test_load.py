@@ -19,7 +19,7 @@ def studio(tmp_path_factory):
 def story(studio, number):
     """A user's whole dialog; what it showed."""
     with connected(studio.settings) as user:
-        dialog = user.dialog("pima", members=["line"], title=f"of user {number}")
+        dialog = user.dialog("pima", members=["logistic"], title=f"of user {number}")
         step = user.asked(dialog, f"fp <= {20 + number}")
         assert step["met"]
         assert step["matrix"]["counts"][0][1] <= 20 + number
@@ -53,7 +53,7 @@ def test_too_many_requests_of_one_user_are_refused(studio):
     with connected(studio.settings) as user:
         table = user.table("pima")
         answers = [
-            user.post("/dialogs", {"table": table, "target": "target", "members": ["kernel"]})
+            user.post("/dialogs", {"table": table, "target": "target", "members": ["svm"]})
             for _ in range(waiting + 8)
         ]
         refused = [answer for answer in answers if answer.status_code == 429]

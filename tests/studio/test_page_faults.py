@@ -146,13 +146,13 @@ def open_three(studio, open_page):
         accepted = trained(user, table_id, "fp <= 40", "fp <= 55%", target="target")
         user.finished(user.post(f"/dialogs/{accepted}/accept", {"confidence": 0.9}))
         at_work = trained(user, table_id, target="target")
-        chosen = {"target": "target", "members": ["random-trees", "boosted-trees", "kernel"]}
+        chosen = {"target": "target", "members": ["extra-trees", "gradient-boosting", "svm"]}
         training = user.post("/dialogs", {"table": user.table(SLOW), **chosen}).json()
     allow = (AWAY, REFUSED.format(404))
     page = open_page(f"{studio.url}#/d/{accepted}/accept", allow=(AWAY,))
     at_step(page, 2)
     third = open_page(f"{studio.url}#/d/{training['dialog']['id']}", allow=allow)
-    expect(third.get_by_role("progressbar", name="random-trees")).to_be_visible(timeout=LONG)
+    expect(third.get_by_role("progressbar", name="extra-trees")).to_be_visible(timeout=LONG)
     other = open_page(f"{studio.url}#/d/{at_work}", allow=allow)
     at_step(other, 0)
     asks_in_vain(other)
@@ -161,7 +161,7 @@ def open_three(studio, open_page):
 
 def is_trained_on(page):
     """Training goes on without being asked to, until it is cancelled."""
-    expect(page.get_by_role("progressbar", name="random-trees")).to_be_visible(timeout=LONG)
+    expect(page.get_by_role("progressbar", name="extra-trees")).to_be_visible(timeout=LONG)
     button(page, Name.CANCEL_TRAINING).click()
     expect(page.get_by_role("heading", name=Name.NOT_TRAINED)).to_be_visible(timeout=LONG)
 
@@ -315,7 +315,13 @@ def test_markup_in_names_is_text(show, open_page, user, tmp_path):
     page.get_by_label("Title of the dialog").fill(f"<svg onload=window.hacked=1> {IMAGE}")
     expect(page.get_by_role("radio", name=IMAGE)).to_be_visible()
     harmless(page)
-    for member in {"line", "quantile-line", "random-trees", "boosted-trees", "kernel"} - {*QUICK}:
+    for member in {
+        "logistic",
+        "logistic-quantile",
+        "extra-trees",
+        "gradient-boosting",
+        "svm",
+    } - {*QUICK}:
         page.get_by_role("checkbox", name=re.compile(rf"^{member}\b")).click()
     button(page, Name.TRAIN).click()
     expect(cell(page, labels[0], labels[1])).to_be_visible(timeout=LONG)

@@ -116,7 +116,7 @@ def begins(page, mails):
     page.keyboard.press("ArrowUp")
     expect(page.get_by_role("radio", name=re.compile("^ham"))).to_be_checked()
     page.keyboard.press("ArrowDown")
-    for name in ("quantile-line", "random-trees", "boosted-trees", "kernel"):
+    for name in ("logistic-quantile", "extra-trees", "gradient-boosting", "svm"):
         use(page, page.get_by_role("checkbox", name=re.compile(f"^{name}")), "Space")
     tells(summary(page).locator("p").last, 2, 300)  # members, rows
     expect(button(page, Name.TRAIN)).to_be_enabled()

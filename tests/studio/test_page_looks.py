@@ -212,7 +212,7 @@ def test_training(looks, user, mails_table):
         "dialog": dialog,
         "state": "running",
         "ahead": 0,
-        "progress": {"done": 1, "total": 12, "text": "line", "members": members},
+        "progress": {"done": 1, "total": 12, "text": "logistic", "members": members},
         "error": None,
         "result": None,
     }

@@ -72,7 +72,7 @@ def begins(page, mails):
     tells(sender.locator("span").first, 3)  # different values
     sender.get_by_role("checkbox").click()
     expect(columns_used(page)).to_contain_text(re.compile(r"\b3\D+4\b"))
-    for name in ("quantile-line", "random-trees", "boosted-trees", "kernel"):
+    for name in ("logistic-quantile", "extra-trees", "gradient-boosting", "svm"):
         page.get_by_role("checkbox", name=re.compile(f"^{name}")).click()
     tells(summary(page).locator("p").last, 2, 300)  # members, rows
     button(page, Name.TRAIN).click()
@@ -201,7 +201,7 @@ def behind_a_cell(page):
     tells(shown.locator(".pages span"), 1, min(n, 25), n)
     rows = shown.get_by_role("region", name="Samples in the cell").get_by_role("row")
     expect(rows).to_have_count(1 + min(n, 25))
-    expect(rows.first).to_have_text(re.compile("line.*gaussians"))
+    expect(rows.first).to_have_text(re.compile("logistic.*qda"))
     rows.first.get_by_role("button", name="links").click()
     expect(rows.first.locator("[aria-sort=ascending]")).to_have_text(re.compile("links"))
     column = [one.strip() for one in rows.first.get_by_role("columnheader").all_inner_texts()]
@@ -213,8 +213,8 @@ def behind_a_cell(page):
     assert links == sorted(links)
     members = shown.get_by_role("region", name=Name.MEMBERS, exact=True).get_by_role("row")
     assert [row.get_by_role("rowheader").inner_text() for row in members.all()[1:]] == [
-        "line",
-        "gaussians",
+        "logistic",
+        "qda",
     ]
     with page.expect_download() as download:
         shown.get_by_role("link", name=Name.ROWS_FILE).click()
@@ -400,7 +400,7 @@ def test_training_shows_how_far_it_is_and_can_be_cancelled(show, user):
     bars = page.get_by_role("progressbar")
     expect(bars).to_have_count(7, timeout=LONG)  # all, and each member
     page.reload()
-    first = page.get_by_role("progressbar", name="line", exact=True)
+    first = page.get_by_role("progressbar", name="logistic", exact=True)
     expect(first).not_to_have_attribute("aria-valuenow", "0", timeout=LONG)
     home(page).click()
     line = page.get_by_role("listitem").filter(has_text=SLOW)

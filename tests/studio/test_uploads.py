@@ -21,7 +21,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from margrave import datasets
-from margrave._column_kinds import guess_kind
 from margrave.app._table_file import csv_text
 from margrave.studio import facts, uploads
 from margrave.studio._parse_worker import work
@@ -36,6 +35,7 @@ from margrave.studio.uploads import (
     parquet_of,
     parse_upload,
 )
+from margrave.table._kinds import guess_kind
 
 PATIENT = Limits(parse_seconds=300)
 CSV = b"""size,from,sent,class

@@ -22,7 +22,7 @@ from margrave.studio.facts import facts_of
 from margrave.studio.routes_tables import add_table
 from margrave.studio.uploads import parquet_of
 
-MEMBERS = ["line", "gaussians"]
+MEMBERS = ["logistic", "qda"]
 CHEAP = ["move", "reject"]
 ASKED = [(0, "fp <= 10"), (1, "fp <= 3, rejected <= 60%"), (0, "fn <= 30"), (0, "fp <= 0, fn <= 0")]
 
@@ -81,7 +81,7 @@ def program(client):
     """A dialog over a program, and the library's."""
     name = client.dialog("pima", kind="program", members=None, levels=3)
     X, y = datasets.load("pima", return_X_y=True, as_frame=True)
-    own = Dialog.from_data(X, y, committee="program", levels=3, positive="pos", random_state=0)
+    own = Dialog.from_data(X, y, committee="martingale", levels=3, positive="pos", random_state=0)
     return name, own
 
 
@@ -295,7 +295,7 @@ def odd(studio):
     table = add_table(made, "local", source, facts_of(frame), parquet_of(frame)).id
     begun = client.post(
         "/dialogs",
-        {"table": table, "target": "y", "positive": "yes", "members": ["line"], "certify": 0.2},
+        {"table": table, "target": "y", "positive": "yes", "members": ["logistic"], "certify": 0.2},
     )
     assert client.finished(begun)["state"] == "done"
     return f"/dialogs/{begun.json()['dialog']['id']}", frame
@@ -340,7 +340,7 @@ def test_the_csv_has_all_rows_and_no_formulas(client, odd):
     assert 'filename="rows.csv"' in answer.headers["content-disposition"]
     head, *lines = csv.reader(io.StringIO(answer.text))
     assert len(lines) == matrix[0][1]
-    assert head[:5] == ["row_", "true_", "answer", "certainty", "member:line_"]
+    assert head[:5] == ["row_", "true_", "answer", "certainty", "member:logistic"]
     assert head[5:] == ["'=cmd" if name == "=cmd" else name for name in frame.columns[:-1]]
     for line in lines:
         told = dict(zip(head, line, strict=True))

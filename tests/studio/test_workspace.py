@@ -11,7 +11,7 @@ from tests.studio.serving import serving
 from margrave import datasets
 from margrave.app._job import Parts
 from margrave.steer import Dialog
-from margrave.steer._pieces import base_bytes, rebuilt
+from margrave.steer._steps import base_bytes, rebuilt
 from margrave.studio import Limits, Settings, open_studio, work
 from margrave.studio.jobs import Handle, Queue
 from margrave.studio.routes_tables import add_bundled
@@ -28,7 +28,7 @@ FULL = "The disk is full."
 def base():
     """What a small dialog began with."""
     X, y = datasets.load("pima", return_X_y=True, as_frame=True)
-    dialog = Dialog.from_data(X, y, committee=["line"], positive="pos", random_state=0)
+    dialog = Dialog.from_data(X, y, committee=["logistic"], positive="pos", random_state=0)
     return base_bytes(dialog)
 
 
@@ -352,7 +352,7 @@ def studio(tmp_path_factory):
 @pytest.fixture
 def served(studio):
     """A studio behind HTTP, its user, and a dialog with one step."""
-    name = studio[1].dialog("pima", members=["line"])
+    name = studio[1].dialog("pima", members=["logistic"])
     studio[1].asked(name, "fp <= 60", ways=["move"])
     return *studio, name
 
@@ -446,7 +446,7 @@ def until_stopped(monkeypatch):
 
 def test_training_goes_on_after_the_studio_was_ended_politely(tmp_path, until_stopped, monkeypatch):
     with serving(tmp_path) as (_, client):
-        body = {"table": client.table("iris"), "target": "target", "members": ["line"]}
+        body = {"table": client.table("iris"), "target": "target", "members": ["logistic"]}
         name = f"/dialogs/{client.ok('/dialogs', body)['dialog']['id']}"
         assert until_stopped.wait(SECONDS)
     monkeypatch.undo()
@@ -459,7 +459,7 @@ def test_training_that_was_interrupted_continues_and_what_is_too_much_fails(tmp_
     url = f"sqlite:///{tmp_path / 'studio.db'}"
     choices = {
         "target": "target",
-        "members": ["line"],
+        "members": ["logistic"],
         "kind": "committee",
         "levels": 3,
         "seed": 0,

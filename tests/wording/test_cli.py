@@ -110,7 +110,7 @@ def trained(tmp_path_factory):
 def folder(trained, monkeypatch):
     """The folder with the model, as the working directory; training takes two members."""
     monkeypatch.chdir(trained[0])
-    monkeypatch.setattr(_start, "default_members", lambda n, random_state: PAIR)
+    monkeypatch.setattr(_start, "default_committee", lambda *_, **__: PAIR)
     return trained[0]
 
 

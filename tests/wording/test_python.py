@@ -12,10 +12,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from tests.wording.masking import masked
 
-from margrave._extras import missing_extra
-from margrave.preference import Preference
+from margrave._messages import missing_extra
+from margrave.confusion import Preference
 from margrave.steer import Dialog, Frontier, PromiseError, SteeredClassifier
-from margrave.steer._sentences import sentence
+from margrave.steer._certificate import sentence
 
 pytestmark = pytest.mark.core
 
@@ -38,7 +38,7 @@ def points(n=400, seed=0):
 @pytest.fixture(scope="module")
 def start():
     """A dialog before its first step."""
-    members = [("line", LogisticRegression()), ("bayes", GaussianNB())]
+    members = [("logistic", LogisticRegression()), ("bayes", GaussianNB())]
     return Dialog.from_data(*points(), committee=members, certify=0.3, random_state=0)
 
 

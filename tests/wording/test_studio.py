@@ -99,7 +99,7 @@ def broken(*_):
 
 def jobs(client, dialog, table, monkeypatch):
     """Jobs that fail, also by a fault of the studio."""
-    for members in (["magic"], ["line", "line"]):
+    for members in (["magic"], ["logistic", "logistic"]):
         _, job = training(client, table, members=members)
         yield exchange(f"train {members}", ended(client, job)["error"])
     with monkeypatch.context() as fault:
@@ -137,7 +137,7 @@ def story(client, dialog, table):
     client.asked(dialog, "fp <= 220", keep=False, ways=MOVE)
     yield accept()
     yield masked(client.ok(dialog)["accepted"][0]["text"])
-    other, job = training(client, table, members=["gaussians"])
+    other, job = training(client, table, members=["qda"])
     ended(client, job)
     yield exchange("left, in another dialog on this table", client.ok(other)["left"])
 
@@ -172,7 +172,7 @@ def test_the_studio(tmp_path, monkeypatch, capsys, snapshot):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(routes_tables, "bundled_sets", list)  # reads all of them, for the page
     with serving(tmp_path, workers=2, upload_bytes=1000) as (_, client):
-        dialog = client.dialog("pima", members=["gaussians"])
+        dialog = client.dialog("pima", members=["qda"])
         table = client.ok(dialog)["table"]["id"]
         parts = [
             *requests(client, dialog, table),

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from margrave.app._folder import open_folder
 from margrave.app._samples import Table, labels_of
 from margrave.app._table_file import write_table
+from margrave.scale._predict import plain_rows
 from margrave.steer._certificate import Check
-from margrave.steer._lazy import plain_rows
 from margrave.steer._steered import SteeredClassifier
 
 _FILES = (".csv", ".tsv", ".txt", ".gz")

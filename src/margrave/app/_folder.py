@@ -11,22 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from margrave._column_kinds import read_texts
-from margrave._extras import missing_extra
+from margrave._messages import missing_extra
 from margrave.app._job import Parts, Result
 from margrave.app._samples import Table, listed, match_label
-from margrave.confusion import Confusion
-from margrave.preference import Preference
+from margrave.committee import Progress
+from margrave.confusion import Confusion, Preference
 from margrave.scale import cluster, read_parquet
-from margrave.steer._acceptance import support_of
-from margrave.steer._issue import check_confidence
-from margrave.steer._large import Tuned, tuned
-from margrave.steer._members import Progress
-from margrave.steer._promise import PromiseError
+from margrave.scale._roles import Draw
+from margrave.scale._steer import Tuned, tuned
+from margrave.steer._certify import check_confidence, support_of
+from margrave.steer._order_statistic import PromiseError
 from margrave.steer._reply import Reply
-from margrave.steer._roles import Draw
-from margrave.steer._search import check_wanted, wanted_of
 from margrave.steer._steered import SteeredClassifier
+from margrave.table._kinds import read_texts
 
 _PATIENCE = 3.0  # seconds: with all that has to be loaded, an answer is due within ten
 
@@ -208,7 +205,7 @@ class FolderOutcome(Result):
 
 def run_folder(
     samples: Folder,
-    wants: Sequence[str],
+    wants: Sequence[Preference],
     *,
     confidence: float = 0.95,
     certify: Any = "auto",
@@ -227,15 +224,14 @@ def run_folder(
         As in :func:`run_request`.
     """
     check_confidence(confidence, "--confidence")
-    wanted = [Preference(want) for want in wants]
     draw = Draw.of(samples.X, samples.y, seed)
     positive = draw.positive(
         None if samples.positive is None
         else match_label(samples.positive, draw.classes, "--positive")
     )  # fmt: skip
     sizes = Confusion(np.diag(draw.sizes), draw.classes.tolist(), positive)
-    for want in wanted:
-        check_wanted(want, sizes)
+    for want in wants:
+        want.check_counts(sizes)
     found = tuned(
         draw,
         certify=certify,
@@ -247,14 +243,14 @@ def run_folder(
         callback=on_training,
     )
     replies = [found.start]
-    for text in wants:
+    for want in wants:
         if on_reply is not None:
-            on_reply(text, None)
+            on_reply(str(want), None)
         last = replies[-1]
-        reply = found.reply(wanted_of([text], last.preference, last.after), last.after)
+        reply = found.reply(want.keeping(last.preference, last.after), last.after)
         replies.append(reply)
         if on_reply is not None:
-            on_reply(text, reply)
+            on_reply(str(want), reply)
     outcome = FolderOutcome(samples, found, tuple(replies[1:]), confidence)
     try:
         return replace(outcome, model=found.accepted(replies[-1], confidence))

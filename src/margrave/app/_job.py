@@ -10,16 +10,14 @@ from typing import Any
 import numpy as np
 
 from margrave.app._samples import Samples
-from margrave.confusion import Confusion
-from margrave.preference import Preference
+from margrave.committee import Progress
+from margrave.confusion import Confusion, Preference
+from margrave.steer._certify import check_confidence
 from margrave.steer._dialog import Dialog
-from margrave.steer._issue import check_confidence
-from margrave.steer._members import Progress
-from margrave.steer._promise import PromiseError
+from margrave.steer._order_statistic import PromiseError
 from margrave.steer._reply import Reply
-from margrave.steer._search import check_wanted
 from margrave.steer._steered import SteeredClassifier
-from margrave.steer._ways import chosen
+from margrave.steer._strategies import chosen
 
 MET, NOT_MET = 0, 3
 
@@ -171,7 +169,7 @@ class Outcome(Result):
 
 
 def check_request(
-    samples: Samples, wants: Sequence[str], confidence: float, ways: Sequence[str] | None
+    samples: Samples, wants: Sequence[Preference], confidence: float, ways: Sequence[str] | None
 ) -> None:
     """Refuse what can be seen to be wrong before anything is trained."""
     check_confidence(confidence, "--confidence")
@@ -180,12 +178,12 @@ def check_request(
     if len(classes) > 1:  # else the dialog says what is wrong
         matrix = Confusion(np.diag(sizes), classes.tolist(), samples.positive)
         for want in wants:
-            check_wanted(Preference(want), matrix)
+            want.check_counts(matrix)
 
 
 def run_request(
     samples: Samples,
-    wants: Sequence[str],
+    wants: Sequence[Preference],
     *,
     confidence: float = 0.95,
     certify: Any = "auto",
@@ -202,7 +200,7 @@ def run_request(
     ----------
     samples : Samples
         The table.
-    wants : sequence of str
+    wants : sequence of Preference
         One request each; what was asked before still holds.
     confidence, certify, ways, seed, n_jobs
         As in :class:`Dialog`.
@@ -231,8 +229,8 @@ def run_request(
         dialog.autosave(path)
     for want in wants:
         if on_reply is not None:
-            on_reply(want, None)
-        dialog.prefer(want, keep=True, ways=ways, callback=_telling(on_reply, want))
+            on_reply(str(want), None)
+        dialog.prefer(want, keep=True, ways=ways, callback=_telling(on_reply, str(want)))
     try:
         model = dialog.accept(confidence=confidence)
     except PromiseError as error:

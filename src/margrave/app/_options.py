@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from margrave.steer._large import check_ways
+from margrave.scale._steer import check_ways
 
 Model = Annotated[Path, typer.Argument(help="A model that `margrave steer` or the studio wrote.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on the standard output.")]

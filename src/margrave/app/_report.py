@@ -19,17 +19,15 @@ import numpy as np
 import sklearn
 
 import margrave
-from margrave._replacing import replacing
+from margrave._atomic_write import replacing
 from margrave.app._job import Outcome
 from margrave.app._page_style import STYLE
 from margrave.confusion import Confusion
-from margrave.steer._card import LIMITS
 from margrave.steer._frontier import Frontier
 from margrave.steer._frontier_display import FrontierDisplay
-from margrave.steer._panel import Scorer
 from margrave.steer._reply import Reply
-from margrave.steer._selecting import regions_of
-from margrave.steer._steered import SteeredClassifier
+from margrave.steer._scorer import Scorer, regions_of
+from margrave.steer._steered import LIMITS, SteeredClassifier
 
 _CODE = re.compile("`([^`]+)`")
 

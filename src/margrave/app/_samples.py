@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _labels, datasets
-from margrave._column_kinds import guess_kind, read_dates, read_numbers, read_texts
-from margrave._near import did_you_mean, near_names
+from margrave._messages import did_you_mean, near_names
 from margrave._typing import Flags
 from margrave.app._table_file import place_of, read_table
+from margrave.table._kinds import guess_kind, read_dates, read_numbers, read_texts
 
 if TYPE_CHECKING:
     import pandas

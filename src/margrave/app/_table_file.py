@@ -17,8 +17,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
-from margrave._extras import missing_extra
-from margrave._replacing import replacing
+from margrave._atomic_write import replacing
+from margrave._messages import missing_extra
 
 if TYPE_CHECKING:
     import pandas

@@ -17,7 +17,7 @@ from rich.text import Text
 from margrave.app._folder import FolderOutcome
 from margrave.app._job import Outcome
 from margrave.app._words import harmless
-from margrave.steer._members import Progress as Training
+from margrave.committee import Progress as Training
 from margrave.steer._reply import Reply
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from margrave._extras import missing_extra
+from margrave._messages import missing_extra
 
 # Okabe and Ito's colours stay apart for colour-blind readers; their yellow is too pale for lines.
 BLACK, BLUE, VERMILION, GREEN = "#000000", "#0072B2", "#D55E00", "#009E73"

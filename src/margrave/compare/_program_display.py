@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave import _asking
 from margrave._typing import Floats
+from margrave._validation import last_step
 from margrave.compare._plotting import COLOURS, pyplot
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class MartingaleDisplay:
         display : MartingaleDisplay
             The display, drawn.
         """
-        program = _asking.last_step(estimator, "program_")
+        program = last_step(estimator, "program_")
         if program is None:
             raise TypeError(
                 "MartingaleDisplay.from_estimator needs a trained martingale booster, with "

@@ -55,12 +55,13 @@ class RegionDisplay:
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> train = load("ripley_train")
-    >>> members = [("line", LogisticRegression()), ("tree", DecisionTreeClassifier(max_depth=3))]
+    >>> tree = DecisionTreeClassifier(max_depth=3)
+    >>> members = [("logistic", LogisticRegression()), ("tree", tree)]
     >>> model = RegionSelectionClassifier(members, n_regions=4, random_state=0)
     >>> model = model.fit(train.data, train.target)
     >>> display = RegionDisplay.from_estimator(model, train.data, train.target)
     >>> sorted(display.shown_)
-    ['line', 'tree']
+    ['logistic', 'tree']
     """
 
     def __init__(

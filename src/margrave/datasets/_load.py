@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from margrave._extras import missing_extra
-from margrave._near import did_you_mean, near_names
+from margrave._messages import did_you_mean, missing_extra, near_names
 from margrave.datasets._facts import Facts, all_facts
 from margrave.datasets._find import find, local_file
 from margrave.datasets._table import TARGET, Arrays

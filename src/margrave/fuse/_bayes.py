@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrave import _labels
-from margrave._asking import rows_of
-from margrave._committee import Committee
+from margrave._indexing import rows_of
 from margrave._typing import Floats
+from margrave.committee import Committee
 from margrave.scores import Scores
 
 

@@ -16,8 +16,8 @@ from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
-from margrave._cuts import best_cut
 from margrave._typing import Flags, Floats
+from margrave.confusion import best_cut
 from margrave.fuse._rank_problem import RankMarginWeights, weigh
 from margrave.fuse._scales import LineScale, RankScale, learn_scale
 from margrave.fuse._tail import Side, standard_error

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from margrave import _labels
-from margrave._cuts import best_cut
+from margrave._dask.blocks import Blocks
+from margrave._dask.summary import SortedSummary
 from margrave._typing import Flags, Floats
+from margrave.confusion import best_cut
 from margrave.fuse._combination import (
     MAX_ITER,
     Asked,
@@ -29,17 +31,9 @@ from margrave.fuse._combination import (
 from margrave.fuse._drawing import DRAWN, MARGINS, Drawn, keys_of, largest
 from margrave.fuse._rank_blocks import Passes, weigh_blocks
 from margrave.fuse._rank_look import Reading
-from margrave.fuse._scales import (
-    LineScale,
-    RankScale,
-    logit_scale,
-    mid_distribution,
-    range_scale,
-    unbounded,
-)
+from margrave.fuse._scales import LineScale, RankScale, logit_scale, mid_distribution, range_scale
 from margrave.pairs import CrucialPairs
-from margrave.scale._blocks import Blocks
-from margrave.scale._summary import SortedSummary
+from margrave.scores import unbounded
 
 _OWNER = "RankMarginClassifier"
 

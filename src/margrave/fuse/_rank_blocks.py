@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from margrave._dask.blocks import Blocks
 from margrave._typing import Floats, Ints
 from margrave.fuse._bundle import LEVEL, Reached, Solution, cutting_planes
 from margrave.fuse._rank_look import Group, Looked, Reading, look
@@ -40,7 +41,6 @@ from margrave.fuse._rank_problem import (
     worst_pairs,
 )
 from margrave.fuse._tail_bins import Grid, TailOfSums, tail_of_sums
-from margrave.scale._blocks import Blocks
 
 MOST_BINS = 200_000
 """Bins are not made finer than this many, between the lowest and the highest possible score."""

@@ -19,17 +19,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from margrave import _labels
-from margrave._asking import rows_of
-from margrave._committee import Committee
-from margrave._given import lazily
-from margrave._tuning import folds_of, folds_of_groups, is_share
+from margrave._dask.blocks import is_dask
+from margrave._dask.lazy import lazily
+from margrave._indexing import rows_of
 from margrave._typing import Floats
+from margrave.committee import Committee, folds_of, folds_of_groups, is_share
 from margrave.fuse._combination import Asked, Combination, combine
 from margrave.fuse._rank_margin_blocks import fit_blocks
 from margrave.fuse._rank_problem import RankMarginWeights
 from margrave.fuse._rank_settings import checked_settings
 from margrave.pairs import CrucialPairs
-from margrave.scale._blocks import is_dask
 
 
 class RankMarginClassifier(Committee):
@@ -126,7 +125,7 @@ class RankMarginClassifier(Committee):
     >>> from margrave.fuse import RankMarginClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> members = [
-    ...     ("line", make_pipeline(StandardScaler(), LogisticRegression())),
+    ...     ("logistic", make_pipeline(StandardScaler(), LogisticRegression())),
     ...     ("bayes", GaussianNB()),
     ... ]
     >>> committee = RankMarginClassifier(members).fit(X[::2], y[::2])

@@ -8,13 +8,12 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from margrave import _labels
-from margrave._asking import classes_of
+from margrave._dask.blocks import Blocks
 from margrave._typing import Flags
-from margrave._weights import checked_weights
+from margrave._validation import checked_weights, classes_of
 from margrave.fuse._combination import Asked
 from margrave.fuse._combination_blocks import First, Members, combine_blocks, first
 from margrave.fuse._drawing import Drawn, draw, most_of_class
-from margrave.scale._blocks import Blocks
 
 T = TypeVar("T")
 

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave._dask.summary import SortedSummary
 from margrave._typing import Flags, Floats, Ints
 from margrave.fuse._rank_look import Reading
 from margrave.fuse._rank_problem import SHOWN_PAIRS, smallest
 from margrave.fuse._tail_bins import Grid, sums_of
-from margrave.scale._summary import SortedSummary
 
 # Rows whose sums are made at a time.
 _AT_ONCE = 262_144

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from margrave._tuning import check_tuning
+from margrave.committee import check_tuning
 from margrave.fuse._combination import Asked
 from margrave.fuse._rank_weights import hardest_share, is_number
 from margrave.fuse._scales import SCALES

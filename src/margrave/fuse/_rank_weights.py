@@ -19,12 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from margrave import _labels
+from margrave._dask.blocks import Blocks, is_dask
 from margrave._typing import Floats
-from margrave._weights import checked_weights
+from margrave._validation import checked_weights
 from margrave.fuse._rank_blocks import Passes, weigh_blocks
 from margrave.fuse._rank_look import Reading, numbers
 from margrave.fuse._rank_problem import RankMarginWeights, silent_members, weigh
-from margrave.scale._blocks import Blocks, is_dask
 from margrave.scores import Scores
 
 _OWNER = "rank_margin_weights"

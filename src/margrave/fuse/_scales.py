@@ -26,15 +26,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logit
 
 from margrave._typing import Flags, Floats
+from margrave.scores import unbounded
 
 SCALES = ("logit", "probability", "rank", "decision")
-
-# A probability of 0 is a matter of how many trees there are. As if so many labels of each class
-# were noise, probabilities run from here to 1 less this, in their order.
-_NOISE = 0.02
 # A member whose mean margin, in units of its spread, is below this share of the best one's is
 # scaled as if it had that much.
 _LEAST_MARGIN = 0.1
@@ -162,16 +158,6 @@ def _line(log_odds: Flags, centre: Floats, sizes: Floats) -> LineScale:
     """``(x - centre) / size``; a member that says nothing has the size 0 and stays at 0."""
     slope = np.divide(1.0, sizes, out=np.zeros_like(sizes), where=sizes > 0)
     return LineScale(log_odds, slope, centre)
-
-
-def unbounded(raw: Floats, log_odds: Flags) -> Floats:
-    """Raw values, with log-odds in place of probabilities."""
-    if not log_odds.any():
-        return raw
-    values = raw.copy()
-    p = (raw[:, log_odds] + 1) / 2
-    values[:, log_odds] = logit(_NOISE + (1 - 2 * _NOISE) * p)
-    return values
 
 
 def _distribution(values: Floats, weight: Floats) -> tuple[Floats, Floats]:

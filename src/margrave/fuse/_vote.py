@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrave import _labels
-from margrave._committee import Committee
-from margrave._tuning import stratified_folds
+from margrave.committee import Committee, stratified_folds
 from margrave.fuse._rules import RULES, VoteExplanation, count_votes, decide
 
 _FOLDS = 5
@@ -74,14 +73,14 @@ class VoteClassifier(Committee):
     >>> X, y = iris.data, iris.target_names[iris.target]
     >>> members = [
     ...     ("bayes", GaussianNB()),
-    ...     ("line", LogisticRegression(max_iter=1000)),
+    ...     ("logistic", LogisticRegression(max_iter=1000)),
     ...     ("tree", DecisionTreeClassifier(max_depth=2, random_state=0)),
     ... ]
     >>> vote = VoteClassifier(members, rule="unanimity").fit(X, y)
     >>> vote.predict(X[[0, 52, 100]])
     array(['setosa', 'rejected', 'virginica'], dtype='<U10')
     >>> print(vote.explain(X[[52]]))
-    rejected: versicolor 2 (line, tree); virginica 1 (bayes)
+    rejected: versicolor 2 (logistic, tree); virginica 1 (bayes)
     """
 
     def __init__(

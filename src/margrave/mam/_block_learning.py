@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from margrave._rules import is_number
-from margrave._weights import refuse_no_weight
+from margrave._dask.blocks import Blocks
+from margrave._validation import is_number, refuse_no_weight
 from margrave.mam._block_moments import Moments
 from margrave.mam._block_rows import check_columns, refuse_no_responses
 from margrave.mam._block_sums import Asked, LabelSums, Merge, added, class_sums, label_sums
@@ -24,7 +24,6 @@ from margrave.mam._learning import Learner
 from margrave.mam._parameters import is_linear
 from margrave.mam._selection import select_features, some_of_each
 from margrave.mam._widths import widths_around
-from margrave.scale._blocks import Blocks
 
 WEIGHT_OF_A_SAMPLE = (
     "The weight of a sample is its sample_weight, times the number for its class where "

@@ -16,7 +16,7 @@ from sklearn.utils.validation import assert_all_finite, check_array, column_or_1
 
 from margrave._labels import has_missing, kind_of, natural, union
 from margrave._typing import Codes, Floats
-from margrave._weights import checked_weights
+from margrave._validation import checked_weights
 from margrave.mam._sums import slices
 
 ROWS = 4096

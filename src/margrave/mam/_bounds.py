@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import beta
 
-from margrave._rules import is_number
 from margrave._typing import Floats
+from margrave._validation import is_number
 from margrave.mam._widths import share_of_power
 
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave._rules import is_number
 from margrave._typing import Floats
+from margrave._validation import is_number
 from margrave.mam._bounds import MarginBound, check_delta, deviation, highest_rate, of_cut
 
 Transform = Callable[[Floats], Floats]

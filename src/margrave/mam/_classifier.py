@@ -12,10 +12,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from margrave._dask.blocks import is_dask
 from margrave._labels import encode
-from margrave._rules import Rules, check_rules
 from margrave._typing import Codes, Floats
-from margrave._weights import checked_weights
+from margrave._validation import Rules, check_rules, checked_weights
 from margrave.mam._block_learning import (
     WEIGHT_OF_A_SAMPLE,
     BlockLearner,
@@ -26,7 +26,6 @@ from margrave.mam._cut import decided
 from margrave.mam._kernels import KernelFunction
 from margrave.mam._lazy import in_memory, lazily, share_right
 from margrave.mam._parameters import backend_rules, components_rules, is_linear, kernel_rules
-from margrave.scale._blocks import is_dask
 
 
 def _adds_up(classifier: Any) -> bool:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrave._cuts import best_cut
 from margrave._typing import Codes, Floats
+from margrave.confusion import best_cut
 
 _ROUNDS = 10
 

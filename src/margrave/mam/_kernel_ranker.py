@@ -14,14 +14,14 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_array, validate_data
 
+from margrave._dask.blocks import is_dask
+from margrave._dask.sample import sample
 from margrave._typing import Floats
 from margrave.mam._kernels import Kernel
 from margrave.mam._parameters import is_linear
 from margrave.mam._ranks import kendall
 from margrave.mam._sums import kernel_sum
 from margrave.mam._widths import widths_to_try
-from margrave.scale import sample
-from margrave.scale._blocks import is_dask
 
 _ROWS_FOR_SCORES = 100_000
 

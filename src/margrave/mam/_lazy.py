@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from margrave._given import block_sizes, stacked
-from margrave._weights import refuse_no_weight
+from margrave._dask.blocks import Blocks, check_dense, is_dask
+from margrave._dask.lazy import block_sizes, stacked
+from margrave._validation import refuse_no_weight
 from margrave.mam._block_rows import block_weights, check_columns
 from margrave.mam._threads import alone
-from margrave.scale._blocks import Blocks, check_dense, is_dask
 
 _LEFT_BEHIND = (
     "_kept",

@@ -23,11 +23,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from margrave._cuts import middle
 from margrave._labels import encode, has_missing, natural, shown
-from margrave._rules import Rules, check_rules
 from margrave._typing import Codes, Floats
-from margrave._weights import checked_weights
+from margrave._validation import Rules, check_rules, checked_weights
+from margrave.confusion import middle
 from margrave.mam._kernel_ranker import checked_rows
 from margrave.mam._kernels import KernelFunction
 from margrave.mam._lazy import in_memory

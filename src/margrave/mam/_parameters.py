@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from margrave._rules import Rules, is_count, is_number
+from margrave._validation import Rules, is_count, is_number
 from margrave.mam._sums import is_backend, is_jobs, is_kernel
 from margrave.mam._widths import are_gammas, is_gamma
 

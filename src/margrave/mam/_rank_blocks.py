@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import assert_all_finite, check_array, column_or_1d
 
-from margrave._rules import is_number
+from margrave._dask.blocks import Blocks
+from margrave._dask.summary import SortedSummary
 from margrave._typing import Floats
-from margrave._weights import refuse_no_weight
+from margrave._validation import is_number, refuse_no_weight
 from margrave.mam._block_moments import Moments
 from margrave.mam._block_rows import (
     ROWS,
@@ -36,8 +37,6 @@ from margrave.mam._rank_leave_out import length_beyond
 from margrave.mam._sums import slices
 from margrave.mam._threads import alone
 from margrave.mam._widths import widths_around
-from margrave.scale._blocks import Blocks
-from margrave.scale._summary import SortedSummary
 
 _OWNER = "MAMRanker"
 _LARGEST = 2**53  # up to which float64 holds all integers

@@ -26,8 +26,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from margrave._rules import Rules, check_rules
 from margrave._typing import Floats
+from margrave._validation import Rules, check_rules
 from margrave.mam._kernel_ranker import KernelRanker
 from margrave.mam._kernels import Kernel, KernelFunction, Pairs
 from margrave.mam._parameters import kernel_rules

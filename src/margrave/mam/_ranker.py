@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from margrave._rules import check_rules
+from margrave._dask.blocks import is_dask
 from margrave._typing import Floats
-from margrave._weights import checked_weights
+from margrave._validation import check_rules, checked_weights
 from margrave.mam._features import feature_products, feature_sums
 from margrave.mam._kernel_ranker import checked_rows
 from margrave.mam._kernels import KernelFunction
@@ -25,7 +25,6 @@ from margrave.mam._rank_blocks import BlockRanker, check_ordered
 from margrave.mam._rank_leave_out import kernel_left_out, linear_left_out, vector_length
 from margrave.mam._ranks import RankedSamples, first_best, kendall
 from margrave.mam._sums import is_flat
-from margrave.scale._blocks import is_dask
 
 
 class MAMRanker(BlockRanker):

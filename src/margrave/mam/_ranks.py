@@ -18,7 +18,7 @@ from scipy.stats import kendalltau
 from sklearn.utils.validation import check_array, check_consistent_length
 
 from margrave._typing import Floats
-from margrave._weights import checked_weights
+from margrave._validation import checked_weights
 
 _TIE = 1e-12
 

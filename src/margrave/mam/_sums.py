@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
-from margrave._rules import is_count, is_number
 from margrave._typing import Floats
+from margrave._validation import is_count, is_number
 from margrave.mam._exponential import Tile
 from margrave.mam._kernels import NAMES, Kernel, KernelFunction, Pairs
 from margrave.mam._threads import in_threads

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from margrave._extras import missing_extra
+from margrave._messages import missing_extra
 from margrave._typing import Floats
 from margrave.mam._exponential import PER_UNIT, Tile
 from margrave.mam._fused_sums import Fused

@@ -12,8 +12,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from margrave._labels import encode
-from margrave._rules import is_count
 from margrave._typing import Codes, Floats
+from margrave._validation import is_count
 from margrave.mam._bounds import check_delta, trace_bound
 from margrave.mam._certainty import (
     Certainty,

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from margrave._rules import is_number
 from margrave._typing import Floats
+from margrave._validation import is_number
 
 N_WIDTHS = 15
 _RANGE = (1e-290, 1e290)

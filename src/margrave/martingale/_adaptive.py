@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from margrave._rules import Rules, is_number
 from margrave._typing import Codes, Floats
+from margrave._validation import Rules, is_number
 from margrave.martingale._classifier import ProgramClassifier
 from margrave.martingale._growth import Grown
 from margrave.martingale._layers import Departure, Key, Moves, Said, Samples

@@ -20,9 +20,9 @@ from numpy.typing import ArrayLike
 from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
-from margrave._judge import Judge
-from margrave._rules import Rules, is_count, is_number
 from margrave._typing import Codes, Floats
+from margrave._validation import Rules, is_count, is_number
+from margrave.confusion import Judge, Preference
 from margrave.martingale._again import There
 from margrave.martingale._classifier import ProgramClassifier, sharpness
 from margrave.martingale._growth import Grown, Refine, is_ours
@@ -41,7 +41,6 @@ from margrave.martingale._request import (
 )
 from margrave.martingale._rooted import RootSearch, Settled, combined
 from margrave.martingale._votes import Votes, standing
-from margrave.preference import Preference
 
 Granularity = Literal["root", "all", "select"]
 

@@ -18,8 +18,8 @@ from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrave import _labels
-from margrave._rules import Rules, check_rules, is_count
 from margrave._typing import Codes, Floats
+from margrave._validation import Rules, check_rules, is_count
 from margrave.martingale._again import There
 from margrave.martingale._growth import Grown, Refine, grow
 from margrave.martingale._layers import Layered, Moves, Samples

@@ -17,7 +17,8 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from margrave._asking import rows_of
+from margrave._dask.nested import not_further
+from margrave._indexing import rows_of
 from margrave._typing import Codes, Floats
 from margrave.martingale._again import There
 from margrave.martingale._layers import (
@@ -34,7 +35,6 @@ from margrave.martingale._layers import (
 from margrave.martingale._logistic import TunableLogistic
 from margrave.martingale._program import Edge, Node
 from margrave.martingale._settings import one_each
-from margrave.scale._nested import not_further
 
 Refine = Callable[[Key, Any, Codes], Any]
 """(key of a node, its learner, the rows that came) to the learner to keep."""

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import softmax
 
-from margrave._asking import rows_of
+from margrave._indexing import rows_of
 from margrave._typing import Codes, Floats
 from margrave.martingale._program import Edge, Kind, Node, Program
 

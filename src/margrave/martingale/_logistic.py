@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from margrave._judge import Judge
-from margrave._rules import check_rules, is_count, is_number
 from margrave._typing import Floats
+from margrave._validation import check_rules, is_count, is_number
+from margrave.confusion import Judge, Preference
 from margrave.martingale._newton import Problem, Solution
 from margrave.martingale._request import (
     Outcome,
@@ -32,7 +32,6 @@ from margrave.martingale._request import (
 from margrave.martingale._scored import ScoredClassifier
 from margrave.martingale._settings import Setting, grouped, one_each
 from margrave.martingale._tuning import Search, expanded, summed
-from margrave.preference import Preference
 
 _FARTHEST = 100  # log-penalties: e^±100 is nothing, or all
 

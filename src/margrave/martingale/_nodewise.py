@@ -15,14 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave._judge import Judge
-from margrave._rules import is_number
 from margrave._typing import Codes, Floats
-from margrave.confusion import Confusion
+from margrave._validation import is_number
+from margrave.confusion import Confusion, Judge, Preference, PreferenceError
 from margrave.martingale._again import There
 from margrave.martingale._layers import Key, companions_at
 from margrave.martingale._request import NotMetWarning, Outcome, Step, Tuning, account
-from margrave.preference import Preference, PreferenceError
 
 _PATIENCE = 4
 

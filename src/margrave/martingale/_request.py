@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrave import _labels
-from margrave._judge import Judge
-from margrave.confusion import Confusion
-from margrave.preference import Bound, Preference, PreferenceError
+from margrave.confusion import Bound, Confusion, Judge, Preference, PreferenceError
 
 
 class NotMetWarning(UserWarning):

@@ -27,13 +27,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import softmax
 
-from margrave._judge import Judge, Verdict
 from margrave._typing import Codes, Floats
+from margrave.confusion import Bound, Judge, Verdict
 from margrave.martingale._growth import Refine
 from margrave.martingale._layers import Key, Layered, class_scores, companions_at
 from margrave.martingale._request import Outcome, Step
 from margrave.martingale._tuning import ROUGH, target_states
-from margrave.preference import Bound
 
 # Offsets of the decision at the nodes, in log-odds along the direction of the request.
 _REACH = np.array(sorted({*np.arange(-3.0, 6.5, 0.5)} - {0.0}, key=abs))

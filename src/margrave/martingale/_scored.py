@@ -11,9 +11,9 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 
-from margrave._asking import rows_of
+from margrave._indexing import rows_of
 from margrave._typing import Floats
-from margrave._weights import checked_weights
+from margrave._validation import checked_weights
 
 
 class ScoredClassifier(ClassifierMixin, BaseEstimator, ABC):

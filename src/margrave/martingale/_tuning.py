@@ -25,13 +25,11 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from margrave._judge import Judge, Verdict
 from margrave._typing import Floats
-from margrave.confusion import Confusion
+from margrave.confusion import Bound, Confusion, Judge, Verdict
 from margrave.martingale._newton import Problem, Solution
 from margrave.martingale._request import Outcome, Step
 from margrave.martingale._settings import Setting
-from margrave.preference import Bound
 
 # How far log-penalties, log-costs and offsets may go from where the request found them.
 _REACH = (6.0, 3.0, 20.0)

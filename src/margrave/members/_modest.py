@@ -24,8 +24,8 @@ from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 
-from margrave._rules import Rules, is_count
 from margrave._typing import Flags, Floats
+from margrave._validation import Rules, is_count
 from margrave.members._two_sided import TwoSidedClassifier, shares
 
 # What rounding leaves of an f of 0.

@@ -21,9 +21,9 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave._cuts import best_cut, middle
-from margrave._rules import Rules, is_count
 from margrave._typing import Flags, Floats
+from margrave._validation import Rules, is_count
+from margrave.confusion import best_cut, middle
 from margrave.members._two_sided import TwoSidedClassifier, shares
 
 MAX_ALPHA = 5.0

@@ -20,8 +20,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from margrave._rules import check_rules, is_count
-from margrave._weights import checked_weights
+from margrave._validation import check_rules, checked_weights, is_count
 
 
 def smooth(

@@ -15,9 +15,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from margrave._rules import Rules, check_rules
 from margrave._typing import Floats
-from margrave._weights import checked_weights
+from margrave._validation import Rules, check_rules, checked_weights
 
 
 def shares(weights: Floats) -> Floats:

@@ -8,8 +8,14 @@ rows into memory. What takes Dask arrays and data frames: :class:`margrave.Score
 :class:`margrave.steer.SteeredClassifier`.
 """
 
+from margrave._dask.sample import sample
 from margrave.scale._cluster import cluster
 from margrave.scale._files import read_parquet
-from margrave.scale._sample import sample
+
+# Called by margrave.steer for Dask collections.
+from margrave.scale._frontier import frontier_curves as frontier_curves
+from margrave.scale._predict import predict_blocks as predict_blocks
+from margrave.scale._roles import draw_rows as draw_rows
+from margrave.scale._steer import fit_steered as fit_steered
 
 __all__ = ["cluster", "read_parquet", "sample"]

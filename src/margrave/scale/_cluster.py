@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from threading import Thread
 from typing import Any
 
-from margrave._extras import missing_extra
+from margrave._messages import missing_extra
 
 _TIMEOUT = 5.0  # seconds: an answer, also a bad one, is due within ten
 

@@ -1,5 +1,10 @@
-"""Scores: what the members of a committee say about some samples, computed once."""
+"""What trained classifiers predict for some samples, computed once and brought onto one scale."""
 
 from margrave.scores._scores import Scores
+
+# For the other packages of Margrave.
+from margrave.scores._log_odds import NOISE as NOISE  # isort: skip
+from margrave.scores._log_odds import unbounded as unbounded  # isort: skip
+from margrave.scores._predictions import Ask as Ask  # isort: skip
 
 __all__ = ["Scores"]

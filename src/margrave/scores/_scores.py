@@ -15,37 +15,107 @@ class (the scores of "Rank margin"); with more there is one per class. A value i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.parallel import Parallel, delayed
 
 from margrave import _labels
-from margrave._asking import (
-    Answer,
-    Ask,
-    Columns,
-    Kind,
-    classes_of,
-    columns_for,
-    features_by_member,
-    named_members,
-)
-from margrave._given import (
+from margrave._dask.blocks import Blocks, is_dask
+from margrave._dask.lazy import block_sizes, stacked
+from margrave._indexing import Columns, columns_for
+from margrave._typing import AnyInts, Floats
+from margrave._validation import classes_of, features_by_member, named_members
+from margrave.scores._arrays import (
     array_classes,
     array_names,
+    check_range,
+    check_sums,
     checked_shape,
     codes_of,
     frozen,
     leaning,
+    merged_seen,
+    on_its_way,
     one_of,
+    seen,
+    the_one,
 )
-from margrave._trees import tree_samples
-from margrave._typing import AnyInts, Floats
-from margrave.scale._blocks import is_dask
-from margrave.scores._gathering import asked, gathered
+from margrave.scores._predictions import (
+    Answer,
+    Ask,
+    Kind,
+    ask_member,
+    largest_size,
+    on_scale,
+    tree_samples,
+)
+
+
+def asked(calls: Iterable[tuple[Any, ...]], n_members: int, n_jobs: int | None) -> Iterator[Answer]:
+    """The members' answers, some at a time in threads; a small tree is quicker than a dispatch."""
+    jobs = effective_n_jobs(n_jobs)
+    if jobs == 1:
+        yield from (ask_member(*call) for call in calls)  # not all held at a time
+        return
+    some, at_once = iter(calls), -(-n_members // (4 * jobs))
+    parts = iter(lambda: list(islice(some, at_once)), [])
+    threads = Parallel(n_jobs=jobs, backend="threading", return_as="generator")
+    for answers in threads(delayed(_each)(part) for part in parts):
+        yield from answers
+
+
+def _each(calls: Iterable[tuple[Any, ...]]) -> list[Answer]:
+    """Members asked one after the other."""
+    return [ask_member(*call) for call in calls]
+
+
+def gathered(
+    answers: Iterable[Answer],
+    names: tuple[str, ...],
+    classes: NDArray[Any],
+    features: tuple[Columns | None, ...],
+    like: Any,
+) -> dict[str, Any]:
+    """What Scores hold: answers side by side, decision values divided by their scale."""
+    codes: AnyInts | None = None
+    values: Floats | None = None
+    kinds: list[Kind] = []
+    scales = np.ones(len(names)) if like is None else like.scales.copy()
+    for j, answer in enumerate(answers):
+        kinds.append(answer.kind)
+        if j == len(names):
+            break
+        if answer.codes is not None:
+            if codes is None:
+                smallest = np.min_scalar_type(-len(classes))
+                codes = np.empty((len(answer.codes), len(names)), dtype=smallest)
+            codes[:, j] = answer.codes
+        if answer.values is not None:
+            if values is None:
+                values = np.empty((len(answer.values), len(names), *answer.values.shape[1:]))
+            own = answer.values
+            if answer.kind == "decision":
+                scales[j] = largest_size(own) if like is None else scales[j]
+                own = on_scale(own, scales[j])
+            values[:, j] = own
+    if len(kinds) != len(names):
+        got = "more" if len(kinds) > len(names) else str(len(kinds))
+        raise ValueError(f"Scores need an answer of each of {len(names)} members; got {got}.")
+    return {
+        "classes": frozen(classes),
+        "members": names,
+        "codes": None if codes is None else frozen(codes),
+        "values": None if values is None else frozen(values),
+        "kinds": tuple(kinds),
+        "scales": frozen(scales),
+        "features": features,
+    }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,8 +219,6 @@ class Scores:
         if like is not None and like.values is None and ask != "labels":
             raise ValueError("Scores.of needs values in like= to scale new ones by; it has none.")
         if is_dask(X):
-            from margrave.scores._blocks import lazily_asked  # which makes these of each block
-
             return lazily_asked(named, X, like, (names, union, columns), ask, n_jobs)
         trees = tree_samples(named, X) if all(one is None for one in columns) else None
         calls = (
@@ -193,8 +261,6 @@ class Scores:
             A reference set: classes, names and the scales of decision values are taken from there.
         """
         if is_dask(labels, proba, decision, scores):
-            from margrave.scores._blocks import lazily_taken
-
             values_of = {"probability": proba, "decision": decision, "score": scores}
             return lazily_taken(values_of, labels, classes, members, reject_label, like)
         kind, values = one_of(probability=proba, decision=decision, score=scores)
@@ -217,6 +283,33 @@ class Scores:
             for j in range(len(names))
         )
         return cls(**gathered(answers, names, known, (None,) * len(names), like))
+
+    @classmethod
+    def side_by_side(cls, parts: Sequence[Scores]) -> Scores:
+        """The members of several scores of the same samples, over the same classes.
+
+        Parameters
+        ----------
+        parts : sequence of Scores
+            Of different members, asked for the same.
+
+        Returns
+        -------
+        Scores
+        """
+        first, arrays = parts[0], {}
+        for name in ("codes", "values"):
+            held = [getattr(part, name) for part in parts]
+            arrays[name] = None if held[0] is None else frozen(np.concatenate(held, axis=1))
+        return cls(
+            first.classes,
+            sum((part.members for part in parts), ()),
+            arrays["codes"],
+            arrays["values"],
+            sum((part.kinds for part in parts), ()),
+            frozen(np.concatenate([part.scales for part in parts])),
+            sum((part.features for part in parts), ()),
+        )
 
     def __repr__(self) -> str:
         members, classes = (
@@ -249,8 +342,6 @@ class Scores:
         """The members' labels, shape (n, K); :attr:`reject_label` where a member rejects."""
         codes = self._known_codes()
         if is_dask(codes):
-            from margrave.scores._blocks import lazily_decoded
-
             lazy: NDArray[Any] = lazily_decoded(codes, self.classes, self.reject_label)
             return lazy
         return _labels.decode(codes, self.classes, self.reject_label)
@@ -383,3 +474,179 @@ def check_like(like: Scores, kind: Kind, classes: Any, members: Any) -> None:
         raise ValueError("Scores.from_arrays takes classes and members from like=; leave them out.")
     if kind == "decision" and (like.values is None or set(like.kinds) != {"decision"}):
         raise ValueError("Scores.from_arrays needs decision values in like= to scale new ones by.")
+
+
+@dataclass(frozen=True)
+class _Asker:
+    """Asks members about a block, as they were asked about a reference set."""
+
+    named: list[tuple[str, Any]]
+    like: Scores
+    ask: Ask
+    n_jobs: int | None
+
+    def __call__(self, X: Any, _: Any) -> Scores:
+        return Scores.of(self.named, X, like=self.like, ask=self.ask, n_jobs=self.n_jobs)
+
+
+@dataclass(frozen=True)
+class _Taker:
+    """Takes what members said from the arrays of a block."""
+
+    kind: Kind
+    like: Scores
+    reject_label: Any
+
+    def __call__(self, X: Any, labels: Any) -> Scores:
+        told, values, known = X if self.kind == "label" else labels, None, self.like.classes
+        checked_shape(None if self.kind == "label" else X, told)
+        if self.kind != "label":
+            values = leaning(on_its_way(self.kind, np.asarray(X, dtype=np.float64)))
+        if told is not None:
+            codes = _labels.encode(_labels.natural(told), known, "labels", self.reject_label)
+        else:
+            codes = codes_of(values, len(known))  # type: ignore[arg-type]  # one of the two is there
+        answers = (
+            Answer(self.kind, codes[:, j], None if values is None else values[:, j])
+            for j in range(codes.shape[1])
+        )
+        like = self.like
+        return Scores(**gathered(answers, like.members, known, like.features, like))
+
+
+def lazily_asked(
+    named: list[tuple[str, Any]],
+    X: Any,
+    like: Scores | None,
+    known: tuple[tuple[str, ...], NDArray[Any], tuple[Columns | None, ...]],
+    ask: Ask,
+    n_jobs: int | None,
+) -> Scores:
+    """Ask members about each block when it is needed; `known` are names, classes and columns."""
+    if like is None:
+        like = _reference(*known, _kinds(named))
+        if ask != "labels" and "decision" in like.kinds:
+            like = replace(like, scales=frozen(_sizes(named, X, like)))
+    return _lazily(_Asker(named, like, ask, n_jobs), X, None, like, ask)
+
+
+def _kinds(named: list[tuple[str, Any]]) -> tuple[Kind, ...]:
+    """Where members' values come from, without asking them."""
+    return tuple(
+        "probability"
+        if hasattr(member, "predict_proba")
+        else "decision"
+        if hasattr(member, "decision_function")
+        else "label"
+        for _, member in named
+    )
+
+
+def _reference(
+    names: tuple[str, ...],
+    classes: NDArray[Any],
+    features: tuple[Columns | None, ...],
+    kinds: tuple[Kind, ...],
+) -> Scores:
+    """Scores of no samples, to scale others by."""
+    more = (len(classes),) if len(classes) > 2 else ()
+    values = frozen(np.empty((0, len(names), *more)))
+    return Scores(classes, names, None, values, kinds, np.ones(len(names)), features)
+
+
+def _sizes(named: list[tuple[str, Any]], X: Any, like: Scores) -> Floats:
+    """The largest decision value of each member; one pass over the blocks."""
+    at = [j for j, kind in enumerate(like.kinds) if kind == "decision"]
+    some = [named[j] for j in at], [like.features[j] for j in at]
+    sizes = np.ones(len(named))
+    found = Blocks.of("Scores.of", X).reduce(_block_sizes, _largest, *some, like.classes)
+    sizes[at] = np.where(found > 0, found, 1.0)
+    return sizes
+
+
+def _block_sizes(X: Any, named: Any, features: Any, classes: NDArray[Any]) -> Floats:
+    raw = np.abs(Scores.of(named, X, classes=classes, features=features, ask="values").raw())
+    return np.asarray(raw.max(axis=(0, *range(2, raw.ndim))))
+
+
+def _largest(parts: list[Floats]) -> Floats:
+    return np.asarray(np.max(parts, axis=0))
+
+
+def _lazily(make: Any, X: Any, labels: Any, like: Scores, ask: Ask) -> Scores:
+    """Scores whose arrays are Dask's: each block is asked about when it is needed."""
+    import dask
+
+    blocks = Blocks.of("Scores", X, labels=labels)
+    sent = dask.delayed(make, pure=False, traverse=False)
+    asked = dask.delayed(_made, pure=False, traverse=False)
+    part_of = dask.delayed(_part_of, pure=False, traverse=False)
+    told = [asked(sent, *part) for part in blocks.parts]
+    sizes = block_sizes(X, len(blocks))
+    codes = np.empty((0, len(like.members)), dtype=np.min_scalar_type(-len(like.classes)))
+    empty = {"codes": codes, "values": np.asarray(like.values)[:0]}
+    wanted = {"labels": ["codes"], "values": ["values"], "both": ["codes", "values"]}[ask]
+    arrays = {
+        name: stacked([part_of(one, name, empty[name]) for one in told], sizes, empty[name])
+        for name in wanted
+    }
+    return replace(like, codes=arrays.get("codes"), values=arrays.get("values"))
+
+
+def _made(make: Any, X: Any, labels: Any) -> Scores | None:
+    return make(X, labels) if len(X) else None
+
+
+def _part_of(told: Scores | None, name: str, empty: NDArray[Any]) -> NDArray[Any]:
+    part: NDArray[Any] = empty if told is None else getattr(told, name)
+    return part
+
+
+def lazily_decoded(codes: Any, classes: NDArray[Any], reject_label: Any) -> Any:
+    """The labels of codes, block by block, all of one type."""
+    every = np.arange(-1, len(classes))  # whether or not one rejects
+    kind = _labels.decode(every, classes, reject_label).dtype
+    return codes.map_blocks(_decoded, classes, reject_label, kind, dtype=kind)
+
+
+def _decoded(
+    codes: AnyInts, classes: NDArray[Any], reject_label: Any, kind: np.dtype[Any]
+) -> NDArray[Any]:
+    return _labels.decode(codes, classes, reject_label).astype(kind, copy=False)
+
+
+def lazily_taken(
+    given: dict[str, Any], labels: Any, classes: Any, members: Any, reject_label: Any, like: Any
+) -> Scores:
+    """Scores from Dask arrays; one pass checks them and finds labels and scales."""
+    kind, X = the_one(given)
+    X, beside = (labels, None) if X is None else (X, labels)
+    if not is_dask(X) or not (beside is None or hasattr(beside, "shape")):
+        told = type(beside if is_dask(X) else X).__name__
+        raise TypeError(
+            "Scores.from_arrays needs values as a Dask collection where labels are one, and labels "
+            f"as a Dask collection or an array; got a {told} beside a Dask collection."
+        )
+    shape = checked_shape(None if kind == "label" else X, labels)
+    if len(shape) == 3:
+        X = X.rechunk({1: -1, 2: -1})
+    n_classes = None if kind == "label" else (2 if len(shape) == 2 else shape[2])
+    if like is not None:
+        check_like(like, kind, classes, members)
+        classes, members = like.classes.tolist(), like.members
+    names = array_names(members, X, shape[1])
+    blocks = Blocks.of("Scores.from_arrays", X, labels=beside)
+    found = blocks.reduce(seen, merged_seen, kind, reject_label)
+    if kind != "label":
+        check_range(kind, found.low, found.high)
+    check_sums(found.off, found.alone, found.n, found.low < found.high)
+    answered = np.array(found.labels) if labels is not None else None
+    known = array_classes(classes, answered, n_classes, reject_label)
+    if answered is not None:
+        _labels.encode(answered, known, "labels")
+    if like is None:
+        like = _reference(names, frozen(known), (None,) * len(names), (kind,) * len(names))
+        if kind == "decision":
+            like = replace(like, scales=frozen(np.where(found.largest > 0, found.largest, 1.0)))
+    ask: Ask = "labels" if kind == "label" else "both"
+    return _lazily(_Taker(kind, like, reject_label), X, beside, like, ask)

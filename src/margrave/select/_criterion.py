@@ -18,9 +18,9 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import get_scorer
 from sklearn.utils.metaestimators import available_if
 
-from margrave._asking import Ask
 from margrave._labels import decode, default_reject_label
 from margrave._typing import AnyFloats, AnyInts
+from margrave.scores import Ask
 from margrave.select._selector import Judged
 
 ACCURACY = "accuracy"

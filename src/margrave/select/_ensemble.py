@@ -19,7 +19,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
-from margrave._asking import columns_for
+from margrave._indexing import columns_for
 
 # Those that train their members on the numbers of the classes, and one that does not.
 _NUMBERED = (

@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _num_samples
 
 from margrave import _labels
-from margrave._asking import Ask, rows_of
-from margrave._near import did_you_mean, near_names
-from margrave._rules import check_rules, is_count
-from margrave._samples import check_columns
+from margrave._indexing import rows_of
+from margrave._messages import did_you_mean, near_names
 from margrave._typing import AnyFloats, AnyInts, Flags
+from margrave._validation import check_columns, check_rules, is_count
+from margrave.scores import Ask
 from margrave.select._choosing import first_only
 from margrave.select._chosen import Chosen, decided, shares, tally
 from margrave.select._explanations import LocalExplanation
@@ -127,7 +127,7 @@ class LocalSelectionClassifier(Selector):
     >>> X, y = iris.data, iris.target_names[iris.target]
     >>> members = [
     ...     ("bayes", GaussianNB()),
-    ...     ("line", LogisticRegression(max_iter=1000)),
+    ...     ("logistic", LogisticRegression(max_iter=1000)),
     ...     ("tree", DecisionTreeClassifier(max_depth=2, random_state=0)),
     ... ]
     >>> model = LocalSelectionClassifier(members, method="ola").fit(X, y)

@@ -20,7 +20,6 @@ from scipy.special import expit
 
 from margrave._typing import AnyFloats, Flags
 
-
 N_PROFILES = 5
 _STEPS = np.linspace(0.1, 1, 10)
 # Probabilities come from 2 p - 1, so that 0.1 may be a little less.

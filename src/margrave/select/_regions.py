@@ -19,11 +19,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples
 
 from margrave import _labels
-from margrave._asking import Ask, rows_of
-from margrave._rules import check_rules, is_count
-from margrave._samples import check_columns
+from margrave._indexing import rows_of
 from margrave._typing import AnyFloats, AnyInts
-from margrave.scores import Scores
+from margrave._validation import check_columns, check_rules, is_count
+from margrave.scores import Ask, Scores
 from margrave.select._criterion import asked_for, checked_scorer, values
 from margrave.select._explanations import RegionExplanation
 from margrave.select._parting import check_regions, fitted_finder, function_of, regions_at
@@ -110,12 +109,12 @@ class RegionSelectionClassifier(Selector):
     >>> from margrave.select import RegionSelectionClassifier
     >>> X = np.random.default_rng(0).normal(size=(400, 2))
     >>> y = np.where(X[:, 0] > 0, X[:, 1] > 0, np.abs(X[:, 1]) < 0.7)
-    >>> members = [("line", LogisticRegression()), ("bayes", GaussianNB())]
+    >>> members = [("logistic", LogisticRegression()), ("bayes", GaussianNB())]
     >>> model = RegionSelectionClassifier(members, random_state=0).fit(X, y)
     >>> model.member_of_region_
-    array(['line', 'bayes'], dtype='<U5')
+    array(['logistic', 'bayes'], dtype='<U8')
     >>> print(model.explain([[1.0, 1.0], [-1.0, 0.0]]))
-    True: region 0, line (0.755 on its 216 tuning samples)
+    True: region 0, logistic (0.755 on its 216 tuning samples)
     True: region 1, bayes (0.788 on its 184 tuning samples)
     """
 

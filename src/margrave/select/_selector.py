@@ -18,11 +18,10 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from margrave import _labels
-from margrave._asking import Ask, rows_of
-from margrave._committee import Committee
-from margrave._tuning import check_tuning, folds_of, folds_of_groups, is_share
+from margrave._indexing import rows_of
 from margrave._typing import AnyFloats, AnyInts
-from margrave.scores import Scores
+from margrave.committee import Committee, check_tuning, folds_of, folds_of_groups, is_share
+from margrave.scores import Ask, Scores
 from margrave.select._ensemble import is_ensemble, opened
 
 

@@ -5,21 +5,17 @@ Boosting"); a :class:`Frontier` says what is reachable before asking; a :class:`
 is what is taken away, with a promise for new samples.
 """
 
-from margrave.steer._certificate import Cell, Certificate, Check, Promise, PromiseCheck
-from margrave.steer._changes import Change
-from margrave.steer._columns import TableEncoder
+from margrave.committee import Progress
+from margrave.steer._certificate import Cell, Certificate, Change, Check, Promise, PromiseCheck
 from margrave.steer._dialog import Dialog
 from margrave.steer._files import FileError
-from margrave.steer._frontier import Frontier, Winner
+from margrave.steer._frontier import Curve, Frontier, Winner
 from margrave.steer._frontier_display import FrontierDisplay
-from margrave.steer._material import Option
-from margrave.steer._members import Progress
-from margrave.steer._onnx_graph import ExportError
-from margrave.steer._promise import PromiseError
+from margrave.steer._order_statistic import PromiseError
 from margrave.steer._reply import Comparison, Reply
-from margrave.steer._staircase import Curve
 from margrave.steer._steered import SteeredClassifier
-from margrave.steer._ways import Request, Way
+from margrave.steer._strategies import Request, Way
+from margrave.steer._tuning_data import Option
 
 __all__ = [
     "Cell",
@@ -29,7 +25,6 @@ __all__ = [
     "Comparison",
     "Curve",
     "Dialog",
-    "ExportError",
     "FileError",
     "Frontier",
     "FrontierDisplay",
@@ -41,7 +36,6 @@ __all__ = [
     "Reply",
     "Request",
     "SteeredClassifier",
-    "TableEncoder",
     "Way",
     "Winner",
 ]

@@ -1,23 +1,84 @@
-"""The certificate: what is promised for new samples, on which evidence; and whether it still holds.
-
-A certificate speaks of samples drawn as the certify samples were. Its promises hold together with
-the probability it states, whatever the classifier is, because no step saw the certify samples
-before. The intervals of the cells are Clopper and Pearson's, each by itself; where several
-decisions were tested on the samples, each interval holds for all of them.
-"""
+"""What is not as before in a confusion matrix: cells of mistakes, and the rejected."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from scipy.stats import binom
 
-from margrave.confusion import Confusion
-from margrave.preference import Preference
-from margrave.steer._changes import Change, changes
-from margrave.steer._sentences import sentence
-from margrave.steer._statistics import interval
+from margrave.confusion import Bound, Confusion, Preference, decimal
+from margrave.steer._order_statistic import interval
+
+
+@dataclass(frozen=True)
+class Change:
+    """A cell of mistakes before and after.
+
+    Attributes
+    ----------
+    true, answer : label
+        The cell; None as the answer is the rejected column.
+    before, after : int
+        Its counts.
+    """
+
+    true: Any
+    answer: Any
+    before: int
+    after: int
+
+    def __str__(self) -> str:
+        what = "given no answer" if self.answer is None else f"called {self.answer}"
+        difference = self.after - self.before
+        return f"{self.true} {what}: {self.before} -> {self.after} ({difference:+d})"
+
+
+def changes(before: Confusion, after: Confusion) -> tuple[Change, ...]:
+    """Cells of mistakes (and the rejected) that are not as before."""
+    found, answers = [], [*after.classes, None]
+    for true in after.classes:
+        for answer in answers:
+            counts = before[true, answer], after[true, answer]
+            if answer != true and counts[0] != counts[1]:
+                found.append(Change(true, answer, *counts))
+    return tuple(found)
+
+
+def sentence(bound: Bound, matrix: Confusion) -> str:
+    """A bound in words.
+
+    Parameters
+    ----------
+    bound : Bound
+        A share, or a count of the samples of the matrix.
+    matrix : Confusion
+        What it speaks of.
+    """
+    amount, base = bound.cells(matrix)
+    limit = f"{'at most' if bound.at_most else 'at least'} "
+    if bound.share:
+        limit += f"{decimal(100 * bound.limit)} %"
+    else:
+        limit += f"{decimal(bound.limit)} of {int(matrix.counts[base].sum())}"
+    k = len(matrix.classes)
+    labels = [str(label) for label in matrix.classes]
+    answered = [*(f"called {label}" for label in labels), "given no answer"]
+    rows = np.flatnonzero(base.any(axis=1))
+    everyone = "of all samples" if bound.share else "samples"
+    if bound.word == "precision":
+        of = int(np.flatnonzero(amount.any(axis=0))[0])
+        return f"{limit} of what is called {labels[of]} is {labels[of]}"
+    if bound.word in ("accuracy", "correct") and len(rows) == k:
+        return f"{limit} {everyone} get a right answer"
+    if bound.word == "errors" and len(rows) == k:
+        return f"{limit} {everyone} get a wrong answer"
+    columns = np.flatnonzero(amount.any(axis=0))
+    what = " or ".join(answered[c] for c in columns)
+    if len(rows) == k:
+        return f"{limit} {everyone} are {what}"
+    return f"{limit} {'of ' if bound.share else ''}{' or '.join(labels[r] for r in rows)} {what}"
 
 
 @dataclass(frozen=True)

@@ -8,31 +8,97 @@ on samples that no step has seen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+import warnings
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from time import perf_counter
+from typing import Any, Self, cast
 
+import numpy as np
 from numpy.typing import ArrayLike
+from threadpoolctl import threadpool_limits
 
-from margrave.preference import Preference
-from margrave.steer._acceptance import Acceptance
-from margrave.steer._decision import plain
-from margrave.steer._frontier import Frontier
-from margrave.steer._history import History
-from margrave.steer._issue import check_confidence
-from margrave.steer._material import Option
-from margrave.steer._members import Progress
-from margrave.steer._program_steps import ProgramSteps
-from margrave.steer._reachable import frontier, offered
-from margrave.steer._reply import Reply
-from margrave.steer._search import Search, wanted_of
-from margrave.steer._show import Shown
+from margrave._extensions import load_extension
+from margrave._messages import missing_extra
+from margrave._validation import is_count, is_number
+from margrave.committee import Progress
+from margrave.confusion import Confusion, Preference, PreferenceError
+from margrave.martingale import NotMetWarning, Program, Step, Tuning
+from margrave.steer._certify import check_confidence
+from margrave.steer._files import Saved
+from margrave.steer._frontier import Frontier, frontier_of, offered
+from margrave.steer._ledger import Acceptance
+from margrave.steer._program import ProgramAt, Votes
+from margrave.steer._reply import Comparison, Reply, dialog_html
 from margrave.steer._start import Start, from_model, from_table
 from margrave.steer._steered import SteeredClassifier
-from margrave.steer._ways import Way, chosen
+from margrave.steer._strategies import Found, Search, Way, chosen
+from margrave.steer._tuning_data import Material, Option
+
+NODES, GROW = "nodes", "grow"
 
 
-class Dialog(Shown, ProgramSteps):
+@dataclass
+class History:
+    """Replies as a tree: a request from an earlier step branches off.
+
+    Attributes
+    ----------
+    replies : list of Reply
+        In the order they were given, the start first.
+    parents : list of int
+        From which step each was asked.
+    at : int
+        Where the dialog stands.
+    undone : list of int
+        Steps that were left by undoing, the last one last.
+    """
+
+    replies: list[Reply]
+    parents: list[int] = field(default_factory=lambda: [0])
+    at: int = 0
+    undone: list[int] = field(default_factory=list)
+
+    @property
+    def reply(self) -> Reply:
+        """The reply where the dialog stands."""
+        return self.replies[self.at]
+
+    def add(self, reply: Reply, parent: int) -> None:
+        """Keep a reply to a request that was made at a step, and stand there."""
+        self.replies.append(reply)
+        self.parents.append(parent)
+        self.at, self.undone = len(self.replies) - 1, []
+
+    def undo(self) -> None:
+        """Stand where the request was made."""
+        if self.at == 0:
+            raise ValueError("Dialog.undo has nothing to undo: the dialog is at its start.")
+        self.undone.append(self.at)
+        self.at = self.parents[self.at]
+
+    def redo(self) -> None:
+        """Take back an undo."""
+        if not self.undone:
+            raise ValueError("Dialog.redo has nothing to redo.")
+        self.at = self.undone.pop()
+
+    def goto(self, step: Any) -> None:
+        """Stand at a step."""
+        self.at, self.undone = self.number(step, "goto"), []
+
+    def number(self, step: Any, method: str) -> int:
+        """A step that exists."""
+        whole = isinstance(step, int | np.integer) and not isinstance(step, bool)
+        if not whole or not 0 <= step < len(self.replies):
+            raise ValueError(
+                f"Dialog.{method} needs a step from 0 to {len(self.replies) - 1}; got {step!r}."
+            )
+        return int(step)
+
+
+class Dialog(Saved):
     r"""A conversation over the confusion matrix of a trained classifier or committee.
 
     Parameters
@@ -89,10 +155,10 @@ class Dialog(Shown, ProgramSteps):
 
     def _open(self, start: Start) -> None:
         """Begin with a model and its tuning samples."""
-        self._path, self._material = None, start.material
-        self._codes = start.material.codes
+        self._path: str | None = None
+        self._material = start.material
         self._acceptance = Acceptance(start.certify, start.notes, start.estimator)
-        option = Option("start", start.scorer, start.held, plain(start.material.k))
+        option = start.option
         matrix = self._material.matrix(option.answers)
         first = Reply(None, True, matrix, matrix, "start", 0.0, 1, True, option=option)
         self._history = History([first])
@@ -129,15 +195,14 @@ class Dialog(Shown, ProgramSteps):
         y : array-like of shape (n_samples,)
             Labels.
         committee : classifier, or list of classifiers or of (name, classifier), optional
-            What is trained, on X as it is; six different ones on encoded columns if None. Their
-            names, such as ``["line", "boosted-trees"]``, choose among them; ``"program"`` is a
-            :class:`~margrave.martingale.MartingaleBoostClassifier`, on encoded columns too, that
-            can be steered node by node.
+            What is trained, on X as it is. By default :func:`margrave.catalogue.default_committee`,
+            on encoded columns. Names of the catalogue, such as ``["logistic", "svm"]``, are trained
+            on encoded columns too; ``"martingale"`` is a program that can be steered node by node.
         levels : int, default=3
             Of that program: its layers of learners.
         tune : float in (0, 1), optional
             The share of the samples not set aside that is kept to tune on, so that nothing is
-            trained on it. None shares by cross-fitting; with ``"program"`` alone it is 0.4.
+            trained on it. None shares by cross-fitting; with ``"martingale"`` alone it is 0.4.
         certify : "auto", float in (0, 1), None or (X, y), default="auto"
             The share set aside for the certificate, or samples of its own. "auto" is a fifth, or
             more if `promise` needs it; None sets nothing aside.
@@ -210,6 +275,123 @@ class Dialog(Shown, ProgramSteps):
 
     def __str__(self) -> str:
         return f"{self!r}\n{self.reply}"
+
+    def _repr_html_(self) -> str:
+        """The matrix where it stands, and the last steps."""
+        return dialog_html(self)
+
+    def open(self, *, browser: bool = True) -> str:
+        """Open the studio on this dialog: what is done there is done to it, and the reverse.
+
+        It is served by this process, for users of this machine, until the process ends.
+
+        Parameters
+        ----------
+        browser : bool, default=True
+            Whether to open it in a browser; else its address is given only.
+
+        Returns
+        -------
+        str
+            The address of the page.
+
+        Raises
+        ------
+        ImportError
+            If the studio is not installed.
+        """
+        try:
+            view = load_extension("studio")
+        except ModuleNotFoundError as error:
+            raise ImportError(missing_extra("Dialog.open", "the studio", "studio")) from error
+        address: str = view(self, browser=browser)
+        return address
+
+    # The history
+
+    @property
+    def history(self) -> tuple[Reply, ...]:
+        """All replies, the start first."""
+        return tuple(self._history.replies)
+
+    @property
+    def position(self) -> int:
+        """Where the dialog stands in its history."""
+        return self._history.at
+
+    @property
+    def reply(self) -> Reply:
+        """The reply where the dialog stands."""
+        return self._history.reply
+
+    @property
+    def confusion(self) -> Confusion:
+        """The tuning samples by the current model."""
+        return self.reply.after
+
+    @property
+    def model(self) -> SteeredClassifier:
+        """The current model, which promises nothing yet."""
+        return self.reply.model
+
+    def undo(self) -> Reply:
+        """Go back to where the last request was made.
+
+        Returns
+        -------
+        Reply
+        """
+        self._history.undo()
+        return self.reply
+
+    def redo(self) -> Reply:
+        """Take back an undo.
+
+        Returns
+        -------
+        Reply
+        """
+        self._history.redo()
+        return self.reply
+
+    def goto(self, step: int) -> Reply:
+        """Go to a step of the history; a request from there branches off.
+
+        Parameters
+        ----------
+        step : int
+            Its number; 0 is the start.
+
+        Returns
+        -------
+        Reply
+        """
+        self._history.goto(step)
+        return self.reply
+
+    def compare(self, a: int, b: int) -> Comparison:
+        """Two steps side by side.
+
+        Parameters
+        ----------
+        a, b : int
+            Their numbers.
+
+        Returns
+        -------
+        Comparison
+        """
+        steps = [self._history.number(step, "compare") for step in (a, b)]
+        first, second = (self._history.replies[step] for step in steps)
+        codes = self._material.codes
+        one, two = (reply.option.answers for reply in (first, second))
+        return Comparison(
+            first,
+            second,
+            int((one != two).sum()),
+            int(((one == codes) & (two != codes)).sum()),
+            int(((one != codes) & (two == codes)).sum()),
+        )
 
     # Asking
 
@@ -284,14 +466,50 @@ class Dialog(Shown, ProgramSteps):
         """
         allowed = chosen(ways, "Dialog.prefer")
         wanted = self._wanted(wants, keep)
-        stand, current, (base, material) = self.position, self.reply.option, self._base()
+        current, (base, material) = self.reply.option, self._base()
         known = [base] if current.scorer is base.scorer else [base, current]
-        search = Search(wanted, material, known, self.confusion, allowed, stop or (lambda: False))
-        return search.replies(lambda reply: self._keep(reply, stand))
+        search = Search(wanted, material, known, allowed, stop)
+        return self._replies(search, self.position, self.confusion)
+
+    def _replies(self, search: Search, stand: int, before: Confusion) -> Generator[Reply]:
+        """The replies of a search; whatever ends it, the best so far is kept."""
+        given = False
+        try:
+            for found in search.run():
+                reply = self._reply(search.wanted, before, found)
+                if found.final:
+                    self._keep(reply, stand)
+                given = not found.final
+                yield reply
+        except (GeneratorExit, KeyboardInterrupt):
+            if given:
+                last = search.found(final=True, cancelled=True)
+                self._keep(self._reply(search.wanted, before, last), stand)
+            raise
+
+    def _reply(self, wanted: Preference, before: Confusion, found: Found) -> Reply:
+        """What was found, as a reply."""
+        after = self._material.matrix(found.option.answers)
+        return Reply(
+            wanted,
+            wanted.met(after),
+            before,
+            after,
+            found.option.way,
+            found.seconds,
+            found.n_options,
+            found.final,
+            found.cancelled,
+            option=found.option,
+        )
 
     def _wanted(self, wants: Sequence[Preference | str], keep: bool) -> Preference:
         """What is asked, checked against the samples."""
-        return wanted_of(wants, self.reply.preference if keep else None, self.confusion)
+        if not wants:
+            raise PreferenceError("Dialog.prefer needs a preference such as 'fp <= 5'; got none.")
+        wanted = Preference(*wants).keeping(self.reply.preference if keep else None, self.confusion)
+        wanted.check_counts(self.confusion)
+        return wanted
 
     # What is possible
 
@@ -320,7 +538,7 @@ class Dialog(Shown, ProgramSteps):
             tried = [way for way in chosen(None, "Dialog.frontier") if way.dear]
             base, made = self._base()
             options += offered(made, base, material.matrix(base.answers), tried)
-        return frontier(material, options)
+        return frontier_of(material, options)
 
     def support(self, confidence: float = 0.95) -> str:
         """What the certify samples can support.
@@ -373,7 +591,14 @@ class Dialog(Shown, ProgramSteps):
         """
         check_confidence(confidence, "Dialog.accept")
         model = self._acceptance.model(
-            self._history, self._material, X_certify, y_certify, confidence, reserve
+            self.reply,
+            self.position,
+            self.history[0].option,
+            self._material,
+            X_certify,
+            y_certify,
+            confidence,
+            reserve,
         )
         if self._path is not None:
             self.save(self._path)
@@ -389,3 +614,282 @@ class Dialog(Shown, ProgramSteps):
         """
         self._path = str(path)
         self.save(path)
+
+    # Martingale programs
+
+    @property
+    def program(self) -> Program | None:
+        """The martingale program that answers where the dialog stands, on the tuning samples.
+
+        Its counts are the local confusion matrices of the nodes, and its ends answer as the current
+        model does, a moved decision included (where that gives no answer: by their votes). None if
+        the model is no program, or was trained on the tuning samples.
+
+        Examples
+        --------
+        >>> from margrave import datasets
+        >>> from margrave.steer import Dialog
+        >>> X, y = datasets.load("pima", return_X_y=True)
+        >>> dialog = Dialog.from_data(X, y, committee="martingale", random_state=0)
+        >>> program = dialog.program
+        >>> print(program)
+        Program of 3 levels, 10 nodes: 6 learner, 4 leaf
+        >>> print(program.confusion(program.at((0, 1))))
+        pos is positive  called neg  called pos  rejected
+        true neg                 30          13         0
+        true pos                 30          31         0
+        """
+        steered = ProgramAt.of(self.reply.option, self._material)
+        return None if steered is None else steered.program()
+
+    def weak_nodes(self, threshold: float = 0.3) -> tuple[Votes, ...]:
+        """Nodes of the program to be asked about first (I-SELECT).
+
+        Parameters
+        ----------
+        threshold : float, default=0.3
+            A node is weak if its advantage, the share of right answers less ½, is smaller for some
+            class. With 1 all nodes that can be asked are given.
+
+        Returns
+        -------
+        tuple of tuple of int
+            Their votes, in the order in which the program grows; of nodes with a learner to which
+            tuning samples of all its classes come.
+
+        Examples
+        --------
+        >>> from margrave import datasets
+        >>> from margrave.steer import Dialog
+        >>> X, y = datasets.load("pima", return_X_y=True)
+        >>> dialog = Dialog.from_data(X, y, committee="martingale", random_state=0)
+        >>> dialog.weak_nodes(0.1)
+        ((0, 1), (0, 2), (1, 1), (2, 0))
+        """
+        if not is_number(threshold):
+            raise ValueError(
+                f"Dialog.weak_nodes needs threshold to be a number; got {threshold!r}."
+            )
+        return tuple(self._steered("weak_nodes").weak(threshold))
+
+    def tune_nodes(
+        self,
+        wants: Mapping[Votes, Preference | str | None],
+        *,
+        callback: Callable[[Step], Any] | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> Reply:
+        """Ask for the local confusion matrices of nodes (I-ALL).
+
+        The nodes are tuned on the tuning samples that come to them; those below get other samples
+        and are trained again, with their settings. What was asked of the global matrix where the
+        dialog stands still holds: if its decision had been moved for it, that is moved anew, by
+        the rule of the way "move"; else most votes win.
+
+        Parameters
+        ----------
+        wants : mapping from votes to Preference or str
+            What is wanted of which node, such as ``{(0, 0): "fp <= 9"}`` for the root.
+        callback : callable, optional
+            Called with a :class:`~margrave.martingale.Step` after each node; a true answer leaves
+            the others as they are.
+        stop : callable, optional
+            Asked after each node; a true answer likewise.
+
+        Returns
+        -------
+        Reply
+            With way "nodes"; ``asked`` has the account of each node, ``note`` tells of it, and
+            ``met`` is about the global preference.
+
+        Examples
+        --------
+        >>> from margrave import datasets
+        >>> from margrave.steer import Dialog
+        >>> X, y = datasets.load("pima", return_X_y=True)
+        >>> dialog = Dialog.from_data(X, y, committee="martingale", random_state=0)
+        >>> reply = dialog.tune_nodes({(0, 0): "fn <= 20"})
+        >>> print(reply.note)
+        (0, 0) fn <= 20: met
+        >>> dialog.program.confusion(0).fn
+        20
+        """
+        steered, stand, began = self._steered("tune_nodes"), self.position, perf_counter()
+        asked = _checked_wants(wants, steered)
+        stopped = stop or (lambda: False)
+        with warnings.catch_warnings(), threadpool_limits(1):  # matrices are small
+            warnings.simplefilter("ignore", NotMetWarning)  # the reply tells
+            tuned = steered.model.tune(
+                asked,
+                steered.rows,
+                steered.labels,
+                granularity="all",
+                positive=self._material.positive,
+                callback=lambda step: bool(callback and callback(step)) or stopped(),
+            )
+        tuning = cast(Tuning, tuned.tuning_)
+        told = tuning.asked
+        if not told and not tuning.cancelled:
+            raise ValueError(
+                "Dialog.tune_nodes needs nodes to which tuning samples of every class come that "
+                f"they know, to be judged by; to none of {', '.join(map(str, asked))} they do. "
+                "weak_nodes(1) gives those that can be asked."
+            )
+        preference = self.reply.preference
+        if all(_met_before(one) for _, one in told):
+            option = replace(steered.option, way=NODES)
+        else:
+            option = steered.with_program(NODES, tuned, preference)
+        note = _told_nodes(
+            told, () if tuning.cancelled else sorted(asked.keys() - tuning.nodes.keys())
+        )
+        return self._taken(option, stand, began, note, cancelled=tuning.cancelled, asked=told)
+
+    def grow(
+        self,
+        levels: int = 1,
+        *,
+        callback: Callable[[Progress], Any] | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> Reply:
+        """Grow the program by some levels; nodes that are there stay, tuned ones too.
+
+        What was asked of the global matrix still holds, as in :meth:`tune_nodes`.
+
+        Parameters
+        ----------
+        levels : int, default=1
+            How many more.
+        callback : callable, optional
+            Called with a :class:`Progress` after each level; a true answer stops there.
+        stop : callable, optional
+            Asked after each level; a true answer stops there.
+
+        Returns
+        -------
+        Reply
+            With way "grow".
+
+        Examples
+        --------
+        >>> from margrave import datasets
+        >>> from margrave.steer import Dialog
+        >>> X, y = datasets.load("pima", return_X_y=True)
+        >>> dialog = Dialog.from_data(X, y, committee="martingale", random_state=0)
+        >>> dialog.grow(2).note
+        'grown by 2 levels to 5'
+        """
+        steered, stand, began = self._steered("grow"), self.position, perf_counter()
+        if not is_count(levels):
+            raise ValueError(
+                f"Dialog.grow needs levels to be a whole number of at least 1; got {levels!r}."
+            )
+        model, name = steered.model, self.reply.option.scorer.panel.names[0]
+        done, cancelled = 0, False
+        while done < levels and not cancelled:
+            with threadpool_limits(1):  # matrices are small
+                model = model.grow()
+            done += 1
+            told = callback is not None and callback(Progress(done, levels, name))
+            cancelled = done < levels and bool(told or (stop is not None and stop()))
+        option = steered.with_program(GROW, model, self.reply.preference)
+        note = f"grown by {done} level{'' if done == 1 else 's'} to {model.n_levels}"
+        return self._taken(option, stand, began, note, cancelled=cancelled)
+
+    def _steered(self, method: str) -> ProgramAt:
+        """The current program, or why there is none."""
+        found = ProgramAt.of(self.reply.option, self._material)
+        if found is None:
+            raise ValueError(
+                f"Dialog.{method} needs a dialog over a martingale program that was not trained "
+                "on the tuning samples: Dialog.from_data(X, y, committee='martingale'), or "
+                "Dialog(model, X_tune, y_tune) with a trained MartingaleBoostClassifier."
+            )
+        return found
+
+    def _taken(
+        self,
+        option: Option,
+        stand: int,
+        began: float,
+        note: str,
+        *,
+        cancelled: bool,
+        asked: tuple[tuple[Votes, Tuning], ...] = (),
+    ) -> Reply:
+        """A step of the program, kept."""
+        wanted, after = self.reply.preference, self._material.matrix(option.answers)
+        reply = Reply(
+            wanted,
+            wanted is None or wanted.met(after),
+            self.confusion,
+            after,
+            option.way,
+            perf_counter() - began,
+            1,
+            True,
+            cancelled,
+            note,
+            asked,
+            option=option,
+        )
+        self._keep(reply, stand)
+        return reply
+
+    def _keep(self, reply: Reply, stand: int) -> None:
+        """Add a step, and write it down if that was asked for."""
+        self._history.add(reply, stand)
+        if self._path is not None:
+            self.save(self._path)
+
+    def _base(self) -> tuple[Option, Material]:
+        """Where requests begin: the program as last made by hand, or the start; and its samples."""
+        history, at = self._history, self.position
+        while at and history.replies[at].way not in (NODES, GROW):
+            at = history.parents[at]
+        option, material = history.replies[at].option, self._material
+        if at == 0:
+            return option, material
+        panel = option.scorer.panel
+        return option, replace(material, panel=panel, raw=panel.raw(material.X.X))
+
+
+def _checked_wants(
+    wants: Mapping[Votes, Preference | str | None], steered: ProgramAt
+) -> dict[Votes, Preference | str]:
+    """What is wanted of nodes that are there."""
+    owner = "Dialog.tune_nodes"
+    if not isinstance(wants, Mapping):
+        raise TypeError(
+            f"{owner} needs a mapping from the votes of nodes to preferences, such as "
+            f"{{(0, 0): 'fp <= 9'}}; got {type(wants).__name__}."
+        )
+    asked = {key: want for key, want in wants.items() if want is not None}
+    if not asked:
+        raise ValueError(f"{owner} needs a preference for at least one node; got none.")
+    nodes = steered.model.program_.nodes
+    there = [nodes[place].position for place in sorted(steered.model.learners_)]
+    for key in asked:
+        if key not in there:
+            shown = ", ".join(str(tuple(map(int, one))) for one in there[:6])
+            more = f", ... ({len(there)} in all)" if len(there) > 6 else ""
+            raise ValueError(
+                f"{owner} needs nodes with a learner, by their votes: {shown}{more}; got {key!r}."
+            )
+    return asked
+
+
+def _met_before(node: Tuning) -> bool:
+    return node.preference is not None and node.preference.met(node.before)
+
+
+def _told_nodes(asked: tuple[tuple[Votes, Tuning], ...], others: Iterable[Any]) -> str:
+    """Which node was asked for what, what became of it, and which could not be asked."""
+    parts = []
+    for votes, node in asked:
+        said = f"{node.shortfall:g} short"
+        if node.met:
+            said = "met before" if _met_before(node) else "met"
+        parts.append(f"{votes} {node.preference}: {said}")
+    parts += [f"{votes} cannot be asked: samples of some class do not come" for votes in others]
+    return "; ".join(parts) if parts else "no node was asked"

@@ -18,8 +18,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Self, TypeVar
 
-from margrave._extras import missing_extra
-from margrave._replacing import replacing
+from margrave._atomic_write import replacing
+from margrave._messages import missing_extra
 
 T = TypeVar("T")
 

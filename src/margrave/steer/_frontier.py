@@ -1,28 +1,129 @@
-"""What is reachable before asking: the best trade-offs of false positives and false negatives.
+"""The staircase of one way of deciding: its false positives and false negatives at every cut."""
 
-A way of deciding (a committee's score, a re-weighed committee, a retuned learner) gives each sample
-one score; cutting it everywhere gives a staircase of trade-offs. Where costs and priors are not
-known ("A Linear Combination of Classifiers via Rank Margin Maximization", document 000, section 1:
-*imprecise environments*), the lower convex hull over all ways holds whatever is best for some of
-them (Provost and Fawcett, 2001). Preferences speak of the same counts (document 004).
-"""
+from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from numbers import Real
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from margrave._typing import Floats, Ints
-from margrave.scale._blocks import is_dask
-from margrave.steer._frontier_blocks import blockwise
-from margrave.steer._staircase import Curve, classes_of, corners, curve_of, fail
+from margrave import _labels
+from margrave._dask.blocks import is_dask
+from margrave._extensions import load_extension
+from margrave._typing import Flags, Floats, Ints
+from margrave.confusion import Confusion, Preference, Tally
+from margrave.steer._strategies import Request, Way
+from margrave.steer._tuning_data import Material, Option
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The best trade-offs of one way of deciding.
+
+    Only cuts on the lower-left staircase are here: any other cut of this way has at least as many
+    false positives and as many false negatives as one of them, and more of one kind.
+
+    Attributes
+    ----------
+    name : str
+        The way.
+    fp : ndarray of int64
+        False positives at each cut, increasing; the first is 0.
+    fn : ndarray of int64
+        False negatives at each cut, decreasing; the last is 0.
+    cuts : ndarray of float64
+        A sample is called positive if its score is above the cut. Cuts lie halfway between scores,
+        or 1 beyond the largest or the smallest.
+    resolution : tuple of float
+        What is left out of scores of Dask where they are too many: between neighbouring cuts there
+        are cuts that are not here, with at most this share of the negatives, and of the positives,
+        between the two. Every count that is here is exact; (0, 0) if no cut was left out.
+
+    Examples
+    --------
+    >>> from margrave.steer import Frontier
+    >>> (curve,) = Frontier.of({"model": [1, 2, 3, 4]}, [0, 1, 0, 1]).curves
+    >>> curve.fp.tolist(), curve.fn.tolist(), curve.cuts.tolist()
+    ([0, 1], [1, 0], [3.5, 1.5])
+    """
+
+    name: str
+    fp: Ints
+    fn: Ints
+    cuts: Floats
+    resolution: tuple[float, float] = (0.0, 0.0)
+
+
+def curve_of(name: str, given: ArrayLike, positive: Flags) -> Curve:
+    """Cut between any two scores that differ, and keep what no other cut beats."""
+    scores = np.asarray(given, dtype=np.float64)
+    if scores.shape != positive.shape:
+        rule = f"a score for each of {len(positive)} samples"
+        fail("of", rule, f"shape {scores.shape} for {name!r}")
+    check_finite(scores, name)
+    return staircase(name, Tally.of(scores, positive))
+
+
+def staircase(name: str, tally: Tally) -> Curve:
+    """The cuts of a tally that no other cut beats."""
+    under = tally.under[::-1]
+    fp, fn = under[0, 0] - under[:, 0], under[:, 1]
+    # Along the cuts fp never falls and fn never rises: if any cut beats one, a neighbour does.
+    kept = np.append(fp[:-1] < fp[1:], True) & np.append(True, fn[1:] < fn[:-1])
+    parts = fp[kept], fn[kept], tally.cuts[::-1][kept]
+    for part in parts:
+        part.flags.writeable = False
+    return Curve(name, *parts, tally.resolution)
+
+
+def check_finite(scores: Floats, name: str) -> None:
+    """Refuse scores that are no numbers."""
+    if not np.isfinite(scores).all():
+        fail("of", "finite scores", f"NaN or infinity for {name!r}")
+
+
+def corners(x: list[int], y: list[int]) -> list[int]:
+    """The places of the corners of the lower convex hull of a falling staircase."""
+    kept: list[int] = []
+    for i, (u, v) in enumerate(zip(x, y, strict=True)):
+        while len(kept) > 1:
+            (o, p), (a, b) = ((x[k], y[k]) for k in kept[-2:])
+            if (a - o) * (v - p) > (b - p) * (u - o):  # a turn to the left
+                break
+            kept.pop()
+        kept.append(i)
+    return kept
+
+
+def classes_of(y: ArrayLike, positive: Any) -> tuple[Any, list[Any], Flags]:
+    """The positive label, the others, and which samples are positive."""
+    labels = _labels.natural(y)
+    if labels.ndim != 1:
+        fail("of", "y with a label for each sample", f"shape {labels.shape}")
+    kinds = _labels.union([("Frontier.of, y", labels)])
+    known = kinds.tolist()
+    if len(known) < 2 or (positive is None and len(known) > 2):
+        rule = "y with two labels" + ", or positive=" * (len(known) > 2)
+        fail("of", rule, f"{len(known)}: {_labels.shown(kinds)}")
+    positive = known[1] if positive is None else _labels.plain(positive)
+    if positive not in known:
+        fail("of", f"positive to be one of {_labels.shown(kinds)}", repr(positive))
+    place = known.index(positive)
+    chosen: Flags = _labels.encode(labels, kinds, "Frontier.of, y") == place
+    return known.pop(place), known, chosen
+
+
+def fail(method: str, rule: str, got: str) -> NoReturn:
+    """Say what a method of a frontier needs."""
+    raise ValueError(f"Frontier.{method} needs {rule}; got {got}.")
+
 
 _TOLD = ("0.5%", "1%", "2%", "5%", "10%")  # of the negatives, in the printed table
 _SHARE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*")
@@ -127,7 +228,7 @@ class Frontier:
             got = "none" if isinstance(scores, Mapping) else type(scores).__name__
             fail("of", "scores to be a mapping of at least one name to its scores", got)
         if is_dask(y, *scores.values()):
-            return cls(*blockwise(scores, y, positive))
+            return cls(*load_extension("dask").frontier_curves(scores, y, positive))
         label, others, chosen = classes_of(y, positive)
         curves = tuple(curve_of(str(name), given, chosen) for name, given in scores.items())
         negative = others[0] if len(others) == 1 else None
@@ -309,3 +410,41 @@ def _range(method: str, rule: str, given: Any, end: float, pairs: bool) -> tuple
     if not numbers or not 0 < low <= high < end:
         fail(method, rule, repr(given))
     return float(low), float(high)
+
+
+def offered(material: Material, start: Option, matrix: Confusion, ways: Sequence[Way]) -> Any:
+    """What ways offer for half the false positives, and for half the false negatives.
+
+    What scores the same for both is offered once.
+    """
+    told: list[Floats] = []
+    for want in (f"fp <= {matrix.fp // 2}", f"fn <= {matrix.fn // 2}"):
+        wanted = Preference(want)
+        request = Request(wanted, material, material.judge(wanted), [start])
+        for way in ways:
+            for option in way.options(request):
+                if not any(np.array_equal(option.held, held) for held in told):
+                    told.append(option.held)
+                    yield option
+
+
+def frontier_of(material: Material, options: Iterable[Option]) -> Frontier:
+    """The trade-offs of all cuts of the options' scores, and of each member's alone."""
+    scored: dict[str, Floats] = {}
+    for option in options:
+        if not any(option.held is held for held in scored.values()):
+            n = sum(name.split(" ")[0] == option.way for name in scored)
+            scored[f"{option.way} {n + 1}" if n else option.way] = option.held
+    if len(material.panel.names) > 1:
+        scored |= {f"member {name}": held for name, held in material.members_alone()}
+    code = material.labels.index(material.positive)
+    toward = {name: _toward_class(held, code) for name, held in scored.items()}
+    return Frontier.of(toward, material.panel.classes[material.codes], positive=material.positive)
+
+
+def _toward_class(held: Floats, code: int) -> Floats:
+    """One score toward a class."""
+    if held.ndim == 1:
+        return held if code == 1 else -held
+    others = np.delete(held, code, axis=1)
+    return np.asarray(held[:, code] - others.max(axis=1))

@@ -7,9 +7,16 @@ quarter, and so on, whatever the samples said.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from margrave.steer._promise import PromiseError
+from numpy.typing import ArrayLike
+
+from margrave.steer._certify import CertifyPart, certified, certify_part, support_of
+from margrave.steer._order_statistic import PromiseError
+from margrave.steer._reply import Reply
+from margrave.steer._steered import SteeredClassifier
+from margrave.steer._tuning_data import Material, Option
 
 
 @dataclass(frozen=True)
@@ -61,3 +68,123 @@ class Account:
     def spending(self, share: float) -> Account:
         """The account after a certificate."""
         return replace(self, spent=(*self.spent, share))
+
+
+@dataclass(frozen=True, eq=False)
+class Accepted:
+    """A model that was accepted.
+
+    Attributes
+    ----------
+    step : int
+        Where the dialog stood.
+    samples : str
+        The certify samples.
+    model : SteeredClassifier
+        The model.
+    """
+
+    step: int
+    samples: str
+    model: SteeredClassifier
+
+
+@dataclass(eq=False)
+class Acceptance:
+    """What may be promised in a dialog.
+
+    Attributes
+    ----------
+    part : CertifyPart or None
+        The samples set aside.
+    notes : tuple of str
+        What a certificate should say about the samples.
+    estimator : classifier, list or None
+        What was steered, as it was given.
+    accounts : dict of Account
+        What was spent, by the certify samples.
+    accepted : list of Accepted
+        Models.
+    """
+
+    part: CertifyPart | None
+    notes: tuple[str, ...]
+    estimator: Any = None
+    accounts: dict[str, Account] = field(default_factory=dict)
+    accepted: list[Accepted] = field(default_factory=list)
+
+    def support(self, classes: tuple[Any, ...], confidence: float) -> str:
+        """What the samples set aside can support."""
+        if self.part is None:
+            return "Nothing is set aside for a certificate: accept needs X_certify and y_certify."
+        return support_of(self.part.codes, classes, confidence)
+
+    def model(
+        self,
+        reply: Reply,
+        step: int,
+        start: Option,
+        material: Material,
+        X: Any,
+        y: ArrayLike | None,
+        confidence: float,
+        reserve: bool,
+    ) -> SteeredClassifier:
+        """The model of a step with a promise; the same again for the same step and samples."""
+        if reply.preference is None:
+            raise PromiseError(
+                "Dialog.accept needs something to promise: ask for it first, such as "
+                "prefer('fp <= 1%')."
+            )
+        part = self._part(material, X, y)
+        for known in self.accepted:
+            certificate = known.model.certificate_
+            if certificate is not None and (known.step, known.samples, certificate.confidence) == (
+                step,
+                part.name,
+                confidence,
+            ):
+                return known.model
+        delta = 1 - confidence
+        account = self.accounts.get(part.name, Account(part.name, delta))
+        share, spent = account.share(delta, reserve), True
+        try:
+            found = certified(
+                reply.preference,
+                reply.option,
+                start,
+                material,
+                part,
+                confidence=confidence,
+                delta=share,
+                number=len(account.spent) + 1,
+                notes=self.notes,
+            )
+        except PromiseError as error:
+            spent = error.looked
+            raise
+        finally:
+            if spent:
+                self.accounts[part.name] = account.spending(share)
+        model = SteeredClassifier._certified(
+            found,
+            estimator=self.estimator,
+            preference=str(reply.preference),
+            positive=material.positive,
+            confidence=confidence,
+        )
+        self.accepted.append(Accepted(step, part.name, model))
+        return model
+
+    def _part(self, material: Material, X: Any, y: ArrayLike | None) -> CertifyPart:
+        """The certify samples: those given, or those set aside."""
+        if (X is None) != (y is None):
+            raise ValueError("Dialog.accept needs both X_certify and y_certify, or neither.")
+        if y is not None:
+            return certify_part(X, y, material.panel, "Dialog.accept")
+        if self.part is None:
+            raise PromiseError(
+                "Dialog.accept needs X_certify and y_certify, samples that no step has seen: "
+                "nothing was set aside for the certificate."
+            )
+        return self.part

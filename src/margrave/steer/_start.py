@@ -1,4 +1,4 @@
-"""How a dialog begins: with a trained model and tuning samples, or with a table only."""
+"""What a dialog can begin with: labels, classes, groups and times of samples, checked."""
 
 from __future__ import annotations
 
@@ -11,63 +11,88 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from margrave import _labels
-from margrave._asking import classes_of, columns_for, named_members, rows_of
-from margrave._committee import Committee
+from margrave import _labels, catalogue
+from margrave._indexing import columns_for, rows_of
+from margrave._messages import did_you_mean, near_names
 from margrave._typing import Codes, Floats
-from margrave.preference import Preference
-from margrave.steer._checks import (
-    check_all_there,
-    check_sizes,
-    checked_positive,
-    codes_of,
-    labels_of,
-    one_each,
-)
-from margrave.steer._columns import TableEncoder
-from margrave.steer._combining import Alone, combined
-from margrave.steer._issue import name_of
-from margrave.steer._material import Material
-from margrave.steer._members import (
-    PROGRAM,
-    Progress,
-    cross_fitted,
-    default_members,
-    members_by_name,
-    trained_apart,
-)
-from margrave.steer._panel import Panel, Scorer, columns_of, decimals_for
-from margrave.steer._parts import Parts, blocks_of, certify_share, folds_of, parted
-from margrave.steer._rows import Rows
+from margrave._validation import checked_labels, classes_of, is_count, named_members
+from margrave.catalogue import default_committee
+from margrave.committee import Committee, Panel, Progress, columns_of, fit_members
+from margrave.confusion import Preference
+from margrave.fuse._log_odds import combined
+from margrave.martingale import MartingaleBoostClassifier
+from margrave.steer._certify import CertifyPart, certify_part
+from margrave.steer._scorer import Alone, Scorer, decimals_for
+from margrave.steer._split import Parts, blocks_of, certify_share, folds_of, parted
+from margrave.steer._thresholds import plain
+from margrave.steer._tuning_data import Material, Option, Rows, codes_of, refuse_dask
+from margrave.table._encoder import TableEncoder
+
+_LEAST = 10
+PROGRAM = "martingale"
+
+
+def labels_of(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
+    """Labels of at least two classes, one for each sample."""
+    refuse_dask(X, y, owner)
+    labels = checked_labels(X, y, owner)
+    classes = np.unique(labels)
+    if len(classes) < 2:
+        raise ValueError(
+            f"{owner} needs samples of at least two classes; got one class, "
+            f"{_labels.plain(classes[0])!r}."
+        )
+    return labels
+
+
+def check_sizes(classes: NDArray[Any], codes: Codes, owner: str) -> None:
+    """Refuse too few samples to train, tune and certify on."""
+    sizes = np.bincount(codes, minlength=len(classes))
+    if sizes.min() < _LEAST:
+        label = _labels.plain(classes[sizes.argmin()])
+        raise ValueError(
+            f"{owner} needs at least {_LEAST} samples of each class to train, tune and certify on; "
+            f"got {sizes.min()} of {label!r}."
+        )
+
+
+def check_all_there(classes: NDArray[Any], codes: Codes, owner: str) -> None:
+    """Refuse tuning samples without some class."""
+    sizes = np.bincount(codes, minlength=len(classes))
+    if not sizes.all():
+        raise ValueError(
+            f"{owner} needs tuning samples of every class; got none of "
+            f"{_labels.plain(classes[sizes.argmin()])!r}."
+        )
+
+
+def one_each(values: ArrayLike, n: int, name: str, owner: str) -> NDArray[Any]:
+    """An entry for each sample."""
+    array = np.asarray(values)
+    if array.dtype == object and not _labels.has_missing(array):
+        array = array.astype(str)  # of whatever kinds
+    if array.shape != (n,):
+        raise ValueError(
+            f"{owner} needs {name} with an entry for each of {n} samples; got shape {array.shape}."
+        )
+    missing = np.isnat(array) if array.dtype.kind in "mM" else np.array(_labels.has_missing(array))
+    if missing.any():
+        raise ValueError(f"{owner} needs {name} without missing entries.")
+    return array
+
+
+def checked_positive(positive: Any, classes: NDArray[Any], owner: str) -> Any:
+    """The positive class: as given, or the second of two."""
+    if positive is None:
+        return _labels.plain(classes[1]) if len(classes) == 2 else None
+    if positive not in classes.tolist():
+        raise ValueError(
+            f"{owner} needs positive to be one of {_labels.shown(classes)}; got {positive!r}."
+        )
+    return classes.tolist()[classes.tolist().index(positive)]
+
 
 _TO_TUNE = 0.4  # of what a program is built on
-
-
-@dataclass(frozen=True, eq=False)
-class CertifyPart:
-    """Samples that no step has seen, as the members see them.
-
-    Attributes
-    ----------
-    X : Rows
-        The samples.
-    codes : ndarray
-        Their classes.
-    name : str
-        What tells them from other samples.
-    at : ndarray or None
-        Their positions in the table that the dialog began with; None if they are not from it.
-    """
-
-    X: Rows
-    codes: Codes
-    name: str
-    at: Codes | None = None
-
-    @classmethod
-    def of(cls, X: Any, codes: Codes, panel: Panel, at: Codes | None = None) -> CertifyPart:
-        """The part, named by what a panel says about its samples."""
-        return cls(Rows(X), codes, name_of(panel.raw(X), codes), at)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +121,11 @@ class Start:
     certify: CertifyPart | None = None
     notes: tuple[str, ...] = ()
     estimator: Any = None
+
+    @property
+    def option(self) -> Option:
+        """The untouched decision on these scores."""
+        return Option("start", self.scorer, self.held, plain(self.material.k))
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +211,7 @@ def layout(
     tune: Any = None,
     random_state: Any = None,
 ) -> Layout:
-    """A table, checked, and who sees which of its samples; "program" tunes on its usual share."""
+    """Check a table and split its rows; with tune="martingale" a program keeps its usual part."""
     owner = "Dialog.from_data"
     labels = labels_of(X, y, owner)
     classes, codes = np.unique(labels, return_inverse=True)
@@ -209,18 +239,18 @@ def from_table(
     X: Any,
     y: ArrayLike,
     *,
-    committee: Any,
-    levels: int,
-    tune: float | None,
-    certify: Any,
-    promise: Preference | None,
-    delta: float,
-    positive: Any,
-    groups: ArrayLike | None,
-    time: ArrayLike | None,
-    n_jobs: int | None,
-    random_state: Any,
-    callback: Callable[[Progress], Any] | None,
+    committee: Any = None,
+    levels: int = 3,
+    tune: float | None = None,
+    certify: Any = "auto",
+    promise: Preference | None = None,
+    delta: float = 0.05,
+    positive: Any = None,
+    groups: ArrayLike | None = None,
+    time: ArrayLike | None = None,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    callback: Callable[[Progress], Any] | None = None,
 ) -> Start:
     """A table: samples are set aside, and a committee is trained on the rest."""
     names = _names(committee)
@@ -272,13 +302,40 @@ def _trained(
     rows = rows if encoder is None else encoder.transform(rows)
     names = [name for name, _ in members]
     if parts.apart is None:
-        trained, raw = cross_fitted(members, rows, labels, parts.folds, n_jobs, callback)
+        trained, scores = fit_members(
+            members, rows, labels, parts.folds, n_jobs=n_jobs, callback=callback
+        )
         panel = Panel(names, trained, made.classes, encoder, columns_of(X))
-        return panel, rows_of(rows, parts.held), raw[parts.held]
-    trained = trained_apart(members, rows, labels, n_jobs, callback)
+        at = np.concatenate([held for _, held in parts.folds])
+        raw = np.concatenate([one.raw() for one in scores])[np.argsort(at)]
+        return panel, rows_of(rows, parts.held), raw
+    trained = _trained_apart(members, rows, labels, n_jobs, callback)
     panel = Panel(names, trained, made.classes, encoder, columns_of(X))
     rows = panel.encoded(rows_of(X, made.tuning))
     return panel, rows, panel.raw(rows, n_jobs)
+
+
+def _trained_apart(
+    members: list[tuple[str, Any]],
+    X: Any,
+    y: NDArray[Any],
+    n_jobs: int | None = None,
+    callback: Callable[[Progress], Any] | None = None,
+) -> list[Any]:
+    """Members trained on all samples, where others are kept to tune on.
+
+    Of a program by itself the progress is by level.
+    """
+    ((name, member), *others) = members
+    if others or not isinstance(member, MartingaleBoostClassifier):
+        return fit_members(members, X, y, n_jobs=n_jobs, callback=callback)[0]
+    program = clone(member)
+
+    def told(level: int) -> None:
+        if callback is not None:
+            callback(Progress(level, program.n_levels, name))
+
+    return [program._fit(X, y, told=told)]
 
 
 def _set_aside(X: Any, certify: Any, made: Layout, panel: Panel) -> CertifyPart | None:
@@ -316,13 +373,38 @@ def _to_train(
     folds, learned = made.parts.folds, made.learned
     smallest = min((len(training) for training, _ in folds), default=len(learned))
     if names is not None:
-        members = members_by_name(names, smallest, levels, random_state)
+        members = _members_by_name(names, smallest, levels, random_state)
         return members, TableEncoder().fit(rows_of(X, learned))
     if committee is None:
         encoder = TableEncoder().fit(rows_of(X, learned))
-        return default_members(smallest, random_state), encoder
+        return default_committee(smallest, random_state=random_state), encoder
     alone = not isinstance(committee, list | tuple | dict)
     return named_members([committee] if alone else committee, "Dialog.from_data"), None
+
+
+def _members_by_name(
+    names: list[str], n_samples: int, levels: int, random_state: Any
+) -> list[tuple[str, Any]]:
+    """Members of the catalogue, a martingale program with so many levels."""
+    owner = "Dialog.from_data"
+    if not is_count(levels):
+        raise ValueError(
+            f"{owner} needs levels to be a whole number of at least 1; got {levels!r}."
+        )
+    known = catalogue.names()
+    for name in names:
+        if name not in known:
+            raise ValueError(
+                f"{owner} needs the names in committee to be in the catalogue: "
+                f"{', '.join(known)}; got {name!r}.{did_you_mean(near_names(name, known))}"
+            )
+        if names.count(name) > 1:
+            raise ValueError(f"{owner} needs each member of committee once; {name!r} repeats.")
+    members = default_committee(n_samples, names, random_state=random_state)
+    for name, member in members:
+        if name == PROGRAM:
+            member.set_params(n_levels=levels)
+    return members
 
 
 def untouched(model: Any, X: Any, y: ArrayLike, positive: Any) -> Scorer:
@@ -343,12 +425,6 @@ def untrained(model: Any) -> Any:
         return None if model is None else clone(model)
     except TypeError:  # no parameters to make it again from
         return None
-
-
-def certify_part(X: Any, y: ArrayLike, panel: Panel, owner: str) -> CertifyPart:
-    """Certify samples that a user brings."""
-    codes = codes_of(X, y, panel.classes, owner)
-    return CertifyPart.of(panel.encoded(X), codes, panel)
 
 
 def _scored(material: Material, model: Panel | None = None, X_tune: Any = None) -> Start:

@@ -1,9 +1,10 @@
-"""The model a dialog ends in: a scikit-learn classifier that keeps to what its user can afford."""
+"""A model card: what a steered classifier is, promises and needs, in Markdown."""
 
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,30 +14,109 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrave import _labels
-from margrave._rules import is_number
-from margrave._samples import check_columns
+from margrave._atomic_write import replacing
+from margrave._dask.blocks import is_dask
+from margrave._extensions import load_extension
 from margrave._typing import Floats
-from margrave.confusion import Confusion
+from margrave._validation import check_columns, is_number
+from margrave.committee import Panel
+from margrave.confusion import Confusion, Preference
 from margrave.martingale import NotMetWarning
-from margrave.preference import Preference
-from margrave.scale._blocks import is_dask
-from margrave.steer._card import model_card
 from margrave.steer._certificate import Certificate, Check, checked
-from margrave.steer._combining import Alone, shares
-from margrave.steer._decision import Decision, plain
+from margrave.steer._certify import Certified, Plan, certified, check_confidence, renewed
 from margrave.steer._files import Saved
-from margrave.steer._issue import check_confidence, renewed
-from margrave.steer._lazy import lazily
-from margrave.steer._onnx import Exported
-from margrave.steer._panel import Panel, Scorer
-from margrave.steer._promise import Plan
-from margrave.steer._start import untouched
+from margrave.steer._scorer import Alone, Scorer, regions_of, shares
+from margrave.steer._start import from_table, untouched
+from margrave.steer._strategies import Search, chosen
+from margrave.steer._thresholds import Decision, plain
 
-if TYPE_CHECKING:
-    from margrave.steer._reply import Reply
+LIMITS = (
+    "The promise is for samples like the certify samples. When the world changes, `check(X, y)` on "
+    "freshly labelled samples raises an alarm, and `recertify(X, y)` sets the promise anew.",
+    "It is about shares over many samples, not about one.",
+    "Intervals are each at the stated confidence, not all at once.",
+    "A file can be changed by who has it: the certificate in it is not signed.",
+)
+"""What a promise does not say."""
+
+# What Markdown, or a page made from it, would take for more than text.
+_MARKS = str.maketrans({"|": "/", "`": "'", "<": "(", ">": ")", "\n": " ", "\r": " ", "#": " "})
 
 
-class SteeredClassifier(Exported, Saved, ClassifierMixin, BaseEstimator):
+def _plain(words: Any) -> str:
+    """A user's words as text in a line of Markdown."""
+    return str(words).translate(_MARKS)
+
+
+def model_card(model: Any) -> str:
+    """The card of a fitted SteeredClassifier."""
+    parts = ["# Model card", _about(model)]
+    certificate = model.certificate_
+    if certificate is None:
+        parts.append("## Promise\n\nNone: this model was not certified.")
+    else:
+        told = "\n".join(f"- {_plain(promise)}" for promise in certificate.promises)
+        notes = "".join(f"\n- {note}" for note in certificate.remarks)
+        parts.append(
+            f"## Promise\n\nWith confidence {certificate.confidence:.9g}, for new samples drawn as "
+            f"the {certificate.confusion.n} certify samples were:\n\n{told}\n\nSet by "
+            f"{certificate.route} on samples that no step had seen; certificate "
+            f"{certificate.number} on them, issued {certificate.issued}.{notes}"
+        )
+        parts.append("## Certify samples\n\n" + _table(certificate.confusion, certificate.cells))
+        parts.append("## Tuning samples\n\n" + _table(certificate.tuning))
+    parts.append("## Limits\n\n" + "\n".join(f"- {limit}" for limit in LIMITS))
+    return "\n\n".join(parts) + "\n"
+
+
+def _about(model: Any) -> str:
+    """Classes, members and their weights."""
+    scorer = model.scorer_
+    labels = ", ".join(f"`{_plain(label)}`" for label in model.classes_.tolist())
+    lines = [f"- Classes: {labels}"]
+    certificate = model.certificate_
+    if certificate is not None:
+        if certificate.confusion.positive is not None:
+            lines.append(f"- Positive class: `{_plain(certificate.confusion.positive)}`")
+        lines.append(f"- Asked for: `{certificate.asked}`; found by the way `{certificate.way}`")
+    if model.decision_.rejects:
+        lines.append(f"- Gives no answer (`{model.reject_label_}`) where it is in doubt")
+    encoder = scorer.panel.encoder
+    if encoder is not None:
+        lines.append("- Columns: " + "; ".join(encoder.describe().splitlines()))
+    weighed = "rank-margin weight"
+    regions = regions_of(scorer.combine)
+    if regions is not None:
+        alone = regions is scorer.combine
+        weighed = "share of the tuning samples" if alone else "weight"
+        lines.append(
+            f"- Regions: {regions.leaves.n}, with one member in charge of each"
+            + ("" if alone else "; the score is the mean of theirs and of the committee's")
+        )
+    told = [
+        f"{name} ({type(member).__name__}, {weighed} {weight:.2f})"
+        for name, member, weight in zip(
+            scorer.panel.names, scorer.panel.members, scorer.weights, strict=True
+        )
+    ]
+    lines.append("- Members: " + ", ".join(told))
+    return "## Model\n\n" + "\n".join(lines)
+
+
+def _table(matrix: Confusion, cells: Any = ()) -> str:
+    """A matrix in Markdown, with intervals where there are some."""
+    heads = ["", *(f"called {_plain(label)}" for label in matrix.classes), "rejected"]
+    intervals = {
+        (cell.true, cell.answer): f" ({cell.low:.1%} to {cell.high:.1%})" for cell in cells
+    }
+    rows = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    for true in matrix.classes:
+        told = [f"{matrix[true, a]}{intervals.get((true, a), '')}" for a in (*matrix.classes, None)]
+        rows.append("| " + " | ".join([f"true {_plain(true)}", *told]) + " |")
+    return "\n".join(rows)
+
+
+class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
     """A classifier that keeps to a preference, with a certificate for new samples.
 
     What :meth:`Dialog.accept` returns. It can also be trained by itself: `fit` holds the dialog
@@ -148,44 +228,60 @@ class SteeredClassifier(Exported, Saved, ClassifierMixin, BaseEstimator):
         for name in [name for name in vars(self) if name.endswith("_")]:  # learned before
             delattr(self, name)
         if is_dask(X, y):
-            from margrave.steer._large import fitted
-
-            made, reply = fitted(self, X, y)
+            made, tuning = load_extension("dask").fit_steered(self, X, y)
         else:
-            made, reply = self._fitted(X, y)
-        if reply is not None and not reply.met:
+            made, tuning = self._fitted(X, y)
+        wanted = None if self.preference is None else Preference(self.preference)
+        if wanted is not None and not wanted.met(tuning):
             warnings.warn(
-                f"SteeredClassifier did not meet '{reply.preference}' on the tuning samples: the "
-                f"nearest is {reply.shortfall:g} samples short, and '{reply.binding}' binds.",
+                f"SteeredClassifier did not meet '{wanted}' on the tuning samples: the "
+                f"nearest is {wanted.shortfall(tuning):g} samples short, and "
+                f"'{wanted.binding(tuning)}' binds.",
                 NotMetWarning,
                 stacklevel=2,
             )
         return self._take(made)
 
-    def _fitted(self, X: Any, y: ArrayLike) -> tuple[SteeredClassifier, Reply | None]:
-        """What is learned from samples in memory, and the reply to the preference."""
-        from margrave.steer._dialog import Dialog  # which makes what it accepts into one of these
-
+    def _fitted(self, X: Any, y: ArrayLike) -> tuple[SteeredClassifier, Confusion | None]:
+        """What is learned from samples in memory, and the matrix of the tuning samples."""
         validate_data(self, X, skip_check_array=True)
         alone = self.estimator is not None and not isinstance(self.estimator, list | tuple | dict)
         if self.preference is None and alone:
             scorer = untouched(self.estimator, X, y, self.positive)
             return self._made(scorer, plain(len(scorer.panel.classes))), None
+        check_confidence(self.confidence, "SteeredClassifier")
         wanted = None if self.preference is None else Preference(self.preference)
-        dialog = Dialog.from_data(
+        start = from_table(
             X,
             y,
             committee=self.estimator,
             certify=None if wanted is None else self.certify,
             promise=wanted,
-            confidence=self.confidence,
+            delta=1 - self.confidence,
             positive=self.positive,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
         )
-        reply = dialog.reply if wanted is None else dialog.prefer(wanted, ways=self.ways)
-        promised = wanted is not None and self.certify is not None
-        return dialog.accept(confidence=self.confidence) if promised else reply.model, reply
+        option, material = start.option, start.material
+        if wanted is None:
+            return self._made(option.scorer, option.decision), None
+        wanted.check_counts(material.matrix(option.answers))
+        search = Search(wanted, material, [option], chosen(self.ways, "SteeredClassifier"))
+        *_, found = search.run()
+        tuning = material.matrix(found.option.answers)
+        if start.certify is None:
+            return self._made(found.option.scorer, found.option.decision), tuning
+        made = certified(
+            wanted,
+            found.option,
+            option,
+            material,
+            start.certify,
+            confidence=self.confidence,
+            delta=1 - self.confidence,
+            notes=start.notes,
+        )
+        return self._certified(made), tuning
 
     def _take(self, other: SteeredClassifier) -> Self:
         """Become what another has learned."""
@@ -211,6 +307,11 @@ class SteeredClassifier(Exported, Saved, ClassifierMixin, BaseEstimator):
         made._plan = plan
         made._know_columns(scorer.panel)
         return made
+
+    @classmethod
+    def _certified(cls, found: Certified, **params: Any) -> Self:
+        """One that has been certified."""
+        return cls._made(found.scorer, found.decision, found.plan, found.certificate, **params)
 
     def _know_columns(self, panel: Panel) -> None:
         """The columns of samples: the encoder's, those of the dialog, or the first member's."""
@@ -238,7 +339,9 @@ class SteeredClassifier(Exported, Saved, ClassifierMixin, BaseEstimator):
         if method == "predict":  # in a type that holds every answer there may be
             codes = np.array([0, _labels.REJECTED])[: 1 + self.decision_.rejects]
             empty = _labels.decode(codes, self.classes_, self.reject_label_)[:0]
-        answers: NDArray[Any] = lazily(self, method, X, empty)  # to all who ask it is an array
+        answers: NDArray[Any] = load_extension("dask").predict_blocks(
+            self, method, X, empty
+        )  # to all who ask it is an array
         return answers
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -373,6 +476,77 @@ class SteeredClassifier(Exported, Saved, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "scorer_")
         return model_card(self)
+
+    def to_onnx(self) -> bytes:
+        """Return the model in the format of ONNX, for other programs to run.
+
+        Its inputs are in double precision: ``X`` of shape (n, n_features) for a model of arrays;
+        for one of tables each column by its name, of shape (n, 1). Numbers are NaN where they are
+        missing. Categories are texts without spaces around them, whole numbers without decimals,
+        and "" where they are missing. A column that is called like an output has a "_" after its
+        name.
+
+        Its outputs are ``label``, as :meth:`predict` has it (Booleans are texts if samples may be
+        rejected); ``score``, as :meth:`decision_function` has it; and ``rejected``.
+
+        Returns
+        -------
+        bytes
+            The model. Its ``metadata_props`` hold the version of Margrave, preference and
+            certificate, the columns, and the members in single precision.
+
+        Raises
+        ------
+        ExportError
+            If a member or a column has no equal in ONNX.
+
+        Notes
+        -----
+        All members of the default committee are computed in double precision, as are linear
+        models, kernel machines, trees, forests, martingale programs, scaling and quantiles in
+        members of your own. Scores are then equal to the digits they are rounded to, but for
+        probabilities within 1e-6 of 0 or 1 of a model without a committee, of which few digits are
+        left. Other members are as skl2onnx has them. Those it has in single precision only, which
+        ``metadata_props`` name, may move a score by a millionth of its size: an answer can then
+        differ for samples that are so near to a cut.
+
+        No input is checked: where :meth:`predict` would refuse samples, the file answers.
+
+        Examples
+        --------
+        >>> import onnxruntime
+        >>> from margrave import datasets
+        >>> from margrave.steer import SteeredClassifier
+        >>> from sklearn.svm import SVC
+        >>> X, y = datasets.load("iris", return_X_y=True)
+        >>> model = SteeredClassifier(SVC()).fit(X, y)
+        >>> runs = onnxruntime.InferenceSession(
+        ...     model.to_onnx(), providers=["CPUExecutionProvider"]
+        ... )
+        >>> label, score, rejected = runs.run(None, {"X": X})
+        >>> bool((label == model.predict(X)).all())
+        True
+        """
+        check_is_fitted(self, "scorer_")
+        made: bytes = load_extension("onnx")(self)
+        return made
+
+    def export_onnx(self, path: str | Path) -> None:
+        """Write the model to an ONNX file, all of it or nothing; see :meth:`to_onnx`.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; one that is there is replaced.
+
+        Raises
+        ------
+        ExportError
+            If a member or a column has no equal in ONNX.
+        """
+        made = self.to_onnx()
+        with replacing(Path(path)) as beside:
+            beside.write_bytes(made)
 
     def _promised(self, what: str) -> tuple[Certificate, Plan]:
         check_is_fitted(self, "scorer_")

@@ -21,7 +21,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as NoneFree
 
-from margrave._extras import missing_extra
+from margrave._messages import missing_extra
 
 _WAIT = 30.0  # seconds that a writer waits for another, of this process or not
 _CONNECT = 10.0  # seconds for a PostgreSQL server to answer

@@ -13,7 +13,7 @@ from margrave import datasets
 from margrave.app._job import Parts
 from margrave.app._samples import Samples, Table, samples_of
 from margrave.app._words import one_line
-from margrave.preference import Preference
+from margrave.confusion import Preference
 from margrave.steer._start import layout
 from margrave.studio.views import Record, support_record
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     import pandas
 
 ABOUT = {
-    "line": "A logistic regression with a penalty for each column; it can be tuned.",
-    "quantile-line": "A logistic regression on ranks: strange distributions do not disturb it.",
-    "random-trees": "150 very random trees.",
-    "boosted-trees": "Gradient boosting: trees that correct each other.",
-    "kernel": "A support vector machine: alike rows get alike answers (up to 10,000 rows).",
-    "gaussians": "A normal distribution for each class.",
+    "logistic": "A logistic regression with a penalty for each column; it can be tuned.",
+    "logistic-quantile": "A logistic regression on ranks: strange distributions do not disturb it.",
+    "extra-trees": "150 very random trees.",
+    "gradient-boosting": "Gradient boosting: trees that correct each other.",
+    "svm": "A support vector machine: alike rows get alike answers (up to 10,000 rows).",
+    "qda": "A normal distribution for each class.",
 }
 """The members that can be trained."""
 
@@ -102,7 +102,7 @@ def sized(given: Samples, choices: Mapping[str, Any]) -> tuple[Parts, list[tuple
         positive=given.positive,
         groups=given.groups,
         time=given.time,
-        tune="program" if choices.get("kind") == "program" else None,
+        tune="martingale" if choices.get("kind") == "program" else None,
         random_state=choices.get("seed", 0),
     )
     parts, n = made.parts, len(given.y)

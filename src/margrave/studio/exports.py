@@ -122,7 +122,7 @@ def _beginning(choices: dict[str, Any]) -> Iterator[str]:
     for name in ("positive", "groups", "time"):
         yield f"    {name}=samples.{name},"
     if choices["kind"] == "program":
-        given: dict[str, Any] = {"committee": "program", "levels": choices["levels"]}
+        given: dict[str, Any] = {"committee": "martingale", "levels": choices["levels"]}
     else:
         given = {"committee": choices["members"]}
     given |= {name: choices[name] for name in ("certify", "promise", "confidence")}

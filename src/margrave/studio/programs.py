@@ -8,10 +8,9 @@ import numpy as np
 
 from margrave.app._records import matrix_record
 from margrave.martingale import Program
-from margrave.steer._dialog import Dialog
-from margrave.steer._program_steps import GROW, NODES
+from margrave.steer._dialog import GROW, NODES, Dialog
 from margrave.steer._reply import Reply
-from margrave.steer._ways import parted
+from margrave.steer._strategies import split_pipeline
 from margrave.studio.store import Conflict
 from margrave.studio.views import Record
 
@@ -52,7 +51,7 @@ def call_of(dialog: Dialog, step: int) -> str | None:
 
 
 def _levels(reply: Reply) -> int:
-    levels: int = parted(reply.option.scorer.panel.members[0])[1].n_levels
+    levels: int = split_pipeline(reply.option.scorer.panel.members[0])[1].n_levels
     return levels
 
 

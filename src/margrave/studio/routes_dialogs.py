@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
-from margrave.preference import Preference, PreferenceError
-from margrave.steer._ways import chosen
+from margrave.confusion import Preference, PreferenceError
+from margrave.steer._strategies import chosen
 from margrave.studio import programs, schemas, views, work
 from margrave.studio.choices import few_enough, plainly, sized
 from margrave.studio.context import Studio, TheStudio, TheUser

@@ -12,7 +12,7 @@ import numpy as np
 from fastapi import APIRouter, Query, UploadFile
 
 from margrave import __version__, datasets
-from margrave.steer._checks import check_sizes
+from margrave.steer._start import check_sizes
 from margrave.studio import schemas, uploads
 from margrave.studio.choices import ABOUT, Source, bundled_frame, plan_record, samples
 from margrave.studio.context import Studio, TheStudio, TheUser

@@ -12,7 +12,7 @@ from margrave import _labels
 from margrave._typing import Codes
 from margrave.app._samples import match_label
 from margrave.steer._dialog import Dialog
-from margrave.steer._material import Material
+from margrave.steer._tuning_data import Material
 from margrave.studio.views import Record, certainty_of, votes_of
 
 if TYPE_CHECKING:

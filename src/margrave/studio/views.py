@@ -11,18 +11,17 @@ from numpy.typing import NDArray
 
 from margrave._typing import Codes, Floats
 from margrave.app._records import matrix_record
-from margrave.confusion import Confusion
-from margrave.preference import Preference
-from margrave.steer._acceptance import Accepted
-from margrave.steer._decision import leads
+from margrave.confusion import Confusion, Preference
+from margrave.steer._certificate import sentence
 from margrave.steer._dialog import Dialog
 from margrave.steer._frontier import Frontier
-from margrave.steer._material import Material, Option
-from margrave.steer._promise import supported
-from margrave.steer._reachable import frontier as reachable
+from margrave.steer._frontier import frontier_of as reachable
+from margrave.steer._ledger import Accepted
+from margrave.steer._order_statistic import supported
 from margrave.steer._reply import Reply
-from margrave.steer._selecting import regions_of
-from margrave.steer._sentences import sentence
+from margrave.steer._scorer import regions_of
+from margrave.steer._thresholds import leads
+from margrave.steer._tuning_data import Material, Option
 
 Record = dict[str, Any]
 

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from margrave.app._samples import Samples
+from margrave.catalogue import default_committee
+from margrave.committee import Progress
 from margrave.steer._dialog import Dialog
-from margrave.steer._members import Progress, default_members
-from margrave.steer._parts import FOLDS
-from margrave.steer._promise import PromiseError
-from margrave.steer._reachable import offered
-from margrave.steer._ways import WAYS
+from margrave.steer._frontier import offered
+from margrave.steer._order_statistic import PromiseError
+from margrave.steer._split import FOLDS
+from margrave.steer._strategies import WAYS
 from margrave.studio import views
 from margrave.studio.choices import plainly, sized
 from margrave.studio.jobs import Cancelled, Handle
@@ -32,7 +33,7 @@ class RefusedError(ValueError):
 
 def usual_members(rows: int) -> list[str]:
     """The members of the default committee for so many rows to train on, in folds."""
-    return [name for name, _ in default_members(rows * (FOLDS - 1) // FOLDS, None)]
+    return [name for name, _ in default_committee(rows * (FOLDS - 1) // FOLDS)]
 
 
 def train(workspace: Workspace, owner: str, dialog_id: str, handle: Handle) -> Record:
@@ -81,7 +82,7 @@ def _trained(given: Samples, choices: dict[str, Any], handle: Handle) -> Dialog:
     dialog = Dialog.from_data(
         given.X,
         given.y,
-        committee="program" if program else names or None,
+        committee="martingale" if program else names or None,
         levels=choices["levels"],
         certify=choices["certify"],
         promise=choices["promise"],

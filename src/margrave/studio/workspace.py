@@ -16,22 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from margrave._asking import rows_of
+from margrave._indexing import rows_of
 from margrave.app._job import Parts
 from margrave.app._samples import Samples
+from margrave.export._graph import ExportError
 from margrave.steer._dialog import Dialog
 from margrave.steer._ledger import Account
-from margrave.steer._material import Option
-from margrave.steer._onnx_graph import ExportError
-from margrave.steer._pieces import (
-    Stored,
-    StoredModel,
-    base_bytes,
-    model_bytes,
-    rebuilt,
-    step_bytes,
-)
 from margrave.steer._steered import SteeredClassifier
+from margrave.steer._steps import Stored, StoredModel, base_bytes, model_bytes, rebuilt, step_bytes
+from margrave.steer._tuning_data import Option
 from margrave.studio import views
 from margrave.studio.choices import Source, samples
 from margrave.studio.programs import call_of

@@ -1,0 +1,1 @@
+"""Dask collections, block by block: what the methods and `margrave.scale` share."""

@@ -1,0 +1,50 @@
+"""Parts of messages that several packages share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def missing_extra(what: str, package: str, extra: str) -> str:
+    """Say what needs a package that is not installed, and how to install it.
+
+    Parameters
+    ----------
+    what : str
+        What needs the package: a function, a command or an option, as the subject of a sentence.
+    package : str
+        The package that is not installed.
+    extra : str
+        The extra of Margrave that includes the package.
+    """
+    # Margrave is on no package index, so the command is one for a checkout.
+    # Double quotes work in every shell, also on Windows.
+    return (
+        f"{what} needs {package}, which is not installed. Install Margrave with its extra "
+        f'{extra!r}: run pip install ".[{extra}]" in a checkout of Margrave.'
+    )
+
+
+def near_names(text: str, known: Iterable[str]) -> list[str]:
+    """Give the names that are spelt much like a text, then those that hold it or a word of it.
+
+    Words of one or two letters are in too many names to tell anything.
+
+    Examples
+    --------
+    >>> near_names("heart disease", ["heart_statlog", "housing", "iris"])
+    ['heart_statlog']
+    """
+    known, text = list(known), text.lower()
+    # A name that holds the whole text holds its words too.
+    words = re.findall(r"[^\W_]{3,}", text)
+    holding = [name for name in known if any(word in name for word in words)]
+    return list(dict.fromkeys(get_close_matches(text, known) + holding))
+
+
+def did_you_mean(near: Iterable[str]) -> str:
+    """Give the end of a message: a question with the names, or nothing if there are none."""
+    names = " or ".join(map(repr, near))
+    return f" Did you mean {names}?" if names else ""

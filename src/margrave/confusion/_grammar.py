@@ -1,0 +1,125 @@
+"""From text to bounds, with marks under the place that cannot be read.
+
+The grammar: bounds separated by a comma, a semicolon, "and" or a new line; a bound is a word, its
+classes in brackets if any, ``<=`` or ``>=``, and a number with or without a percent sign.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from fractions import Fraction
+
+from margrave.confusion._bounds import LABEL, WORDS, Bound, PreferenceError, decimal, quoted
+
+_SPACE = re.compile(r"\s*")
+_SEPARATOR = re.compile(r"[^\S\n]*(?:[,;\n]|and\b)\s*", re.IGNORECASE)
+_NAME = re.compile(r"[^\W\d]\w*")
+_LABELS = re.compile(rf"\(\s*({LABEL})\s*(?:->\s*({LABEL})\s*)?\)")
+_SIGN = re.compile(r"<=|≤|>=|≥")
+_NUMBER = re.compile(r"(\d+(?:\.\d*)?|\.\d+)((?:[^\S\n]*%)?)")
+_JUNK = re.compile(r"[^\s,;]+|.|$", re.DOTALL)
+
+
+def parse(text: str) -> list[tuple[Bound, tuple[int, int]]]:
+    """Each bound with where it stands in the text."""
+    found, position = [], _skip(text, 0)
+    while True:
+        start = position
+        bound, position = _parse_bound(text, position)
+        found.append((bound, (start, position)))
+        if _skip(text, position) == len(text):
+            return found
+        match = _SEPARATOR.match(text, position)
+        if not match:
+            raise _unexpected(text, _skip(text, position), "a comma or the end")
+        position = match.end()
+        if position == len(text):
+            return found
+
+
+def _parse_bound(text: str, start: int) -> tuple[Bound, int]:
+    name = _NAME.match(text, start)
+    if not name:
+        hint = " (numbers have no commas)" if text[start : start + 1].isdigit() else ""
+        raise _unexpected(text, start, f"a word such as fp, fn or recall{hint}")
+    word = name.group().lower()
+    if word not in WORDS:
+        near = get_close_matches(word, WORDS)
+        hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(WORDS)}"
+        raise marked(text, name.span(), f"unknown word {name.group()!r}{hint}")
+    position = _skip(text, name.end())
+    labels, position = _parse_labels(text, position, word, name.span())
+    sign = _SIGN.match(text, position)
+    if not sign:
+        raise _unexpected(text, position, "<= or >=")
+    position = _skip(text, sign.end())
+    number = _NUMBER.match(text, position)
+    if not number:
+        raise _unexpected(text, position, "a number such as 5 or 5%")
+    limit, share = _limit(text, number, word)
+    return Bound(word, labels, sign.group() in "<=≤", limit, share), number.end()
+
+
+def _parse_labels(
+    text: str, position: int, word: str, span: tuple[int, int]
+) -> tuple[tuple[str, ...], int]:
+    labels: tuple[str, ...] = ()
+    if text[position : position + 1] == "(":
+        match = _LABELS.match(text, position)
+        if not match or not match.group(1):
+            raise _unexpected(
+                text, position, 'a class in brackets, such as (spam), ("not spam") or (a -> b)'
+            )
+        labels = tuple(_unquoted(label) for label in match.groups() if label is not None)
+        span, position = match.span(), match.end()
+    if len(labels) not in WORDS[word].labels:
+        forms = {0: word, 1: f"{word}(class)", 2: f"{word}(class -> class)"}
+        allowed = " or ".join(forms[count] for count in WORDS[word].labels)
+        raise marked(text, span, f"write {allowed}")
+    if len(labels) == 2 and labels[0] == labels[1]:
+        raise marked(
+            text,
+            span,
+            f"errors go to another class; for right answers write correct({quoted(labels[0])})",
+        )
+    return labels, _skip(text, position)
+
+
+def _limit(text: str, number: re.Match[str], word: str) -> tuple[Fraction, bool]:
+    """The number as an exact fraction, and whether it is a share."""
+    limit, percent = Fraction(number.group(1)), bool(number.group(2))
+    if percent:
+        limit /= 100
+    share = percent or WORDS[word].only_share
+    if share and limit > 1:
+        hint = "" if percent else f"; write {number.group(1)}% for a percentage"
+        raise marked(text, number.span(), f"{word} is a share of at most 1{hint}")
+    if not share and limit.denominator != 1:
+        hint = f"; for a share write {decimal(limit * 100)}%" if limit < 1 else ""
+        raise marked(text, number.span(), f"a count is a whole number{hint}")
+    return limit, share
+
+
+def _skip(text: str, position: int) -> int:
+    match = _SPACE.match(text, position)
+    return match.end() if match else position
+
+
+def _unexpected(text: str, position: int, wanted: str) -> PreferenceError:
+    junk = _JUNK.match(text, position)
+    got = junk.group() if junk else ""
+    span = (position, position + max(len(got), 1))
+    return marked(text, span, f"expected {wanted}, got {repr(got) if got else 'the end'}")
+
+
+def marked(text: str, span: tuple[int, int], message: str) -> PreferenceError:
+    """The message, the text, and marks under the place."""
+    flat = re.sub(r"\s", " ", text)
+    marks = " " * span[0] + "^" * (span[1] - span[0])
+    return PreferenceError(f"{message}\n    {flat}\n    {marks}")
+
+
+def _unquoted(label: str) -> str:
+    quote = label[0]
+    return label[1:-1].replace(quote * 2, quote) if quote in "\"'" else label

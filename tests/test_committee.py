@@ -1,0 +1,127 @@
+"""Training a committee: out-of-fold predictions, and the progress that is reported."""
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
+
+from margrave.catalogue import default_committee
+from margrave.committee import fit_members
+from margrave.scores import Scores
+from margrave.steer import Progress
+from margrave.steer._split import folds_of
+
+RANDOM = np.random.default_rng(1)
+MEMBERS = [("logistic", LogisticRegression()), ("bayes", GaussianNB()), ("svc", SVC())]
+
+
+def samples(k, n=120):
+    y = RANDOM.integers(0, k, n)
+    return RANDOM.normal(size=(n, 3)) + np.eye(3)[y] * 1.5, np.array(["a", "b", "c"])[y]
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_answers_come_from_members_trained_without_the_sample(k):
+    X, y = samples(k)
+    folds = folds_of(y)
+    trained, scores = fit_members(MEMBERS, X, y, folds)
+    assert len(scores) == len(folds)
+    for (training, held), out_of_fold in zip(folds, scores, strict=True):
+        others = [(name, clone(one).fit(X[training], y[training])) for name, one in MEMBERS]
+        expected = Scores.of(others, X[held], classes=np.unique(y), ask="values")
+        np.testing.assert_allclose(out_of_fold.raw(), expected.raw())
+        assert out_of_fold.members == expected.members
+    for (_, member), own in zip(MEMBERS, trained, strict=True):
+        np.testing.assert_array_equal(own.predict(X), clone(member).fit(X, y).predict(X))
+        assert not hasattr(member, "classes_"), "clones are trained, not what the user gave"
+
+
+def test_a_member_that_learns_by_heart_has_honest_scores():
+    y = RANDOM.integers(0, 2, 400)
+    X = np.arange(400.0)[:, None]
+    X = RANDOM.permutation(X)
+    folds = folds_of(y)
+    (parrot,), scores = fit_members([("parrot", KNeighborsClassifier(1))], X, y, folds)
+    assert (parrot.predict(X) == y).all()
+    right = [(one.raw()[:, 0] > 0) == y[held] for (_, held), one in zip(folds, scores, strict=True)]
+    assert abs(np.concatenate(right).mean() - 0.5) < 0.1
+
+
+def test_progress_counts_every_model_and_several_at_a_time_give_the_same():
+    X, y = samples(3)
+    made = []
+    for n_jobs in (None, 2):
+        told = []
+        with parallel_config(backend="threading"):
+            _, scores = fit_members(
+                MEMBERS[:2], X, y, folds_of(y), n_jobs=n_jobs, callback=told.append
+            )
+        made.append(np.concatenate([one.raw() for one in scores]))
+        assert [one.done for one in told] == list(range(1, 13))
+        assert {one.total for one in told} == {2 * (5 + 1)}
+        assert sorted(one.member for one in told) == ["bayes"] * 6 + ["logistic"] * 6
+        assert told[0] == Progress(1, 12, told[0].member)
+    np.testing.assert_allclose(*made, rtol=1e-9, atol=1e-9)
+
+
+def test_without_refit_only_folds_are_trained():
+    X, y = samples(2)
+    fold, told = folds_of(y)[0], []
+    trained, (scores,) = fit_members(MEMBERS[:1], X, y, [fold], refit=False, callback=told.append)
+    assert trained == [None]
+    assert len(scores) == len(fold[1])
+    assert told == [Progress(1, 1, "logistic")]
+
+
+def test_columns_and_parameters_by_sample_are_split():
+    X, y = samples(2)
+    fold, weight = folds_of(y)[0], RANDOM.uniform(size=len(y))
+    _, (scores,) = fit_members(
+        MEMBERS[:1],
+        X,
+        y,
+        [fold],
+        columns={"logistic": [0, 2]},
+        params={"logistic": {"sample_weight": weight}},
+    )
+    training, held = fold
+    other = LogisticRegression().fit(X[training][:, [0, 2]], y[training], weight[training])
+    np.testing.assert_allclose(
+        scores.proba()[:, 0, 1], other.predict_proba(X[held][:, [0, 2]])[:, 1]
+    )
+
+
+def test_a_member_that_fails_says_why():
+    class Broken(ClassifierMixin, BaseEstimator):
+        def fit(self, X, y):
+            raise RuntimeError("no such luck")
+
+        def predict(self, X):
+            return X
+
+    X, y = samples(2)
+    with pytest.raises(RuntimeError, match="no such luck"):
+        fit_members([("broken", Broken())], X, y, folds_of(y))
+
+
+def test_the_default_committee_has_six_different_members_five_for_many_samples():
+    members = default_committee(500, random_state=0)
+    names = [name for name, _ in members]
+    assert len(set(names)) == len(names) == 6
+    assert all(is_classifier(member) for _, member in members)
+    assert len({type(member) for _, member in members}) == 6
+    many = default_committee(10_001, random_state=0)
+    assert [name for name, _ in many] == [name for name in names if name != "svm"]
+    assert len(default_committee(10_000, random_state=0)) == 6
+
+
+@pytest.mark.parametrize("n", [16, 40])
+def test_the_default_committee_trains_on_few_samples_without_a_warning(n):
+    y = np.arange(n) % 2
+    X = RANDOM.normal(size=(n, 3)) + y[:, None]
+    for _, member in default_committee(n, random_state=0):
+        assert member.fit(X, y).predict(X).shape == (n,)

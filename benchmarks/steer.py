@@ -43,7 +43,7 @@ def waits(dialog: Dialog, wants: list[str]) -> tuple[list[float], list[float]]:
 
 def unit(dialog: Dialog, repeats: int = 5) -> float:
     """Seconds of the logistic regression."""
-    X, codes = dialog._material.X.X, dialog._material.codes  # encoded, so standardised
+    X, codes = dialog._data.X.X, dialog._data.codes  # encoded, so standardised
     best = np.inf
     for _ in range(repeats):
         start = perf_counter()

@@ -86,7 +86,7 @@ def followed(client: httpx.Client, job: str) -> dict[str, Any]:
 def asked(client: httpx.Client, path: str, want: str, at: int, ways: list[str] | None) -> float:
     """Seconds until a request is answered and saved."""
     start = perf_counter()
-    body = {"wants": [want], "keep": False, "at": at, "ways": ways}
+    body = {"wants": [want], "keep": False, "at": at, "strategies": ways}
     followed(client, client.post(f"{path}/prefer", json=body).json()["id"])
     return perf_counter() - start
 

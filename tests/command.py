@@ -13,8 +13,9 @@ from margrave.martingale import TunableLogistic
 from margrave.steer import _start
 
 PAIR = [("logistic", TunableLogistic()), ("bayes", GaussianNB())]
-STEER = ("steer", "mail.csv", "--target", "spam", "--prefer", "fp <= 10%", "--out", "model.skops",
-         "--dialog", "dialog.skops", "--report", "page.html", "--ways", "move,reweigh")  # fmt: skip
+STEER = ("steer", "mail.csv", "--target", "spam", "--limit", "fp <= 10%", "--out", "model.skops",
+         "--dialog", "dialog.skops", "--report", "page.html",
+         "--strategies", "move,reweight")  # fmt: skip
 
 
 def mail(n=300, seed=0, wrong=0.0):

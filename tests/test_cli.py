@@ -21,7 +21,7 @@ from margrave import _atomic_write, cli, datasets
 from margrave.app import _job
 from margrave.steer import Dialog, SteeredClassifier, _strategies
 from margrave.steer._dialog import History
-from margrave.steer._ledger import Acceptance
+from margrave.steer._ledger import Ledger
 
 
 @pytest.fixture
@@ -58,14 +58,14 @@ def ready(dialog, monkeypatch):
         fresh = copy.copy(dialog)
         fresh._path = None  # as no file was named yet
         fresh._history = History([dialog.history[0]])
-        fresh._acceptance = Acceptance(dialog._acceptance.part, ())
+        fresh._ledger = Ledger(dialog._ledger.part, ())
         return fresh
 
     monkeypatch.setattr(_job.Dialog, "from_data", from_data)
     return calls
 
 
-ASK = ("--target", "spam", "--prefer", "fp <= 10%", "--out", "m.skops", "--ways", "move")
+ASK = ("--target", "spam", "--limit", "fp <= 10%", "--out", "m.skops", "--strategies", "move")
 
 
 def unindented(text):
@@ -90,7 +90,7 @@ def test_what_steering_prints_and_writes(tmp_path):
     assert "margrave predict model.skops" in done.stdout
     model = SteeredClassifier.load(tmp_path / "model.skops")
     assert model.certificate_.asked == "fp <= 10%"
-    assert len(model.scorer_.panel.members) == 6
+    assert len(model.scorer_.committee.members) == 6
     assert model.certificate_.confusion.n == 120
     assert str(model.certificate_.confusion) in unindented(done.stdout)
     heading = re.search("<h1>(.*)</h1>", (tmp_path / "page.html").read_text())[1]
@@ -109,10 +109,10 @@ def test_json_is_alone_on_the_output_and_has_everything(run, ready, trained):
     assert told["columns"]["body"] == "text"
     assert np.sum(told["start"]["counts"]) == 180
     (reply,) = told["replies"]
-    assert (reply["preference"], reply["way"]) == ("fp <= 10%", "move")
-    assert told["way"] == "move"
+    assert (reply["preference"], reply["strategy"]) == ("fp <= 10%", "move")
+    assert told["strategy"] == "move"
     assert told["seconds"] >= 0
-    promise = told["certificate"]["promises"][0]
+    promise = told["certificate"]["guarantees"][0]
     assert (promise["bound"], promise["limit"]) == ("fp <= 10%", 0.1)
     cells = told["certificate"]["cells"]
     assert [cell["answer"] for cell in cells] == ["no", "yes", None] * 2
@@ -136,7 +136,7 @@ def test_what_the_table_becomes(run, ready, trained):
 
 def test_repeated_preferences_are_steps_that_add_up(run, ready, trained):
     code, out, _ = run(
-        "steer", trained / "mail.csv", *ASK, "--prefer", "fn <= 60%, rejected <= 90%", "--json"
+        "steer", trained / "mail.csv", *ASK, "--limit", "fn <= 60%, rejected <= 90%", "--json"
     )
     replies = json.loads(out)["replies"]
     assert [one["preference"] for one in replies] == [
@@ -147,7 +147,7 @@ def test_repeated_preferences_are_steps_that_add_up(run, ready, trained):
 
 
 def test_what_cannot_be_promised_ends_with_3_and_no_model(run, ready, trained):
-    ask = ("--target", "spam", "--prefer", "fp <= 1%", "--out", "m.skops", "--ways", "move")
+    ask = ("--target", "spam", "--limit", "fp <= 1%", "--out", "m.skops", "--strategies", "move")
     code, out, err = run("steer", trained / "mail.csv", *ask, "--report", "p.html")
     assert (code, err) == (3, "")
     assert re.search(r"'fp <= 1%'.*\b0\.95\b.*\b299\b.*'no'", out)
@@ -167,7 +167,16 @@ def test_not_reachable_but_certified_writes_the_model(run, ready, trained, monke
 
 
 def test_not_reachable_shows_the_nearest(run, ready, trained):
-    ask = ("--target", "spam", "--prefer", "fp <= 0, fn <= 0", "--out", "m.skops", "--ways", "move")
+    ask = (
+        "--target",
+        "spam",
+        "--limit",
+        "fp <= 0, fn <= 0",
+        "--out",
+        "m.skops",
+        "--strategies",
+        "move",
+    )
     code, out, _ = run("steer", trained / "mail.csv", *ask, "--json")
     record = json.loads(out)
     (reply,) = record["replies"]
@@ -183,7 +192,7 @@ def test_bundled_sets_need_no_target(run, monkeypatch):
     seen = []
     monkeypatch.setattr(cli, "run_request", lambda samples, *_, **__: seen.append(samples) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        cli.main(["steer", "german", "--prefer", "fp <= 10%", "--out", "m"])
+        cli.main(["steer", "german", "--limit", "fp <= 10%", "--out", "m"])
     assert seen[0].positive == datasets.load("german").positive
     assert "target" not in seen[0].X
 
@@ -248,9 +257,9 @@ def test_bad_tables(run, text, named):
         (("--drop", "links", "--drop", "sender", "--drop", "when"), r"^t\.csv.*'spam'"),
         (("--certify", "2"), r"^--certify.*'2'"),
         (("--confidence", "1"), r"^--confidence.*\b1\.0\b"),
-        (("--ways", "mov"), r"^--ways.*\bmove\b.*\bretune\b.*'mov'"),
-        (("--prefer", "fpp <= 2"), r"'fpp'.*\bfp\b"),
-        (("--prefer", "recall(ham) >= 1%"), r"'ham'.*\bno, yes\b"),
+        (("--strategies", "mov"), r"^--strategies.*\bmove\b.*\bretune\b.*'mov'"),
+        (("--limit", "fpp <= 2"), r"'fpp'.*\bfp\b"),
+        (("--limit", "recall(ham) >= 1%"), r"'ham'.*\bno, yes\b"),
         (("--report", "absent/p.html"), r"^--report.*\babsent\b"),
         (("--dialog", "."), r"^--dialog.*\."),
         (("--out", "t.csv"), r"^--out.*t\.csv.*DATA"),
@@ -325,11 +334,11 @@ def test_ctrl_c_during_a_request_keeps_the_best_so_far(run, ready, trained, monk
         raise KeyboardInterrupt
         yield
 
-    monkeypatch.setattr(_strategies.Reweigh, "options", interrupted)
-    code, out, _ = run("steer", trained / "mail.csv", *ASK[:-1], "move,reweigh", "--json")
+    monkeypatch.setattr(_strategies.Reweight, "candidates", interrupted)
+    code, out, _ = run("steer", trained / "mail.csv", *ASK[:-1], "move,reweight", "--json")
     (reply,) = json.loads(out)["replies"]
     assert code == 0
-    assert (reply["cancelled"], reply["met"], reply["way"]) == (True, True, "move")
+    assert (reply["cancelled"], reply["met"], reply["strategy"]) == (True, True, "move")
 
 
 # Predicting
@@ -388,7 +397,7 @@ def test_more_classes_and_rejects(run, tmp_path):
     X, y = flowers.data, np.where(flowers.target == "setosa", "=1+1", flowers.target)
     model = LogisticRegression(max_iter=1000).fit(X[::2], y[::2])
     steering = Dialog(model, X[::2], y[::2])
-    steering.prefer("rejected <= 10%, errors <= 1%", ways=["reject"])
+    steering.prefer("rejected <= 10%, errors <= 1%", strategies=["reject"])
     steering.model.save("m.skops")
     X.to_csv("new.csv", index=False)
     code, _, _ = run("predict", "m.skops", "new.csv", "--out", "a.csv")
@@ -415,7 +424,7 @@ def test_a_check_ends_with_0_or_4(run, trained):
     assert (code, err) == (0, "")
     frame, model = mail(200, seed=2), SteeredClassifier.load(trained / "model.skops")
     found = model.check(frame.drop(columns="spam"), frame["spam"])
-    (kept,) = found.promises
+    (kept,) = found.guarantees
     assert re.search(rf"\b10 %.*\b{kept.count} of {kept.n}\b", out)
     assert re.search(r"\b200\b.*\bkept\.csv\b", out)
     assert str(found.confusion) in unindented(out)

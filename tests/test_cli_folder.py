@@ -21,7 +21,7 @@ from margrave.app import _folder  # noqa: E402
 from margrave.steer import SteeredClassifier, _start  # noqa: E402
 from margrave.table import TableEncoder  # noqa: E402
 
-ASK = ("--target", "spam", "--prefer", "fp <= 10%", "--out", "m.skops")
+ASK = ("--target", "spam", "--limit", "fp <= 10%", "--out", "m.skops")
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def model(tmp_path_factory):
     folder = tmp_path_factory.mktemp("model")
     table = whole(written(folder / "mails"))
     pair = [(name, make_pipeline(TableEncoder(), member)) for name, member in PAIR]
-    found = SteeredClassifier(pair, preference="fp <= 10%", ways=["move"], random_state=0)
+    found = SteeredClassifier(pair, preference="fp <= 10%", strategies=["move"], random_state=0)
     found.fit(table[["links", "sender", "sent"]], table["spam"]).save(folder / "m.skops")
     return folder / "m.skops"
 
@@ -90,8 +90,8 @@ def test_what_steering_a_folder_prints_and_writes(run, mails):
 
 def test_steps_and_json(run, mails):
     code, out, err = run(
-        "steer", "mails", *ASK, "--prefer", "fn <= 15%", "--positive", "no", "--drop", "sent",
-        "--ways", "move", "--json",
+        "steer", "mails", *ASK, "--limit", "fn <= 15%", "--positive", "no", "--drop", "sent",
+        "--strategies", "move", "--json",
     )  # fmt: skip
     record = json.loads(out)
     assert code == record["exit_code"]
@@ -107,7 +107,7 @@ def test_steps_and_json(run, mails):
 
 
 def test_not_reachable_and_not_promised(run, mails):
-    code, out, _ = run("steer", "mails", *ASK[:2], "--prefer", "fp <= 0.1%", "--out", "m.skops")
+    code, out, _ = run("steer", "mails", *ASK[:2], "--limit", "fp <= 0.1%", "--out", "m.skops")
     assert code == 3
     assert re.search(r"'fp <= 0\.1%'.*\b0\.95\b.*\b2995\b", out)
     assert not Path("m.skops").exists()
@@ -201,7 +201,10 @@ def test_what_needs_memory_is_refused(run, mails, option):
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
-        (("--ways", "move,retune"), r"--ways.*'move'.*'retune'.*margrave\.scale\.sample"),
+        (
+            ("--strategies", "move,retune"),
+            r"--strategies.*'move'.*'retune'.*margrave\.scale\.sample",
+        ),
         (("--target", "spamm"), r"--target.*\bmails\b.*'spamm'.*'spam'"),
         (("--drop", "sends"), r"--drop.*\bmails\b.*'sends'.*'sender'.*'sent'"),
         (("--positive", "maybe"), "--positive.*'no', 'yes'.*'maybe'"),
@@ -270,7 +273,7 @@ def test_a_single_file_with_a_cluster_is_read_into_memory(run, mails, monkeypatc
         _folder, "cluster", lambda address, timeout: asked.append(address) or before()
     )
     code, out, _ = run(
-        "steer", "mails/0.parquet", *ASK, "--ways", "move", "--cluster", "tcp://a:1", "--json"
+        "steer", "mails/0.parquet", *ASK, "--strategies", "move", "--cluster", "tcp://a:1", "--json"
     )
     n = json.loads(out)["n"]
     assert code == 0

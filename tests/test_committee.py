@@ -13,7 +13,7 @@ from margrave.catalogue import default_committee
 from margrave.committee import fit_members
 from margrave.scores import Scores
 from margrave.steer import Progress
-from margrave.steer._split import folds_of
+from margrave.steer._split import tuning_folds
 
 RANDOM = np.random.default_rng(1)
 MEMBERS = [("logistic", LogisticRegression()), ("bayes", GaussianNB()), ("svc", SVC())]
@@ -27,7 +27,7 @@ def samples(k, n=120):
 @pytest.mark.parametrize("k", [2, 3])
 def test_answers_come_from_members_trained_without_the_sample(k):
     X, y = samples(k)
-    folds = folds_of(y)
+    folds = tuning_folds(y)
     trained, scores = fit_members(MEMBERS, X, y, folds)
     assert len(scores) == len(folds)
     for (training, held), out_of_fold in zip(folds, scores, strict=True):
@@ -44,7 +44,7 @@ def test_a_member_that_learns_by_heart_has_honest_scores():
     y = RANDOM.integers(0, 2, 400)
     X = np.arange(400.0)[:, None]
     X = RANDOM.permutation(X)
-    folds = folds_of(y)
+    folds = tuning_folds(y)
     (parrot,), scores = fit_members([("parrot", KNeighborsClassifier(1))], X, y, folds)
     assert (parrot.predict(X) == y).all()
     right = [(one.raw()[:, 0] > 0) == y[held] for (_, held), one in zip(folds, scores, strict=True)]
@@ -58,7 +58,7 @@ def test_progress_counts_every_model_and_several_at_a_time_give_the_same():
         told = []
         with parallel_config(backend="threading"):
             _, scores = fit_members(
-                MEMBERS[:2], X, y, folds_of(y), n_jobs=n_jobs, callback=told.append
+                MEMBERS[:2], X, y, tuning_folds(y), n_jobs=n_jobs, callback=told.append
             )
         made.append(np.concatenate([one.raw() for one in scores]))
         assert [one.done for one in told] == list(range(1, 13))
@@ -70,7 +70,7 @@ def test_progress_counts_every_model_and_several_at_a_time_give_the_same():
 
 def test_without_refit_only_folds_are_trained():
     X, y = samples(2)
-    fold, told = folds_of(y)[0], []
+    fold, told = tuning_folds(y)[0], []
     trained, (scores,) = fit_members(MEMBERS[:1], X, y, [fold], refit=False, callback=told.append)
     assert trained == [None]
     assert len(scores) == len(fold[1])
@@ -79,7 +79,7 @@ def test_without_refit_only_folds_are_trained():
 
 def test_columns_and_parameters_by_sample_are_split():
     X, y = samples(2)
-    fold, weight = folds_of(y)[0], RANDOM.uniform(size=len(y))
+    fold, weight = tuning_folds(y)[0], RANDOM.uniform(size=len(y))
     _, (scores,) = fit_members(
         MEMBERS[:1],
         X,
@@ -105,7 +105,7 @@ def test_a_member_that_fails_says_why():
 
     X, y = samples(2)
     with pytest.raises(RuntimeError, match="no such luck"):
-        fit_members([("broken", Broken())], X, y, folds_of(y))
+        fit_members([("broken", Broken())], X, y, tuning_folds(y))
 
 
 def test_the_default_committee_has_six_different_members_five_for_many_samples():

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from margrave.confusion import best_cut, middle
+from margrave.confusion import balanced_threshold, midpoint
 from margrave.members import RankBoostClassifier
 
 rows = st.lists(
@@ -29,7 +29,7 @@ def shares(positive, weight):
     ],
 )
 def test_thresholds_tell_neighbouring_numbers_apart(low, high):
-    assert low <= middle(low, high) < high
+    assert low <= midpoint(low, high) < high
     model = RankBoostClassifier().fit([[low], [high]], [0, 1])
     assert model.predict([[low], [high]]).tolist() == [0, 1]
 
@@ -45,7 +45,7 @@ def test_no_cut_has_a_larger_balanced_accuracy(table):
             [weight[of & right].sum() / weight[of].sum() for of in (positive, ~positive)]
         )
 
-    cut = best_cut(scores, *shares(positive, weight))
+    cut = balanced_threshold(scores, *shares(positive, weight))
     ordered = np.unique(scores)
     cuts = [ordered[0] - 1, *(ordered[1:] + ordered[:-1]) / 2, ordered[-1] + 1]
     best = max(map(accuracy, cuts))
@@ -61,5 +61,5 @@ def test_no_cut_has_a_larger_balanced_accuracy(table):
 )
 def test_the_cut_is_in_the_widest_gap_worked_by_hand(scores, cut):
     positive = np.array([False, True, False, True])  # the first and the third gap have 3/4
-    found = best_cut(np.array(scores), *shares(positive, np.ones(4)))
+    found = balanced_threshold(np.array(scores), *shares(positive, np.ones(4)))
     assert found == pytest.approx(cut)

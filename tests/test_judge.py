@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from margrave import Confusion, Preference
-from margrave.confusion import Judge, Verdict
+from margrave.confusion import Objective, ObjectiveValue
 
 # Preferences on two classes, each with the errors of which it does not speak.
 TWO = [
-    (Preference(text), price)
-    for text, price in [
+    (Preference(text), cost)
+    for text, cost in [
         ("fp <= 0", lambda m: m.fn),
         ("fp <= 2", lambda m: m.fn),
         ("fp <= 25%", lambda m: m.fn),
@@ -83,24 +83,24 @@ def cuts(values):
 @given(answered(2), st.sampled_from(TWO))
 def test_a_verdict_on_two_classes_is_what_the_preference_says(data, wanted):
     codes, answers = data
-    preference, price = wanted
+    preference, cost = wanted
     matrix = counted(codes, answers, 2)
-    judge = Judge(preference, codes, (0, 1))
-    assert judge.matrix(answers) == matrix
-    verdict = judge.verdict(answers)
-    assert verdict.shortfall == pytest.approx(preference.shortfall(matrix), abs=1e-12)
-    assert (verdict.shortfall == 0) == preference.met(matrix)
-    assert verdict[1:] == (price(matrix), matrix.fp + matrix.fn)
+    objective = Objective(preference, codes, (0, 1))
+    assert objective.matrix(answers) == matrix
+    value = objective.evaluate(answers)
+    assert value.shortfall == pytest.approx(preference.shortfall(matrix), abs=1e-12)
+    assert (value.shortfall == 0) == preference.met(matrix)
+    assert value[1:] == (cost(matrix), matrix.fp + matrix.fn)
 
 
 @given(answered(3), st.sampled_from(THREE))
 def test_a_verdict_on_three_classes_is_what_the_preference_says(data, preference):
     codes, answers = data
     matrix = counted(codes, answers, 3)
-    verdict = Judge(preference, codes, (0, 1, 2)).verdict(answers)
-    assert verdict.shortfall == pytest.approx(preference.shortfall(matrix), abs=1e-12)
-    assert (verdict.shortfall == 0) == preference.met(matrix)
-    assert verdict.errors == (codes != answers).sum()
+    value = Objective(preference, codes, (0, 1, 2)).evaluate(answers)
+    assert value.shortfall == pytest.approx(preference.shortfall(matrix), abs=1e-12)
+    assert (value.shortfall == 0) == preference.met(matrix)
+    assert value.errors == (codes != answers).sum()
 
 
 def test_a_limit_that_is_just_reached_is_met():
@@ -108,14 +108,14 @@ def test_a_limit_that_is_just_reached_is_met():
     codes = np.repeat([0, 1], [70, 30])
     answers = np.where(np.arange(100) >= 79, 1, 0)  # 21 of the 30
     for text in ("recall(1) >= 70%", "fn <= 30%", "alarms <= 21%"):
-        assert Judge(Preference(text), codes, (0, 1)).verdict(answers).shortfall == 0
+        assert Objective(Preference(text), codes, (0, 1)).evaluate(answers).shortfall == 0
     one_fewer = np.where(np.arange(100) >= 80, 1, 0)
-    verdict = Judge(Preference("recall(1) >= 70%"), codes, (0, 1)).verdict(one_fewer)
-    assert verdict.shortfall == pytest.approx(1)
+    value = Objective(Preference("recall(1) >= 70%"), codes, (0, 1)).evaluate(one_fewer)
+    assert value.shortfall == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
-    ("text", "price"),
+    ("text", "cost"),
     [
         ("errors(a -> b) <= 9", 40 + 30 + 50 + 70 + 80),
         ("errors(a -> b) <= 9, errors(b -> a) <= 9", 40 + 50 + 70 + 80),
@@ -131,42 +131,44 @@ def test_a_limit_that_is_just_reached_is_met():
         ("correct >= 9", 0),
     ],
 )
-def test_the_price_is_the_errors_in_cells_of_which_nothing_is_said(text, price):
+def test_the_price_is_the_errors_in_cells_of_which_nothing_is_said(text, cost):
     matrix = Confusion([[10, 20, 40], [30, 10, 50], [70, 80, 10]], ["a", "b", "c"])
     codes = np.repeat(np.arange(3), matrix.counts.sum(axis=1))
     answers = np.concatenate([np.repeat(np.arange(3), row[:3]) for row in matrix.counts])
-    judge = Judge(Preference(text), codes, ("a", "b", "c"))
-    assert judge.matrix(answers) == matrix
-    assert judge.verdict(answers)[1:] == (price, 290)
+    objective = Objective(Preference(text), codes, ("a", "b", "c"))
+    assert objective.matrix(answers) == matrix
+    assert objective.evaluate(answers)[1:] == (cost, 290)
 
 
 def test_fp_and_fn_speak_of_the_positive_class():
     codes, answers = np.array([0, 0, 0, 1, 1]), np.array([1, 1, 0, 0, 1])
     fp = Preference("fp <= 0")
-    assert Judge(fp, codes, ("x", "y")).verdict(answers) == Verdict(2.0, 1, 3)
-    assert Judge(fp, codes, ("x", "y"), positive="x").verdict(answers) == Verdict(1.0, 2, 3)
+    assert Objective(fp, codes, ("x", "y")).evaluate(answers) == ObjectiveValue(2.0, 1, 3)
+    assert Objective(fp, codes, ("x", "y"), positive="x").evaluate(answers) == ObjectiveValue(
+        1.0, 2, 3
+    )
 
 
 def test_what_is_missed_counts_before_the_price_and_the_price_before_all_errors():
-    assert Verdict(0.0, 9, 9) < Verdict(0.5, 0, 1)
-    assert Verdict(0.0, 1, 9) < Verdict(0.0, 2, 2)
-    assert Verdict(0.0, 1, 2) < Verdict(0.0, 1, 3)
+    assert ObjectiveValue(0.0, 9, 9) < ObjectiveValue(0.5, 0, 1)
+    assert ObjectiveValue(0.0, 1, 9) < ObjectiveValue(0.0, 2, 2)
+    assert ObjectiveValue(0.0, 1, 2) < ObjectiveValue(0.0, 1, 3)
 
 
 @given(scored(2, grid=2), st.sampled_from(TWO))
 def test_no_threshold_is_better_than_the_best_offset_of_two_classes(data, wanted):
     codes, scores = data
-    preference, price = wanted
-    offset, verdict = Judge(preference, codes, (0, 1)).best_offset(scores)
+    preference, cost = wanted
+    offset, value = Objective(preference, codes, (0, 1)).best_offsets(scores)
 
     def judged(answers):
         matrix = counted(codes, answers, 2)
         shortfall = round(preference.shortfall(matrix), 9)
-        return shortfall, price(matrix), matrix.fp + matrix.fn
+        return shortfall, cost(matrix), matrix.fp + matrix.fn
 
     toward = scores[:, 1] - scores[:, 0]
     best = min(judged((toward > cut).astype(int)) for cut in cuts(toward))
-    assert (round(verdict.shortfall, 9), *verdict[1:]) == best
+    assert (round(value.shortfall, 9), *value[1:]) == best
     assert judged((scores + offset).argmax(axis=1)) == best
     assert offset.sum() == pytest.approx(0)
 
@@ -174,36 +176,36 @@ def test_no_threshold_is_better_than_the_best_offset_of_two_classes(data, wanted
 @pytest.mark.parametrize("outlier", [10, 1e6, 1e10])
 def test_an_outlier_takes_no_threshold_away(outlier):
     toward = np.array([-2.0, -1, 1, 2, 3, outlier])
-    judge = Judge(Preference("fp <= 0"), np.array([0, 0, 1, 0, 1, 1]), (0, 1))
-    offset, verdict = judge.best_offset(np.column_stack([np.zeros(6), toward]))
-    assert verdict == (0, 1, 1)  # above 2: one positive is lost
+    objective = Objective(Preference("fp <= 0"), np.array([0, 0, 1, 0, 1, 1]), (0, 1))
+    offset, value = objective.best_offsets(np.column_stack([np.zeros(6), toward]))
+    assert value == (0, 1, 1)  # above 2: one positive is lost
     assert -3 < offset[1] - offset[0] < -2
 
 
 def test_scores_that_differ_by_rounding_only_are_not_told_apart():
     scores = np.array([[0.0, 0.1 + 0.2], [0, 0.3], [0, 1]])
     assert scores[0, 1] > scores[1, 1]
-    judge = Judge(Preference("fp <= 0"), np.array([1, 0, 1]), (0, 1))
-    offset, verdict = judge.best_offset(scores)
-    assert verdict == (0, 1, 1)
+    objective = Objective(Preference("fp <= 0"), np.array([1, 0, 1]), (0, 1))
+    offset, value = objective.best_offsets(scores)
+    assert value == (0, 1, 1)
     assert (scores + offset).argmax(axis=1).tolist() == [0, 0, 1]
 
 
 def test_a_threshold_stands_halfway_and_no_farther_than_it_must():
     toward = np.array([-4.0, 1, 2, 5])
     scores = np.column_stack([np.zeros(4), toward])
-    judge = Judge(Preference("fp <= 0"), np.array([0, 0, 1, 1]), (0, 1))
-    offset, verdict = judge.best_offset(scores)
-    assert verdict == (0, 0, 0)
+    objective = Objective(Preference("fp <= 0"), np.array([0, 0, 1, 1]), (0, 1))
+    offset, value = objective.best_offsets(scores)
+    assert value == (0, 0, 0)
     assert offset.tolist() == [0.75, -0.75]
     # Two of 1, 2, 3 and 4 are wrong; cuts after 1 and after 3 leave one.
     scores = np.column_stack([np.zeros(4), [1, 2, 3, 4]])
-    evenly = Judge(Preference("accuracy >= 75%"), np.array([0, 1, 0, 1]), (0, 1))
-    assert evenly.best_offset(scores)[0].tolist() == [0.75, -0.75]
+    evenly = Objective(Preference("accuracy >= 75%"), np.array([0, 1, 0, 1]), (0, 1))
+    assert evenly.best_offsets(scores)[0].tolist() == [0.75, -0.75]
     # An offset of 0 is as good as any other here.
     scores = np.column_stack([np.zeros(4), toward])
-    same, verdict = judge.best_offset(scores - [0, 1.4])
-    assert verdict == (0, 0, 0)
+    same, value = objective.best_offsets(scores - [0, 1.4])
+    assert value == (0, 0, 0)
     assert same.tolist() == [0, 0]
 
 
@@ -211,10 +213,10 @@ def test_a_threshold_stands_halfway_and_no_farther_than_it_must():
 @example((np.array([1, 0]), np.array([[-6, -1, 0], [-6, -2, -6]]) / 3), THREE[0])
 def test_the_offset_of_three_classes_gives_the_verdict_also_with_ties(data, preference):
     codes, scores = data
-    judge = Judge(preference, codes, (0, 1, 2))
-    offset, verdict = judge.best_offset(scores)
-    assert judge.verdict((scores + offset).argmax(axis=1)) == verdict
-    assert verdict <= judge.verdict(scores.argmax(axis=1))
+    objective = Objective(preference, codes, (0, 1, 2))
+    offset, value = objective.best_offsets(scores)
+    assert objective.evaluate((scores + offset).argmax(axis=1)) == value
+    assert value <= objective.evaluate(scores.argmax(axis=1))
     assert offset.sum() == pytest.approx(0)
 
 
@@ -222,23 +224,23 @@ def test_the_offset_of_three_classes_gives_the_verdict_also_with_ties(data, pref
 def test_from_the_offset_of_three_classes_no_class_alone_gains(seed, n, preference):
     rng = np.random.default_rng(seed)
     codes, scores = rng.integers(0, 3, n), rng.normal(size=(n, 3))
-    judge = Judge(preference, codes, (0, 1, 2))
-    offset, verdict = judge.best_offset(scores)
+    objective = Objective(preference, codes, (0, 1, 2))
+    offset, value = objective.best_offsets(scores)
     moved = scores + offset
-    assert judge.verdict(moved.argmax(axis=1)) == verdict
+    assert objective.evaluate(moved.argmax(axis=1)) == value
     for c in range(3):
         needed = np.delete(moved, c, axis=1).max(axis=1) - moved[:, c]
         for cut in cuts(needed):
             alone = moved + cut * (np.arange(3) == c)
-            assert verdict <= judge.verdict(alone.argmax(axis=1))
+            assert value <= objective.evaluate(alone.argmax(axis=1))
 
 
 def test_two_classes_of_three_are_moved_where_one_is_not_enough():
     # Each class is called 0 by a hair; only the offsets of both 1 and 2 make all right.
     scores = np.array([[9.0, 0, 0], [1, 0, -9], [1, 0, -9], [1, -9, 0], [1, -9, 0]])
-    judge = Judge(Preference("accuracy >= 100%"), np.array([0, 1, 1, 2, 2]), (0, 1, 2))
-    offset, verdict = judge.best_offset(scores)
-    assert verdict == (0, 0, 0)
+    objective = Objective(Preference("accuracy >= 100%"), np.array([0, 1, 1, 2, 2]), (0, 1, 2))
+    offset, value = objective.best_offsets(scores)
+    assert value == (0, 0, 0)
     assert (scores + offset).argmax(axis=1).tolist() == [0, 1, 1, 2, 2]
 
 
@@ -281,48 +283,50 @@ def stacks(draw, k):
 def test_a_verdict_counts_what_is_rejected_as_the_preference_does(data, preference):
     codes, answers = data
     matrix = Confusion.of(codes, answers, classes=range(2), reject_label=-1, positive=1)
-    judge = Judge(preference, codes, (0, 1))
-    assert judge.matrix(answers) == matrix
-    assert judge.matrix(answers).n_rejected == (answers == -1).sum()
-    verdict = judge.verdict(answers)
-    assert verdict.shortfall == pytest.approx(preference.shortfall(matrix), abs=1e-12)
-    assert (verdict.shortfall == 0) == preference.met(matrix)
-    assert verdict.errors == (codes != answers).sum()
+    objective = Objective(preference, codes, (0, 1))
+    assert objective.matrix(answers) == matrix
+    assert objective.matrix(answers).n_rejected == (answers == -1).sum()
+    value = objective.evaluate(answers)
+    assert value.shortfall == pytest.approx(preference.shortfall(matrix), abs=1e-12)
+    assert (value.shortfall == 0) == preference.met(matrix)
+    assert value.errors == (codes != answers).sum()
 
 
 @given(doubted(3), st.sampled_from([one for one in THREE if "fp(" not in str(one)]))
 def test_three_classes_may_be_rejected_too(data, preference):
     codes, answers = data
     matrix = Confusion.of(codes, answers, classes=range(3), reject_label=-1)
-    verdict = Judge(preference, codes, (0, 1, 2)).verdict(answers)
-    assert verdict.shortfall == pytest.approx(preference.shortfall(matrix), abs=1e-12)
-    assert (verdict.shortfall == 0) == preference.met(matrix)
-    assert verdict.errors == (codes != answers).sum()
+    value = Objective(preference, codes, (0, 1, 2)).evaluate(answers)
+    assert value.shortfall == pytest.approx(preference.shortfall(matrix), abs=1e-12)
+    assert (value.shortfall == 0) == preference.met(matrix)
+    assert value.errors == (codes != answers).sum()
 
 
 @given(stacks(2), st.sampled_from(WITH_REJECTS))
 def test_a_stack_is_judged_matrix_by_matrix(counts, preference):
-    judge = Judge(preference, np.array([0, 1]), (0, 1))
-    shortfall, price, errors = judge.judged(counts)
+    objective = Objective(preference, np.array([0, 1]), (0, 1))
+    shortfall, cost, errors = objective.evaluate_counts(counts)
     for i, one in enumerate(counts):
         matrix = Confusion(one)
         assert shortfall[i] == pytest.approx(preference.shortfall(matrix), abs=1e-9)
         assert (shortfall[i] == 0) == preference.met(matrix)
         assert errors[i] == one.sum() - np.trace(one)
-        assert price[i] <= errors[i] - matrix.n_rejected
+        assert cost[i] <= errors[i] - matrix.n_rejected
 
 
 @given(stacks(3), st.sampled_from(THREE))
 def test_without_a_rejected_column_none_is_rejected(counts, preference):
-    judge = Judge(preference, np.array([0, 1, 2]), (0, 1, 2))
+    objective = Objective(preference, np.array([0, 1, 2]), (0, 1, 2))
     answered = counts[:, :, :3]
     none_rejected = np.concatenate([answered, np.zeros_like(counts[:, :, 3:])], axis=2)
-    for short, whole in zip(judge.judged(answered), judge.judged(none_rejected), strict=True):
+    for short, whole in zip(
+        objective.evaluate_counts(answered), objective.evaluate_counts(none_rejected), strict=True
+    ):
         assert short.tolist() == whole.tolist()
 
 
 @pytest.mark.parametrize(
-    ("text", "price"),
+    ("text", "cost"),
     [
         ("fp <= 9, rejected <= 9", 7),
         ("fn <= 9, rejected <= 9", 5),
@@ -332,20 +336,20 @@ def test_without_a_rejected_column_none_is_rejected(counts, preference):
         ("precision(1) >= 9%, rejected <= 9", 7),
     ],
 )
-def test_rejected_samples_have_no_price_but_count_as_errors(text, price):
+def test_rejected_samples_have_no_price_but_count_as_errors(text, cost):
     matrix = Confusion([[10, 5, 3], [7, 10, 2]])
     codes = np.repeat([0, 1], [18, 19])
     answers = np.concatenate([np.repeat([0, 1, -1], row) for row in matrix.counts])
-    judge = Judge(Preference(text), codes, (0, 1))
-    assert judge.verdict(answers)[1:] == (price, 5 + 7 + 3 + 2)
+    objective = Objective(Preference(text), codes, (0, 1))
+    assert objective.evaluate(answers)[1:] == (cost, 5 + 7 + 3 + 2)
 
 
 @given(doubted(3), st.sampled_from(THREE))
 def test_what_is_unspoken_is_what_the_price_counts(data, preference):
     codes, answers = data
-    judge = Judge(preference, codes, (0, 1, 2))
-    unspoken = judge.unspoken(answers)
-    assert unspoken.sum() == judge.verdict(answers).price
+    objective = Objective(preference, codes, (0, 1, 2))
+    unspoken = objective.is_cost(answers)
+    assert unspoken.sum() == objective.evaluate(answers).cost
     assert not unspoken[(answers == -1) | (answers == codes)].any()
 
 
@@ -353,8 +357,8 @@ def test_what_is_unspoken_is_what_the_price_counts(data, preference):
 def test_groups_of_samples_are_judged_as_their_samples(data, preference, times):
     """Samples with the same class and answer, as one entry with a count."""
     codes, answers = (np.repeat(of, times) for of in data)
-    judge = Judge(preference, codes, (0, 1))
-    grouped, group = judge.of_groups(answers + 1)
+    objective = Objective(preference, codes, (0, 1))
+    grouped, group = objective.of_groups(answers + 1)
     assert grouped.counts.sum() == len(codes)
-    assert grouped.matrix(group - 1) == judge.matrix(answers)
-    assert grouped.verdict(group - 1) == judge.verdict(answers)
+    assert grouped.matrix(group - 1) == objective.matrix(answers)
+    assert grouped.evaluate(group - 1) == objective.evaluate(answers)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from margrave import Confusion, Preference
-from margrave.confusion import Bound, PreferenceError, quoted
+from margrave.confusion import Bound, PreferenceError, quote_label
 
 # By hand: 100 ham, 90 right, 6 called spam, 4 rejected; 50 spam, 40 right, 8 missed, 2 rejected.
 MAIL = Confusion([[90, 6, 4], [8, 40, 2]], classes=["ham", "spam"])
@@ -335,7 +335,9 @@ LABELS = st.one_of(st.text(max_size=12), st.text("\"'->,() a", max_size=8))
 @given(LABELS, LABELS)
 def test_any_label_can_be_written(true, answer):
     answer = answer if answer != true else f"{true}'"
-    wish = Preference(f"fp({quoted(true)}) <= 1, errors({quoted(true)} -> {quoted(answer)}) <= 2")
+    wish = Preference(
+        f"fp({quote_label(true)}) <= 1, errors({quote_label(true)} -> {quote_label(answer)}) <= 2"
+    )
     assert [bound.labels for bound in wish.bounds] == [(true,), (true, answer)]
     assert Preference(str(wish)) == wish
 

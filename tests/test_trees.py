@@ -7,7 +7,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from margrave import Scores
-from margrave.scores._predictions import tree_samples
+from margrave.scores._predictions import tree_input
 
 X, Y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])
@@ -25,7 +25,7 @@ def grown(y, **params):
 @pytest.mark.parametrize("depth", [2, None])
 def test_labels_and_probabilities_are_the_trees_own(y, depth):
     members = grown(y, max_depth=depth)
-    assert tree_samples(members, X) is not None
+    assert tree_input(members, X) is not None
     scores = Scores.of(members, X)
     proba = scores.proba()
     for j, (_, tree) in enumerate(members):
@@ -36,7 +36,7 @@ def test_labels_and_probabilities_are_the_trees_own(y, depth):
 def test_subsets_of_the_labels_are_spread():
     some = Y > 0
     members = [*grown(NAMES[Y]), ("two", DecisionTreeClassifier().fit(X[some], NAMES[Y[some]]))]
-    assert tree_samples(members, X) is not None
+    assert tree_input(members, X) is not None
     scores = Scores.of(members, X)
     assert (scores.proba()[:, -1, 0] == 0).all()
     assert (scores.labels[:, -1] == members[-1][1].predict(X)).all()
@@ -44,14 +44,14 @@ def test_subsets_of_the_labels_are_spread():
 
 def test_others_are_asked_the_usual_way():
     members = grown(Y)
-    assert tree_samples([*members, ("bayes", GaussianNB().fit(X, Y))], X) is None
-    assert tree_samples(members, X.tolist()) is None
-    assert tree_samples(members, X.astype(object)) is None
+    assert tree_input([*members, ("bayes", GaussianNB().fit(X, Y))], X) is None
+    assert tree_input(members, X.tolist()) is None
+    assert tree_input(members, X.astype(object)) is None
     with_gap = X.copy()
     with_gap[0, 0] = np.nan
-    assert tree_samples(members, with_gap) is None
-    assert tree_samples(members, X * 1e300) is None
-    assert tree_samples(members, X[:, :3]) is None
+    assert tree_input(members, with_gap) is None
+    assert tree_input(members, X * 1e300) is None
+    assert tree_input(members, X[:, :3]) is None
 
 
 def test_samples_that_a_tree_refuses_are_refused():

@@ -25,7 +25,7 @@ X, y = load("spambase", return_X_y=True)
 X, X_new, y, y_new = train_test_split(
     X, y, test_size=1000, stratify=y, random_state=0
 )
-dialog = Dialog.from_data(X, y, promise="fp <= 2%", random_state=0)
+dialog = Dialog.from_data(X, y, guarantee="fp <= 2%", random_state=0)
 for want in ("fp <= 2%", "fp <= 1%", "fn <= 3%"):
     dialog.prefer(want)
 trajectory = [(reply.after.fp, reply.after.fn) for reply in dialog.history]

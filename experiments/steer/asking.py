@@ -51,17 +51,17 @@ class Tally:
 
 def tally(dialog: Dialog, parts: Parts, test: Voices) -> Tally:
     """Every request, from the start of a dialog."""
-    material, start = dialog._material, dialog.history[0].option
-    y = material.codes
+    data, start = dialog._data, dialog.history[0].candidate
+    y = data.codes
     member = scorers(dialog)[MEMBER]
-    known = {"member": member.of_raw(material.raw), "start": start.held}
+    known = {"member": member.score_raw(data.raw), "start": start.scores}
     new = {"member": test.scores(member), "start": test.scores(start.scorer)}
     total = Tally()
-    for request in requests(y, start.answers == 1):
+    for request in requests(y, start.predictions == 1):
         dialog.goto(0)
-        option = dialog.prefer(str(request)).option
-        spoken, _ = request.counts(y, option.answers == 1)
-        answers = option.decision.answers(test.scores(option.scorer))
+        candidate = dialog.prefer(str(request)).candidate
+        spoken, _ = request.counts(y, candidate.predictions == 1)
+        answers = candidate.decision.predict(test.scores(candidate.scorer))
         moved = {name: new[name] > threshold(known[name], y, request) for name in known}
         total += Tally(
             1,

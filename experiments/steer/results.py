@@ -12,7 +12,7 @@ from experiments._parts import Floats, Ints
 from experiments.martingale.results import Gap
 from experiments.steer import chance
 from experiments.steer.asking import Tally
-from experiments.steer.promises import Case
+from experiments.steer.guarantees import Case
 from experiments.steer.rivals import OURS
 from experiments.steer.study import Plan, Run
 
@@ -40,7 +40,7 @@ class Pooled:
         How probable they are if every true rate were the promised one.
     """
 
-    promises: int
+    guarantees: int
     wrong: int
     m: int
     broken: float
@@ -103,8 +103,8 @@ class Results:
 
     def pooled(self, percent: int, rule: str) -> Pooled:
         """The promises of one rate, as one rule keeps them."""
-        promised, rate = self._promised(percent), percent / 100
-        cases = [case for case in promised if case.by[rule] is not None]
+        guaranteed, rate = self._promised(percent), percent / 100
+        cases = [case for case in guaranteed if case.by[rule] is not None]
         wrong = sum(outcome.wrong for case in cases if (outcome := case.by[rule]) is not None)
         m = sum(case.drawn.m for case in cases)
         expected = [chance.broken_by_chance(case.drawn, rate) for case in cases]
@@ -114,7 +114,7 @@ class Results:
             m,
             _mean([case.broken(rule) for case in cases]),
             _mean(expected),
-            chance.p_value(wrong, self._by_chance[percent]) if cases == promised else np.nan,
+            chance.p_value(wrong, self._by_chance[percent]) if cases == guaranteed else np.nan,
             chance.p_at_limit(wrong, m, rate),
         )
 

@@ -19,11 +19,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from experiments._parts import Floats, Ints
-from margrave.committee import Panel
+from margrave.committee import FittedMembers
 from margrave.steer import Dialog
-from margrave.steer._order_statistic import most_allowed
-from margrave.steer._scorer import Alone, Scorer, decimals_for
-from margrave.steer._tuning_data import Material
+from margrave.steer._order_statistic import largest_allowed_count
+from margrave.steer._scorer import Scorer, SingleMember, decimals_for
+from margrave.steer._tuning_data import TuningData
 
 CONFIDENCE = 0.95
 OURS, TUNED, START = "Margrave", "tuning quantile", "start committee"
@@ -37,47 +37,47 @@ _METHODS = {MAPIE: "bonferroni_holm", SEQUENCE: "fixed_sequence"}
 class Voices:
     """What a committee says about some samples, asked once."""
 
-    panel: Panel
+    committee: FittedMembers
     X: Floats
     raw: Floats
 
     @classmethod
     def of(cls, dialog: Dialog, X: Floats) -> Voices:
         """Ask a dialog's members."""
-        panel = dialog._material.panel
-        return cls(panel, X, panel.raw(panel.encoded(X)))
+        committee = dialog._data.committee
+        return cls(committee, X, committee.raw(committee.encode(X)))
 
     def scores(self, scorer: Scorer) -> Floats:
         """Scores by what the members said, or by those who replace them."""
-        if scorer.panel is not self.panel:
+        if scorer.committee is not self.committee:
             return scorer(self.X)
-        return scorer.of_raw(self.raw, self.panel.encoded(self.X))
+        return scorer.score_raw(self.raw, self.committee.encode(self.X))
 
 
-def best_member(material: Material) -> int:
+def best_member(data: TuningData) -> int:
     """The member with the best AUC on samples it was not trained on."""
-    return int(np.argmax([roc_auc_score(material.codes, said) for said in material.raw.T]))
+    return int(np.argmax([roc_auc_score(data.codes, said) for said in data.raw.T]))
 
 
 def scorers(dialog: Dialog) -> dict[str, Scorer]:
     """The rivals, for what the members say in their own units."""
-    material = dialog._material
-    heard = material.panel.probabilities
-    best = best_member(material)
-    alone = Alone(bool(heard[best]))
-    plain = LogisticRegression().fit(_probabilities(material.raw, heard), material.codes)
+    data = dialog._data
+    heard = data.committee.gives_probabilities
+    best = best_member(data)
+    alone = SingleMember(bool(heard[best]))
+    plain = LogisticRegression().fit(_probabilities(data.raw, heard), data.codes)
     scaled = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-    scaled.fit(_log_odds(material.raw, heard), material.codes)
+    scaled.fit(_log_odds(data.raw, heard), data.codes)
     combiners: dict[str, Any] = {  # they have no weights to show
         MEMBER: lambda raw: alone(raw[:, [best]]),
         STACKING: lambda raw: np.asarray(plain.decision_function(_probabilities(raw, heard))),
         LOG_ODDS: lambda raw: np.asarray(scaled.decision_function(_log_odds(raw, heard))),
     }
     found = {
-        name: Scorer(material.panel, combine, decimals_for(combine(material.raw)))
+        name: Scorer(data.committee, combine, decimals_for(combine(data.raw)))
         for name, combine in combiners.items()
     }
-    return {**found, START: dialog.history[0].option.scorer}
+    return {**found, START: dialog.history[0].candidate.scorer}
 
 
 def _probabilities(raw: Floats, heard: Any) -> Floats:
@@ -86,14 +86,14 @@ def _probabilities(raw: Floats, heard: Any) -> Floats:
 
 
 def _log_odds(raw: Floats, heard: Any) -> Floats:
-    each = [Alone(bool(yes))(raw[:, [j]]) for j, yes in enumerate(heard)]
+    each = [SingleMember(bool(yes))(raw[:, [j]]) for j, yes in enumerate(heard)]
     return np.column_stack(each)
 
 
 def certified_cut(scores: Floats, y: Ints, limited: int, rate: float) -> float:
     """The cut, positive above it, that keeps a class's errors to a rate: its order statistic."""
     known = np.sort(scores[y == limited])
-    allowed = most_allowed(len(known), rate, 1 - CONFIDENCE)
+    allowed = largest_allowed_count(len(known), rate, 1 - CONFIDENCE)
     if allowed < 0:
         raise ValueError(f"{len(known)} samples cannot support a rate of {rate:g}.")
     if limited == 0:

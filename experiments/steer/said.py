@@ -11,7 +11,7 @@ MOST_WORSE = 2
 LEAST_MET = 0.98
 
 
-def verdict(bar: str, kept: bool, numbers: str) -> str:
+def value(bar: str, kept: bool, numbers: str) -> str:
     """A bar, whether it is kept, and the numbers."""
     return f"{bar}: **{'kept' if kept else 'missed'}**. {numbers}"
 
@@ -21,11 +21,11 @@ def named(rule: str) -> str:
     return f"the {rule}" if rule in (MEMBER, START) else rule
 
 
-def promises(results: Results) -> str:
+def guarantees(results: Results) -> str:
     """Whether pooled test counts suit the promises."""
     ours = {percent: results.pooled(percent, OURS) for percent in results.percents}
     each = ", ".join(f"{percent} %: p = {shown_p(one.p)}" for percent, one in ours.items())
-    return verdict(
+    return value(
         f"Promises (for each rate, as many wrong ones on test have p > {BAR:g})",
         all(one.p > BAR for one in ours.values()),
         f"{each}; {_broken(results, OURS)}.",
@@ -43,21 +43,21 @@ def quantile(results: Results) -> str:
 
 def _broken(results: Results, rule: str) -> str:
     each = [(results.pooled(percent, rule), percent) for percent in results.percents]
-    n = sum(one.promises for one, _ in each)
-    seen = sum(one.broken * one.promises for one, _ in each) / n
-    chance = sum(one.expected * one.promises for one, _ in each) / n
+    n = sum(one.guarantees for one, _ in each)
+    seen = sum(one.broken * one.guarantees for one, _ in each) / n
+    chance = sum(one.expected * one.guarantees for one, _ in each) / n
     return (
         f"the test part shows {seen:.1%} of {n} promises broken, where chance makes it {chance:.1%}"
     )
 
 
-def price(results: Results) -> str:
+def cost(results: Results) -> str:
     """Whether the other class is found more often than by the best member and by stacking."""
     ours, member, stacking = (results.recall(rule) for rule in (OURS, MEMBER, STACKING))
     gaps = " and ".join(
         f"{results.gap_over_sets(rule)} points to {named(rule)}" for rule in (MEMBER, STACKING)
     )
-    return verdict(
+    return value(
         "Price (mean recall of the other class above the best member's and above stacking's)",
         ours > member and ours > stacking,
         f"{OURS} {ours:.2f} %, {MEMBER} {member:.2f} %, {STACKING} {stacking:.2f} %; {gaps} (± one "
@@ -69,7 +69,7 @@ def worse(results: Results) -> str:
     """On how many sets Margrave is worse than the best member."""
     names = results.worse(MEMBER)
     which = f" ({', '.join(names)})" if names else ""
-    return verdict(
+    return value(
         f"Worse than the best member by more than one standard error on at most {MOST_WORSE} sets",
         len(names) <= MOST_WORSE,
         f"On {len(names)} of {len(results.titles)}{which}.",
@@ -79,7 +79,7 @@ def worse(results: Results) -> str:
 def met(results: Results) -> str:
     """Whether requests are met."""
     tally = results.tally()
-    return verdict(
+    return value(
         f"Requests (at least {LEAST_MET:.0%} met on the tuning samples)",
         tally.met >= LEAST_MET * tally.asked,
         f"{tally.met} of {tally.asked}, {tally.met / max(tally.asked, 1):.1%}.",
@@ -89,7 +89,7 @@ def met(results: Results) -> str:
 def errors(results: Results) -> str:
     """Whether the models of the replies err less than the best member's moved threshold."""
     ours, member, start = results.tally().errors
-    return verdict(
+    return value(
         "Errors (fewer on test, pooled over the requests, than the best member's threshold moved)",
         ours < member,
         f"{ours} against {member} ({_change(ours, member)}); the start committee's threshold "
@@ -103,7 +103,7 @@ def _change(new: int, old: int) -> str:
 
 def bars(results: Results) -> list[str]:
     """Every bar, in order."""
-    return [of(results) for of in (promises, price, worse, met, errors)]
+    return [of(results) for of in (guarantees, cost, worse, met, errors)]
 
 
 def plainly(results: Results) -> list[str]:

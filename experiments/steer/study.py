@@ -9,7 +9,7 @@ from joblib import Parallel, delayed
 
 from experiments.steer import data
 from experiments.steer.asking import Tally, tally
-from experiments.steer.promises import Case, cases
+from experiments.steer.guarantees import Case, cases
 from experiments.steer.rivals import Voices, best_member
 from margrave.steer import Dialog
 
@@ -90,7 +90,7 @@ def one_run(title: str, split: int, seed: int, plan: Plan) -> Run:
     test = Voices.of(dialog, parts.X_test)
     found = cases(dialog, parts, test, plan.percents)
     asked = tally(dialog, parts, test) if split < plan.n_asked else Tally()
-    member = dialog.members[best_member(dialog._material)]
+    member = dialog.members[best_member(dialog._data)]
     return Run(title, split, member, found, asked)
 
 

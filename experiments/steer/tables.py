@@ -22,7 +22,7 @@ def shown_p(p: float) -> str:
     return "< 0.0001" if p < 1e-4 else f"{p:.2g}"
 
 
-def promises(results: Results) -> str:
+def guarantees(results: Results) -> str:
     """Pooled counts on the test part, by rate and rule; bold: below the bar."""
     heading = ["promised", "rule", "promises", "wrong on test", "pooled rate"]
     heading += ["seen broken", "by chance", "p", "p at the limit"]
@@ -30,24 +30,24 @@ def promises(results: Results) -> str:
     for percent in results.percents:
         for rule in (OURS, TUNED):
             one = results.pooled(percent, rule)
-            row = [f"{percent} %", rule, str(one.promises), f"{one.wrong} of {one.m}"]
+            row = [f"{percent} %", rule, str(one.guarantees), f"{one.wrong} of {one.m}"]
             row += [f"{one.wrong / one.m:.2%}", f"{one.broken:.1%}", f"{one.expected:.1%}"]
             row += [bold(shown_p(p), p <= BAR) for p in (one.p, one.p_at_limit)]
             rows.append(row)
     return table(heading, rows)
 
 
-def ways(results: Results) -> str:
+def strategies(results: Results) -> str:
     """How Margrave's models were found, by rate."""
-    names = sorted({case.way for case in results.cases})
+    names = sorted({case.strategy for case in results.cases})
     rows = []
     for percent in results.percents:
-        counts = Counter(case.way for case in results.cases if case.percent == percent)
+        counts = Counter(case.strategy for case in results.cases if case.percent == percent)
         rows.append([f"{percent} %", *(str(counts[name]) for name in names)])
     return table(["promised", *names], rows)
 
 
-def price(results: Results) -> str:
+def cost(results: Results) -> str:
     """Recall of the other class by data set; differences bold where Margrave is worse."""
     heading = ["data set", "promises", OURS, *COMPARED]
     heading += [f"{OURS} − {rule}" for rule in (MEMBER, STACKING)]
@@ -102,7 +102,7 @@ def mapie(results: Results) -> str:
         broken = [
             f"{percent} %: {one.broken:.1%} (rate {one.wrong / one.m:.2%})"
             for percent in results.percents
-            if (one := results.pooled(percent, rule)).promises
+            if (one := results.pooled(percent, rule)).guarantees
         ]
         share = f"{n} ({n / len(results.cases):.0%})"
         cells = [rule, str(len(results.cases)), share, "; ".join(broken) or NONE]

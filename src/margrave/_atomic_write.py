@@ -10,7 +10,7 @@ from uuid import uuid4
 
 
 @contextmanager
-def replacing(path: Path, ending: str = "") -> Iterator[Path]:
+def atomic_write(path: Path, ending: str = "") -> Iterator[Path]:
     """A file to write beside a path; it takes its place if all goes well, else it is gone."""
     beside = path.with_name(f".{uuid4().hex}{ending}")
     try:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 Columns = slice | Sequence[int] | Sequence[str] | NDArray[Any]
 
 
-def columns_for(X: Any, chosen: Columns | None, name: str, member: Any) -> Any:
+def select_columns(X: Any, chosen: Columns | None, name: str, member: Any) -> Any:
     """The columns of X that a member looks at."""
     if chosen is None:
         known = getattr(member, "feature_names_in_", None)
@@ -23,7 +23,7 @@ def columns_for(X: Any, chosen: Columns | None, name: str, member: Any) -> Any:
             return X
         chosen = list(known)
     if isinstance(chosen, slice):
-        return X.iloc[:, chosen] if hasattr(X, "iloc") else _sliceable(X)[:, chosen]
+        return X.iloc[:, chosen] if hasattr(X, "iloc") else _as_sliceable(X)[:, chosen]
     wanted = list(chosen)
     if wanted and all(isinstance(column, str) for column in wanted):
         if not hasattr(X, "columns"):
@@ -35,23 +35,27 @@ def columns_for(X: Any, chosen: Columns | None, name: str, member: Any) -> Any:
         if missing:
             raise ValueError(f"Member {name!r} needs columns that X lacks: {', '.join(missing)}.")
         return X[wanted]
-    return X.iloc[:, wanted] if hasattr(X, "iloc") else _taken(_sliceable(X), wanted, name)
+    return (
+        X.iloc[:, wanted]
+        if hasattr(X, "iloc")
+        else _select_positions(_as_sliceable(X), wanted, name)
+    )
 
 
-def rows_of(X: Any, at: Sequence[int] | NDArray[np.int64]) -> Any:
+def select_rows(X: Any, at: Sequence[int] | NDArray[np.int64]) -> Any:
     """Some rows of samples, or some entries of a parameter with one per sample."""
     if hasattr(X, "iloc"):
         return X.iloc[at]
-    return [X[i] for i in at] if isinstance(X, list | tuple) else _sliceable(X)[at]
+    return [X[i] for i in at] if isinstance(X, list | tuple) else _as_sliceable(X)[at]
 
 
-def _sliceable(X: Any) -> Any:
+def _as_sliceable(X: Any) -> Any:
     if hasattr(X, "tocsr"):
         return X.tocsr()  # not every sparse format gives columns
     return X if hasattr(X, "shape") else np.asarray(X)
 
 
-def _taken(X: Any, wanted: list[Any], name: str) -> Any:
+def _select_positions(X: Any, wanted: list[Any], name: str) -> Any:
     try:
         return X[:, wanted]
     except IndexError as error:

@@ -21,7 +21,7 @@ Rules = Mapping[str, tuple[str, bool]]
 """Every parameter with what it may be, in words, and whether it is."""
 
 
-def check_rules(estimator: Any, rules: Rules) -> None:
+def check_parameters(estimator: Any, rules: Rules) -> None:
     """Refuse the first parameter that is not what it may be."""
     for name, (allowed, kept) in rules.items():
         if not kept:
@@ -43,7 +43,9 @@ def is_number(value: Any) -> bool:
     return number and not isinstance(value, bool) and bool(value == value)
 
 
-def checked_weights(sample_weight: ArrayLike, n_samples: int, owner: str) -> NDArray[np.float64]:
+def check_sample_weight(
+    sample_weight: ArrayLike, n_samples: int, owner: str
+) -> NDArray[np.float64]:
     """One finite weight a sample, none negative and not all zero."""
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (n_samples,):
@@ -56,7 +58,7 @@ def checked_weights(sample_weight: ArrayLike, n_samples: int, owner: str) -> NDA
     return weights
 
 
-def refuse_no_weight(owner: str) -> NoReturn:
+def refuse_zero_weights(owner: str) -> NoReturn:
     """Refuse weights that are all zero, where they were seen a part at a time."""
     _refuse(owner, 0.0, 0.0)
 
@@ -68,7 +70,7 @@ def _refuse(owner: str, low: float, high: float) -> NoReturn:
     )
 
 
-def taken_by_all(members: list[Any]) -> dict[str, bool]:
+def common_input_tags(members: list[Any]) -> dict[str, bool]:
     """Which input all members take, as far as they say: sparse matrices, missing values."""
     if not members or not all(hasattr(member, "__sklearn_tags__") for member in members):
         return {}
@@ -83,7 +85,7 @@ def _first_step(member: Any) -> Any:
     return member
 
 
-def checked_labels(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
+def check_labels(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
     """A label for each sample, none missing, all of one kind."""
     if y is None:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
@@ -106,7 +108,7 @@ def check_columns(estimator: Any, X: Any) -> None:
     validate_data(estimator, X, reset=False, skip_check_array=True)
 
 
-def named_members(members: Any, owner: str) -> list[tuple[str, Any]]:
+def name_members(members: Any, owner: str) -> list[tuple[str, Any]]:
     """Classifiers with their names; those without one are called by their type, numbered.
 
     Raises
@@ -164,7 +166,7 @@ def is_pair(entry: Any) -> bool:
     return isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)
 
 
-def last_step(member: Any, attribute: str) -> Any:
+def find_attribute(member: Any, attribute: str) -> Any:
     """An attribute of a member, or of what a pipeline or a search ends in; None without one."""
     while not hasattr(member, attribute):
         if hasattr(member, "best_estimator_"):
@@ -176,7 +178,7 @@ def last_step(member: Any, attribute: str) -> Any:
     return getattr(member, attribute)
 
 
-def classes_of(name: str, member: Any) -> NDArray[Any]:
+def fitted_classes(name: str, member: Any) -> NDArray[Any]:
     """The classes a trained member knows."""
     classes = getattr(member, "classes_", None)
     if classes is None or not len(classes):
@@ -189,7 +191,7 @@ def classes_of(name: str, member: Any) -> NDArray[Any]:
     return np.asarray(classes)
 
 
-def features_by_member(
+def member_features(
     features: Sequence[Columns | None] | Mapping[str, Columns] | None,
     names: tuple[str, ...],
     owner: str = "Scores.of",

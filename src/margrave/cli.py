@@ -41,17 +41,17 @@ from margrave.app._options import (
     Drop,
     Group,
     Jobs,
+    Limit,
     Model,
     Out,
     Positive,
-    Prefer,
     Quiet,
     Report,
     Saved,
     Seed,
+    Strategies,
     Target,
     Time,
-    Ways,
     check_folder_options,
     read_share,
 )
@@ -141,7 +141,7 @@ def _margrave(
 def steer(
     context: typer.Context,
     data: Data,
-    prefer: Prefer,
+    limit: Limit,
     out: Out,
     target: Target = None,
     positive: Positive = None,
@@ -150,7 +150,7 @@ def steer(
     group: Group = None,
     time: Time = None,
     drop: Drop = None,
-    ways: Ways = None,
+    strategies: Strategies = None,
     seed: Seed = 0,
     jobs: Jobs = None,
     report: Report = None,
@@ -161,8 +161,10 @@ def steer(
 ) -> None:
     """Train a committee on a table, steer it to a preference and certify it."""
     _check_places({"--out": out, "--report": report, "--dialog": dialog}, data)
-    chosen = None if ways is None else [way.strip() for way in ways.split(",")]
-    share, kept, wants = read_share(certify), drop or (), [Preference(text) for text in prefer]
+    chosen = (
+        None if strategies is None else [strategy.strip() for strategy in strategies.split(",")]
+    )
+    share, kept, wants = read_share(certify), drop or (), [Preference(text) for text in limit]
     run: Callable[..., Outcome | FolderOutcome]
     with ExitStack() as stack:
         stack.enter_context(working(cluster, here=False))
@@ -182,7 +184,7 @@ def steer(
                 time=time,
                 drop=kept,
             )
-            run = partial(run_request, samples, ways=chosen, path=dialog)
+            run = partial(run_request, samples, strategies=chosen, path=dialog)
         bars = stack.enter_context(progress(shown=not quiet))
         outcome = run(
             wants,
@@ -214,7 +216,7 @@ def _tell(
         print_outcome(printer, outcome)
         _print_written(printer, written, out)
     if outcome.exit_code and (quiet or as_json):
-        sys.stderr.write(f"margrave: {harmless(outcome.verdict())}\n")
+        sys.stderr.write(f"margrave: {harmless(outcome.evaluate())}\n")
 
 
 def _write(

@@ -25,17 +25,17 @@ from threadpoolctl import threadpool_limits
 
 from margrave import _labels
 from margrave._dask.lazy import check_in_memory
-from margrave._dask.nested import not_further
-from margrave._indexing import Columns, columns_for, rows_of
+from margrave._dask.nested import stay_local
+from margrave._indexing import Columns, select_columns, select_rows
 from margrave._typing import Codes, Flags, Floats
 from margrave._validation import (
     check_columns,
-    checked_labels,
-    checked_weights,
-    classes_of,
-    features_by_member,
-    named_members,
-    taken_by_all,
+    check_labels,
+    check_sample_weight,
+    common_input_tags,
+    fitted_classes,
+    member_features,
+    name_members,
 )
 from margrave.scores import Ask, Scores
 
@@ -154,7 +154,7 @@ class Committee(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         takes = self._takes  # of trained members: they are many, and asked for at every call
         if takes is None:
-            takes = taken_by_all([member for _, member in self._readable_pairs()])
+            takes = common_input_tags([member for _, member in self._readable_pairs()])
         for name, taken in takes.items():
             setattr(tags.input_tags, name, taken)
         return tags
@@ -166,7 +166,7 @@ class Committee(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"{owner} needs a list of members; got a {type(self.estimators).__name__}."
             )
-        pairs = named_members(self.estimators, owner)
+        pairs = name_members(self.estimators, owner)
         own = super().get_params(deep=False)
         for name, _ in pairs:
             if "__" in name or name in own:
@@ -181,13 +181,13 @@ class Committee(ClassifierMixin, BaseEstimator):
         self._pairs()
         check_in_memory(type(self).__name__, X, y)
         validate_data(self, X, skip_check_array=True)
-        return checked_labels(X, y, type(self).__name__)
+        return check_labels(X, y, type(self).__name__)
 
     def _checked_weight(self, sample_weight: Any, n_samples: int) -> NDArray[np.float64] | None:
         """One finite weight per sample, or None."""
         if sample_weight is None:
             return None
-        return checked_weights(sample_weight, n_samples, f"{type(self).__name__}.fit")
+        return check_sample_weight(sample_weight, n_samples, f"{type(self).__name__}.fit")
 
     def _one_per_member(self, parameter: str) -> NDArray[np.float64]:
         """A parameter that holds a weight for each member: none negative, not all zero."""
@@ -232,7 +232,7 @@ class Committee(ClassifierMixin, BaseEstimator):
                 "members are prefit."
             )
         self._keep([member for _, member in self._pairs()])
-        self._ask(rows_of(X, [0]), "labels")
+        self._ask(select_rows(X, [0]), "labels")
 
     def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, dict[str, Any]]:
         """The fit parameters of each member."""
@@ -261,7 +261,7 @@ class Committee(ClassifierMixin, BaseEstimator):
     def _columns(self) -> dict[str, Columns | None]:
         """The columns each member looks at; None for all."""
         names = tuple(name for name, _ in self._pairs())
-        chosen = features_by_member(self.features, names, type(self).__name__)
+        chosen = member_features(self.features, names, type(self).__name__)
         return dict(zip(names, chosen, strict=True))
 
     def _train_on_a_part(
@@ -299,8 +299,8 @@ class Committee(ClassifierMixin, BaseEstimator):
         self, X: Any, y: NDArray[Any], params: dict[str, dict[str, Any]], rows: NDArray[np.int64]
     ) -> list[Any]:
         """Clones of the members, trained on some of the samples."""
-        own = {name: _rows_of_params(given, rows, len(y)) for name, given in params.items()}
-        return self._train(rows_of(X, rows), y[rows], own)
+        own = {name: _split_params(given, rows, len(y)) for name, given in params.items()}
+        return self._train(select_rows(X, rows), y[rows], own)
 
     def _held_out(
         self,
@@ -343,11 +343,11 @@ class Committee(ClassifierMixin, BaseEstimator):
         names = [name for name, _ in self._pairs()]
         sets: list[tuple[str, Any]] = [] if y is None else [("y", y)]
         for name, member in zip(names, members, strict=True):
-            sets.append((f"member {name!r}", classes_of(name, member)))
+            sets.append((f"member {name!r}", fitted_classes(name, member)))
         self.classes_ = _labels.union(sets)
         self.estimators_ = members
         self.member_names_ = names
-        self._takes = taken_by_all(members)
+        self._takes = common_input_tags(members)
         self._kept_columns = list(self._columns().values())
 
     @property
@@ -360,16 +360,16 @@ class Committee(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "estimators_")
         check_in_memory(type(self).__name__, X)
         check_columns(self, X)
-        fitted = Panel(
+        fitted = FittedMembers(
             self.member_names_, self.estimators_, self.classes_, features=self._kept_columns
         )
         return fitted.scores(X, ask, self.n_jobs)
 
 
-def _rows_of_params(params: dict[str, Any], rows: Any, n_samples: int) -> dict[str, Any]:
+def _split_params(params: dict[str, Any], rows: Any, n_samples: int) -> dict[str, Any]:
     """Fit parameters for some of the samples."""
     return {
-        key: rows_of(value, rows) if _per_sample(value, n_samples) else value
+        key: select_rows(value, rows) if _per_sample(value, n_samples) else value
         for key, value in params.items()
     }
 
@@ -389,7 +389,7 @@ def _can_stratify(y: NDArray[Any], fraction: float) -> bool:
 
 
 @dataclass(frozen=True)
-class Panel:
+class FittedMembers:
     """Trained classifiers that answer together.
 
     Attributes
@@ -417,14 +417,14 @@ class Panel:
     features: list[Columns | None] | None = None
 
     @property
-    def probabilities(self) -> Flags:
+    def gives_probabilities(self) -> Flags:
         """Which members give probabilities."""
         return np.array([hasattr(member, "predict_proba") for member in self.members])
 
     def scores(self, X: Any, ask: Ask = "values", n_jobs: int | None = None) -> Scores:
         """What the members say about encoded samples."""
         pairs = list(zip(self.names, self.members, strict=True))
-        with not_further():  # members are asked here; a cluster trains them
+        with stay_local():  # members are asked here; a cluster trains them
             return Scores.of(
                 pairs, X, classes=self.classes, features=self.features, ask=ask, n_jobs=n_jobs
             )
@@ -433,16 +433,16 @@ class Panel:
         """What the members say about encoded samples, in their own units."""
         return self.scores(X, n_jobs=n_jobs).raw()
 
-    def forgetting(self) -> Panel:
+    def without_training_data(self) -> FittedMembers:
         """The same without the training data that members keep to be tuned; for new samples."""
-        return replace(self, members=[_forgetting(member) for member in self.members])
+        return replace(self, members=[_drop_training_data(member) for member in self.members])
 
-    def encoded(self, X: Any) -> Any:
+    def encode(self, X: Any) -> Any:
         """Samples as the members see them."""
         return X if self.encoder is None else self.encoder.transform(X)
 
 
-def columns_of(X: Any) -> list[str] | int | None:
+def describe_columns(X: Any) -> list[str] | int | None:
     """The columns of samples, by name, or how many there are."""
     names = list(getattr(X, "columns", []))
     if names:
@@ -451,17 +451,17 @@ def columns_of(X: Any) -> list[str] | int | None:
     return int(shape[1]) if len(shape) == 2 else None
 
 
-def _forgetting(model: Any) -> Any:
+def _drop_training_data(model: Any) -> Any:
     """A model without the training data that it, or what it is made of, keeps to be tuned."""
     if hasattr(model, "_forget_training"):
         return copy(model)._forget_training()
     parts: dict[str, Any] = {}
     if isinstance(getattr(model, "steps", None), list):
-        parts["steps"] = [(name, _forgetting(step)) for name, step in model.steps]
+        parts["steps"] = [(name, _drop_training_data(step)) for name, step in model.steps]
     if isinstance(getattr(model, "estimators_", None), list):
-        parts["estimators_"] = [_forgetting(member) for member in model.estimators_]
+        parts["estimators_"] = [_drop_training_data(member) for member in model.estimators_]
     if hasattr(model, "best_estimator_"):
-        parts["best_estimator_"] = _forgetting(model.best_estimator_)
+        parts["best_estimator_"] = _drop_training_data(model.best_estimator_)
     if not parts:
         return model
     other = copy(model)
@@ -581,20 +581,20 @@ def _fit_one(
 ) -> tuple[tuple[int, int], Any]:
     """A member trained on all samples; or what one predicts that is trained without a fold."""
     member, params = clone(own.member), own.params
-    with not_further():
+    with stay_local():
         if fold is None:
-            return job, member.fit(columns_for(X, own.columns, own.name, None), y, **params)
+            return job, member.fit(select_columns(X, own.columns, own.name, None), y, **params)
         training, held_out = fold
-        seen = columns_for(rows_of(X, training), own.columns, own.name, None)
-        member.fit(seen, y[training], **_rows_of_params(params, training, len(y)))
-        rows, features = rows_of(X, held_out), [own.columns]
+        seen = select_columns(select_rows(X, training), own.columns, own.name, None)
+        member.fit(seen, y[training], **_split_params(params, training, len(y)))
+        rows, features = select_rows(X, held_out), [own.columns]
         named = [(own.name, member)]
         return job, Scores.of(named, rows, classes=own.classes, features=features, ask=own.ask)
 
 
 def check_tuning(tuning: Any, owner: str) -> None:
     """Refuse what is neither a number of folds, a share, a splitter nor a list of folds."""
-    share = is_share(tuning) and not 0 < tuning < 1
+    share = is_fraction(tuning) and not 0 < tuning < 1
     count = isinstance(tuning, int | np.integer) and tuning < 2
     if share or count or isinstance(tuning, str):
         raise ValueError(
@@ -603,12 +603,12 @@ def check_tuning(tuning: Any, owner: str) -> None:
         )
 
 
-def is_share(tuning: Any) -> bool:
+def is_fraction(tuning: Any) -> bool:
     """Whether a part is kept from training, so that there are no folds."""
     return isinstance(tuning, float | np.floating)
 
 
-def folds_of(tuning: Any, X: Any, y: NDArray[Any], owner: str) -> list[Any]:
+def make_folds(tuning: Any, X: Any, y: NDArray[Any], owner: str) -> list[Any]:
     """Folds as a user asks for them: a number, a splitter or a list."""
     if isinstance(tuning, int | np.integer):
         return stratified_folds(y, int(tuning), owner)
@@ -617,13 +617,13 @@ def folds_of(tuning: Any, X: Any, y: NDArray[Any], owner: str) -> list[Any]:
     except ValueError as error:
         if "groups" not in str(error):
             raise
-        raise ValueError(folds_of_groups(owner)) from error
+        raise ValueError(group_folds_hint(owner)) from error
     if not folds:
         raise ValueError(f"{owner} needs tuning with at least one fold; got none.")
     return folds
 
 
-def folds_of_groups(owner: str) -> str:
+def group_folds_hint(owner: str) -> str:
     """What to do with groups, for a message."""
     return (
         f"{owner} needs the folds of samples in groups as a list: "

@@ -16,7 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 from margrave.app._job import Outcome
 from margrave.app._report import page, write_page
 from margrave.app._samples import Samples, Table
-from margrave.steer import Dialog, PromiseError
+from margrave.steer import Dialog, GuaranteeError
 
 EVIL = "<script>alert('x')</script>"
 
@@ -33,11 +33,11 @@ def outcome(wants, labels=("ham", EVIL), committee=None, time=None):
         X, y, committee=members, certify=0.3, positive=positive, time=time, random_state=0
     )
     for want in wants:
-        dialog.prefer(want, keep=True, ways=["move", "reject", "reweigh"])
+        dialog.prefer(want, keep=True, strategies=["move", "reject", "reweight"])
     samples = Samples(Table(X, f"{EVIL}.csv"), EVIL, X, y, positive, time=time)
     try:
         return Outcome(samples, dialog, 0.95, dialog.accept())
-    except PromiseError as error:
+    except GuaranteeError as error:
         return Outcome(samples, dialog, 0.95, refusal=str(error))
 
 
@@ -84,7 +84,7 @@ def heading(text):
 
 
 def test_the_page_shows_the_guarantee_and_its_evidence(met):
-    text = page(met, "margrave steer x.csv --prefer 'fp <= 10%'")
+    text = page(met, "margrave steer x.csv --limit 'fp <= 10%'")
     tags = checked(text)
     assert "img" in tags.seen
     assert re.search(r"\b10 %.*\bham\b.*&lt;script&gt;alert\(", heading(text))
@@ -98,7 +98,7 @@ def test_the_page_shows_the_guarantee_and_its_evidence(met):
             assert re.search(rf"<b>{cell.count}</b><small>{low}\D+{high}\D*</small>", text)
     assert "<code>fp &lt;= 20%</code>" in text
     assert "line &amp; co" in text
-    assert "margrave steer x.csv --prefer &#x27;fp &lt;= 10%&#x27;" in text
+    assert "margrave steer x.csv --limit &#x27;fp &lt;= 10%&#x27;" in text
     assert "prefers-color-scheme: dark" in text
     assert 'class="verdict' not in text
 

@@ -4,11 +4,11 @@ import re
 
 import numpy as np
 import pytest
-from experiments.steer import chance, data, promises, rivals, said, study
+from experiments.steer import chance, data, guarantees, rivals, said, study
 from experiments.steer.__main__ import main
 from experiments.steer.asking import Tally, tally
 from experiments.steer.chance import Drawn
-from experiments.steer.promises import Case, Outcome
+from experiments.steer.guarantees import Case, Outcome
 from experiments.steer.results import Results
 from scipy.stats import betabinom
 from sklearn.linear_model import LogisticRegression
@@ -112,36 +112,36 @@ class TestPromises:
     )
     def test_a_rate_needs_enough_samples(self, n, percents):
         """Ln δ / ln(1 − α): 29, 59, 149 and 299 at confidence 0.95."""
-        found = promises.supported(np.zeros(n, dtype=int), (1, 2, 5, 10))
+        found = guarantees.supported(np.zeros(n, dtype=int), (1, 2, 5, 10))
         assert found == [("fp", percent) for percent in percents]
 
     @pytest.mark.parametrize("wish", ["fp <= 10%", "fn <= 10%"])
     def test_rivals_are_cut_as_the_dialog_cuts(self, dialog, parts, wish):
-        dialog._acceptance.accounts.clear()
-        dialog._acceptance.accepted.clear()
+        dialog._ledger.accounts.clear()
+        dialog._ledger.accepted.clear()
         dialog.goto(0)
-        dialog.prefer(wish, ways=["move"])
+        dialog.prefer(wish, strategies=["move"])
         model = dialog.accept(parts.X_certify, parts.y_certify)
         scores = rivals.Voices.of(dialog, parts.X_certify).scores(model.scorer_)
-        limited = promises.SIDES[wish[:2]]
+        limited = guarantees.SIDES[wish[:2]]
         cut = rivals.certified_cut(scores, parts.y_certify, limited, 0.1)
         assert model.decision_.high == pytest.approx(cut, rel=1e-9)
 
     def test_cases_are_those_of_the_models_themselves(self, dialog, parts):
         test = rivals.Voices.of(dialog, parts.X_test)
-        found = promises.cases(dialog, parts, test, (10,))
+        found = guarantees.cases(dialog, parts, test, (10,))
         assert [(case.side, case.percent) for case in found] == [("fp", 10), ("fn", 10)]
         for case, reply in zip(found, dialog.history[-2:], strict=True):
-            limited = promises.SIDES[case.side]
+            limited = guarantees.SIDES[case.side]
             tuned = reply.model.predict(parts.X_test) == 1
-            told = promises.outcome(tuned, parts.y_test, limited)
+            told = guarantees.outcome(tuned, parts.y_test, limited)
             assert case.by[rivals.TUNED] == told
             assert case.drawn.m + case.others == len(parts.y_test)
-        accepted = dialog._acceptance.accepted
+        accepted = dialog._ledger.accepted
         assert len(accepted) == 1  # the ledger is a new one for each promise
         model = accepted[0].model
-        assert model.certificate_.promises[0].count <= found[1].drawn.allowed
-        mine = promises.outcome(model.predict(parts.X_test) == 1, parts.y_test, 1)
+        assert model.certificate_.guarantees[0].count <= found[1].drawn.allowed
+        mine = guarantees.outcome(model.predict(parts.X_test) == 1, parts.y_test, 1)
         assert found[1].by[rivals.OURS] == mine
 
     def test_samples_that_are_too_few_are_refused(self):
@@ -151,14 +151,14 @@ class TestPromises:
 
 class TestRivals:
     def test_the_best_member_ranks_best_out_of_fold(self, dialog):
-        material = dialog._material
+        material = dialog._data
         best = rivals.best_member(material)
-        order = rivals.scorers(dialog)[rivals.MEMBER].of_raw(material.raw)
+        order = rivals.scorers(dialog)[rivals.MEMBER].score_raw(material.raw)
         assert np.array_equal(np.argsort(order), np.argsort(material.raw[:, best]))
 
     def test_stacking_sees_probabilities_and_decision_values(self, dialog):
-        material = dialog._material
-        heard = material.panel.probabilities
+        material = dialog._data
+        heard = material.committee.gives_probabilities
         assert heard.tolist() == [True, True, False]
         columns = rivals._probabilities(material.raw, heard)
         assert columns[:, :2].min() >= 0
@@ -210,7 +210,7 @@ class TestVerdicts:
 
     @pytest.mark.parametrize(
         "of",
-        [said.promises, said.price, said.worse, said.met, said.errors],
+        [said.guarantees, said.cost, said.worse, said.met, said.errors],
         ids=lambda f: f.__name__,
     )
     def test_a_bar_is_kept_or_missed_by_the_numbers(self, of):
@@ -218,9 +218,9 @@ class TestVerdicts:
         assert bold(of(self.bad)) == [MISSED]
 
     def test_the_price_has_to_beat_both(self):
-        assert bold(said.price(_results(20, 40, stacking=10))) == [MISSED]
+        assert bold(said.cost(_results(20, 40, stacking=10))) == [MISSED]
         for rule, recall in ((rivals.OURS, "79.50 %"), (rivals.MEMBER, "60.00 %")):
-            assert f"{rule} {recall}" in said.price(self.good)
+            assert f"{rule} {recall}" in said.cost(self.good)
 
     def test_two_worse_sets_are_allowed(self):
         found = said.worse(_results(40, 20, n_titles=2))
@@ -230,7 +230,7 @@ class TestVerdicts:
 
     def test_counts_are_pooled(self):
         one = self.bad.pooled(5, rivals.OURS)
-        assert (one.promises, one.wrong, one.m, one.broken) == (6, 54, 600, 1.0)
+        assert (one.guarantees, one.wrong, one.m, one.broken) == (6, 54, 600, 1.0)
         assert one.p < 0.01 < self.good.pooled(5, rivals.OURS).p
 
     def test_what_is_worse_is_said(self):

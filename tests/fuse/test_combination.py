@@ -31,11 +31,13 @@ def made(n=120, strengths=(2.0, 1.0, 0.5), seed=0, share=0.5):
 # The sigmoid.
 
 
-@pytest.mark.parametrize(("slope", "cut", "size"), [(3.0, 0.2, 1.0), (0.5, -1.0, 1.0), (5, 0, 0.1)])
-def test_the_sigmoid_is_logistic_regression_where_data_is_plenty(slope, cut, size):
+@pytest.mark.parametrize(
+    ("slope", "threshold", "size"), [(3.0, 0.2, 1.0), (0.5, -1.0, 1.0), (5, 0, 0.1)]
+)
+def test_the_sigmoid_is_logistic_regression_where_data_is_plenty(slope, threshold, size):
     rng = np.random.default_rng(0)
     scores = size * rng.uniform(-1, 1, 30_000)
-    positive = rng.random(30_000) < expit(slope / size * (scores - size * cut))
+    positive = rng.random(30_000) < expit(slope / size * (scores - size * threshold))
     weight = rng.choice([1.0, 3.0], 30_000)
     found, where = _combination._sigmoid(scores, positive, weight)
     peer = LogisticRegression(C=1e9, tol=1e-8).fit(scores[:, None], positive, sample_weight=weight)
@@ -47,10 +49,10 @@ def test_the_sigmoid_is_logistic_regression_where_data_is_plenty(slope, cut, siz
 def test_the_sigmoid_is_finite_where_scores_part_the_classes(gap):
     positive = np.arange(60) >= 20
     scores = np.linspace(-0.1, 0.1, 60) + np.where(positive, gap, 0)
-    slope, cut = _combination._sigmoid(scores, positive, np.ones(60))
-    proba = expit(slope * (scores - cut))
+    slope, threshold = _combination._sigmoid(scores, positive, np.ones(60))
+    proba = expit(slope * (scores - threshold))
     assert np.isfinite(slope)
-    assert scores[19] < cut < scores[20] or gap == 0.0
+    assert scores[19] < threshold < scores[20] or gap == 0.0
     assert 0 < proba[0] < proba[-1] < 1
     assert ((proba > 0.5) == positive).mean() > 0.95
 
@@ -60,9 +62,9 @@ def test_the_sigmoid_of_a_score_that_ranks_backwards_is_flat(share):
     rng = np.random.default_rng(0)
     positive = np.arange(200) < 200 * share
     scores = rng.normal(size=200) - positive
-    slope, cut = _combination._sigmoid(scores, positive, np.ones(200))
+    slope, threshold = _combination._sigmoid(scores, positive, np.ones(200))
     assert 0 <= slope <= 1e-6
-    decision = slope * (scores - cut)
+    decision = slope * (scores - threshold)
     assert ((decision > 0) == (share > 0.5)).all()
     assert expit(decision) == pytest.approx(share, abs=0.01)
 
@@ -71,10 +73,10 @@ def test_the_sigmoid_of_a_score_that_ranks_backwards_is_flat(share):
 def test_the_sigmoid_of_one_score_for_all_is_the_share_of_the_class(score, n):
     """Also where the mean of equal numbers rounds away from them."""
     positive = np.arange(n) % 3 == 0
-    slope, cut = _combination._sigmoid(np.full(n, score), positive, np.ones(n))
+    slope, threshold = _combination._sigmoid(np.full(n, score), positive, np.ones(n))
     expected = (positive.sum() + 1) / (n + 2)
-    assert expit(slope * (score - cut)) == pytest.approx(expected, abs=1e-6)
-    assert expit(slope * (score + 0.1 - cut)) == pytest.approx(expected, abs=1e-6)
+    assert expit(slope * (score - threshold)) == pytest.approx(expected, abs=1e-6)
+    assert expit(slope * (score + 0.1 - threshold)) == pytest.approx(expected, abs=1e-6)
 
 
 # The cut.
@@ -86,7 +88,7 @@ def test_the_decision_is_above_zero_beyond_the_cut(calibrate):
     found = combine(raw, np.array([False]), positive, np.ones(4), asked(calibrate=calibrate))
     assert ((found.decision(raw) > 0) == positive).all()
     assert found.slope == 1 or calibrate
-    assert found.cut == pytest.approx(0, abs=1e-6)
+    assert found.threshold == pytest.approx(0, abs=1e-6)
 
 
 # The share ν.

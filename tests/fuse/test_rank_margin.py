@@ -295,10 +295,10 @@ def test_without_calibration_the_cut_has_the_best_balanced_accuracy():
     assert not hasattr(committee, "predict_proba")
     scores, positive = committee.decision_function(X[60:]), y[60:] == 1
 
-    def accuracy(cut):
-        return (scores[positive] > cut).mean() + (scores[~positive] <= cut).mean()
+    def accuracy(threshold):
+        return (scores[positive] > threshold).mean() + (scores[~positive] <= threshold).mean()
 
-    assert accuracy(0) == pytest.approx(max(accuracy(cut) for cut in scores))
+    assert accuracy(0) == pytest.approx(max(accuracy(threshold) for threshold in scores))
     assert ((scores > 0) == (committee.predict(X[60:]) == 1)).all()
     three = fitted(data=table(labels=(0, 1, 2)), calibrate=False)
     assert (three.decision_function(X).argmax(axis=1) == three.predict(X)).all()

@@ -172,8 +172,8 @@ def test_members_that_all_say_nothing_answer_the_larger_class(scale, share, nu):
     assert committee.margin_distribution_.auc == 0.5
     assert (committee.predict(X) == (share > 0.5)).all()
     np.testing.assert_allclose(committee.predict_proba(X)[:, 1], y.mean(), atol=0.02)
-    cut = fitted(members, data=(X, y), scale=scale, nu=nu, calibrate=False)
-    assert len(set(cut.predict(X))) == 1
+    threshold = fitted(members, data=(X, y), scale=scale, nu=nu, calibrate=False)
+    assert len(set(threshold.predict(X))) == 1
 
 
 def test_members_that_are_worse_than_chance_do_not_rank_backwards():

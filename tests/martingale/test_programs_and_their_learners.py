@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 
 from margrave import Confusion, Preference
-from margrave.confusion import Judge
+from margrave.confusion import Objective
 from margrave.martingale import MartingaleBoostClassifier, NotMetWarning, TunableLogistic
 from margrave.martingale._rooted import LocalTargets
 from margrave.martingale._tuning import target_states
@@ -146,7 +146,9 @@ def test_a_local_share_is_exact():
     """1 of 5 may stay, and a node that has all five keeps 1: floats would make it 0."""
     codes = np.repeat([0, 1], [10, 5])
     before = np.repeat([1, 0, 1], [5, 5, 5])
-    local = LocalTargets(Judge(Preference("fp <= 1"), codes, (0, 1)), before, np.zeros((15, 1)), 0)
+    local = LocalTargets(
+        Objective(Preference("fp <= 1"), codes, (0, 1)), before, np.zeros((15, 1)), 0
+    )
     assert int(local.shares[0, 1] * 5) == 1
 
 
@@ -154,11 +156,11 @@ def test_a_local_share_is_exact():
 def test_a_precision_may_be_bounded_from_above(wish):
     p = np.linspace(0.55, 0.99, 100)
     codes = np.repeat([1, 0], [90, 10])
-    judge = Judge(Preference(wish), codes, (0, 1))
-    targets = target_states(judge, np.log(np.column_stack([1 - p, p])))
+    objective = Objective(Preference(wish), codes, (0, 1))
+    targets = target_states(objective, np.log(np.column_stack([1 - p, p])))
     after = Confusion.of(codes, targets.argmax(axis=1))
     moved = int((targets.argmax(axis=1) == 0).sum())
-    assert judge.preference.shortfall(after) == 0 or after.tp + after.fp == 0
+    assert objective.preference.shortfall(after) == 0 or after.tp + after.fp == 0
     assert moved == {"0%": 90, "50%": 80, "89%": 10}[wish.split()[-1]]
 
 
@@ -171,9 +173,9 @@ def test_a_coarse_grid_of_offsets_seldom_does_better_with_three_classes():
         model = TunableLogistic().fit(X, y)
         tuned = model.tune("recall(high) >= 80%", X_tune, y_tune, max_models=0)
         codes = np.searchsorted(model.classes_, y_tune)
-        judge = Judge(tuned.tuning_.preference, codes, tuple(model.classes_))
+        objective = Objective(tuned.tuning_.preference, codes, tuple(model.classes_))
         scores = model.decision_function(X_tune)
-        best = min(judge.verdict((scores + offset).argmax(axis=1)) for offset in offsets)
-        found = judge.verdict(np.searchsorted(model.classes_, tuned.predict(X_tune)))
+        best = min(objective.evaluate((scores + offset).argmax(axis=1)) for offset in offsets)
+        found = objective.evaluate(np.searchsorted(model.classes_, tuned.predict(X_tune)))
         beaten += best < found
     assert beaten <= 2

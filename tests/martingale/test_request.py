@@ -25,16 +25,16 @@ TWO = np.array(["ham", "spam"])
     ],
 )
 def test_labels_become_places(y, classes, expected):
-    judge = judge_of("accuracy >= 50%", y, classes, None, 3, "Thing.tune")
-    assert judge.codes.tolist() == expected
-    assert judge.classes == tuple(classes.tolist())
-    assert judge.preference == Preference("accuracy >= 50%")
+    objective = judge_of("accuracy >= 50%", y, classes, None, 3, "Thing.tune")
+    assert objective.codes.tolist() == expected
+    assert objective.classes == tuple(classes.tolist())
+    assert objective.preference == Preference("accuracy >= 50%")
 
 
 def test_a_preference_may_be_given_as_one():
     wanted = Preference("fp <= 1")
-    judge = judge_of(wanted, ["ham", "spam"], TWO, "ham", 2, "Thing.tune")
-    assert (judge.preference, judge.positive) == (wanted, "ham")
+    objective = judge_of(wanted, ["ham", "spam"], TWO, "ham", 2, "Thing.tune")
+    assert (objective.preference, objective.positive) == (wanted, "ham")
 
 
 @pytest.mark.parametrize(
@@ -100,10 +100,10 @@ def numbers(text):
 def account(text, after, positive=None):
     """The report on six samples, three of each class: before, after and by the offset."""
     y = ["ham"] * 3 + ["spam"] * 3
-    judge = judge_of(text, y, TWO, positive, 6, "Thing.tune")
+    objective = judge_of(text, y, TWO, positive, 6, "Thing.tune")
     before, by_offset = np.array([0, 1, 1, 0, 1, 1]), np.array([0, 0, 0, 0, 0, 1])
     outcome = Outcome(before, np.array(after), by_offset, n_models=3, cancelled=True)
-    return report(judge, outcome, "Thing.tune")
+    return report(objective, outcome, "Thing.tune")
 
 
 def test_the_account_of_a_preference_that_is_met():
@@ -154,11 +154,11 @@ def test_the_account_speaks_of_the_positive_class():
 
 
 def test_the_account_of_three_classes_speaks_of_what_was_wanted_and_of_errors():
-    judge = judge_of("accuracy >= 50%", [0, 1, 2], np.arange(3), None, 3, "Thing.tune")
+    objective = judge_of("accuracy >= 50%", [0, 1, 2], np.arange(3), None, 3, "Thing.tune")
     right, wrong = np.array([0, 1, 2]), np.array([0, 2, 2])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        told = report(judge, Outcome(wrong, right, right, 1, cancelled=False), "Thing.tune")
+        told = report(objective, Outcome(wrong, right, right, 1, cancelled=False), "Thing.tune")
     head, *matrices = str(told).splitlines()
     assert "accuracy >= 50%" in head
     assert [numbers(line) for line in matrices] == [[66.7, 1, 3], [100, 0, 3], [100, 0, 3]]
@@ -186,9 +186,9 @@ def test_steps_and_accounts_cannot_be_changed():
 
 
 def test_errors_are_counted_once():
-    judge = judge_of("errors <= 0", [0, 1, 2], np.arange(3), None, 3, "Thing.tune")
+    objective = judge_of("errors <= 0", [0, 1, 2], np.arange(3), None, 3, "Thing.tune")
     right, wrong = np.array([0, 1, 2]), np.array([0, 2, 2])
-    told = report(judge, Outcome(wrong, right, right, 1, cancelled=False), "Thing.tune")
+    told = report(objective, Outcome(wrong, right, right, 1, cancelled=False), "Thing.tune")
     head, before, *_ = str(told).splitlines()
     assert numbers(head) == [0, 1]  # errors <= 0, one model
     assert numbers(before) == [1, 3]

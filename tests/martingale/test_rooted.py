@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 from tests.examples import few
 
 from margrave import Confusion, Preference, datasets
-from margrave.confusion import Judge, PreferenceError
+from margrave.confusion import Objective, PreferenceError
 from margrave.martingale import (
     MartingaleBoostClassifier,
     NotMetWarning,
@@ -637,8 +637,8 @@ def test_shares_of_the_errors_that_may_stay(text, expected):
     """Six of ten and eight of ten are right; 4 of 0 are called 1, and 2 of 1 are called 0."""
     codes = np.repeat([0, 1], 10)
     before = np.repeat([0, 1, 0, 1], [6, 4, 2, 8])
-    judge = Judge(Preference(text), codes, (0, 1))
-    targets = LocalTargets(judge, before, np.zeros((20, 1)), 0)
+    objective = Objective(Preference(text), codes, (0, 1))
+    targets = LocalTargets(objective, before, np.zeros((20, 1)), 0)
     assert targets.shares == pytest.approx(expected)
 
 
@@ -647,8 +647,8 @@ def test_a_node_keeps_its_share_of_the_errors():
     learner = TunableLogistic().fit(X, y)
     answers = learner.predict(X_tune)
     count = int(np.sum((y_tune == 0) & (answers == 1)))
-    judge = Judge(Preference(f"fp <= {count // 2}"), y_tune, (0, 1))
-    targets = LocalTargets(judge, answers, X_tune, len(X))
+    objective = Objective(Preference(f"fp <= {count // 2}"), y_tune, (0, 1))
+    targets = LocalTargets(objective, answers, X_tune, len(X))
     rows = np.arange(len(X), len(X) + len(X_tune))[::2]
     here = rows - len(X)
     wrong = np.sum((y_tune[here] == 0) & (answers[here] == 1))
@@ -661,8 +661,8 @@ def test_a_node_keeps_its_share_of_the_errors():
 def test_a_node_without_tuning_samples_of_a_class_is_left_as_it_is():
     X, y, X_tune, y_tune = made()
     learner = TunableLogistic().fit(X, y)
-    judge = Judge(Preference("fp <= 0"), y_tune, (0, 1))
-    targets = LocalTargets(judge, learner.predict(X_tune), X_tune, len(X))
+    objective = Objective(Preference("fp <= 0"), y_tune, (0, 1))
+    targets = LocalTargets(objective, learner.predict(X_tune), X_tune, len(X))
     assert targets.shares
     only = np.flatnonzero(y_tune == 0) + len(X)
     for rows in (only, np.arange(len(X)), np.zeros(0, dtype=int)):

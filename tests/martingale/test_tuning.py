@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 
 from margrave import Confusion, Preference, datasets
-from margrave.confusion import Judge
+from margrave.confusion import Objective
 from margrave.martingale import NotMetWarning, Step, TunableLogistic, _newton, _tuning
 from margrave.martingale._settings import Setting
 from margrave.martingale._tuning import Search, expanded, summed, target_states
@@ -39,8 +39,8 @@ P_3 = np.array(
 def targets_of(text, codes=CODES, p=P):
     """The targets that are not what the points were, by point; rows are checked on the way."""
     k = p.shape[1]
-    judge = Judge(Preference(text), codes, tuple(range(k)))
-    targets = target_states(judge, np.log(p))
+    objective = Objective(Preference(text), codes, tuple(range(k)))
+    targets = target_states(objective, np.log(p))
     np.testing.assert_allclose(targets.sum(axis=1), 1)
     changed = ~np.isclose(targets, p).all(axis=1)
     np.testing.assert_allclose(targets[~changed], p[~changed])
@@ -181,7 +181,7 @@ def noisy_iris():
     return X[order[::2]], y[order[::2]], X[order[1::2]], y[order[1::2]]
 
 
-def price(matrix, spoken):
+def cost(matrix, spoken):
     """Errors but those in the cells that were spoken of."""
     counts = matrix.counts[:, :-1].copy()
     np.fill_diagonal(counts, 0)
@@ -205,7 +205,7 @@ def by_threshold(model, preference, X, y, spoken):
 
 def judged(preference, matrix, spoken):
     shortfall = round(preference.shortfall(matrix), 9)
-    return shortfall, price(matrix, spoken), price(matrix, [])
+    return shortfall, cost(matrix, spoken), cost(matrix, [])
 
 
 FP, FN = [(0, 1)], [(1, 0)]
@@ -370,7 +370,7 @@ def test_patience_is_how_many_models_are_tried_after_the_last_gain(seed, text, s
     matrices = [step.confusion for step in steps]
     gains = [step.number for old, step in pairwise(steps) if step.confusion != old.confusion]
     assert gains  # the search finds something cheaper than the offset
-    assert price(tuned.tuning_.after, spoken) < price(tuned.tuning_.by_offset, spoken)
+    assert cost(tuned.tuning_.after, spoken) < cost(tuned.tuning_.by_offset, spoken)
     assert tuned.tuning_.n_models == gains[-1] + patience < 40
     assert all(new - old <= max(patience, 1) for old, new in pairwise(gains))
     if patience == 0:
@@ -454,7 +454,7 @@ def test_what_cannot_be_met_is_told_and_the_nearest_model_returned():
     with pytest.warns(NotMetWarning) as caught:
         tuned = model.tune("fp <= 0, fn <= 0", X_tune, y_tune)
     told = tuned.tuning_
-    errors = price(told.after, [])
+    errors = cost(told.after, [])
     binds = "fp <= 0" if told.after.fp >= told.after.fn else "fn <= 0"
     (warning,) = caught
     for named in ("TunableLogistic.tune", "'fp <= 0, fn <= 0'", f" {errors} ", f"'{binds}'"):
@@ -463,7 +463,7 @@ def test_what_cannot_be_met_is_told_and_the_nearest_model_returned():
     assert (told.met, told.n_models, told.shortfall) == (False, 20, errors)
     assert str(told.binding) == binds
     assert told.after == Confusion.of(y_tune, tuned.predict(X_tune))
-    assert 0 < errors <= price(told.by_offset, []) <= price(told.before, [])
+    assert 0 < errors <= cost(told.by_offset, []) <= cost(told.before, [])
     expected = by_threshold(model, NO_ERRORS, X_tune, y_tune, [*FP, *FN])
     assert judged(NO_ERRORS, told.by_offset, [*FP, *FN]) == expected
 
@@ -488,14 +488,17 @@ def test_the_derivative_of_the_divergence(k, groups, monkeypatch):
     start = np.linspace(-1, 1, 8 if groups is None else 3)
     model = TunableLogistic(start, groups=groups, tol=1e-14).fit(X, y, np.linspace(0.5, 2, len(y)))
     problem, weights = model._training("tune")
-    judge = Judge(Preference("recall(1) >= 99%, precision(0) >= 99%"), y_tune, tuple(range(k)))
+    objective = Objective(
+        Preference("recall(1) >= 99%, precision(0) >= 99%"), y_tune, tuple(range(k))
+    )
     search = Search(
         problem, weights, model._group, model._columns(X_tune),
-        lambda w: model._scores_by(X_tune, *model._as_given(w)), judge, model._at, model._solution,
+        lambda w: model._scores_by(X_tune, *model._as_given(w)),
+        objective, model._at, model._solution,
         tol=1e-14, patience=10**6, max_models=10**6,
     )  # fmt: skip
     scores = np.log(model.predict_proba(X_tune))
-    search.targets = target_states(judge, scores)
+    search.targets = target_states(objective, scores)
     search.first = search.best = search._judged(model._at)
     rng = np.random.default_rng(0)
     theta = np.concatenate([start, rng.normal(size=k) / 4, rng.normal(size=k)])

@@ -37,7 +37,7 @@ def made(n, K, seed=0):
     return np.tanh((signal + noise) / 2), y
 
 
-def cut(n, n_blocks):
+def threshold(n, n_blocks):
     size = -(-n // n_blocks)
     return lambda array: da.from_array(array, chunks=(size, *array.shape[1:]))
 
@@ -53,7 +53,7 @@ def mean_of_worst(F, y, found, hardest=1.0):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_worst_pair_is_that_of_memory(n_blocks, seed):
     F, y = made(600, 4, seed)
-    block = cut(600, n_blocks)
+    block = threshold(600, n_blocks)
     found = rank_margin_weights(block(F), block(y), tol=1e-12)
     inside = rank_margin_weights(F, y, tol=1e-12)
     assert found.margin == pytest.approx(inside.margin, abs=1e-9)
@@ -68,7 +68,7 @@ def test_the_worst_pair_is_that_of_memory(n_blocks, seed):
 
 def test_the_worst_pair_of_one_long_block():
     F, y = made(200_000, 3)
-    block = cut(200_000, 1)
+    block = threshold(200_000, 1)
     found = rank_margin_weights(block(F), block(y), tol=1e-9)
     inside = rank_margin_weights(F, y, tol=1e-9)
     assert found.margin == pytest.approx(inside.margin, abs=1e-9)
@@ -91,7 +91,7 @@ def test_few_different_scores_and_weights(seed, nu, n_blocks, weighted, negative
     weight = rng.choice([0.0, 1.0, 2.5], 30) if weighted else None
     if weighted:
         weight[:2] = 1.0
-    block = cut(30, n_blocks)
+    block = threshold(30, n_blocks)
     given_weight = None if weight is None else block(weight)
     tried = {"tol": 1e-4 if nu else 1e-10, "negatives": negatives}
     with dask.config.set(scheduler="synchronous"):
@@ -108,7 +108,7 @@ def test_few_different_scores_and_weights(seed, nu, n_blocks, weighted, negative
 @pytest.mark.parametrize("negatives", [None, "hardest 10%"])
 def test_the_tail_is_that_of_memory(nu, negatives):
     F, y = made(3_000, 5)
-    block = cut(3_000, 7)
+    block = threshold(3_000, 7)
     found = rank_margin_weights(block(F), block(y), nu, negatives=negatives)
     inside = rank_margin_weights(F, y, nu, negatives=negatives)
     hardest = 1.0 if negatives is None else 0.1
@@ -151,11 +151,11 @@ def test_sums_over_bins_hold_the_tail(positives, negatives, nu, hardest, n_bins)
     tail = tail_of_sums(sums, grid, nu, hardest)
     exact = exact_tail(*(Side(s[of], w[of] / w[of].sum()) for of in (y, ~y)), nu, hardest)
     assert tail.value <= exact.mean + 1e-12 / nu**0.5
-    assert tail.cut[0] >= exact.mean - 1e-9
-    assert tail.cut[0] - tail.value <= 4 * grid.width + 1e-9
+    assert tail.threshold[0] >= exact.mean - 1e-9
+    assert tail.threshold[0] - tail.value <= 4 * grid.width + 1e-9
     if n_bins == 1000 and nu > 1e-3:  # all scores of a bin are equal, and nothing is hidden
         assert tail.value == pytest.approx(exact.mean, abs=0.01 * grid.width)
-        assert tail.cut[0] == pytest.approx(exact.mean, abs=1e-9)
+        assert tail.threshold[0] == pytest.approx(exact.mean, abs=1e-9)
 
 
 @pytest.mark.parametrize("nu", [0.0, 0.1])
@@ -170,7 +170,7 @@ def test_passes_are_few_and_counted(monkeypatch, nu):
         return unchanged(self, *args, **named)
 
     monkeypatch.setattr(Blocks, "reduce", counted)
-    block = cut(20_000, 20)
+    block = threshold(20_000, 20)
     found = rank_margin_weights(block(F), block(y), nu)
     assert len(calls) == found.n_passes == found.n_iter + 2
     assert found.n_passes <= 12
@@ -179,7 +179,7 @@ def test_passes_are_few_and_counted(monkeypatch, nu):
 def test_bins_become_finer_where_they_must(monkeypatch):
     monkeypatch.setattr(_rank_blocks, "_BINS", 64)
     F, y = made(2_000, 3)
-    block = cut(2_000, 4)
+    block = threshold(2_000, 4)
     found = rank_margin_weights(block(F), block(y), 0.1)
     assert found.n_passes > found.n_iter + 2
     assert found.gap <= 1e-4
@@ -213,7 +213,7 @@ def test_bins_stop_where_the_sums_are_too_many(monkeypatch):
 
     monkeypatch.setattr(_rank_blocks, "tail_of_sums", seen)
     F, y = made(2_000, 3)
-    block = cut(2_000, 4)
+    block = threshold(2_000, 4)
     with pytest.warns(match="rank_margin_weights"):
         found = rank_margin_weights(block(F), block(y), 0.1, max_iter=40)
     assert set(grids) == {100}
@@ -223,7 +223,7 @@ def test_bins_stop_where_the_sums_are_too_many(monkeypatch):
 def test_small_scores_and_single_precision():
     F, y = made(400, 3)
     small = (F / 1_000).astype(np.float32)
-    block = cut(400, 3)
+    block = threshold(400, 3)
     found = rank_margin_weights(block(small), block(y), tol=1e-9)
     inside = rank_margin_weights(small, y, tol=1e-9)
     assert found.margin == pytest.approx(inside.margin, abs=1e-11)
@@ -236,7 +236,7 @@ def test_blocks_of_one_class_and_of_no_weight():
     F, y = F[order], y[order]
     weight = np.ones(300)
     weight[100:150] = 0
-    block = cut(300, 6)
+    block = threshold(300, 6)
     for nu in (0.0, 0.2):
         found = rank_margin_weights(block(F), block(y), nu, block(weight), tol=1e-5)
         inside = rank_margin_weights(F, y, nu, weight, tol=1e-5)
@@ -263,7 +263,7 @@ def test_data_frames_with_empty_parts_and_labels_as_text(nu):
 
 def test_one_member():
     F, y = made(50, 1)
-    block = cut(50, 3)
+    block = threshold(50, 3)
     found = rank_margin_weights(block(F), block(y))
     assert found.weights.tolist() == [1.0]
     assert found.margin == pytest.approx(F[y == 1].min() - F[y == 0].max(), rel=1e-9)
@@ -309,7 +309,7 @@ LABELS = np.array([0, 1, 1])
 def test_bad_input_is_told_as_in_memory(scores, y, more):
     with pytest.raises(ValueError, match=r"\S") as inside:
         rank_margin_weights(scores, y, **more)
-    block = cut(3, 3)
+    block = threshold(3, 3)
     told = {name: block(one) if name == "sample_weight" else one for name, one in more.items()}
     with pytest.raises(ValueError, match=r"\S") as found:
         rank_margin_weights(block(scores), block(y), **told)
@@ -317,7 +317,7 @@ def test_bad_input_is_told_as_in_memory(scores, y, more):
 
 
 def test_collections_that_do_not_fit():
-    block = cut(3, 2)
+    block = threshold(3, 2)
     with pytest.raises(TypeError, match=r"\bscores\b.*Dask"):
         rank_margin_weights(GOOD, block(LABELS))
     parts = dd.from_pandas(pd.DataFrame(GOOD), npartitions=2)

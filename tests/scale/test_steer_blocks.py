@@ -21,13 +21,13 @@ import dask.dataframe as dd  # noqa: E402
 
 from margrave import Confusion, Preference  # noqa: E402
 from margrave._dask import summary as _summary  # noqa: E402
-from margrave._dask.nested import not_further  # noqa: E402
+from margrave._dask.nested import stay_local  # noqa: E402
 from margrave.martingale import NotMetWarning, TunableLogistic  # noqa: E402
 from margrave.scale import _roles, cluster  # noqa: E402
 from margrave.scale._roles import CERTIFY, TRAIN, TUNE, Draw  # noqa: E402
-from margrave.scale._steer import tuned  # noqa: E402
-from margrave.steer import Dialog, PromiseError, SteeredClassifier, _start  # noqa: E402
-from margrave.steer._thresholds import Cut  # noqa: E402
+from margrave.scale._steer import tune_rows  # noqa: E402
+from margrave.steer import Dialog, GuaranteeError, SteeredClassifier, _start  # noqa: E402
+from margrave.steer._thresholds import Threshold  # noqa: E402
 
 PAIR = [("logistic", TunableLogistic()), ("bayes", GaussianNB())]
 
@@ -117,7 +117,7 @@ def test_a_rare_class_certifies_with_its_share(wanted, apart, monkeypatch, synch
     monkeypatch.setattr(_roles, "MOST_CERTIFYING", 1000)
     X, y = normal(20_000, 0, share=0.02)
     draw = Draw.of(*blocks(X, y, 5000), 0)
-    found = tuned(draw, estimator=Known(), certify=0.2, promise=Preference(wanted))
+    found = tune_rows(draw, estimator=Known(), certify=0.2, guarantee=Preference(wanted))
     rare = round(0.2 * y.sum()) if apart else round(1000 * y.mean())
     assert found.roles.apart == apart
     assert found.roles.counts[CERTIFY].tolist() == [1000 - rare, rare]
@@ -135,11 +135,11 @@ def test_another_proportion_of_the_classes_is_noted(monkeypatch, synchronous):
     assert {1000 - rare, 20_000 - n, rare, n} <= set(numbers)
     fresh = model.recertify(*blocks(*normal(20_000, 1, share=0.1), 5000)).certificate_
     assert fresh.notes == notes[:1]
-    found = tuned(
-        Draw.of(*blocks(X, y, 5000), 0), estimator=Known(), promise=Preference("fn <= 5%")
+    found = tune_rows(
+        Draw.of(*blocks(X, y, 5000), 0), estimator=Known(), guarantee=Preference("fn <= 5%")
     )
     reply = found.reply(Preference("accuracy >= 50%"), found.start.after)
-    with pytest.raises(PromiseError, match="'accuracy >= 50%'"):
+    with pytest.raises(GuaranteeError, match="'accuracy >= 50%'"):
         found.accepted(reply, 0.95)
 
 
@@ -155,7 +155,7 @@ def test_recertifying_draws_no_more_rows_than_may_certify(chunks, monkeypatch, s
     assert some.certificate_.confusion.n == 600
     share = some.certificate_.confusion.counts[1].sum() / 600
     assert abs(share - labels.mean()) < 4 * np.sqrt(0.3 * 0.7 / 600)
-    with pytest.raises(PromiseError, match=r"SteeredClassifier\.recertify"):
+    with pytest.raises(GuaranteeError, match=r"SteeredClassifier\.recertify"):
         some.recertify(*blocks(new, labels, chunks))
     with pytest.raises(ValueError, match=r"SteeredClassifier\.recertify.*\by\b"):
         model.recertify(*blocks(new, labels + 1, chunks))
@@ -198,15 +198,15 @@ def test_each_step_sees_its_own_rows_only(synchronous):
 def test_the_cut_is_that_of_memory_on_the_same_rows(wanted, chunks, synchronous):
     X, y = normal(4000, 2)
     draw = Draw.of(*blocks(X, y, chunks), 3)
-    found = tuned(draw, estimator=Known(), random_state=3)
+    found = tune_rows(draw, estimator=Known(), random_state=3)
     _, roles = roles_of(*blocks(X, y, chunks), seed=3)
     at = np.flatnonzero(roles == TUNE)
     dialog = Dialog(Known().fit(X, y), X[at], y[at])
-    want = dialog.prefer(wanted, ways=["move"])
+    want = dialog.prefer(wanted, strategies=["move"])
     reply = found.reply(want.preference, found.start.after)
     assert found.start.after == dialog.history[0].after
     assert reply.after == want.after
-    assert reply.option.decision == want.option.decision
+    assert reply.candidate.decision == want.candidate.decision
     assert (reply.met, reply.shortfall) == (want.met, want.shortfall)
 
 
@@ -214,20 +214,20 @@ def test_counts_are_exact_where_scores_are_grouped(monkeypatch, synchronous):
     monkeypatch.setattr(_summary, "EXACT", 150)
     monkeypatch.setattr(_summary, "FINENESS", 20)
     X, y = normal(8000, 4)
-    found = tuned(Draw.of(*blocks(X, y), 0), estimator=Known(), random_state=0)
+    found = tune_rows(Draw.of(*blocks(X, y), 0), estimator=Known(), random_state=0)
     assert found.tally.resolution > (0.0, 0.0)
     _, roles = roles_of(*blocks(X, y), seed=0)
     at = np.flatnonzero(roles == TUNE)
     scores = found.scorer(X[at])
     for wanted in ("fp <= 1%", "fn <= 2%", "precision >= 95%"):
         reply = found.reply(Preference(wanted), found.start.after)
-        answers = reply.option.decision.answers(scores)
+        answers = reply.candidate.decision.predict(scores)
         assert reply.after == Confusion.of(y[at], answers, classes=[0, 1])
-        best = Dialog(Known().fit(X, y), X[at], y[at]).prefer(wanted, ways=["move"])
+        best = Dialog(Known().fit(X, y), X[at], y[at]).prefer(wanted, strategies=["move"])
         assert reply.met
         step = found.tally.resolution[1] * found.tally.under[-1, 1]
         assert reply.after.fn <= best.after.fn + step or wanted.startswith("fn")
-    start = Cut(0.0, 0.0).answers(scores)
+    start = Threshold(0.0, 0.0).predict(scores)
     assert found.start.after == Confusion.of(y[at], start, classes=[0, 1])
 
 
@@ -251,13 +251,13 @@ def test_promises_are_kept_on_new_samples(synchronous):
             Known(), preference="fp <= 10%", confidence=0.9, random_state=seed
         )
         model.fit(*blocks(X, y, 400))
-        cut = model.decision_.high
-        broken += norm.sf(cut) > 0.1
+        threshold = model.decision_.high
+        broken += norm.sf(threshold) > 0.1
     assert broken <= 6  # 2.5 are expected; more than 6 come in one of a hundred times
 
 
 def test_too_few_rows_for_a_promise(synchronous):
-    with pytest.raises(PromiseError, match=r"'fn <= 0\.1%'.*0\.95"):
+    with pytest.raises(GuaranteeError, match=r"'fn <= 0\.1%'.*0\.95"):
         SteeredClassifier(Known(), preference="fn <= 0.1%").fit(*blocks(*normal(3000, 0)))
 
 
@@ -272,7 +272,7 @@ def test_what_is_taken_away_is_a_steered_classifier(tmp_path, synchronous):
     assert (fresh.decision_.low, fresh.decision_.high) == pytest.approx(
         (same.decision_.low, same.decision_.high), rel=1e-9
     )
-    assert model.check(*blocks(new, labels)).promises == model.check(new, labels).promises
+    assert model.check(*blocks(new, labels)).guarantees == model.check(new, labels).guarantees
     assert "1,199" in model.model_card()
     assert "1,201" in model.model_card()
     model.save(tmp_path / "m.skops")
@@ -299,7 +299,7 @@ def test_what_was_learned_before_is_forgotten(synchronous):
 def test_answers_are_lazy_and_those_of_memory(method, synchronous):
     X, y = make_classification(400, n_classes=3, n_informative=4, random_state=0)
     two = SteeredClassifier(LogisticRegression(), preference="fp <= 20%, rejected <= 30%",
-                            ways=["reject"], certify=None, random_state=0)  # fmt: skip
+                            strategies=["reject"], certify=None, random_state=0)  # fmt: skip
     for model, labels in ((two, np.where(y > 0, "yes", "no")),
                           (SteeredClassifier(LogisticRegression()), y)):  # fmt: skip
         model.fit(X, labels)
@@ -347,10 +347,10 @@ def test_one_frozen_classifier_a_list_and_nothing_to_steer(synchronous):
     X, y = normal(2000, 8)
     trained = LogisticRegression().fit(X, y)
     model = SteeredClassifier(FrozenEstimator(trained), preference="fn <= 10%", random_state=0)
-    assert model.fit(*blocks(X, y)).certificate_.promises[0].limit == 0.1
+    assert model.fit(*blocks(X, y)).certificate_.guarantees[0].limit == 0.1
     assert np.allclose(model.scorer_(X), trained.decision_function(X))
     model = SteeredClassifier(PAIR, preference="fn <= 10%", random_state=0).fit(*blocks(X, y))
-    assert model.scorer_.panel.names == ["logistic", "bayes"]
+    assert model.scorer_.committee.names == ["logistic", "bayes"]
     model = SteeredClassifier(LogisticRegression()).fit(*blocks(X, y))
     assert model.parts_ == {"train": 2000, "tune": 0, "certify": 0}
     assert model.certificate_ is None
@@ -384,10 +384,10 @@ def test_within_a_task_of_dask_learners_keep_to_themselves():
     register_parallel_backend("like-dask", DaskDistributedBackend)
     with parallel_config("like-dask", n_jobs=3):
         assert effective_n_jobs(None) == 3
-        with not_further():
+        with stay_local():
             assert effective_n_jobs(None) == 1
         assert effective_n_jobs(None) == 3
-    with parallel_config("threading", n_jobs=2), not_further():
+    with parallel_config("threading", n_jobs=2), stay_local():
         assert effective_n_jobs(None) == 2
 
 
@@ -397,7 +397,7 @@ def test_within_a_task_of_dask_learners_keep_to_themselves():
 @pytest.mark.parametrize(
     ("settings", "labels", "named"),
     [
-        ({"ways": ["reweigh"]}, 2, r"\bways\b.*'reweigh'.*margrave\.scale\.sample"),
+        ({"strategies": ["reweight"]}, 2, r"\bstrategies\b.*'reweight'.*margrave\.scale\.sample"),
         ({}, 3, r"\b3\b.*0, 1, 2.*margrave\.scale\.sample"),
         ({}, 1, r"\b0\b"),
         ({"positive": 5}, 2, r"\bpositive\b.*\b5\b"),

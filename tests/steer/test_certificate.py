@@ -13,8 +13,14 @@ from sklearn.linear_model import LogisticRegression
 from tests.examples import few
 
 from margrave import Confusion, Preference
-from margrave.steer import Cell, Check, Dialog, Promise, PromiseError
-from margrave.steer._certificate import Certificate, cells, checked, promises, sentence
+from margrave.steer import Cell, Check, Dialog, Guarantee, GuaranteeError
+from margrave.steer._certificate import (
+    Certificate,
+    check_guarantees,
+    describe_bound,
+    make_cells,
+    make_guarantees,
+)
 
 TWO = Confusion([[90, 6, 4], [8, 40, 2]], classes=["ham", "spam"])
 THREE = Confusion([[8, 1, 1, 0], [0, 9, 1, 2], [2, 0, 8, 0]], classes=["ash", "birch", "cedar"])
@@ -25,15 +31,15 @@ def certificate_of(preference, matrix, confidence=0.95):
     delta = 1 - confidence
     return Certificate(
         preference=str(preference),
-        asked=str(preference),
+        requested=str(preference),
         confidence=confidence,
         delta=delta,
         number=1,
         route="order statistics",
-        way="move",
-        promises=promises(preference, matrix, delta),
+        strategy="move",
+        guarantees=make_guarantees(preference, matrix, delta),
         confusion=matrix,
-        cells=cells(matrix, confidence),
+        cells=make_cells(matrix, confidence),
         tuning=matrix,
         issued="2024-05-06",
         samples="these",
@@ -51,7 +57,7 @@ def names_in(text, matrix):
 
 
 def in_words(text, matrix):
-    return sentence(Preference(text).bounds[0], matrix)
+    return describe_bound(Preference(text).bounds[0], matrix)
 
 
 class TestSentences:
@@ -131,8 +137,8 @@ class TestSentences:
     @pytest.mark.parametrize("matrix", [TWO, THREE])
     def test_accuracy_is_a_share_of_all_samples_not_of_the_answers(self, text, matrix):
         """Rates keep rejected samples in the base."""
-        (promise,) = promises(Preference(text), matrix, 0.05)
-        assert (promise.count, promise.n) == (np.trace(matrix.counts), matrix.n)
+        (guarantee,) = make_guarantees(Preference(text), matrix, 0.05)
+        assert (guarantee.count, guarantee.n) == (np.trace(matrix.counts), matrix.n)
 
     def test_the_positive_class_is_meant_where_none_is_named(self):
         matrix = Confusion(THREE.counts, THREE.classes, positive="cedar")
@@ -148,7 +154,7 @@ class TestSentences:
 class TestPromises:
     def test_counts_are_those_of_the_matrix(self):
         wanted = Preference("fp <= 10%, recall >= 70%, precision >= 80%, rejected <= 9%")
-        found = promises(wanted, TWO, 0.01)
+        found = make_guarantees(wanted, TWO, 0.01)
         assert [(one.count, one.n) for one in found] == [(6, 100), (40, 50), (40, 46), (6, 150)]
         assert [one.limit for one in found] == [0.1, 0.7, 0.8, 0.09]
         assert [one.at_most for one in found] == [True, False, False, True]
@@ -157,12 +163,12 @@ class TestPromises:
         assert found[0].rate == 0.06
 
     def test_as_text(self):
-        (found,) = promises(Preference("fp <= 10%, rejected <= 9%"), TWO, 0.01)[:1]
+        (found,) = make_guarantees(Preference("fp <= 10%, rejected <= 9%"), TWO, 0.01)[:1]
         assert found.sentence in str(found)
         assert numbers(str(found).replace(found.sentence, "")) == [6, 100, 6.0]
 
     def test_of_no_samples_there_is_no_rate(self):
-        assert np.isnan(Promise("b", "s", 0.1, True, 0, 0, 0.05).rate)
+        assert np.isnan(Guarantee("b", "s", 0.1, True, 0, 0, 0.05).rate)
 
 
 class TestCells:
@@ -170,7 +176,7 @@ class TestCells:
     @given(st.lists(st.integers(0, 40), min_size=12, max_size=12), st.sampled_from([0.8, 0.95]))
     def test_intervals_are_clopper_and_pearsons_about_the_share(self, counts, level):
         matrix = Confusion(np.reshape(counts, (3, 4)), classes=["a", "b", "c"])
-        found = cells(matrix, level)
+        found = make_cells(matrix, level)
         places = [(true, answer) for true in "abc" for answer in ("a", "b", "c", None)]
         assert [(cell.true, cell.answer) for cell in found] == places
         for cell in found:
@@ -186,7 +192,7 @@ class TestCells:
 
 def with_promises(check, **changes):
     """A check whose promises are changed."""
-    return replace(check, promises=tuple(replace(kept, **changes) for kept in check.promises))
+    return replace(check, guarantees=tuple(replace(kept, **changes) for kept in check.guarantees))
 
 
 class TestChecking:
@@ -196,19 +202,19 @@ class TestChecking:
     @given(st.lists(st.integers(0, 60), min_size=6, max_size=6), st.floats(0.001, 0.5))
     def test_an_alarm_is_a_count_too_improbable_for_the_promise(self, counts, level):
         matrix = Confusion(np.reshape(counts, (2, 3)), classes=["ham", "spam"])
-        check = checked(self.certificate, self.wanted, matrix, level)
+        check = check_guarantees(self.certificate, self.wanted, matrix, level)
         sizes = matrix.counts.sum(axis=1)
         amounts = [matrix["ham", "spam"], matrix["spam", "spam"], matrix.n_rejected]
         bases = [sizes[0], sizes[1], sizes.sum()]
         sides = ["greater", "less", "greater"]
         for kept, count, n, limit, side in zip(
-            check.promises, amounts, bases, [0.1, 0.7, 0.5], sides, strict=True
+            check.guarantees, amounts, bases, [0.1, 0.7, 0.5], sides, strict=True
         ):
             p = binomtest(int(count), int(n), limit, alternative=side).pvalue if n else 1.0
             assert (kept.count, kept.n) == (count, n)
             assert kept.p == pytest.approx(p, rel=1e-9)
             assert kept.alarm is (kept.p < level / 3)
-        assert check.alarm is any(kept.alarm for kept in check.promises)
+        assert check.alarm is any(kept.alarm for kept in check.guarantees)
         assert bool(check) is not check.alarm
         assert check.confusion == matrix
 
@@ -218,28 +224,28 @@ class TestChecking:
         for _ in range(n_checks):
             ham, spam = rng.binomial(300, 0.1), rng.binomial(200, 0.7)
             matrix = Confusion([[300 - ham, ham, 0], [200 - spam, spam, 0]], ["ham", "spam"])
-            n_alarms += checked(self.certificate, self.wanted, matrix, 0.1).alarm
+            n_alarms += check_guarantees(self.certificate, self.wanted, matrix, 0.1).alarm
         assert binomtest(n_alarms, n_checks, 0.1, alternative="greater").pvalue > 1e-4
         assert n_alarms > 5
 
     def test_a_promise_that_is_plainly_broken(self):
         matrix = Confusion([[50, 50, 0], [10, 90, 0]], ["ham", "spam"])
-        check = checked(self.certificate, self.wanted, matrix, 0.05)
+        check = check_guarantees(self.certificate, self.wanted, matrix, 0.05)
         assert not check
-        assert [kept.alarm for kept in check.promises] == [True, False, False]
+        assert [kept.alarm for kept in check.guarantees] == [True, False, False]
         lines = str(check).splitlines()
         quiet = str(with_promises(check, alarm=False)).splitlines()
-        for kept, line, without in zip(check.promises, lines, quiet, strict=True):
-            assert kept.promise.sentence in line
+        for kept, line, without in zip(check.guarantees, lines, quiet, strict=True):
+            assert kept.guarantee.sentence in line
             assert str(kept.count) in line
             assert f"{kept.p:.2g}" in line
             assert (line != without) is kept.alarm
 
     def test_no_samples_of_a_class_say_nothing_of_it(self):
         matrix = Confusion([[0, 0, 0], [1, 9, 0]], ["ham", "spam"])
-        check = checked(self.certificate, self.wanted, matrix, 0.05)
+        check = check_guarantees(self.certificate, self.wanted, matrix, 0.05)
         assert check
-        assert check.promises[0].p == 1
+        assert check.guarantees[0].p == 1
 
 
 class TestAsText:
@@ -247,10 +253,10 @@ class TestAsText:
         wanted = Preference("fp <= 10%, recall >= 70%, rejected <= 50%")
         certificate = replace(certificate_of(wanted, TWO), number=77)
         told = str(certificate)
-        assert len(certificate.promises) == 3
+        assert len(certificate.guarantees) == 3
         for fact in (
             "0.95",
-            *map(str, certificate.promises),
+            *map(str, certificate.guarantees),
             str(TWO.n),
             certificate.route,
             "77",
@@ -276,10 +282,10 @@ def samples(n, seed, shift=0.0):
 MODEL = LogisticRegression().fit(*samples(100, 0))
 
 
-def accepted(text, ways=("move", "reject"), **options):
+def accepted(text, strategies=("move", "reject"), **candidates):
     dialog = Dialog(MODEL, *samples(300, 1))
-    dialog.prefer(text, ways=list(ways))
-    return dialog.accept(*samples(500, 2), **options)
+    dialog.prefer(text, strategies=list(strategies))
+    return dialog.accept(*samples(500, 2), **candidates)
 
 
 class TestIssued:
@@ -291,7 +297,7 @@ class TestIssued:
         model = accepted(text)
         certificate = model.certificate_
         assert certificate.confusion == model.confusion(X, y)
-        known = cells(certificate.confusion, 0.95)
+        known = make_cells(certificate.confusion, 0.95)
         for cell, narrow in zip(certificate.cells, known, strict=True):
             # After several tests on the same samples an interval is wider.
             assert (cell.true, cell.answer, cell.count) == (
@@ -304,9 +310,9 @@ class TestIssued:
             [(cell.low, cell.high) for cell in found] for found in (certificate.cells, known)
         )
         assert np.allclose(ends, narrow, rtol=1e-9) == (certificate.route == "order statistics")
-        assert certificate.preference == certificate.asked == text
-        assert certificate.promises == promises(
-            Preference(text), certificate.confusion, certificate.promises[0].delta
+        assert certificate.preference == certificate.requested == text
+        assert certificate.guarantees == make_guarantees(
+            Preference(text), certificate.confusion, certificate.guarantees[0].delta
         )
         assert certificate.issued == date.today().isoformat()
         assert certificate.tuning.n == 300
@@ -318,16 +324,16 @@ class TestIssued:
     def test_a_count_is_promised_as_its_rate_and_the_certificate_says_so(self):
         certificate = accepted("fp <= 15").certificate_
         n = certificate.tuning.counts[0].sum()
-        assert certificate.asked == "fp <= 15"
-        limit = certificate.promises[0].limit
+        assert certificate.requested == "fp <= 15"
+        limit = certificate.guarantees[0].limit
         assert 15 / n * (1 - 1e-3) < limit <= 15 / n
         (remark,) = certificate.remarks
         assert "fp <= 15" in remark
         assert accepted("fp <= 15%").certificate_.remarks == ()
 
     def test_two_promises_share_delta(self):
-        promised = accepted("fp <= 25%, fn <= 25%").certificate_.promises
-        assert [one.delta for one in promised] == pytest.approx([0.025, 0.025])
+        guaranteed = accepted("fp <= 25%, fn <= 25%").certificate_.guarantees
+        assert [one.delta for one in guaranteed] == pytest.approx([0.025, 0.025])
 
 
 class TestCheck:
@@ -348,7 +354,7 @@ class TestCheck:
 
     def test_the_level_is_how_improbable_it_must_be(self):
         X, y = samples(500, 7, shift=0.1)
-        (kept,) = self.model.check(X, y).promises
+        (kept,) = self.model.check(X, y).guarantees
         assert 0 < kept.p < 1
         assert self.model.check(X, y, level=kept.p * 1.001).alarm is True
         assert self.model.check(X, y, level=kept.p * 0.999).alarm is False
@@ -357,8 +363,8 @@ class TestCheck:
         model = accepted("fp <= 18%, fn <= 18%, rejected <= 50%")
         check = model.check(*samples(400, 8))
         assert check.confusion.n_rejected > 0
-        assert check.promises[2].count == check.confusion.n_rejected
-        assert check.promises[2].n == 400
+        assert check.guarantees[2].count == check.confusion.n_rejected
+        assert check.guarantees[2].n == 400
 
     def test_a_model_that_promises_nothing(self):
         dialog = Dialog(MODEL, *samples(300, 1))
@@ -386,12 +392,12 @@ class TestRecertify:
     def test_the_samples_it_was_set_on_are_spent(self, backwards):
         X, y = samples(500, 2)
         given = (X[::-1], y[::-1]) if backwards else (X, y)
-        with pytest.raises(PromiseError, match=r"SteeredClassifier\.recertify"):
+        with pytest.raises(GuaranteeError, match=r"SteeredClassifier\.recertify"):
             accepted("fp <= 15%").recertify(*given)
 
     def test_the_decision_is_the_one_that_accepting_on_these_samples_sets(self):
         dialog = Dialog(MODEL, *samples(300, 1))
-        dialog.prefer("fp <= 15%", ways=["move"])
+        dialog.prefer("fp <= 15%", strategies=["move"])
         fresh = samples(500, 9)
         anew = accepted("fp <= 15%").recertify(*fresh)
         known = dialog.accept(*fresh).decision_
@@ -415,7 +421,7 @@ class TestRecertify:
 
     def test_too_few(self):
         model = accepted("fp <= 15%")
-        with pytest.raises(PromiseError, match=r"\b19\b.*'ham'"):
+        with pytest.raises(GuaranteeError, match=r"\b19\b.*'ham'"):
             model.recertify(*samples(12, 3))
 
     @pytest.mark.parametrize("text", ["fp <= 15", "fp <= 15%"])
@@ -443,8 +449,8 @@ class TestCard:
     def test_it_tells_the_promise_and_the_evidence(self):
         model = accepted("fp <= 18%, fn <= 18%, rejected <= 50%")
         card, certificate = model.model_card(), model.certificate_
-        for promise in certificate.promises:
-            assert str(promise) in card
+        for guarantee in certificate.guarantees:
+            assert str(guarantee) in card
         table = [line for line in card.splitlines() if line.startswith("|")]
         for true, row in zip(("ham", "spam"), table[2:4], strict=True):
             _, label, *shown, _ = row.split("|")
@@ -483,6 +489,6 @@ class TestWhatItTells:
         X, y = samples(500, 2)
         model = accepted("fp <= 10%")
         few, many = model.check(X[:1], y[:1]), model.check(X, y)
-        assert [kept.telling for kept in few.promises] == [False]
-        assert [kept.telling for kept in many.promises] == [True]
+        assert [kept.telling for kept in few.guarantees] == [False]
+        assert [kept.telling for kept in many.guarantees] == [True]
         assert str(few) != str(with_promises(few, telling=True))

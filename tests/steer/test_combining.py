@@ -13,9 +13,9 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from tests.examples import few
 
-from margrave.committee import Panel
-from margrave.fuse._log_odds import Combined, combined, focused
-from margrave.steer._scorer import Alone, Scorer, decimals_for
+from margrave.committee import FittedMembers
+from margrave.fuse._log_odds import LogOddsCombination, fit_focused_log_odds, fit_log_odds
+from margrave.steer._scorer import Scorer, SingleMember, decimals_for
 
 FLAGS = np.array([True, False, False, True])
 seeds = st.integers(0, 1000)
@@ -41,7 +41,7 @@ class TestCombined:
     @given(seeds)
     def test_weights_are_shares_and_the_score_ranks(self, seed):
         raw, codes = said(seed)
-        found = combined(raw, FLAGS, codes, 2)
+        found = fit_log_odds(raw, FLAGS, codes, 2)
         assert found.weights.shape == (4,)
         assert (found.weights >= -1e-12).all()
         assert found.weights.sum() == pytest.approx(1)
@@ -54,8 +54,8 @@ class TestCombined:
     @given(seeds, st.permutations(range(4)))
     def test_permuting_the_members_permutes_the_weights(self, seed, order):
         raw, codes = said(seed)
-        found = combined(raw, FLAGS, codes, 2)
-        other = combined(raw[:, order], FLAGS[order], codes, 2)
+        found = fit_log_odds(raw, FLAGS, codes, 2)
+        other = fit_log_odds(raw[:, order], FLAGS[order], codes, 2)
         np.testing.assert_allclose(other.weights, found.weights[order], atol=1e-2)
         np.testing.assert_allclose(other(raw[:, order]), found(raw), atol=0.1)
 
@@ -65,7 +65,7 @@ class TestCombined:
         raw, codes = said(seed)
         moved = raw.copy()
         moved[:, 1] = factor * (raw[:, 1] + shift)
-        found, other = combined(raw, FLAGS, codes, 2), combined(moved, FLAGS, codes, 2)
+        found, other = fit_log_odds(raw, FLAGS, codes, 2), fit_log_odds(moved, FLAGS, codes, 2)
         np.testing.assert_allclose(other.weights, found.weights, atol=1e-6)
         np.testing.assert_allclose(other(moved), found(raw), atol=1e-5)
 
@@ -73,7 +73,7 @@ class TestCombined:
     @given(seeds)
     def test_exchanging_the_classes_turns_the_score_around(self, seed):
         raw, codes = said(seed)
-        found, other = combined(raw, FLAGS, codes, 2), combined(-raw, FLAGS, 1 - codes, 2)
+        found, other = fit_log_odds(raw, FLAGS, codes, 2), fit_log_odds(-raw, FLAGS, 1 - codes, 2)
         np.testing.assert_allclose(other.weights, found.weights, atol=1e-2)
         np.testing.assert_allclose(other(-raw), -found(raw), atol=0.1)
 
@@ -82,23 +82,25 @@ class TestCombined:
     def test_the_order_of_the_samples_does_not_matter(self, seed):
         raw, codes = said(seed)
         order = np.random.default_rng(seed).permutation(len(codes))
-        found, other = (combined(raw[at], FLAGS, codes[at], 2) for at in (np.arange(120), order))
+        found, other = (
+            fit_log_odds(raw[at], FLAGS, codes[at], 2) for at in (np.arange(120), order)
+        )
         np.testing.assert_allclose(other(raw), found(raw), atol=0.1)
 
     def test_scores_are_log_odds(self):
         """Of samples scored about s, a share expit(s) is of the second class."""
         raw, codes = said(0, n=4000)
-        p = expit(combined(raw[:2000], FLAGS, codes[:2000], 2)(raw[2000:]))
+        p = expit(fit_log_odds(raw[:2000], FLAGS, codes[:2000], 2)(raw[2000:]))
         assert p.mean() == pytest.approx(codes[2000:].mean(), abs=0.03)
         for there in (p < 0.5, p >= 0.5):
             assert codes[2000:][there].mean() == pytest.approx(p[there].mean(), abs=0.03)
 
     def test_a_member_that_says_nothing_changes_nothing(self):
         raw, codes = said(1)
-        found = combined(raw, FLAGS, codes, 2)
+        found = fit_log_odds(raw, FLAGS, codes, 2)
         for flag, value in [(False, 0.0), (False, 7.0), (True, -1.0), (True, 0.4)]:
             silent = np.column_stack([raw, np.full(len(raw), value)])
-            other = combined(silent, np.append(FLAGS, flag), codes, 2)
+            other = fit_log_odds(silent, np.append(FLAGS, flag), codes, 2)
             np.testing.assert_allclose(other(silent), found(raw), atol=0.1)
             # Whatever it says later is not listened to.
             loud = silent.copy()
@@ -108,21 +110,24 @@ class TestCombined:
     def test_where_no_member_says_anything_all_scores_are_the_prior(self):
         codes = np.repeat([0, 1], [90, 30])
         raw = np.zeros((120, 2))
-        for found in (combined(raw, FLAGS[:2], codes, 2), focused(raw, FLAGS[:2], codes, 1, 0.1)):
+        for found in (
+            fit_log_odds(raw, FLAGS[:2], codes, 2),
+            fit_focused_log_odds(raw, FLAGS[:2], codes, 1, 0.1),
+        ):
             scores = found(raw)
             assert np.ptp(scores) == pytest.approx(0, abs=1e-9)
             assert scores[0] == pytest.approx(np.log(30 / 90), abs=0.1)
 
     def test_a_single_new_sample_is_scored_as_among_others(self):
         raw, codes = said(2)
-        found = combined(raw, FLAGS, codes, 2)
+        found = fit_log_odds(raw, FLAGS, codes, 2)
         alone = np.array([found(row[None])[0] for row in raw])
         np.testing.assert_allclose(alone, found(raw), atol=1e-12)
 
     @pytest.mark.parametrize("k", [3, 4])
     def test_more_classes_have_a_score_and_weights_each(self, k):
         raw, codes = said(3, k=k)
-        found = combined(raw, FLAGS, codes, k)
+        found = fit_log_odds(raw, FLAGS, codes, k)
         assert len(found.sides) == k
         assert found.weights.shape == (k, 4)
         np.testing.assert_allclose(found.weights.sum(axis=1), 1)
@@ -133,8 +138,8 @@ class TestCombined:
     def test_renaming_three_classes_renames_their_scores(self):
         raw, codes = said(4, k=3)
         order = [2, 0, 1]
-        found = combined(raw, FLAGS, codes, 3)
-        other = combined(raw[:, :, order], FLAGS, np.argsort(order)[codes], 3)
+        found = fit_log_odds(raw, FLAGS, codes, 3)
+        other = fit_log_odds(raw[:, :, order], FLAGS, np.argsort(order)[codes], 3)
         np.testing.assert_allclose(other(raw[:, :, order]), found(raw)[:, order], atol=1e-9)
 
 
@@ -143,8 +148,8 @@ class TestFocused:
     @given(seeds, st.sampled_from([0, 1]), st.sampled_from([0.1, 0.3]))
     def test_exchanging_the_classes_turns_the_score_around(self, seed, c, hardest):
         raw, codes = said(seed)
-        found = focused(raw, FLAGS, codes, c, hardest)
-        other = focused(-raw, FLAGS, 1 - codes, 1 - c, hardest)
+        found = fit_focused_log_odds(raw, FLAGS, codes, c, hardest)
+        other = fit_focused_log_odds(-raw, FLAGS, 1 - codes, 1 - c, hardest)
         np.testing.assert_allclose(other.weights, found.weights, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(other(-raw), -found(raw), atol=1e-12)
 
@@ -152,16 +157,16 @@ class TestFocused:
     @given(seeds, st.sampled_from([0, 1]))
     def test_the_score_is_of_the_second_class_whichever_is_in_focus(self, seed, c):
         raw, codes = said(seed)
-        found = focused(raw, FLAGS, codes, c, 0.3)
-        assert isinstance(found, Combined)
+        found = fit_focused_log_odds(raw, FLAGS, codes, c, 0.3)
+        assert isinstance(found, LogOddsCombination)
         assert roc_auc_score(codes, found(raw)) > 0.75
 
     @few(6)
     @given(seeds, st.permutations(range(4)))
     def test_permuting_the_members_permutes_the_weights(self, seed, order):
         raw, codes = said(seed)
-        found = focused(raw, FLAGS, codes, 1, 0.3)
-        other = focused(raw[:, order], FLAGS[order], codes, 1, 0.3)
+        found = fit_focused_log_odds(raw, FLAGS, codes, 1, 0.3)
+        other = fit_focused_log_odds(raw[:, order], FLAGS[order], codes, 1, 0.3)
         np.testing.assert_allclose(other.weights, found.weights[order], atol=1e-2)
 
     def test_the_hard_end_of_the_class_that_is_not_in_focus_decides(self):
@@ -174,15 +179,15 @@ class TestFocused:
         means = np.where(codes == 1, 1.2, np.array([of_worst, of_rest]))  # two members
         raw = means.T + 0.7 * rng.normal(size=(600, 2))
         flags = np.array([False, False])
-        hard = focused(raw, flags, codes, 1, 0.1).weights[0]
-        easy = focused(raw, flags, codes, 0, 0.1).weights[0]
+        hard = fit_focused_log_odds(raw, flags, codes, 1, 0.1).weights[0]
+        easy = fit_focused_log_odds(raw, flags, codes, 0, 0.1).weights[0]
         assert hard > easy
 
 
 class TestAlone:
     def test_log_odds_of_probabilities_also_of_0_and_1(self):
         p = np.array([0.0, 1e-9, 0.25, 0.5, 0.75, 1 - 1e-9, 1.0])
-        scores = Alone(True)((2 * p - 1)[:, None])
+        scores = SingleMember(True)((2 * p - 1)[:, None])
         assert np.isfinite(scores).all()
         assert (np.diff(scores) > 0).all()
         np.testing.assert_allclose(scores[1:-1], logit(p[1:-1]), atol=1e-5)
@@ -191,7 +196,7 @@ class TestAlone:
 
     def test_logs_of_the_probabilities_of_more_classes(self):
         p = np.array([[0.0, 0.0, 1.0], [0.2, 0.3, 0.5], [1 / 3, 1 / 3, 1 / 3]])
-        scores = Alone(True)((2 * p - 1)[:, None, :])
+        scores = SingleMember(True)((2 * p - 1)[:, None, :])
         assert np.isfinite(scores).all()
         assert scores.argmax(axis=1).tolist()[:2] == [2, 2]
         np.testing.assert_allclose(scores[1], np.log(p[1]))
@@ -199,7 +204,7 @@ class TestAlone:
 
     def test_decision_values_are_left_alone(self):
         values = np.array([-3.0, 0, 1e9])
-        assert Alone(False)(values[:, None]).tolist() == values.tolist()
+        assert SingleMember(False)(values[:, None]).tolist() == values.tolist()
 
 
 class TestRounding:
@@ -236,9 +241,9 @@ class TestRounding:
         y = np.minimum((X[:, 0] + X[:, 1] + rng.random(150) / 2).astype(int), k - 1)
         y[:k] = np.arange(k)
         trained = member.fit(X, y)
-        panel = Panel(["one"], [trained], trained.classes_)
-        combine = Alone(bool(panel.probabilities[0]))
-        scorer = Scorer(panel, combine, decimals_for(combine(panel.raw(X))))
+        committee = FittedMembers(["one"], [trained], trained.classes_)
+        combine = SingleMember(bool(committee.gives_probabilities[0]))
+        scorer = Scorer(committee, combine, decimals_for(combine(committee.raw(X))))
         among = scorer(X)
         alone = np.concatenate([scorer(row[None]) for row in X])
         reversed_ = scorer(X[::-1])[::-1]
@@ -253,9 +258,9 @@ class TestRounding:
         y = (X[:, 0] + X[:, 1] + rng.random(150) > 1.2).astype(int)
         members = [LogisticRegression(), SVC(), RandomForestClassifier(15, random_state=0)]
         trained = [member.fit(X, y) for member in members]
-        panel = Panel(["a", "b", "c"], trained, np.array([0, 1]))
-        combine = combined(panel.raw(X), panel.probabilities, y, 2)
-        scorer = Scorer(panel, combine, decimals_for(combine(panel.raw(X))))
+        committee = FittedMembers(["a", "b", "c"], trained, np.array([0, 1]))
+        combine = fit_log_odds(committee.raw(X), committee.gives_probabilities, y, 2)
+        scorer = Scorer(committee, combine, decimals_for(combine(committee.raw(X))))
         among = scorer(X)
         assert len(np.unique(among)) < 100
         np.testing.assert_array_equal(np.concatenate([scorer(row[None]) for row in X]), among)

@@ -10,8 +10,16 @@ from hypothesis.extra.numpy import arrays
 
 from margrave import Preference
 from margrave._labels import REJECTED
-from margrave.confusion import Judge
-from margrave.steer._thresholds import Cut, Offsets, doubtful, leads, moved, plain, verdict
+from margrave.confusion import Objective
+from margrave.steer._thresholds import (
+    Offsets,
+    Threshold,
+    best_decision,
+    best_rejecting_decision,
+    default_decision,
+    evaluate,
+    lead_of_largest,
+)
 
 TWO = [
     "fp <= 0",
@@ -55,7 +63,7 @@ THREE = [
 ]
 
 
-def cuts(values):
+def thresholds(values):
     """A number below all values, one between any two, and one above all."""
     there = np.unique(values)
     between = [(low + high) / 2 for low, high in pairwise(there)]
@@ -72,28 +80,28 @@ def scored(draw, k=2, most=12):
 
 
 def rounded(found):
-    return (round(found.shortfall, 9), found.price, found.errors)
+    return (round(found.shortfall, 9), found.cost, found.errors)
 
 
 class TestCut:
     def test_the_second_class_is_strictly_above(self):
         scores = np.array([-1.0, 0.5, np.nextafter(0.5, 1), 2])
-        assert Cut(0.5, 0.5).answers(scores).tolist() == [0, 0, 1, 1]
+        assert Threshold(0.5, 0.5).predict(scores).tolist() == [0, 0, 1, 1]
 
     def test_between_the_cuts_is_no_answer(self):
         scores = np.array([-2.0, -1, np.nextafter(-1, 0), 0, 1, np.nextafter(1, 2)])
         reject = REJECTED
-        assert Cut(-1.0, 1.0).answers(scores).tolist() == [0, 0, reject, reject, reject, 1]
+        assert Threshold(-1.0, 1.0).predict(scores).tolist() == [0, 0, reject, reject, reject, 1]
 
     def test_whether_it_rejects(self):
-        assert not Cut(1.0, 1.0).rejects
-        assert Cut(0.0, 1.0).rejects
-        assert not plain(2).rejects
+        assert not Threshold(1.0, 1.0).rejects
+        assert Threshold(0.0, 1.0).rejects
+        assert not default_decision(2).rejects
 
     def test_a_cut_at_infinity_answers_one_class(self):
         scores = np.array([-1e300, 0.0, 1e300])
-        assert Cut(np.inf, np.inf).answers(scores).tolist() == [0, 0, 0]
-        assert Cut(-np.inf, -np.inf).answers(scores).tolist() == [1, 1, 1]
+        assert Threshold(np.inf, np.inf).predict(scores).tolist() == [0, 0, 0]
+        assert Threshold(-np.inf, -np.inf).predict(scores).tolist() == [1, 1, 1]
 
     @given(
         st.lists(st.integers(-6, 6), min_size=1, max_size=20),
@@ -102,44 +110,44 @@ class TestCut:
     )
     def test_the_lead_has_the_sign_of_the_answer(self, scores, low, width):
         scores = np.array(scores) / 2
-        cut = Cut(low / 2, (low + width) / 2)
-        answers, lead = cut.answers(scores), cut.lead(scores)
+        threshold = Threshold(low / 2, (low + width) / 2)
+        answers, lead = threshold.predict(scores), threshold.decision_values(scores)
         assert ((lead > 0) == (answers == 1)).all()
         assert (lead[answers == REJECTED] == 0).all()
         assert (lead[answers == 0] <= 0).all()
         assert (np.diff(lead[np.argsort(scores)]) >= 0).all()
 
     def test_the_plain_cut_is_at_zero(self):
-        assert plain(2).answers(np.array([-0.1, 0.0, 0.1])).tolist() == [0, 0, 1]
+        assert default_decision(2).predict(np.array([-0.1, 0.0, 0.1])).tolist() == [0, 0, 1]
 
 
 class TestOffsets:
     def test_the_largest_after_the_offsets_the_first_of_equals(self):
         scores = np.array([[1.0, 0, 0], [0, 1, 0], [2, 0, 0], [0, 0, 3]])
-        assert Offsets(np.array([-1.0, 0, 0])).answers(scores).tolist() == [0, 1, 0, 2]
-        assert plain(3).answers(scores).tolist() == [0, 1, 0, 2]
-        assert not plain(3).rejects
+        assert Offsets(np.array([-1.0, 0, 0])).predict(scores).tolist() == [0, 1, 0, 2]
+        assert default_decision(3).predict(scores).tolist() == [0, 1, 0, 2]
+        assert not default_decision(3).rejects
 
     def test_what_does_not_lead_by_enough_gets_no_answer(self):
         scores = np.array([[1.0, 0, 0], [0.5, 0, 0], [0.25, 0, 0], [0, 2, 1.75]])
         decision = Offsets(np.zeros(3), doubt=0.5)
         assert decision.rejects
-        assert decision.answers(scores).tolist() == [0, 0, REJECTED, REJECTED]
+        assert decision.predict(scores).tolist() == [0, 0, REJECTED, REJECTED]
 
     def test_a_tie_is_answered_where_nothing_is_rejected(self):
-        assert Offsets(np.zeros(3)).answers(np.zeros((2, 3))).tolist() == [0, 0]
+        assert Offsets(np.zeros(3)).predict(np.zeros((2, 3))).tolist() == [0, 0]
 
     @given(arrays(np.float64, (5, 4), elements=st.integers(-9, 9)), st.integers(-9, 9))
     def test_a_shift_of_all_classes_changes_nothing(self, scores, shift):
         decision = Offsets(np.array([0.0, 1, -1, 2]), 1.0)
-        assert (decision.answers(scores) == decision.answers(scores + shift)).all()
+        assert (decision.predict(scores) == decision.predict(scores + shift)).all()
         shifted = Offsets(decision.offset + shift, 1.0)
-        assert (decision.answers(scores) == shifted.answers(scores)).all()
+        assert (decision.predict(scores) == shifted.predict(scores)).all()
 
     @given(arrays(np.float64, (6, 3), elements=st.integers(-5, 5)))
     def test_leads_are_of_the_largest_over_the_next(self, scores):
         ordered = np.sort(scores, axis=1)
-        assert leads(scores).tolist() == (ordered[:, -1] - ordered[:, -2]).tolist()
+        assert lead_of_largest(scores).tolist() == (ordered[:, -1] - ordered[:, -2]).tolist()
 
 
 class TestMoved:
@@ -150,38 +158,49 @@ class TestMoved:
     )
     def test_no_cut_is_better(self, data, text):
         codes, scores = data
-        judge = Judge(Preference(text), codes, (0, 1))
-        decision = moved(judge, scores)
-        assert isinstance(decision, Cut)
+        objective = Objective(Preference(text), codes, (0, 1))
+        decision = best_decision(objective, scores)
+        assert isinstance(decision, Threshold)
         assert not decision.rejects
-        best = min(rounded(verdict(judge, Cut(cut, cut), scores)) for cut in cuts(scores))
-        assert rounded(verdict(judge, decision, scores)) == best
+        best = min(
+            rounded(evaluate(objective, Threshold(threshold, threshold), scores))
+            for threshold in thresholds(scores)
+        )
+        assert rounded(evaluate(objective, decision, scores)) == best
 
     @given(scored(), st.sampled_from(TWO))
     def test_the_positive_class_may_be_the_first(self, data, text):
         codes, scores = data
-        judge = Judge(Preference(text), codes, (0, 1), positive=0)
-        decision = moved(judge, scores)
-        best = min(rounded(verdict(judge, Cut(cut, cut), scores)) for cut in cuts(scores))
-        assert rounded(verdict(judge, decision, scores)) == best
+        objective = Objective(Preference(text), codes, (0, 1), positive=0)
+        decision = best_decision(objective, scores)
+        best = min(
+            rounded(evaluate(objective, Threshold(threshold, threshold), scores))
+            for threshold in thresholds(scores)
+        )
+        assert rounded(evaluate(objective, decision, scores)) == best
 
     @given(st.integers(0, 10_000), st.sampled_from(TWO))
     def test_nor_is_one_without_ties(self, seed, text):
         rng = np.random.default_rng(seed)
         codes = rng.integers(0, 2, 40)
         scores = rng.normal(size=40) * 10.0 ** rng.integers(-5, 6) + codes
-        judge = Judge(Preference(text), codes, (0, 1))
-        best = min(rounded(verdict(judge, Cut(cut, cut), scores)) for cut in cuts(scores))
-        assert rounded(verdict(judge, moved(judge, scores), scores)) == best
+        objective = Objective(Preference(text), codes, (0, 1))
+        best = min(
+            rounded(evaluate(objective, Threshold(threshold, threshold), scores))
+            for threshold in thresholds(scores)
+        )
+        assert rounded(evaluate(objective, best_decision(objective, scores), scores)) == best
 
     @given(scored(k=3, most=10), st.sampled_from(THREE))
     def test_three_classes_are_never_left_worse_than_plain(self, data, text):
         codes, scores = data
-        judge = Judge(Preference(text), codes, (0, 1, 2))
-        decision = moved(judge, scores)
+        objective = Objective(Preference(text), codes, (0, 1, 2))
+        decision = best_decision(objective, scores)
         assert isinstance(decision, Offsets)
         assert not decision.rejects
-        assert verdict(judge, decision, scores) <= verdict(judge, plain(3), scores)
+        assert evaluate(objective, decision, scores) <= evaluate(
+            objective, default_decision(3), scores
+        )
 
 
 class TestDoubtful:
@@ -189,10 +208,12 @@ class TestDoubtful:
     @example((np.array([1, 0, 1, 0]), np.array([0.0, 0, 0, 0])), WITH_REJECTS[0])
     def test_no_pair_of_cuts_is_better(self, data, text):
         codes, scores = data
-        judge = Judge(Preference(text), codes, (0, 1))
-        found = rounded(verdict(judge, doubtful(judge, scores), scores))
-        pairs = combinations_with_replacement(cuts(scores), 2)
-        best = min(rounded(verdict(judge, Cut(low, high), scores)) for low, high in pairs)
+        objective = Objective(Preference(text), codes, (0, 1))
+        found = rounded(evaluate(objective, best_rejecting_decision(objective, scores), scores))
+        pairs = combinations_with_replacement(thresholds(scores), 2)
+        best = min(
+            rounded(evaluate(objective, Threshold(low, high), scores)) for low, high in pairs
+        )
         assert found == best
 
     @given(st.integers(0, 10_000), st.sampled_from(WITH_REJECTS))
@@ -200,10 +221,14 @@ class TestDoubtful:
         rng = np.random.default_rng(seed)
         codes = rng.integers(0, 2, 25)
         scores = rng.normal(size=25) + codes
-        judge = Judge(Preference(text), codes, (0, 1))
-        pairs = combinations_with_replacement(cuts(scores), 2)
-        best = min(rounded(verdict(judge, Cut(low, high), scores)) for low, high in pairs)
-        assert rounded(verdict(judge, doubtful(judge, scores), scores)) == best
+        objective = Objective(Preference(text), codes, (0, 1))
+        pairs = combinations_with_replacement(thresholds(scores), 2)
+        best = min(
+            rounded(evaluate(objective, Threshold(low, high), scores)) for low, high in pairs
+        )
+        assert (
+            rounded(evaluate(objective, best_rejecting_decision(objective, scores), scores)) == best
+        )
 
     @pytest.mark.parametrize("text", WITH_REJECTS)
     def test_many_scores_are_searched_as_well_as_their_grid(self, text):
@@ -211,30 +236,30 @@ class TestDoubtful:
         rng = np.random.default_rng(4)
         codes = rng.integers(0, 2, 1500)
         scores = rng.normal(size=1500) + 1.5 * codes
-        judge = Judge(Preference(text), codes, (0, 1))
-        found = verdict(judge, doubtful(judge, scores), scores)
-        without = verdict(judge, moved(judge, scores), scores)
+        objective = Objective(Preference(text), codes, (0, 1))
+        found = evaluate(objective, best_rejecting_decision(objective, scores), scores)
+        without = evaluate(objective, best_decision(objective, scores), scores)
         # Three rounds end on neighbouring cuts, so at most a cell of the first grid is lost.
         cell = 1500 // 159 + 1
         assert found.shortfall <= without.shortfall + 1e-9
-        assert found <= (without.shortfall + 1e-9, without.price + cell, np.inf)
+        assert found <= (without.shortfall + 1e-9, without.cost + cell, np.inf)
 
     def test_a_band_that_is_plainly_right_is_found(self):
         scores = np.concatenate([np.arange(300), np.arange(300, 320), np.arange(320, 700)])
         codes = np.concatenate([np.zeros(300), np.arange(20) % 2, np.ones(380)]).astype(int)
-        judge = Judge(Preference("errors <= 0, rejected <= 20"), codes, (0, 1))
-        decision = doubtful(judge, scores.astype(float))
-        found = verdict(judge, decision, scores.astype(float))
-        assert (found.shortfall, found.price) == (0, 0)
+        objective = Objective(Preference("errors <= 0, rejected <= 20"), codes, (0, 1))
+        decision = best_rejecting_decision(objective, scores.astype(float))
+        found = evaluate(objective, decision, scores.astype(float))
+        assert (found.shortfall, found.cost) == (0, 0)
         assert found.errors == 18  # rejected: the first of the 20 and the last fit their sides
 
     @given(scored(k=3, most=10), st.sampled_from(THREE))
     def test_three_classes_are_never_left_worse_than_by_offsets_alone(self, data, text):
         codes, scores = data
-        judge = Judge(Preference(text), codes, (0, 1, 2))
-        found = verdict(judge, doubtful(judge, scores), scores)
-        assert found <= verdict(judge, moved(judge, scores), scores)
-        assert found <= verdict(judge, plain(3), scores)
+        objective = Objective(Preference(text), codes, (0, 1, 2))
+        found = evaluate(objective, best_rejecting_decision(objective, scores), scores)
+        assert found <= evaluate(objective, best_decision(objective, scores), scores)
+        assert found <= evaluate(objective, default_decision(3), scores)
 
     @given(st.integers(0, 10_000), st.sampled_from(THREE))
     @example(35, THREE[0])
@@ -242,12 +267,12 @@ class TestDoubtful:
         rng = np.random.default_rng(seed)
         codes = rng.integers(0, 3, 15)
         scores = rng.integers(-5, 6, (15, 3)) / 10  # tenths: leads tie but for rounding
-        judge = Judge(Preference(text), codes, (0, 1, 2))
-        decision = doubtful(judge, scores)
-        found = verdict(judge, decision, scores)
-        for doubt in cuts(np.round(leads(scores + decision.offset), 9)):
+        objective = Objective(Preference(text), codes, (0, 1, 2))
+        decision = best_rejecting_decision(objective, scores)
+        found = evaluate(objective, decision, scores)
+        for doubt in thresholds(np.round(lead_of_largest(scores + decision.offset), 9)):
             if doubt > 0:
-                other = verdict(judge, Offsets(decision.offset, doubt), scores)
+                other = evaluate(objective, Offsets(decision.offset, doubt), scores)
                 assert rounded(found) <= rounded(other)
 
     @pytest.mark.parametrize("ulps", range(4))
@@ -257,14 +282,19 @@ class TestDoubtful:
         large = np.nextafter(small, 1)
         scores = np.array([[small, 0, -9], [small, 0, -9], [large, 0, -9], [5, 0, -9]])
         for codes in ([1, 1, 0, 0], [0, 0, 1, 0]):
-            judge = Judge(Preference("errors <= 0, rejected <= 3"), np.array(codes), (0, 1, 2))
-            found = verdict(judge, doubtful(judge, scores), scores)
-            assert (found.shortfall, found.price) == (0, 0)
+            objective = Objective(
+                Preference("errors <= 0, rejected <= 3"), np.array(codes), (0, 1, 2)
+            )
+            found = evaluate(objective, best_rejecting_decision(objective, scores), scores)
+            assert (found.shortfall, found.cost) == (0, 0)
 
     def test_rejecting_all_is_possible_where_it_is_allowed(self):
         scores = np.array([0.0, 0.0])
-        judge = Judge(Preference("errors <= 0, rejected <= 100%"), np.array([0, 1]), (0, 1))
-        assert doubtful(judge, scores).answers(scores).tolist() == [REJECTED, REJECTED]
-        three = Judge(Preference("errors <= 0, rejected <= 100%"), np.array([0, 1]), (0, 1, 2))
+        objective = Objective(Preference("errors <= 0, rejected <= 100%"), np.array([0, 1]), (0, 1))
+        assert best_rejecting_decision(objective, scores).predict(scores).tolist() == [
+            REJECTED,
+            REJECTED,
+        ]
+        three = Objective(Preference("errors <= 0, rejected <= 100%"), np.array([0, 1]), (0, 1, 2))
         tied = np.zeros((2, 3))
-        assert doubtful(three, tied).answers(tied).tolist() == [REJECTED, REJECTED]
+        assert best_rejecting_decision(three, tied).predict(tied).tolist() == [REJECTED, REJECTED]

@@ -20,10 +20,10 @@ from sklearn.svm import SVC
 from tests.examples import few
 
 from margrave import Confusion, Preference
-from margrave.confusion import Judge, PreferenceError
+from margrave.confusion import Objective, PreferenceError
 from margrave.fuse import RankMarginClassifier, VoteClassifier
 from margrave.martingale import MartingaleBoostClassifier, TunableLogistic
-from margrave.steer import Dialog, PromiseError
+from margrave.steer import Dialog, GuaranteeError
 
 N = 240
 
@@ -92,10 +92,10 @@ def committee():
     return [(name, one.fit(X[TRAIN], Y[TRAIN])) for name, one in [*pair(), ("svc", SVC())]]
 
 
-def verdict(wanted, matrix):
+def value(wanted, matrix):
     """How good a matrix is, on the judge's scale."""
-    judge = Judge(wanted, np.arange(len(matrix.classes)), matrix.classes, matrix.positive)
-    return tuple(float(of[0]) for of in judge.judged(matrix.counts[None]))
+    objective = Objective(wanted, np.arange(len(matrix.classes)), matrix.classes, matrix.positive)
+    return tuple(float(of[0]) for of in objective.evaluate_counts(matrix.counts[None]))
 
 
 def check_reply(reply, wanted):
@@ -126,7 +126,7 @@ def check_reply(reply, wanted):
 def test_the_start_is_the_matrix_of_the_model_as_it_is(opened, name):
     dialog, model = opened(name)
     assert dialog.confusion == Confusion.of(Y[TUNE], model.predict(X[TUNE]))
-    assert dialog.reply.way == "start"
+    assert dialog.reply.strategy == "start"
     assert dialog.reply.preference is None
     assert dialog.reply.met
     assert dialog.position == 0
@@ -204,9 +204,9 @@ def test_the_members_of_a_fused_committee_may_be_weighed_anew(model):
     model = model.fit(X[TRAIN], Y[TRAIN])
     dialog = Dialog(model, X[TUNE], Y[TUNE])
     assert dialog.members == ("logistic", "bayes")
-    reply = dialog.prefer("fp <= 6", ways=["reweigh"])
+    reply = dialog.prefer("fp <= 6", strategies=["reweight"])
     check_reply(reply, Preference("fp <= 6"))
-    assert reply.way == "reweigh"
+    assert reply.strategy == "reweight"
     assert set(reply.model.predict(X[FRESH])) == {"ham", "spam"}
 
 
@@ -305,7 +305,7 @@ def test_a_committee_without_tuning_samples_of_a_class_is_refused_with_its_name(
 def test_few_groups_are_kept_together_in_fewer_folds(committee, n_groups):
     groups = np.arange(N) % n_groups
     dialog = Dialog(committee, X[TUNE], Y[TUNE], groups=groups)
-    for training, held in dialog._material.folds:
+    for training, held in dialog._data.folds:
         assert not set(groups[training]) & set(groups[held])
 
 
@@ -355,19 +355,21 @@ def test_any_request_is_answered_truly_and_no_cut_would_be_better(opened, name, 
     assert reply.before == before
     assert reply.final
     assert not reply.cancelled
-    assert reply.way in ("move", "reject")
+    assert reply.strategy in ("move", "reject")
     model = reply.model
     assert reply.after == Confusion.of(
         Y[TUNE], model.predict(X[TUNE]), classes=WORDS.tolist(), reject_label=model.reject_label_
     )
-    scores, spam = dialog.history[0].option.held, CODES[TUNE] == 1
+    scores, spam = dialog.history[0].candidate.scores, CODES[TUNE] == 1
     called = scores > np.r_[scores.min() - 1, np.unique(scores)][:, None]  # a row for each cut
     counts = np.array(
         [[(answer & of).sum(axis=1) for answer in (~called, called)] for of in (~spam, spam)]
     ).transpose(2, 0, 1)
-    judge = Judge(wanted, CODES[TUNE], ("ham", "spam"), "spam")
-    cuts = zip(*judge.judged(counts), strict=True)
-    assert verdict(wanted, reply.after) <= min(tuple(map(float, cut)) for cut in cuts)
+    objective = Objective(wanted, CODES[TUNE], ("ham", "spam"), "spam")
+    thresholds = zip(*objective.evaluate_counts(counts), strict=True)
+    assert value(wanted, reply.after) <= min(
+        tuple(map(float, threshold)) for threshold in thresholds
+    )
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -375,13 +377,13 @@ def test_any_request_is_answered_truly_and_no_cut_would_be_better(opened, name, 
 def test_a_reply_is_never_worse_than_the_moved_cut_alone(opened, name, text):
     dialog, _ = opened(name)
     wanted = Preference(text)
-    alone = copy.deepcopy(dialog).prefer(wanted, ways=["move"])
-    assert alone.way == "move"
+    alone = copy.deepcopy(dialog).prefer(wanted, strategies=["move"])
+    assert alone.strategy == "move"
     assert alone.after == alone.model.confusion(X[TUNE], Y[TUNE])
     reply = dialog.prefer(wanted)
     check_reply(reply, wanted)
-    assert verdict(wanted, reply.after) <= verdict(wanted, alone.after)
-    if reply.way in ("move", "reject"):
+    assert value(wanted, reply.after) <= value(wanted, alone.after)
+    if reply.strategy in ("move", "reject"):
         assert reply.after == reply.model.confusion(X[TUNE], Y[TUNE])
 
 
@@ -394,7 +396,7 @@ def test_three_classes_are_answered_truly(three, a, b, rejected):
     reply = dialog.prefer(wanted)
     check_reply(reply, wanted)
     assert reply.after == reply.model.confusion(X3[TUNE], Y3[TUNE])
-    assert verdict(wanted, reply.after) <= verdict(wanted, reply.before)
+    assert value(wanted, reply.after) <= value(wanted, reply.before)
 
 
 @pytest.fixture(scope="module")
@@ -427,8 +429,8 @@ def test_a_request_out_of_reach_gets_the_nearest(opened):
     check_reply(reply, wanted)
     assert not reply.met
     assert reply.shortfall == reply.after.fp + reply.after.fn
-    scores, positive = dialog.history[0].option.held, CODES[TUNE] == 1
-    fewest = min(((scores > cut) != positive).sum() for cut in scores)
+    scores, positive = dialog.history[0].candidate.scores, CODES[TUNE] == 1
+    fewest = min(((scores > threshold) != positive).sum() for threshold in scores)
     assert reply.shortfall == fewest
     assert re.search(rf"\b{reply.shortfall:g}\b", str(reply).splitlines()[0])
 
@@ -451,7 +453,7 @@ def test_a_request_out_of_reach_gets_the_nearest(opened):
 )
 def test_requests_that_make_no_sense_leave_the_history_as_it_is(opened, wants, kind, match):
     dialog, _ = opened("logistic")
-    dialog.prefer("fp <= 9", ways=["move"])
+    dialog.prefer("fp <= 9", strategies=["move"])
     dialog.undo()
     with pytest.raises(kind, match=match):
         dialog.prefer(*wants)
@@ -462,27 +464,27 @@ def test_requests_that_make_no_sense_leave_the_history_as_it_is(opened, wants, k
 def test_ways_restrict_what_is_tried(opened):
     dialog, _ = opened("tunable")
     wanted = "fp <= 5, rejected <= 10%"
-    for way in ("move", "reject", "retune"):
-        assert dialog.prefer(wanted, ways=[way]).way == way
-    assert dialog.prefer(wanted, ways="move").way == "move"
-    assert dialog.prefer(wanted, ways=("move",)).after.n_rejected == 0
+    for strategy in ("move", "reject", "retune"):
+        assert dialog.prefer(wanted, strategies=[strategy]).strategy == strategy
+    assert dialog.prefer(wanted, strategies="move").strategy == "move"
+    assert dialog.prefer(wanted, strategies=("move",)).after.n_rejected == 0
     # Nobody but "reject" may reject, though the preference allows it.
-    assert dialog.prefer(wanted, ways=["retune"]).after.n_rejected == 0
+    assert dialog.prefer(wanted, strategies=["retune"]).after.n_rejected == 0
 
 
 @pytest.mark.parametrize(
-    ("ways", "match"),
+    ("strategies", "match"),
     [
-        (["move", "rewiegh"], r"\bways\b.*'rewiegh'.*'reweigh'"),
+        (["move", "rewiegh"], r"\bstrategies\b.*'rewiegh'.*'reweight'"),
         ([], r"Dialog\.prefer"),
         (["reject"], r"fp <= 5.*\breject\b"),
-        (["reweigh", "retune"], r"fp <= 5.*\breweigh\b.*\bretune\b"),
+        (["reweight", "retune"], r"fp <= 5.*\breweight\b.*\bretune\b"),
     ],
 )
-def test_ways_that_cannot_be_gone(opened, ways, match):
+def test_ways_that_cannot_be_gone(opened, strategies, match):
     dialog, _ = opened("logistic")
     with pytest.raises(ValueError, match=match):
-        dialog.prefer("fp <= 5", ways=ways)
+        dialog.prefer("fp <= 5", strategies=strategies)
     assert len(dialog.history) == 1
 
 
@@ -491,17 +493,17 @@ def test_a_tunable_learner_at_the_end_of_a_pipeline_is_tuned(steps):
     known = {"s": ("s", StandardScaler()), "m": ("m", TunableLogistic())}
     model = Pipeline([known[step] for step in steps]).fit(X[TRAIN], Y[TRAIN])
     dialog = Dialog(model, X[TUNE], Y[TUNE])
-    reply = dialog.prefer("fp <= 9", ways=["retune"])
+    reply = dialog.prefer("fp <= 9", strategies=["retune"])
     check_reply(reply, Preference("fp <= 9"))
-    assert reply.way == "retune"
+    assert reply.strategy == "retune"
     assert reply.model.predict(X[FRESH]).shape == (N,)
 
 
 @pytest.mark.parametrize("name", ["tunable", "martingale"])
 def test_retuning_makes_another_model(opened, name):
     dialog, model = opened(name)
-    reply = dialog.prefer("fn <= 8", ways=["retune"])
-    (tuned,) = reply.model.scorer_.panel.members
+    reply = dialog.prefer("fn <= 8", strategies=["retune"])
+    (tuned,) = reply.model.scorer_.committee.members
     assert type(tuned) is type(model)
     assert tuned is not model
     untouched = model.predict_proba(X[FRESH])
@@ -516,7 +518,7 @@ def test_retuning_makes_another_model(opened, name):
 
 def test_keep_adds_to_what_was_asked_where_the_dialog_stands(opened):
     dialog, _ = opened("logistic")
-    dialog.prefer("fp <= 30, recall(ham) >= 50%", ways=["move"])
+    dialog.prefer("fp <= 30, recall(ham) >= 50%", strategies=["move"])
     assert str(dialog.prefer("fn <= 20", keep=True).preference) == (
         "fp <= 30, recall(ham) >= 50%, fn <= 20"
     )
@@ -537,7 +539,7 @@ def test_keep_at_the_start_keeps_nothing(opened):
 
 def test_what_is_kept_may_contradict_what_is_new(opened):
     dialog, _ = opened("logistic")
-    dialog.prefer("recall(ham) >= 99%", ways=["move"])
+    dialog.prefer("recall(ham) >= 99%", strategies=["move"])
     with pytest.raises(PreferenceError, match=r"correct\(ham\) <= 5"):
         dialog.prefer("correct(ham) <= 5", keep=True)
     assert dialog.position == 1
@@ -574,9 +576,9 @@ def test_the_frontier_says_what_moving_the_cut_reaches(opened, limit):
     dialog, _ = opened("logistic")
     frontier = dialog.frontier()
     assert [curve.name for curve in frontier.curves] == ["start"]
-    reply = dialog.prefer(f"fp <= {limit}", ways=["move"])
+    reply = dialog.prefer(f"fp <= {limit}", strategies=["move"])
     assert reply.after.fn == frontier.least_fn(limit)[0]
-    reply = dialog.prefer(f"fn <= {limit}", ways=["move"])
+    reply = dialog.prefer(f"fn <= {limit}", strategies=["move"])
     assert reply.after.fp == frontier.least_fp(limit)[0]
 
 
@@ -584,15 +586,15 @@ def test_the_frontier_shows_members_and_other_ways(committee):
     dialog = Dialog(committee, X[TUNE], Y[TUNE])
     names = [curve.name for curve in dialog.frontier().curves]
     assert names == ["start", "member line", "member bayes", "member svc"]
-    more = [curve.name for curve in dialog.frontier(dear=True).curves]
+    more = [curve.name for curve in dialog.frontier(slow=True).curves]
     assert set(names) < set(more)
-    assert any(name.startswith("reweigh") for name in more)
+    assert any(name.startswith("reweight") for name in more)
     assert len(dialog.history) == 1, "looking is not asking"
 
 
 def test_more_ways_never_reach_less(committee):
     dialog = Dialog(committee, X[TUNE], Y[TUNE])
-    bare, more = dialog.frontier(), dialog.frontier(dear=True)
+    bare, more = dialog.frontier(), dialog.frontier(slow=True)
     for limit in (0, 5, 20, 60):
         assert more.least_fn(limit)[0] <= bare.least_fn(limit)[0]
 
@@ -625,10 +627,10 @@ def test_accepting_is_the_same_for_the_same_step_and_samples(asked):
 def test_a_second_step_on_spent_samples_is_refused(asked):
     dialog = copy.deepcopy(asked)
     first = dialog.accept()
-    dialog.prefer("fn <= 25%", ways=["move"])
-    with pytest.raises(PromiseError, match=r"\breserve\b"):
+    dialog.prefer("fn <= 25%", strategies=["move"])
+    with pytest.raises(GuaranteeError, match=r"\breserve\b"):
         dialog.accept()
-    with pytest.raises(PromiseError, match=r"\breserve\b"):
+    with pytest.raises(GuaranteeError, match=r"\breserve\b"):
         dialog.accept(X[FRESH], Y[FRESH])
     dialog.undo()
     assert dialog.accept() is first
@@ -637,7 +639,7 @@ def test_a_second_step_on_spent_samples_is_refused(asked):
 def test_fresh_samples_support_another_certificate(asked):
     dialog = copy.deepcopy(asked)
     dialog.accept()
-    dialog.prefer("fn <= 25%", ways=["move"])
+    dialog.prefer("fn <= 25%", strategies=["move"])
     fresh, codes = blobs(300, seed=9)
     model = dialog.accept(fresh, WORDS[codes])
     assert model.certificate_.number == 1
@@ -648,30 +650,30 @@ def test_a_reserve_is_spent_by_halves(asked):
     dialog = copy.deepcopy(asked)
     deltas = []
     for step in range(3):
-        dialog.prefer(f"fn <= {30 + step}%", ways=["move"])
+        dialog.prefer(f"fn <= {30 + step}%", strategies=["move"])
         certificate = dialog.accept(reserve=step < 2).certificate_
         assert certificate.number == step + 1
         deltas.append(certificate.delta)
     np.testing.assert_allclose(deltas, [0.025, 0.0125, 0.0125])
-    dialog.prefer("fn <= 40%", ways=["move"])
-    with pytest.raises(PromiseError, match=r"\breserve\b"):
+    dialog.prefer("fn <= 40%", strategies=["move"])
+    with pytest.raises(GuaranteeError, match=r"\breserve\b"):
         dialog.accept(reserve=True)
 
 
 def test_samples_opened_at_one_confidence_stay_there(asked):
     dialog = copy.deepcopy(asked)
     dialog.accept(confidence=0.9, reserve=True)
-    with pytest.raises(PromiseError, match=r"\b0\.9\b.*\b0\.95\b"):
+    with pytest.raises(GuaranteeError, match=r"\b0\.9\b.*\b0\.95\b"):
         dialog.accept(confidence=0.95)
 
 
 def test_nothing_asked_nothing_promised(asked):
     dialog = copy.deepcopy(asked)
     dialog.undo()
-    with pytest.raises(PromiseError, match=r"\bprefer\b"):
+    with pytest.raises(GuaranteeError, match=r"\bprefer\b"):
         dialog.accept()
     reply = dialog.redo()
-    assert dialog.accept().certificate_.asked == str(reply.preference)
+    assert dialog.accept().certificate_.requested == str(reply.preference)
 
 
 def test_the_promise_is_about_the_accepted_model(asked):
@@ -680,32 +682,32 @@ def test_the_promise_is_about_the_accepted_model(asked):
     certificate = model.certificate_
     assert certificate.confusion == model.confusion(X[FRESH], Y[FRESH])
     assert certificate.tuning == dialog.reply.after
-    (promise,) = certificate.promises
-    assert (promise.count, promise.n) == (
+    (guarantee,) = certificate.guarantees
+    assert (guarantee.count, guarantee.n) == (
         certificate.confusion.fn,
         int(certificate.confusion.counts[1].sum()),
     )
-    assert promise.rate < promise.limit
+    assert guarantee.rate < guarantee.limit
     assert model.get_params()["preference"] == "fn <= 20%"
 
 
 def test_counts_become_rates(asked):
     dialog = copy.deepcopy(asked)
     n = int(dialog.confusion.counts[1].sum())
-    dialog.prefer(f"fn <= {n // 4}", ways=["move"])
+    dialog.prefer(f"fn <= {n // 4}", strategies=["move"])
     certificate = dialog.accept().certificate_
-    assert certificate.asked == f"fn <= {n // 4}"
-    assert certificate.promises[0].limit <= n // 4 / n
+    assert certificate.requested == f"fn <= {n // 4}"
+    assert certificate.guarantees[0].limit <= n // 4 / n
     assert f"fn <= {n // 4}" in certificate.remarks[0]
 
 
 def test_a_promise_out_of_reach_of_the_numbers_spends_nothing(asked):
     dialog = copy.deepcopy(asked)
-    dialog.prefer("fn <= 0", ways=["move"])
-    with pytest.raises(PromiseError, match="fn <= 0%"):
+    dialog.prefer("fn <= 0", strategies=["move"])
+    with pytest.raises(GuaranteeError, match="fn <= 0%"):
         dialog.accept()
-    dialog.prefer("fn <= 0.01%", ways=["move"])
-    with pytest.raises(PromiseError, match=r"\b29956\b.*'spam'"):
+    dialog.prefer("fn <= 0.01%", strategies=["move"])
+    with pytest.raises(GuaranteeError, match=r"\b29956\b.*'spam'"):
         dialog.accept()
     dialog.goto(1)
     assert dialog.accept().certificate_.number == 1
@@ -713,12 +715,12 @@ def test_a_promise_out_of_reach_of_the_numbers_spends_nothing(asked):
 
 def test_a_promise_that_failed_on_the_scores_is_spent(asked):
     dialog = copy.deepcopy(asked)
-    dialog.prefer("fn <= 4%, fp <= 4%", ways=["move"])
-    with pytest.raises(PromiseError, match=r"fn <= 4%.*fp <= 4%") as caught:
+    dialog.prefer("fn <= 4%, fp <= 4%", strategies=["move"])
+    with pytest.raises(GuaranteeError, match=r"fn <= 4%.*fp <= 4%") as caught:
         dialog.accept()
-    assert caught.value.looked
+    assert caught.value.used_up
     dialog.goto(1)
-    with pytest.raises(PromiseError, match=r"\breserve\b"):
+    with pytest.raises(GuaranteeError, match=r"\breserve\b"):
         dialog.accept()
 
 
@@ -740,7 +742,7 @@ def test_half_a_certify_set_is_refused(asked):
             dialog.accept(**half)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         dialog.accept(X[FRESH], Y[FRESH][:-1])
-    with pytest.raises(PromiseError, match="'spam'"):
+    with pytest.raises(GuaranteeError, match="'spam'"):
         dialog.accept(X[FRESH][CODES[FRESH] == 0], Y[FRESH][CODES[FRESH] == 0])
 
 
@@ -748,7 +750,7 @@ def test_a_dialog_without_certify_samples_says_so(opened):
     dialog, _ = opened("logistic")
     assert "X_certify" in dialog.support()
     dialog.prefer("fn <= 20%")
-    with pytest.raises(PromiseError, match=r"\bX_certify\b.*\by_certify\b"):
+    with pytest.raises(GuaranteeError, match=r"\bX_certify\b.*\by_certify\b"):
         dialog.accept()
     assert dialog.accept(X[FRESH], Y[FRESH]).certificate_.number == 1
 
@@ -764,9 +766,9 @@ def holds_training_data(model):
 def test_an_accepted_model_forgets_training_data_and_the_dialog_does_not(asked):
     dialog = copy.deepcopy(asked)
     model = dialog.accept()
-    assert not any(map(holds_training_data, model.scorer_.panel.members))
-    assert holds_training_data(dialog._material.panel.members[0])
-    assert dialog.prefer("fn <= 12%", ways=["retune"]).way == "retune"
+    assert not any(map(holds_training_data, model.scorer_.committee.members))
+    assert holds_training_data(dialog._data.committee.members[0])
+    assert dialog.prefer("fn <= 12%", strategies=["retune"]).strategy == "retune"
     assert model.predict(X[FRESH]).shape == (N,)
 
 
@@ -780,9 +782,9 @@ def test_an_accepted_model_forgets_training_data_and_the_dialog_does_not(asked):
 )
 def test_training_data_within_a_composed_member_is_forgotten_too(learner):
     dialog = Dialog(learner.fit(X[TRAIN], Y[TRAIN]), X[TUNE], Y[TUNE])
-    dialog.prefer("fn <= 20%", ways=["move"])
+    dialog.prefer("fn <= 20%", strategies=["move"])
     model = dialog.accept(X[FRESH], Y[FRESH])
-    assert not any(map(holds_training_data, model.scorer_.panel.members))
+    assert not any(map(holds_training_data, model.scorer_.committee.members))
     assert holds_training_data(learner)
 
 
@@ -791,16 +793,16 @@ def test_training_data_within_a_composed_member_is_forgotten_too(learner):
 
 def test_tuning_samples_do_not_certify():
     dialog = Dialog(LogisticRegression().fit(X[TRAIN], Y[TRAIN]), X[TUNE], Y[TUNE])
-    dialog.prefer("fn <= 20%", ways=["move"])
+    dialog.prefer("fn <= 20%", strategies=["move"])
     for at in (slice(None), slice(None, None, -1), slice(1, None)):
-        with pytest.raises(PromiseError, match=r"Dialog\.accept"):
+        with pytest.raises(GuaranteeError, match=r"Dialog\.accept"):
             dialog.accept(X[TUNE][at], Y[TUNE][at])
 
 
 def test_samples_of_which_many_are_alike_may_certify():
     coarse = np.round(X[:, :2])
     dialog = Dialog(LogisticRegression().fit(coarse[TRAIN], Y[TRAIN]), coarse[TUNE], Y[TUNE])
-    dialog.prefer("fn <= 50%", ways=["move"])
+    dialog.prefer("fn <= 50%", strategies=["move"])
     certificate = dialog.accept(coarse[TRAIN], Y[TRAIN]).certificate_
     assert certificate.confusion.counts.sum(axis=1).tolist() == (
         np.unique(Y[TRAIN], return_counts=True)[1].tolist()
@@ -809,8 +811,8 @@ def test_samples_of_which_many_are_alike_may_certify():
 
 def test_a_promise_that_nothing_can_break_is_none():
     dialog = Dialog(LogisticRegression().fit(X[TRAIN], Y[TRAIN]), X[TUNE], Y[TUNE])
-    dialog.prefer("fp <= 100%", ways=["move"])
-    with pytest.raises(PromiseError, match="fp <= 100%"):
+    dialog.prefer("fp <= 100%", strategies=["move"])
+    with pytest.raises(GuaranteeError, match="fp <= 100%"):
         dialog.accept(X[TRAIN], Y[TRAIN])
 
 
@@ -819,17 +821,17 @@ def test_every_step_can_be_written_down(tmp_path):
     path = tmp_path / "dialog.skops"
     dialog.autosave(path)
     assert len(Dialog.load(path).history) == 1
-    dialog.prefer("fp <= 9", ways=["move"])
+    dialog.prefer("fp <= 9", strategies=["move"])
     again = Dialog.load(path)
     assert again.confusion == dialog.confusion
-    again.prefer("fp <= 5", ways=["move"])  # goes on where it was, and in the same file
+    again.prefer("fp <= 5", strategies=["move"])  # goes on where it was, and in the same file
     assert len(Dialog.load(path).history) == 3
 
 
 def test_a_new_model_of_the_same_kind_can_be_trained_from_an_accepted_one():
     model = LogisticRegression(C=0.1).fit(X[TRAIN], Y[TRAIN])
     dialog = Dialog(model, X[TUNE], Y[TUNE])
-    dialog.prefer("fn <= 40%", ways=["move"])
+    dialog.prefer("fn <= 40%", strategies=["move"])
     accepted = dialog.accept(X[TRAIN], Y[TRAIN])
     assert accepted.estimator.C == 0.1
     assert not hasattr(accepted.estimator, "coef_"), "it was not trained"

@@ -27,7 +27,7 @@ from sklearn.svm import SVC
 
 from margrave.fuse import RankMarginClassifier
 from margrave.martingale import MartingaleBoostClassifier, TunableLogistic
-from margrave.steer import Dialog, FileError, PromiseError, SteeredClassifier
+from margrave.steer import Dialog, FileError, GuaranteeError, SteeredClassifier
 from margrave.steer._files import _is_known, dump_bytes
 
 RANDOM = np.random.default_rng(6)
@@ -43,10 +43,10 @@ def talked():
     dialog = Dialog.from_data(
         X, Y, committee=[("logistic", TunableLogistic()), ("bayes", GaussianNB())], random_state=0
     )
-    dialog.prefer("fn <= 25%", ways=["move"])
+    dialog.prefer("fn <= 25%", strategies=["move"])
     dialog.prefer("fp <= 9, rejected <= 10%")
     dialog.goto(1)
-    dialog.prefer("fn <= 15", ways=["retune"])
+    dialog.prefer("fn <= 15", strategies=["retune"])
     dialog.undo()
     dialog.accept(confidence=0.9)
     return dialog
@@ -86,21 +86,22 @@ def test_a_dialog_comes_back_as_it_was(dialog, tmp_path):
     assert loaded.position == dialog.position == 1
     for mine, other in zip(loaded.history, dialog.history, strict=True):
         np.testing.assert_array_equal(mine.model.predict(X), other.model.predict(X))
-        np.testing.assert_array_equal(mine.option.held, other.option.held)
+        np.testing.assert_array_equal(mine.candidate.scores, other.candidate.scores)
     assert str(loaded.compare(0, 3)) == str(dialog.compare(0, 3))
     assert str(loaded.frontier()) == str(dialog.frontier())
     assert loaded.support() == dialog.support()
     assert loaded.redo().preference == dialog.redo().preference
 
 
-@pytest.mark.parametrize("way", ["move", "reject", "reweigh", "retune"])
-def test_a_dialog_goes_on_as_it_would_have(dialog, tmp_path, way):
+@pytest.mark.parametrize("strategy", ["move", "reject", "reweight", "retune"])
+def test_a_dialog_goes_on_as_it_would_have(dialog, tmp_path, strategy):
     loaded = there_and_back(dialog, tmp_path)
     mine, other = (
-        one.prefer("fp <= 7, rejected <= 8%", ways=[way], keep=True) for one in (loaded, dialog)
+        one.prefer("fp <= 7, rejected <= 8%", strategies=[strategy], keep=True)
+        for one in (loaded, dialog)
     )
     assert mine.after == other.after
-    assert (mine.way, mine.n_options) == (other.way, other.n_options)
+    assert (mine.strategy, mine.n_candidates) == (other.strategy, other.n_candidates)
     np.testing.assert_array_equal(mine.model.predict(X), other.model.predict(X))
 
 
@@ -128,20 +129,20 @@ def test_what_is_spent_stays_spent(dialog, tmp_path):
     loaded = there_and_back(dialog, tmp_path)
     again = loaded.accept(confidence=0.9)
     assert again.certificate_ == model.certificate_
-    loaded.prefer("fn <= 40%", ways=["move"])
-    with pytest.raises(PromiseError, match=r"\breserve\b"):
+    loaded.prefer("fn <= 40%", strategies=["move"])
+    with pytest.raises(GuaranteeError, match=r"\breserve\b"):
         loaded.accept(confidence=0.9)
-    with pytest.raises(PromiseError, match=r"\b0\.9\b.*\b0\.8\b"):
+    with pytest.raises(GuaranteeError, match=r"\b0\.9\b.*\b0\.8\b"):
         loaded.accept(confidence=0.8)
 
 
 def test_samples_brought_again_after_loading_are_still_spent(tmp_path):
     dialog = Dialog.from_data(X[:200], Y[:200], committee=GaussianNB(), certify=None)
-    dialog.prefer("fn <= 30%", ways=["move"])
+    dialog.prefer("fn <= 30%", strategies=["move"])
     dialog.accept(X[200:], Y[200:])
     loaded = there_and_back(dialog, tmp_path)
-    loaded.prefer("fn <= 40%", ways=["move"])
-    with pytest.raises(PromiseError, match=r"\breserve\b"):
+    loaded.prefer("fn <= 40%", strategies=["move"])
+    with pytest.raises(GuaranteeError, match=r"\breserve\b"):
         loaded.accept(X[200:], Y[200:])
 
 
@@ -372,7 +373,7 @@ def test_types_that_are_not_known_are_refused_before_anything_is_built(tmp_path,
 @pytest.mark.parametrize("function", [eval, os.system, exec, pickle.loads], ids=str)
 def test_functions_are_refused(tmp_path, function):
     dialog = Dialog(GaussianNB().fit(X[:150], Y[:150]), X[150:], Y[150:])
-    dialog._material.panel.members[0].trap = function
+    dialog._data.committee.members[0].trap = function
     path = tmp_path / "trap.skops"
     dialog.save(path)
     refused(path, function.__name__, "trusted")

@@ -18,9 +18,9 @@ Y = ["ham"] * 4 + ["spam"] * 4
 
 # Few values, so that scores tie within a way, and counts between ways.
 tables = st.integers(1, 3).flatmap(
-    lambda ways: st.lists(
-        st.tuples(st.booleans(), *[st.integers(-3, 3)] * ways), min_size=1, max_size=14
-    ).map(lambda rows: [(True, *[0] * ways), (False, *[1] * ways), *rows])
+    lambda strategies: st.lists(
+        st.tuples(st.booleans(), *[st.integers(-3, 3)] * strategies), min_size=1, max_size=14
+    ).map(lambda rows: [(True, *[0] * strategies), (False, *[1] * strategies), *rows])
 )
 
 
@@ -30,14 +30,14 @@ def frontier_of(table):
     return Frontier.of(scores, y), scores, y
 
 
-def counts(scores, y, cut):
-    called = np.asarray(scores) > cut
+def counts(scores, y, threshold):
+    called = np.asarray(scores) > threshold
     return int((called & ~y).sum()), int((~called & y).sum())
 
 
 def every_cut(scores, y):
     """(fp, fn) at every cut, one by one."""
-    return {counts(scores, y, cut) for cut in [-math.inf, *np.unique(scores)]}
+    return {counts(scores, y, threshold) for threshold in [-math.inf, *np.unique(scores)]}
 
 
 class TestCurves:
@@ -53,9 +53,11 @@ class TestCurves:
             )
             found = list(zip(curve.fp.tolist(), curve.fn.tolist(), strict=True))
             assert found == unbeaten
-            assert [counts(scores[curve.name], y, cut) for cut in curve.cuts] == found
+            assert [
+                counts(scores[curve.name], y, threshold) for threshold in curve.thresholds
+            ] == found
             assert (curve.fp[0], curve.fn[-1]) == (0, 0)
-            assert np.isfinite(curve.cuts).all()
+            assert np.isfinite(curve.thresholds).all()
 
     @given(tables)
     def test_classes_swapped_and_scores_negated_mirror_it(self, table):
@@ -64,7 +66,7 @@ class TestCurves:
         for curve, other in zip(frontier.curves, mirrored.curves, strict=True):
             assert other.fp.tolist() == curve.fn[::-1].tolist()
             assert other.fn.tolist() == curve.fp[::-1].tolist()
-            assert other.cuts.tolist() == (-curve.cuts[::-1]).tolist()
+            assert other.thresholds.tolist() == (-curve.thresholds[::-1]).tolist()
         flipped = [(one.fn, one.fp) for one in mirrored.hull[::-1]]
         assert flipped == [(one.fp, one.fn) for one in frontier.hull]
 
@@ -72,10 +74,10 @@ class TestCurves:
         frontier = Frontier.of(SCORES, Y)
         sharp, even = frontier.curves
         assert (sharp.fp.tolist(), sharp.fn.tolist()) == ([0, 1], [1, 0])
-        assert sharp.cuts.tolist() == [7.5, 3.5]
+        assert sharp.thresholds.tolist() == [7.5, 3.5]
         # 5 and 6 are spam; at 3 ham and spam tie, with a ham at 4 before them; 2 likewise.
         assert (even.fp.tolist(), even.fn.tolist()) == ([0, 2, 3], [2, 1, 0])
-        assert even.cuts.tolist() == [4.5, 2.5, 1.5]
+        assert even.thresholds.tolist() == [4.5, 2.5, 1.5]
         assert frontier.hull == (
             Winner("sharp", 7.5, 0, 1, 0.0, 1.0),
             Winner("sharp", 3.5, 1, 0, 1.0, math.inf),
@@ -85,14 +87,14 @@ class TestCurves:
     def test_constant_scores_leave_all_or_nothing(self, one):
         (curve,) = Frontier.of({"constant": [one] * 3}, [0, 1, 1]).curves
         assert (curve.fp.tolist(), curve.fn.tolist()) == ([0, 1], [2, 0])
-        assert [(one > cut) for cut in curve.cuts] == [False, True]
+        assert [(one > threshold) for threshold in curve.thresholds] == [False, True]
 
     def test_cuts_tell_neighbouring_numbers_apart(self):
         for low in (1.0, -1.0, 0.0, -5e-324, -1.7e308):
             scores = np.array([low, np.nextafter(low, math.inf)])
             (curve,) = Frontier.of({"way": scores}, [0, 1]).curves
             assert (curve.fp.tolist(), curve.fn.tolist()) == ([0], [0])
-            assert (scores > curve.cuts[0]).tolist() == [False, True]
+            assert (scores > curve.thresholds[0]).tolist() == [False, True]
 
     def test_curves_cannot_be_changed(self):
         (curve,) = Frontier.of({"way": [1, 2]}, [0, 1]).curves
@@ -118,21 +120,21 @@ class TestLeast:
     @given(tables, st.integers(0, 20))
     def test_none_has_fewer(self, table, limit):
         frontier, scores, y = frontier_of(table)
-        for way in (None, *scores):
-            looked_at = scores if way is None else {way: scores[way]}
+        for strategy in (None, *scores):
+            looked_at = scores if strategy is None else {strategy: scores[strategy]}
             points = [
                 (*point, i)
                 for i, one in enumerate(looked_at.values())
                 for point in every_cut(one, y)
             ]
-            fn, name, cut = frontier.least_fn(limit, way)
+            fn, name, threshold = frontier.least_fn(limit, strategy)
             best, fp, place = min((fn, fp, i) for fp, fn, i in points if fp <= limit)
             assert (fn, name) == (best, list(looked_at)[place])
-            assert counts(scores[name], y, cut) == (fp, fn)
-            fp, name, cut = frontier.least_fp(limit, way)
+            assert counts(scores[name], y, threshold) == (fp, fn)
+            fp, name, threshold = frontier.least_fp(limit, strategy)
             best, fn, place = min(point for point in points if point[1] <= limit)
             assert (fp, name) == (best, list(looked_at)[place])
-            assert counts(scores[name], y, cut) == (fp, fn)
+            assert counts(scores[name], y, threshold) == (fp, fn)
 
     def test_shares_are_exact_and_rounded_down(self):
         y = np.repeat([0, 1], [1000, 50])
@@ -157,7 +159,7 @@ class TestLeast:
                 getattr(frontier, f"least_{word}")(limit)
 
     def test_an_unknown_way_is_refused(self):
-        with pytest.raises(ValueError, match=r"\bway\b.*'sharp'.*'even'.*'blunt'"):
+        with pytest.raises(ValueError, match=r"\bcurve\b.*'sharp'.*'even'.*'blunt'"):
             Frontier.of(SCORES, Y).least_fn(0, "blunt")
 
 
@@ -173,7 +175,7 @@ class TestWinners:
         share = y.mean() if prior is None else prior
         slope = share / (1 - share) * ratio
         assert best.low == best.high == pytest.approx(slope)
-        assert counts(scores[best.name], y, best.cut) == (best.fp, best.fn)
+        assert counts(scores[best.name], y, best.threshold) == (best.fp, best.fn)
         least = min(cost(*p, slope, frontier) for one in scores.values() for p in every_cut(one, y))
         assert cost(best.fp, best.fn, slope, frontier) == pytest.approx(least)
 

@@ -31,7 +31,7 @@ def same(one, other):
     assert (one.positive, one.negative) == (other.positive, other.negative)
     for a, b in zip(one.curves, other.curves, strict=True):
         assert a.name == b.name
-        for what in ("fp", "fn", "cuts"):
+        for what in ("fp", "fn", "thresholds"):
             assert np.array_equal(getattr(a, what), getattr(b, what))
     assert one.resolution == other.resolution == (0.0, 0.0)
 
@@ -40,15 +40,15 @@ def same(one, other):
 def test_as_in_memory_while_scores_are_few(chunks):
     scores, y = scored()
     whole = Frontier.of(scores, y)
-    ways, labels = in_blocks(scores, y, chunks)
-    found = Frontier.of(ways, labels)
+    strategies, labels = in_blocks(scores, y, chunks)
+    found = Frontier.of(strategies, labels)
     same(found, whole)
     assert found.hull == whole.hull
     assert str(found) == str(whole)
     assert found.least_fp("5%") == whole.least_fp("5%")
-    same(Frontier.of({**ways, "even": scores["even"]}, y), whole)
+    same(Frontier.of({**strategies, "even": scores["even"]}, y), whole)
     same(Frontier.of(scores, labels), whole)
-    same(Frontier.of(ways, labels, positive=0), Frontier.of(scores, y, positive=0))
+    same(Frontier.of(strategies, labels, positive=0), Frontier.of(scores, y, positive=0))
 
 
 @pytest.mark.parametrize("chunks", [2500, 300])
@@ -61,13 +61,13 @@ def test_every_count_is_exact_where_cuts_are_left_out(chunks, monkeypatch):
     found = Frontier.of(*in_blocks(scores, y, chunks))
     for curve, best in zip(found.curves, whole.curves, strict=True):
         given = scores[curve.name]
-        above = given[:, None] > curve.cuts
+        above = given[:, None] > curve.thresholds
         assert np.array_equal(curve.fp, above[y == 0].sum(axis=0))
         assert np.array_equal(curve.fn, (~above)[y == 1].sum(axis=0))
         assert curve.fp[0] == 0
         assert curve.fn[-1] == 0
         assert (curve.resolution == (0.0, 0.0)) == (curve.name == "few")
-        assert set(curve.cuts) <= set(best.cuts) or curve.name != "few"
+        assert set(curve.thresholds) <= set(best.thresholds) or curve.name != "few"
     fp, fn = found.resolution
     assert 0 < fp < 0.2
     assert 0 < fn < 0.2
@@ -90,7 +90,9 @@ def test_the_stated_resolution_at_the_usual_fineness():
     whole = Frontier.of({"way": scores}, y)
     told = found.curves[0]
     near = told.fp < 1000  # near the ends every sample is a cut of its own
-    assert np.array_equal(told.cuts[near], whole.curves[0].cuts[whole.curves[0].fp < 1000])
+    assert np.array_equal(
+        told.thresholds[near], whole.curves[0].thresholds[whole.curves[0].fp < 1000]
+    )
     assert found.least_fn("1%")[0] - whole.least_fn("1%")[0] <= fn * found.n_positive
 
 

@@ -35,7 +35,7 @@ class Visits(RuleBasedStateMachine):
     @rule(limit=st.integers(0, 40), word=st.sampled_from(["fp", "fn"]))
     def ask(self, limit, word):
         before = self.dialog.confusion
-        reply = self.dialog.prefer(f"{word} <= {limit}", ways=["move"])
+        reply = self.dialog.prefer(f"{word} <= {limit}", strategies=["move"])
         assert reply.before == before
         self.asked.append(f"{word} <= {limit}")
         self.parents.append(self.at)
@@ -118,10 +118,10 @@ def test_a_step_is_the_number_of_one_that_exists(dialog, step):
 
 
 def test_a_request_from_an_earlier_step_branches_off(dialog):
-    dialog.prefer("fp <= 3", ways=["move"])
-    dialog.prefer("fp <= 2", ways=["move"])
+    dialog.prefer("fp <= 3", strategies=["move"])
+    dialog.prefer("fp <= 2", strategies=["move"])
     dialog.goto(1)
-    branch = dialog.prefer("fp <= 1", ways=["move"])
+    branch = dialog.prefer("fp <= 1", strategies=["move"])
     assert branch.before == dialog.history[1].after
     assert dialog.position == 3
     assert dialog.undo() is dialog.history[1]
@@ -131,9 +131,9 @@ def test_a_request_from_an_earlier_step_branches_off(dialog):
 
 
 def test_what_was_undone_is_gone_after_another_request(dialog):
-    dialog.prefer("fp <= 3", ways=["move"])
+    dialog.prefer("fp <= 3", strategies=["move"])
     dialog.undo()
-    dialog.prefer("fp <= 2", ways=["move"])
+    dialog.prefer("fp <= 2", strategies=["move"])
     with pytest.raises(ValueError, match=r"\bredo\b"):
         dialog.redo()
     assert dialog.position == 2
@@ -141,14 +141,14 @@ def test_what_was_undone_is_gone_after_another_request(dialog):
 
 def test_undone_steps_come_back_one_by_one(dialog):
     for limit in (3, 2, 1):
-        dialog.prefer(f"fp <= {limit}", ways=["move"])
+        dialog.prefer(f"fp <= {limit}", strategies=["move"])
     assert [dialog.undo() and dialog.position for _ in range(3)] == [2, 1, 0]
     assert [dialog.redo() and dialog.position for _ in range(3)] == [1, 2, 3]
 
 
 def test_the_history_cannot_be_changed_from_outside(dialog):
     history = dialog.history
-    dialog.prefer("fp <= 3", ways=["move"])
+    dialog.prefer("fp <= 3", strategies=["move"])
     assert len(history) == 1
     assert isinstance(history, tuple)
     with pytest.raises(AttributeError):
@@ -160,8 +160,8 @@ def test_the_history_cannot_be_changed_from_outside(dialog):
 
 
 def test_a_comparison_reads_by_itself(dialog):
-    first = dialog.prefer("fp <= 3", ways=["move"])
-    second = dialog.prefer("fn <= 3", ways=["move"])
+    first = dialog.prefer("fp <= 3", strategies=["move"])
+    second = dialog.prefer("fn <= 3", strategies=["move"])
     compared = dialog.compare(1, 2)
     head, *changes, last = str(compared).splitlines()
     assert head.index("fp <= 3") < head.index("fn <= 3")
@@ -185,7 +185,7 @@ def test_comparing_the_other_way_round(dialog):
 
 
 def test_copies_go_their_own_way(dialog):
-    dialog.prefer("fp <= 3", ways=["move"])
+    dialog.prefer("fp <= 3", strategies=["move"])
     other = copy.deepcopy(dialog)
-    other.prefer("fp <= 2", ways=["move"])
+    other.prefer("fp <= 2", strategies=["move"])
     assert (len(dialog.history), len(other.history)) == (2, 3)

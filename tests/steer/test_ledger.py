@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from margrave.steer import Dialog, PromiseError
+from margrave.steer import Dialog, GuaranteeError
 from margrave.steer._ledger import Account
 
 SPENT = r"\breserve\b"  # the parameter that would have left some; no other refusal names it
@@ -25,7 +25,7 @@ CERTIFY = samples(400, 2)
 @pytest.fixture
 def dialog():
     made = Dialog(MODEL, *samples(200, 1))
-    made.prefer("fp <= 10%", ways=["move"])
+    made.prefer("fp <= 10%", strategies=["move"])
     return made
 
 
@@ -35,40 +35,40 @@ class TestAccount:
         account = Account("x", delta)
         for reserve in reserves:
             if not account.left:
-                with pytest.raises(PromiseError, match=SPENT):
+                with pytest.raises(GuaranteeError, match=SPENT):
                     account.share(delta, reserve)
                 continue
             share = account.share(delta, reserve)
             assert 0 < share <= delta
-            account = account.spending(share)
-        assert sum(account.spent) <= delta * (1 + 1e-12)
+            account = account.with_used(share)
+        assert sum(account.used) <= delta * (1 + 1e-12)
         assert account.left >= 0
 
     def test_shares_are_a_half_a_quarter_an_eighth(self):
         account = Account("x", 0.5)
         for _ in range(4):
-            account = account.spending(account.share(0.5, reserve=True))
-        assert account.spent == (0.25, 0.125, 0.0625, 0.03125)
+            account = account.with_used(account.share(0.5, reserve=True))
+        assert account.used == (0.25, 0.125, 0.0625, 0.03125)
         assert account.share(0.5, reserve=False) == account.left == 0.03125
-        assert account.spending(account.left).left == 0
+        assert account.with_used(account.left).left == 0
 
     def test_all_at_once_leaves_nothing(self):
         account = Account("x", 0.05)
-        account = account.spending(account.share(0.05, reserve=False))
-        assert account.spent == (0.05,)
+        account = account.with_used(account.share(0.05, reserve=False))
+        assert account.used == (0.05,)
         assert account.left == 0
         for reserve in (False, True):
-            with pytest.raises(PromiseError, match=SPENT) as caught:
+            with pytest.raises(GuaranteeError, match=SPENT) as caught:
                 account.share(0.05, reserve)
-            assert not caught.value.looked
+            assert not caught.value.used_up
 
     def test_spending_leaves_the_account_as_it_was(self):
         account = Account("x", 0.05)
-        account.spending(0.05)
-        assert account.spent == ()
+        account.with_used(0.05)
+        assert account.used == ()
 
     def test_another_confidence_is_refused(self):
-        with pytest.raises(PromiseError, match=r"\b0\.95\b.*\b0\.99\b"):
+        with pytest.raises(GuaranteeError, match=r"\b0\.95\b.*\b0\.99\b"):
             Account("x", 1 - 0.95).share(1 - 0.99, reserve=False)
 
     def test_the_same_confidence_but_for_rounding_is_not(self):
@@ -79,15 +79,15 @@ class TestAccepting:
     def test_the_first_takes_all_and_a_second_is_refused(self, dialog):
         first = dialog.accept(*CERTIFY).certificate_
         assert (first.delta, first.number) == (pytest.approx(0.05), 1)
-        dialog.prefer("fn <= 10%", ways=["move"])
-        with pytest.raises(PromiseError, match=SPENT):
+        dialog.prefer("fn <= 10%", strategies=["move"])
+        with pytest.raises(GuaranteeError, match=SPENT):
             dialog.accept(*CERTIFY)
-        with pytest.raises(PromiseError, match=SPENT):
+        with pytest.raises(GuaranteeError, match=SPENT):
             dialog.accept(*CERTIFY, reserve=True)
 
     def test_fresh_samples_are_not_spent(self, dialog):
         dialog.accept(*CERTIFY)
-        dialog.prefer("fn <= 10%", ways=["move"])
+        dialog.prefer("fn <= 10%", strategies=["move"])
         again = dialog.accept(*samples(400, 3)).certificate_
         assert (again.delta, again.number) == (pytest.approx(0.05), 1)
 
@@ -95,7 +95,7 @@ class TestAccepting:
         first = dialog.accept(*CERTIFY, reserve=True)
         assert dialog.accept(*CERTIFY, reserve=True) is first
         assert dialog.accept(*CERTIFY) is first
-        dialog.prefer("fn <= 10%", ways=["move"])
+        dialog.prefer("fn <= 10%", strategies=["move"])
         second = dialog.accept(*CERTIFY, reserve=True)
         dialog.goto(1)
         assert dialog.accept(*CERTIFY) is first
@@ -104,44 +104,44 @@ class TestAccepting:
     def test_reserving_leaves_shares_for_others(self, dialog):
         spent = []
         for number, text in enumerate(["fp <= 10%", "fn <= 10%", "fp <= 20%"], 1):
-            dialog.prefer(text, ways=["move"])
+            dialog.prefer(text, strategies=["move"])
             certificate = dialog.accept(*CERTIFY, reserve=True).certificate_
             assert certificate.number == number
             assert certificate.confidence == 0.95
-            assert certificate.promises[0].delta == certificate.delta
+            assert certificate.guarantees[0].delta == certificate.delta
             spent.append(certificate.delta)
         assert spent == pytest.approx([0.025, 0.0125, 0.00625])
-        dialog.prefer("fn <= 20%", ways=["move"])
+        dialog.prefer("fn <= 20%", strategies=["move"])
         last = dialog.accept(*CERTIFY).certificate_
         assert last.delta == pytest.approx(0.00625)
         assert sum(spent) + last.delta <= 0.05 * (1 + 1e-12)
-        dialog.prefer("fn <= 25%", ways=["move"])
-        with pytest.raises(PromiseError, match=SPENT):
+        dialog.prefer("fn <= 25%", strategies=["move"])
+        with pytest.raises(GuaranteeError, match=SPENT):
             dialog.accept(*CERTIFY, reserve=True)
 
     def test_less_to_spend_is_a_stricter_cut(self, dialog):
         half = dialog.accept(*CERTIFY, reserve=True)
         other = Dialog(MODEL, *samples(200, 1))
-        other.prefer("fp <= 10%", ways=["move"])
+        other.prefer("fp <= 10%", strategies=["move"])
         whole = other.accept(*CERTIFY)
-        assert half.certificate_.promises[0].count < whole.certificate_.promises[0].count
+        assert half.certificate_.guarantees[0].count < whole.certificate_.guarantees[0].count
         assert half.decision_.high > whole.decision_.high
 
     def test_another_confidence_on_the_same_samples(self, dialog):
         dialog.accept(*CERTIFY, reserve=True)
-        dialog.prefer("fn <= 10%", ways=["move"])
-        with pytest.raises(PromiseError, match=r"\b0\.95\b.*\b0\.9\b"):
+        dialog.prefer("fn <= 10%", strategies=["move"])
+        with pytest.raises(GuaranteeError, match=r"\b0\.95\b.*\b0\.9\b"):
             dialog.accept(*CERTIFY, confidence=0.9)
 
     def test_a_refusal_by_size_spends_nothing(self, dialog):
-        dialog.prefer("fp <= 0.1%", ways=["move"])
+        dialog.prefer("fp <= 0.1%", strategies=["move"])
         for _ in range(2):
-            with pytest.raises(PromiseError, match=r"\b2995\b") as caught:
+            with pytest.raises(GuaranteeError, match=r"\b2995\b") as caught:
                 dialog.accept(*CERTIFY)
-            assert not caught.value.looked
-        with pytest.raises(PromiseError, match=r"\b2302\b"):  # nor is a confidence set
+            assert not caught.value.used_up
+        with pytest.raises(GuaranteeError, match=r"\b2302\b"):  # nor is a confidence set
             dialog.accept(*CERTIFY, confidence=0.9)
-        dialog.prefer("fp <= 10%", ways=["move"])
+        dialog.prefer("fp <= 10%", strategies=["move"])
         certificate = dialog.accept(*CERTIFY).certificate_
         assert (certificate.delta, certificate.number) == (pytest.approx(0.05), 1)
 
@@ -149,33 +149,33 @@ class TestAccepting:
         X, y = CERTIFY
         ham = y == "ham"
         for _ in range(2):
-            with pytest.raises(PromiseError, match="'spam'"):
+            with pytest.raises(GuaranteeError, match="'spam'"):
                 dialog.accept(X[ham], y[ham])
 
     @pytest.mark.parametrize("text", ["precision >= 99.5%", "fp <= 3%, fn <= 3%"])
     def test_a_test_that_failed_spends(self, dialog, text):
-        dialog.prefer(text, ways=["move"])
-        with pytest.raises(PromiseError) as caught:
+        dialog.prefer(text, strategies=["move"])
+        with pytest.raises(GuaranteeError) as caught:
             dialog.accept(*CERTIFY)
-        assert caught.value.looked
-        dialog.prefer("fp <= 10%", ways=["move"])
-        with pytest.raises(PromiseError, match=SPENT):
+        assert caught.value.used_up
+        dialog.prefer("fp <= 10%", strategies=["move"])
+        with pytest.raises(GuaranteeError, match=SPENT):
             dialog.accept(*CERTIFY)
 
     def test_a_test_that_failed_spends_its_share_only(self, dialog):
-        dialog.prefer("precision >= 99.5%", ways=["move"])
-        with pytest.raises(PromiseError):
+        dialog.prefer("precision >= 99.5%", strategies=["move"])
+        with pytest.raises(GuaranteeError):
             dialog.accept(*CERTIFY, reserve=True)
-        dialog.prefer("fp <= 10%", ways=["move"])
+        dialog.prefer("fp <= 10%", strategies=["move"])
         certificate = dialog.accept(*CERTIFY).certificate_
         assert (certificate.delta, certificate.number) == (pytest.approx(0.025), 2)
 
     def test_a_test_that_failed_can_be_asked_again_and_spends_again(self, dialog):
-        dialog.prefer("precision >= 99.5%", ways=["move"])
+        dialog.prefer("precision >= 99.5%", strategies=["move"])
         for _ in range(3):
-            with pytest.raises(PromiseError, match=r"precision >= 99\.5%"):
+            with pytest.raises(GuaranteeError, match=r"precision >= 99\.5%"):
                 dialog.accept(*CERTIFY, reserve=True)
-        dialog.prefer("fp <= 20%", ways=["move"])
+        dialog.prefer("fp <= 20%", strategies=["move"])
         assert dialog.accept(*CERTIFY).certificate_.delta == pytest.approx(0.05 / 8)
 
     @pytest.mark.parametrize("as_given", ["other order", "as lists"])
@@ -183,9 +183,9 @@ class TestAccepting:
         """The same rows again, told a little differently, are as spent as before."""
         X, y = CERTIFY
         dialog.accept(X, y)
-        dialog.prefer("fn <= 10%", ways=["move"])
+        dialog.prefer("fn <= 10%", strategies=["move"])
         again = (X[::-1], y[::-1]) if as_given == "other order" else (X.tolist(), y.tolist())
-        with pytest.raises(PromiseError, match=SPENT):
+        with pytest.raises(GuaranteeError, match=SPENT):
             dialog.accept(*again)
 
     def test_both_or_neither(self, dialog):

@@ -34,19 +34,19 @@ from sklearn.tree import DecisionTreeClassifier
 import margrave
 from margrave import datasets
 from margrave.catalogue import default_committee
-from margrave.committee import Panel
+from margrave.committee import FittedMembers
 from margrave.export import ExportError
 from margrave.export._graph import Graph, session
 from margrave.export._preprocessing import quantiles
-from margrave.fuse._log_odds import combined, focused
+from margrave.fuse._log_odds import fit_focused_log_odds, fit_log_odds
 from margrave.martingale import (
     AdaptiveMartingaleBoostClassifier,
     MartingaleBoostClassifier,
     TunableLogistic,
 )
 from margrave.steer import Dialog, SteeredClassifier
-from margrave.steer._scorer import Alone, Mean, Scorer
-from margrave.steer._thresholds import Cut, Offsets
+from margrave.steer._scorer import MeanScore, Scorer, SingleMember
+from margrave.steer._thresholds import Offsets, Threshold
 from margrave.table import TableEncoder
 from margrave.table._kinds import read_numbers, read_texts
 
@@ -88,11 +88,11 @@ def check_equal(model, samples, tol=1e-9, made=None):
 
 def made(model, decision=None, **params):
     """A trained classifier, steered by hand."""
-    panel = Panel(["one"], [model], model.classes_)
-    scorer = Scorer(panel, Alone(bool(panel.probabilities[0])), 9)
+    committee = FittedMembers(["one"], [model], model.classes_)
+    scorer = Scorer(committee, SingleMember(bool(committee.gives_probabilities[0])), 9)
     k = len(model.classes_)
-    usual = Cut(0.1, 0.1) if k == 2 else Offsets(np.linspace(0, 0.2, k))
-    return SteeredClassifier._made(scorer, decision or usual, **params)
+    usual = Threshold(0.1, 0.1) if k == 2 else Offsets(np.linspace(0, 0.2, k))
+    return SteeredClassifier._from_parts(scorer, decision or usual, **params)
 
 
 # The default committee
@@ -118,7 +118,10 @@ def credit():
     )
     part = frame[["score", "label", "age", "purpose", "credit_amount", "checking_status"]]
     model = SteeredClassifier(
-        preference="fp <= 40%, rejected <= 40%", confidence=0.8, random_state=0, ways=["reject"]
+        preference="fp <= 40%, rejected <= 40%",
+        confidence=0.8,
+        random_state=0,
+        strategies=["reject"],
     ).fit(part[:400], y[:400])
     return model, part[400:]
 
@@ -126,8 +129,8 @@ def credit():
 @pytest.mark.full
 def test_the_default_committee_on_a_table(credit):
     model, new = credit
-    assert {"number", "category"} == set(model.scorer_.panel.encoder.kinds_.values())
-    assert len(model.scorer_.panel.members) == 6
+    assert {"number", "category"} == set(model.scorer_.committee.encoder.kinds_.values())
+    assert len(model.scorer_.committee.members) == 6
     assert 0 < check_equal(model, new) < 1
 
 
@@ -196,10 +199,12 @@ def test_the_default_committee_on_an_array_of_three_classes():
     encoder = TableEncoder().fit(rows[::2])
     seen, (classes, codes) = encoder.transform(rows[::2]), np.unique(y, return_inverse=True)
     members = [(name, one.fit(seen, y[::2])) for name, one in default_committee(75, random_state=0)]
-    panel = Panel([name for name, _ in members], [one for _, one in members], classes, encoder)
-    combine = combined(panel.raw(seen), panel.probabilities, codes[::2], 3)
+    committee = FittedMembers(
+        [name for name, _ in members], [one for _, one in members], classes, encoder
+    )
+    combine = fit_log_odds(committee.raw(seen), committee.gives_probabilities, codes[::2], 3)
     decision = Offsets(np.array([0.1, 0.0, -0.2]), doubt=0.5)
-    model = SteeredClassifier._made(Scorer(panel, combine, 9), decision)
+    model = SteeredClassifier._from_parts(Scorer(committee, combine, 9), decision)
     assert 0 < check_equal(model, rows) < 1
     assert columns_of(model.to_onnx()) == []
 
@@ -318,7 +323,7 @@ def test_members_that_skl2onnx_wraps():
 def test_a_frozen_member():
     frozen = FrozenEstimator(LogisticRegression().fit(X, Y))
     dialog = Dialog(frozen, X, Y)
-    check_equal(dialog.prefer("fn <= 10%", ways=["move"]).model, NEW)
+    check_equal(dialog.prefer("fn <= 10%", strategies=["move"]).model, NEW)
 
 
 @pytest.mark.parametrize("model", [TunableLogistic(), SVC(kernel="poly", coef0=0.3)], ids=shown)
@@ -333,26 +338,39 @@ def test_one_column_is_not_rounded(model):
 
 @pytest.mark.parametrize("toward", [0, 1])
 def test_a_committee_with_the_hard_end_in_focus(toward):
-    panel = Panel(["logistic", "svm"], [one.fit(X, Y) for _, one in PAIR], np.unique(Y))
-    raw, heard = panel.raw(X), panel.probabilities
-    first = combined(raw, heard, CODES, 2)
-    both = Mean(first, focused(raw, heard, CODES, toward, 0.3))
+    committee = FittedMembers(["logistic", "svm"], [one.fit(X, Y) for _, one in PAIR], np.unique(Y))
+    raw, heard = committee.raw(X), committee.gives_probabilities
+    first = fit_log_odds(raw, heard, CODES, 2)
+    both = MeanScore(first, fit_focused_log_odds(raw, heard, CODES, toward, 0.3))
     for combine in (first, both, both.second):
-        check_equal(SteeredClassifier._made(Scorer(panel, combine, 9), Cut(-0.3, 0.4)), NEW)
+        check_equal(
+            SteeredClassifier._from_parts(Scorer(committee, combine, 9), Threshold(-0.3, 0.4)), NEW
+        )
 
 
 def test_a_committee_of_three_classes_of_which_one_member_knows_two():
     knows = Y3 != "birch"
     members = [LogisticRegression().fit(X3[knows], Y3[knows]), TunableLogistic().fit(X3, Y3)]
-    panel = Panel(["two", "three"], members, np.unique(Y3))
-    combine = combined(panel.raw(X3), panel.probabilities, CODES3, 3)
+    committee = FittedMembers(["two", "three"], members, np.unique(Y3))
+    combine = fit_log_odds(committee.raw(X3), committee.gives_probabilities, CODES3, 3)
     decision = Offsets(np.array([0.0, 0.3, -0.2]), doubt=0.4)
-    assert 0 < check_equal(SteeredClassifier._made(Scorer(panel, combine, 9), decision), NEW) < 1
+    assert (
+        0
+        < check_equal(SteeredClassifier._from_parts(Scorer(committee, combine, 9), decision), NEW)
+        < 1
+    )
 
 
 def test_a_member_that_knows_one_class():
-    panel = Panel(["one"], [DecisionTreeClassifier().fit(X, np.full(N, "ham"))], np.unique(Y))
-    check_equal(SteeredClassifier._made(Scorer(panel, Alone(True), 9), Cut(0.0, 0.0)), NEW)
+    committee = FittedMembers(
+        ["one"], [DecisionTreeClassifier().fit(X, np.full(N, "ham"))], np.unique(Y)
+    )
+    check_equal(
+        SteeredClassifier._from_parts(
+            Scorer(committee, SingleMember(True), 9), Threshold(0.0, 0.0)
+        ),
+        NEW,
+    )
 
 
 @pytest.mark.parametrize("learner", [TunableLogistic(), MartingaleBoostClassifier(n_levels=3)])
@@ -361,7 +379,7 @@ def test_a_learner_that_was_tuned(learner, classes):
     rows, labels = (X, Y) if classes == 2 else (X3, Y3)
     wanted = "fn <= 10" if classes == 2 else "errors(ash -> birch) <= 5"
     dialog = Dialog(make_pipeline(StandardScaler(), learner).fit(rows, labels), rows, labels)
-    model = dialog.prefer(wanted, ways=["retune"]).model
+    model = dialog.prefer(wanted, strategies=["retune"]).model
     check_equal(model, NEW, tol=1e-8)
 
 
@@ -378,7 +396,7 @@ def test_a_program_with_nodes_that_have_no_learner(freeze, kind, offset):
 
 def test_a_promise_is_in_the_file():
     model = SteeredClassifier(
-        PAIR, preference="fn <= 25%", confidence=0.8, random_state=0, ways=["move"]
+        PAIR, preference="fn <= 25%", confidence=0.8, random_state=0, strategies=["move"]
     ).fit(X, Y)
     check_equal(model, NEW)
     assert facts_of(model.to_onnx())["certificate"] == str(model.certificate_)
@@ -389,7 +407,9 @@ def test_nothing_promised():
     assert (facts["certificate"], facts["preference"]) == ("", "fn <= 3")
 
 
-@pytest.mark.parametrize("decision", [Cut(0.2, 0.2), Cut(-0.5, 0.5), Cut(-1e9, 1e9)])
+@pytest.mark.parametrize(
+    "decision", [Threshold(0.2, 0.2), Threshold(-0.5, 0.5), Threshold(-1e9, 1e9)]
+)
 def test_a_band_of_doubt(decision):
     share = check_equal(made(LogisticRegression().fit(X, Y), decision), NEW)
     assert (share > 0) == decision.rejects
@@ -397,13 +417,13 @@ def test_a_band_of_doubt(decision):
 
 def test_scores_at_a_cut_and_their_rounding():
     line = RidgeClassifier().fit(X, Y)
-    score = made(line, Cut(0.0, 0.0)).decision_function(NEW)
-    for decision in (Cut(score[0], score[0]), Cut(*np.sort(score[:2]))):
+    score = made(line, Threshold(0.0, 0.0)).decision_function(NEW)
+    for decision in (Threshold(score[0], score[0]), Threshold(*np.sort(score[:2]))):
         model = made(line, decision)
         check_equal(model, NEW)
         for decimals in (2, 0, -1):
-            coarse = Scorer(model.scorer_.panel, model.scorer_.combine, decimals)
-            check_equal(SteeredClassifier._made(coarse, decision), NEW * 30)
+            coarse = Scorer(model.scorer_.committee, model.scorer_.combine, decimals)
+            check_equal(SteeredClassifier._from_parts(coarse, decision), NEW * 30)
 
 
 @pytest.mark.parametrize(
@@ -420,7 +440,7 @@ def test_labels_of_any_kind(labels, kind):
     model = made(line)
     check_equal(model, NEW)
     assert session(model.to_onnx()).get_outputs()[0].type == kind
-    doubting = made(line, Cut(-0.5, 0.5))
+    doubting = made(line, Threshold(-0.5, 0.5))
     label, _, rejected = answers(doubting.to_onnx(), NEW)
     said = doubting.predict(NEW)
     wanted = said.astype(str) if labels == [False, True] else said
@@ -438,7 +458,7 @@ def test_members_that_know_their_columns_by_name():
     members = [("all", LogisticRegression()), ("some", GaussianNB())]
     members[0][1].fit(FRAME, Y)
     members[1][1].fit(FRAME[["b", "a"]], Y)
-    model = Dialog(members, FRAME, Y).prefer("fn <= 30", ways=["move"]).model
+    model = Dialog(members, FRAME, Y).prefer("fn <= 30", strategies=["move"]).model
     check_equal(model, FRAME)
     told = [(one["column"], one["input"]) for one in columns_of(model.to_onnx())]
     assert told == [("a", "a"), ("b", "b"), ("", "_")]
@@ -484,10 +504,12 @@ def test_a_column_of_two_kinds():
     text = frame.assign(b=pd.Categorical(frame["b"]))
     table = make_pipeline(TableEncoder(), LogisticRegression()).fit(text, Y)
     line = LogisticRegression().fit(frame.astype(float), Y)
-    panel = Panel(["table", "logistic"], [table, line], np.unique(Y))
-    combine = combined(np.column_stack([CODES, CODES]) - 0.5, panel.probabilities, CODES, 2)
+    committee = FittedMembers(["table", "logistic"], [table, line], np.unique(Y))
+    combine = fit_log_odds(
+        np.column_stack([CODES, CODES]) - 0.5, committee.gives_probabilities, CODES, 2
+    )
     with pytest.raises(ExportError, match=r"'b'.*category.*number"):
-        SteeredClassifier._made(Scorer(panel, combine, 9), Cut(0.0, 0.0)).to_onnx()
+        SteeredClassifier._from_parts(Scorer(committee, combine, 9), Threshold(0.0, 0.0)).to_onnx()
 
 
 # What cannot be written
@@ -574,8 +596,10 @@ def test_a_graph_that_answers_otherwise_is_not_taken(monkeypatch):
 
 def test_a_member_that_has_not_seen_all_classes():
     knows = Y3 != "birch"
-    panel = Panel(["two"], [LinearSVC().fit(X3[knows], Y3[knows])], np.unique(Y3))
-    model = SteeredClassifier._made(Scorer(panel, Alone(False), 9), Offsets(np.zeros(3)))
+    committee = FittedMembers(["two"], [LinearSVC().fit(X3[knows], Y3[knows])], np.unique(Y3))
+    model = SteeredClassifier._from_parts(
+        Scorer(committee, SingleMember(False), 9), Offsets(np.zeros(3))
+    )
     with pytest.raises(ExportError, match=r"'two'.*LinearSVC"):
         model.to_onnx()
 
@@ -584,9 +608,9 @@ def test_scores_and_decisions_of_ones_own():
     line = LogisticRegression().fit(X, Y)
     with pytest.raises(ExportError, match=r"\bdecision\b.*\bstr\b"):
         made(line, decision="by heart").to_onnx()
-    panel = Panel(["one"], [line], line.classes_)
+    committee = FittedMembers(["one"], [line], line.classes_)
     with pytest.raises(ExportError, match=type(np.sum).__name__):
-        SteeredClassifier._made(Scorer(panel, np.sum, 9), Cut(0.0, 0.0)).to_onnx()
+        SteeredClassifier._from_parts(Scorer(committee, np.sum, 9), Threshold(0.0, 0.0)).to_onnx()
 
 
 def test_a_model_must_be_trained():

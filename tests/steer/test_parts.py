@@ -11,10 +11,10 @@ from scipy.stats import binomtest
 
 from margrave import Preference
 from margrave.steer import Dialog
-from margrave.steer._certify import Plan, settled
-from margrave.steer._order_statistic import needed
-from margrave.steer._split import FOLDS, certify_share, folds_of, parted
-from margrave.steer._thresholds import Cut
+from margrave.steer._certify import Plan, set_decision
+from margrave.steer._order_statistic import samples_needed
+from margrave.steer._split import FOLDS, _certify_share, split_rows, tuning_folds
+from margrave.steer._thresholds import Threshold
 
 LABELS = np.array(["ash", "birch", "cedar"])
 seeds = st.integers(0, 1000)
@@ -40,7 +40,7 @@ class TestPlain:
     @given(seeds, st.integers(0, 150), st.floats(0.1, 0.6))
     def test_parts_are_disjoint_complete_and_stratified(self, seed, n, share):
         y = labels(np.random.default_rng(seed), n)
-        parts = parted(y, share, None, None, seed)
+        parts = split_rows(y, share, None, None, seed)
         both = np.concatenate([parts.build, parts.certify])
         assert np.sort(both).tolist() == list(range(len(y)))
         assert abs(len(parts.certify) - share * len(y)) <= 1
@@ -53,7 +53,7 @@ class TestPlain:
     @given(seeds)
     def test_folds_have_the_classes_shares(self, seed):
         y = labels(np.random.default_rng(seed), 100)
-        folds = folds_of(y)
+        folds = tuning_folds(y)
         assert len(folds) == FOLDS
         for _, at in folds:
             for label in LABELS:
@@ -61,25 +61,25 @@ class TestPlain:
 
     def test_nothing_may_be_set_aside(self):
         y = labels(np.random.default_rng(0), 10)
-        parts = parted(y, 0.0, None, None, 0)
+        parts = split_rows(y, 0.0, None, None, 0)
         assert parts.build.tolist() == list(range(len(y)))
         assert len(parts.certify) == 0
 
     def test_the_seed_decides(self):
         y = labels(np.random.default_rng(0), 200)
-        one, same, other = (parted(y, 0.3, None, None, seed) for seed in (1, 1, 2))
+        one, same, other = (split_rows(y, 0.3, None, None, seed) for seed in (1, 1, 2))
         assert one.certify.tolist() == same.certify.tolist()
         assert one.certify.tolist() != other.certify.tolist()
 
     def test_a_small_class_gets_fewer_folds(self):
         y = np.repeat(["a", "b"], [30, 3])
-        folds = folds_of(y)
+        folds = tuning_folds(y)
         assert len(folds) == 3
         check_folds(folds, 33, y)
 
     def test_one_of_a_class_cannot_be_tuned_on(self):
         with pytest.raises(ValueError, match=r"'b'.*\b1\b"):
-            folds_of(np.array(["a"] * 5 + ["b"]))
+            tuning_folds(np.array(["a"] * 5 + ["b"]))
 
 
 @st.composite
@@ -96,7 +96,7 @@ class TestGroups:
     @given(grouped(), st.floats(0.1, 0.4), seeds)
     def test_a_group_is_in_one_part_and_in_one_fold(self, data, share, seed):
         y, groups = data
-        parts = parted(y, share, groups, None, seed)
+        parts = split_rows(y, share, groups, None, seed)
         assert not set(groups[parts.build]) & set(groups[parts.certify])
         inside = groups[parts.build]
         check_folds(parts.folds, len(inside), y[parts.build])
@@ -106,7 +106,7 @@ class TestGroups:
     @given(grouped(), seeds)
     def test_one_of_each_group_certifies_and_none_is_forgotten(self, data, seed):
         y, groups = data
-        parts = parted(y, 0.25, groups, None, seed)
+        parts = split_rows(y, 0.25, groups, None, seed)
         certifying = groups[parts.certify].tolist()
         assert len(set(certifying)) == len(certifying)
         away = np.isin(groups, certifying)
@@ -116,32 +116,32 @@ class TestGroups:
     @pytest.mark.parametrize("share", [0.1, 0.2, 0.25, 0.3, 0.4])
     def test_as_many_groups_are_set_aside_as_were_asked_for(self, share):
         y = np.tile(["a", "b"], 300)
-        parts = parted(y, share, np.arange(600), None, 0)
+        parts = split_rows(y, share, np.arange(600), None, 0)
         assert len(parts.certify) / 600 == pytest.approx(share, abs=0.05)
 
     def test_which_sample_of_a_group_certifies_is_drawn(self):
         """The first of each group may be like no other, such as a first visit."""
         groups = np.repeat(np.arange(100), 5)
         y = np.repeat(np.tile(["a", "b"], 50), 5)
-        first = parted(y, 0.2, groups, None, 0).certify % 5 == 0
+        first = split_rows(y, 0.2, groups, None, 0).certify % 5 == 0
         assert not first.all()
 
     def test_a_class_in_one_group_cannot_be_judged(self):
         y = np.repeat(["a", "b"], [40, 10])
         groups = np.concatenate([np.arange(40), np.full(10, 99)])
         with pytest.raises(ValueError, match=r"\bgroups\b"):
-            folds_of(y, groups)
+            tuning_folds(y, groups)
 
     def test_a_promise_over_both_classes_is_kept_with_groups(self):
         """Groups of one sample of each class that score alike: they are not two samples."""
         rng, n_draws, n_broken, delta = np.random.default_rng(0), 500, 0, 0.1
         groups, y = np.repeat(np.arange(200), 2), np.tile([0, 1], 200)
-        parts = parted(y, 0.5, groups, None, 0)
-        plan = Plan(Preference("alarms <= 20%"), (0, 1), 1, Cut(0.0, 0.0))
+        parts = split_rows(y, 0.5, groups, None, 0)
+        plan = Plan(Preference("alarms <= 20%"), (0, 1), 1, Threshold(0.0, 0.0))
         for _ in range(n_draws):
             scores = rng.normal(size=200)[groups]
-            cut = settled(plan, scores[parts.certify], y[parts.certify], delta).decision
-            n_broken += ndtr(-cut.high) > 0.2
+            threshold = set_decision(plan, scores[parts.certify], y[parts.certify], delta).decision
+            n_broken += ndtr(-threshold.high) > 0.2
         assert binomtest(n_broken, n_draws, delta, alternative="greater").pvalue > 1e-4
 
 
@@ -151,7 +151,7 @@ class TestTime:
         rng = np.random.default_rng(seed)
         y = labels(rng, n)
         time = rng.permutation(len(y)) / 7
-        parts = parted(y, share, None, time, seed)
+        parts = split_rows(y, share, None, time, seed)
         both = np.concatenate([parts.build, parts.certify])
         assert np.sort(both).tolist() == list(range(len(y)))
         assert len(parts.certify) == round(len(y) * share)
@@ -162,7 +162,7 @@ class TestTime:
         rng = np.random.default_rng(seed)
         y = labels(rng, n)
         time = rng.permutation(len(y)).astype("datetime64[D]")
-        parts = parted(y, 0.2, None, time, seed)
+        parts = split_rows(y, 0.2, None, time, seed)
         inside, seen = time[parts.build], y[parts.build]
         held = np.concatenate([at for _, at in parts.folds])
         assert len(set(held)) == len(held)
@@ -178,7 +178,7 @@ class TestTime:
         rng = np.random.default_rng(seed)
         y = labels(rng, 100)
         time = rng.integers(0, 12, len(y))
-        parts = parted(y, 0.25, None, time, seed)
+        parts = split_rows(y, 0.25, None, time, seed)
         assert len(parts.certify) >= round(len(y) * 0.25)
         assert time[parts.certify].min() > time[parts.build].max()
         for training, at in parts.folds:
@@ -187,9 +187,9 @@ class TestTime:
     def test_a_class_that_comes_late_only(self):
         y = np.repeat(["a", "b"], [50, 10])
         with pytest.raises(ValueError, match=r"\btime\b"):
-            parted(y, 0.0, None, np.arange(60), 0)
+            split_rows(y, 0.0, None, np.arange(60), 0)
         with pytest.raises(ValueError, match=r"\btime\b"):
-            parted(y[::-1], 0.0, None, np.arange(60), 0)
+            split_rows(y[::-1], 0.0, None, np.arange(60), 0)
 
     def test_with_groups_it_is_refused(self):
         """METHODS: both must be respected if given; what cannot be done must not be said."""
@@ -200,10 +200,10 @@ class TestTime:
 
 
 class TestShare:
-    def share(self, certify="auto", promise=None, sizes=(600, 400), delta=0.05, classes="ab"):
+    def share(self, certify="auto", guarantee=None, sizes=(600, 400), delta=0.05, classes="ab"):
         codes = np.repeat(np.arange(len(sizes)), sizes)
-        wanted = None if promise is None else Preference(promise)
-        return certify_share(certify, wanted, codes, tuple(classes), None, delta)
+        wanted = None if guarantee is None else Preference(guarantee)
+        return _certify_share(certify, wanted, codes, tuple(classes), None, delta)
 
     def test_what_is_given_is_taken(self):
         assert self.share(None) == 0
@@ -214,13 +214,13 @@ class TestShare:
         assert self.share() == 0.2
 
     @pytest.mark.parametrize(
-        "promise", ["fp <= 20%", "precision >= 99.9%", "rejected <= 1%", "accuracy >= 99.9%"]
+        "guarantee", ["fp <= 20%", "precision >= 99.9%", "rejected <= 1%", "accuracy >= 99.9%"]
     )
-    def test_a_fifth_if_that_is_enough_or_more_would_not_be_known_to_be(self, promise):
-        assert self.share(promise=promise) == 0.2
+    def test_a_fifth_if_that_is_enough_or_more_would_not_be_known_to_be(self, guarantee):
+        assert self.share(guarantee=guarantee) == 0.2
 
     @pytest.mark.parametrize(
-        ("promise", "limit", "size"),
+        ("guarantee", "limit", "size"),
         [
             ("fp <= 2%", 0.02, 2000),
             ("fn <= 4%", 0.04, 1000),
@@ -229,24 +229,24 @@ class TestShare:
             ("fp <= 40", 0.02, 2000),
         ],
     )
-    def test_room_for_what_is_going_to_be_promised(self, promise, limit, size):
-        share = self.share(promise=promise, sizes=(2000, 1000))
-        assert share == pytest.approx(max(3 * needed(limit, 0.05) / size, 0.2))
-        assert share * size >= 2 * needed(limit, 0.05)
+    def test_room_for_what_is_going_to_be_promised(self, guarantee, limit, size):
+        share = self.share(guarantee=guarantee, sizes=(2000, 1000))
+        assert share == pytest.approx(max(3 * samples_needed(limit, 0.05) / size, 0.2))
+        assert share * size >= 2 * samples_needed(limit, 0.05)
 
     def test_the_neediest_of_several_decides_at_its_part_of_delta(self):
-        share = self.share(promise="fp <= 2%, fn <= 10%", sizes=(2000, 1000))
-        assert share == pytest.approx(3 * needed(0.02, 0.025) / 2000)
+        share = self.share(guarantee="fp <= 2%, fn <= 10%", sizes=(2000, 1000))
+        assert share == pytest.approx(3 * samples_needed(0.02, 0.025) / 2000)
 
-    @pytest.mark.parametrize("promise", ["fp <= 0.01%", "fn <= 0.1%"])
-    def test_two_fifths_at_most(self, promise):
-        assert self.share(promise=promise) == 0.4
+    @pytest.mark.parametrize("guarantee", ["fp <= 0.01%", "fn <= 0.1%"])
+    def test_two_fifths_at_most(self, guarantee):
+        assert self.share(guarantee=guarantee) == 0.4
 
     def test_a_promise_of_none_needs_no_number_that_exists(self):
-        assert self.share(promise="fp <= 0") == 0.2
+        assert self.share(guarantee="fp <= 0") == 0.2
 
     def test_more_classes_get_a_fifth(self):
-        assert self.share(promise="fn(b) <= 1%", sizes=(300, 300, 300), classes="abc") == 0.2
+        assert self.share(guarantee="fn(b) <= 1%", sizes=(300, 300, 300), classes="abc") == 0.2
 
     @pytest.mark.parametrize("certify", [0.0, 1.0, -0.1, 2, True, "half", 0])
     def test_what_is_no_share(self, certify):
@@ -259,7 +259,7 @@ def test_groups_are_drawn_whatever_their_size():
     sizes = np.array([2] * 95 + [20] * 5)
     groups = np.repeat(np.arange(100), sizes)
     y = np.tile(["a", "b"], len(groups) // 2)
-    drawn = [parted(y, 0.2, groups, None, seed).certify for seed in range(100)]
+    drawn = [split_rows(y, 0.2, groups, None, seed).certify for seed in range(100)]
     assert {len(one) for one in drawn} == {20}
     large = np.mean([(groups[one] >= 95).sum() for one in drawn])
     assert large == pytest.approx(1.0, abs=0.3)  # five of a hundred, a fifth of them
@@ -269,4 +269,4 @@ def test_groups_are_drawn_whatever_their_size():
 def test_too_few_times_or_a_late_class_are_refused(time):
     y = np.where(np.arange(100) >= 90, "late", "early")
     with pytest.raises(ValueError, match=r"\btime\b"):
-        parted(y, 0.2, None, time, 0)
+        split_rows(y, 0.2, None, time, 0)

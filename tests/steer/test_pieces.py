@@ -10,11 +10,18 @@ from sklearn.naive_bayes import GaussianNB
 
 from margrave import Confusion, Preference
 from margrave.martingale import TunableLogistic
-from margrave.steer import Dialog, PromiseError
-from margrave.steer._certificate import sentence
+from margrave.steer import Dialog, GuaranteeError
+from margrave.steer._certificate import describe_bound
 from margrave.steer._files import FileError, dump_bytes
 from margrave.steer._reply import Reply
-from margrave.steer._steps import Stored, StoredModel, base_bytes, model_bytes, rebuilt, step_bytes
+from margrave.steer._steps import (
+    StoredModel,
+    StoredStep,
+    dump_model,
+    dump_start,
+    dump_step,
+    restore_dialog,
+)
 
 RANDOM = np.random.default_rng(5)
 Y = np.array(["no", "yes"])[RANDOM.integers(0, 2, 400)]
@@ -30,11 +37,11 @@ MEMBERS = [
 def talked():
     """A dialog with steps by several ways, a branch and an undo."""
     dialog = Dialog.from_data(X, Y, committee=MEMBERS, random_state=0)
-    dialog.prefer("fp <= 30", ways=["move"])
-    dialog.prefer("fp <= 20", ways=["reweigh"])
-    dialog.prefer("fp <= 25", ways=["move"])
+    dialog.prefer("fp <= 30", strategies=["move"])
+    dialog.prefer("fp <= 20", strategies=["reweight"])
+    dialog.prefer("fp <= 25", strategies=["move"])
     dialog.goto(1)
-    dialog.prefer("fp <= 15", ways=["retune"])
+    dialog.prefer("fp <= 15", strategies=["retune"])
     dialog.prefer("fp <= 15, rejected <= 10%")
     dialog.undo()
     return dialog
@@ -42,12 +49,12 @@ def talked():
 
 def pieces(dialog):
     parents = dialog._history.parents
-    return [Stored(parents[i], step_bytes(dialog, i)) for i in range(1, len(dialog.history))]
+    return [StoredStep(parents[i], dump_step(dialog, i)) for i in range(1, len(dialog.history))]
 
 
 def again(dialog, **others):
     state = dialog._history
-    return rebuilt(base_bytes(dialog), pieces(dialog), state.at, state.undone, **others)
+    return restore_dialog(dump_start(dialog), pieces(dialog), state.at, state.undone, **others)
 
 
 def test_all_steps_come_back_with_their_scores(talked):
@@ -57,8 +64,8 @@ def test_all_steps_come_back_with_their_scores(talked):
     assert found._history.parents == talked._history.parents
     assert found._history.undone == talked._history.undone
     for old, new in zip(talked.history, found.history, strict=True):
-        np.testing.assert_array_equal(old.option.held, new.option.held)
-        np.testing.assert_array_equal(old.option.answers, new.option.answers)
+        np.testing.assert_array_equal(old.candidate.scores, new.candidate.scores)
+        np.testing.assert_array_equal(old.candidate.predictions, new.candidate.predictions)
         np.testing.assert_array_equal(old.model.predict(X), new.model.predict(X))
         np.testing.assert_array_equal(
             old.model.decision_function(X), new.model.decision_function(X)
@@ -70,8 +77,8 @@ def test_what_steps_share_stays_shared(talked):
     found = again(talked)
     for i, one in enumerate(talked.history):
         for j, other in enumerate(talked.history):
-            same = one.option.scorer is other.option.scorer
-            there = found.history[i].option.scorer is found.history[j].option.scorer
+            same = one.candidate.scorer is other.candidate.scorer
+            there = found.history[i].candidate.scorer is found.history[j].candidate.scorer
             assert same == there
     assert [curve.name for curve in found.frontier().curves] == [
         curve.name for curve in talked.frontier().curves
@@ -84,12 +91,12 @@ def test_it_goes_on_as_the_original_would(talked):
         dialog.redo()
         dialog.prefer("fn <= 25")
     assert found.reply.after == ours.reply.after
-    assert found.reply.way == ours.reply.way
+    assert found.reply.strategy == ours.reply.strategy
 
 
 def test_a_step_is_small(talked):
     """The members that the dialog began with are not in it."""
-    base = len(base_bytes(talked))
+    base = len(dump_start(talked))
     assert all(len(piece.data) < base for piece in pieces(talked))
 
 
@@ -97,29 +104,29 @@ def test_what_was_spent_stays_spent(talked):
     dialog = copy.deepcopy(talked)
     dialog.goto(1)
     model = dialog.accept(confidence=0.9)
-    (accepted,) = dialog._acceptance.accepted
-    stored = StoredModel(accepted.step, accepted.samples, model_bytes(accepted))
-    accounts = list(dialog._acceptance.accounts.values())
+    (accepted,) = dialog._ledger.accepted
+    stored = StoredModel(accepted.step, accepted.samples, dump_model(accepted))
+    accounts = list(dialog._ledger.accounts.values())
     found = again(dialog, accounts=accounts, accepted=[stored])
     same = found.accept(confidence=0.9)
     assert same.certificate_ == model.certificate_
     np.testing.assert_array_equal(same.predict(X), model.predict(X))
     found.goto(2)
-    with pytest.raises(PromiseError, match=r"\breserve\b"):
+    with pytest.raises(GuaranteeError, match=r"\breserve\b"):
         found.accept(confidence=0.9)
 
 
 def test_a_piece_of_another_kind_is_refused(talked):
     with pytest.raises(FileError, match=r"\bReply\b.*\bPiece\b"):
-        rebuilt(base_bytes(talked), [Stored(0, dump_bytes(talked.reply))], 0, [])
+        restore_dialog(dump_start(talked), [StoredStep(0, dump_bytes(talked.reply))], 0, [])
     with pytest.raises(FileError, match="'data'"):
-        rebuilt(base_bytes(talked)[:-100], [], 0, [])
+        restore_dialog(dump_start(talked)[:-100], [], 0, [])
 
 
 def told(text, counts, positive="yes"):
     matrix = Confusion(counts, ["no", "yes"], positive)
     wanted = Preference(text)
-    return Reply(wanted, wanted.met(matrix), matrix, matrix, "move", 0.1, 1, True, option=None)
+    return Reply(wanted, wanted.met(matrix), matrix, matrix, "move", 0.1, 1, True, candidate=None)
 
 
 @pytest.mark.parametrize(
@@ -157,6 +164,6 @@ def test_nothing_instead_of_what_is_met_or_of_nothing():
 )
 def test_counts_in_words_have_the_limit_the_base_and_the_true_class_first(text, counts, named):
     matrix = Confusion([[100, 12], [20, 70]], ["ham", "spam"])
-    words = sentence(Preference(text).bounds[0], matrix)
+    words = describe_bound(Preference(text).bounds[0], matrix)
     assert [int(one) for one in re.findall(r"\d+", words)] == counts
     assert list(dict.fromkeys(re.findall(r"\b(?:ham|spam)\b", words))) == named

@@ -20,8 +20,8 @@ from tests.examples import few
 from margrave import Confusion, Preference, datasets
 from margrave.confusion import PreferenceError
 from margrave.martingale import MartingaleBoostClassifier, Step
-from margrave.steer import Dialog, Progress, PromiseError
-from margrave.steer._start import layout
+from margrave.steer import Dialog, GuaranteeError, Progress
+from margrave.steer._start import split_table
 from margrave.table import TableEncoder
 
 
@@ -44,7 +44,7 @@ def dialog_on(name="pima", levels=3, positive=None):
 
 def tuning(dialog, name="pima"):
     X, y = datasets.load(name, return_X_y=True)
-    at = dialog._material.at
+    at = dialog._data.at
     return X[at], y[at]
 
 
@@ -100,21 +100,21 @@ def learning(program):
 def test_a_program_has_samples_of_its_own_to_train_tune_and_certify_on():
     dialog = opened()
     X, y = pima()
-    part, at = dialog._acceptance.part, dialog._material.at
+    part, at = dialog._ledger.part, dialog._data.at
     assert len(part.at) == len(part.codes) == round(0.2 * len(y))
     assert len(at) == dialog.confusion.n == round(0.4 * (len(y) - len(part.at)))
-    (program,) = dialog._material.panel.members
+    (program,) = dialog._data.committee.members
     assert len(program._samples.codes) == len(y) - len(at) - len(part.at)
     assert not set(at) & set(part.at)
     classes = np.array(dialog.classes)
-    np.testing.assert_array_equal(classes[dialog._material.codes], y[at])
+    np.testing.assert_array_equal(classes[dialog._data.codes], y[at])
     np.testing.assert_array_equal(classes[part.codes], y[part.at])
-    np.testing.assert_allclose(dialog._material.X.X, dialog._material.panel.encoded(X[at]))
+    np.testing.assert_allclose(dialog._data.X.X, dialog._data.committee.encode(X[at]))
     shares = [np.mean(y[one] == "pos") for one in (at, part.at)]
     assert shares == pytest.approx([np.mean(y == "pos")] * 2, abs=0.01)
-    assert not dialog._material.trained_on
+    assert not dialog._data.trained_on
     assert dialog.members == ("martingale",)
-    held = np.concatenate([held for _, held in dialog._material.folds])
+    held = np.concatenate([held for _, held in dialog._data.folds])
     assert sorted(held) == list(range(len(at)))
 
 
@@ -123,9 +123,9 @@ def test_the_program_is_measured_on_the_tuning_samples(name, levels):
     dialog = opened(name, levels)
     program = check_program(dialog, name)
     assert program.n_levels == levels
-    (member,) = dialog._material.panel.members
+    (member,) = dialog._data.committee.members
     X, y = tuning(dialog, name)
-    plain = member.measured(dialog._material.panel.encoded(X), y)
+    plain = member.measured(dialog._data.committee.encode(X), y)
     np.testing.assert_array_equal(program.counts, plain.counts)
     assert (program.nodes, program.edges) == (plain.nodes, plain.edges)
 
@@ -133,13 +133,13 @@ def test_the_program_is_measured_on_the_tuning_samples(name, levels):
 def test_weak_nodes_are_those_that_the_program_would_ask():
     for name in ("pima", "iris"):
         dialog = opened(name, 4)
-        (member,) = dialog._material.panel.members
+        (member,) = dialog._data.committee.members
         X, y = tuning(dialog, name)
         for threshold in (0.1, 0.3, 1):
             asked = []
             member.tune(
                 lambda request, to=asked: to.append(request.votes),
-                dialog._material.panel.encoded(X),
+                dialog._data.committee.encode(X),
                 y,
                 granularity="select",
                 advantage_threshold=threshold,
@@ -175,7 +175,7 @@ def test_asked_nodes_do_what_is_wanted_and_everything_adds_up(data):
         wanted = data.draw(st.sampled_from([f"fp <= {local.fp // 2}", f"fn <= {local.fn // 2}"]))
         reply = dialog.tune_nodes({votes: wanted})
         program = check_program(dialog)
-        ((asked, told),) = reply.asked
+        ((asked, told),) = reply.node_results
         assert asked == votes
         assert told.before == local
         assert told.after == program.confusion(program.at(votes))
@@ -184,7 +184,7 @@ def test_asked_nodes_do_what_is_wanted_and_everything_adds_up(data):
         assert wanted in reply.note
         others = reply.note.replace(str(votes), "").replace(wanted, "")
         assert (f"{told.shortfall:g}" in others) != told.met
-        assert reply.way == "nodes"
+        assert reply.strategy == "nodes"
         assert reply.preference is None
         for other in learning(before):  # above and beside it nothing changes
             if any(mine < its for mine, its in zip(other, votes, strict=True)):
@@ -204,10 +204,10 @@ def test_what_is_there_already_changes_nothing():
         reply = dialog.tune_nodes(wants)
         assert reply.after == before.after
         assert reply.changes == ()
-        assert {votes for votes, _ in reply.asked} == set(wants)
-        assert all(told.met and told.preference.met(told.before) for _, told in reply.asked)
+        assert {votes for votes, _ in reply.node_results} == set(wants)
+        assert all(told.met and told.preference.met(told.before) for _, told in reply.node_results)
         assert all(str(votes) in reply.note for votes in wants)
-        np.testing.assert_array_equal(reply.option.held, before.option.held)
+        np.testing.assert_array_equal(reply.candidate.scores, before.candidate.scores)
         np.testing.assert_array_equal(dialog.program.counts, program.counts)
         assert dialog.program.nodes == program.nodes
         dialog.tune_nodes({(0, 0): "fn <= 20", (1, 1): "fp <= 9"})  # and once more after an edit
@@ -215,16 +215,19 @@ def test_what_is_there_already_changes_nothing():
 
 def test_several_nodes_as_the_program_would_do_it_by_itself():
     dialog = dialog_on()
-    (member,) = dialog._material.panel.members
+    (member,) = dialog._data.committee.members
     X, y = tuning(dialog)
     wants = {(0, 0): "fn <= 20", (1, 0): "fn <= 5", (2, 0): None}
-    tuned = member.tune(wants, dialog._material.panel.encoded(X), y, granularity="all")
+    tuned = member.tune(wants, dialog._data.committee.encode(X), y, granularity="all")
     told = []
     reply = dialog.tune_nodes(wants, callback=told.append)
     assert reply.after == tuned.tuning_.after
-    assert reply.asked == tuned.tuning_.asked
+    assert reply.node_results == tuned.tuning_.asked
     assert [isinstance(step, Step) for step in told] == [True, True]
-    assert [(votes, told.met) for votes, told in reply.asked] == [((0, 0), True), ((1, 0), True)]
+    assert [(votes, told.met) for votes, told in reply.node_results] == [
+        ((0, 0), True),
+        ((1, 0), True),
+    ]
     for words in ("(0, 0)", "fn <= 20", "(1, 0)", "fn <= 5"):
         assert words in reply.note
     assert reply.note in str(reply)
@@ -235,7 +238,7 @@ def test_several_nodes_as_the_program_would_do_it_by_itself():
 def test_a_node_that_misses_what_is_wanted_says_by_how_much():
     dialog = dialog_on()
     reply = dialog.tune_nodes({(0, 0): "fp <= 2, fn <= 2"})
-    ((_, told),) = reply.asked
+    ((_, told),) = reply.node_results
     assert not told.met
     others = reply.note.replace("(0, 0)", "").replace("fp <= 2, fn <= 2", "")
     assert re.search(rf"\b{told.shortfall:g}\b", others)
@@ -254,12 +257,12 @@ def test_three_classes_by_the_cells_of_local_matrices():
     wanted = local.edit(label, label, int(local.counts[local.classes.index(label)].sum()))
     reply = dialog.tune_nodes({weakest: wanted})
     after = check_program(dialog, "hayes_roth")
-    assert reply.asked[0][1].after.recall(label) >= local.recall(label)
+    assert reply.node_results[0][1].after.recall(label) >= local.recall(label)
     assert len(after.classes) == 3
     assert numbers(dialog.grow().note) == [1, 4]
     check_program(dialog, "hayes_roth")
-    reply = dialog.prefer("errors(2 -> 1) <= 0", ways=["move", "retune"])
-    check_program(dialog, "hayes_roth", by_folds=reply.way == "retune")
+    reply = dialog.prefer("errors(2 -> 1) <= 0", strategies=["move", "retune"])
+    check_program(dialog, "hayes_roth", by_folds=reply.strategy == "retune")
 
 
 @pytest.mark.parametrize("how", ["callback", "stop"])
@@ -268,7 +271,7 @@ def test_work_on_nodes_can_be_stopped(how):
     wants = {(0, 0): "fn <= 20", (1, 0): "fn <= 2", (0, 1): "fp <= 2"}
     reply = dialog.tune_nodes(wants, **{how: lambda *_: True})
     assert reply.cancelled
-    assert [votes for votes, _ in reply.asked] == [(0, 0)]
+    assert [votes for votes, _ in reply.node_results] == [(0, 0)]
     check_program(dialog)
     once = dialog_on().tune_nodes({(0, 0): "fn <= 20"})
     assert reply.after == once.after
@@ -284,11 +287,13 @@ def test_growing_in_the_dialog_equals_beginning_with_more_levels():
         reply = small.grow(2, callback=told.append)
         assert reply.after == whole.confusion
         # Scores are rounded to nine digits.
-        np.testing.assert_allclose(reply.option.held, whole.reply.option.held, rtol=1e-9, atol=1e-8)
+        np.testing.assert_allclose(
+            reply.candidate.scores, whole.reply.candidate.scores, rtol=1e-9, atol=1e-8
+        )
         assert check_program(small, name).nodes == whole.program.nodes
         np.testing.assert_array_equal(small.program.counts, whole.program.counts)
         assert told == [Progress(1, 2, "martingale"), Progress(2, 2, "martingale")]
-        assert (reply.way, numbers(reply.note)) == ("grow", [2, 4])
+        assert (reply.strategy, numbers(reply.note)) == ("grow", [2, 4])
 
 
 @pytest.mark.parametrize("how", ["callback", "stop"])
@@ -317,21 +322,21 @@ def test_what_was_tuned_survives_growing():
 
 def test_a_preference_stays_and_its_decision_is_set_anew():
     dialog = dialog_on()
-    asked = dialog.prefer("fn <= 12", ways=["move"])
+    asked = dialog.prefer("fn <= 12", strategies=["move"])
     check_program(dialog)
     assert asked.met
-    assert dialog.history[0].option.decision != asked.option.decision
+    assert dialog.history[0].candidate.decision != asked.candidate.decision
     for step in (lambda: dialog.tune_nodes({(0, 0): "fp <= 30"}), lambda: dialog.grow(2)):
         reply = step()
         check_program(dialog)
         assert reply.preference == Preference("fn <= 12")
         assert reply.met == (reply.after.fn <= 12)
-        scorer, held = reply.option.scorer, reply.option.held
+        scorer, held = reply.candidate.scorer, reply.candidate.scores
         fresh = copy.deepcopy(dialog)
-        moved = fresh.prefer("fn <= 12", ways=["move"])
+        moved = fresh.prefer("fn <= 12", strategies=["move"])
         assert moved.after == reply.after
-        assert moved.option.scorer.combine == scorer.combine
-        np.testing.assert_array_equal(moved.option.held, held)
+        assert moved.candidate.scorer.combine == scorer.combine
+        np.testing.assert_array_equal(moved.candidate.scores, held)
         assert "fn <= 12" in str(reply)
         assert str(reply) != str(replace(reply, met=not reply.met))
     same = dialog.tune_nodes({(0, 0): "fp <= 100"})
@@ -341,7 +346,7 @@ def test_a_preference_stays_and_its_decision_is_set_anew():
 def test_without_a_request_most_votes_win():
     dialog = dialog_on()
     reply = dialog.tune_nodes({(0, 0): "fn <= 15"})
-    assert (reply.option.decision.low, reply.option.decision.high) == (0, 0)
+    assert (reply.candidate.decision.low, reply.candidate.decision.high) == (0, 0)
     program = dialog.program
     for node in program.nodes:
         if node.is_end:
@@ -350,7 +355,7 @@ def test_without_a_request_most_votes_win():
 
 def test_a_decision_that_rejects_is_set_anew_and_ends_show_where_they_lean():
     dialog = dialog_on()
-    dialog.prefer("fn <= 6, fp <= 60, rejected <= 40%", ways=["reject"])
+    dialog.prefer("fn <= 6, fp <= 60, rejected <= 40%", strategies=["reject"])
     assert dialog.confusion.n_rejected
     program = dialog.program
     assert ends(program).sum() == dialog.confusion.n
@@ -363,11 +368,11 @@ def test_a_retuned_program_answers_as_it_is_shown_and_can_be_edited():
     name = "liver"
     dialog = dialog_on(name)
     wanted = f"fn <= {dialog.confusion.fn // 2}"
-    reply = dialog.prefer(wanted, ways=["retune"])
-    assert reply.way == "retune"
-    (member,) = reply.option.scorer.panel.members
+    reply = dialog.prefer(wanted, strategies=["retune"])
+    assert reply.strategy == "retune"
+    (member,) = reply.candidate.scorer.committee.members
     X, y = tuning(dialog, name)
-    encoded = reply.option.scorer.panel.encoded(X)
+    encoded = reply.candidate.scorer.committee.encode(X)
     own = member.measured(encoded, y)
     np.testing.assert_array_equal(
         ends(own), Confusion.of(y, member.predict(encoded)).counts[:, :-1]
@@ -376,7 +381,7 @@ def test_a_retuned_program_answers_as_it_is_shown_and_can_be_edited():
     votes = dialog.weak_nodes(1)[0]
     local = program.confusion(program.at(votes))
     edited = dialog.tune_nodes({votes: f"fp <= {local.fp // 2}"})
-    assert edited.asked[0][1].before == local
+    assert edited.node_results[0][1].before == local
     assert edited.preference == Preference(wanted)
     check_program(dialog, name)
 
@@ -387,14 +392,17 @@ def test_requests_begin_with_what_was_made_by_hand():
     dialog.tune_nodes({(0, 0): "fn <= 10"})
     root = dialog.program.counts[0]
     dialog.grow()
-    for ways in (["move"], ["retune"]):
-        reply = dialog.prefer("fn <= 15", ways=ways)
-        program = check_program(dialog, "liver", by_folds=reply.way == "retune")
+    for strategies in (["move"], ["retune"]):
+        reply = dialog.prefer("fn <= 15", strategies=strategies)
+        program = check_program(dialog, "liver", by_folds=reply.strategy == "retune")
         assert program.n_levels == 3
-        if ways == ["move"]:
+        if strategies == ["move"]:
             np.testing.assert_array_equal(program.counts[0], root)
     dialog.goto(0)
-    assert dialog.prefer("fn <= 15", ways=["move"]).option.scorer is dialog.history[0].option.scorer
+    assert (
+        dialog.prefer("fn <= 15", strategies=["move"]).candidate.scorer
+        is dialog.history[0].candidate.scorer
+    )
 
 
 def test_the_frontier_has_the_steps_of_the_program():
@@ -404,7 +412,7 @@ def test_the_frontier_has_the_steps_of_the_program():
     dialog.tune_nodes({(1, 1): "fn <= 3"})
     names = [curve.name for curve in dialog.frontier().curves]
     assert names == ["start", "nodes", "grow", "nodes 2"]
-    assert {"retune"} < {curve.name for curve in dialog.frontier(dear=True).curves}
+    assert {"retune"} < {curve.name for curve in dialog.frontier(slow=True).curves}
 
 
 # The conversation
@@ -417,7 +425,7 @@ def test_steps_branch_and_are_undone():
     second = dialog.grow()
     assert dialog.undo() is first
     assert dialog.program.n_levels == 3
-    assert dialog.undo().way == "start"
+    assert dialog.undo().strategy == "start"
     np.testing.assert_array_equal(dialog.program.counts, start.counts)
     assert dialog.redo() is first
     assert dialog.redo() is second
@@ -434,7 +442,7 @@ def test_steps_branch_and_are_undone():
 def test_a_dialog_is_the_same_from_its_file(tmp_path):
     dialog = dialog_on("liver", 1)
     path = tmp_path / "dialog.skops"
-    dialog.prefer("fn <= 12", ways=["move"])
+    dialog.prefer("fn <= 12", strategies=["move"])
     dialog.tune_nodes({(0, 0): "fn <= 9"})
     dialog.autosave(path)
     dialog.grow()
@@ -444,7 +452,7 @@ def test_a_dialog_is_the_same_from_its_file(tmp_path):
     assert again.reply == dialog.reply
     assert again.program.nodes == dialog.program.nodes
     np.testing.assert_array_equal(again.program.counts, dialog.program.counts)
-    np.testing.assert_array_equal(again._material.at, dialog._material.at)
+    np.testing.assert_array_equal(again._data.at, dialog._data.at)
     again._path = None
     wants = {dialog.weak_nodes(1)[-1]: "fp <= 1"}
     assert again.tune_nodes(wants).after == dialog.tune_nodes(wants).after
@@ -475,32 +483,32 @@ def test_a_promise_is_set_on_samples_that_no_step_has_seen(monkeypatch):
     names = np.column_stack([np.arange(len(y)), X])
     given_to = Pipeline([("note", Recorder()), ("program", MartingaleBoostClassifier(n_levels=2))])
     dialog = Dialog.from_data(names, y, committee=given_to, tune=0.4, random_state=0)
-    Recorder.seen -= set(dialog._acceptance.part.at.tolist())  # asked once, for their name
-    dialog.prefer("fn <= 30%", ways=["move", "retune"])
+    Recorder.seen -= set(dialog._ledger.part.at.tolist())  # asked once, for their name
+    dialog.prefer("fn <= 30%", strategies=["move", "retune"])
     dialog.tune_nodes({(0, 0): "fn <= 20"})
     dialog.grow()
     assert dialog.reply.preference == Preference("fn <= 30%")
-    assert not Recorder.seen & set(dialog._acceptance.part.at.tolist())
+    assert not Recorder.seen & set(dialog._ledger.part.at.tolist())
     model = dialog.accept(confidence=0.8)
-    part = dialog._acceptance.part
+    part = dialog._ledger.part
     certificate = model.certificate_
-    assert certificate.way == "grow"
+    assert certificate.strategy == "grow"
     assert certificate.confusion == model.confusion(names[part.at], y[part.at])
     assert certificate.preference == "fn <= 30%"
-    with pytest.raises(PromiseError, match=r"Dialog\.accept"):
+    with pytest.raises(GuaranteeError, match=r"Dialog\.accept"):
         dialog.accept(*tuning_of(dialog, names, y))
 
 
 def tuning_of(dialog, X, y):
-    return X[dialog._material.at], y[dialog._material.at]
+    return X[dialog._data.at], y[dialog._data.at]
 
 
 def test_an_accepted_program_gives_no_training_data_away(tmp_path):
     dialog = dialog_on("liver")
-    dialog.prefer("fn <= 90%", ways=["move"])
+    dialog.prefer("fn <= 90%", strategies=["move"])
     dialog.tune_nodes({(0, 0): "fn <= 12"})
     model = dialog.accept(confidence=0.8)
-    (member,) = model.scorer_.panel.members
+    (member,) = model.scorer_.committee.members
     assert not hasattr(member, "_samples")
     X, _ = datasets.load("liver", return_X_y=True)
     model.save(tmp_path / "model.skops")
@@ -515,7 +523,7 @@ def test_an_accepted_program_gives_no_training_data_away(tmp_path):
 def test_nothing_is_promised_where_nothing_was_asked_of_the_whole():
     dialog = dialog_on()
     dialog.tune_nodes({(0, 0): "fn <= 12"})
-    with pytest.raises(PromiseError, match=r"\bprefer\b"):
+    with pytest.raises(GuaranteeError, match=r"\bprefer\b"):
         dialog.accept()
 
 
@@ -534,16 +542,16 @@ def test_a_trained_program_with_samples_to_tune_on():
     replies = []
     for model, rows in ((bare, X_tune), (piped, X_tune), (named, turned)):
         dialog = Dialog(model, rows, y_tune)
-        assert dialog._material.at is None
+        assert dialog._data.at is None
         assert ends(dialog.program).tolist() == dialog.confusion.counts[:, :-1].tolist()
         dialog.tune_nodes({(0, 0): "fn <= 40"})
         dialog.grow()
         replies.append(dialog.reply)
         assert dialog.program.n_levels == 3
     assert replies[0].after == replies[2].after
-    assert isinstance(replies[1].option.scorer.panel.members[0], Pipeline)
+    assert isinstance(replies[1].candidate.scorer.committee.members[0], Pipeline)
     piped = Dialog(piped, X_tune, y_tune)
-    assert piped.prefer("fn <= 30", ways=["retune"]).way == "retune"
+    assert piped.prefer("fn <= 30", strategies=["retune"]).strategy == "retune"
     assert piped.program.n_levels == 2
 
 
@@ -590,34 +598,34 @@ def test_any_table_is_encoded_by_what_is_trained_on(monkeypatch):
     )
     dialog = Dialog.from_data(frame, y, committee="martingale", random_state=0)
     (learned,) = seen
-    others = set(dialog._material.at) | set(dialog._acceptance.part.at)
+    others = set(dialog._data.at) | set(dialog._ledger.part.at)
     assert set(learned.index) == set(range(len(y))) - others
     dialog.tune_nodes({(0, 0): "fp <= 15"})
     dialog.grow()
-    dialog.prefer("fp <= 20%", ways=["move"])
-    rows = frame.iloc[dialog._material.at]
+    dialog.prefer("fp <= 20%", strategies=["move"])
+    rows = frame.iloc[dialog._data.at]
     assert dialog.model.predict(rows).shape == (dialog.confusion.n,)
     assert dialog.program is not None
-    assert dialog.accept(confidence=0.8).certificate_.promises
+    assert dialog.accept(confidence=0.8).certificate_.guarantees
 
 
 def test_members_by_their_names():
     frame, y = table()
     dialog = Dialog.from_data(frame, y, committee=["logistic", "qda"], random_state=0)
     assert dialog.members == ("logistic", "qda")
-    assert dialog._material.trained_on
+    assert dialog._data.trained_on
     assert dialog.program is None
-    at, part = dialog._material.at, dialog._acceptance.part
+    at, part = dialog._data.at, dialog._ledger.part
     assert sorted([*at, *part.at]) == list(range(len(y)))
-    reply = dialog.prefer("fp <= 20%", ways=["move"])
+    reply = dialog.prefer("fp <= 20%", strategies=["move"])
     estimator = dialog.accept(confidence=0.8).estimator
     assert [name for name, _ in estimator] == ["logistic", "qda"]
     assert reply.model.predict(frame[:3]).shape == (3,)
     alone = Dialog.from_data(frame, y, committee="logistic", tune=0.5, random_state=0)
     assert alone.members == ("logistic",)
     both = Dialog.from_data(frame, y, committee=["logistic", "martingale"], levels=2, certify=None)
-    assert both._material.trained_on
-    assert both._material.panel.members[1].n_levels == 2
+    assert both._data.trained_on
+    assert both._data.committee.members[1].n_levels == 2
 
 
 # Who sees what
@@ -627,14 +635,14 @@ def test_a_committee_may_be_judged_on_samples_kept_apart():
     X, y = pima()
     pair = [("logistic", LogisticRegression(max_iter=2000)), ("bayes", GaussianNB())]
     dialog = Dialog.from_data(X, y, committee=pair, tune=0.3, random_state=0)
-    n_build = len(y) - len(dialog._acceptance.part.at)
+    n_build = len(y) - len(dialog._ledger.part.at)
     assert abs(dialog.confusion.n - 0.3 * n_build) <= 1
-    others = set(dialog._material.at) | set(dialog._acceptance.part.at)
+    others = set(dialog._data.at) | set(dialog._ledger.part.at)
     learned = sorted(set(range(len(y))) - others)
     bayes = GaussianNB().fit(X[learned], y[learned])
-    told = dialog._material.panel.members[1]
+    told = dialog._data.committee.members[1]
     np.testing.assert_allclose(told.theta_, bayes.theta_, rtol=1e-9)
-    reply = dialog.prefer("fp <= 20", ways=["move", "reweigh"])
+    reply = dialog.prefer("fp <= 20", strategies=["move", "reweight"])
     assert reply.met
 
 
@@ -646,15 +654,15 @@ def test_groups_stay_together_and_shares_are_kept(share):
     dialog = Dialog.from_data(
         X, y, committee="martingale", tune=share, groups=groups, random_state=1
     )
-    at, part = dialog._material.at, dialog._acceptance.part.at
+    at, part = dialog._data.at, dialog._ledger.part.at
     tuned, certified = set(groups[at]), set(groups[part])
     learned = np.flatnonzero(~np.isin(groups, [*tuned, *certified]))
-    (program,) = dialog._material.panel.members
+    (program,) = dialog._data.committee.members
     assert len(program._samples.codes) == len(learned)
     assert not tuned & certified
     assert len(at) / (len(at) + len(learned)) == pytest.approx(share, abs=0.02)
     assert np.mean(y[at] == "pos") == pytest.approx(np.mean(y == "pos"), abs=0.05)
-    for training, held in dialog._material.folds:
+    for training, held in dialog._data.folds:
         assert not set(groups[at][training]) & set(groups[at][held])
     dialog.tune_nodes({(0, 0): "fn <= 40%"})
 
@@ -663,22 +671,24 @@ def test_the_latest_are_tuned_on_and_those_after_certify():
     X, y = datasets.load("liver", return_X_y=True)
     time = np.random.default_rng(0).permutation(len(y))
     dialog = Dialog.from_data(X, y, committee="martingale", levels=2, time=time)
-    at, part = dialog._material.at, dialog._acceptance.part.at
+    at, part = dialog._data.at, dialog._ledger.part.at
     learned = np.setdiff1d(np.arange(len(y)), [*at, *part])
     assert time[learned].max() < time[at].min()
     assert time[at].max() < time[part].min()
-    assert dialog.prefer("fn <= 20", ways=["retune"]).way == "retune", "all trained on came before"
+    assert dialog.prefer("fn <= 20", strategies=["retune"]).strategy == "retune", (
+        "all trained on came before"
+    )
     check_program(dialog, "liver", by_folds=True)
 
 
 def test_the_layout_is_known_before_training():
     X, y = pima()
-    made = layout(X, y, tune="martingale", random_state=0)
+    made = split_table(X, y, tune="martingale", random_state=0)
     dialog = opened()
-    np.testing.assert_array_equal(made.tuning, dialog._material.at)
-    np.testing.assert_array_equal(made.parts.certify, dialog._acceptance.part.at)
-    assert len(made.learned) == len(dialog._material.panel.members[0]._samples.codes)
-    shared = layout(X, y, random_state=0)
+    np.testing.assert_array_equal(made.tuning, dialog._data.at)
+    np.testing.assert_array_equal(made.parts.certify, dialog._ledger.part.at)
+    assert len(made.learned) == len(dialog._data.committee.members[0]._samples.codes)
+    shared = split_table(X, y, random_state=0)
     np.testing.assert_array_equal(shared.learned, shared.tuning)
 
 
@@ -745,7 +755,7 @@ def test_nodes_without_samples_of_a_class_cannot_be_asked():
     refused(lambda: dialog.tune_nodes(wants), ValueError, str(missing[0]), "weak_nodes")
     assert len(dialog.history) == 1
     reply = dialog.tune_nodes({(0, 0): "errors <= 100", missing[0]: "errors <= 0"})
-    assert [votes for votes, _ in reply.asked] == [(0, 0)]
+    assert [votes for votes, _ in reply.node_results] == [(0, 0)]
     assert str(missing[0]) in reply.note
 
 

@@ -14,12 +14,12 @@ from scipy.stats import binomtest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from margrave import Confusion, Preference
-from margrave.confusion import Judge
-from margrave.steer import Dialog, PromiseError
-from margrave.steer._certify import Plan, planned, settled
+from margrave.confusion import Objective
+from margrave.steer import Dialog, GuaranteeError
+from margrave.steer._certify import Plan, make_plan, set_decision
 from margrave.steer._ledger import Account
-from margrave.steer._order_statistic import most_allowed, p_value, sides
-from margrave.steer._thresholds import Cut, Decision, Offsets, plain
+from margrave.steer._order_statistic import largest_allowed_count, one_sided_bounds, p_value
+from margrave.steer._thresholds import Decision, Offsets, Threshold, default_decision
 
 DELTA = 0.1
 AT_TEN_PERCENT = float(ndtri(0.9))  # a tenth of a standard normal is above
@@ -47,7 +47,7 @@ class World:
 
     def truth(self, decision: Decision):
         """Joint probabilities of class and answer, shape (k, k + 1)."""
-        answers = decision.answers(self.values)
+        answers = decision.predict(self.values)
         joint = np.zeros((self.k, self.k + 1))
         for c in range(self.k):
             np.add.at(joint[c], answers, self.prior[c] * self.given_class[c])  # -1 is the last
@@ -106,9 +106,9 @@ def plan_of(text, world, n_tune=300, n_certify=300, seed=0):
     wanted = Preference(text)
     held, codes = world.draw(np.random.default_rng(seed), n_tune)
     k = 2 if held.ndim == 1 else held.shape[1]
-    judge = Judge(wanted, codes, tuple(range(k)))
+    objective = Objective(wanted, codes, tuple(range(k)))
     may_reject = any(bound.word == "rejected" for bound in wanted.bounds)
-    return planned(wanted, plain(k), held, judge, n_certify, may_reject)
+    return make_plan(wanted, default_decision(k), held, objective, n_certify, may_reject)
 
 
 def kept(n_broken, n_draws, delta=DELTA):
@@ -124,8 +124,8 @@ def simulated(plan, world, n_certify, n_draws, delta=DELTA, seed=1):
     for _ in range(n_draws):
         scores, codes = world.draw(rng, n_certify)
         try:
-            found = settled(plan, scores, codes, delta)
-        except PromiseError:
+            found = set_decision(plan, scores, codes, delta)
+        except GuaranteeError:
             continue
         n_set += 1
         n_broken += broken(plan.preference, world.truth(found.decision))
@@ -156,7 +156,7 @@ class TestSides:
         ],
     )
     def test_shares_of_whole_classes_that_get_one_answer(self, text, of, answer):
-        ((bound, rows, limited),) = sides(Preference(text), self.matrix)
+        ((bound, rows, limited),) = one_sided_bounds(Preference(text), self.matrix)
         assert str(bound) == str(Preference(text))
         assert [label for label, there in zip("ab", rows, strict=True) if there] == [
             "ab"[self.matrix.classes.index(label)] for label in of
@@ -179,10 +179,10 @@ class TestSides:
         ],
     )
     def test_others_have_no_order_statistic(self, text):
-        assert sides(Preference(text), self.matrix) == []
+        assert one_sided_bounds(Preference(text), self.matrix) == []
 
     def test_several_are_all_there(self):
-        found = sides(Preference("fp <= 5%, recall >= 90%, alarms <= 50%"), self.matrix)
+        found = one_sided_bounds(Preference("fp <= 5%, recall >= 90%, alarms <= 50%"), self.matrix)
         assert [answer for *_, answer in found] == [1, 0, 1]
 
     @pytest.mark.parametrize("text", ["fp <= 5%", "fp <= 3", "fn <= 5%, alarms <= 30%"])
@@ -193,7 +193,7 @@ class TestSides:
     def test_others_do(self, text):
         plan = plan_of(text, Normals())
         assert plan.path
-        assert len(plan.path) == len(plan.prices) == len(plan.expected)
+        assert len(plan.path) == len(plan.costs) == len(plan.expected)
 
     def test_three_classes_do(self):
         assert plan_of("fn(1) <= 30%", three_classes(), n_tune=30).path
@@ -211,58 +211,64 @@ class TestTheCut:
         self, world, text, of, answer, share
     ):
         scores, codes = world.draw(np.random.default_rng(5), 400)
-        cut = settled(plan_of(text, world), scores, codes, DELTA).decision
-        assert not cut.rejects
+        threshold = set_decision(plan_of(text, world), scores, codes, DELTA).decision
+        assert not threshold.rejects
         known = scores[codes == of]
-        allowed = most_allowed(len(known), share, DELTA)
-        wrong = (cut.answers(known) == answer).sum()
+        allowed = largest_allowed_count(len(known), share, DELTA)
+        wrong = (threshold.predict(known) == answer).sum()
         assert wrong <= allowed
         if isinstance(world, Normals):
             assert wrong == allowed
         # The next cut in the direction of more such answers has too many.
         if answer == 1:
-            farther = np.nextafter(known[known <= cut.high].max(), -np.inf)
+            farther = np.nextafter(known[known <= threshold.high].max(), -np.inf)
             assert (known > farther).sum() > allowed
         else:
-            farther = known[known > cut.low].min()
+            farther = known[known > threshold.low].min()
             assert (known <= farther).sum() > allowed
 
     def test_alarms_are_a_share_of_all_samples(self):
         scores, codes = Normals().draw(np.random.default_rng(6), 400)
-        cut = settled(plan_of("alarms <= 30%", Normals()), scores, codes, DELTA).decision
-        assert (scores > cut.high).sum() == most_allowed(400, 0.3, DELTA)
+        threshold = set_decision(plan_of("alarms <= 30%", Normals()), scores, codes, DELTA).decision
+        assert (scores > threshold.high).sum() == largest_allowed_count(400, 0.3, DELTA)
 
     def test_two_bounds_take_half_of_delta_each(self):
         world = Normals(gap=6.0)
         scores, codes = world.draw(np.random.default_rng(7), 400)
-        found = settled(plan_of("fp <= 10%, fn <= 10%", world), scores, codes, DELTA)
+        found = set_decision(plan_of("fp <= 10%, fn <= 10%", world), scores, codes, DELTA)
         assert found.delta == DELTA / 2
         negatives, positives = scores[codes == 0], scores[codes == 1]
-        cut = found.decision.high
-        assert (negatives > cut).sum() <= most_allowed(len(negatives), 0.1, DELTA / 2)
-        assert (positives <= cut).sum() <= most_allowed(len(positives), 0.1, DELTA / 2)
+        threshold = found.decision.high
+        assert (negatives > threshold).sum() <= largest_allowed_count(
+            len(negatives), 0.1, DELTA / 2
+        )
+        assert (positives <= threshold).sum() <= largest_allowed_count(
+            len(positives), 0.1, DELTA / 2
+        )
 
     def test_where_both_sides_leave_room_the_cut_stays_where_the_dialog_had_it(self):
         world = Normals(gap=10.0)
         scores, codes = world.draw(np.random.default_rng(7), 400)
-        plan = Plan(Preference("fp <= 10%, fn <= 10%"), (0, 1), 1, Cut(5.125, 5.125))
-        assert settled(plan, scores, codes, DELTA).decision == Cut(5.125, 5.125)
+        plan = Plan(Preference("fp <= 10%, fn <= 10%"), (0, 1), 1, Threshold(5.125, 5.125))
+        assert set_decision(plan, scores, codes, DELTA).decision == Threshold(5.125, 5.125)
 
     def test_a_bound_that_nothing_can_break_takes_no_room(self):
         """'fp <= 100%' says nothing, so the other bound may go as far as it allows alone."""
         scores, codes = Normals().draw(np.random.default_rng(8), 400)
         both, alone = (
-            settled(Plan(Preference(text), (0, 1), 1, Cut(-50.0, -50.0)), scores, codes, DELTA)
+            set_decision(
+                Plan(Preference(text), (0, 1), 1, Threshold(-50.0, -50.0)), scores, codes, DELTA
+            )
             for text in ("fp <= 100%, fn <= 1.5%", "fn <= 1.5%")
         )
         assert both.decision == alone.decision
 
 
-def along(text, cuts, prices=None):
+def along(text, thresholds, costs=None):
     """A plan with a path of single cuts, the first to be tested first; later ones are cheaper."""
-    path = tuple(Cut(float(cut), float(cut)) for cut in cuts)
-    prices = tuple(range(len(path), 0, -1)) if prices is None else prices
-    return Plan(Preference(text), (0, 1), 1, plain(2), path, prices)
+    path = tuple(Threshold(float(threshold), float(threshold)) for threshold in thresholds)
+    costs = tuple(range(len(path), 0, -1)) if costs is None else costs
+    return Plan(Preference(text), (0, 1), 1, default_decision(2), path, costs)
 
 
 # Paths from decisions that are safe to decisions that are not, in small steps.
@@ -340,8 +346,8 @@ class TestKept:
         ],
     )
     def test_three_classes(self, text, path):
-        world, prices = three_classes(), tuple(range(len(path), 0, -1))
-        plan = Plan(Preference(text), (0, 1, 2), None, plain(3), tuple(path), prices)
+        world, costs = three_classes(), tuple(range(len(path), 0, -1))
+        plan = Plan(Preference(text), (0, 1, 2), None, default_decision(3), tuple(path), costs)
         assert broken(plan.preference, world.truth(path[-1]))
         n_set, n_broken = simulated(plan, world, 300, 80)
         assert n_set >= 40
@@ -357,9 +363,9 @@ class TestKept:
     def test_decisions_at_the_limit_are_where_a_path_is_most_at_risk(self):
         """Every decision breaks the promise by a hair: none may pass more often than δ."""
         world = Normals()
-        cuts = np.linspace(AT_TEN_PERCENT - 0.2, AT_TEN_PERCENT - 1e-6, 10)
-        path = tuple(Cut(cut, cut) for cut in cuts[::-1])
-        plan = Plan(Preference("fp <= 10%"), (0, 1), 1, plain(2), path, (0.0,) * 10)
+        thresholds = np.linspace(AT_TEN_PERCENT - 0.2, AT_TEN_PERCENT - 1e-6, 10)
+        path = tuple(Threshold(threshold, threshold) for threshold in thresholds[::-1])
+        plan = Plan(Preference("fp <= 10%"), (0, 1), 1, default_decision(2), path, (0.0,) * 10)
         n_set, n_broken = simulated(plan, world, 300, 600)
         assert n_set == n_broken
         assert kept(n_broken, 600)
@@ -375,8 +381,8 @@ class TestKept:
             account, any_broken = Account("x", DELTA), False
             for plan in plans:
                 share = account.share(DELTA, reserve=True)
-                found = settled(plan, scores, codes, share)
-                account = account.spending(share)
+                found = set_decision(plan, scores, codes, share)
+                account = account.with_used(share)
                 any_broken |= broken(plan.preference, world.truth(found.decision))
             n_any += any_broken
         assert kept(n_any, n_draws)
@@ -391,9 +397,11 @@ class TestWhatWouldBreakIt:
         n_broken = 0
         for _ in range(200):
             scores, codes = world.draw(rng, 250)
-            cut = np.quantile(scores[codes == 0], 0.9, method="inverted_cdf")
-            assert (scores[codes == 0] > cut).mean() <= 0.1
-            n_broken += broken(Preference("fp <= 10%"), world.truth(Cut(cut, cut)))
+            threshold = np.quantile(scores[codes == 0], 0.9, method="inverted_cdf")
+            assert (scores[codes == 0] > threshold).mean() <= 0.1
+            n_broken += broken(
+                Preference("fp <= 10%"), world.truth(Threshold(threshold, threshold))
+            )
         assert not kept(n_broken, 200)
         assert n_broken > 3 * DELTA * 200
 
@@ -404,9 +412,9 @@ class TestWhatWouldBreakIt:
         n_broken = 0
         for _ in range(200):
             scores, codes = world.draw(rng, 250)
-            cut = settled(plan, scores, codes, DELTA).decision.high
-            below = np.nextafter(cut, -np.inf)
-            n_broken += broken(plan.preference, world.truth(Cut(below, below)))
+            threshold = set_decision(plan, scores, codes, DELTA).decision.high
+            below = np.nextafter(threshold, -np.inf)
+            n_broken += broken(plan.preference, world.truth(Threshold(below, below)))
         assert not kept(n_broken, 200)
 
     @pytest.mark.parametrize("plan", CROSSING, ids=lambda plan: str(plan.preference))
@@ -418,7 +426,7 @@ class TestWhatWouldBreakIt:
             met = [
                 one
                 for one in plan.path  # the cheapest last
-                if plan.preference.met(plan.matrix(one.answers(scores), codes))
+                if plan.preference.met(plan.matrix(one.predict(scores), codes))
             ]
             n_broken += bool(met) and broken(plan.preference, world.truth(met[-1]))
         assert not kept(n_broken, 80)
@@ -442,8 +450,8 @@ class TestWhatWouldBreakIt:
 
         def passes(scores, delta):
             try:
-                settled(plan, scores, codes, delta)
-            except PromiseError:
+                set_decision(plan, scores, codes, delta)
+            except GuaranteeError:
                 return False
             return True
 
@@ -455,7 +463,7 @@ class TestWhatWouldBreakIt:
             taken = False
             for scores in candidates:
                 share = account.share(DELTA, reserve=True)
-                account = account.spending(share)
+                account = account.with_used(share)
                 taken |= passes(scores, share)
             with_ledger += taken
         assert not kept(without, n_draws)
@@ -477,11 +485,11 @@ class TestThePath:
         """The first to fail ends it and spends the samples, so room to reject is to be used."""
         wanted, world = Preference("fp <= 12%, fn <= 12%, rejected <= 50%"), Normals()
         held, codes = world.draw(np.random.default_rng(0), 200)
-        judge = Judge(wanted, codes, (0, 1))
-        first = planned(wanted, plain(2), held, judge, 300, True).path[0]
+        objective = Objective(wanted, codes, (0, 1))
+        first = make_plan(wanted, default_decision(2), held, objective, 300, True).path[0]
 
         def risk(decision):
-            matrix = judge.matrix(decision.answers(held))
+            matrix = objective.matrix(decision.predict(held))
             worst = 0.0
             for bound in wanted.bounds:
                 amount, base = (matrix.counts[mask].sum() for mask in bound.cells(matrix))
@@ -490,15 +498,15 @@ class TestThePath:
             return worst
 
         some = np.quantile(held, np.linspace(0.05, 0.95, 31))
-        safest = min(risk(Cut(low, high)) for low in some for high in some if low <= high)
+        safest = min(risk(Threshold(low, high)) for low in some for high in some if low <= high)
         assert risk(first) <= 10 * safest
 
     def test_it_ends_at_the_first_failure_and_the_cheapest_so_far_is_taken(self):
         world = Normals()
         plan = along("precision >= 70%", (2.0, 1.75, -3.0, 1.5), (2.0, 1.0, 9.0, 0.0))
         scores, codes = world.draw(np.random.default_rng(0), 500)
-        found = settled(plan, scores, codes, DELTA)
-        assert found.decision == Cut(1.75, 1.75)  # 1.5 is behind one that failed
+        found = set_decision(plan, scores, codes, DELTA)
+        assert found.decision == Threshold(1.75, 1.75)  # 1.5 is behind one that failed
         assert found.n_tested == 3
         assert (found.route, found.delta) == ("tested path", DELTA)
 
@@ -510,24 +518,26 @@ class TestThePath:
         """Precision alone passes there; with a recall that does not, nothing may."""
         scores, codes = Normals().draw(np.random.default_rng(0), 500)
         one = along("precision >= 70%", [2.5])
-        assert settled(one, scores, codes, DELTA).decision == Cut(2.5, 2.5)
-        with pytest.raises(PromiseError):
-            settled(along("precision >= 70%, recall >= 90%", [2.5]), scores, codes, DELTA)
+        assert set_decision(one, scores, codes, DELTA).decision == Threshold(2.5, 2.5)
+        with pytest.raises(GuaranteeError):
+            set_decision(along("precision >= 70%, recall >= 90%", [2.5]), scores, codes, DELTA)
 
     def test_that_none_is_rejected_is_not_left_to_chance(self):
         """No spam of these samples is in the band; spam of others will be."""
         scores = np.concatenate([np.linspace(-3, 0.9, 200), np.linspace(2, 4, 200)])
         codes = np.repeat([0, 1], 200)
         wanted = Preference("fp <= 20%, rejected(0) <= 50%")
-        plan = Plan(wanted, (0, 1), 1, plain(2), (Cut(0.0, 1.5),), (0.0,))
-        with pytest.raises(PromiseError):
-            settled(plan, scores, codes, DELTA)
+        plan = Plan(wanted, (0, 1), 1, default_decision(2), (Threshold(0.0, 1.5),), (0.0,))
+        with pytest.raises(GuaranteeError):
+            set_decision(plan, scores, codes, DELTA)
 
     def test_none_rejected_said_aloud_is_none_rejected_implied(self):
         world = Normals()
         scores, codes = world.draw(np.random.default_rng(0), 400)
-        silent = settled(plan_of("fp <= 20%", world), scores, codes, DELTA).decision
-        aloud = settled(plan_of("fp <= 20%, rejected <= 0", world), scores, codes, DELTA).decision
+        silent = set_decision(plan_of("fp <= 20%", world), scores, codes, DELTA).decision
+        aloud = set_decision(
+            plan_of("fp <= 20%, rejected <= 0", world), scores, codes, DELTA
+        ).decision
         assert not silent.rejects
         assert not aloud.rejects
 
@@ -565,14 +575,14 @@ def mails(n_ham, n_spam, gap=2.0):
 
 def asked(text, gap=2.0):
     dialog = Dialog(First(), *mail(300, gap=gap))
-    dialog.prefer(text, ways=["move", "reject"])
+    dialog.prefer(text, strategies=["move", "reject"])
     return dialog
 
 
-def refused(dialog, samples, *named, **options):
+def refused(dialog, samples, *named, **candidates):
     """A promise is refused, by an error that names all of these; returned."""
-    with pytest.raises(PromiseError) as caught:
-        dialog.accept(*samples, **options)
+    with pytest.raises(GuaranteeError) as caught:
+        dialog.accept(*samples, **candidates)
     for one in named:
         assert one in str(caught.value)
     return caught.value
@@ -582,8 +592,8 @@ class TestRefusals:
     def test_too_few_names_how_many_are_needed(self):
         dialog = asked("fp <= 1%")
         error = refused(dialog, mails(298, 50), "fp <= 1%", "0.95", "299", "'ham'", "298")
-        assert not error.looked
-        assert dialog.accept(*mails(299, 50)).certificate_.promises[0].count == 0
+        assert not error.used_up
+        assert dialog.accept(*mails(299, 50)).certificate_.guarantees[0].count == 0
 
     def test_of_the_other_class_and_at_another_confidence(self):
         dialog, samples = asked("recall >= 90%"), mails(99, 21)
@@ -603,7 +613,7 @@ class TestRefusals:
         (limit,) = re.findall(r"\d[\d.]*%", str(error).replace(text, ""))
         word, sign, _ = text.split()
         model = asked(f"{word} {sign} {limit}").accept(*samples)
-        assert model.certificate_.promises[0].n == n
+        assert model.certificate_.guarantees[0].n == n
 
     def test_no_number_is_enough_for_none_at_all(self):
         error = refused(asked("fp <= 0"), mails(80, 80), "fp <= 0%")
@@ -614,7 +624,7 @@ class TestRefusals:
     def test_a_pair_that_cannot_be_kept_together(self):
         dialog = asked("fp <= 6%, fn <= 6%")
         error = refused(dialog, mails(150, 150), "fp <= 6%", "fn <= 6%", "300")
-        assert error.looked
+        assert error.used_up
 
     def test_a_pair_that_rejecting_makes_possible(self):
         dialog = asked("fp <= 12%, fn <= 12%, rejected <= 60%")
@@ -628,7 +638,7 @@ class TestRefusals:
     def test_a_path_on_which_nothing_passes_says_how_many_might_do(self, text, possible):
         """No number does where the tuning samples do not keep to the bound either."""
         error = refused(asked(text), mail(60, seed=3), text, "0.95")
-        assert error.looked
+        assert error.used_up
         rest = str(error).replace(text, "").replace("0.95", "")
         n, *more = (int(one) for one in re.findall(r"\d+", rest))
         assert n == 60
@@ -637,7 +647,7 @@ class TestRefusals:
 
     def test_a_class_that_is_missing(self):
         X, y = mails(200, 1)
-        assert not refused(asked("fp <= 5%"), (X[:-1], y[:-1]), "'spam'").looked
+        assert not refused(asked("fp <= 5%"), (X[:-1], y[:-1]), "'spam'").used_up
 
     def test_nothing_to_promise(self):
         refused(Dialog(First(), *mail(300)), mails(99, 99), "prefer(")

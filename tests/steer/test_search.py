@@ -8,11 +8,11 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from margrave.confusion import Judge, Preference, PreferenceError
+from margrave.confusion import Objective, Preference, PreferenceError
 from margrave.martingale import TunableLogistic
 from margrave.steer import Dialog, _strategies
-from margrave.steer._thresholds import Cut, moved
-from margrave.steer._tuning_data import Option
+from margrave.steer._thresholds import Threshold, best_decision
+from margrave.steer._tuning_data import Candidate
 
 RANDOM = np.random.default_rng(0)
 Y = RANDOM.integers(0, 2, 200)
@@ -28,15 +28,15 @@ def dialog():
 class Gains:
     """A dear way that knows the labels: every option has fewer mistakes than the one before."""
 
-    name, dear = "gains", True
+    name, slow = "gains", True
 
     def __init__(self, n=3, after=None):
         self.n, self.after, self.started, self.given = n, after, 0, 0
 
-    def options(self, request):
+    def candidates(self, request):
         self.started += 1
-        start, codes = request.known[0], request.material.codes
-        answers = moved(request.judge, start.held).answers(start.held)
+        start, codes = request.known[0], request.data.codes
+        answers = best_decision(request.objective, start.scores).predict(start.scores)
         wrong = np.flatnonzero(answers != codes)
         wrong = wrong[np.argsort(-codes[wrong])]  # the price first: no bound speaks of fn
         for i in range(1, self.n + 1):
@@ -44,7 +44,7 @@ class Gains:
             right = wrong[: i * len(wrong) // self.n]
             better[right] = codes[right]
             self.given += 1
-            yield Option(self.name, start.scorer, 2.0 * better - 1, Cut(0.0, 0.0))
+            yield Candidate(self.name, start.scorer, 2.0 * better - 1, Threshold(0.0, 0.0))
         if self.after is not None:
             raise self.after
 
@@ -52,10 +52,10 @@ class Gains:
 class Raises:
     """A way that offers nothing and ends in an exception."""
 
-    def __init__(self, error, dear, name="raises"):
-        self.error, self.dear, self.name = error, dear, name
+    def __init__(self, error, slow, name="raises"):
+        self.error, self.slow, self.name = error, slow, name
 
-    def options(self, request):
+    def candidates(self, request):
         if request is not None:
             raise self.error
         yield
@@ -63,42 +63,44 @@ class Raises:
 
 @pytest.fixture
 def with_ways(monkeypatch):
-    def change(*ways, kept=2):
-        monkeypatch.setattr(_strategies, "WAYS", (*_strategies.WAYS[:kept], *ways))
+    def change(*strategies, kept=2):
+        monkeypatch.setattr(
+            _strategies, "STRATEGIES", (*_strategies.STRATEGIES[:kept], *strategies)
+        )
 
     return change
 
 
-def verdicts(replies, wanted=WANTED):
-    judge = Judge(Preference(wanted), Y[100:], (0, 1), 1)
-    return [judge.verdict(reply.option.answers) for reply in replies]
+def values(replies, wanted=WANTED):
+    objective = Objective(Preference(wanted), Y[100:], (0, 1), 1)
+    return [objective.evaluate(reply.candidate.predictions) for reply in replies]
 
 
 def test_a_first_reply_comes_before_any_dear_way_is_begun(dialog, with_ways):
-    way = Gains()
-    with_ways(way)
+    strategy = Gains()
+    with_ways(strategy)
     replies = dialog.replies(WANTED)
-    assert way.started == 0
+    assert strategy.started == 0
     first = next(replies)
-    assert (first.way, first.final, first.met) == ("move", False, True)
+    assert (first.strategy, first.final, first.met) == ("move", False, True)
     assert str(first) != str(replace(first, final=True))
-    assert way.started == 0
+    assert strategy.started == 0
     assert dialog.position == 0, "what is not final is not kept yet"
-    assert next(replies).way == "gains"
-    assert (way.started, way.given) == (1, 1)
+    assert next(replies).strategy == "gains"
+    assert (strategy.started, strategy.given) == (1, 1)
     replies.close()
 
 
 def test_replies_only_get_better_and_the_last_is_kept(dialog, with_ways):
     with_ways(Gains(5))
     replies = list(dialog.replies(WANTED))
-    told = verdicts(replies)
+    told = values(replies)
     assert len(replies) == 7
     assert all(later < sooner for sooner, later in pairwise(told[:-1]))
     assert told[-1] == told[-2]
     assert [reply.final for reply in replies] == [False] * 6 + [True]
     assert not any(reply.cancelled for reply in replies)
-    assert [reply.n_options for reply in replies] == [1, 2, 3, 4, 5, 6, 6]
+    assert [reply.n_candidates for reply in replies] == [1, 2, 3, 4, 5, 6, 6]
     assert replies[-1].after.fp == replies[-1].after.fn == 0
     assert len(dialog.history) == 2
 
@@ -112,33 +114,33 @@ def test_the_last_reply_is_the_one_in_the_history(dialog, with_ways):
 
 def test_options_that_are_no_better_give_no_reply(dialog, with_ways):
     with_ways(Gains(1), Gains(1))
-    assert [reply.way for reply in dialog.replies(WANTED)] == ["move", "gains", "gains"]
-    assert dialog.reply.n_options == 3
+    assert [reply.strategy for reply in dialog.replies(WANTED)] == ["move", "gains", "gains"]
+    assert dialog.reply.n_candidates == 3
 
 
 def test_all_ways_of_the_real_ones():
     members = [TunableLogistic(), GaussianNB()]
     dialog = Dialog([one.fit(X[:100], Y[:100]) for one in members], X[100:], Y[100:])
     replies = list(dialog.replies("fp <= 4, rejected <= 10%"))
-    told = verdicts(replies, "fp <= 4, rejected <= 10%")
+    told = values(replies, "fp <= 4, rejected <= 10%")
     assert told == sorted(told, reverse=True)
     assert replies[-1].final
     # Move and reject; two weights; regions are not better here; tuned alone and in its place.
-    assert replies[-1].n_options == 2 + 2 + 0 + 2
-    assert replies[0].n_options == 2
+    assert replies[-1].n_candidates == 2 + 2 + 0 + 2
+    assert replies[0].n_candidates == 2
 
 
 def test_leaving_the_loop_keeps_the_best_and_says_so(dialog, with_ways):
-    way = Gains(5)
-    with_ways(way)
+    strategy = Gains(5)
+    with_ways(strategy)
     for reply in dialog.replies(WANTED):
-        if reply.n_options == 3:
+        if reply.n_candidates == 3:
             break
     assert dialog.position == 1
     assert dialog.reply.cancelled
     assert dialog.reply.final
     assert dialog.reply.after == reply.after
-    assert way.given == 2
+    assert strategy.given == 2
     assert str(dialog.reply) != str(replace(dialog.reply, cancelled=False))
 
 
@@ -151,8 +153,8 @@ def test_replies_that_are_never_begun_change_nothing(dialog):
 def test_what_makes_no_sense_is_refused_before_the_first_reply(dialog):
     with pytest.raises(PreferenceError, match="'eggs'"):
         dialog.replies("fp(eggs) <= 1")
-    with pytest.raises(ValueError, match=r"\bways\b.*'walk'"):
-        dialog.replies(WANTED, ways=["walk"])
+    with pytest.raises(ValueError, match=r"\bstrategies\b.*'walk'"):
+        dialog.replies(WANTED, strategies=["walk"])
 
 
 def test_a_callback_sees_every_reply_and_may_stop(dialog, with_ways):
@@ -162,11 +164,11 @@ def test_a_callback_sees_every_reply_and_may_stop(dialog, with_ways):
     assert len(seen) == 7
     assert reply is dialog.reply
     assert not reply.cancelled
-    way = Gains(5)
-    with_ways(way)
-    stopped = dialog.prefer(WANTED, callback=lambda reply: reply.n_options >= 2)
+    strategy = Gains(5)
+    with_ways(strategy)
+    stopped = dialog.prefer(WANTED, callback=lambda reply: reply.n_candidates >= 2)
     assert stopped.cancelled
-    assert way.given == 1
+    assert strategy.given == 1
     assert dialog.position == 2
 
 
@@ -176,30 +178,30 @@ def test_a_callback_that_stops_at_the_last_reply_cancelled_nothing(dialog, with_
 
 
 def test_stop_is_asked_between_options(dialog, with_ways):
-    way = Gains(9)
-    with_ways(way)
-    reply = dialog.prefer(WANTED, stop=lambda: way.given >= 4)
+    strategy = Gains(9)
+    with_ways(strategy)
+    reply = dialog.prefer(WANTED, stop=lambda: strategy.given >= 4)
     assert reply.cancelled
     assert reply.final
-    assert way.given == 4
+    assert strategy.given == 4
     assert reply is dialog.reply
-    assert reply.n_options == 1 + 4
+    assert reply.n_candidates == 1 + 4
 
 
-@pytest.mark.parametrize("ways", [["move", "reweigh"], ["move", "retune"]])
-def test_one_who_has_stopped_gets_the_cheap_reply(ways):
+@pytest.mark.parametrize("strategies", [["move", "reweight"], ["move", "retune"]])
+def test_one_who_has_stopped_gets_the_cheap_reply(strategies):
     members = [TunableLogistic(), GaussianNB()]
     dialog = Dialog([one.fit(X[:100], Y[:100]) for one in members], X[100:], Y[100:])
-    reply = dialog.prefer(WANTED, ways=ways, stop=lambda: True)
-    assert (reply.way, reply.n_options, reply.cancelled) == ("move", 1, True)
+    reply = dialog.prefer(WANTED, strategies=strategies, stop=lambda: True)
+    assert (reply.strategy, reply.n_candidates, reply.cancelled) == ("move", 1, True)
 
 
 def test_no_dear_way_is_begun_after_a_stop(dialog, with_ways):
     """A way may work for long before its first option, and need not ask by itself."""
-    way = Gains()
-    with_ways(way)
+    strategy = Gains()
+    with_ways(strategy)
     dialog.prefer(WANTED, stop=lambda: True)
-    assert way.started == 0
+    assert strategy.started == 0
 
 
 def test_an_interrupt_in_a_dear_way_keeps_the_best(dialog, with_ways):
@@ -208,7 +210,7 @@ def test_an_interrupt_in_a_dear_way_keeps_the_best(dialog, with_ways):
     assert reply is dialog.reply
     assert reply.cancelled
     assert reply.final
-    assert reply.way == "gains"
+    assert reply.strategy == "gains"
     assert reply.after.fp == 0
     assert len(dialog.history) == 2
 
@@ -217,7 +219,7 @@ def test_an_interrupt_in_the_callback_keeps_the_best(dialog, with_ways):
     with_ways(Gains(3))
 
     def interrupt(reply):
-        if reply.n_options == 2:
+        if reply.n_candidates == 2:
             raise KeyboardInterrupt
 
     assert dialog.prefer(WANTED, callback=interrupt).cancelled
@@ -225,11 +227,11 @@ def test_an_interrupt_in_the_callback_keeps_the_best(dialog, with_ways):
 
 def test_an_interrupt_before_anything_was_found_goes_through(dialog, with_ways):
     dialog.prefer(WANTED)
-    with_ways(Raises(KeyboardInterrupt(), dear=False), kept=0)
+    with_ways(Raises(KeyboardInterrupt(), slow=False), kept=0)
     with pytest.raises(KeyboardInterrupt):
         dialog.prefer("fn <= 3")
     assert (len(dialog.history), dialog.position) == (2, 1)
-    with_ways(Raises(KeyboardInterrupt(), dear=True), kept=0)
+    with_ways(Raises(KeyboardInterrupt(), slow=True), kept=0)
     with pytest.raises(KeyboardInterrupt):
         dialog.prefer("fn <= 3")
     assert (len(dialog.history), dialog.position) == (2, 1)
@@ -237,7 +239,7 @@ def test_an_interrupt_before_anything_was_found_goes_through(dialog, with_ways):
 
 def test_an_interrupt_among_the_cheap_ways_either_keeps_or_goes_through(dialog, with_ways):
     """Not both: who gets the interrupt must find the dialog where it was."""
-    with_ways(Raises(KeyboardInterrupt(), dear=False))
+    with_ways(Raises(KeyboardInterrupt(), slow=False))
     try:
         reply = dialog.prefer(WANTED)
     except KeyboardInterrupt:
@@ -246,16 +248,16 @@ def test_an_interrupt_among_the_cheap_ways_either_keeps_or_goes_through(dialog, 
         assert reply.cancelled
 
 
-@pytest.mark.parametrize("dear", [False, True])
-def test_an_error_in_a_way_is_told_and_is_no_cancelling(dialog, with_ways, dear):
-    with_ways(Raises(ZeroDivisionError("of a way"), dear))
+@pytest.mark.parametrize("slow", [False, True])
+def test_an_error_in_a_way_is_told_and_is_no_cancelling(dialog, with_ways, slow):
+    with_ways(Raises(ZeroDivisionError("of a way"), slow))
     with pytest.raises(ZeroDivisionError, match="of a way"):
         dialog.prefer(WANTED)
     assert not any(reply.cancelled for reply in dialog.history), "nobody cancelled"
 
 
 def test_an_error_in_a_way_leaves_the_dialog_in_use(dialog, with_ways):
-    with_ways(Raises(ZeroDivisionError("of a way"), dear=True))
+    with_ways(Raises(ZeroDivisionError("of a way"), slow=True))
     with pytest.raises(ZeroDivisionError):
         dialog.prefer(WANTED)
     with_ways()

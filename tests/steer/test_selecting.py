@@ -18,19 +18,19 @@ from margrave.confusion import Preference, PreferenceError
 from margrave.export import ExportError
 from margrave.select._region_scores import (
     _EVERYWHERE,
-    Leaves,
-    Selected,
-    _corrected,
-    can_be_parted,
-    selected,
-    surely_better,
+    Regions,
+    RegionScores,
+    _fit_scale_and_trust,
+    can_split,
+    fit_region_scores,
+    significantly_better,
 )
 from margrave.steer import Dialog, SteeredClassifier
-from margrave.steer._scorer import Mean, regions_of
+from margrave.steer._scorer import MeanScore, find_regions
 from margrave.steer._strategies import Request, SelectByRegion
 from margrave.table import TableEncoder
 
-OTHERS = ["move", "reject", "reweigh", "retune"]
+OTHERS = ["move", "reject", "reweight", "retune"]
 
 
 class Constant(ClassifierMixin, BaseEstimator):
@@ -87,31 +87,31 @@ def test_where_every_member_is_half_wrong_the_one_in_charge_is_right(slide):
         assert 0.3 < np.mean(member.predict(rows) == labels) < 0.65
     both = "fp <= 5%, fn <= 5%"
     slide.goto(0)
-    assert not slide.prefer(both, ways=OTHERS).met
+    assert not slide.prefer(both, strategies=OTHERS).met
     slide.goto(0)
-    reply = slide.prefer(both, ways=["select"])
-    assert (reply.met, reply.way) == (True, "select")
+    reply = slide.prefer(both, strategies=["select"])
+    assert (reply.met, reply.strategy) == (True, "select")
     new, true = of_the_slide(2000, 3)
     assert np.mean(reply.model.predict(new) == true) > 0.97
     slide.goto(0)
-    assert slide.prefer(both).way == "select"
+    assert slide.prefer(both).strategy == "select"
 
 
 def test_the_members_in_charge_are_those_that_are_right(slide):
-    option = next(iter(SelectByRegion().options(request_for("fp <= 5%", slide))))
-    found = option.scorer.combine
-    assert isinstance(found, Selected)
+    candidate = next(iter(SelectByRegion().candidates(request_for("fp <= 5%", slide))))
+    found = candidate.scorer.combine
+    assert isinstance(found, RegionScores)
     places = np.array([[-2.0, 0.5], [-2, -0.5], [2, 0.5], [2, -0.5], [0, 0.5], [0, -0.5]])
     who = [slide.members[j] for j in found.charge[found.leaves(places)]]
     assert who[:4] == ["always-1", "always-1", "always-2", "always-2"]
     assert who[4:] == ["logistic", "logistic"] or set(who[4:]) == {"always-1", "always-2"}
-    assert option.scorer(places)[[0, 1, 5]].max() < 0 < option.scorer(places)[[2, 3, 4]].min()
-    assert option.scorer.weights.sum() == pytest.approx(1)
+    assert candidate.scorer(places)[[0, 1, 5]].max() < 0 < candidate.scorer(places)[[2, 3, 4]].min()
+    assert candidate.scorer.weights.sum() == pytest.approx(1)
 
 
 def request_for(text, dialog, **more):
-    wanted, of = Preference(text), dialog._material
-    return Request(wanted, of, of.judge(wanted), [dialog.history[0].option], **more)
+    wanted, of = Preference(text), dialog._data
+    return Request(wanted, of, of.objective(wanted), [dialog.history[0].candidate], **more)
 
 
 # Judged on samples it was not learned from
@@ -142,32 +142,32 @@ def test_labels_that_mean_nothing_are_not_learned(seed):
     rows = np.column_stack([np.arange(n), random.normal(size=(n, 10))])
     members = [Scored(row).fit(None, labels) for row in random.normal(size=(8, n))]
     dialog = Dialog(members, rows, labels)
-    scorer, held = dialog._material.by_regions
+    scorer, held = dialog._data.region_scores
     assert roc_auc_score(labels, scorer(rows)) > 0.6, "regions do learn noise"
     assert abs(roc_auc_score(labels, held) - 0.5) < 0.07
-    assert not list(SelectByRegion().options(request_for("fp <= 10%", dialog)))
+    assert not list(SelectByRegion().candidates(request_for("fp <= 10%", dialog)))
 
 
 def test_what_is_better_than_the_committee_has_a_smaller_loss_beyond_chance():
     random = np.random.default_rng(0)
     codes = random.integers(0, 2, 400)
     good = np.where(codes == 1, 2.0, -2.0) + random.normal(size=400)
-    assert surely_better(good, good / 10, codes)
-    assert not surely_better(good / 10, good, codes)
-    assert not surely_better(good, good, codes)
-    assert not surely_better(good + 0.3 * random.normal(size=400), good, codes)
+    assert significantly_better(good, good / 10, codes)
+    assert not significantly_better(good / 10, good, codes)
+    assert not significantly_better(good, good, codes)
+    assert not significantly_better(good + 0.3 * random.normal(size=400), good, codes)
     three = random.integers(0, 3, 400)
     aware = np.where(three[:, None] == np.arange(3), 2.0, -2.0)
-    assert surely_better(aware, aware / 10, three)
+    assert significantly_better(aware, aware / 10, three)
 
 
 def test_what_is_held_out_and_what_is_new_are_on_one_scale(slide):
     new = of_the_slide(4000, 9)[0]
-    for option in SelectByRegion().options(request_for("fp <= 5%", slide)):
-        told = option.scorer(new)
+    for candidate in SelectByRegion().candidates(request_for("fp <= 5%", slide)):
+        told = candidate.scorer(new)
         size = np.ptp(np.percentile(told, [10, 90]))
         for share in (10, 25, 75, 90):
-            away = np.percentile(told, share) - np.percentile(option.held, share)
+            away = np.percentile(told, share) - np.percentile(candidate.scores, share)
             assert abs(away) < 0.15 * size
 
 
@@ -183,7 +183,9 @@ def test_corrections_have_the_least_loss(kind):
         "heavy": positive + random.standard_t(2, size=300),
     }[kind]
     signs = np.where(values > 0.5, 1.0, -1.0)
-    told, found = _corrected(values[:, None, None], signs[:, None, None], positive[:, None])
+    told, found = _fit_scale_and_trust(
+        values[:, None, None], signs[:, None, None], positive[:, None]
+    )
 
     def loss(scale, trust):
         odds = scale * values + trust * signs
@@ -215,16 +217,19 @@ def test_specialists_are_nearly_as_good_as_with_a_perfect_guide():
     tune, new = drawn(1500), drawn(6000)
 
     def missed(scores):
-        cut = np.quantile(scores[new[1] == 0], 0.98)
-        return np.mean(scores[new[1] == 1] <= cut)
+        threshold = np.quantile(scores[new[1] == 0], 0.98)
+        return np.mean(scores[new[1] == 1] <= threshold)
 
     guided = missed(np.choose(new[2], [line.decision_function(new[0]) for line in lines]))
     replies = {
-        way: Dialog(lines, *tune[:2]).prefer("fp <= 2%", ways=[way])
-        for way in ("reweigh", "select")
+        strategy: Dialog(lines, *tune[:2]).prefer("fp <= 2%", strategies=[strategy])
+        for strategy in ("reweight", "select")
     }
-    found = {way: missed(reply.model.decision_function(new[0])) for way, reply in replies.items()}
-    assert guided < found["select"] < guided + 0.05 < found["reweigh"] - 0.1
+    found = {
+        strategy: missed(reply.model.decision_function(new[0]))
+        for strategy, reply in replies.items()
+    }
+    assert guided < found["select"] < guided + 0.05 < found["reweight"] - 0.1
 
 
 # What it needs
@@ -233,7 +238,7 @@ def test_specialists_are_nearly_as_good_as_with_a_perfect_guide():
 def test_one_member_gives_no_option():
     rows, labels = of_the_slide(300, 0)
     alone = Dialog(LogisticRegression().fit(rows, labels), rows, labels)
-    assert not list(SelectByRegion().options(request_for("fp <= 5", alone)))
+    assert not list(SelectByRegion().candidates(request_for("fp <= 5", alone)))
 
 
 def test_samples_that_are_not_numbers_give_no_option():
@@ -244,8 +249,8 @@ def test_samples_that_are_not_numbers_give_no_option():
         for c in (0.1, 1)
     ]
     dialog = Dialog(members, frame, labels)
-    assert not list(SelectByRegion().options(request_for("fp <= 50", dialog)))
-    assert dialog.prefer("fp <= 50").way != "select"
+    assert not list(SelectByRegion().candidates(request_for("fp <= 50", dialog)))
+    assert dialog.prefer("fp <= 50").strategy != "select"
 
 
 @pytest.mark.parametrize(
@@ -264,52 +269,52 @@ def test_samples_that_are_not_numbers_give_no_option():
     ],
 )
 def test_what_can_be_parted(X, can):
-    assert can_be_parted(X) == can
+    assert can_split(X) == can
 
 
 def test_too_few_samples_to_part_give_no_option():
     rows, labels = of_the_slide(50, 0)
     dialog = Dialog(slide_members(), rows, labels)
-    assert not list(SelectByRegion().options(request_for("fp <= 5", dialog)))
+    assert not list(SelectByRegion().candidates(request_for("fp <= 5", dialog)))
 
 
 def test_a_search_that_is_stopped_offers_nothing(slide):
     for after in range(2):
         asked = itertools.count()
         request = request_for("fp <= 5", slide, stopped=lambda a=asked, n=after: next(a) >= n)
-        assert not list(SelectByRegion().options(request))
+        assert not list(SelectByRegion().candidates(request))
     slide.goto(0)
-    reply = slide.prefer("fp <= 5%", ways=["move", "select"], stop=lambda: True)
-    assert (reply.way, reply.cancelled) == ("move", True)
+    reply = slide.prefer("fp <= 5%", strategies=["move", "select"], stop=lambda: True)
+    assert (reply.strategy, reply.cancelled) == ("move", True)
 
 
 def test_regions_are_the_same_for_every_kind_of_samples():
     rows, labels = of_the_slide(500, 0)
     raw = np.column_stack([rows[:, 1], -rows[:, 1]])
     kinds = [rows, rows.tolist(), csr_matrix(rows), pd.DataFrame(rows, columns=["x", "y"])]
-    found = [selected(raw, np.zeros(2, bool), labels, 2, X) for X in kinds]
+    found = [fit_region_scores(raw, np.zeros(2, bool), labels, 2, X) for X in kinds]
     assert found[0].leaves.n > 1
     for one, X in zip(found, kinds, strict=True):
         np.testing.assert_allclose(one(raw, X), found[0](raw, rows), rtol=1e-9)
     turned = kinds[3][["y", "x"]].assign(more="text")
     np.testing.assert_allclose(found[3](raw, turned), found[0](raw, rows), rtol=1e-9)
     twice = pd.DataFrame(rows, columns=["x", "x"])
-    assert selected(raw, np.zeros(2, bool), labels, 2, twice).leaves.columns[0] in (0, 1)
+    assert fit_region_scores(raw, np.zeros(2, bool), labels, 2, twice).leaves.columns[0] in (0, 1)
 
 
 def test_no_region_at_all_is_one():
     nowhere = np.zeros(1)
-    leaves = Leaves([], np.array([-2]), nowhere, nowhere.astype(int), nowhere.astype(int))
+    leaves = Regions([], np.array([-2]), nowhere, nowhere.astype(int), nowhere.astype(int))
     assert leaves.n == 1
     for X in (np.zeros((3, 2)), [[0, 1]] * 3):
         np.testing.assert_array_equal(leaves(X), [0, 0, 0])
 
 
 def test_regions_are_found_once_for_all_requests(slide):
-    one, other = (next(iter(SelectByRegion().options(request_for(text, slide))))
+    one, other = (next(iter(SelectByRegion().candidates(request_for(text, slide))))
                   for text in ("fp <= 5%", "fn <= 1%"))  # fmt: skip
     assert one.scorer is other.scorer
-    assert one.held is other.held
+    assert one.scores is other.scores
 
 
 # More than two classes
@@ -356,9 +361,9 @@ class Without(ClassifierMixin, BaseEstimator):
 def test_more_than_two_classes(three):
     wants = "recall(ash) >= 85%, recall(birch) >= 85%, recall(cedar) >= 85%"
     three.goto(0)
-    assert not three.prefer(wants, ways=OTHERS).met
+    assert not three.prefer(wants, strategies=OTHERS).met
     three.goto(0)
-    reply = three.prefer(wants, ways=["select"])
+    reply = three.prefer(wants, strategies=["select"])
     assert reply.met
     rows, labels = of_three(2000, 3)
     new = reply.model.confusion(rows, labels)
@@ -372,7 +377,7 @@ def test_a_class_that_a_member_has_not_seen():
     codes = np.unique(labels, return_inverse=True)[1]
     raw = np.random.default_rng(0).normal(size=(400, 2, 3))
     raw[:, 0, 1] = np.nan
-    found = selected(raw, np.zeros(2, bool), codes, 3, rows)
+    found = fit_region_scores(raw, np.zeros(2, bool), codes, 3, rows)
     assert np.isfinite(found(raw, rows)).all()
 
 
@@ -391,7 +396,7 @@ def check_equal(model, samples):
 
 
 def options_of(dialog, text="fp <= 5%"):
-    return list(SelectByRegion().options(request_for(text, dialog)))
+    return list(SelectByRegion().candidates(request_for(text, dialog)))
 
 
 @pytest.fixture(scope="module")
@@ -420,14 +425,14 @@ def test_specialists_answer_where_they_were_trained(parted, thirds):
     rows, labels = thirds[2]
     region, _ = options_of(parted)
     assert roc_auc_score(labels, region.scorer(rows)) > 0.95
-    assert roc_auc_score(labels, parted.history[0].option.scorer(rows)) < 0.8
+    assert roc_auc_score(labels, parted.history[0].candidate.scorer(rows)) < 0.8
     assert region.scorer.weights == pytest.approx([0.31, 0.38, 0.31], abs=0.1)
 
 
 def test_files_hold_regions(parted, thirds, tmp_path):
     rows, labels = thirds[2]
     parted.goto(0)
-    reply = parted.prefer("fp <= 5%", ways=["select"])
+    reply = parted.prefer("fp <= 5%", strategies=["select"])
     parted.save(tmp_path / "dialog.skops")
     loaded = Dialog.load(tmp_path / "dialog.skops")
     np.testing.assert_array_equal(loaded.reply.model.predict(rows), reply.model.predict(rows))
@@ -435,7 +440,7 @@ def test_files_hold_regions(parted, thirds, tmp_path):
     model.save(tmp_path / "model.skops")
     again = SteeredClassifier.load(tmp_path / "model.skops")
     np.testing.assert_array_equal(again.decision_function(rows), model.decision_function(rows))
-    assert again.certificate_.way == "select"
+    assert again.certificate_.strategy == "select"
 
 
 def test_onnx_files_answer_alike(parted, three, thirds):
@@ -443,8 +448,8 @@ def test_onnx_files_answer_alike(parted, three, thirds):
         (parted, "fp <= 5%", thirds[2][0]),
         (parted, "fp <= 2%, rejected <= 20%", thirds[2][0]),
     ]:
-        for option in options_of(dialog, text):
-            made = SteeredClassifier._made(option.scorer, option.decision)
+        for candidate in options_of(dialog, text):
+            made = SteeredClassifier._from_parts(candidate.scorer, candidate.decision)
             check_equal(made, new)
     rows, labels = of_three(900, 5)
     members = [
@@ -452,8 +457,10 @@ def test_onnx_files_answer_alike(parted, three, thirds):
         for at, (C, keep) in enumerate([(1, [0, 1, 0, 1]), (1, [0, 0, 1, 1]), (0.01, [1, 1, 1, 1])])
     ]
     dialog = Dialog(members, *of_three(900, 6))
-    for option in options_of(dialog, "recall(ash) >= 80%"):
-        check_equal(SteeredClassifier._made(option.scorer, option.decision), of_three(500, 7)[0])
+    for candidate in options_of(dialog, "recall(ash) >= 80%"):
+        check_equal(
+            SteeredClassifier._from_parts(candidate.scorer, candidate.decision), of_three(500, 7)[0]
+        )
 
 
 def test_onnx_files_of_tables_and_of_frames(thirds):
@@ -463,33 +470,33 @@ def test_onnx_files_of_tables_and_of_frames(thirds):
     whole = Dialog.from_data(frame, labels, committee=["logistic", "qda"], certify=None)
     prefit = Dialog([(n, m.fit(frame, labels)) for n, m in members], frame, labels)
     for dialog in (whole, prefit):
-        for option in options_of(dialog):
-            check_equal(SteeredClassifier._made(option.scorer, option.decision), frame)
+        for candidate in options_of(dialog):
+            check_equal(SteeredClassifier._from_parts(candidate.scorer, candidate.decision), frame)
 
 
 def test_onnx_files_need_regions_and_members_to_know_columns_alike(thirds):
     members, (rows, labels), _ = thirds
     dialog = Dialog(members, rows, labels)
-    option = options_of(dialog)[0]
-    combine = option.scorer.combine
+    candidate = options_of(dialog)[0]
+    combine = candidate.scorer.combine
     named = replace(combine.leaves, columns=["a", "b", "c"])
-    scorer = replace(option.scorer, combine=replace(combine, leaves=named))
-    SteeredClassifier._made(option.scorer, option.decision).to_onnx()
+    scorer = replace(candidate.scorer, combine=replace(combine, leaves=named))
+    SteeredClassifier._from_parts(candidate.scorer, candidate.decision).to_onnx()
     with pytest.raises(ExportError):
-        SteeredClassifier._made(scorer, option.decision).to_onnx()
+        SteeredClassifier._from_parts(scorer, candidate.decision).to_onnx()
 
 
 def test_a_card_says_who_is_in_charge(parted):
     region, mean = options_of(parted)
-    assert regions_of(region.scorer.combine) is region.scorer.combine
-    assert isinstance(mean.scorer.combine, Mean)
-    assert regions_of(mean.scorer.combine) == region.scorer.combine
-    assert regions_of(parted.history[0].option.scorer.combine) is None
+    assert find_regions(region.scorer.combine) is region.scorer.combine
+    assert isinstance(mean.scorer.combine, MeanScore)
+    assert find_regions(mean.scorer.combine) == region.scorer.combine
+    assert find_regions(parted.history[0].candidate.scorer.combine) is None
     n = region.scorer.combine.leaves.n
-    for option in (region, mean):
-        card = SteeredClassifier._made(option.scorer, option.decision).model_card()
+    for candidate in (region, mean):
+        card = SteeredClassifier._from_parts(candidate.scorer, candidate.decision).model_card()
         assert re.search(rf"\b{n}\b", card)
-        for name, weight in zip(parted.members, option.scorer.weights, strict=True):
+        for name, weight in zip(parted.members, candidate.scorer.weights, strict=True):
             assert re.search(rf"{name}.*\b{weight:.2f}\b", card)
 
 
@@ -509,7 +516,7 @@ def test_the_columns_of_a_model_are_those_of_the_dialog():
         for name, at in (("a", X["site"] == 1), ("b", X["site"] == 0))
     ]
     dialog = Dialog(members, *drawn(800))
-    assert dialog.prefer("fp <= 10%").way == "select"
+    assert dialog.prefer("fp <= 10%").strategy == "select"
     model = dialog.accept(*drawn(800))
     assert model.feature_names_in_.tolist() == ["a", "b", "site"]
     new = drawn(500)
@@ -528,6 +535,6 @@ def test_each_reason_to_offer_nothing_has_its_own_message():
     ]:
         members = [Constant(c).fit(X, labels) for c in range(n_members)]
         with pytest.raises(PreferenceError, match=r"\bselect\b") as caught:
-            Dialog(members, X, labels).prefer("fp <= 10%", ways=["select"])
+            Dialog(members, X, labels).prefer("fp <= 10%", strategies=["select"])
         messages.add(str(caught.value))
     assert len(messages) == 3

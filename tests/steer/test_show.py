@@ -21,13 +21,13 @@ def dialog():
 
 
 def test_the_matrix_is_in_it_cell_by_cell(dialog):
-    dialog.prefer("fp <= 3", ways=["move"])
+    dialog.prefer("fp <= 3", strategies=["move"])
     cells = re.findall(r"<td[^>]*>([\d,]+)", dialog._repr_html_())
     assert [int(cell) for cell in cells] == dialog.confusion.counts.ravel().tolist()
 
 
 def test_differences_are_those_of_the_step(dialog):
-    reply = dialog.prefer("fp <= 3", ways=["move"])
+    reply = dialog.prefer("fp <= 3", strategies=["move"])
     told = re.findall(r"<small>\(([+-]\d+)\)</small>", dialog._repr_html_())
     moved = (reply.after.counts - reply.before.counts).ravel()
     assert [int(one) for one in told] == moved[moved != 0].tolist()
@@ -40,7 +40,7 @@ def test_labels_are_text_not_markup(dialog):
 
 def test_the_last_steps_with_the_current_one_marked(dialog):
     for limit in range(9):
-        dialog.prefer(f"fp <= {limit}", ways=["move"])
+        dialog.prefer(f"fp <= {limit}", strategies=["move"])
     dialog.goto(6)
     shown = dialog._repr_html_()
     assert shown.count("<li>") == 6

@@ -16,7 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from margrave.confusion import PreferenceError
 from margrave.martingale import TunableLogistic
 from margrave.steer import Dialog, _start
-from margrave.steer._order_statistic import needed
+from margrave.steer._order_statistic import samples_needed
 from margrave.table import TableEncoder
 
 RANDOM = np.random.default_rng(8)
@@ -38,11 +38,11 @@ def usual():
 
 
 def certify_ids(dialog):
-    return set(dialog._acceptance.part.X.X[:, 0].astype(int).tolist())
+    return set(dialog._ledger.part.X.X[:, 0].astype(int).tolist())
 
 
 def tuning_ids(dialog):
-    return set(np.asarray(dialog._material.X.X)[:, 0].astype(int).tolist())
+    return set(np.asarray(dialog._data.X.X)[:, 0].astype(int).tolist())
 
 
 def frame(n=N):
@@ -80,42 +80,44 @@ def test_a_fifth_is_set_aside_and_the_rest_is_tuned_on(usual):
     assert usual.confusion.n == N - N // 5
     assert re.search(rf"\b{N // 5}\b", usual.support())
     rows = sorted(certify)
-    np.testing.assert_array_equal(usual._acceptance.part.codes, CODES[rows])
+    np.testing.assert_array_equal(usual._ledger.part.codes, CODES[rows])
 
 
 @pytest.mark.parametrize("share", [0.1, 0.35, np.float64(0.5)])
 def test_the_share_set_aside_may_be_chosen(share):
     dialog = open_dialog(certify=share)
-    assert len(dialog._acceptance.part.codes) == N * share
-    of_spam = dialog._acceptance.part.codes.mean()
+    assert len(dialog._ledger.part.codes) == N * share
+    of_spam = dialog._ledger.part.codes.mean()
     assert abs(of_spam - CODES.mean()) < 1 / (N * share), "with the classes' shares"
 
 
 def test_none_sets_nothing_aside():
     dialog = open_dialog(certify=None)
-    assert dialog._acceptance.part is None
+    assert dialog._ledger.part is None
     assert dialog.confusion.n == N
 
 
 def test_certify_samples_of_ones_own_leave_all_others_to_tune_on():
     dialog = open_dialog(X[:200], Y[:200], certify=(X[200:], Y[200:]))
     assert dialog.confusion.n == 200
-    assert len(dialog._acceptance.part.codes) == 100
-    dialog.prefer("fn <= 30%", ways=["move"])
+    assert len(dialog._ledger.part.codes) == 100
+    dialog.prefer("fn <= 30%", strategies=["move"])
     model = dialog.accept()
     assert model.confusion(X[200:], Y[200:]) == model.certificate_.confusion
 
 
 def test_more_is_set_aside_where_a_promise_needs_it():
-    bare, more = open_dialog(), open_dialog(promise="fp <= 10%")
+    bare, more = open_dialog(), open_dialog(guarantee="fp <= 10%")
     negatives = int((CODES == 0).sum())
     for confidence in (0.95, 0.8):
-        found = open_dialog(promise="fp <= 10%", confidence=confidence)._acceptance.part
-        assert (found.codes == 0).sum() >= min(needed(0.1, 1 - confidence), 0.39 * negatives)
-    assert len(more._acceptance.part.codes) > len(bare._acceptance.part.codes)
-    strict = open_dialog(promise="fp <= 0.1%")._acceptance.part
+        found = open_dialog(guarantee="fp <= 10%", confidence=confidence)._ledger.part
+        assert (found.codes == 0).sum() >= min(
+            samples_needed(0.1, 1 - confidence), 0.39 * negatives
+        )
+    assert len(more._ledger.part.codes) > len(bare._ledger.part.codes)
+    strict = open_dialog(guarantee="fp <= 0.1%")._ledger.part
     assert len(strict.codes) == 0.4 * N, "but no more than two fifths"
-    assert len(open_dialog(promise="fp <= 50%")._acceptance.part.codes) == N // 5
+    assert len(open_dialog(guarantee="fp <= 50%")._ledger.part.codes) == N // 5
 
 
 class Recorder(ClassifierMixin, BaseEstimator):
@@ -152,8 +154,8 @@ def test_no_certify_sample_is_ever_learned_from(monkeypatch, how):
     more = {"plain": {}, "groups": {"groups": np.arange(N) // 3}, "time": {"time": np.arange(N)}}
     dialog = open_dialog(IDS, committee=[("spy", Recorder()), ("bayes", GaussianNB())], **more[how])
     dialog.prefer("fp <= 20%, rejected <= 10%")
-    dialog.prefer("fn <= 20%", ways=["move", "retune"])
-    dialog.frontier(dear=True)
+    dialog.prefer("fn <= 20%", strategies=["move", "retune"])
+    dialog.frontier(slow=True)
     dialog.accept(confidence=0.8)
     assert len(Recorder.trained_on) > N / 2
     assert not Recorder.trained_on & certify_ids(dialog)
@@ -170,11 +172,11 @@ def test_no_certify_sample_is_seen_by_the_encoder(monkeypatch, fast_default):
     dialog = open_dialog(table, committee=None)
     (learned,) = seen
     assert len(learned) == N - N // 5
-    at = dialog._material.panel.encoder.get_feature_names_out().tolist().index("id")
-    encoded = np.concatenate([dialog._material.X.X[:, at], dialog._acceptance.part.X.X[:, at]])
+    at = dialog._data.committee.encoder.get_feature_names_out().tolist().index("id")
+    encoded = np.concatenate([dialog._data.X.X[:, at], dialog._ledger.part.X.X[:, at]])
     assert len(np.unique(encoded)) == N
     mean = learned["id"].mean()
-    assert dialog._material.X.X[:, at].mean() == pytest.approx(0, abs=1e-9)
+    assert dialog._data.X.X[:, at].mean() == pytest.approx(0, abs=1e-9)
     assert mean != pytest.approx(table["id"].mean(), abs=1e-9), "so the two can be told apart"
 
 
@@ -184,10 +186,10 @@ def test_a_member_that_learns_by_heart_gets_no_credit_for_it():
     dialog = open_dialog(
         rows, labels, committee=[KNeighborsClassifier(1), KNeighborsClassifier(2)], certify=None
     )
-    (parrot, _) = dialog._material.panel.members
+    (parrot, _) = dialog._data.committee.members
     assert (parrot.predict(rows) == labels).all()
     assert abs(dialog.confusion.accuracy - 0.5) < 0.12
-    reply = dialog.prefer("fp <= 20%", ways=["reweigh"])
+    reply = dialog.prefer("fp <= 20%", strategies=["reweight"])
     assert reply.after.acc_plus < 0.45, "with a fifth of false positives, a fifth is chance"
 
 
@@ -197,10 +199,10 @@ def test_a_member_that_learns_by_heart_gets_no_credit_for_it():
 def test_the_same_seed_gives_the_same_dialog():
     one, two, other = (open_dialog(IDS, random_state=seed) for seed in (4, 4, 5))
     assert certify_ids(one) == certify_ids(two) != certify_ids(other)
-    np.testing.assert_array_equal(one.history[0].option.held, two.history[0].option.held)
+    np.testing.assert_array_equal(one.history[0].candidate.scores, two.history[0].candidate.scores)
     asked = [dialog.prefer("fp <= 9, rejected <= 5%") for dialog in (one, two)]
     assert asked[0].after == asked[1].after
-    assert asked[0].way == asked[1].way
+    assert asked[0].strategy == asked[1].strategy
     np.testing.assert_array_equal(*(reply.model.predict(IDS) for reply in asked))
 
 
@@ -208,7 +210,7 @@ def test_the_same_seed_gives_the_same_dialog():
 def test_several_at_a_time_give_the_same_dialog():
     one, two = (open_dialog(n_jobs=n_jobs) for n_jobs in (None, 2))
     # Scores are rounded to nine digits.
-    held = [dialog.history[0].option.held for dialog in (one, two)]
+    held = [dialog.history[0].candidate.scores for dialog in (one, two)]
     np.testing.assert_allclose(*held, rtol=1e-9, atol=1e-8)
     assert one.prefer("fp <= 9").after == two.prefer("fp <= 9").after
 
@@ -244,7 +246,7 @@ def test_committees_in_every_form(committee, names):
 
 def test_a_single_member_speaks_for_itself():
     dialog = open_dialog(committee=GaussianNB(), certify=None)
-    folds = dialog._material.folds
+    folds = dialog._data.folds
     codes = cross_val_predict(GaussianNB(), X, Y, cv=folds)
     assert (codes == Y).mean() == pytest.approx(dialog.confusion.accuracy, abs=0.02)
 
@@ -268,7 +270,7 @@ def test_samples_in_every_form(kind):
 def test_a_table_with_columns_of_every_kind(fast_default):
     table = frame()
     dialog = open_dialog(table, committee=None)
-    encoder = dialog._material.panel.encoder
+    encoder = dialog._data.committee.encoder
     assert encoder.kinds_["from"] == "category"
     assert encoder.kinds_["sent"] == "date"
     assert encoder.kinds_["text"] == "text"
@@ -276,8 +278,8 @@ def test_a_table_with_columns_of_every_kind(fast_default):
     assert reply.met
     assert reply.model.n_features_in_ == table.shape[1]
     assert set(reply.model.predict(table)) == {"ham", "spam"}
-    promise = dialog.accept(confidence=0.8).certificate_.promises[0]
-    assert promise.rate <= promise.limit == 0.25
+    guarantee = dialog.accept(confidence=0.8).certificate_.guarantees[0]
+    assert guarantee.rate <= guarantee.limit == 0.25
 
 
 def test_three_classes_and_a_positive_one():
@@ -285,7 +287,7 @@ def test_three_classes_and_a_positive_one():
     dialog = open_dialog(labels=labels, positive="eggs", committee=PAIR)
     assert dialog.classes == ("eggs", "ham", "spam")
     assert dialog.prefer("fp <= 10, rejected <= 5%").after.fp <= 10
-    dialog.prefer("fp <= 50%", ways=["move"])
+    dialog.prefer("fp <= 50%", strategies=["move"])
     assert dialog.accept(confidence=0.6).certificate_.confusion.positive == "eggs"
 
 
@@ -299,10 +301,10 @@ def test_groups_stay_together_and_one_of_each_certifies():
     assert not set(groups[certify]) & set(groups[tuning])
     pairs = list(zip(groups[certify], Y[certify], strict=True))
     assert len(set(pairs)) == len(pairs), "one of each group and class"
-    for training, held in dialog._material.folds:
+    for training, held in dialog._data.folds:
         rows = np.array(tuning)
         assert not set(groups[rows[training]]) & set(groups[rows[held]])
-    dialog.prefer("fn <= 40%", ways=["move"])
+    dialog.prefer("fn <= 40%", strategies=["move"])
     notes = dialog.accept(confidence=0.6).certificate_.notes
     assert any("groups" in note for note in notes)
 
@@ -314,7 +316,7 @@ def test_the_latest_certify_and_members_are_judged_on_what_came_later():
     assert len(certify) == N // 5
     assert when[certify].min() > when[tuning].max()
     assert when[tuning].min() >= 40 - 1, "the first sixth is trained on only"
-    dialog.prefer("fn <= 40%", ways=["move"])
+    dialog.prefer("fn <= 40%", strategies=["move"])
     notes = dialog.accept(confidence=0.6).certificate_.notes
     assert any("time" in note for note in notes)
 
@@ -448,14 +450,14 @@ def test_certify_samples_with_other_columns_are_refused_at_once(fast_default):
 
 def test_a_promise_of_a_class_that_is_not_there_is_refused():
     with pytest.raises(PreferenceError, match="'eggs'"):
-        open_dialog(promise="fp(eggs) <= 5%")
+        open_dialog(guarantee="fp(eggs) <= 5%")
 
 
 def test_a_small_class_is_enough_for_all_steps():
     few = np.r_[np.flatnonzero(CODES == 0)[:60], np.flatnonzero(CODES == 1)[:10]]
     dialog = open_dialog(X[few], Y[few], committee=[TunableLogistic(), GaussianNB()])
     reply = dialog.prefer("fn <= 3")
-    assert reply.n_options > 3
+    assert reply.n_candidates > 3
     assert dialog.confusion.n == 56
 
 

@@ -10,7 +10,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from margrave.steer._order_statistic import interval, most_allowed, needed, p_value, smallest_rate
+from margrave.steer._order_statistic import (
+    clopper_pearson,
+    largest_allowed_count,
+    p_value,
+    samples_needed,
+    smallest_provable_rate,
+)
 
 LIMITS = [0.001, 0.01, 0.05, 0.11, 0.3, 0.5, 0.93]
 DELTAS = [1e-12, 1e-4, 0.01, 0.025, 0.05, 0.1, 0.3]
@@ -73,12 +79,12 @@ class TestMostAllowed:
         sums = [at_most(c, n, limit) for c in range(n + 1)]
         assume(delta not in sums)  # floats cannot tell
         passing = [c for c, below in enumerate(sums) if below <= delta]
-        assert most_allowed(n, float(limit), float(delta)) == max(passing, default=-1)
+        assert largest_allowed_count(n, float(limit), float(delta)) == max(passing, default=-1)
 
     @given(st.integers(1, 60), shares, deltas)
     def test_it_is_the_order_statistic_of_neyman_pearson(self, n, limit, delta):
         """METHODS: the k-th smallest score, k the smallest with P(Bin(n, 1 - α) >= k) <= δ."""
-        allowed = most_allowed(n, float(limit), float(delta))
+        allowed = largest_allowed_count(n, float(limit), float(delta))
         tails = {k: 1 - at_most(k - 1, n, 1 - limit) for k in range(1, n + 1)}
         assume(delta not in tails.values())  # floats cannot tell
         ranks = [k for k, tail in tails.items() if tail <= delta]
@@ -91,95 +97,99 @@ class TestMostAllowed:
     @pytest.mark.parametrize("delta", DELTAS)
     @pytest.mark.parametrize("n", [50, 1000, 10**6])
     def test_large_samples(self, n, limit, delta):
-        c = most_allowed(n, limit, delta)
+        c = largest_allowed_count(n, limit, delta)
         assert -1 <= c < n * limit + 1
         if c >= 0:
             assert binomtest(c, n, limit, alternative="less").pvalue <= delta * (1 + 1e-9)
         assert binomtest(c + 1, n, limit, alternative="less").pvalue >= delta * (1 - 1e-9)
 
     def test_numbers_of_the_document(self):
-        assert most_allowed(58, 0.05, 0.05) == -1
-        assert most_allowed(59, 0.05, 0.05) == 0
-        assert most_allowed(298, 0.01, 0.05) == -1
-        assert most_allowed(299, 0.01, 0.05) == 0
+        assert largest_allowed_count(58, 0.05, 0.05) == -1
+        assert largest_allowed_count(59, 0.05, 0.05) == 0
+        assert largest_allowed_count(298, 0.01, 0.05) == -1
+        assert largest_allowed_count(299, 0.01, 0.05) == 0
 
     @given(st.integers(0, 300), shares, deltas)
     def test_more_samples_looser_limits_and_less_confidence_allow_no_fewer(self, n, limit, delta):
         assume(limit < Fraction(99, 100))
-        here = most_allowed(n, float(limit), float(delta))
-        assert here <= most_allowed(n + 1, float(limit), float(delta)) <= here + 1
-        assert here <= most_allowed(n, float(limit) + 0.01, float(delta))
-        assert here <= most_allowed(n, float(limit), 2 * float(delta))
+        here = largest_allowed_count(n, float(limit), float(delta))
+        assert here <= largest_allowed_count(n + 1, float(limit), float(delta)) <= here + 1
+        assert here <= largest_allowed_count(n, float(limit) + 0.01, float(delta))
+        assert here <= largest_allowed_count(n, float(limit), 2 * float(delta))
 
     def test_without_samples_or_with_a_limit_of_nothing_none_does(self):
-        assert most_allowed(0, 0.5, 0.05) == -1
-        assert most_allowed(10**6, 0.0, 0.05) == -1
+        assert largest_allowed_count(0, 0.5, 0.05) == -1
+        assert largest_allowed_count(10**6, 0.0, 0.05) == -1
 
     def test_a_tiny_delta(self):
-        assert most_allowed(100, 0.05, 1e-300) == -1
-        c = most_allowed(10**6, 0.05, 1e-300)
+        assert largest_allowed_count(100, 0.05, 1e-300) == -1
+        c = largest_allowed_count(10**6, 0.05, 1e-300)
         assert 0 < c < 0.05 * 10**6
         assert p_value(c, 10**6, 0.05, at_most=True) <= 1e-300
         assert p_value(c + 1, 10**6, 0.05, at_most=True) > 1e-300
 
     @pytest.mark.parametrize("n", [0, 1, 5, 100])
     def test_a_share_of_all_needs_no_proof(self, n):
-        assert most_allowed(n, 1.0, 0.05) == n
+        assert largest_allowed_count(n, 1.0, 0.05) == n
 
 
 class TestNeeded:
     @pytest.mark.parametrize(("limit", "least"), [(0.05, 59), (0.01, 299)])
     def test_numbers_of_the_document(self, limit, least):
-        assert needed(limit, 0.05) == least
-        assert needed(limit, 1 - 0.95) == least
+        assert samples_needed(limit, 0.05) == least
+        assert samples_needed(limit, 1 - 0.95) == least
 
     @given(shares, deltas)
     def test_one_fewer_is_too_few(self, limit, delta):
-        least = needed(float(limit), float(delta))
+        least = samples_needed(float(limit), float(delta))
         assume(delta not in {(1 - limit) ** n for n in (least, least - 1)})  # floats cannot tell
         assert (1 - limit) ** least <= delta < (1 - limit) ** (least - 1)
 
     @pytest.mark.parametrize("limit", LIMITS)
     @pytest.mark.parametrize("delta", DELTAS)
     def test_so_many_samples_are_not_refused(self, limit, delta):
-        least = needed(limit, delta)
-        assert most_allowed(least, limit, delta) == 0
-        assert most_allowed(least - 1, limit, delta) == -1
+        least = samples_needed(limit, delta)
+        assert largest_allowed_count(least, limit, delta) == 0
+        assert largest_allowed_count(least - 1, limit, delta) == -1
 
     @given(st.integers(1, 99), st.integers(1, 12))
     def test_so_many_samples_are_not_refused_where_they_just_do(self, percent, n):
         """δ = (1 - α)^n: whether n do is a matter of rounding, but both must say the same."""
         limit, delta = percent / 100, (1 - percent / 100) ** n
-        least = needed(limit, delta)
-        assert most_allowed(least, limit, delta) == 0
-        assert most_allowed(least - 1, limit, delta) == -1
+        least = samples_needed(limit, delta)
+        assert largest_allowed_count(least, limit, delta) == 0
+        assert largest_allowed_count(least - 1, limit, delta) == -1
 
     def test_limits_at_the_ends(self):
-        assert needed(0.0, 0.05) is None
-        assert needed(1.0, 0.05) == 0
+        assert samples_needed(0.0, 0.05) is None
+        assert samples_needed(1.0, 0.05) == 0
 
     @given(shares, deltas)
     def test_stricter_needs_no_fewer(self, limit, delta):
-        assert needed(float(limit) / 2, float(delta)) >= needed(float(limit), float(delta))
-        assert needed(float(limit), float(delta) / 2) >= needed(float(limit), float(delta))
+        assert samples_needed(float(limit) / 2, float(delta)) >= samples_needed(
+            float(limit), float(delta)
+        )
+        assert samples_needed(float(limit), float(delta) / 2) >= samples_needed(
+            float(limit), float(delta)
+        )
 
 
 class TestSmallestRate:
     @given(st.integers(2, 2000), st.sampled_from(DELTAS))
     def test_what_is_proven_by_none_wrong(self, n, delta):
-        rate = smallest_rate(n, delta)
+        rate = smallest_provable_rate(n, delta)
         assert 0 < rate < 1
         assert (1 - rate) ** n == pytest.approx(delta, rel=1e-9)
         above = rate + (1 - rate) * 1e-6
-        assert needed(above, delta) <= n < needed(rate * (1 - 1e-6), delta)
-        assert most_allowed(n, above, delta) >= 0
-        assert most_allowed(n, rate * (1 - 1e-6), delta) == -1
+        assert samples_needed(above, delta) <= n < samples_needed(rate * (1 - 1e-6), delta)
+        assert largest_allowed_count(n, above, delta) >= 0
+        assert largest_allowed_count(n, rate * (1 - 1e-6), delta) == -1
 
     def test_without_samples(self):
-        assert smallest_rate(0, 0.05) == 1
+        assert smallest_provable_rate(0, 0.05) == 1
 
     def test_more_samples_support_less(self):
-        rates = [smallest_rate(n, 0.05) for n in range(100)]
+        rates = [smallest_provable_rate(n, 0.05) for n in range(100)]
         assert all(a > b for a, b in pairwise(rates))
 
 
@@ -187,7 +197,7 @@ class TestInterval:
     @given(st.integers(1, 300), st.data(), st.sampled_from([0.5, 0.9, 0.95, 0.999]))
     def test_it_is_clopper_and_pearsons(self, n, data, level):
         count = data.draw(st.integers(0, n))
-        low, high = interval(count, n, level)
+        low, high = clopper_pearson(count, n, level)
         exact = binomtest(count, n).proportion_ci(level, "exact")
         assert (low, high) == pytest.approx((exact.low, exact.high), abs=1e-9)
         assert 0 <= low <= count / n <= high <= 1
@@ -197,25 +207,25 @@ class TestInterval:
     def test_it_covers_any_share_at_least_so_often(self, n, level, share):
         covered = 0.0
         for count in range(n + 1):
-            low, high = interval(count, n, level)
+            low, high = clopper_pearson(count, n, level)
             if low <= share <= high:
                 covered += probability(count, n, share)
         assert covered >= level - 1e-9
 
     def test_without_samples_anything_may_be(self):
-        assert interval(0, 0, 0.95) == (0, 1)
+        assert clopper_pearson(0, 0, 0.95) == (0, 1)
 
     def test_ends(self):
-        assert interval(0, 10, 0.95)[0] == 0
-        assert interval(10, 10, 0.95)[1] == 1
-        low, high = interval(0, 10, 0.95)[1], interval(10, 10, 0.95)[0]
+        assert clopper_pearson(0, 10, 0.95)[0] == 0
+        assert clopper_pearson(10, 10, 0.95)[1] == 1
+        low, high = clopper_pearson(0, 10, 0.95)[1], clopper_pearson(10, 10, 0.95)[0]
         assert low == pytest.approx(1 - high)
 
     @given(st.integers(1, 100), st.data())
     def test_its_upper_end_is_where_the_test_turns(self, n, data):
         count = data.draw(st.integers(0, n - 1))
-        high = interval(count, n, 0.9)[1]
+        high = clopper_pearson(count, n, 0.9)[1]
         assert p_value(count, n, high, at_most=True) == pytest.approx(0.05, rel=1e-6)
         if high * (1 + 1e-6) < 1:
-            assert most_allowed(n, high * (1 + 1e-6), 0.05) >= count
-        assert most_allowed(n, high * (1 - 1e-6), 0.05) < count
+            assert largest_allowed_count(n, high * (1 + 1e-6), 0.05) >= count
+        assert largest_allowed_count(n, high * (1 - 1e-6), 0.05) < count

@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 from margrave import Confusion
 from margrave.confusion import Preference, PreferenceError
 from margrave.martingale import NotMetWarning, TunableLogistic
-from margrave.steer import Dialog, PromiseError, SteeredClassifier, _start
+from margrave.steer import Dialog, GuaranteeError, SteeredClassifier, _start
 
 RANDOM = np.random.default_rng(12)
 N = 500
@@ -37,7 +37,7 @@ def steered(estimator=None, **params):
 
 
 @pytest.fixture(scope="module")
-def promised():
+def guaranteed():
     """Made once and never changed by a test."""
     return steered(preference="fn <= 20%").fit(X, Y)
 
@@ -57,27 +57,27 @@ def doubting():
 # Training
 
 
-def test_fit_keeps_to_the_preference_with_a_promise(promised):
-    certificate = promised.certificate_
+def test_fit_keeps_to_the_preference_with_a_promise(guaranteed):
+    certificate = guaranteed.certificate_
     assert certificate.preference == "fn <= 20%"
     assert certificate.confidence == 0.8
     assert certificate.confusion.n == N // 5
-    (promise,) = certificate.promises
-    assert promise.rate < promise.limit == 0.2
-    assert promised.classes_.tolist() == ["ham", "spam"]
-    assert promised.n_features_in_ == 3
-    assert promised.score(X, Y) > 0.6
+    (guarantee,) = certificate.guarantees
+    assert guarantee.rate < guarantee.limit == 0.2
+    assert guaranteed.classes_.tolist() == ["ham", "spam"]
+    assert guaranteed.n_features_in_ == 3
+    assert guaranteed.score(X, Y) > 0.6
 
 
-def test_fit_is_a_dialog_with_one_request(promised):
+def test_fit_is_a_dialog_with_one_request(guaranteed):
     dialog = Dialog.from_data(
-        X, Y, committee=PAIR, promise="fn <= 20%", confidence=0.8, random_state=0
+        X, Y, committee=PAIR, guarantee="fn <= 20%", confidence=0.8, random_state=0
     )
     dialog.prefer("fn <= 20%")
     model = dialog.accept(confidence=0.8)
-    assert model.certificate_ == promised.certificate_
+    assert model.certificate_ == guaranteed.certificate_
     np.testing.assert_array_equal(
-        model.decision_function(X), promised.decision_function(X), strict=True
+        model.decision_function(X), guaranteed.decision_function(X), strict=True
     )
 
 
@@ -101,8 +101,8 @@ def test_without_a_certificate_it_is_the_reply():
     np.testing.assert_array_equal(model.predict(X), reply.model.predict(X))
 
 
-def test_training_again_forgets_what_was_learned_before(promised):
-    model = clone(promised).fit(X, Y)
+def test_training_again_forgets_what_was_learned_before(guaranteed):
+    model = clone(guaranteed).fit(X, Y)
     model.set_params(preference=None, estimator=GaussianNB()).fit(X3[:, :2], Y3)
     assert model.classes_.tolist() == ["ash", "birch", "cedar"]
     assert model.certificate_ is None
@@ -123,8 +123,8 @@ def test_the_estimator_that_is_given_stays_as_it_is():
     [
         ({"preference": "fn <="}, PreferenceError, "fn <="),
         ({"preference": "fp(eggs) <= 5%"}, PreferenceError, "'eggs'"),
-        ({"preference": "fn <= 0.01%"}, PromiseError, r"fn <= 0\.01%"),
-        ({"preference": "fn <= 9%", "ways": ["walk"]}, ValueError, r"\bways\b.*'walk'"),
+        ({"preference": "fn <= 0.01%"}, GuaranteeError, r"fn <= 0\.01%"),
+        ({"preference": "fn <= 9%", "strategies": ["walk"]}, ValueError, r"\bstrategies\b.*'walk'"),
         ({"preference": "fn <= 9%", "positive": "eggs"}, ValueError, r"\bpositive\b.*'eggs'"),
         ({"preference": "fn <= 9%", "confidence": 7}, ValueError, r"\bconfidence\b.*\b7\b"),
         ({"preference": "fn <= 9%", "certify": 2}, ValueError, r"\bcertify\b.*\b2\b"),
@@ -140,15 +140,15 @@ def test_parameters_that_make_no_sense(params, kind, match):
 # As an estimator
 
 
-def test_parameters_clones_and_changes(promised):
-    copied = clone(promised)
+def test_parameters_clones_and_changes(guaranteed):
+    copied = clone(guaranteed)
     assert copied.get_params()["preference"] == "fn <= 20%"
     assert copied.get_params()["confidence"] == 0.8
     assert not hasattr(copied, "scorer_")
     changed = steered(LogisticRegression()).set_params(estimator__C=0.01, preference="fp <= 30%")
     changed.fit(X, Y)
     assert changed.estimator.C == 0.01
-    assert changed.scorer_.panel.members[0].C == 0.01
+    assert changed.scorer_.committee.members[0].C == 0.01
     assert changed.certificate_.preference == "fp <= 30%"
 
 
@@ -179,7 +179,7 @@ def test_before_training():
 # Answers
 
 
-@pytest.mark.parametrize("name", ["promised", "bare", "doubting"])
+@pytest.mark.parametrize("name", ["guaranteed", "bare", "doubting"])
 def test_answers_probabilities_and_decisions_agree(request, name):
     model = request.getfixturevalue(name)
     answers, lead = model.predict(X), model.decision_function(X)
@@ -195,30 +195,30 @@ def test_answers_probabilities_and_decisions_agree(request, name):
         assert (np.diff(shares[order, 1]) >= -1e-9).all(), "one order"
 
 
-def test_a_sample_gets_the_same_answer_in_any_company(promised, doubting):
-    for model in (promised, doubting):
+def test_a_sample_gets_the_same_answer_in_any_company(guaranteed, doubting):
+    for model in (guaranteed, doubting):
         alone = np.concatenate([model.decision_function(row[None]) for row in X[:60]])
         np.testing.assert_array_equal(alone, model.decision_function(X)[:60])
 
 
-@pytest.mark.parametrize("name", ["promised", "bare"])
+@pytest.mark.parametrize("name", ["guaranteed", "bare"])
 def test_scores_are_rounded_so_that_rounding_errors_do_not_decide(request, name):
     scorer = request.getfixturevalue(name).scorer_
     scores = scorer(X)
     np.testing.assert_array_equal(scores, np.round(scores, scorer.decimals))
-    nudged = scorer.of_raw(scorer.panel.raw(X) + 1e-14)
+    nudged = scorer.score_raw(scorer.committee.raw(X) + 1e-14)
     assert (nudged == scores).mean() > 0.99
     assert len(np.unique(scores)) == N, "but samples are still told apart"
 
 
-def test_the_samples_of_a_dialog_do_not_tip_to_the_other_side_of_the_cut(promised):
+def test_the_samples_of_a_dialog_do_not_tip_to_the_other_side_of_the_cut(guaranteed):
     """A cut lies on a certify sample, so rounding errors would show first there."""
-    scores = promised.scorer_(X)
-    at = np.flatnonzero(np.abs(scores - promised.decision_.high) < 1e-6)
-    together = promised.predict(X)[at]
+    scores = guaranteed.scorer_(X)
+    at = np.flatnonzero(np.abs(scores - guaranteed.decision_.high) < 1e-6)
+    together = guaranteed.predict(X)[at]
     for i, answer in zip(at, together, strict=True):
-        assert promised.predict(X[i : i + 1])[0] == answer
-        assert promised.predict(X[: i + 1])[-1] == answer
+        assert guaranteed.predict(X[i : i + 1])[0] == answer
+        assert guaranteed.predict(X[: i + 1])[-1] == answer
 
 
 @pytest.mark.parametrize(
@@ -252,10 +252,10 @@ def test_rejects_count_as_wrong_for_scikit_learn(doubting):
 
 
 def test_rejects_are_promised_too(doubting):
-    promises = {promise.bound: promise for promise in doubting.certificate_.promises}
-    assert set(promises) == {"fp <= 20%", "fn <= 20%", "rejected <= 50%"}
+    guarantees = {guarantee.bound: guarantee for guarantee in doubting.certificate_.guarantees}
+    assert set(guarantees) == {"fp <= 20%", "fn <= 20%", "rejected <= 50%"}
     matrix = doubting.certificate_.confusion
-    assert promises["rejected <= 50%"].count == matrix.n_rejected
+    assert guarantees["rejected <= 50%"].count == matrix.n_rejected
     assert doubting.certificate_.route == "tested path"
     assert "`rejected`" in doubting.model_card()
 
@@ -270,14 +270,16 @@ def test_decision_values_only():
     "estimator", [GaussianNB(), SVC(), PAIR], ids=["probabilities", "decisions", "committee"]
 )
 def test_three_classes(estimator):
-    model = steered(estimator, preference="errors(ash -> birch) <= 15%", ways=["move"]).fit(X3, Y3)
+    model = steered(estimator, preference="errors(ash -> birch) <= 15%", strategies=["move"]).fit(
+        X3, Y3
+    )
     lead = model.decision_function(X3)
     assert lead.shape == (N, 3)
     np.testing.assert_array_equal(model.predict(X3), model.classes_[lead.argmax(axis=1)])
     assert model.certificate_.confusion.positive is None
-    (promise,) = model.certificate_.promises
-    assert promise.bound == "errors(ash -> birch) <= 15%"
-    assert re.findall("ash|birch|cedar", promise.sentence) == ["ash", "birch"]
+    (guarantee,) = model.certificate_.guarantees
+    assert guarantee.bound == "errors(ash -> birch) <= 15%"
+    assert re.findall("ash|birch|cedar", guarantee.sentence) == ["ash", "birch"]
     assert "birch" in model.model_card()
     if hasattr(model, "predict_proba"):
         np.testing.assert_allclose(model.predict_proba(X3).sum(axis=1), 1)
@@ -286,18 +288,18 @@ def test_three_classes(estimator):
 def test_the_first_class_may_be_the_positive_one():
     model = steered(GaussianNB(), preference="fn <= 20%", positive="ham").fit(X, Y)
     assert model.certificate_.confusion.positive == "ham"
-    assert re.findall("ham|spam", model.certificate_.promises[0].sentence) == ["ham", "spam"]
+    assert re.findall("ham|spam", model.certificate_.guarantees[0].sentence) == ["ham", "spam"]
     assert model.confusion(X, Y).positive == "ham"
 
 
 # Columns
 
 
-def test_other_columns_are_refused(promised):
+def test_other_columns_are_refused(guaranteed):
     with pytest.raises(ValueError, match="2 features"):
-        promised.predict(X[:, :2])
+        guaranteed.predict(X[:, :2])
     with pytest.raises(ValueError, match="Reshape your data"):
-        promised.predict(X[0])
+        guaranteed.predict(X[0])
 
 
 def test_names_of_columns():
@@ -334,7 +336,7 @@ def test_tables_of_every_kind(mixed):
     assert model.n_features_in_ == 3
     assert model.feature_names_in_.tolist() == ["length", "from", "text"]
     assert model.confusion(table, Y).accuracy > 0.6
-    for line in model.scorer_.panel.encoder.describe().splitlines():
+    for line in model.scorer_.committee.encoder.describe().splitlines():
         assert line in model.model_card()
 
 
@@ -372,71 +374,71 @@ def test_what_needs_a_certificate(bare, what):
         getattr(bare, what)(X, Y)
 
 
-def test_a_check_on_samples_like_before_and_on_others(promised):
-    kept = promised.check(X, Y)
+def test_a_check_on_samples_like_before_and_on_others(guaranteed):
+    kept = guaranteed.check(X, Y)
     assert kept
     assert not kept.alarm
-    assert kept.confusion == promised.confusion(X, Y)
-    broken = promised.check(X[:, ::-1] * 0 - 3, np.full(N, "spam"))
+    assert kept.confusion == guaranteed.confusion(X, Y)
+    broken = guaranteed.check(X[:, ::-1] * 0 - 3, np.full(N, "spam"))
     assert not broken
     assert broken.alarm
     with pytest.raises(ValueError, match=rf"\b{N - 1}\b"):
-        promised.check(X, Y[:-1])
+        guaranteed.check(X, Y[:-1])
 
 
 @pytest.mark.parametrize("level", [7, -0.1, float("nan"), "low"])
-def test_the_level_of_a_check_is_a_share(promised, level):
+def test_the_level_of_a_check_is_a_share(guaranteed, level):
     with pytest.raises(ValueError, match=r"\blevel\b"):
-        promised.check(X, Y, level=level)
+        guaranteed.check(X, Y, level=level)
 
 
-def test_a_new_certificate_on_fresh_samples(promised):
+def test_a_new_certificate_on_fresh_samples(guaranteed):
     random = np.random.default_rng(77)
     codes = random.integers(0, 2, 300)
     fresh = random.normal(size=(300, 3)) + codes[:, None] * [1.0, 0.6, 0.0]
     labels = np.array(["ham", "spam"])[codes]
-    before = promised.certificate_
-    model = promised.recertify(fresh, labels)
-    assert promised.certificate_ is before
+    before = guaranteed.certificate_
+    model = guaranteed.recertify(fresh, labels)
+    assert guaranteed.certificate_ is before
     assert model.certificate_.confusion == model.confusion(fresh, labels)
-    assert model.certificate_.promises[0].rate <= 0.2
+    assert model.certificate_.guarantees[0].rate <= 0.2
     assert model.certificate_.confidence == before.confidence
-    assert model.get_params() == promised.get_params()
+    assert model.get_params() == guaranteed.get_params()
     assert model.certificate_.renews == before.issued
     assert any(before.issued in note for note in model.certificate_.remarks)
-    np.testing.assert_array_equal(model.scorer_(X), promised.scorer_(X))
-    stricter = promised.recertify(fresh, labels, confidence=0.99)
+    np.testing.assert_array_equal(model.scorer_(X), guaranteed.scorer_(X))
+    stricter = guaranteed.recertify(fresh, labels, confidence=0.99)
     assert stricter.certificate_.confusion.fn <= model.certificate_.confusion.fn
 
 
-def test_a_new_certificate_needs_samples_that_fit(promised):
-    with pytest.raises(PromiseError, match=r"\b8\b.*'spam'"):
-        promised.recertify(X[:4], ["ham", "spam", "ham", "spam"])
-    with pytest.raises(PromiseError, match="'spam'"):
-        promised.recertify(X[CODES == 0], Y[CODES == 0])
+def test_a_new_certificate_needs_samples_that_fit(guaranteed):
+    with pytest.raises(GuaranteeError, match=r"\b8\b.*'spam'"):
+        guaranteed.recertify(X[:4], ["ham", "spam", "ham", "spam"])
+    with pytest.raises(GuaranteeError, match="'spam'"):
+        guaranteed.recertify(X[CODES == 0], Y[CODES == 0])
     with pytest.raises(ValueError, match="'eggs'"):
-        promised.recertify(X, np.full(N, "eggs"))
+        guaranteed.recertify(X, np.full(N, "eggs"))
 
 
 @pytest.mark.parametrize("confidence", [0, 1, 2.5, "high", True])
-def test_a_new_certificate_needs_a_confidence(promised, confidence):
+def test_a_new_certificate_needs_a_confidence(guaranteed, confidence):
     with pytest.raises(ValueError, match=r"\bconfidence\b"):
-        promised.recertify(X, Y, confidence=confidence)
+        guaranteed.recertify(X, Y, confidence=confidence)
 
 
-def test_a_new_certificate_needs_a_label_for_each_sample(promised):
+def test_a_new_certificate_needs_a_label_for_each_sample(guaranteed):
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        promised.recertify(X, Y[:-1])
+        guaranteed.recertify(X, Y[:-1])
 
 
-def test_the_model_card_tells_what_is_promised(promised):
-    card = promised.model_card()
+def test_the_model_card_tells_what_is_promised(guaranteed):
+    card = guaranteed.model_card()
     for told in (
-        f"{promised.certificate_.confidence:g}",
-        str(promised.certificate_.promises[0]),
+        f"{guaranteed.certificate_.confidence:g}",
+        str(guaranteed.certificate_.guarantees[0]),
         "`ham`",
         "`spam`",
-        promised.certificate_.issued,
+        guaranteed.certificate_.issued,
     ):
         assert told in card
     assert re.search(r"\blogistic\b.*LogisticRegression.*\bbayes\b.*GaussianNB", card)
@@ -444,7 +446,7 @@ def test_the_model_card_tells_what_is_promised(promised):
 
 def test_a_model_taken_from_a_dialog_trains_like_one_made_by_hand():
     dialog = Dialog(TunableLogistic().fit(X[:200], Y[:200]), X[200:], Y[200:])
-    model = dialog.prefer("fn <= 20", ways=["move"]).model
+    model = dialog.prefer("fn <= 20", strategies=["move"]).model
     assert model.get_params()["preference"] == "fn <= 20"
     assert model.get_params()["positive"] == "spam"
     assert clone(model).get_params() == model.get_params()
@@ -452,9 +454,9 @@ def test_a_model_taken_from_a_dialog_trains_like_one_made_by_hand():
 
 @pytest.mark.slow
 def test_the_default_committee():
-    model = SteeredClassifier(preference="fn <= 20%", ways=["move"], random_state=0).fit(X, Y)
-    assert len(model.scorer_.panel.members) == 6
-    assert model.certificate_.promises[0].rate < 0.2
+    model = SteeredClassifier(preference="fn <= 20%", strategies=["move"], random_state=0).fit(X, Y)
+    assert len(model.scorer_.committee.members) == 6
+    assert model.certificate_.guarantees[0].rate < 0.2
     assert model.check(X, Y)
 
 

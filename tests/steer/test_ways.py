@@ -15,8 +15,8 @@ from margrave import Confusion
 from margrave.confusion import Preference
 from margrave.martingale import TunableLogistic
 from margrave.steer import Dialog, _strategies
-from margrave.steer._strategies import Request, Retune, Reweigh, _rare_answer, chosen
-from margrave.steer._tuning_data import Option
+from margrave.steer._strategies import Request, Retune, Reweight, _strictest_class, get_strategies
+from margrave.steer._tuning_data import Candidate
 
 RANDOM = np.random.default_rng(5)
 Y = RANDOM.integers(0, 2, 300)
@@ -25,68 +25,77 @@ TRAIN, TUNE = slice(0, 140), slice(140, 300)
 
 
 @pytest.fixture(scope="module")
-def material():
+def data():
     members = [TunableLogistic(), GaussianNB()]
     dialog = Dialog([one.fit(X[TRAIN], Y[TRAIN]) for one in members], X[TUNE], Y[TUNE])
-    return dialog._material, dialog.history[0].option
+    return dialog._data, dialog.history[0].candidate
 
 
-def request_for(text, material, **more):
-    of, start = material
+def request_for(text, data, **more):
+    of, start = data
     wanted = Preference(text)
-    return Request(wanted, of, of.judge(wanted), [start], **more)
+    return Request(wanted, of, of.objective(wanted), [start], **more)
 
 
 # By name
 
 
 def test_ways_are_chosen_by_name():
-    assert [way.name for way in chosen(None, "X")] == [
+    assert [strategy.name for strategy in get_strategies(None, "X")] == [
         "move",
         "reject",
-        "reweigh",
+        "reweight",
         "select",
         "retune",
     ]
-    assert {way.name for way in chosen(["retune", "move"], "X")} == {"move", "retune"}
-    assert [way.name for way in chosen("reweigh", "X")] == ["reweigh"]
-    assert [way.dear for way in chosen(None, "X")] == [False, False, True, True, True]
+    assert {strategy.name for strategy in get_strategies(["retune", "move"], "X")} == {
+        "move",
+        "retune",
+    }
+    assert [strategy.name for strategy in get_strategies("reweight", "X")] == ["reweight"]
+    assert [strategy.slow for strategy in get_strategies(None, "X")] == [
+        False,
+        False,
+        True,
+        True,
+        True,
+    ]
 
 
 @pytest.mark.parametrize("names", [["mov"], "mov"])
 def test_a_name_that_is_none(names):
-    with pytest.raises(ValueError, match=r"\bways\b.*\bmove\b.*\bretune\b.*'mov'"):
-        chosen(names, "X")
+    with pytest.raises(ValueError, match=r"\bstrategies\b.*\bmove\b.*\bretune\b.*'mov'"):
+        get_strategies(names, "X")
 
 
 @pytest.mark.parametrize("names", [["move", None], [3]])
 def test_what_is_neither_a_name_nor_a_way(names):
-    with pytest.raises(ValueError, match=rf"\bways\b.*\b{names[-1]}\b"):
-        chosen(names, "X")
+    with pytest.raises(ValueError, match=rf"\bstrategies\b.*\b{names[-1]}\b"):
+        get_strategies(names, "X")
 
 
 def test_a_new_way_needs_nothing_but_itself(monkeypatch):
     class Oracle:
         """The classifier one dreams of."""
 
-        name, dear, rejects = "oracle", True, False
+        name, slow, rejects = "oracle", True, False
 
-        def options(self, request):
+        def candidates(self, request):
             known = request.known[0]
-            held = 2.0 * request.material.codes - 1
-            yield Option(self.name, known.scorer, held, known.decision)
+            held = 2.0 * request.data.codes - 1
+            yield Candidate(self.name, known.scorer, held, known.decision)
 
     dialog = Dialog(LogisticRegression().fit(X[TRAIN], Y[TRAIN]), X[TUNE], Y[TUNE])
-    assert dialog.prefer("fp <= 0, fn <= 0", ways=["move", Oracle()]).way == "oracle"
+    assert dialog.prefer("fp <= 0, fn <= 0", strategies=["move", Oracle()]).strategy == "oracle"
     dialog.undo()
-    monkeypatch.setattr(_strategies, "WAYS", (*_strategies.WAYS, Oracle()))
+    monkeypatch.setattr(_strategies, "STRATEGIES", (*_strategies.STRATEGIES, Oracle()))
     reply = dialog.prefer("fp <= 0, fn <= 0")
-    assert (reply.way, reply.met) == ("oracle", True)
-    assert dialog.prefer("fp <= 0, fn <= 0", ways=["oracle"]).met
-    assert dialog.prefer("fp <= 0, fn <= 0", ways=["move"]).way == "move"
-    with pytest.raises(ValueError, match=r"\bways\b.*\boracle\b.*'orcale'"):
-        dialog.prefer("fp <= 0", ways=["orcale"])
-    assert "oracle" in [curve.name for curve in dialog.frontier(dear=True).curves]
+    assert (reply.strategy, reply.met) == ("oracle", True)
+    assert dialog.prefer("fp <= 0, fn <= 0", strategies=["oracle"]).met
+    assert dialog.prefer("fp <= 0, fn <= 0", strategies=["move"]).strategy == "move"
+    with pytest.raises(ValueError, match=r"\bstrategies\b.*\boracle\b.*'orcale'"):
+        dialog.prefer("fp <= 0", strategies=["orcale"])
+    assert "oracle" in [curve.name for curve in dialog.frontier(slow=True).curves]
 
 
 # Rejecting
@@ -102,12 +111,12 @@ def test_no_band_of_doubt_is_better_than_the_one_found(fp, fn, rejected, seed):
     dialog = Dialog(Scored(scores).fit(None, codes), np.arange(40.0)[:, None], codes)
     wanted = Preference(f"fp <= {fp}, fn <= {fn}, rejected <= {rejected}")
     reply = dialog.prefer(wanted)
-    judge = dialog._material.judge(wanted)
-    found = judge.verdict(reply.option.answers)
-    cuts = [scores.min() - 1, *np.unique(scores)]
-    for low, high in itertools.combinations_with_replacement(cuts, 2):
+    objective = dialog._data.objective(wanted)
+    found = objective.evaluate(reply.candidate.predictions)
+    thresholds = [scores.min() - 1, *np.unique(scores)]
+    for low, high in itertools.combinations_with_replacement(thresholds, 2):
         answers = np.where(scores > high, 1, np.where(scores <= low, 0, -1))
-        assert found <= judge.verdict(answers)
+        assert found <= objective.evaluate(answers)
 
 
 class Scored(ClassifierMixin, BaseEstimator):
@@ -139,7 +148,7 @@ def test_rejects_take_what_a_cut_cannot():
     both = "fp <= 10, fn <= 10"
     assert not dialog.prefer(both).met
     reply = dialog.prefer(f"{both}, rejected <= 60%")
-    assert (reply.met, reply.way) == (True, "reject")
+    assert (reply.met, reply.strategy) == (True, "reject")
     assert 0 < reply.after.n_rejected <= 0.6 * reply.after.n
     lead = reply.model.decision_function(X[TUNE])
     np.testing.assert_array_equal(
@@ -165,42 +174,42 @@ def test_rejects_take_what_a_cut_cannot():
         ("rejected <= 10%", 1),
     ],
 )
-def test_which_answer_is_the_rare_one(material, text, answer):
-    sizes = np.bincount(material[0].codes)
+def test_which_answer_is_the_rare_one(data, text, answer):
+    sizes = np.bincount(data[0].codes)
     assert sizes.min() < 100, "so that 2 of a class is more than 1 %"
     expected = 1 if text == "fp <= 1%, fn <= 2" else answer
-    assert _rare_answer(request_for(text, material)) == expected
+    assert _strictest_class(request_for(text, data)) == expected
 
 
-def test_weights_are_tried_for_a_committee_only(material):
-    options = list(Reweigh().options(request_for("fp <= 5", material)))
-    assert len(options) == 2
-    assert {option.way for option in options} == {"reweigh"}
+def test_weights_are_tried_for_a_committee_only(data):
+    candidates = list(Reweight().candidates(request_for("fp <= 5", data)))
+    assert len(candidates) == 2
+    assert {candidate.strategy for candidate in candidates} == {"reweight"}
     alone = Dialog(LogisticRegression().fit(X[TRAIN], Y[TRAIN]), X[TUNE], Y[TUNE])
-    single = alone._material, alone.history[0].option
-    assert not list(Reweigh().options(request_for("fp <= 5", single)))
+    single = alone._data, alone.history[0].candidate
+    assert not list(Reweight().candidates(request_for("fp <= 5", single)))
 
 
-@pytest.mark.parametrize("way", [Reweigh(), Retune()])
-def test_a_way_that_is_stopped_offers_nothing(material, way):
-    assert not list(way.options(request_for("fp <= 5", material, stopped=lambda: True)))
+@pytest.mark.parametrize("strategy", [Reweight(), Retune()])
+def test_a_way_that_is_stopped_offers_nothing(data, strategy):
+    assert not list(strategy.candidates(request_for("fp <= 5", data, stopped=lambda: True)))
 
 
-def test_retuning_ends_soon_after_a_stop(material):
+def test_retuning_ends_soon_after_a_stop(data):
     asked = itertools.count()
-    options = Retune().options(request_for("fp <= 5", material, stopped=lambda: next(asked) > 3))
-    assert not list(options)
+    candidates = Retune().candidates(request_for("fp <= 5", data, stopped=lambda: next(asked) > 3))
+    assert not list(candidates)
     assert next(asked) < 15
 
 
-def test_retuned_learners_are_offered_alone_and_in_their_place(material):
-    alone, placed = Retune().options(request_for("fp <= 5", material))
-    names = material[0].panel.names
-    assert alone.scorer.panel.names == [names[0]]
-    assert placed.scorer.panel.names == names
-    assert placed.scorer.panel.members[1] is material[0].panel.members[1]
-    assert placed.scorer.panel.members[0] is alone.scorer.panel.members[0]
-    assert material[0].panel.members[0] is not alone.scorer.panel.members[0]
+def test_retuned_learners_are_offered_alone_and_in_their_place(data):
+    alone, placed = Retune().candidates(request_for("fp <= 5", data))
+    names = data[0].committee.names
+    assert alone.scorer.committee.names == [names[0]]
+    assert placed.scorer.committee.names == names
+    assert placed.scorer.committee.members[1] is data[0].committee.members[1]
+    assert placed.scorer.committee.members[0] is alone.scorer.committee.members[0]
+    assert data[0].committee.members[0] is not alone.scorer.committee.members[0]
 
 
 # Judged on points they did not learn from
@@ -218,9 +227,9 @@ def test_new_weights_are_judged_on_samples_they_were_not_learned_from():
     members, labels = noise_members(120, 40, seed=2)
     rows = np.arange(120.0)[:, None]
     dialog = Dialog(members, rows, labels)
-    reply = dialog.prefer("fp <= 10", ways=["reweigh"])
-    for option in (dialog.history[0].option, reply.option):
-        seen, honest = option.scorer(rows), option.held
+    reply = dialog.prefer("fp <= 10", strategies=["reweight"])
+    for candidate in (dialog.history[0].candidate, reply.candidate):
+        seen, honest = candidate.scorer(rows), candidate.scores
         assert roc_auc_score(labels, seen) > 0.6, "weights do learn noise"
         assert roc_auc_score(labels, honest) < 0.56
 
@@ -229,10 +238,10 @@ def test_retuned_learners_are_judged_on_samples_they_were_not_trained_on():
     random = np.random.default_rng(4)
     rows, labels = random.normal(size=(160, 60)), random.integers(0, 2, 160)
     dialog = Dialog.from_data(rows, labels, committee=TunableLogistic(-3.0), certify=None)
-    reply = dialog.prefer("fp <= 10", ways=["retune"])
-    assert reply.way == "retune"
-    assert roc_auc_score(labels, reply.option.scorer(rows)) > 0.8, "a line does learn noise"
-    assert abs(roc_auc_score(labels, reply.option.held) - 0.5) < 0.15
+    reply = dialog.prefer("fp <= 10", strategies=["retune"])
+    assert reply.strategy == "retune"
+    assert roc_auc_score(labels, reply.candidate.scorer(rows)) > 0.8, "a line does learn noise"
+    assert abs(roc_auc_score(labels, reply.candidate.scores) - 0.5) < 0.15
 
 
 @pytest.mark.parametrize("seed", [2, 7])
@@ -248,11 +257,11 @@ def test_scores_held_out_and_scores_of_new_samples_are_on_one_scale(seed):
 
     dialog = Dialog.from_data(*drawn(400, seed), committee=TunableLogistic(), certify=None)
     fresh, _ = drawn(4000, 999)
-    reply = dialog.prefer("fp <= 5%", ways=["retune"])
-    for option in (dialog.history[0].option, reply.option):
-        new = option.scorer(fresh)
+    reply = dialog.prefer("fp <= 5%", strategies=["retune"])
+    for candidate in (dialog.history[0].candidate, reply.candidate):
+        new = candidate.scorer(fresh)
         quartiles = np.percentile(new, [25, 75])
-        assert abs(np.median(option.held) - np.median(new)) < 0.2 * np.ptp(quartiles)
+        assert abs(np.median(candidate.scores) - np.median(new)) < 0.2 * np.ptp(quartiles)
 
 
 class Witness(ClassifierMixin, BaseEstimator):
@@ -292,16 +301,16 @@ def test_no_sample_is_ever_judged_by_what_has_seen_it(from_data):
         dialog = Dialog(trained, rows[TUNE], Y[TUNE])
     for text in ("fp <= 20%", "fn <= 5, rejected <= 10%"):
         reply = dialog.prefer(text)
-        assert reply.n_options > 4
-    assert dialog.prefer("fp <= 20%", ways=["retune"]).way == "retune"
-    dialog.frontier(dear=True)
+        assert reply.n_candidates > 4
+    assert dialog.prefer("fp <= 20%", strategies=["retune"]).strategy == "retune"
+    dialog.frontier(slow=True)
     if from_data:
         dialog.goto(1)
-        assert dialog.accept().certificate_.asked == "fp <= 20%"
+        assert dialog.accept().certificate_.requested == "fp <= 20%"
 
 
-def test_an_option_tells_what_its_answers_are(material):
-    option = next(iter(Reweigh().options(request_for("fp <= 5", material))))
-    of = material[0]
-    counted = Confusion.of(of.codes, option.answers)
-    assert counted == of.judge(Preference("fp <= 5")).matrix(option.answers)
+def test_an_option_tells_what_its_answers_are(data):
+    candidate = next(iter(Reweight().candidates(request_for("fp <= 5", data))))
+    of = data[0]
+    counted = Confusion.of(of.codes, candidate.predictions)
+    assert counted == of.objective(Preference("fp <= 5")).matrix(candidate.predictions)

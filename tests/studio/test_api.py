@@ -46,7 +46,7 @@ def table(client):
 def dialog(client):
     """A dialog with one step, for requests that change nothing."""
     name = client.dialog("pima", members=["logistic"])
-    client.asked(name, "fp <= 30", ways=CHEAP)
+    client.asked(name, "fp <= 30", strategies=CHEAP)
     return name
 
 
@@ -158,7 +158,7 @@ def test_a_plan_says_who_sees_which_rows(client, table, choices, parts):
 
 def test_a_plan_sets_aside_what_a_promise_needs(client, table):
     few = client.ok(f"/tables/{table}/plan", {"target": "target"})
-    body = {"target": "target", "promise": "fp <= 1.5%"}
+    body = {"target": "target", "guarantee": "fp <= 1.5%"}
     more = client.ok(f"/tables/{table}/plan", body)
     assert more["parts"]["certify"] > few["parts"]["certify"]
     assert more["support"][0]["least"] <= 1.5 < few["support"][0]["least"]
@@ -207,7 +207,7 @@ def test_the_whole_story(client):
     (sentence,) = read.pop("sentences")
     assert read == {"preference": "fp <= 30", "error": None, "already": False}
     assert lacks(sentence, 30, 400, "neg", "pos") == []
-    body = {"wants": [read["preference"]], "keep": True, "ways": None, "at": 0}
+    body = {"wants": [read["preference"]], "keep": True, "strategies": None, "at": 0}
     heard = list(client.events(client.ok(f"{name}/prefer", body)["id"]))
     replies = [record for event, record in heard if event == "reply"]
     assert replies
@@ -221,12 +221,12 @@ def test_the_whole_story(client):
     assert first["fn"] <= replies[0]["fn"]  # no later reply is worse than the one at once
 
     # What was asked still holds, and both cannot be: the nearest, and what to take instead.
-    short = client.asked(name, "fn <= 20", ways=CHEAP)
+    short = client.asked(name, "fn <= 20", strategies=CHEAP)
     assert short["asked"] == "fp <= 30, fn <= 20"
     assert (short["met"], short["parent"]) == (False, 1)
     assert short["shortfall"] > 0
     assert short["binding"] in ("fp <= 30", "fn <= 20")
-    taken = client.asked(name, short["instead"], keep=False, at=short["parent"], ways=CHEAP)
+    taken = client.asked(name, short["instead"], keep=False, at=short["parent"], strategies=CHEAP)
     assert (taken["number"], taken["parent"], taken["met"]) == (3, 1, True)
     assert taken["instead"] is None
 
@@ -241,7 +241,7 @@ def test_the_whole_story(client):
     record = client.ok(f"{name}/goto", {"step": 2})
     assert (record["position"], record["undone"], record["can_redo"]) == (2, [], False)
     assert client.post(f"{name}/redo").status_code == 400
-    branch = client.asked(name, "fn <= 60", keep=False, at=0, ways=CHEAP)
+    branch = client.asked(name, "fn <= 60", keep=False, at=0, strategies=CHEAP)
     assert (branch["number"], branch["parent"]) == (4, 0)
     compared = client.ok(f"{name}/compare", params={"first": 1, "second": 4})
     assert (compared["first"], compared["second"], compared["n"]) == (1, 4, 614)
@@ -253,10 +253,10 @@ def test_the_whole_story(client):
     record = client.ok(name)
     (one,) = record["accepted"]
     assert (one["number"], one["step"], one["confidence"]) == (1, 1, 0.8)
-    assert len(one["promises"]) == 1
-    assert one["promises"][0] in one["text"]
+    assert len(one["guarantees"]) == 1
+    assert one["guarantees"][0] in one["text"]
     assert sum(map(sum, one["confusion"]["counts"])) == 154
-    assert record["spent"] is True
+    assert record["used_up"] is True
     assert numbers(record["left"]) == [154]
     again = client.finished(client.post(f"{name}/accept", {"confidence": 0.8}))
     assert again["result"] == {"accepted": 1}
@@ -282,31 +282,31 @@ def test_the_whole_story(client):
 def test_half_of_the_certify_samples_can_be_left_for_another(client):
     name = client.dialog("pima", members=["logistic"])
     whole = client.ok(name)
-    assert (numbers(whole["left"])[0], whole["spent"], whole["opened"]) == (154, False, None)
+    assert (numbers(whole["left"])[0], whole["used_up"], whole["opened"]) == (154, False, None)
     early = client.post(f"{name}/accept", {"confidence": 0.8})
     assert early.status_code == 400
-    client.asked(name, "fp <= 2", ways=CHEAP)
+    client.asked(name, "fp <= 2", strategies=CHEAP)
     refused = client.finished(client.post(f"{name}/accept", {"confidence": 0.95}))
     assert refused["state"] == "failed"
     assert lacks(refused["error"], "'neg'", 100) == []  # of that class
     assert client.ok(name)["left"] == whole["left"]
-    client.asked(name, "fp <= 60", keep=False, ways=CHEAP)
+    client.asked(name, "fp <= 60", keep=False, strategies=CHEAP)
     first = client.finished(client.post(f"{name}/accept", {"confidence": 0.8, "reserve": True}))
     assert first["state"] == "done"
     record = client.ok(name)
-    assert (numbers(record["left"])[:2], record["spent"], record["opened"]) == (
+    assert (numbers(record["left"])[:2], record["used_up"], record["opened"]) == (
         [50, 154],  # percent of what is allowed, on as many samples
         False,
         0.8,
     )
-    client.asked(name, "fp <= 80", keep=False, ways=CHEAP)
+    client.asked(name, "fp <= 80", keep=False, strategies=CHEAP)
     other = client.finished(client.post(f"{name}/accept", {"confidence": 0.9}))
     assert "0.8" in other["error"]
     second = client.finished(client.post(f"{name}/accept", {"confidence": 0.8}))
     assert second["result"] == {"accepted": 2}
     record = client.ok(name)
     assert [one["step"] for one in record["accepted"]] == [2, 3]
-    assert (numbers(record["left"])[0], record["spent"]) == (154, True)
+    assert (numbers(record["left"])[0], record["used_up"]) == (154, True)
 
 
 def test_a_program_is_tuned_node_by_node_and_grown(client):
@@ -324,7 +324,7 @@ def test_a_program_is_tuned_node_by_node_and_grown(client):
     assert after["matrix"]["counts"][1][0] <= before[1][0] // 2
     assert after["tuned"] == want
     step = client.ok(name)["steps"][1]
-    assert (step["way"], step["asked"], step["met"]) == ("nodes", None, True)
+    assert (step["strategy"], step["asked"], step["met"]) == ("nodes", None, True)
     assert want in step["note"]
     grown = client.finished(client.post(f"{name}/program/grow", {"levels": 1}))
     assert (grown["kind"], grown["result"]) == ("grow", {"step": 2})
@@ -357,7 +357,7 @@ def test_three_classes(client):
     assert read["preference"] == "errors(versicolor -> virginica) <= 0"
     (sentence,) = read["sentences"]
     assert lacks(sentence, 0, 35, "versicolor", "virginica") == []
-    step = client.asked(name, read["preference"], ways=["move"])
+    step = client.asked(name, read["preference"], strategies=["move"])
     assert step["met"]
     assert step["matrix"]["counts"][1][2] == 0
     unclear = client.ok(f"{name}/read", {"wants": ["fp <= 3"]})
@@ -399,7 +399,11 @@ def posted(dialog, table):
         ("/dialogs", new | {"group": "target"}, ["group", "'target'"]),
         ("/dialogs", new | {"group": "age", "time": "mass"}, ["group", "time"]),
         (f"{dialog}/prefer", {"wants": ["fp <= 5"], "at": 99}, ["step", "99"]),
-        (f"{dialog}/prefer", {"wants": ["fp <= 5"], "ways": ["magic"]}, ["ways", "'magic'"]),
+        (
+            f"{dialog}/prefer",
+            {"wants": ["fp <= 5"], "strategies": ["magic"]},
+            ["strategies", "'magic'"],
+        ),
         (f"{dialog}/goto", {"step": 99}, ["step", "99"]),
         (f"{dialog}/goto", {"step": 10**20}, ["step", "100000000000000000000"]),
         (f"{dialog}/redo", {}, ["redo"]),
@@ -454,7 +458,7 @@ def test_what_does_not_fit_the_description_is_told_with_its_place(client, dialog
     assert (answer.status_code, list(answer.json())) == (422, ["error"])
     found, _, why = answer.json()["error"].partition(": ")
     assert why
-    assert found == place or (place is None and found not in ("wants", "keep", "ways", "at"))
+    assert found == place or (place is None and found not in ("wants", "keep", "strategies", "at"))
 
 
 @pytest.mark.parametrize(
@@ -555,8 +559,8 @@ def test_an_error_of_our_own_in_a_job_shows_nothing_of_it(client, dialog, monkey
 
 def test_a_request_that_fails_leaves_the_dialog_where_it_was(client):
     name = client.dialog("pima", members=["logistic"])
-    client.asked(name, "fp <= 30", ways=["move"])
-    client.asked(name, "fp <= 20", ways=["move"])
+    client.asked(name, "fp <= 30", strategies=["move"])
+    client.asked(name, "fp <= 20", strategies=["move"])
     before = client.ok(f"{name}/undo", {})
     last = client.finished(client.post(f"{name}/prefer", {"wants": ["recall(zzz) >= 5%"], "at": 0}))
     assert last["state"] == "failed"
@@ -573,7 +577,7 @@ def test_a_request_that_fails_leaves_the_dialog_where_it_was(client):
 def test_a_dialog_at_work_is_not_changed_but_can_be_read(client, held):
     reached, free = held
     name = client.dialog("pima", members=["logistic"])
-    job = client.ok(f"{name}/prefer", {"wants": ["fp <= 30"], "ways": CHEAP})["id"]
+    job = client.ok(f"{name}/prefer", {"wants": ["fp <= 30"], "strategies": CHEAP})["id"]
     assert reached.wait(SECONDS)
     for path, body in (
         ("prefer", {"wants": ["fp <= 20"]}),
@@ -605,10 +609,10 @@ def test_what_is_read_while_a_branch_is_searched_is_where_the_dialog_stands(clie
     reached, free = held
     free.set()
     name = client.dialog("pima", members=["logistic"])
-    client.asked(name, "fp <= 10", ways=CHEAP)
+    client.asked(name, "fp <= 10", strategies=CHEAP)
     reached.clear()
     free.clear()
-    job = client.ok(f"{name}/prefer", {"wants": ["fp <= 30"], "ways": CHEAP, "at": 0})["id"]
+    job = client.ok(f"{name}/prefer", {"wants": ["fp <= 30"], "strategies": CHEAP, "at": 0})["id"]
     assert reached.wait(SECONDS)
     record = client.ok(name)
     total = client.ok(f"{name}/rows", params={"true": "neg", "answer": "pos"})["total"]
@@ -632,7 +636,7 @@ def test_a_search_that_is_stopped_keeps_the_best_so_far(client, held):
     assert (record["position"], step["cancelled"], step["final"]) == (1, True, True)
     assert step["asked"] == "fp <= 30"
     assert step["matrix"] == reply["matrix"]
-    assert step["way"] in CHEAP
+    assert step["strategy"] in CHEAP
     after = client.ok(f"/jobs/{job}/cancel", {})  # too late, and no error
     assert after["state"] == "done"
 
@@ -732,7 +736,7 @@ def test_back_and_forth_from_many_tabs_at_once_ends_where_the_store_says(studio)
     made, client = studio
     name = client.dialog("pima", members=["logistic"])
     for most in (30, 20, 10):
-        client.asked(name, f"fp <= {most}", keep=False, ways=["move"])
+        client.asked(name, f"fp <= {most}", keep=False, strategies=["move"])
 
     def go(number):
         path, body = [("undo", {}), ("redo", {}), ("goto", {"step": number % 4})][number % 3]
@@ -761,7 +765,7 @@ def test_of_two_requests_at_once_one_is_refused(studio, monkeypatch):
 
     def ask(most):
         with connected(made.settings) as tab:
-            return tab.post(f"{name}/prefer", {"wants": [f"fp <= {most}"], "ways": ["move"]})
+            return tab.post(f"{name}/prefer", {"wants": [f"fp <= {most}"], "strategies": ["move"]})
 
     monkeypatch.setattr(made.queue, "of_dialog", together)
     with ThreadPoolExecutor(2) as pool:
@@ -910,7 +914,7 @@ def test_every_cell_can_be_edited_whatever_the_classes_are_called(studio, kind):
             assert read["already"]
     edit = {"true": classes[0], "answer": classes[1], "to": 0}
     wanted = client.ok(f"{name}/read", {"edits": [edit]})["preference"]
-    step = client.asked(name, wanted, ways=["move"])
+    step = client.asked(name, wanted, strategies=["move"])
     assert step["matrix"]["counts"][0][1] == 0
     table = client.get(f"{name}/rows.csv").text
     assert not re.search(r"(^|,)[=@]", table, re.MULTILINE)
@@ -980,7 +984,7 @@ def shared(tmp_path_factory):
     with serving(tmp_path_factory.mktemp("shared"), token=TOKEN) as (made, owner):
         owner.ok("/openapi.json")
         name = owner.dialog("pima", members=["logistic"])
-        owner.asked(name, "fp <= 60", ways=["move"])
+        owner.asked(name, "fp <= 60", strategies=["move"])
         accepting = owner.post(f"{name}/accept", {"confidence": 0.8})
         assert owner.finished(accepting)["state"] == "done"
         record = owner.ok(name)

@@ -24,12 +24,12 @@ MEANT = {
     "group": None,
     "time": None,
     "certify": 0.3,
-    "promise": None,
+    "guarantee": None,
     "members": ["logistic"],
     "levels": 1,
     "wants": ["accuracy >= 50%"],
     "edits": [],
-    "ways": ["move"],
+    "strategies": ["move"],
     "at": 0,
     "step": 0,
     "node": "0-0-0",
@@ -113,7 +113,7 @@ def served(tmp_path_factory):
     with serving(tmp_path_factory.mktemp("schema")) as (_, client):
         client.ok("/openapi.json")  # all routes are there before anything is trained
         dialog = client.dialog("pima", members=["logistic"])
-        client.asked(dialog, "fp <= 60", ways=["move"])
+        client.asked(dialog, "fp <= 60", strategies=["move"])
         job = client.post(f"{dialog}/accept", {"confidence": 0.8})
         assert client.finished(job)["state"] == "done"
         program = client.dialog("iris", kind="program", members=None, levels=2)

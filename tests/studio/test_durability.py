@@ -93,4 +93,4 @@ def test_a_killed_studio_comes_back_where_it_was(start_studio, client):
     user.asked(dialog, "fp <= 25", keep=False)
     again = user.finished(user.post(f"{dialog}/accept", {"confidence": 0.8}))
     assert again["state"] == "failed"  # what is used up stays used up
-    assert user.ok(dialog)["spent"]
+    assert user.ok(dialog)["used_up"]

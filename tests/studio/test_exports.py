@@ -47,7 +47,7 @@ def story(client):
     name = client.dialog("pima")
     client.asked(name, "fp <= 60")
     client.asked(name, "fn <= 0", keep=False, at=0)
-    client.asked(name, "fp <= 10%, rejected <= 30%", keep=False, at=1, ways=CHEAP)
+    client.asked(name, "fp <= 10%, rejected <= 30%", keep=False, at=1, strategies=CHEAP)
     for step, reserve in ((1, True), (3, False)):
         client.ok(f"{name}/goto", {"step": step})
         begun = client.post(f"{name}/accept", {"confidence": 0.8, "reserve": reserve})
@@ -100,9 +100,9 @@ def test_a_model_file_answers_as_it_was_certified(studio, client, story, pima, t
     model = loaded(client, story, number, tmp_path)
     dialog = live_dialog(studio, story)
     X = pima.drop(columns="target")
-    inside = dialog._acceptance.accepted[number - 1].model
+    inside = dialog._ledger.accepted[number - 1].model
     assert (model.predict(X) == inside.predict(X)).all()
-    at = dialog._acceptance.part.at
+    at = dialog._ledger.part.at
     answers, true = model.predict(X.iloc[at]), pima["target"].iloc[at]
     told = client.ok(story)["accepted"][number - 1]["confusion"]
     columns = [*told["classes"], model.reject_label_]
@@ -138,9 +138,9 @@ def test_cards_and_certificates_say_what_is_promised(client, story):
         assert certificate["confusion"] == one["confusion"]
         assert certificate["issued"] == one["issued"]
         card = client.get(f"{place}/card.md").text
-        for promise in certificate["promises"]:
+        for promise in certificate["guarantees"]:
             assert promise["sentence"] in card
-            assert any(promise["sentence"] in line for line in one["promises"])
+            assert any(promise["sentence"] in line for line in one["guarantees"])
 
 
 def test_where_onnx_is_not_installed_that_is_said(studio, story, monkeypatch):
@@ -185,7 +185,7 @@ def test_the_dialog_as_json_is_all_of_it(client, story):
     for name in ("title", "kind", "target", "classes", "positive", "members", "parts", "position"):
         assert told[name] == record[name]
     assert told["table"] == "pima"
-    more = {"call": None, "ways": None}  # for a script, not for the page
+    more = {"call": None, "strategies": None}  # for a script, not for the page
     assert [step | more for step in record["steps"]] == [step | more for step in told["steps"]]
     assert [one["text"] for one in told["accepted"]] == [one["text"] for one in record["accepted"]]
     assert told["choices"]["seed"] == 0
@@ -214,7 +214,7 @@ def test_a_script_in_a_process_of_its_own_repeats_the_dialog(client, story, tmp_
     *printed, last = done.stdout.splitlines()
     counts, ways, parents = json.loads(last)
     assert counts == matrices(record)
-    assert ways == [step["way"] for step in record["steps"]]
+    assert ways == [step["strategy"] for step in record["steps"]]
     assert parents == [step["parent"] or 0 for step in record["steps"]]
     said = "\n".join(printed)
     for one in record["accepted"]:
@@ -228,7 +228,7 @@ def test_a_script_repeats_a_program_node_by_node(client, tmp_path):
         ("program/grow", {"levels": 2}),
     ):
         assert client.finished(client.post(f"{name}/{path}", body))["state"] == "done"
-    client.asked(name, "fp <= 30", ways=CHEAP)
+    client.asked(name, "fp <= 30", strategies=CHEAP)
     client.ok(f"{name}/goto", {"step": 1})
     begun = client.post(f"{name}/program/tune", {"node": "1-0", "wants": ["fp <= 5"]})
     assert client.finished(begun)["state"] == "done"
@@ -284,7 +284,7 @@ def test_a_script_parts_the_rows_as_the_studio_did(studio, choice, tmp_path):
     begun = client.post("/dialogs", body | choice)
     assert client.finished(begun)["state"] == "done"
     name = f"/dialogs/{begun.json()['dialog']['id']}"
-    client.asked(name, "fp <= 30%", ways=["move"])
+    client.asked(name, "fp <= 30%", strategies=["move"])
     accepted = client.finished(client.post(f"{name}/accept", {"confidence": 0.7}))
     assert accepted["state"] == "done", accepted["error"]
     dialog, printed = replayed(client, name, tmp_path, mine_csv=frame.to_csv(index=False).encode())
@@ -315,18 +315,18 @@ def test_a_script_reads_the_file_as_the_studio_did(studio, file, separator, yes,
 
 def test_a_script_uses_the_ways_that_were_allowed(client, tmp_path):
     name = client.dialog("pima", members=["logistic"])
-    step = client.asked(name, "fp <= 3, rejected <= 60%", ways=["move"])
-    assert step["way"] == "move"
+    step = client.asked(name, "fp <= 3, rejected <= 60%", strategies=["move"])
+    assert step["strategy"] == "move"
     dialog, _ = replayed(client, name, tmp_path)
     assert dialog.reply.after.counts.tolist() == step["matrix"]["counts"]
 
 
 def test_a_script_spends_what_was_spent(client, tmp_path):
     name = client.dialog("pima", members=["logistic"])
-    client.asked(name, "fp <= 45, fn <= 90", ways=CHEAP)
+    client.asked(name, "fp <= 45, fn <= 90", strategies=CHEAP)
     refused = client.finished(client.post(f"{name}/accept", {"confidence": 0.8, "reserve": True}))
     assert refused["state"] == "failed"
-    client.asked(name, "fp <= 60", keep=False, ways=CHEAP)
+    client.asked(name, "fp <= 60", keep=False, strategies=CHEAP)
     begun = client.post(f"{name}/accept", {"confidence": 0.8, "reserve": True})
     assert client.finished(begun)["state"] == "done"
     (one,) = client.ok(name)["accepted"]
@@ -398,7 +398,7 @@ def test_a_report_needs_no_other_file(client, story):
     assert not re.search(r"url\(\s*['\"]?(?!data:)", source)
     assert "@import" not in source
     one = client.ok(story)["accepted"][0]
-    promise = one["promises"][0].partition(" (")[0]
+    promise = one["guarantees"][0].partition(" (")[0]
     assert promise[1:] in page.text
     assert "refused" not in page.classes
 
@@ -408,7 +408,7 @@ def test_a_report_of_what_was_not_accepted_guarantees_nothing(client, story):
     assert "refused" in page.classes
     assert "fn <= 0" in page.text
     for one in client.ok(story)["accepted"]:
-        for promise in one["promises"]:
+        for promise in one["guarantees"]:
             assert promise.partition(" (")[0][1:] not in page.text
 
 

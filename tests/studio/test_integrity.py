@@ -91,7 +91,7 @@ def test_a_failure_after_the_promise_leaves_what_the_store_has(studio, user, mon
     assert user.get(f"{dialog}/accepted/1/model.skops").status_code == 404
     # Nobody has seen what came of it, so nothing is spent: it can be accepted now.
     assert user.finished(user.post(f"{dialog}/accept", {"confidence": 0.8}))["state"] == "done"
-    assert user.ok(dialog)["spent"]
+    assert user.ok(dialog)["used_up"]
 
 
 def test_a_refusal_that_looked_is_not_forgotten(studio, user):
@@ -100,10 +100,10 @@ def test_a_refusal_that_looked_is_not_forgotten(studio, user):
     last = user.finished(user.post(f"{dialog}/accept", {"confidence": 0.95}))
     assert last["state"] == "failed"
     found = user.ok(dialog)
-    assert found["spent"]
+    assert found["used_up"]
     studio.workspace.forget(number_of(dialog))
     again = user.ok(dialog)
-    assert (again["spent"], again["left"]) == (found["spent"], found["left"])
+    assert (again["used_up"], again["left"]) == (found["used_up"], found["left"])
 
 
 @contextmanager
@@ -209,7 +209,7 @@ def test_a_notebooks_dialog_is_the_same_in_the_page():
     y = np.array(["no", "yes"])[random.integers(0, 2, 600)]
     X = random.normal(size=(600, 2)) + 2 * (y == "yes")[:, None]
     dialog = Dialog.from_data(X, y, committee=[("bayes", GaussianNB())], random_state=0)
-    dialog.prefer("fp <= 20", ways=["move"])
+    dialog.prefer("fp <= 20", strategies=["move"])
     model = dialog.accept(confidence=0.8)
     url = view(dialog, browser=False)
     base, _, place = url.partition("#")
@@ -218,8 +218,8 @@ def test_a_notebooks_dialog_is_the_same_in_the_page():
     with connected(settings) as user:
         found = user.ok(path)
         assert not found["saved"]
-        assert found["spent"]
-        assert found["parts"]["certify"] == len(dialog._acceptance.part.codes)
+        assert found["used_up"]
+        assert found["parts"]["certify"] == len(dialog._ledger.part.codes)
         (accepted,) = found["accepted"]
         assert accepted["text"] == str(model.certificate_)
         loaded = load_bytes(user.get(f"{path}/accepted/1/model.skops").content, type(model))
@@ -248,6 +248,6 @@ def test_steps_count_for_the_memory_a_dialog_takes(studio, user):
 def test_what_the_dear_ways_reach_is_from_where_requests_begin(user):
     dialog = user.dialog("pima", members=None, kind="program", levels=2)
     assert user.finished(user.post(f"{dialog}/frontier"))["state"] == "done"
-    assert user.ok(f"{dialog}/frontier")["dear"]
+    assert user.ok(f"{dialog}/frontier")["slow"]
     assert user.finished(user.post(f"{dialog}/program/grow", {}))["state"] == "done"
-    assert not user.ok(f"{dialog}/frontier")["dear"]  # they were tried on the smaller program
+    assert not user.ok(f"{dialog}/frontier")["slow"]  # they were tried on the smaller program

@@ -320,18 +320,18 @@ def dialog(notebook, table):
 
 
 def test_what_is_done_on_the_page_is_done_to_the_dialog_and_the_reverse(dialog):
-    dialog.prefer("fp <= 60", ways=["move"])
+    dialog.prefer("fp <= 60", strategies=["move"])
     url = view(dialog, browser=False)
     name = f"/dialogs/{url.partition('#')[2].split('/')[2]}"
     with user_of(url) as user:
         record = user.ok(name)
         assert (record["saved"], record["table"], record["position"]) == (False, None, 1)
         assert [step["asked"] for step in record["steps"]] == [None, "fp <= 60"]
-        user.asked(name, "fp <= 30", ways=["move"])
+        user.asked(name, "fp <= 30", strategies=["move"])
         assert [str(reply.preference) for reply in dialog.history[1:]] == ["fp <= 60", "fp <= 30"]
         user.ok(f"{name}/undo", {})
         assert dialog.position == 1
-        dialog.prefer("fp <= 20", ways=["move"])
+        dialog.prefer("fp <= 20", strategies=["move"])
         record = user.ok(name)
         assert (record["position"], len(record["steps"])) == (3, 4)
         assert record["steps"][3]["matrix"]["counts"] == dialog.confusion.counts.tolist()
@@ -340,7 +340,7 @@ def test_what_is_done_on_the_page_is_done_to_the_dialog_and_the_reverse(dialog):
         dialog.goto(1)
         accepted = user.finished(user.post(f"{name}/accept", {"confidence": 0.8}))
         assert accepted["result"] == {"accepted": 1}
-        assert len(dialog._acceptance.accepted) == 1
+        assert len(dialog._ledger.accepted) == 1
         for path in ("script.py", "report.html"):
             answer = user.get(f"{name}/{path}")
             assert answer.status_code == 400
@@ -369,7 +369,7 @@ def test_a_dialog_that_was_deleted_on_the_page_can_be_opened_again(dialog):
 
 
 def test_to_look_at_a_dialog_does_not_change_it(dialog):
-    dialog.prefer("fp <= 60", ways=["move"])
+    dialog.prefer("fp <= 60", strategies=["move"])
     dialog.accept(confidence=0.8)
     url = view(dialog, browser=False)
     with user_of(url) as user:

@@ -285,7 +285,7 @@ def test_accepting(looks, user, mails_table):
     step(page, 1).click()
     at_step(page, 1)
     expect(panel(page, "Accept").locator(".offer .notice-warn")).to_be_visible()
-    assert user.ok(f"/dialogs/{dialog}")["spent"]
+    assert user.ok(f"/dialogs/{dialog}")["used_up"]
     look.at("spent", "#tab-panel")
 
 

@@ -142,7 +142,7 @@ def test_a_node_is_edited_by_mouse(program, user):
     found = known(user, program)["nodes"][0]
     assert found["matrix"]["counts"][0][1] <= most
     expect(reply(program)).to_be_visible()
-    assert record(user, program)["steps"][1]["way"] == "nodes"
+    assert record(user, program)["steps"][1]["strategy"] == "nodes"
     button(program, Name.UNDO).click()
     at_step(program, 0)
     at_rest(program)
@@ -156,7 +156,7 @@ def test_levels_are_grown_by_mouse(program, user):
     at_rest(program)
     levels(program, 4)
     expect(reply(program)).to_be_visible()
-    assert record(user, program)["steps"][1]["way"] == "grow"
+    assert record(user, program)["steps"][1]["strategy"] == "grow"
     step(program, 0).click()
     at_step(program, 0)
     at_rest(program)

@@ -267,7 +267,7 @@ def accepts(page, user):
     expect(paper).to_be_visible(timeout=LONG)
     tells(paper, "95%", 60)
     tells(shown.locator(".offer > p"), 60)
-    assert record(user, page)["spent"]
+    assert record(user, page)["used_up"]
     tells(page.locator(".dialog-head .tag-good"), 1)  # accepted model
     expect(step(page, 7).locator(".tag-good")).to_be_visible()
 
@@ -292,18 +292,18 @@ def check_files(files, mails, dialog, monkeypatch):
     accepted = dialog["accepted"][0]
     assert certificate["preference"] == str(model.certificate_.preference) == "fp <= 30%"
     assert certificate["confusion"] == accepted["confusion"]
-    assert certificate["promises"][0]["sentence"] in accepted["promises"][0]
+    assert certificate["guarantees"][0]["sentence"] in accepted["guarantees"][0]
     assert set(model.predict(X)) == {"ham", "spam"}
     session = onnxruntime.InferenceSession(files["model.onnx"])
     fed = {name: X[[name]].to_numpy(dtype=float) for name in X}
     assert session.run(["label"], fed)[0].tolist() == model.predict(X).tolist()
-    assert certificate["promises"][0]["sentence"] in files["card.md"].read_text()
+    assert certificate["guarantees"][0]["sentence"] in files["card.md"].read_text()
     told = json.loads(files["dialog.json"].read_text())
     for name in ("steps", "accepted"):
         assert len(told[name]) == len(dialog[name])
         assert all(a.items() >= b.items() for a, b in zip(told[name], dialog[name], strict=True))
     assert "<html" in files["report.html"].read_text()
-    assert certificate["promises"][0]["sentence"][1:] in files["report.html"].read_text()
+    assert certificate["guarantees"][0]["sentence"][1:] in files["report.html"].read_text()
     monkeypatch.chdir(mails.parent)
     repeated = runpy.run_path(str(files["script.py"]))
     assert [str(one.preference) for one in repeated["dialog"].history[1:]] == [
@@ -515,13 +515,13 @@ def test_requests_in_words_and_by_chosen_ways(show, user, mails_table):
     expect(sentence(page).locator(".bad")).to_be_visible()
     words.fill("rejected <= 20%")
     expect(sentence(page).get_by_role("listitem")).to_have_count(2)  # what was asked is kept
-    for way in ("reweigh", "select", "retune"):
+    for way in ("reweight", "select", "retune"):
         page.get_by_role("checkbox", name=re.compile(f"^{way}")).click()
     words.press("Enter")
     at_step(page, 2)
     found = record(user, page)["steps"][2]
     assert found["asked"].split(", ") == ["fp <= 12", "rejected <= 20%"]
-    assert found["way"] in ("move", "reject")
+    assert found["strategy"] in ("move", "reject")
     assert found["met"]
 
 
@@ -577,7 +577,7 @@ def test_half_can_be_reserved_for_another_model(show, user, mails_table):
     page.get_by_role("button", name=Name.CONFIRM_HALF).click()
     expect(shown.get_by_role("article")).to_have_count(1, timeout=LONG)
     tells(shown.locator(".offer > p"), "50%", 60)
-    assert not record(user, page)["spent"]
+    assert not record(user, page)["used_up"]
     page.reload()
     tells(shown.get_by_role("article"), "90%")
     expect(shown.locator(".offer .notice-good")).to_be_visible()  # accepted already
@@ -591,7 +591,7 @@ def test_the_slow_strategies_of_the_frontier(show, user, mails_table):
     expect(shown.locator(".panel-foot .tag")).to_be_visible(timeout=LONG)
     shown.get_by_text(Name.TABLES).click()
     expect(shown.get_by_role("region", name=Name.FRONTIER_TABLE)).to_contain_text(
-        re.compile("retune|reweigh|select")
+        re.compile("retune|reweight|select")
     )
 
 

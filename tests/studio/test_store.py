@@ -131,8 +131,8 @@ def test_a_dialog_from_its_beginning_to_an_acceptance(store, owner):
     assert step(store, new.id, 2) == 5
     assert store.set_position(new.id, 1, [2]) == 6
     assert step(store, new.id, 3, parent=1) == 7
-    assert store.add_acceptance(new.id, 1, 3, {"route": "set"}, b"model", [{"spent": [0.05]}]) == 8
-    assert store.set_accounts(new.id, [{"spent": [0.05, 0.1]}]) == 9
+    assert store.add_acceptance(new.id, 1, 3, {"route": "set"}, b"model", [{"used": [0.05]}]) == 8
+    assert store.set_accounts(new.id, [{"used": [0.05, 0.1]}]) == 9
     assert store.rename(owner, new.id, "Ham") == 10
 
     row = store.dialog(owner, new.id)
@@ -143,7 +143,7 @@ def test_a_dialog_from_its_beginning_to_an_acceptance(store, owner):
         position=3,
         revision=10,
         facts={"n": 279},
-        accounts=[{"spent": [0.05, 0.1]}],
+        accounts=[{"used": [0.05, 0.1]}],
         n_steps=4,
         n_accepted=1,
         asked="fp <= 3",
@@ -167,7 +167,7 @@ def test_a_dialog_from_its_beginning_to_an_acceptance(store, owner):
     ]
     [accepted] = pieces.acceptances
     assert (accepted.step, accepted.record, accepted.piece) == (3, {"route": "set"}, b"model")
-    assert pieces.accounts == [{"spent": [0.05, 0.1]}]
+    assert pieces.accounts == [{"used": [0.05, 0.1]}]
 
 
 def test_dialogs_are_listed_newest_first_with_where_they_stand(store, owner):
@@ -497,7 +497,7 @@ class Comparison(RuleBasedStateMachine):
     def accept(self, key, at, number, record, piece):
         kept = self.model[key]
         try:
-            accounts = [{"spent": [number / 10]}]
+            accounts = [{"used": [number / 10]}]
             revision = self.store.add_acceptance(key, number, at, record, piece, accounts)
         except Conflict:
             assert number in kept["accepted"] or at not in kept["steps"]

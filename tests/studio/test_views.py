@@ -52,9 +52,9 @@ def two(client):
         random_state=0,
     )
     for at, want in ASKED:
-        client.asked(name, want, at=at, keep=False, ways=CHEAP)
+        client.asked(name, want, at=at, keep=False, strategies=CHEAP)
         own.goto(at)
-        own.prefer(want, ways=CHEAP)
+        own.prefer(want, strategies=CHEAP)
     return name, own, frame
 
 
@@ -71,8 +71,8 @@ def three(client):
         random_state=0,
     )
     want = "errors(versicolor -> virginica) <= 1, rejected <= 10%"
-    client.asked(name, want, ways=CHEAP)
-    own.prefer(want, ways=CHEAP)
+    client.asked(name, want, strategies=CHEAP)
+    own.prefer(want, strategies=CHEAP)
     return name, own, frame
 
 
@@ -125,7 +125,7 @@ def test_steps_are_those_of_the_library(client, which, request):
     for step, reply in zip(told["steps"], own.history, strict=True):
         assert step["matrix"]["counts"] == reply.after.counts.tolist()
         assert step["before"]["counts"] == reply.before.counts.tolist()
-        assert step["way"] == reply.way
+        assert step["strategy"] == reply.strategy
         assert step["met"] == reply.met
         assert step["shortfall"] == pytest.approx(reply.shortfall, rel=1e-9)
         assert step["asked"] == (None if reply.preference is None else str(reply.preference))
@@ -160,7 +160,7 @@ def test_changes_are_the_cells_of_mistakes_that_differ(client, two):
 def test_parts_and_support_count_the_rows(client, two, three, program):
     for name, own in (two[:2], three[:2], program):
         told = client.ok(name)
-        parts, certify = told["parts"], own._acceptance.part.codes
+        parts, certify = told["parts"], own._ledger.part.codes
         assert parts["tune"] == told["n"] == own.confusion.n
         assert parts["certify"] == len(certify) == sum(one["n"] for one in told["support"])
         sizes = [int((certify == code).sum()) for code in range(len(own.classes))]
@@ -204,7 +204,7 @@ def test_a_row_is_the_line_of_the_table_that_it_names(client, two):
     assert page["columns"] == [column for column in frame.columns if column != "target"]
     rows = all_rows(client, name)
     places = [row["row"] - 1 for row in rows]
-    assert sorted(places) == sorted(own._material.at.tolist())
+    assert sorted(places) == sorted(own._data.at.tolist())
     for row in rows[::20]:
         line = frame.iloc[row["row"] - 1]
         assert row["true"] == line["target"]
@@ -216,17 +216,17 @@ def test_certainty_is_the_share_of_samples_that_are_nearer_to_another_answer(cli
     name, own, _ = two
     for number in (0, 1, 2):
         client.ok(f"{name}/goto", {"step": number})
-        option = own.history[number].option
+        option = own.history[number].candidate
         cut = option.decision
         sizes = []
-        for score in option.held.tolist():
+        for score in option.scores.tolist():
             if score > cut.high:
                 sizes.append(score - cut.high)
             elif score <= cut.low:
                 sizes.append(max(cut.low - score, math.ulp(0.0) if cut.rejects else 0.0))
             else:
                 sizes.append(0.0)
-        at = {place: i for i, place in enumerate(own._material.at.tolist())}
+        at = {place: i for i, place in enumerate(own._data.at.tolist())}
         for row in all_rows(client, name)[::40]:
             size = sizes[at[row["row"] - 1]]
             nearer = sum(other < size for other in sizes) / len(sizes)
@@ -397,7 +397,7 @@ def test_what_members_say_is_what_their_votes_in_the_rows_say(client, which, ste
 def test_members_weigh_what_the_library_says(client, two):
     name, own, _ = two
     client.ok(f"{name}/goto", {"step": 0})
-    weights = own.history[0].option.scorer.weights.tolist()
+    weights = own.history[0].candidate.scorer.weights.tolist()
     told = client.ok(f"{name}/members")
     assert [one["weight"] for one in told["members"]] == pytest.approx(weights, rel=1e-9)
     assert (told["regions"], told["regions_only"]) == (0, False)
@@ -554,17 +554,17 @@ def test_the_dear_ways_add_curves_and_take_none_away(client, two):
     name, own, _ = two
     client.ok(f"{name}/goto", {"step": 0})
     before = client.ok(f"{name}/frontier")
-    assert before["dear"] is False
+    assert before["slow"] is False
     last = client.finished(client.post(f"{name}/frontier"))
     assert last["state"] == "done"
     after = client.ok(f"{name}/frontier")
-    assert after["dear"] is True
+    assert after["slow"] is True
     names = [curve["name"] for curve in after["curves"]]
     assert len(names) == len(set(names)) == len(before["curves"]) + last["result"]["options"]
     for one in before["best"]:
         assert any(a["fp"] <= one["fp"] and a["fn"] <= one["fn"] for a in after["best"])
     own.goto(0)
-    dear = {curve.name: curve for curve in own.frontier(dear=True).curves}
+    dear = {curve.name: curve for curve in own.frontier(slow=True).curves}
     assert set(names) == set(dear)
     for curve in after["curves"]:
         assert curve["fp"] == dear[curve["name"]].fp.tolist()
@@ -655,7 +655,7 @@ def test_the_dear_frontier_of_a_tuned_program_begins_with_it(client, program):
     own.tune_nodes({(0, 0): "fn <= 10"})
     assert client.finished(client.post(f"{name}/frontier"))["state"] == "done"
     curves = {one["name"]: one for one in client.ok(f"{name}/frontier")["curves"]}
-    found = [one for one in own.frontier(dear=True).curves if one.name.startswith("retune")]
+    found = [one for one in own.frontier(slow=True).curves if one.name.startswith("retune")]
     for one in found:
         assert curves[one.name]["fp"] == one.fp.tolist()
 

@@ -11,7 +11,7 @@ from tests.studio.serving import serving
 from margrave import datasets
 from margrave.app._job import Parts
 from margrave.steer import Dialog
-from margrave.steer._steps import base_bytes, rebuilt
+from margrave.steer._steps import dump_start, restore_dialog
 from margrave.studio import Limits, Settings, open_studio, work
 from margrave.studio.jobs import Handle, Queue
 from margrave.studio.routes_tables import add_bundled
@@ -29,7 +29,7 @@ def base():
     """What a small dialog began with."""
     X, y = datasets.load("pima", return_X_y=True, as_frame=True)
     dialog = Dialog.from_data(X, y, committee=["logistic"], positive="pos", random_state=0)
-    return base_bytes(dialog)
+    return dump_start(dialog)
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def begin(base):
 
     def begun(workspace, pinned=False):
         row = workspace.store.add_dialog("local", "one", None, {"kind": "committee"})
-        workspace.ready(row.id, rebuilt(base, [], 0, []), PARTS, pinned=pinned)
+        workspace.ready(row.id, restore_dialog(base, [], 0, []), PARTS, pinned=pinned)
         return row.id
 
     return begun
@@ -64,7 +64,7 @@ def asked(workspace, dialog_id, *wants):
     """Ask for some preferences, one after another."""
     with workspace.changing("local", dialog_id) as live:
         for want in wants:
-            live.dialog.prefer(want, ways=["move"])
+            live.dialog.prefer(want, strategies=["move"])
 
 
 def told(dialog):
@@ -120,7 +120,7 @@ def test_a_dialog_that_was_dropped_comes_back_as_it_was(store, begin):
     asked(workspace, name, "fp <= 30", "fp <= 20")
     with workspace.changing("local", name) as live:
         live.dialog.goto(1)
-        live.dialog.prefer("fn <= 60", ways=["move"])
+        live.dialog.prefer("fn <= 60", strategies=["move"])
         live.dialog.undo()
     before = workspace.live("local", name).dialog
     assert told(before) == in_store(store, name)
@@ -133,7 +133,7 @@ def test_a_dialog_that_was_dropped_comes_back_as_it_was(store, begin):
     X = datasets.load("pima", as_frame=True).frame.drop(columns="target")
     for one, other in zip(after.history, before.history, strict=True):
         assert (one.model.predict(X) == other.model.predict(X)).all()
-    replies = [dialog.prefer("fp <= 12", ways=["move"]).after for dialog in (before, after)]
+    replies = [dialog.prefer("fp <= 12", strategies=["move"]).after for dialog in (before, after)]
     assert replies[0] == replies[1]
 
 
@@ -142,9 +142,9 @@ def test_models_and_what_is_left_come_back_too(store, begin, handle):
     name = begin(workspace)
     asked(workspace, name, "fp <= 60")
     assert work.accept(workspace, "local", name, handle, 0.8, True) == {"accepted": 1}
-    before = workspace.live("local", name).dialog._acceptance
+    before = workspace.live("local", name).dialog._ledger
     workspace.forget(name)
-    after = workspace.live("local", name).dialog._acceptance
+    after = workspace.live("local", name).dialog._ledger
     assert after.accounts == before.accounts
     (one,), (other,) = before.accepted, after.accepted
     assert (one.step, one.samples) == (other.step, other.samples)
@@ -333,7 +333,7 @@ def test_what_fails_on_the_way_leaves_what_was_done_before(store, begin):
 
     def too_far():
         with workspace.changing("local", name) as live:
-            live.dialog.prefer("fp <= 30", ways=["move"])
+            live.dialog.prefer("fp <= 30", strategies=["move"])
             live.dialog.redo()
 
     with pytest.raises(ValueError, match=r"\bredo\b"):
@@ -353,7 +353,7 @@ def studio(tmp_path_factory):
 def served(studio):
     """A studio behind HTTP, its user, and a dialog with one step."""
     name = studio[1].dialog("pima", members=["logistic"])
-    studio[1].asked(name, "fp <= 60", ways=["move"])
+    studio[1].asked(name, "fp <= 60", strategies=["move"])
     return *studio, name
 
 
@@ -384,7 +384,7 @@ def test_what_was_not_stored_is_not_accepted(served, monkeypatch):
     assert last["state"] == "failed"
     monkeypatch.undo()
     assert client.ok(name)["accepted"] == []
-    assert memory(studio, name)._acceptance.accepted == []
+    assert memory(studio, name)._ledger.accepted == []
     again = client.finished(client.post(f"{name}/accept", {"confidence": 0.8}))
     assert again["result"] == {"accepted": 1}
     assert [one["number"] for one in client.ok(name)["accepted"]] == [1]
@@ -402,14 +402,14 @@ def test_a_model_that_cannot_be_written_is_not_accepted(served, monkeypatch):
     again = client.finished(client.post(f"{name}/accept", {"confidence": 0.8}))
     assert again["state"] == "done"
     record = client.ok(name)
-    assert len(record["accepted"]) == len(memory(studio, name)._acceptance.accepted) == 1
-    assert record["spent"]
+    assert len(record["accepted"]) == len(memory(studio, name)._ledger.accepted) == 1
+    assert record["used_up"]
 
 
 def test_a_job_tells_why_the_store_failed(served, monkeypatch):
     studio, client, name = served
     monkeypatch.setattr(studio.store, "add_step", failing)
-    body = {"wants": ["fp <= 20"], "ways": ["move"]}
+    body = {"wants": ["fp <= 20"], "strategies": ["move"]}
     last = client.finished(client.post(f"{name}/prefer", body))
     assert (last["state"], last["error"]) == ("failed", FULL)
 
@@ -422,8 +422,8 @@ def test_the_dear_frontier_can_be_asked_for_again_after_the_dialog_was_dropped(s
         assert client.finished(client.post(f"{name}/frontier"))["state"] == "done"
         frontiers.append(client.ok(f"{name}/frontier"))
         studio.workspace.forget(name.removeprefix("/dialogs/"))
-        assert client.ok(f"{name}/frontier")["dear"] is False
-    assert frontiers[0]["dear"] is True
+        assert client.ok(f"{name}/frontier")["slow"] is False
+    assert frontiers[0]["slow"] is True
     assert frontiers[0] == frontiers[1]
 
 
@@ -464,7 +464,7 @@ def test_training_that_was_interrupted_continues_and_what_is_too_much_fails(tmp_
         "levels": 3,
         "seed": 0,
         "certify": None,
-        "promise": None,
+        "guarantee": None,
         "confidence": 0.95,
         "positive": None,
         "group": None,
@@ -500,8 +500,8 @@ def test_what_is_done_in_a_notebook_is_in_the_store_when_it_is_looked_at(store, 
     workspace = Workspace(store, 1 << 30)
     name = begin(workspace, pinned=True)
     dialog = workspace.live("local", name).dialog
-    dialog.prefer("fp <= 30", ways=["move"])
-    dialog.prefer("fp <= 20", ways=["move"])
+    dialog.prefer("fp <= 30", strategies=["move"])
+    dialog.prefer("fp <= 20", strategies=["move"])
     dialog.undo()
     workspace.catch_up("local", name)
     assert in_store(store, name) == told(dialog)
@@ -513,10 +513,10 @@ def test_what_is_done_in_a_notebook_is_in_the_store_when_it_is_looked_at(store, 
 
 def test_a_dialog_with_a_past_is_adopted_with_it(store, base):
     workspace = Workspace(store, 1)
-    dialog = rebuilt(base, [], 0, [])
-    dialog.prefer("fp <= 30", ways=["move"])
+    dialog = restore_dialog(base, [], 0, [])
+    dialog.prefer("fp <= 30", strategies=["move"])
     dialog.goto(0)
-    dialog.prefer("fn <= 60", ways=["move"])
+    dialog.prefer("fn <= 60", strategies=["move"])
     name = workspace.adopt("local", "mine", dialog)
     assert in_store(store, name) == told(dialog)
     assert workspace.live("local", name).dialog is dialog
@@ -527,8 +527,8 @@ def test_a_dialog_with_a_past_is_adopted_with_it(store, base):
 
 def test_what_was_accepted_in_a_notebook_is_adopted_too(store, base):
     workspace = Workspace(store, 1)
-    dialog = rebuilt(base, [], 0, [])
-    dialog.prefer("fp <= 60", ways=["move"])
+    dialog = restore_dialog(base, [], 0, [])
+    dialog.prefer("fp <= 60", strategies=["move"])
     dialog.accept(confidence=0.8)
     name = workspace.adopt("local", "mine", dialog)
     workspace.catch_up("local", name)

@@ -18,7 +18,7 @@ from margrave.steer import _start
 
 pytestmark = pytest.mark.core
 
-ASK = ("--target", "spam", "--prefer", "fp <= 10%", "--out", "m.skops")
+ASK = ("--target", "spam", "--limit", "fp <= 10%", "--out", "m.skops")
 TABLE = "links,sender,when,spam\n" + "1,a,5,no\n2,b,6,yes\n" * 20
 TABLES = {
     "table.csv": TABLE,
@@ -61,11 +61,11 @@ WRONG_STEER = (
             ("--positive", "maybe"),
             ("--certify", "2"),
             ("--confidence", "1"),
-            ("--ways", "mov"),
-            ("--prefer", "fpp <= 2"),
-            ("--prefer", "fp <= "),
-            ("--prefer", "fp <= 200%"),
-            ("--prefer", "recall(ham) >= 1%"),
+            ("--strategies", "mov"),
+            ("--limit", "fpp <= 2"),
+            ("--limit", "fp <= "),
+            ("--limit", "fp <= 200%"),
+            ("--limit", "recall(ham) >= 1%"),
             ("--report", "absent/p.html"),
             ("--dialog", "."),
             ("--out", "table.csv"),
@@ -91,7 +91,7 @@ WRONG_FOLDER = (
     ("steer", "empty", *ASK),
     ("steer", "mails", *ASK[2:]),
     ("steer", "mails", *ASK, "--report", "page.html"),
-    ("steer", "mails", *ASK, "--ways", "retune"),
+    ("steer", "mails", *ASK, "--strategies", "retune"),
     ("steer", "mails", *ASK, "--target", "spamm"),
     ("predict", "model.skops", "mails"),
     ("predict", "model.skops", "mails", "--out", "a.csv"),
@@ -158,13 +158,13 @@ def test_report(trained, snapshot):
 
 
 def test_steer_without_success(folder, snapshot):
-    ask = ("steer", "mail.csv", "--target", "spam", "--out", "m.skops", "--ways", "move")
+    ask = ("steer", "mail.csv", "--target", "spam", "--out", "m.skops", "--strategies", "move")
     wanted = (
         ("fp <= 1%",),
         ("fp <= 0, fn <= 0", "--quiet"),
         ("errors <= 1%, rejected <= 5%", "--quiet"),
     )
-    assert transcript([(*ask, "--prefer", *one) for one in wanted], folder) == snapshot
+    assert transcript([(*ask, "--limit", *one) for one in wanted], folder) == snapshot
 
 
 def test_predict_and_check(folder, snapshot):

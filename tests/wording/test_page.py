@@ -129,7 +129,7 @@ def test_the_page(tmp_path, snapshot):
         table = user.table("pima")
         views = [*views_before_training(page, url, table)]
         dialog = trained(user, table, target="target")
-        user.asked(f"/dialogs/{dialog}", "fp <= 40%", ways=["move"])
+        user.asked(f"/dialogs/{dialog}", "fp <= 40%", strategies=["move"])
         views += views_of_dialog(page, url, dialog)
         views += view_without_server(page, url)
     assert "\n".join(views) == snapshot

@@ -14,8 +14,8 @@ from tests.wording.masking import masked
 
 from margrave._messages import missing_extra
 from margrave.confusion import Preference
-from margrave.steer import Dialog, Frontier, PromiseError, SteeredClassifier
-from margrave.steer._certificate import sentence
+from margrave.steer import Dialog, Frontier, GuaranteeError, SteeredClassifier
+from margrave.steer._certificate import describe_bound
 
 pytestmark = pytest.mark.core
 
@@ -46,10 +46,10 @@ def start():
 def dialog(start):
     """A dialog with replies of each kind."""
     dialog = deepcopy(start)
-    dialog.prefer("fp <= 10%", ways=MOVE)
-    dialog.prefer("fp <= 30%", ways=MOVE)
-    dialog.prefer("rejected <= 20%, fp <= 5%", ways=("reject",))
-    dialog.prefer("fp <= 40%, fn <= 0", ways=MOVE)
+    dialog.prefer("fp <= 10%", strategies=MOVE)
+    dialog.prefer("fp <= 30%", strategies=MOVE)
+    dialog.prefer("rejected <= 20%, fp <= 5%", strategies=("reject",))
+    dialog.prefer("fp <= 40%, fn <= 0", strategies=MOVE)
     return dialog
 
 
@@ -87,7 +87,7 @@ def test_frontier(snapshot):
 
 def test_certificate_and_checks(start, snapshot):
     dialog = deepcopy(start)
-    dialog.prefer("fp <= 20", ways=MOVE)
+    dialog.prefer("fp <= 20", strategies=MOVE)
     model = dialog.accept()
     X, y = points(seed=1)
     one = X[y == "ham"][:1]
@@ -106,14 +106,14 @@ def test_preferences(dialog, snapshot):
     for text in COUNTS_AND_RATES:
         preference = Preference(text)
         shown += [repr(preference), str(preference)]
-        shown += [sentence(bound, matrix) for bound in preference.all_bounds]
+        shown += [describe_bound(bound, matrix) for bound in preference.all_bounds]
     assert [masked(one) for one in shown] == snapshot
 
 
 def test_refused_preferences(dialog, snapshot):
     shown = {text: refusal(Preference, text) for text in NO_PREFERENCES}
     shown |= {text: refusal(dialog.prefer, text) for text in NOT_FOR_THESE}
-    shown["ways"] = refusal(dialog.prefer, "fp <= 1%", ways=("mov",))
+    shown["strategies"] = refusal(dialog.prefer, "fp <= 1%", strategies=("mov",))
     assert {masked(text): masked(message) for text, message in shown.items()} == snapshot
 
 
@@ -121,8 +121,8 @@ def test_refused_guarantees(start, snapshot):
     shown = {}
     for text in ("fp <= 0.1%", "fp <= 5%, fn <= 5%", "errors <= 1%", "precision >= 99.9%"):
         dialog = deepcopy(start)
-        dialog.prefer(text, ways=MOVE)
-        with pytest.raises(PromiseError) as caught:
+        dialog.prefer(text, strategies=MOVE)
+        with pytest.raises(GuaranteeError) as caught:
             dialog.accept()
         shown[text] = str(caught.value)
     assert {masked(text): masked(message) for text, message in shown.items()} == snapshot

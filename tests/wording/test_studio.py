@@ -33,7 +33,7 @@ UNFIT = ({}, {"wants": "fp <= 5"}, {"wants": ["fp <= 5"], "at": -1, "more": 1}, 
 PLANS = (
     {"target": "target", "group": "age"},
     {"target": "target", "time": "age"},
-    {"target": "target", "promise": "fp ="},
+    {"target": "target", "guarantee": "fp ="},
     {"target": "target", "certify": 2},
 )
 NOWHERE = ("/tables/zzz", "/dialogs/zzz", "/jobs/zzz", "/zzz")
@@ -125,16 +125,16 @@ def story(client, dialog, table):
     for want in WANTS:
         error = client.ok(f"{dialog}/read", {"wants": [want], "keep": False})["error"]
         yield exchange(f"read {want}", error)
-    client.asked(dialog, "fp <= 2", keep=False, ways=MOVE)
+    client.asked(dialog, "fp <= 2", keep=False, strategies=MOVE)
     yield accept()
-    client.asked(dialog, "fp <= 240", keep=False, ways=MOVE)  # far off: the same cells change
+    client.asked(dialog, "fp <= 240", keep=False, strategies=MOVE)  # far off: the same cells change
     yield accept(reserve=True)
     yield left("after half of it")
-    client.asked(dialog, "fp <= 200", keep=False, ways=MOVE)
+    client.asked(dialog, "fp <= 200", keep=False, strategies=MOVE)
     yield accept(confidence=0.9)
     yield accept()
     yield left("after all of it")
-    client.asked(dialog, "fp <= 220", keep=False, ways=MOVE)
+    client.asked(dialog, "fp <= 220", keep=False, strategies=MOVE)
     yield accept()
     yield masked(client.ok(dialog)["accepted"][0]["text"])
     other, job = training(client, table, members=["qda"])

@@ -15,7 +15,7 @@ from margrave._dask.blocks import Blocks, is_dask
 Key = tuple[tuple[bool, Any], ...]
 
 
-def counted(
+def count_labels(
     owner: str, most: int | None = None, **columns: Any
 ) -> tuple[list[list[Any]], NDArray[np.int64]]:
     """The distinct rows of some columns of labels, and how often each occurs: one pass.

@@ -21,7 +21,9 @@ def check_in_memory(owner: str, *given: Any) -> None:
         )
 
 
-def lazily(owner: str, model: Any, method: str, X: Any, empty: NDArray[Any]) -> NDArray[Any]:
+def predict_lazily(
+    owner: str, model: Any, method: str, X: Any, empty: NDArray[Any]
+) -> NDArray[Any]:
     """What a model says of each block of a Dask collection, as a Dask array, when it is asked.
 
     Parameters
@@ -41,9 +43,9 @@ def lazily(owner: str, model: Any, method: str, X: Any, empty: NDArray[Any]) -> 
 
     blocks = Blocks.of(owner, X)
     sent = dask.delayed(model, pure=False, traverse=False)
-    asked = dask.delayed(_said, pure=False, traverse=False)
+    asked = dask.delayed(_predict_block, pure=False, traverse=False)
     parts = [asked(sent, method, part, empty) for (part,) in blocks.parts]
-    return stacked(parts, block_sizes(X, len(blocks)), empty)
+    return stack_blocks(parts, block_sizes(X, len(blocks)), empty)
 
 
 def block_sizes(X: Any, n_blocks: int) -> tuple[float, ...]:
@@ -52,7 +54,7 @@ def block_sizes(X: Any, n_blocks: int) -> tuple[float, ...]:
     return sizes
 
 
-def stacked(parts: Sequence[Any], sizes: Sequence[float], empty: NDArray[Any]) -> NDArray[Any]:
+def stack_blocks(parts: Sequence[Any], sizes: Sequence[float], empty: NDArray[Any]) -> NDArray[Any]:
     """Delayed arrays one below the other, as a Dask array."""
     import dask.array as da
 
@@ -64,7 +66,7 @@ def stacked(parts: Sequence[Any], sizes: Sequence[float], empty: NDArray[Any]) -
     return whole
 
 
-def _said(model: Any, method: str, part: Any, empty: NDArray[Any]) -> NDArray[Any]:
+def _predict_block(model: Any, method: str, part: Any, empty: NDArray[Any]) -> NDArray[Any]:
     if not len(part):
         return empty
     return np.asarray(getattr(model, method)(part)).astype(empty.dtype, copy=False)

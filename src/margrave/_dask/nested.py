@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def not_further() -> Iterator[None]:
+def stay_local() -> Iterator[None]:
     """Within it a learner's own parallel work stays in this process; elsewhere nothing changes.
 
     A task on a Dask worker finds Dask as joblib's backend once more, with all workers to be used:

@@ -24,7 +24,7 @@ def features(model: SteeredClassifier, frame: Any) -> tuple[Any, list[str]]:
     if names is None:  # it learned from an array
         return frame.to_numpy(), []
     ignored = [name for name in frame.columns if name not in set(names)]
-    if model.scorer_.panel.encoder is None:
+    if model.scorer_.committee.encoder is None:
         missing = [repr(name) for name in names if name not in frame.columns]
         if missing:
             raise ValueError(f"The model needs columns that are not there: {', '.join(missing)}.")

@@ -18,9 +18,9 @@ from margrave.committee import Progress
 from margrave.confusion import Confusion, Preference
 from margrave.scale import cluster, read_parquet
 from margrave.scale._roles import Draw
-from margrave.scale._steer import Tuned, tuned
-from margrave.steer._certify import check_confidence, support_of
-from margrave.steer._order_statistic import PromiseError
+from margrave.scale._steer import TunedRows, tune_rows
+from margrave.steer._certify import check_confidence, describe_support
+from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._reply import Reply
 from margrave.steer._steered import SteeredClassifier
 from margrave.table._kinds import read_texts
@@ -160,7 +160,7 @@ class FolderOutcome(Result):
     """
 
     samples: Folder
-    tuned: Tuned
+    tuned: TunedRows
     replies: tuple[Reply, ...]
     confidence: float
     model: SteeredClassifier | None = None
@@ -189,13 +189,13 @@ class FolderOutcome(Result):
     @property
     def encoder(self) -> Any:
         """What columns were taken for."""
-        return self.tuned.scorer.panel.encoder
+        return self.tuned.scorer.committee.encoder
 
     def told_parts(self) -> str:
         """The parts, in words."""
         parts, support = (
             self.parts,
-            support_of(self.tuned.codes, self.tuned.classes, self.confidence),
+            describe_support(self.tuned.codes, self.tuned.classes, self.confidence),
         )
         return (
             f"{parts.train:,} rows to train the members on, in memory\n"
@@ -232,10 +232,10 @@ def run_folder(
     sizes = Confusion(np.diag(draw.sizes), draw.classes.tolist(), positive)
     for want in wants:
         want.check_counts(sizes)
-    found = tuned(
+    found = tune_rows(
         draw,
         certify=certify,
-        promise=Preference(*wants),
+        guarantee=Preference(*wants),
         confidence=confidence,
         positive=positive,
         n_jobs=n_jobs,
@@ -254,5 +254,5 @@ def run_folder(
     outcome = FolderOutcome(samples, found, tuple(replies[1:]), confidence)
     try:
         return replace(outcome, model=found.accepted(replies[-1], confidence))
-    except PromiseError as error:
+    except GuaranteeError as error:
         return replace(outcome, refusal=str(error))

@@ -14,10 +14,10 @@ from margrave.committee import Progress
 from margrave.confusion import Confusion, Preference
 from margrave.steer._certify import check_confidence
 from margrave.steer._dialog import Dialog
-from margrave.steer._order_statistic import PromiseError
+from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._reply import Reply
 from margrave.steer._steered import SteeredClassifier
-from margrave.steer._strategies import chosen
+from margrave.steer._strategies import get_strategies
 
 MET, NOT_MET = 0, 3
 
@@ -73,7 +73,7 @@ class Result:
         """For a shell: 0 if it is met and certified, else 3."""
         return MET if self.met and self.model is not None else NOT_MET
 
-    def verdict(self) -> str:
+    def evaluate(self) -> str:
         """What happened, in a sentence or two."""
         if self.met and self.model is not None:
             return "Met on the tuning samples, and certified."
@@ -135,7 +135,7 @@ class Outcome(Result):
         """Who saw how many samples."""
         if self.roles is not None:
             return self.roles
-        n, tune, part = len(self.samples.y), self.start.after.n, self.dialog._acceptance.part
+        n, tune, part = len(self.samples.y), self.start.after.n, self.dialog._ledger.part
         certify = 0 if part is None else len(part.codes)
         train = tune if self.samples.time is None else n - certify
         return Parts(train, tune, certify, n - train - certify)
@@ -153,7 +153,7 @@ class Outcome(Result):
     @property
     def encoder(self) -> Any:
         """What columns were taken for."""
-        return self.dialog.model.scorer_.panel.encoder
+        return self.dialog.model.scorer_.committee.encoder
 
     def told_parts(self) -> str:
         """The parts, in words."""
@@ -169,11 +169,14 @@ class Outcome(Result):
 
 
 def check_request(
-    samples: Samples, wants: Sequence[Preference], confidence: float, ways: Sequence[str] | None
+    samples: Samples,
+    wants: Sequence[Preference],
+    confidence: float,
+    strategies: Sequence[str] | None,
 ) -> None:
     """Refuse what can be seen to be wrong before anything is trained."""
     check_confidence(confidence, "--confidence")
-    chosen(ways, "--ways")
+    get_strategies(strategies, "--strategies")
     classes, sizes = np.unique(samples.y, return_counts=True)
     if len(classes) > 1:  # else the dialog says what is wrong
         matrix = Confusion(np.diag(sizes), classes.tolist(), samples.positive)
@@ -187,7 +190,7 @@ def run_request(
     *,
     confidence: float = 0.95,
     certify: Any = "auto",
-    ways: Sequence[str] | None = None,
+    strategies: Sequence[str] | None = None,
     seed: int | None = 0,
     n_jobs: int | None = None,
     on_training: Callable[[Progress], Any] | None = None,
@@ -211,12 +214,12 @@ def run_request(
     path : Path, optional
         Where the dialog is written after every step.
     """
-    check_request(samples, wants, confidence, ways)
+    check_request(samples, wants, confidence, strategies)
     dialog = Dialog.from_data(
         samples.X,
         samples.y,
         certify=certify,
-        promise=Preference(*wants),
+        guarantee=Preference(*wants),
         confidence=confidence,
         positive=samples.positive,
         groups=samples.groups,
@@ -230,10 +233,12 @@ def run_request(
     for want in wants:
         if on_reply is not None:
             on_reply(str(want), None)
-        dialog.prefer(want, keep=True, ways=ways, callback=_telling(on_reply, str(want)))
+        dialog.prefer(
+            want, keep=True, strategies=strategies, callback=_telling(on_reply, str(want))
+        )
     try:
         model = dialog.accept(confidence=confidence)
-    except PromiseError as error:
+    except GuaranteeError as error:
         return Outcome(samples, dialog, confidence, refusal=str(error))
     return Outcome(samples, dialog, confidence, model)
 

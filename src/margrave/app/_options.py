@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from margrave.scale._steer import check_ways
+from margrave.scale._steer import check_strategies
 
 Model = Annotated[Path, typer.Argument(help="A model that `margrave steer` or the studio wrote.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on the standard output.")]
@@ -23,7 +23,7 @@ Data = Annotated[
         help="A CSV or Parquet file, a folder of Parquet files, or a name in `margrave data`."
     ),
 ]
-Prefer = Annotated[
+Limit = Annotated[
     list[str], typer.Option(help="What you can afford, as 'fp <= 1%'; again for a further step.")
 ]
 Out = Annotated[Path, typer.Option(help="Where the certified model goes.")]
@@ -37,8 +37,8 @@ Certify = Annotated[str, typer.Option(help="The share of rows set aside to certi
 Group = Annotated[str | None, typer.Option(help="A column: which rows belong together.")]
 Time = Annotated[str | None, typer.Option(help="A column: when rows came, as numbers or dates.")]
 Drop = Annotated[list[str] | None, typer.Option(help="A column that is not used; again for more.")]
-Ways = Annotated[
-    str | None, typer.Option(help="With commas, among move,reject,reweigh,select,retune.")
+Strategies = Annotated[
+    str | None, typer.Option(help="With commas, among move,reject,reweight,select,retune.")
 ]
 Seed = Annotated[int, typer.Option(help="For the parts and the members.")]
 Jobs = Annotated[int | None, typer.Option(help="Models trained at a time.")]
@@ -47,14 +47,14 @@ Saved = Annotated[Path | None, typer.Option(help="Where the dialog goes, to go o
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show nothing but errors.")]
 
 
-def check_folder_options(given: dict[str, Any], ways: list[str] | None) -> None:
+def check_folder_options(given: dict[str, Any], strategies: list[str] | None) -> None:
     """Refuse options that need all rows in memory."""
     for option, value in given.items():
         if value is not None:
             raise ValueError(
                 f"{option} needs DATA to be a single file, which is read into memory; got a folder."
             )
-    check_ways(ways, "--ways")
+    check_strategies(strategies, "--strategies")
 
 
 def read_share(text: str) -> str | float:

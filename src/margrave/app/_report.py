@@ -19,14 +19,14 @@ import numpy as np
 import sklearn
 
 import margrave
-from margrave._atomic_write import replacing
+from margrave._atomic_write import atomic_write
 from margrave.app._job import Outcome
 from margrave.app._page_style import STYLE
 from margrave.confusion import Confusion
 from margrave.steer._frontier import Frontier
 from margrave.steer._frontier_display import FrontierDisplay
 from margrave.steer._reply import Reply
-from margrave.steer._scorer import Scorer, regions_of
+from margrave.steer._scorer import Scorer, find_regions
 from margrave.steer._steered import LIMITS, SteeredClassifier
 
 _CODE = re.compile("`([^`]+)`")
@@ -68,7 +68,7 @@ def page(outcome: Outcome, command: str) -> str:
 
 def write_page(text: str, path: str | Path) -> None:
     """Write a page beside its place and rename it: all of it or nothing."""
-    with replacing(Path(path), ".html") as beside:
+    with atomic_write(Path(path), ".html") as beside:
         beside.write_text(text, encoding="utf-8")
 
 
@@ -103,7 +103,7 @@ def _promise(outcome: Outcome) -> str:
     if certificate is None:
         large, small, state = "No promise.", "", "refused"
     else:
-        told = [_text(promise.sentence) for promise in certificate.promises]
+        told = [_text(guarantee.sentence) for guarantee in certificate.guarantees]
         large = "<br>".join(f"{one[:1].upper()}{one[1:]}." for one in told)
         small = (
             f"With confidence {certificate.confidence:.10g}, for new rows like the "
@@ -112,7 +112,7 @@ def _promise(outcome: Outcome) -> str:
         small += "".join(f"<br>Note: {_text(note)}" for note in certificate.remarks)
         state = "kept" if outcome.met else "short"
     verdict = (
-        f'<p class="verdict {state}">{_text(outcome.verdict())}</p>' if state != "kept" else ""
+        f'<p class="verdict {state}">{_text(outcome.evaluate())}</p>' if state != "kept" else ""
     )
     return (
         f'<header>\n<p class="about">Margrave &middot; {about}</p>\n<h1>{large}</h1>\n'
@@ -201,12 +201,14 @@ def _steps(outcome: Outcome) -> str:
     rows = []
     for step, reply in enumerate(outcome.dialog.history):
         changes = "<br>".join(_text(change) for change in reply.changes) or "nothing"
-        start = reply.way == "start"
+        start = reply.strategy == "start"
         asked = "start" if start else f"<code>{_text(reply.note or reply.preference)}</code>"
         changed = "" if start else changes
         took = "" if start else f"{reply.seconds:.1f} s"
         errors = f"{_errors(reply.after):,}"
-        rows.append([str(step), asked, _standing(reply), _text(reply.way), errors, changed, took])
+        rows.append(
+            [str(step), asked, _standing(reply), _text(reply.strategy), errors, changed, took]
+        )
     heads = ["Step", "Asked", "On the tuning rows", "Way", "Errors", "Changed", "Time"]
     model = outcome.model
     if model is not None and model.certificate_ is not None and model.certificate_.changes:
@@ -261,7 +263,7 @@ def _plot(outcome: Outcome, curves: Frontier | None) -> str:
 def _members(outcome: Outcome, model: SteeredClassifier, curves: Frontier | None) -> str:
     """The members, what they weigh, and how each would do alone."""
     scorer, dialog = model.scorer_, outcome.dialog
-    used = dict(zip(scorer.panel.names, scorer.weights.tolist(), strict=True))
+    used = dict(zip(scorer.committee.names, scorer.weights.tolist(), strict=True))
     largest = max(used.values()) or 1.0
     last, alone = dialog.reply.after, _alone(curves, dialog.reply.after.fp if curves else 0)
     rows = []
@@ -286,7 +288,7 @@ def _members(outcome: Outcome, model: SteeredClassifier, curves: Frontier | None
 
 def _weighed(scorer: Scorer) -> str:
     """What the weights of a committee are."""
-    regions = regions_of(scorer.combine)
+    regions = find_regions(scorer.combine)
     if regions is None:
         return (
             "Weights are those by the rank margin; the score is the mean of theirs and of a "
@@ -329,7 +331,7 @@ def _again(outcome: Outcome, command: str) -> str:
         with path.open("rb") as file:
             data = f"{path.name}, SHA-256 {hashlib.file_digest(file, 'sha256').hexdigest()}"
     versions = f"Margrave {margrave.__version__}, scikit-learn {sklearn.__version__}"
-    encoder = outcome.dialog.model.scorer_.panel.encoder
+    encoder = outcome.dialog.model.scorer_.committee.encoder
     columns = [] if encoder is None else encoder.describe().splitlines()
     items = [data, versions, *columns]
     return f"<pre>{_text(command)}</pre>\n<ul>{''.join(f'<li>{_text(i)}</li>' for i in items)}</ul>"

@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
-from margrave._atomic_write import replacing
+from margrave._atomic_write import atomic_write
 from margrave._messages import missing_extra
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def write_table(frame: pandas.DataFrame, path: str | Path) -> None:
     names = [str(name) for name in frame.columns]
     _check_names(names, "write_table")
     named = frame.set_axis(names, axis=1)
-    with replacing(path, ending) as beside:
+    with atomic_write(path, ending) as beside:
         if ending in _PARQUET:
             _write_parquet(named, beside, path)
         else:

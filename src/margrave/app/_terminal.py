@@ -90,7 +90,7 @@ class Bars:
             self.bars.add_task(harmless(want), total=None, told="looking")
             return
         said = "met" if reply.met else f"{reply.shortfall:g} short"
-        self.bars.update(self.bars.task_ids[-1], told=f"{said} by {reply.way}")
+        self.bars.update(self.bars.task_ids[-1], told=f"{said} by {reply.strategy}")
 
 
 def print_outcome(printer: Printer, outcome: Outcome | FolderOutcome) -> None:
@@ -115,4 +115,4 @@ def print_outcome(printer: Printer, outcome: Outcome | FolderOutcome) -> None:
     if outcome.model is not None:
         printer.part("Certificate", str(outcome.model.certificate_))
     printer.text("")
-    printer.text(outcome.verdict(), "bold green" if outcome.exit_code == 0 else "bold red")
+    printer.text(outcome.evaluate(), "bold green" if outcome.exit_code == 0 else "bold red")

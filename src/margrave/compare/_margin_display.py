@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrave import _labels
-from margrave._indexing import columns_for
+from margrave._indexing import select_columns
 from margrave._typing import Floats
-from margrave._validation import classes_of, last_step, named_members
+from margrave._validation import find_attribute, fitted_classes, name_members
 from margrave.compare._plotting import COLOURS, pyplot
 from margrave.pairs import CrucialPairs
 
@@ -179,7 +179,7 @@ class RankMarginDisplay:
             allowed = ", ".join(map(repr, ("auto", *RESPONSES)))
             raise _error(f"response_method to be one of {allowed}", repr(response_method))
         alone = hasattr(estimator, "predict")
-        named = named_members([estimator] if alone else estimator, "RankMarginDisplay")
+        named = name_members([estimator] if alone else estimator, "RankMarginDisplay")
         label, _ = _positives(y, positive)
         methods = RESPONSES if response_method == "auto" else (response_method,)
         scores = {name: _response(name, member, X, label, methods) for name, member in named}
@@ -268,18 +268,18 @@ def _checked(name: str, scores: ArrayLike, n: int) -> Floats:
 
 def _response(name: str, member: Any, X: Any, label: Any, methods: Sequence[str]) -> Floats:
     """How far a classifier leans to a label, in its own units."""
-    classes = classes_of(name, member).tolist()
+    classes = fitted_classes(name, member).tolist()
     if label not in classes:
         raise _error(f"classifiers that know the class {label!r}", f"{name!r}, which does not")
     method = next((method for method in methods if hasattr(member, method)), None)
     if method is None:
         raise _error(f"classifiers with {' or '.join(methods)}", f"{name!r}, which has none")
-    values = np.asarray(getattr(member, method)(columns_for(X, None, name, member)))
+    values = np.asarray(getattr(member, method)(select_columns(X, None, name, member)))
     place = classes.index(label)
     if values.ndim == 1 and len(classes) == 2:
         return values if place == 1 else -values
     # Three classes also have three pairs: the number of columns does not tell.
-    pairwise = last_step(member, "decision_function_shape") == "ovo"
+    pairwise = find_attribute(member, "decision_function_shape") == "ovo"
     by_pairs = method == "decision_function" and len(classes) > 2 and pairwise
     if by_pairs or values.ndim != 2 or values.shape[1] != len(classes):
         got = "columns for pairs of them" if by_pairs else f"shape {values.shape}"

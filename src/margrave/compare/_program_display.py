@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave._typing import Floats
-from margrave._validation import last_step
+from margrave._validation import find_attribute
 from margrave.compare._plotting import COLOURS, pyplot
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class MartingaleDisplay:
         display : MartingaleDisplay
             The display, drawn.
         """
-        program = last_step(estimator, "program_")
+        program = find_attribute(estimator, "program_")
         if program is None:
             raise TypeError(
                 "MartingaleDisplay.from_estimator needs a trained martingale booster, with "

@@ -30,14 +30,14 @@ from margrave.confusion._confusion import Confusion
 from margrave.confusion._preference import Preference
 
 # For the other packages of Margrave.
-from margrave.confusion._bounds import decimal as decimal  # isort: skip
-from margrave.confusion._bounds import quoted as quoted  # isort: skip
-from margrave.confusion._objective import Judge as Judge  # isort: skip
-from margrave.confusion._objective import Verdict as Verdict  # isort: skip
-from margrave.confusion._objective import counted as counted  # isort: skip
+from margrave.confusion._bounds import format_decimal as format_decimal  # isort: skip
+from margrave.confusion._bounds import quote_label as quote_label  # isort: skip
+from margrave.confusion._objective import Objective as Objective  # isort: skip
+from margrave.confusion._objective import ObjectiveValue as ObjectiveValue  # isort: skip
+from margrave.confusion._objective import count_predictions as count_predictions  # isort: skip
 from margrave.confusion._thresholds import Tally as Tally  # isort: skip
-from margrave.confusion._thresholds import apart as apart  # isort: skip
-from margrave.confusion._thresholds import best_cut as best_cut  # isort: skip
-from margrave.confusion._thresholds import middle as middle  # isort: skip
+from margrave.confusion._thresholds import are_separated as are_separated  # isort: skip
+from margrave.confusion._thresholds import balanced_threshold as balanced_threshold  # isort: skip
+from margrave.confusion._thresholds import midpoint as midpoint  # isort: skip
 
 __all__ = ["Bound", "Confusion", "Preference", "PreferenceError"]

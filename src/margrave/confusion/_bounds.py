@@ -135,10 +135,10 @@ class Bound:
 
     def __str__(self) -> str:
         if self.implied:
-            of = f" outside {', '.join(map(quoted, self.labels))}" if self.labels else ""
+            of = f" outside {', '.join(map(quote_label, self.labels))}" if self.labels else ""
             return f"none rejected{of} (implied, as nothing else was said)"
-        labels = f"({' -> '.join(map(quoted, self.labels))})" if self.labels else ""
-        limit = f"{decimal(self.limit * 100)}%" if self.share else decimal(self.limit)
+        labels = f"({' -> '.join(map(quote_label, self.labels))})" if self.labels else ""
+        limit = f"{format_decimal(self.limit * 100)}%" if self.share else format_decimal(self.limit)
         return f"{self.word}{labels} {'<=' if self.at_most else '>='} {limit}"
 
     @property
@@ -184,7 +184,7 @@ class Bound:
             if matrix.positive is None:
                 raise PreferenceError(
                     f"'{self}' needs a class, since there are {k} and none is the positive one: "
-                    f"write {self.word}({quoted(matrix.classes[0])})."
+                    f"write {self.word}({quote_label(matrix.classes[0])})."
                 )
             at = (matrix.classes.index(matrix.positive),)
         return WORDS[self.word].cells(k, at)
@@ -208,7 +208,7 @@ class Bound:
         return limit - amount if self.at_most else amount - limit
 
 
-def implied_by(bounds: Sequence[Bound]) -> Bound | None:
+def implied_bound(bounds: Sequence[Bound]) -> Bound | None:
     """That nothing is rejected, except where the bounds speak of rejecting."""
     spoken = [bound.labels for bound in bounds if bound.word == "rejected"]
     if () in spoken:
@@ -225,7 +225,7 @@ def _place(label: str, classes: Sequence[Any], bound: Bound) -> int:
     for position, known in enumerate(classes):
         if isinstance(known, int | float) and not isinstance(known, bool) and _same(label, known):
             return position
-    known_classes = ", ".join(map(quoted, classes))
+    known_classes = ", ".join(map(quote_label, classes))
     raise PreferenceError(f"'{bound}' names the class {label!r}; the classes are {known_classes}.")
 
 
@@ -236,7 +236,7 @@ def _same(text: str, number: float) -> bool:
         return False
 
 
-def quoted(label: Any) -> str:
+def quote_label(label: Any) -> str:
     """A class as it is written in a preference: in quotes where it would not be read as one."""
     text = str(label)
     if re.fullmatch(LABEL, text) and text and text[0] not in "\"'":
@@ -246,7 +246,7 @@ def quoted(label: Any) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def decimal(value: Fraction) -> str:
+def format_decimal(value: Fraction) -> str:
     """A decimal fraction in full; another one to 17 digits."""
     rest, digits = value.denominator, 0
     for prime in (2, 5):

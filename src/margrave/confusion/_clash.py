@@ -33,7 +33,7 @@ class UnknownMatrix:
         return [cls((*named, new, *others), positive) for positive in (new, *named)]
 
 
-def clash(
+def find_conflict(
     bounds: Sequence[Bound], matrix: Matrix, sizes: NDArray[np.int64] | None = None
 ) -> tuple[Bound, ...]:
     """Bounds that no matrix can meet together, as few as possible; empty if all can be met."""

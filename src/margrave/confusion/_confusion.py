@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from margrave import _labels
 from margrave._dask.blocks import is_dask
-from margrave._dask.counts import counted
-from margrave.confusion._bounds import quoted
+from margrave._dask.counts import count_labels
+from margrave.confusion._bounds import quote_label
 from margrave.confusion._preference import Preference
 
 __all__ = ["Confusion"]
@@ -101,7 +101,9 @@ class Confusion:
         times, both = None, cast(tuple[Any, Any], (y_true, y_pred))
         if is_dask(*both):
             _check_shapes(*(one.shape if is_dask(one) else np.shape(one) for one in both))
-            (y_true, y_pred), times = counted("Confusion.of", _MOST, y_true=y_true, y_pred=y_pred)
+            (y_true, y_pred), times = count_labels(
+                "Confusion.of", _MOST, y_true=y_true, y_pred=y_pred
+            )
         true, answers = _labels.natural(y_true), _labels.natural(y_pred)
         _check_shapes(true.shape, answers.shape)
         if classes is None:
@@ -337,12 +339,12 @@ class Confusion:
                 f"share such as '2%'; got {to!r}."
             )
         if column == len(self._classes):
-            return Preference(f"rejected({quoted(true)}) <= {to}")
+            return Preference(f"rejected({quote_label(true)}) <= {to}")
         if row == column:
-            return Preference(f"correct({quoted(true)}) >= {to}")
+            return Preference(f"correct({quote_label(true)}) >= {to}")
         if len(self._classes) == 2:
             return Preference(f"{'fp' if answer == self._positive else 'fn'} <= {to}")
-        return Preference(f"errors({quoted(true)} -> {quoted(answer)}) <= {to}")
+        return Preference(f"errors({quote_label(true)} -> {quote_label(answer)}) <= {to}")
 
     # Places
 

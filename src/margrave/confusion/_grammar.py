@@ -10,7 +10,14 @@ import re
 from difflib import get_close_matches
 from fractions import Fraction
 
-from margrave.confusion._bounds import LABEL, WORDS, Bound, PreferenceError, decimal, quoted
+from margrave.confusion._bounds import (
+    LABEL,
+    WORDS,
+    Bound,
+    PreferenceError,
+    format_decimal,
+    quote_label,
+)
 
 _SPACE = re.compile(r"\s*")
 _SEPARATOR = re.compile(r"[^\S\n]*(?:[,;\n]|and\b)\s*", re.IGNORECASE)
@@ -47,7 +54,7 @@ def _parse_bound(text: str, start: int) -> tuple[Bound, int]:
     if word not in WORDS:
         near = get_close_matches(word, WORDS)
         hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(WORDS)}"
-        raise marked(text, name.span(), f"unknown word {name.group()!r}{hint}")
+        raise mark_error(text, name.span(), f"unknown word {name.group()!r}{hint}")
     position = _skip(text, name.end())
     labels, position = _parse_labels(text, position, word, name.span())
     sign = _SIGN.match(text, position)
@@ -71,17 +78,18 @@ def _parse_labels(
             raise _unexpected(
                 text, position, 'a class in brackets, such as (spam), ("not spam") or (a -> b)'
             )
-        labels = tuple(_unquoted(label) for label in match.groups() if label is not None)
+        labels = tuple(_unquote(label) for label in match.groups() if label is not None)
         span, position = match.span(), match.end()
     if len(labels) not in WORDS[word].labels:
         forms = {0: word, 1: f"{word}(class)", 2: f"{word}(class -> class)"}
         allowed = " or ".join(forms[count] for count in WORDS[word].labels)
-        raise marked(text, span, f"write {allowed}")
+        raise mark_error(text, span, f"write {allowed}")
     if len(labels) == 2 and labels[0] == labels[1]:
-        raise marked(
+        raise mark_error(
             text,
             span,
-            f"errors go to another class; for right answers write correct({quoted(labels[0])})",
+            "errors go to another class; for correct predictions write "
+            f"correct({quote_label(labels[0])})",
         )
     return labels, _skip(text, position)
 
@@ -94,10 +102,10 @@ def _limit(text: str, number: re.Match[str], word: str) -> tuple[Fraction, bool]
     share = percent or WORDS[word].only_share
     if share and limit > 1:
         hint = "" if percent else f"; write {number.group(1)}% for a percentage"
-        raise marked(text, number.span(), f"{word} is a share of at most 1{hint}")
+        raise mark_error(text, number.span(), f"{word} is a share of at most 1{hint}")
     if not share and limit.denominator != 1:
-        hint = f"; for a share write {decimal(limit * 100)}%" if limit < 1 else ""
-        raise marked(text, number.span(), f"a count is a whole number{hint}")
+        hint = f"; for a share write {format_decimal(limit * 100)}%" if limit < 1 else ""
+        raise mark_error(text, number.span(), f"a count is a whole number{hint}")
     return limit, share
 
 
@@ -110,16 +118,16 @@ def _unexpected(text: str, position: int, wanted: str) -> PreferenceError:
     junk = _JUNK.match(text, position)
     got = junk.group() if junk else ""
     span = (position, position + max(len(got), 1))
-    return marked(text, span, f"expected {wanted}, got {repr(got) if got else 'the end'}")
+    return mark_error(text, span, f"expected {wanted}, got {repr(got) if got else 'the end'}")
 
 
-def marked(text: str, span: tuple[int, int], message: str) -> PreferenceError:
+def mark_error(text: str, span: tuple[int, int], message: str) -> PreferenceError:
     """The message, the text, and marks under the place."""
     flat = re.sub(r"\s", " ", text)
     marks = " " * span[0] + "^" * (span[1] - span[0])
     return PreferenceError(f"{message}\n    {flat}\n    {marks}")
 
 
-def _unquoted(label: str) -> str:
+def _unquote(label: str) -> str:
     quote = label[0]
     return label[1:-1].replace(quote * 2, quote) if quote in "\"'" else label

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from margrave._typing import Floats
 from margrave.confusion._bounds import Bound
 from margrave.confusion._confusion import Confusion
-from margrave.confusion._thresholds import apart
+from margrave.confusion._thresholds import are_separated
 
 _DIGITS = 9
 
 
-class Wanted(Protocol):
+class HasBounds(Protocol):
     """What a judge needs to know of a preference."""
 
     @property
@@ -32,25 +32,25 @@ class Wanted(Protocol):
         """The bounds."""
 
 
-class Verdict(NamedTuple):
+class ObjectiveValue(NamedTuple):
     """How good a matrix is; less is better, the first number first.
 
     Attributes
     ----------
     shortfall : float
         Samples in the wrong place, summed over the bounds; 0 when the preference is met.
-    price : int
+    cost : int
         Errors in cells of which the preference does not speak.
     errors : int
         All errors and all rejected samples.
     """
 
     shortfall: float
-    price: int
+    cost: int
     errors: int
 
 
-def counted(
+def count_predictions(
     answers: NDArray[np.intp],
     codes: NDArray[np.intp],
     classes: tuple[Any, ...],
@@ -65,7 +65,7 @@ def counted(
 
 
 @dataclass(frozen=True)
-class Judge:
+class Objective:
     """A preference, and the true classes of the samples it is held against.
 
     Attributes
@@ -82,7 +82,7 @@ class Judge:
         How many samples each entry stands for; one if None.
     """
 
-    preference: Wanted
+    preference: HasBounds
     codes: NDArray[np.intp]
     classes: tuple[Any, ...]
     positive: Any = None
@@ -110,28 +110,30 @@ class Judge:
         """Number of classes."""
         return len(self.classes)
 
-    def of_groups(self, groups: NDArray[np.intp]) -> tuple[Judge, NDArray[np.intp]]:
+    def of_groups(self, groups: NDArray[np.intp]) -> tuple[Objective, NDArray[np.intp]]:
         """The same judge of groups of samples that get one answer, and the group of each entry."""
         cells = np.bincount(groups * self.k + self.codes)
         there = np.flatnonzero(cells)
-        judge = replace(self, codes=there % self.k, counts=cells[there])
-        return judge, there // self.k
+        objective = replace(self, codes=there % self.k, counts=cells[there])
+        return objective, there // self.k
 
     def matrix(self, answers: NDArray[np.intp]) -> Confusion:
         """The confusion matrix of some answers, -1 for those that are rejected."""
-        return counted(answers, self.codes, self.classes, self.positive, self.counts)
+        return count_predictions(answers, self.codes, self.classes, self.positive, self.counts)
 
-    def verdict(self, answers: NDArray[np.intp]) -> Verdict:
+    def evaluate(self, answers: NDArray[np.intp]) -> ObjectiveValue:
         """How good some answers are."""
-        shortfall, price, errors = (of[0] for of in self.judged(self.matrix(answers).counts[None]))
-        return Verdict(float(shortfall), int(price), int(errors))
+        shortfall, cost, errors = (
+            of[0] for of in self.evaluate_counts(self.matrix(answers).counts[None])
+        )
+        return ObjectiveValue(float(shortfall), int(cost), int(errors))
 
-    def unspoken(self, answers: NDArray[np.intp]) -> NDArray[np.bool_]:
+    def is_cost(self, answers: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Which samples are errors in cells of which no bound speaks: those the price counts."""
         priced: NDArray[np.bool_] = (self._errors & ~self._spoken)[self.codes, answers]
         return priced  # -1 is the last column, of the rejected
 
-    def judged(self, counts: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
+    def evaluate_counts(self, counts: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
         """Shortfall, price and errors of a stack of matrices.
 
         Parameters
@@ -150,11 +152,13 @@ class Judge:
             if bound.share:
                 slack = np.where(base == 0, -1.0, slack)
             shortfall += np.maximum(-slack, 0)
-        price = flat @ (self._errors & ~self._spoken)[:, :width].ravel()
+        cost = flat @ (self._errors & ~self._spoken)[:, :width].ravel()
         shortfall = np.round(shortfall, _DIGITS)  # sums of shares, in any order
-        return shortfall, price, flat @ self._errors[:, :width].ravel()
+        return shortfall, cost, flat @ self._errors[:, :width].ravel()
 
-    def best_offset(self, scores: Floats, starts: Iterable[Floats] = ()) -> tuple[Floats, Verdict]:
+    def best_offsets(
+        self, scores: Floats, starts: Iterable[Floats] = ()
+    ) -> tuple[Floats, ObjectiveValue]:
         """What to add to each class's score for the best verdict, by sweeps over all cuts.
 
         Exact with two classes. With more, one class is moved at a time until none gains, which
@@ -170,7 +174,7 @@ class Judge:
         Returns
         -------
         offset : ndarray of shape (k,)
-        verdict : Verdict
+        verdict : ObjectiveValue
         """
         found = self._descent(scores, np.zeros(self.k))
         for start in starts if self.k > 2 else ():
@@ -184,9 +188,9 @@ class Judge:
         moves = np.array([1.0, -1.0, 3.0, -3.0])
         return [amount * row for row in np.eye(self.k) for amount in moves]
 
-    def _descent(self, scores: Floats, offset: Floats) -> tuple[Floats, Verdict]:
+    def _descent(self, scores: Floats, offset: Floats) -> tuple[Floats, ObjectiveValue]:
         """Move one class at a time until none gains."""
-        best = self.verdict((scores + offset).argmax(axis=1))
+        best = self.evaluate((scores + offset).argmax(axis=1))
         gained = True
         while gained:
             gained = False
@@ -194,9 +198,9 @@ class Judge:
                 trial = offset.copy()
                 trial[c] += self._sweep(scores + offset, c)
                 trial -= trial.mean()
-                verdict = self.verdict((scores + trial).argmax(axis=1))
-                if verdict < best:
-                    offset, best, gained = trial, verdict, self.k > 2
+                value = self.evaluate((scores + trial).argmax(axis=1))
+                if value < best:
+                    offset, best, gained = trial, value, self.k > 2
         return offset, best
 
     def _sweep(self, scores: Floats, c: int) -> float:
@@ -215,10 +219,10 @@ class Judge:
         )
         steps[joined, true * self.k + from_] -= size
         steps[joined, true * self.k + c] += size
-        cuts = np.flatnonzero(np.concatenate([[True], apart(needed), [True]]))
-        counts = np.cumsum(steps, axis=0)[cuts].reshape(-1, self.k, self.k)
+        thresholds = np.flatnonzero(np.concatenate([[True], are_separated(needed), [True]]))
+        counts = np.cumsum(steps, axis=0)[thresholds].reshape(-1, self.k, self.k)
         ends = needed[0] - 1, needed[-1] + 1
-        moves = np.concatenate([ends[:1], (needed[1:] + needed[:-1]) / 2, ends[1:]])[cuts]
-        judged = self.judged(counts)
+        moves = np.concatenate([ends[:1], (needed[1:] + needed[:-1]) / 2, ends[1:]])[thresholds]
+        judged = self.evaluate_counts(counts)
         best = int(np.lexsort((np.abs(moves), *judged[::-1]))[0])
         return float(moves[best])

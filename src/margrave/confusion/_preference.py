@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, floor, log10
 
-from margrave.confusion._bounds import Bound, Matrix, PreferenceError, implied_by, quoted
-from margrave.confusion._clash import UnknownMatrix, clash
-from margrave.confusion._grammar import marked, parse
+from margrave.confusion._bounds import Bound, Matrix, PreferenceError, implied_bound, quote_label
+from margrave.confusion._clash import UnknownMatrix, find_conflict
+from margrave.confusion._grammar import mark_error, parse
 
 _DIGITS = 4  # of a share that stands for a count
 
@@ -77,7 +77,7 @@ class Preference:
     def _set(self, bounds: Sequence[Bound], wants: Sequence[str | Preference]) -> None:
         """Keep the bounds, each once, if they can hold together."""
         object.__setattr__(self, "bounds", tuple(dict.fromkeys(bounds)))
-        clashes = [clash(self.all_bounds, one) for one in UnknownMatrix.all_of(self.bounds)]
+        clashes = [find_conflict(self.all_bounds, one) for one in UnknownMatrix.all_of(self.bounds)]
         if all(clashes):
             together = clashes[0]
             raise _marked_clash(f"these cannot hold together: {_listed(together)}", together, wants)
@@ -85,7 +85,7 @@ class Preference:
     @property
     def all_bounds(self) -> tuple[Bound, ...]:
         """The bounds, and that nothing is rejected where they do not speak of it."""
-        implied = implied_by(self.bounds)
+        implied = implied_bound(self.bounds)
         return (*self.bounds, implied) if implied else self.bounds
 
     def __str__(self) -> str:
@@ -234,9 +234,9 @@ class Preference:
             message lists bounds that cannot hold together.
         """
         sizes = confusion.counts.sum(axis=1)
-        together = clash(self.all_bounds, confusion, sizes)
+        together = find_conflict(self.all_bounds, confusion, sizes)
         if together:
-            known = zip(map(quoted, confusion.classes), sizes.tolist(), strict=True)
+            known = zip(map(quote_label, confusion.classes), sizes.tolist(), strict=True)
             raise PreferenceError(
                 f"No matrix with these class sizes can have {_listed(together)}; there are "
                 + ", ".join(f"{size} of {label}" for label, size in known)
@@ -255,7 +255,7 @@ def _marked_clash(
     for text in [want for want in reversed(wants) if isinstance(want, str)]:
         for bound, span in reversed(parse(text)):
             if bound in together:
-                return marked(text, span, message)
+                return mark_error(text, span, message)
     return PreferenceError(message)
 
 

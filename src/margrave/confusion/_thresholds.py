@@ -15,14 +15,14 @@ from margrave._typing import Floats, Ints
 _SAME_SCORE = 1e-9
 
 
-def middle(low: float, high: float) -> float:
+def midpoint(low: float, high: float) -> float:
     """A number t with low ≤ t < high, halfway if there is one: x > t tells the two apart."""
     halfway = low / 2 + high / 2  # low + high may overflow
     # Between neighbouring floats it rounds to either end, and below the smallest ones past them.
     return halfway if low <= halfway < high else low
 
 
-def best_cut(scores: Floats, u: Floats, v: Floats) -> float:
+def balanced_threshold(scores: Floats, u: Floats, v: Floats) -> float:
     """The cut with the largest balanced accuracy, in the middle between two scores.
 
     Of equals the one in the widest gap, then the lowest; all samples are on one side only if no
@@ -41,21 +41,21 @@ def best_cut(scores: Floats, u: Floats, v: Floats) -> float:
     gaps = np.concatenate([[0.0], np.diff(ordered), [0.0]])  # before, between and after them
     # 2 · balanced accuracy − 1: the negatives below a cut less the positives there.
     gain = np.append(0.0, np.cumsum((v - u)[order]))
-    apart = gaps > _SAME_SCORE * span
-    apart[[0, -1]] = True
-    gain[~apart] = -np.inf
+    are_separated = gaps > _SAME_SCORE * span
+    are_separated[[0, -1]] = True
+    gain[~are_separated] = -np.inf
     best = np.flatnonzero(gain >= gain.max() - _SAME_SCORE)
     place = int(best[np.argmax(gaps[best] >= gaps[best].max() - _SAME_SCORE * span)])
     if place in (0, len(ordered)):
         return float(ordered[0] - 1 if place == 0 else ordered[-1] + 1)
-    return middle(float(ordered[place - 1]), float(ordered[place]))
+    return midpoint(float(ordered[place - 1]), float(ordered[place]))
 
 
 # Scores nearer than this, as a share of them, may be equal but for rounding: no cut there.
 _TIE, _TINY = 1e-9, 1e-12
 
 
-def apart(values: Floats) -> NDArray[np.bool_]:
+def are_separated(values: Floats) -> NDArray[np.bool_]:
     """Whether neighbours of sorted values differ by more than rounding: a cut fits between."""
     far = np.abs(values)
     return np.asarray(np.diff(values) > _TIE * np.maximum(far[1:], far[:-1]) + _TINY)
@@ -85,22 +85,24 @@ class Tally:
         return cls(values, values, counts.astype(np.int64).reshape(-1, 2))
 
     @cached_property
-    def cuts(self) -> Floats:
+    def thresholds(self) -> Floats:
         """Cuts below, between and above the runs, rising."""
         low, high = self.highs[:-1], self.lows[1:]
-        cuts = low / 2 + high / 2  # low + high may overflow
-        cuts = np.where((low <= cuts) & (cuts < high), cuts, low)  # between neighbouring floats
+        thresholds = low / 2 + high / 2  # low + high may overflow
+        thresholds = np.where(
+            (low <= thresholds) & (thresholds < high), thresholds, low
+        )  # between neighbouring floats
         bottom = min(self.lows[0] - 1, np.nextafter(self.lows[0], -np.inf))
-        return np.concatenate([[bottom], cuts, [self.highs[-1] + 1]])
+        return np.concatenate([[bottom], thresholds, [self.highs[-1] + 1]])
 
     @cached_property
     def under(self) -> Ints:
         """Negatives and positives up to each cut."""
         return np.vstack([np.zeros(2, dtype=np.int64), np.cumsum(self.counts, axis=0)])
 
-    def upto(self, cut: float) -> Ints:
+    def upto(self, threshold: float) -> Ints:
         """Negatives and positives up to a cut that is within no run."""
-        found: Ints = self.under[np.searchsorted(self.highs, cut, "right")]
+        found: Ints = self.under[np.searchsorted(self.highs, threshold, "right")]
         return found
 
     @property

@@ -16,13 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 
 import margrave
 from margrave import _labels
-from margrave._validation import classes_of
+from margrave._validation import fitted_classes
 from margrave.export._graph import ExportError, Graph, package, session
 from margrave.export._models import UnableError, starts_with_a_table, written
 from margrave.export._preprocessing import encoded, numbers
 from margrave.export._scores import scores_of
 from margrave.steer._scorer import Scorer
-from margrave.steer._thresholds import _LEAST, Cut, Decision, Offsets
+from margrave.steer._thresholds import _LEAST, Decision, Offsets, Threshold
 
 Samples = Callable[[Any], str | None]
 
@@ -97,7 +97,7 @@ def _about(model: Any, graph: Graph, single: list[str]) -> dict[str, str]:
 
 def _samples(graph: Graph, model: Any) -> Samples:
     """The samples as each member sees them; None for one that reads the table for itself."""
-    encoder = model.scorer_.panel.encoder
+    encoder = model.scorer_.committee.encoder
     if encoder is not None:
         own = None if encoder._by_name else graph.matrix(encoder.n_features_in_)
         seen = encoded(graph, encoder, own)
@@ -118,7 +118,7 @@ def _samples(graph: Graph, model: Any) -> Samples:
 
 def _seen(graph: Graph, model: Any, samples: Samples, columns: list[Any]) -> str:
     """Some columns of the samples as members see them, for what parts these into regions."""
-    if model.scorer_.panel.encoder is not None:
+    if model.scorer_.committee.encoder is not None:
         return graph.take(str(samples(None)), columns)
     by_name = isinstance(columns[0], str)
     if by_name and (graph.columns or not graph.inputs):
@@ -133,7 +133,7 @@ def _seen(graph: Graph, model: Any, samples: Samples, columns: list[Any]) -> str
 
 def _said(graph: Graph, scorer: Scorer, samples: Samples) -> tuple[list[str], list[str]]:
     """What each member says, and the members that are in single precision."""
-    panel = scorer.panel
+    panel = scorer.committee
     raw, single = [], []
     for name, member in zip(panel.names, panel.members, strict=True):
         try:
@@ -149,7 +149,7 @@ def _said(graph: Graph, scorer: Scorer, samples: Samples) -> tuple[list[str], li
 
 def _raw(graph: Graph, name: str, member: Any, classes: Any, samples: Samples) -> tuple[str, bool]:
     """What a member says, as `margrave.Scores.raw` has it: (n, 1) for two classes, else (n, k)."""
-    own = _labels.encode(classes_of(name, member), classes, f"The classes of member {name!r}")
+    own = _labels.encode(fitted_classes(name, member), classes, f"The classes of member {name!r}")
     probabilities = hasattr(member, "predict_proba")
     if not probabilities and not hasattr(member, "decision_function"):
         raise UnableError("it gives labels only")
@@ -174,7 +174,7 @@ def _raw(graph: Graph, name: str, member: Any, classes: Any, samples: Samples) -
 
 def _decided(graph: Graph, decision: Decision, scores: str) -> tuple[str, str]:
     """Positions of classes, -1 for a rejected sample, and the scores as they are compared."""
-    if isinstance(decision, Cut):
+    if isinstance(decision, Threshold):
         return _cut(graph, decision, graph.flat(scores))
     if isinstance(decision, Offsets):
         moved = graph.add("Add", scores, decision.offset)
@@ -186,7 +186,7 @@ def _decided(graph: Graph, decision: Decision, scores: str) -> tuple[str, str]:
     )
 
 
-def _cut(graph: Graph, cut: Cut, scores: str) -> tuple[str, str]:
+def _cut(graph: Graph, cut: Threshold, scores: str) -> tuple[str, str]:
     above = graph.add("Greater", scores, float(cut.high))
     below = graph.add("LessOrEqual", scores, float(cut.low))
     answer = graph.add("Where", below, np.array(0), np.array(_labels.REJECTED))

@@ -9,11 +9,11 @@ import numpy as np
 
 from margrave._typing import Flags
 from margrave.export._graph import ExportError, Graph, Tree
-from margrave.fuse._log_odds import Combined, Side
+from margrave.fuse._log_odds import LogOddsCombination, OneVsRest
 from margrave.fuse._scales import LineScale
 from margrave.scores import NOISE
-from margrave.select._region_scores import DECIMALS, Leaves, Selected
-from margrave.steer._scorer import _SURE, Alone, Mean, Scorer
+from margrave.select._region_scores import DECIMALS, Regions, RegionScores
+from margrave.steer._scorer import _SURE, MeanScore, Scorer, SingleMember
 
 See = Callable[[list[Any]], str]
 
@@ -32,28 +32,28 @@ def scores_of(graph: Graph, scorer: Scorer, raw: list[str], see: See) -> str:
     see : callable
         Given columns, those of the samples.
     """
-    scores = _combined(graph, scorer.combine, raw, len(scorer.panel.classes), see)
+    scores = _combined(graph, scorer.combine, raw, len(scorer.committee.classes), see)
     return _rounded(graph, scores, scorer.decimals)
 
 
 def _combined(graph: Graph, combine: Any, raw: list[str], k: int, see: See) -> str:
     """Scores of shape (n, 1) for two classes, else (n, k)."""
-    if isinstance(combine, Mean):
+    if isinstance(combine, MeanScore):
         both = (_combined(graph, one, raw, k, see) for one in (combine.first, combine.second))
         return graph.add("Div", graph.add("Add", *both), 2.0)
-    if isinstance(combine, Alone):
+    if isinstance(combine, SingleMember):
         if not combine.probability:
             return raw[0]
         p = graph.add("Div", graph.add("Add", raw[0], 1.0), 2.0)
         p = graph.clip(p, _SURE, 1 - _SURE)
         return graph.log_odds(p) if k == 2 else graph.add("Log", p)
-    if isinstance(combine, Combined):
+    if isinstance(combine, LogOddsCombination):
         if k == 2:
             return _side(graph, combine.sides[0], graph.together(raw))
         return graph.together(
             [_side(graph, side, _of_class(graph, raw, c)) for c, side in enumerate(combine.sides)]
         )
-    if isinstance(combine, Selected):
+    if isinstance(combine, RegionScores):
         return _selected(graph, combine, raw, k, see)
     raise ExportError(
         f"The scores cannot be written as ONNX: {type(combine).__name__} is not known there."
@@ -65,12 +65,12 @@ def _of_class(graph: Graph, raw: list[str], c: int) -> str:
     return graph.together([graph.take(one, [c]) for one in raw])
 
 
-def _side(graph: Graph, side: Side, raw: str) -> str:
+def _side(graph: Graph, side: OneVsRest, raw: str) -> str:
     """The log-odds of one class, (n, 1), from what the members say of it, (n, K)."""
     rank = side.rank
     scaled = _scaled(graph, rank.scale, graph.add("Neg", raw) if side.flipped else raw)
     total = graph.product(scaled, rank.found.weights[:, None])
-    ranked = graph.add("Mul", graph.add("Sub", total, float(rank.cut)), float(rank.slope))
+    ranked = graph.add("Mul", graph.add("Sub", total, float(rank.threshold)), float(rank.slope))
     if side.flipped:
         return graph.add("Neg", ranked)
     if side.coef is None:
@@ -96,7 +96,7 @@ def _unbounded(graph: Graph, log_odds: Flags, raw: str) -> str:
     return graph.add("Where", log_odds, graph.log_odds(p), raw)
 
 
-def _selected(graph: Graph, combine: Selected, raw: list[str], k: int, see: See) -> str:
+def _selected(graph: Graph, combine: RegionScores, raw: list[str], k: int, see: See) -> str:
     """The log-odds of the member in charge of a sample's region."""
     region = graph.leaves(see(combine.leaves.columns), [_tree(combine.leaves)])
     who = graph.add("Gather", combine.charge.astype(np.int64), region)
@@ -121,7 +121,7 @@ def _selected(graph: Graph, combine: Selected, raw: list[str], k: int, see: See)
     return graph.together(parts)
 
 
-def _tree(leaves: Leaves) -> Tree:
+def _tree(leaves: Regions) -> Tree:
     return Tree(
         feature=leaves.feature,
         threshold=leaves.threshold,

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrave import _labels
-from margrave._indexing import rows_of
+from margrave._indexing import select_rows
 from margrave._typing import Floats
 from margrave.committee import Committee
 from margrave.scores import Scores
@@ -159,7 +159,7 @@ class BayesOptimalClassifier(Committee):
         else:
             params = self._routed(sample_weight, fit_params)
             rows = self._train_on_a_part(X, labels, params, self.tuning_fraction, self.random_state)
-        X_tune = X if self.prefit else rows_of(X, rows)
+        X_tune = X if self.prefit else select_rows(X, rows)
         weight_tune = None if sample_weight is None else sample_weight[rows]
         codes = _labels.encode(labels[rows], self.classes_, "y")
         proba = self._ask(X_tune, "values").proba()

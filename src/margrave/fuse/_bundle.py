@@ -200,18 +200,18 @@ def soft_margin(
     """
     weights = best = np.full(n_members, 1 / n_members)
     best_value, bound, unsure = -np.inf, np.inf, 0.0
-    cuts: list[Floats] = []
-    while bound - best_value > max(tol, unsure / LEVEL) and len(cuts) < max_iter:
-        value, cut = evaluate(weights)
-        cuts.append(cut)
-        unsure = max(unsure, float(cut @ weights) - value)
+    thresholds: list[Floats] = []
+    while bound - best_value > max(tol, unsure / LEVEL) and len(thresholds) < max_iter:
+        value, threshold = evaluate(weights)
+        thresholds.append(threshold)
+        unsure = max(unsure, float(threshold @ weights) - value)
         if value > best_value:
             best, best_value = weights, value
-        G = np.array(cuts)
+        G = np.array(thresholds)
         peak, bound = _matrix_game(G)
         nearest = _nearest(best, G, best_value + LEVEL * (bound - best_value))
         weights = peak if nearest is None else nearest
-    return Solution(best, best_value, max(bound, best_value), len(cuts))
+    return Solution(best, best_value, max(bound, best_value), len(thresholds))
 
 
 def _split_program(P: Floats, N: Floats) -> tuple[Floats, float]:

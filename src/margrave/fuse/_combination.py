@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
 from margrave._typing import Flags, Floats
-from margrave.confusion import best_cut
+from margrave.confusion import balanced_threshold
 from margrave.fuse._rank_problem import RankMarginWeights, weigh
 from margrave.fuse._scales import LineScale, RankScale, learn_scale
 from margrave.fuse._tail import Side, standard_error
@@ -84,7 +84,7 @@ class Combination:
     scale: LineScale | RankScale
     found: RankMarginWeights
     slope: float
-    cut: float
+    threshold: float
     margins: CrucialPairs
     auc_by_nu: dict[float, float]
 
@@ -95,7 +95,7 @@ class Combination:
 
     def decision(self, raw: Floats) -> Floats:
         """Above 0 for the class."""
-        return self.slope * (self.scores(raw) - self.cut)
+        return self.slope * (self.scores(raw) - self.threshold)
 
 
 def combine(
@@ -123,13 +123,13 @@ def combine(
     warn_of_gap(found, tol, 5)
     combined = scale(raw) @ found.weights
     if asked.calibrate:
-        slope, cut = _sigmoid(combined, positive, weight)
+        slope, threshold = _sigmoid(combined, positive, weight)
     else:
         u, v = (np.where(of, weight / weight[of].sum(), 0.0) for of in (positive, ~positive))
-        slope, cut = 1.0, best_cut(combined, u, v)
+        slope, threshold = 1.0, balanced_threshold(combined, u, v)
     margins = CrucialPairs(combined[positive], combined[~positive])
     found = replace(found, active=used[found.active])
-    return Combination(scale, found, slope, cut, margins, auc_by_nu)
+    return Combination(scale, found, slope, threshold, margins, auc_by_nu)
 
 
 def warn_of_gap(found: RankMarginWeights, tol: float, stacklevel: int) -> None:

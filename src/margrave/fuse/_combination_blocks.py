@@ -17,7 +17,7 @@ from margrave import _labels
 from margrave._dask.blocks import Blocks
 from margrave._dask.summary import SortedSummary
 from margrave._typing import Flags, Floats
-from margrave.confusion import best_cut
+from margrave.confusion import balanced_threshold
 from margrave.fuse._combination import (
     MAX_ITER,
     Asked,
@@ -33,7 +33,7 @@ from margrave.fuse._rank_blocks import Passes, weigh_blocks
 from margrave.fuse._rank_look import Reading
 from margrave.fuse._scales import LineScale, RankScale, logit_scale, mid_distribution, range_scale
 from margrave.pairs import CrucialPairs
-from margrave.scores import unbounded
+from margrave.scores import replace_by_log_odds
 
 _OWNER = "RankMarginClassifier"
 
@@ -88,7 +88,7 @@ class Spread:
     @classmethod
     def of(cls, raw: Floats, log_odds: Flags, masses: Floats, ranks: bool) -> Spread:
         """Of a block, with the weights in two columns: of the others, and of the class."""
-        values, total = unbounded(raw, log_odds), masses.sum(axis=0)
+        values, total = replace_by_log_odds(raw, log_odds), masses.sum(axis=0)
         safe = np.where(total > 0, total, 1.0)[:, None]
         mean = masses.T @ values / safe
         square = np.array([masses[:, k] @ (values - mean[k]) ** 2 for k in range(2)])
@@ -238,7 +238,7 @@ class Last:
         """Slope and cut."""
         u, v = self.summary.masses.T
         if not calibrate:
-            return 1.0, best_cut(self.summary.values, u / u.sum(), v / v.sum())
+            return 1.0, balanced_threshold(self.summary.values, u / u.sum(), v / v.sum())
         n = self.summary.n
         spread = float(np.sqrt(self.square / n))
         return sigmoid(self.summary.values, u, v, n, self.mean, spread)
@@ -332,8 +332,8 @@ def combine_blocks(
     ends: list[Last] = blocks.reduce(last, merged_last, members, lines, numbered=True)
     combined = []
     for (scale, found, auc_by_nu), end in zip(learned, ends, strict=True):
-        slope, cut = end.line(asked.calibrate)
+        slope, threshold = end.line(asked.calibrate)
         margins_of = CrucialPairs(*end.drawn)
-        one = Combination(scale, found, slope, cut, margins_of, auc_by_nu)
+        one = Combination(scale, found, slope, threshold, margins_of, auc_by_nu)
         combined.append((one, float(end.ends[0] - end.ends[1])))
     return combined

@@ -47,7 +47,7 @@ class Drawn:
     keys: Floats
     most: int
 
-    def cut(self) -> Drawn:
+    def threshold(self) -> Drawn:
         """At most so many of each class."""
         kept = np.zeros(len(self.codes), dtype=bool)
         for code in np.unique(self.codes):
@@ -73,7 +73,9 @@ class Drawn:
             np.concatenate([getattr(one, name) for one in parts])
             for name in ("codes", "weight", "keys")
         )
-        return cls(_joined([one.X for one in parts]), codes, weight, keys, parts[0].most).cut()
+        return cls(
+            _joined([one.X for one in parts]), codes, weight, keys, parts[0].most
+        ).threshold()
 
 
 def most_of_class(n_classes: int) -> int:
@@ -90,7 +92,7 @@ def draw(
     used = np.flatnonzero(own > 0)
     if not len(used):
         return None
-    return Drawn(X, codes, own, keys_of(CHOICE, number, len(codes)), most).rows(used).cut()
+    return Drawn(X, codes, own, keys_of(CHOICE, number, len(codes)), most).rows(used).threshold()
 
 
 def _joined(parts: list[Any]) -> Any:

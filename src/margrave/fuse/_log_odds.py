@@ -28,7 +28,7 @@ _SURE = 1e-12
 
 
 @dataclass(frozen=True)
-class Side:
+class OneVsRest:
     """One class against the rest: the log-odds of it.
 
     Attributes
@@ -60,7 +60,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Combined:
+class LogOddsCombination:
     """A committee's score: one per sample for two classes, else one for each class.
 
     Attributes
@@ -69,7 +69,7 @@ class Combined:
         One for two classes, else one for each class.
     """
 
-    sides: tuple[Side, ...]
+    sides: tuple[OneVsRest, ...]
 
     def __call__(self, raw: Floats) -> Floats:
         """Log-odds for raw values of shape (n, K) or (n, K, k)."""
@@ -84,7 +84,9 @@ class Combined:
         return found[0] if len(found) == 1 else found
 
 
-def combined(raw: Floats, probabilities: NDArray[np.bool_], codes: Codes, k: int) -> Combined:
+def fit_log_odds(
+    raw: Floats, probabilities: NDArray[np.bool_], codes: Codes, k: int
+) -> LogOddsCombination:
     """Weigh members for all of a ranking, on what they say about samples they did not train on.
 
     Parameters
@@ -106,17 +108,17 @@ def combined(raw: Floats, probabilities: NDArray[np.bool_], codes: Codes, k: int
         spread = scaled.std(axis=0)
         spread[spread < _SURE] = 1.0
         line = LogisticRegression(max_iter=1000).fit(scaled / spread, codes == c)
-        sides.append(Side(rank, line.coef_[0] / spread, float(line.intercept_[0])))
-    return Combined(tuple(sides))
+        sides.append(OneVsRest(rank, line.coef_[0] / spread, float(line.intercept_[0])))
+    return LogOddsCombination(tuple(sides))
 
 
-def focused(
+def fit_focused_log_odds(
     raw: Floats, probabilities: NDArray[np.bool_], codes: Codes, c: int, hardest: float
-) -> Combined:
+) -> LogOddsCombination:
     """Weigh members for two classes with the hard end of the samples that are not `c` in focus."""
     values = raw if c == 1 else -raw
     rank = combine(values, probabilities, codes == c, np.ones(len(codes)), _asked(hardest))
-    return Combined((Side(rank, flipped=c == 0),))
+    return LogOddsCombination((OneVsRest(rank, flipped=c == 0),))
 
 
 def _by_class(raw: Floats, k: int) -> list[tuple[int, Floats]]:

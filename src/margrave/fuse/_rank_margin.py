@@ -20,10 +20,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrave import _labels
 from margrave._dask.blocks import is_dask
-from margrave._dask.lazy import lazily
-from margrave._indexing import rows_of
+from margrave._dask.lazy import predict_lazily
+from margrave._indexing import select_rows
 from margrave._typing import Floats
-from margrave.committee import Committee, folds_of, folds_of_groups, is_share
+from margrave.committee import Committee, group_folds_hint, is_fraction, make_folds
 from margrave.fuse._combination import Asked, Combination, combine
 from margrave.fuse._rank_margin_blocks import fit_blocks
 from margrave.fuse._rank_problem import RankMarginWeights
@@ -185,7 +185,7 @@ class RankMarginClassifier(Committee):
         if is_dask(X, y, sample_weight):
             return fit_blocks(self, X, y, sample_weight, fit_params, asked)
         if "groups" in fit_params and not get_config()["enable_metadata_routing"]:
-            raise ValueError(folds_of_groups("RankMarginClassifier"))
+            raise ValueError(group_folds_hint("RankMarginClassifier"))
         labels = self._start(X, y)
         if (labels == labels[0]).all():
             raise ValueError(
@@ -205,11 +205,11 @@ class RankMarginClassifier(Committee):
             self.classes_ = np.unique(labels)
             self._check_classes(labels, weight)
             params = self._routed(sample_weight, fit_params)
-            if is_share(self.tuning):
+            if is_fraction(self.tuning):
                 rows = self._train_on_a_part(
                     X, labels, params, float(self.tuning), self.random_state
                 )
-                raw = self._raw(rows_of(X, rows))
+                raw = self._raw(select_rows(X, rows))
             else:
                 rows, raw = self._cross_fitted(X, labels, params)
                 self._keep(self._train(X, labels, params), labels)
@@ -341,7 +341,7 @@ class RankMarginClassifier(Committee):
         labels, n_classes = method == "predict", len(self.classes_)
         flat = labels or (n_classes == 2 and method != "predict_proba")
         empty = np.empty((0,) if flat else (0, n_classes), self.classes_.dtype if labels else float)
-        return lazily(f"{type(self).__name__}.{method}", self, method, X, empty)
+        return predict_lazily(f"{type(self).__name__}.{method}", self, method, X, empty)
 
     def _sides(self, raw: Floats) -> list[tuple[int, Floats]]:
         """Classes with what the members say toward each; with two, the positive one."""
@@ -387,7 +387,7 @@ class RankMarginClassifier(Committee):
         A member that tells no two samples of any fold apart says the same of all: that folds
         differ in their classes' shares says nothing about a sample.
         """
-        folds = folds_of(self.tuning, X, y, "RankMarginClassifier")
+        folds = make_folds(self.tuning, X, y, "RankMarginClassifier")
         parts = list(self._held_out(X, y, folds, params, "values"))
         told = [scores.raw() for _, scores in parts]
         raw = np.concatenate(told)

@@ -10,7 +10,7 @@ from sklearn.utils.validation import validate_data
 from margrave import _labels
 from margrave._dask.blocks import Blocks
 from margrave._typing import Flags
-from margrave._validation import checked_weights, classes_of
+from margrave._validation import check_sample_weight, fitted_classes
 from margrave.fuse._combination import Asked
 from margrave.fuse._combination_blocks import First, Members, combine_blocks, first
 from margrave.fuse._drawing import Drawn, draw, most_of_class
@@ -54,7 +54,7 @@ def fit_blocks(
     members = Members(self, _unknown(self))
     probabilities = np.array([hasattr(one, "predict_proba") for one in self.estimators_])
     looked = blocks.reduce(first, First.merged, members, probabilities, asked.scale)
-    checked_weights(looked.weights, 2, f"{_OWNER}.fit")
+    check_sample_weight(looked.weights, 2, f"{_OWNER}.fit")
     if np.count_nonzero(looked.mass) == 1:
         only = _labels.plain(self.classes_[np.argmax(looked.mass)])
         raise ValueError(
@@ -77,7 +77,7 @@ def _unknown(self: Any) -> Flags:
     unknown = [
         np.zeros(len(classes), dtype=bool)
         if hasattr(member, "predict_proba") or not hasattr(member, "decision_function")
-        else ~np.isin(classes, classes_of(name, member))
+        else ~np.isin(classes, fitted_classes(name, member))
         for name, member in zip(self.member_names_, self.estimators_, strict=True)
     ]
     flags = np.array(unknown)

@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from margrave import _labels
 from margrave._dask.blocks import Blocks, is_dask
 from margrave._typing import Floats
-from margrave._validation import checked_weights
+from margrave._validation import check_sample_weight
 from margrave.fuse._rank_blocks import Passes, weigh_blocks
 from margrave.fuse._rank_look import Reading, numbers
 from margrave.fuse._rank_problem import RankMarginWeights, silent_members, weigh
@@ -133,7 +133,7 @@ def _in_memory(
         raise ValueError(_other_shape("y", len(values), of_positives.shape))
     weight = None
     if sample_weight is not None:
-        weight = checked_weights(sample_weight, len(values), _OWNER)
+        weight = check_sample_weight(sample_weight, len(values), _OWNER)
     counts = [
         int(np.count_nonzero(chosen if weight is None else chosen & (weight > 0)))
         for chosen in (of_positives, ~of_positives)
@@ -165,7 +165,7 @@ def _on_blocks(
     looked = passes.look(reading)
     label = _checked_positive(looked.classes, scores, positive)
     _check_range(looked.low, looked.high)
-    checked_weights(looked.weights, 2, _OWNER)
+    check_sample_weight(looked.weights, 2, _OWNER)
     if positive is None:  # groups are by label
         sides = [looked.groups.get(one) for one in looked.classes.tolist()[::-1]]
     else:

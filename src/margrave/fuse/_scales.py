@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from margrave._typing import Flags, Floats
-from margrave.scores import unbounded
+from margrave.scores import replace_by_log_odds
 
 SCALES = ("logit", "probability", "rank", "decision")
 # A member whose mean margin, in units of its spread, is below this share of the best one's is
@@ -57,7 +57,7 @@ class LineScale:
 
     def __call__(self, raw: Floats) -> Floats:
         """Scale the values of shape (n, K); what a member cannot say (NaN) becomes -1."""
-        values = self.slope * (unbounded(raw, self.log_odds) - self.centre)
+        values = self.slope * (replace_by_log_odds(raw, self.log_odds) - self.centre)
         return np.nan_to_num(np.clip(values, -1, 1), nan=-1.0)
 
 
@@ -109,7 +109,7 @@ def learn_scale(
     low, high = known.min(axis=0), known.max(axis=0)
     if name != "logit":
         return range_scale(name, low, high, probabilities)
-    values = unbounded(known, probabilities)
+    values = replace_by_log_odds(known, probabilities)
     means = [np.average(values[of], axis=0, weights=weight[of]) for of in (positive, ~positive)]
     variance = np.average((values - (means[0] + means[1]) / 2) ** 2, axis=0, weights=weight)
     return logit_scale(low, high, probabilities, (means[0], means[1]), variance)
@@ -140,7 +140,7 @@ def logit_scale(
     variance : ndarray of shape (K,)
         Of the log-odds around the middle of both means.
     """
-    low, high = (unbounded(one[None, :], probabilities)[0] for one in (low, high))
+    low, high = (replace_by_log_odds(one[None, :], probabilities)[0] for one in (low, high))
     centre, margin = (means[0] + means[1]) / 2, means[0] - means[1]
     speaking = low < high
     spread = np.where(speaking, np.sqrt(variance), 0.0)

@@ -62,7 +62,7 @@ class TailOfSums:
     """
 
     value: float
-    cut: Floats
+    threshold: Floats
     rho: float
     n_pairs: int
 
@@ -114,14 +114,14 @@ def tail_of_sums(sums: Floats, grid: Grid, nu: float, hardest: float = 1.0) -> T
     centres: Floats = grid.low + grid.width * (np.arange(grid.n_bins, dtype=np.float64) + 0.5)
     rho, _, per_positive, per_negative = bin_tail(centres, a, b, nu, hardest, grid.width)
     columns = sums[_COLUMNS:] / total[:, None]
-    cut = columns[:, 0] @ per_positive - columns[:, 1] @ per_negative
+    threshold = columns[:, 0] @ per_positive - columns[:, 1] @ per_negative
     value, rho = _reached(sums, a, b, nu, hardest, rho / grid.width)
     x, z = np.arange(grid.n_bins) + _moments(sums)[0]
     rho = min(rho, float(x[a > 0][-1] - z[b > 0][0]))
     counts = sums[_COUNT]
     above = _from(counts[1] * _kept_part(b, hardest))
     n_pairs = round(float(counts[0] @ above[np.searchsorted(z, x - rho - _NEAR)]))
-    return TailOfSums(value * grid.width, cut, rho * grid.width, n_pairs)
+    return TailOfSums(value * grid.width, threshold, rho * grid.width, n_pairs)
 
 
 def _reached(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from margrave._dask.blocks import Blocks
-from margrave._validation import is_number, refuse_no_weight
+from margrave._validation import is_number, refuse_zero_weights
 from margrave.mam._block_moments import Moments
 from margrave.mam._block_rows import check_columns, refuse_no_responses
 from margrave.mam._block_sums import Asked, LabelSums, Merge, added, class_sums, label_sums
@@ -85,7 +85,7 @@ class BlockLearner(Learner):
         if isinstance(self.class_weight, dict):
             self._class_factors(self.class_weight)
         if not found.counts.any() and not isinstance(self.class_weight, dict):
-            refuse_no_weight("MAMClassifier")
+            refuse_zero_weights("MAMClassifier")
         check_present(int(np.count_nonzero(found.counts)))
 
     def _drawn_around(self, moments: Moments, kept: Kept, seed: int) -> Frequencies:

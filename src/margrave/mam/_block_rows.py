@@ -16,7 +16,7 @@ from sklearn.utils.validation import assert_all_finite, check_array, column_or_1
 
 from margrave._labels import has_missing, kind_of, natural, union
 from margrave._typing import Codes, Floats
-from margrave._validation import checked_weights
+from margrave._validation import check_sample_weight
 from margrave.mam._sums import slices
 
 ROWS = 4096
@@ -68,7 +68,7 @@ def block_weights(sample_weight: Any, n: int, owner: str) -> Floats | None:
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape == (n,) and not weights.any():
         return weights
-    return checked_weights(weights, n, owner)
+    return check_sample_weight(weights, n, owner)
 
 
 def coded(y: Any) -> tuple[NDArray[Any], Codes]:

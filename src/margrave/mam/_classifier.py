@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from margrave._dask.blocks import is_dask
 from margrave._labels import encode
 from margrave._typing import Codes, Floats
-from margrave._validation import Rules, check_rules, checked_weights
+from margrave._validation import Rules, check_parameters, check_sample_weight
 from margrave.mam._block_learning import (
     WEIGHT_OF_A_SAMPLE,
     BlockLearner,
@@ -214,7 +214,7 @@ class MAMClassifier(ClassifierMixin, BlockLearner):
         self : object
             The trained classifier.
         """
-        check_rules(self, self._rules())
+        check_parameters(self, self._rules())
         if is_dask(X, y, sample_weight):
             return self._learn_blocks(X, y, sample_weight)
         rows, labels = self._labelled(X, y, reset=True)
@@ -254,7 +254,7 @@ class MAMClassifier(ClassifierMixin, BlockLearner):
         self : object
             The classifier.
         """
-        check_rules(self, self._rules())
+        check_parameters(self, self._rules())
         in_memory("MAMClassifier.partial_fit", X=X, y=y, sample_weight=sample_weight)
         first = not hasattr(self, "_sums")
         if first and classes is None:
@@ -371,7 +371,7 @@ class MAMClassifier(ClassifierMixin, BlockLearner):
         codes = encode(labels, self.classes_, "y")
         weights = np.ones(len(codes))
         if sample_weight is not None:
-            weights = checked_weights(sample_weight, len(codes), "MAMClassifier")
+            weights = check_sample_weight(sample_weight, len(codes), "MAMClassifier")
         if isinstance(self.class_weight, dict):
             weights = weights * self._class_factors(self.class_weight)[codes]
         if first:

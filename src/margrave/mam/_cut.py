@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from margrave._typing import Codes, Floats
-from margrave.confusion import best_cut
+from margrave.confusion import balanced_threshold
 
 _ROUNDS = 10
 
@@ -77,7 +77,7 @@ def _cut(scores: Floats, u: Floats, v: Floats) -> float:
     scaled = scores / unit
     low, high = float(scaled.min()), float(scaled.max())
     beyond = (high - low) / 2 or 1.0
-    cut = best_cut(scaled, u, v)
+    cut = balanced_threshold(scaled, u, v)
     if cut < low:
         cut = min(low - beyond, float(np.nextafter(low, -np.inf)))
     elif cut > high:

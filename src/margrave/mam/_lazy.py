@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.utils.validation import column_or_1d
 
 from margrave._dask.blocks import Blocks, check_dense, is_dask
-from margrave._dask.lazy import block_sizes, stacked
-from margrave._validation import refuse_no_weight
+from margrave._dask.lazy import block_sizes, stack_blocks
+from margrave._validation import refuse_zero_weights
 from margrave.mam._block_rows import block_weights, check_columns
 from margrave.mam._threads import alone
 
@@ -54,7 +54,7 @@ def lazily(estimator: Any, X: Any, method: str, dtype: Any, n_columns: int | Non
     sent = dask.delayed(_light(estimator, X), pure=False, traverse=False)
     answer = dask.delayed(_answer, pure=False, traverse=False)
     parts = [answer(owner, part, sent, method, like) for (part,) in blocks.parts]
-    return stacked(parts, block_sizes(X, len(blocks)), like)
+    return stack_blocks(parts, block_sizes(X, len(blocks)), like)
 
 
 def share_right(classifier: Any, X: Any, y: Any, sample_weight: Any) -> float:
@@ -64,7 +64,7 @@ def share_right(classifier: Any, X: Any, y: Any, sample_weight: Any) -> float:
     check_columns(classifier, X, reset=False)
     right, weight = blocks.reduce(_right, _added, _light(classifier, X), owner)
     if weight == 0:
-        refuse_no_weight(owner)
+        refuse_zero_weights(owner)
     return right / weight
 
 

@@ -25,8 +25,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrave._labels import encode, has_missing, natural, shown
 from margrave._typing import Codes, Floats
-from margrave._validation import Rules, check_rules, checked_weights
-from margrave.confusion import middle
+from margrave._validation import Rules, check_parameters, check_sample_weight
+from margrave.confusion import midpoint
 from margrave.mam._kernel_ranker import checked_rows
 from margrave.mam._kernels import KernelFunction
 from margrave.mam._lazy import in_memory
@@ -90,7 +90,7 @@ def best_thresholds(scores: Floats, losses: Floats) -> Floats:
     thresholds = np.where(places == 0, -np.inf, np.inf)
     for label in np.flatnonzero((places > 0) & (places <= len(ends))):
         end = ends[places[label] - 1]
-        thresholds[label] = middle(float(ordered[end]), float(ordered[end + 1]))
+        thresholds[label] = midpoint(float(ordered[end]), float(ordered[end + 1]))
     return thresholds
 
 
@@ -243,7 +243,7 @@ class MAMOrdinalClassifier(ClassifierMixin, BaseEstimator):
         self : object
             The trained classifier.
         """
-        check_rules(self, self._rules())
+        check_parameters(self, self._rules())
         in_memory("MAMOrdinalClassifier.fit", X=X, y=y, sample_weight=sample_weight)
         rows, labels = checked_rows(self, X, y)
         check_classification_targets(labels)
@@ -251,7 +251,7 @@ class MAMOrdinalClassifier(ClassifierMixin, BaseEstimator):
         codes = encode(labels, self.classes_, "MAMOrdinalClassifier.fit").astype(np.intp)
         weights = None
         if sample_weight is not None:
-            weights = checked_weights(sample_weight, len(codes), "MAMOrdinalClassifier.fit")
+            weights = check_sample_weight(sample_weight, len(codes), "MAMOrdinalClassifier.fit")
             kept = weights > 0
             rows, codes, weights = rows[kept], codes[kept], weights[kept]
         present = np.unique(codes)

@@ -18,7 +18,7 @@ from sklearn.utils.validation import assert_all_finite, check_array, column_or_1
 from margrave._dask.blocks import Blocks
 from margrave._dask.summary import SortedSummary
 from margrave._typing import Floats
-from margrave._validation import is_number, refuse_no_weight
+from margrave._validation import is_number, refuse_zero_weights
 from margrave.mam._block_moments import Moments
 from margrave.mam._block_rows import (
     ROWS,
@@ -246,7 +246,7 @@ class BlockRanker(FeatureRanker):
             most = most_kept(blocks.n_columns)
             found = blocks.reduce(rows_of, Merge(most), keys, most, numbered=True)
         if not found.summary.n:
-            refuse_no_weight("MAMRanker.fit")
+            refuse_zero_weights("MAMRanker.fit")
         self._check_values(len(found.summary.values), found.summary.values[0])
         self._forget()
         if hasattr(self, "ranks_"):

@@ -27,7 +27,7 @@ from scipy.linalg import eigh
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrave._typing import Floats
-from margrave._validation import Rules, check_rules
+from margrave._validation import Rules, check_parameters
 from margrave.mam._kernel_ranker import KernelRanker
 from margrave.mam._kernels import Kernel, KernelFunction, Pairs
 from margrave.mam._parameters import kernel_rules
@@ -210,7 +210,7 @@ class RankRidgeRanker(KernelRanker):
         self : object
             The trained ranker.
         """
-        check_rules(self, self._rules())
+        check_parameters(self, self._rules())
         rows, responses = validate_data(
             self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2
         )

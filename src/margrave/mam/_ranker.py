@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrave._dask.blocks import is_dask
 from margrave._typing import Floats
-from margrave._validation import check_rules, checked_weights
+from margrave._validation import check_parameters, check_sample_weight
 from margrave.mam._features import feature_products, feature_sums
 from margrave.mam._kernel_ranker import checked_rows
 from margrave.mam._kernels import KernelFunction
@@ -178,7 +178,7 @@ class MAMRanker(BlockRanker):
             The trained ranker.
         """
         rules = {**kernel_rules(self), **backend_rules(self), **components_rules(self)}
-        check_rules(self, rules)
+        check_parameters(self, rules)
         if is_dask(X, y, sample_weight):
             self._learn_blocks(X, y, sample_weight)
             return self
@@ -186,7 +186,7 @@ class MAMRanker(BlockRanker):
         rows, responses = checked_rows(self, X, y, y_numeric=True)
         weights = None
         if sample_weight is not None:
-            weights = checked_weights(sample_weight, len(responses), "MAMRanker.fit")
+            weights = check_sample_weight(sample_weight, len(responses), "MAMRanker.fit")
         samples = RankedSamples.of(responses, weights)
         heaviest = 0 if weights is None else np.argmax(weights)
         self._check_values(samples.n_levels, responses[heaviest])

@@ -18,7 +18,7 @@ from scipy.stats import kendalltau
 from sklearn.utils.validation import check_array, check_consistent_length
 
 from margrave._typing import Floats
-from margrave._validation import checked_weights
+from margrave._validation import check_sample_weight
 
 _TIE = 1e-12
 
@@ -66,7 +66,7 @@ def rank_transform(y: ArrayLike, sample_weight: ArrayLike | None = None) -> Floa
         )
     weights = None
     if sample_weight is not None:
-        weights = checked_weights(sample_weight, len(values), "rank_transform")
+        weights = check_sample_weight(sample_weight, len(values), "rank_transform")
     return Levels.of(values).ranks(weights)
 
 

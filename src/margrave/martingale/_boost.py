@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrave._typing import Codes, Floats
 from margrave._validation import Rules, is_count, is_number
-from margrave.confusion import Judge, Preference
+from margrave.confusion import Objective, Preference
 from margrave.martingale._again import There
 from margrave.martingale._classifier import ProgramClassifier, sharpness
 from margrave.martingale._growth import Grown, Refine, is_ours
@@ -173,10 +173,10 @@ class MartingaleBoostClassifier(ProgramClassifier):
             check_limits(owner, max_models=max_models)
         rows = self._validated(X_tune, reset=False)
         if granularity == "root":
-            judge = judge_of(wanted, y_tune, self.classes_, positive, rows.shape[0], owner)
-            best, outcome = self._root_search(rows, judge, max_models, callback).run()
+            objective = judge_of(wanted, y_tune, self.classes_, positive, rows.shape[0], owner)
+            best, outcome = self._root_search(rows, objective, max_models, callback).run()
             tuned = self._with(best.program, best.node_offset, best.end_offset)
-            tuned.tuning_ = report(judge, outcome, owner)
+            tuned.tuning_ = report(objective, outcome, owner)
             return tuned
         if granularity not in ("all", "select"):
             raise ValueError(
@@ -266,14 +266,14 @@ class MartingaleBoostClassifier(ProgramClassifier):
         return tuned
 
     def _root_search(
-        self, rows: Any, judge: Judge, max_models: int | None, callback: Any
+        self, rows: Any, objective: Objective, max_models: int | None, callback: Any
     ) -> RootSearch:
         return RootSearch(
             self._as_it_is,
             self.offset_,
-            partial(self._again, self._samples.with_companions(rows, judge.codes)),
+            partial(self._again, self._samples.with_companions(rows, objective.codes)),
             rows,
-            judge,
+            objective,
             len(self._samples.codes),
             2 if max_models is None else max_models,
             callback,

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrave import _labels
 from margrave._typing import Codes, Floats
-from margrave._validation import Rules, check_rules, is_count
+from margrave._validation import Rules, check_parameters, is_count
 from margrave.martingale._again import There
 from margrave.martingale._growth import Grown, Refine, grow
 from margrave.martingale._layers import Layered, Moves, Samples
@@ -100,7 +100,7 @@ class ProgramClassifier(ScoredClassifier):
         told: Callable[[int], Any] | None = None,
     ) -> Self:
         """Grow the program, and tell the number of layers after each."""
-        check_rules(self, self._rules())
+        check_parameters(self, self._rules())
         rows, labels = self._validated(X, y, reset=True)
         rows, labels, weights = self._weighed(rows, labels, sample_weight)
         codes = self._coded(labels)

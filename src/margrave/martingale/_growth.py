@@ -17,8 +17,8 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from margrave._dask.nested import not_further
-from margrave._indexing import rows_of
+from margrave._dask.nested import stay_local
+from margrave._indexing import select_rows
 from margrave._typing import Codes, Floats
 from margrave.martingale._again import There
 from margrave.martingale._layers import (
@@ -325,18 +325,18 @@ def _train(
     key: Key,
 ) -> Trained:
     """Train a node, and ask it about all that came."""
-    X = rows_of(samples.X, rows) if len(rows) < len(samples.codes) else samples.X
+    X = select_rows(samples.X, rows) if len(rows) < len(samples.codes) else samples.X
     weights = samples.balanced(rows) if balance else samples.weights[rows]
     weights = weights * costs[samples.codes[rows]]
     counted = np.flatnonzero(weights)
     kept = None if there is None else there.kept(key, rows[counted])
     if kept is not None:
         return kept, said_by(kept, X, samples.k, layered.offset, layered.moves.is_real)
-    X_own = X if len(counted) == len(rows) else rows_of(X, counted)
+    X_own = X if len(counted) == len(rows) else select_rows(X, counted)
     codes = samples.codes[rows[counted]]
     another = None if there is None else there.like(key, np.unique(codes))
     try:
-        with not_further():
+        with stay_local():
             own = learner.trained(X_own, codes, weights[counted], seed, samples.names, another)
         if refine is None:
             said = said_by(own, X, samples.k, layered.offset, layered.moves.is_real)
@@ -364,4 +364,4 @@ def _drawn(
     # One of each class at least: a learner that has not seen a class cannot answer it.
     first = np.unique(codes, return_index=True)[1]
     drawn[: len(first)] = first
-    return rows_of(X, drawn), codes[drawn]
+    return select_rows(X, drawn), codes[drawn]

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import softmax
 
-from margrave._indexing import rows_of
+from margrave._indexing import select_rows
 from margrave._typing import Codes, Floats
 from margrave.martingale._program import Edge, Kind, Node, Program
 
@@ -236,7 +236,7 @@ class Layered:
                 rows = np.flatnonzero(at == node)
                 if not len(rows) or self.nodes[node].is_end:
                     continue
-                said = self.said(node, rows_of(X, rows) if len(rows) < n else X)
+                said = self.said(node, select_rows(X, rows) if len(rows) < n else X)
                 if seen is not None:
                     seen(node, rows, said.answers)
                 at_rows = None

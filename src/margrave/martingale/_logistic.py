@@ -17,8 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrave._typing import Floats
-from margrave._validation import check_rules, is_count, is_number
-from margrave.confusion import Judge, Preference
+from margrave._validation import check_parameters, is_count, is_number
+from margrave.confusion import Objective, Preference
 from margrave.martingale._newton import Problem, Solution
 from margrave.martingale._request import (
     Outcome,
@@ -159,7 +159,7 @@ class TunableLogistic(ScoredClassifier):
 
     def _check_parameters(self) -> None:
         """Refuse what can be refused without data."""
-        check_rules(
+        check_parameters(
             self,
             {
                 "tol": ("a number above 0", is_number(self.tol) and self.tol > 0),
@@ -260,14 +260,14 @@ class TunableLogistic(ScoredClassifier):
         check_wanted(preference, owner)
         check_limits(owner, patience=patience, max_models=max_models)
         rows = validate_data(self, X_tune, reset=False, dtype=np.float64)
-        judge = judge_of(preference, y_tune, self.classes_, positive, len(rows), owner)
-        tuned, outcome = self._tuned(judge, rows, patience, max_models, callback)
-        tuned.tuning_ = report(judge, outcome, owner)
+        objective = judge_of(preference, y_tune, self.classes_, positive, len(rows), owner)
+        tuned, outcome = self._tuned(objective, rows, patience, max_models, callback)
+        tuned.tuning_ = report(objective, outcome, owner)
         return tuned
 
     def _tuned(
         self,
-        judge: Judge,
+        objective: Objective,
         rows: Floats,
         patience: int,
         max_models: int,
@@ -282,7 +282,7 @@ class TunableLogistic(ScoredClassifier):
             self._group,
             self._columns(rows),
             lambda w: self._scores_by(rows, *self._as_given(w)),
-            judge,
+            objective,
             self._at,
             self._solution,
             tol=self.tol if tol is None else tol,

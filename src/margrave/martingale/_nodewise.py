@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from margrave._typing import Codes, Floats
 from margrave._validation import is_number
-from margrave.confusion import Confusion, Judge, Preference, PreferenceError
+from margrave.confusion import Confusion, Objective, Preference, PreferenceError
 from margrave.martingale._again import There
 from margrave.martingale._layers import Key, companions_at
 from margrave.martingale._request import NotMetWarning, Outcome, Step, Tuning, account
@@ -109,7 +109,9 @@ class NodeWise:
                     f"{type(learner).__name__}. With granularity='root' any learner can be tuned."
                 )
         if isinstance(self.wants, str | Preference):  # does it fit the classes at all
-            Judge(Preference(self.wants), self.codes, tuple(self.classes.tolist()), self.positive)
+            Objective(
+                Preference(self.wants), self.codes, tuple(self.classes.tolist()), self.positive
+            )
         elif not isinstance(self.wants, Mapping) and not callable(self.wants):
             raise TypeError(
                 f"{owner} needs a preference for all nodes, a mapping from their votes or a "
@@ -160,18 +162,18 @@ class NodeWise:
                 return same
             labels = tuple(self.classes[known].tolist())
             positive = self.positive if self.positive in labels else None
-            judge = Judge(wanted, codes, labels, positive)
-            wanted.check(judge.matrix(codes))
+            objective = Objective(wanted, codes, labels, positive)
+            wanted.check(objective.matrix(codes))
         except PreferenceError as error:
             if isinstance(self.wants, str | Preference):
                 return same  # a text for all nodes need not suit each of them
             error.add_note(f"This was wanted of the node at {key}.")
             raise
-        if judge.verdict(answers).shortfall == 0:
+        if objective.evaluate(answers).shortfall == 0:
             tuned, outcome = same, Outcome(answers, answers, answers, 0, cancelled=False)
         else:
-            tuned, outcome = learner._tuned(judge, self.X[at], _PATIENCE, self.max_models)
-        self.nodes[key] = account(judge, outcome)
+            tuned, outcome = learner._tuned(objective, self.X[at], _PATIENCE, self.max_models)
+        self.nodes[key] = account(objective, outcome)
         if self.callback is not None:
             done = self.nodes[key]
             step = Step(len(self.nodes), self.most, done.met, done.after)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrave import _labels
-from margrave.confusion import Bound, Confusion, Judge, Preference, PreferenceError
+from margrave.confusion import Bound, Confusion, Objective, Preference, PreferenceError
 
 
 class NotMetWarning(UserWarning):
@@ -184,7 +184,7 @@ def judge_of(
     positive: Any,
     n_samples: int,
     owner: str,
-) -> Judge:
+) -> Objective:
     """The judge of a request.
 
     Raises
@@ -203,9 +203,9 @@ def judge_of(
                 f"got '{bound}'."
             )
     check_positive(positive, classes, owner)
-    judge = Judge(wanted, codes, tuple(classes.tolist()), positive)
-    wanted.check(judge.matrix(codes))
-    return judge
+    objective = Objective(wanted, codes, tuple(classes.tolist()), positive)
+    wanted.check(objective.matrix(codes))
+    return objective
 
 
 def check_wanted(preference: Any, owner: str, hint: str = "") -> Preference | str:
@@ -226,17 +226,17 @@ def check_positive(positive: Any, classes: NDArray[Any], owner: str) -> None:
         )
 
 
-def account(judge: Judge, outcome: Outcome) -> Tuning:
+def account(objective: Objective, outcome: Outcome) -> Tuning:
     """What a search did, told."""
-    wanted = cast(Preference, judge.preference)  # a user's; local bounds have no account
-    before, after, by_offset = map(judge.matrix, outcome[:3])
+    wanted = cast(Preference, objective.preference)  # a user's; local bounds have no account
+    before, after, by_offset = map(objective.matrix, outcome[:3])
     told = before, after, by_offset, outcome.n_models, outcome.cancelled
     return Tuning(wanted, wanted.met(after), *told)
 
 
-def report(judge: Judge, outcome: Outcome, owner: str) -> Tuning:
+def report(objective: Objective, outcome: Outcome, owner: str) -> Tuning:
     """What a search did, with a warning in the owner's name if the preference is not met."""
-    tuning = account(judge, outcome)
+    tuning = account(objective, outcome)
     if not tuning.met:
         warnings.warn(
             f"{owner} did not meet '{tuning.preference}': the nearest of {tuning.n_models + 1} "

@@ -28,7 +28,7 @@ import numpy as np
 from scipy.special import softmax
 
 from margrave._typing import Codes, Floats
-from margrave.confusion import Bound, Judge, Verdict
+from margrave.confusion import Bound, Objective, ObjectiveValue
 from margrave.martingale._growth import Refine
 from margrave.martingale._layers import Key, Layered, class_scores, companions_at
 from margrave.martingale._request import Outcome, Step
@@ -127,7 +127,7 @@ class Candidate:
     node_offset: Floats
     end_offset: Floats
     answers: Codes
-    verdict: Verdict
+    evaluate: ObjectiveValue
 
 
 class RootSearch:
@@ -160,29 +160,29 @@ class RootSearch:
         offset: Floats,
         again: Callable[[Floats, Refine | None], Settled],
         X: Any,
-        judge: Judge,
+        objective: Objective,
         n_training: int,
         max_models: int,
         callback: Callable[[Step], Any] | None,
     ) -> None:
         self.program, self.offset, self.again, self.X = program, offset, again, X
-        self.judge, self.n_training, self.max_models = judge, n_training, max_models
+        self.objective, self.n_training, self.max_models = objective, n_training, max_models
         self.callback = callback
         self.n_models, self.cancelled = 0, False
         self.learners = list(program.layered.learners.values())
 
     def run(self) -> tuple[Candidate, Outcome]:
         """Try the ways in turn, cheap ones first, until there is nothing left to gain."""
-        program, k = self.program, self.judge.k
+        program, k = self.program, self.objective.k
         ends, _ = program.layered.walk(self.X)
         scores = program.sharpness * program.votes[ends] + self.offset
         before = scores.argmax(axis=1)
-        verdict = self.judge.verdict(before)
-        if verdict.shortfall == 0:
-            same = Candidate(program, np.zeros(k), self.offset, before, verdict)
+        value = self.objective.evaluate(before)
+        if value.shortfall == 0:
+            same = Candidate(program, np.zeros(k), self.offset, before, value)
             return same, Outcome(before, before, before, 0, cancelled=False)
-        first = self.best = self._at(program, np.zeros(k), ends, self.judge.wide_starts())
-        pull = (target_states(self.judge, scores) - softmax(scores, axis=1)).sum(axis=0)
+        first = self.best = self._at(program, np.zeros(k), ends, self.objective.wide_starts())
+        pull = (target_states(self.objective, scores) - softmax(scores, axis=1)).sum(axis=0)
         self.direction = pull / max(float(np.ptp(pull)), 1e-300)  # 1 between its ends
         self._consider(program, first)
         others = self._others(before)
@@ -203,18 +203,18 @@ class RootSearch:
         """Ways to grow the program again."""
         log_cost = self.program.log_cost
         ways = [partial(self.again, log_cost + _COST * self.direction, None)]
-        local = LocalTargets(self.judge, before, self.X, self.n_training)
+        local = LocalTargets(self.objective, before, self.X, self.n_training)
         if local.shares and all(hasattr(one, "_tuned") for one in self.learners):
             ways.append(partial(self.again, log_cost, local.refine))
         return ways[: self.max_models]
 
     def _over(self) -> bool:
         """Tell the callback; whether the search is over."""
-        met = self.best.verdict.shortfall == 0
+        met = self.best.evaluate.shortfall == 0
         if self.callback is not None:
-            matrix = self.judge.matrix(self.best.answers)
+            matrix = self.objective.matrix(self.best.answers)
             self.cancelled = bool(self.callback(Step(self.n_models, self.most, met, matrix)))
-        return self.cancelled or (met and self.best.verdict.price == 0)
+        return self.cancelled or (met and self.best.evaluate.cost == 0)
 
     def _consider(self, program: Settled, as_is: Candidate) -> None:
         """Judge a program with every offset at its nodes, then with finer ones about the best.
@@ -241,11 +241,11 @@ class RootSearch:
     ) -> Candidate:
         """A program with an offset at its nodes and the best one at its end."""
         scores = program.sharpness * program.votes
-        judge, groups = self.judge.of_groups(ends)
-        offset = self.offset + judge.best_offset(scores[groups] + self.offset, starts)[0]
+        objective, groups = self.objective.of_groups(ends)
+        offset = self.offset + objective.best_offsets(scores[groups] + self.offset, starts)[0]
         answers = (scores + offset).argmax(axis=1)
         return Candidate(
-            program, node_offset, offset, answers[ends], judge.verdict(answers[groups])
+            program, node_offset, offset, answers[ends], objective.evaluate(answers[groups])
         )
 
 
@@ -255,8 +255,8 @@ def combined(layered: Layered, node_offset: Floats) -> Floats:
     return np.where(np.abs(offset).max() < 1e-12, 0.0, offset)
 
 
-def _rank(candidate: Candidate) -> Verdict:
-    return candidate.verdict
+def _rank(candidate: Candidate) -> ObjectiveValue:
+    return candidate.evaluate
 
 
 @dataclass(frozen=True)
@@ -281,14 +281,14 @@ class LocalTargets:
         How many training samples stand before them among the rows of a program.
     """
 
-    def __init__(self, judge: Judge, before: Codes, X: Any, n_training: int) -> None:
-        self.judge, self.X, self.n_training = judge, X, n_training
-        matrix = judge.matrix(before)
-        wrong = matrix.counts[:, :-1] * ~np.eye(judge.k, dtype=bool)
+    def __init__(self, objective: Objective, before: Codes, X: Any, n_training: int) -> None:
+        self.objective, self.X, self.n_training = objective, X, n_training
+        matrix = objective.matrix(before)
+        wrong = matrix.counts[:, :-1] * ~np.eye(objective.k, dtype=bool)
         self.shares: dict[tuple[int, int], Fraction] = {}  # of each cell's errors that may stay
-        for bound in judge.preference.all_bounds:
+        for bound in objective.preference.all_bounds:
             slack = bound.slack(matrix)
-            amount, base = (mask[:, : judge.k] for mask in bound.cells(matrix))
+            amount, base = (mask[:, : objective.k] for mask in bound.cells(matrix))
             cells = wrong * (amount if bound.at_most else base & ~amount)
             wants_errors = not bound.at_most and not amount.diagonal().any()
             if slack < 0 and cells.any() and not wants_errors:
@@ -299,7 +299,7 @@ class LocalTargets:
 
     def refine(self, key: Key, learner: Any, rows: Codes) -> Any:
         """Tune a node to its share, if it has errors to lose."""
-        came = companions_at(rows, self.n_training, self.judge.codes, learner)
+        came = companions_at(rows, self.n_training, self.objective.codes, learner)
         if came is None:
             return learner
         at, codes = came
@@ -315,6 +315,6 @@ class LocalTargets:
                     wants.append(Bound("errors", labels, at_most=True, limit=kept, share=False))
         if not wants:
             return learner
-        local = Judge(LocalBounds(tuple(wants)), codes, tuple(known))
-        trains = int(len(at) >= _CROWDED * len(self.judge.codes))  # else its offset moves
+        local = Objective(LocalBounds(tuple(wants)), codes, tuple(known))
+        trains = int(len(at) >= _CROWDED * len(self.objective.codes))  # else its offset moves
         return learner._tuned(local, X, patience=0, max_models=trains, tol=ROUGH)[0]

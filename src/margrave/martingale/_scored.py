@@ -11,9 +11,9 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 
-from margrave._indexing import rows_of
+from margrave._indexing import select_rows
 from margrave._typing import Floats
-from margrave._validation import checked_weights
+from margrave._validation import check_sample_weight
 
 
 class ScoredClassifier(ClassifierMixin, BaseEstimator, ABC):
@@ -88,9 +88,9 @@ class ScoredClassifier(ClassifierMixin, BaseEstimator, ABC):
         check_classification_targets(labels)
         if sample_weight is None:
             return rows, labels, np.ones(len(labels))
-        weights = checked_weights(sample_weight, len(labels), f"{type(self).__name__}.fit")
+        weights = check_sample_weight(sample_weight, len(labels), f"{type(self).__name__}.fit")
         kept = np.flatnonzero(weights)
-        return rows_of(rows, kept), labels[kept], weights[kept]
+        return select_rows(rows, kept), labels[kept], weights[kept]
 
     def _coded(self, labels: NDArray[Any]) -> NDArray[np.intp]:
         """Set the classes, of which there are at least two, and return those of the samples."""

@@ -8,9 +8,9 @@ between targets and current states over the log-penalties, the log-costs of the 
 offset of the decision; the gradient is by implicit differentiation (`_newton`).
 
 The document tunes the penalties only, and they cannot reach every count. Here every model on the
-way is judged with the best offset it could have (`_judge`), so with two classes the first of them,
-the untuned model with its threshold moved, meets all that a threshold can meet. The search goes on
-from there for a model that meets it at a lower price.
+way is judged with the best offset it could have (`_objective`), so with two classes the first of
+them, the untuned model with its threshold moved, meets all that a threshold can meet. The search
+goes on from there for a model that meets it at a lower price.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from margrave._typing import Floats
-from margrave.confusion import Bound, Confusion, Judge, Verdict
+from margrave.confusion import Bound, Confusion, Objective, ObjectiveValue
 from margrave.martingale._newton import Problem, Solution
 from margrave.martingale._request import Outcome, Step
 from margrave.martingale._settings import Setting
@@ -56,10 +56,10 @@ class Candidate:
     setting: Setting
     solution: Solution
     answers: NDArray[np.intp]
-    verdict: Verdict
+    evaluate: ObjectiveValue
 
 
-def target_states(judge: Judge, scores: Floats) -> Floats:
+def target_states(objective: Objective, scores: Floats) -> Floats:
     """What each point should be, as a distribution over the classes (section 4.4).
 
     Parameters
@@ -77,25 +77,25 @@ def target_states(judge: Judge, scores: Floats) -> Floats:
     """
     targets: Floats = softmax(scores, axis=1)
     answers = scores.argmax(axis=1)
-    matrix = judge.matrix(answers)
-    for bound in judge.preference.all_bounds:
+    matrix = objective.matrix(answers)
+    for bound in objective.preference.all_bounds:
         if bound.slack(matrix) >= 0:
             continue
-        amount, base = (mask[:, : judge.k] for mask in bound.cells(matrix))
-        allowed = _where_to(bound.at_most, amount, base, judge.codes, answers)
+        amount, base = (mask[:, : objective.k] for mask in bound.cells(matrix))
+        allowed = _where_to(bound.at_most, amount, base, objective.codes, answers)
         nearest = np.where(allowed, scores, -np.inf)
         away = scores.max(axis=1) - nearest.max(axis=1)
         candidates = np.flatnonzero(allowed.any(axis=1))
         order = np.argsort(away[candidates], kind="stable")
         chosen = candidates[order[: _points_asked(bound, matrix, amount, base)]]
-        anywhere = allowed[chosen].sum(axis=1) == judge.k - 1
+        anywhere = allowed[chosen].sum(axis=1) == objective.k - 1
         to = np.where(
-            allowed[chosen, judge.codes[chosen]],
-            judge.codes[chosen],
+            allowed[chosen, objective.codes[chosen]],
+            objective.codes[chosen],
             nearest[chosen].argmax(axis=1),
         )
         targets[chosen] = np.where(
-            anywhere[:, None], allowed[chosen] / (judge.k - 1), np.eye(judge.k)[to]
+            anywhere[:, None], allowed[chosen] / (objective.k - 1), np.eye(objective.k)[to]
         )
     return targets
 
@@ -178,7 +178,7 @@ class Search:
         group: NDArray[np.intp],
         Z: Floats,
         ask: Callable[[Floats], Floats],
-        judge: Judge,
+        objective: Objective,
         start: Setting,
         solution: Solution,
         *,
@@ -188,7 +188,7 @@ class Search:
         callback: Callable[[Step], Any] | None = None,
     ) -> None:
         self.problem, self.weights, self.group = problem, weights, group
-        self.Z, self.ask, self.judge = Z, ask, judge
+        self.Z, self.ask, self.objective = Z, ask, objective
         self.start, self.solution = start, solution
         self.tol, self.patience, self.max_models = tol, patience, max_models
         self.callback = callback
@@ -198,13 +198,13 @@ class Search:
         """Search until the preference is met cheaply enough, or the models are used up."""
         scores = self.ask(self.solution.w) + self.start.offset
         before = scores.argmax(axis=1)
-        verdict = self.judge.verdict(before)
-        if verdict.shortfall == 0:
-            same = Candidate(self.start, self.solution, before, verdict)
+        value = self.objective.evaluate(before)
+        if value.shortfall == 0:
+            same = Candidate(self.start, self.solution, before, value)
             return same, Outcome(before, before, before, 0, cancelled=False)
-        self.first = self.best = self._judged(self.start, self.judge.wide_starts())
-        if self.max_models and self.first.verdict[:2] != (0, 0):  # else nothing can be cheaper
-            self.targets = target_states(self.judge, scores)
+        self.first = self.best = self._judged(self.start, self.objective.wide_starts())
+        if self.max_models and self.first.evaluate[:2] != (0, 0):  # else nothing can be cheaper
+            self.targets = target_states(self.objective, scores)
             self._descend()
         answers = before, self.best.answers, self.first.answers
         return self.best, Outcome(*answers, self.n_models, self.cancelled)
@@ -224,18 +224,18 @@ class Search:
     def _judged(self, setting: Setting, starts: Iterable[Floats] = ()) -> Candidate:
         """The present weights with the best offset they could have."""
         scores = self.ask(self.solution.w)
-        offset = setting.offset + self.judge.best_offset(scores + setting.offset, starts)[0]
+        offset = setting.offset + self.objective.best_offsets(scores + setting.offset, starts)[0]
         answers = (scores + offset).argmax(axis=1)
         chosen = Setting(setting.log_penalty, setting.log_cost, offset)
-        return Candidate(chosen, self.solution, answers, self.judge.verdict(answers))
+        return Candidate(chosen, self.solution, answers, self.objective.evaluate(answers))
 
     def _tell(self) -> None:
         """Tell the callback where the search stands, and stop if that is enough."""
-        met = self.best.verdict.shortfall == 0
+        met = self.best.evaluate.shortfall == 0
         if self.callback is not None:
-            matrix = self.judge.matrix(self.best.answers)
+            matrix = self.objective.matrix(self.best.answers)
             self.cancelled = bool(self.callback(Step(self.n_models, self.max_models, met, matrix)))
-        cheaper = met and self.best.verdict < self.first.verdict
+        cheaper = met and self.best.evaluate < self.first.evaluate
         waited = self.n_models - self.gained_at >= self.patience
         if self.cancelled or self.n_models == self.max_models or (cheaper and waited):
             raise _DoneError
@@ -270,7 +270,7 @@ class Search:
         for tol in sorted({max(self.tol, ROUGH), self.tol}, reverse=True):
             self.solution = self.problem.solved(penalty, weights, self.solution.w, tol, _STEPS)
             candidate = self._judged(setting, [self.best.setting.offset - setting.offset])
-            if not candidate.verdict < self.best.verdict:
+            if not candidate.evaluate < self.best.evaluate:
                 break
         else:
             self.best, self.gained_at = candidate, self.n_models

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from margrave._typing import Flags, Floats
 from margrave._validation import Rules, is_count
-from margrave.confusion import best_cut, middle
+from margrave.confusion import balanced_threshold, midpoint
 from margrave.members._two_sided import TwoSidedClassifier, shares
 
 MAX_ALPHA = 5.0
@@ -108,7 +108,7 @@ class Presorted:
         ends = self.ends[feature]
         end = place if isinstance(ends, slice) else ends[place]
         low, high = self.values[feature, self.order[feature, end : end + 2]]
-        return middle(float(low), float(high))
+        return midpoint(float(low), float(high))
 
 
 def strengths(data: Presorted, signed: Floats, limits: Floats) -> Floats:
@@ -282,7 +282,7 @@ class RankBoostClassifier(TwoSidedClassifier):
             u, v = shares(weights * positive), shares(weights * ~positive)
             rankers = boost(data, u, v, self.n_estimators, self.alpha)
             self.rankers_.append(rankers)
-            cuts.append(best_cut(rank_scores(X, rankers), u, v) if rankers else 0.0)
+            cuts.append(balanced_threshold(rank_scores(X, rankers), u, v) if rankers else 0.0)
         self.cut_ = np.array(cuts)
         self.n_iter_ = np.array([len(rankers) for rankers in self.rankers_])
 

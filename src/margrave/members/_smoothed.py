@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from margrave._validation import check_rules, checked_weights, is_count
+from margrave._validation import check_parameters, check_sample_weight, is_count
 
 
 def smooth(
@@ -168,7 +168,7 @@ class SmoothedBaggingClassifier(ClassifierMixin, BaseEstimator):
         self._check_parameters()
         rows, labels = validate_data(self, X, y, **self._accepted())
         if sample_weight is not None:
-            weights = checked_weights(sample_weight, len(rows), "SmoothedBaggingClassifier.fit")
+            weights = check_sample_weight(sample_weight, len(rows), "SmoothedBaggingClassifier.fit")
             sample_weight = weights / weights.max()  # chances, of which the sum must be finite
         self.bagging_ = BaggingClassifier(
             _SmoothedMember(self._base(), self.noise),
@@ -248,7 +248,7 @@ class SmoothedBaggingClassifier(ClassifierMixin, BaseEstimator):
                 is_count(self.max_samples) or _is_share(self.max_samples),
             ),
         }
-        check_rules(self, rules)
+        check_parameters(self, rules)
 
 
 def _is_classifier(value: Any) -> bool:

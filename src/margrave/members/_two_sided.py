@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrave._typing import Floats
-from margrave._validation import Rules, check_rules, checked_weights
+from margrave._validation import Rules, check_parameters, check_sample_weight
 
 
 def shares(weights: Floats) -> Floats:
@@ -62,7 +62,7 @@ class TwoSidedClassifier(ClassifierMixin, BaseEstimator, ABC):
         self : object
             The trained classifier.
         """
-        check_rules(self, self._rules())
+        check_parameters(self, self._rules())
         rows, labels = validate_data(self, X, y, dtype=np.float64, order="F")
         check_classification_targets(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
@@ -120,7 +120,7 @@ class TwoSidedClassifier(ClassifierMixin, BaseEstimator, ABC):
         """One finite weight a sample, none negative, with a sum above 0 in every class."""
         if sample_weight is None:
             return np.ones(len(codes))
-        weights = checked_weights(sample_weight, len(codes), f"{type(self).__name__}.fit")
+        weights = check_sample_weight(sample_weight, len(codes), f"{type(self).__name__}.fit")
         # Sums of finite numbers may still overflow, and only their ratios matter.
         weights = np.asarray(weights / weights.max())
         sums = np.bincount(codes, weights=weights)

@@ -17,11 +17,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from margrave import _labels
 from margrave._dask.blocks import Blocks, is_dask
-from margrave._dask.counts import counted
+from margrave._dask.counts import count_labels
 from margrave._dask.summary import SortedSummary
 from margrave._typing import Codes, Floats, Ints
 from margrave.confusion import Tally
-from margrave.steer._frontier import Curve, check_finite, classes_of, fail, staircase
+from margrave.steer._frontier import (
+    Curve,
+    best_thresholds,
+    check_finite,
+    raise_invalid,
+    split_labels,
+)
 
 _MOST = 1000  # different labels
 
@@ -78,21 +84,21 @@ class _Ways:
     place: int
 
     def __call__(self, *parts: Any) -> list[tuple[Floats, Codes]]:
-        y, *ways = (parts[place] for place in self.order)
+        y, *strategies = (parts[place] for place in self.order)
         codes = (_labels.encode(y, self.kinds, "Frontier.of, y") == self.place).astype(np.intp)
         found = []
-        for name, given in zip(self.names, ways, strict=True):
+        for name, given in zip(self.names, strategies, strict=True):
             scores = np.asarray(given, dtype=np.float64)
             if scores.shape != codes.shape:
-                fail("of", "a score for each sample", f"shape {scores.shape} for {name!r}")
+                raise_invalid("of", "a score for each sample", f"shape {scores.shape} for {name!r}")
             check_finite(scores, name)
             found.append((scores, codes))
         return found
 
 
 def _summed(*given: Any) -> list[SortedSummary]:
-    *parts, ways = given
-    return [summary_of(scores, codes) for scores, codes in ways(*parts)]
+    *parts, strategies = given
+    return [summary_of(scores, codes) for scores, codes in strategies(*parts)]
 
 
 def _summed_up(parts: list[list[SortedSummary]]) -> list[SortedSummary]:
@@ -100,10 +106,10 @@ def _summed_up(parts: list[list[SortedSummary]]) -> list[SortedSummary]:
 
 
 def _run(*given: Any) -> list[Runs | None]:
-    *parts, ways, ends = given
+    *parts, strategies, ends = given
     return [
         None if own is None else Runs.of(scores, codes, own)
-        for (scores, codes), own in zip(ways(*parts), ends, strict=True)
+        for (scores, codes), own in zip(strategies(*parts), ends, strict=True)
     ]
 
 
@@ -142,14 +148,16 @@ def frontier_curves(
     order = tuple((first, *rest).index(name) for name in given)
     blocks = Blocks.of("Frontier.of", given[first], **rest)
     names = tuple(map(str, scores))
-    ways = _Ways(names, order, kinds, place)
-    summaries = blocks.reduce(_summed, _summed_up, ways)
+    strategies = _Ways(names, order, kinds, place)
+    summaries = blocks.reduce(_summed, _summed_up, strategies)
     found: list[SortedSummary | Runs] = [*summaries]
     if not all(one.is_exact for one in summaries):
         ends = [None if one.is_exact else one.values for one in summaries]
-        runs = blocks.reduce(_run, _run_up, ways, ends)
+        runs = blocks.reduce(_run, _run_up, strategies, ends)
         found = [was if new is None else new for was, new in zip(summaries, runs, strict=True)]
-    curves = tuple(staircase(name, tally_of(one)) for name, one in zip(names, found, strict=True))
+    curves = tuple(
+        best_thresholds(name, tally_of(one)) for name, one in zip(names, found, strict=True)
+    )
     n_positive = int(sizes[place])
     negative = others[0] if len(others) == 1 else None
     return curves, n_positive, int(sizes.sum()) - n_positive, label, negative
@@ -161,9 +169,9 @@ def _classes(y: Any, positive: Any) -> tuple[Any, list[Any], NDArray[Any], Ints]
     counts = None
     if is_dask(y):
         if getattr(y, "ndim", 1) != 1:
-            fail("of", "y with a label for each sample", f"shape {tuple(y.shape)}")
-        (labels,), counts = counted("Frontier.of", _MOST, y=y)
-    label, others, _ = classes_of(labels, positive)
+            raise_invalid("of", "y with a label for each sample", f"shape {tuple(y.shape)}")
+        (labels,), counts = count_labels("Frontier.of", _MOST, y=y)
+    label, others, _ = split_labels(labels, positive)
     array = _labels.natural(labels)
     kinds = _labels.union([("Frontier.of, y", array)])
     codes = _labels.encode(array, kinds, "Frontier.of, y")
@@ -177,4 +185,6 @@ def _check_lengths(scores: Mapping[str, Any], n: int) -> None:
         known = len(shape) != 1 or isinstance(shape[0], int)
         if known and shape != (n,):
             told = tuple(size if isinstance(size, int) else "?" for size in shape)
-            fail("of", f"a score for each of {n} samples", f"shape {told} for {str(name)!r}")
+            raise_invalid(
+                "of", f"a score for each of {n} samples", f"shape {told} for {str(name)!r}"
+            )

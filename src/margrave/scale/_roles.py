@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from margrave import _labels
 from margrave._dask.blocks import Blocks
 from margrave._typing import Codes, Floats, Ints
-from margrave.steer._start import checked_positive
+from margrave.steer._start import check_positive
 
 OWNER = "SteeredClassifier"
 MOST_TRAINED = 100_000
@@ -60,7 +60,7 @@ def _ends(keys: Floats, most: int) -> Floats:
 _Label = tuple[bool, Any]  # whether it is a Boolean: True is not 1 here
 
 
-def _drawn(number: int, y: Any, seed: int) -> dict[_Label, _Keys]:
+def _draw_block(number: int, y: Any, seed: int) -> dict[_Label, _Keys]:
     """The labels of a block, with their rows' keys."""
     labels, keys = _labels.natural(y), _keys(seed, number, len(y))
     if labels.ndim != 1:
@@ -115,7 +115,7 @@ class Draw:
         seed = int(check_random_state(random_state).randint(2**31 - 1))
         blocks = Blocks.of(OWNER, X, y=y)
         alone = Blocks(tuple((part[1],) for part in blocks.parts), 1, OWNER)
-        found = alone.reduce(_drawn, _drawn_together, seed, numbered=True)
+        found = alone.reduce(_draw_block, _drawn_together, seed, numbered=True)
         classes = _labels.union([("y", _labels.natural([label for _, label in found]))])
         by_label = {label: keys for (_, label), keys in found.items()}
         return cls(blocks, classes, seed, tuple(by_label[one] for one in classes.tolist()))
@@ -138,7 +138,7 @@ class Draw:
                 f"{_labels.shown(self.classes)}. margrave.scale.sample draws rows into memory, "
                 "where more classes are steered."
             )
-        return checked_positive(given, self.classes, OWNER)
+        return check_positive(given, self.classes, OWNER)
 
     def trained(self) -> Roles:
         """Roles where nothing is steered: as many rows as may be are trained on."""

@@ -20,41 +20,45 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from margrave._dask.summary import SortedSummary
-from margrave._indexing import rows_of
+from margrave._indexing import select_rows
 from margrave._typing import Codes, Floats
 from margrave.committee import Progress
-from margrave.confusion import Confusion, Judge, Preference, Tally
+from margrave.confusion import Confusion, Objective, Preference, Tally
 from margrave.scale._frontier import Runs, summary_of, tally_of
 from margrave.scale._predict import plain_rows
 from margrave.scale._roles import CERTIFY, OWNER, TRAIN, TUNE, Draw, Roles
-from margrave.steer._certify import APART, check_confidence, issued, planned
+from margrave.steer._certify import APART, check_confidence, issue_certificate, make_plan
 from margrave.steer._dialog import Dialog
-from margrave.steer._order_statistic import PromiseError
+from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._reply import Reply
 from margrave.steer._scorer import Scorer
-from margrave.steer._split import share_of, within_classes
+from margrave.steer._split import certification_fraction, rates_within_classes
 from margrave.steer._steered import SteeredClassifier
-from margrave.steer._strategies import chosen
-from margrave.steer._thresholds import Cut, best_cut
-from margrave.steer._tuning_data import Option
+from margrave.steer._strategies import get_strategies
+from margrave.steer._thresholds import Threshold, best_threshold
+from margrave.steer._tuning_data import Candidate
 
 MOVE = "move"
 
 
-def check_ways(ways: Any, owner: str) -> None:
+def check_strategies(strategies: Any, owner: str) -> None:
     """Refuse ways that look at the tuning samples themselves."""
-    names = [] if ways is None else [way.name for way in chosen(ways, owner)]
+    names = (
+        []
+        if strategies is None
+        else [strategy.name for strategy in get_strategies(strategies, owner)]
+    )
     others = [name for name in names if name != MOVE]
     if others:
         raise ValueError(
             f"{owner} needs to be left out, or to be {MOVE!r}, for rows that do not fit into "
             f"memory; got {', '.join(map(repr, others))}. margrave.scale.sample draws rows into "
-            "memory for the other ways."
+            "memory for the other strategies."
         )
 
 
 @dataclass(frozen=True, eq=False)
-class Tuned:
+class TunedRows:
     """A trained scorer, and what it says about all rows that it was not trained on.
 
     Attributes
@@ -86,9 +90,9 @@ class Tuned:
         """The classes."""
         return tuple(self.roles.classes.tolist())
 
-    def matrix(self, cut: float) -> Confusion:
+    def matrix(self, threshold: float) -> Confusion:
         """The confusion matrix of the tuning rows at a cut between runs of their scores."""
-        under = self.tally.upto(cut)
+        under = self.tally.upto(threshold)
         counts = np.column_stack([under, self.tally.under[-1] - under])
         return Confusion(counts, self.classes, self.positive)
 
@@ -96,11 +100,11 @@ class Tuned:
     def start(self) -> Reply:
         """The tuning rows before anything is asked."""
         matrix = self.matrix(0.0)
-        return Reply(None, True, matrix, matrix, "start", 0.0, 1, True, option=self._at(0.0))
+        return Reply(None, True, matrix, matrix, "start", 0.0, 1, True, candidate=self._at(0.0))
 
-    def _at(self, cut: float) -> Option:
+    def _at(self, threshold: float) -> Candidate:
         held, _, _ = self._entries
-        return Option(MOVE, self.scorer, held, Cut(cut, cut))
+        return Candidate(MOVE, self.scorer, held, Threshold(threshold, threshold))
 
     @property
     def _entries(self) -> tuple[Floats, Codes, NDArray[np.int64]]:
@@ -108,49 +112,55 @@ class Tuned:
         place, codes = np.nonzero(self.tally.counts)
         return self.tally.highs[place], codes, self.tally.counts[place, codes]
 
-    def judge(self, wanted: Preference) -> Judge:
+    def objective(self, wanted: Preference) -> Objective:
         """The judge of a preference on the tuning rows."""
         _, codes, counts = self._entries
-        return Judge(wanted, codes, self.classes, self.positive, counts)
+        return Objective(wanted, codes, self.classes, self.positive, counts)
 
     def reply(self, wanted: Preference, before: Confusion) -> Reply:
         """The best cut for a preference."""
         began = perf_counter()
         wanted.check_counts(before)
-        decision = best_cut(self.judge(wanted), self.tally)
-        after, n_options = self.matrix(decision.high), len(self.tally.cuts)
-        took, option = perf_counter() - began, self._at(decision.high)
+        decision = best_threshold(self.objective(wanted), self.tally)
+        after, n_candidates = self.matrix(decision.high), len(self.tally.thresholds)
+        took, candidate = perf_counter() - began, self._at(decision.high)
         met = wanted.met(after)
-        return Reply(wanted, met, before, after, MOVE, took, n_options, True, option=option)
+        return Reply(
+            wanted, met, before, after, MOVE, took, n_candidates, True, candidate=candidate
+        )
 
     def accepted(self, reply: Reply, confidence: float) -> SteeredClassifier:
         """The model of a reply with a promise, set on the rows that certify."""
-        wanted, option = reply.preference, reply.option
+        wanted, candidate = reply.preference, reply.candidate
         if wanted is None:
             raise RuntimeError("There is nothing to promise.")
         sizes = self.roles.counts.sum(axis=0)
-        if self.roles.apart and not within_classes(wanted, sizes, self.classes, self.positive):
-            raise PromiseError(
+        if self.roles.apart and not rates_within_classes(
+            wanted, sizes, self.classes, self.positive
+        ):
+            raise GuaranteeError(
                 f"'{wanted}' cannot be promised on these certify samples: {APART}, and not all of "
                 "it are rates within a class."
             )
-        n, judge = len(self.codes), self.judge(wanted)
-        plan = planned(wanted, option.decision, option.held, judge, n, may_reject=False)
-        plain = Cut(0.0, 0.0)
-        decision, certificate = issued(
+        n, objective = len(self.codes), self.objective(wanted)
+        plan = make_plan(
+            wanted, candidate.decision, candidate.scores, objective, n, may_reject=False
+        )
+        plain = Threshold(0.0, 0.0)
+        decision, certificate = issue_certificate(
             plan,
             self.scores,
             self.codes,
-            asked=str(wanted),
-            way=reply.way,
+            requested=str(wanted),
+            strategy=reply.strategy,
             tuning=reply.after,
             confidence=confidence,
             delta=1 - confidence,
             number=1,
             notes=(self.told, *([self.told_apart] if self.roles.apart else [])),
-            start=plan.matrix(plain.answers(self.scores), self.codes),
+            start=plan.matrix(plain.predict(self.scores), self.codes),
         )
-        return SteeredClassifier._made(
+        return SteeredClassifier._from_parts(
             self.scorer,
             decision,
             plan,
@@ -181,18 +191,18 @@ class Tuned:
         return f"{APART} ({' and '.join(each)}): only rates within a class are those of the data."
 
 
-def tuned(
+def tune_rows(
     draw: Draw,
     *,
     estimator: Any = None,
     certify: Any = "auto",
-    promise: Preference | None = None,
+    guarantee: Preference | None = None,
     confidence: float = 0.95,
     positive: Any = None,
     n_jobs: int | None = None,
     random_state: Any = None,
     callback: Callable[[Progress], Any] | None = None,
-) -> Tuned:
+) -> TunedRows:
     """Train on some rows, and score all others.
 
     Parameters
@@ -201,7 +211,7 @@ def tuned(
         The rows.
     estimator, certify, confidence, positive, n_jobs, random_state
         As in :class:`SteeredClassifier`.
-    promise : Preference, optional
+    guarantee : Preference, optional
         What is going to be asked for.
     callback : callable, optional
         Called after each model that is trained.
@@ -209,11 +219,11 @@ def tuned(
     check_confidence(confidence, OWNER)
     positive = draw.positive(positive)
     labels = tuple(draw.classes.tolist())
-    share = share_of(certify, promise, draw.sizes, labels, positive, 1 - confidence)
-    roles = draw.shared(share, within_classes(promise, draw.sizes, labels, positive))
-    if promise is not None:
-        promise.check_counts(Confusion(np.diag(roles.counts[TUNE]), labels, positive))
-    X, codes = trained_on(draw, roles)
+    share = certification_fraction(certify, guarantee, draw.sizes, labels, positive, 1 - confidence)
+    roles = draw.shared(share, rates_within_classes(guarantee, draw.sizes, labels, positive))
+    if guarantee is not None:
+        guarantee.check_counts(Confusion(np.diag(roles.counts[TUNE]), labels, positive))
+    X, codes = training_rows(draw, roles)
     dialog = Dialog.from_data(
         X,
         draw.classes[codes],
@@ -224,31 +234,35 @@ def tuned(
         random_state=random_state,
         callback=callback,
     )
-    model, steered = dialog.model, dialog._acceptance.estimator
-    scorer = Scorer(model.scorer_.panel.forgetting(), model.scorer_.combine, model.scorer_.decimals)
-    found = draw.blocks.reduce(_scored, _scored_together, roles, scorer, numbered=True)
+    model, steered = dialog.model, dialog._ledger.estimator
+    scorer = Scorer(
+        model.scorer_.committee.without_training_data(),
+        model.scorer_.combine,
+        model.scorer_.decimals,
+    )
+    found = draw.blocks.reduce(_score_block, _join_scores, roles, scorer, numbered=True)
     tally = _tally(draw, roles, scorer, found.summary)
-    return Tuned(scorer, roles, positive, tally, found.scores, found.codes, steered)
+    return TunedRows(scorer, roles, positive, tally, found.scores, found.codes, steered)
 
 
 def fit_steered(
     model: SteeredClassifier, X: Any, y: Any
 ) -> tuple[SteeredClassifier, Confusion | None]:
     """What a classifier learns from Dask collections, and the matrix of the tuning rows."""
-    check_ways(model.ways, f"{OWNER}'s ways")
+    check_strategies(model.strategies, f"{OWNER}'s strategies")
     draw = Draw.of(X, y, model.random_state)
     if model.preference is None:
         roles = draw.trained()
-        rows, codes = trained_on(draw, roles)
+        rows, codes = training_rows(draw, roles)
         made = clone(model).fit(rows, draw.classes[codes])
         made.parts_ = roles.parts
         return made, None
     wanted = Preference(model.preference)
-    found = tuned(
+    found = tune_rows(
         draw,
         estimator=model.estimator,
         certify=model.certify,
-        promise=wanted,
+        guarantee=wanted,
         confidence=model.confidence,
         positive=model.positive,
         n_jobs=model.n_jobs,
@@ -260,23 +274,23 @@ def fit_steered(
     return made, reply.after
 
 
-def trained_on(draw: Draw, roles: Roles) -> tuple[Any, Codes]:
+def training_rows(draw: Draw, roles: Roles) -> tuple[Any, Codes]:
     """The rows to train on, in memory, and their classes: one pass."""
-    parts, codes = draw.blocks.reduce(_taken, _taken_together, roles, numbered=True)
-    return _joined(parts), codes
+    parts, codes = draw.blocks.reduce(_take_block, _join_blocks, roles, numbered=True)
+    return _concatenate(parts), codes
 
 
-def _taken(number: int, X: Any, y: Any, roles: Roles) -> tuple[list[Any], Codes] | None:
+def _take_block(number: int, X: Any, y: Any, roles: Roles) -> tuple[list[Any], Codes] | None:
     role, codes = roles.of(number, y)
     at = np.flatnonzero(role == TRAIN)
-    return ([plain_rows(rows_of(X, at))], codes[at]) if len(at) else None
+    return ([plain_rows(select_rows(X, at))], codes[at]) if len(at) else None
 
 
-def _taken_together(parts: list[tuple[list[Any], Codes]]) -> tuple[list[Any], Codes]:
+def _join_blocks(parts: list[tuple[list[Any], Codes]]) -> tuple[list[Any], Codes]:
     return [one for part, _ in parts for one in part], np.concatenate([codes for _, codes in parts])
 
 
-def _joined(parts: Sequence[Any]) -> Any:
+def _concatenate(parts: Sequence[Any]) -> Any:
     if not hasattr(parts[0], "iloc"):
         return np.concatenate(parts)
     import pandas
@@ -299,17 +313,17 @@ def _others(
     """Roles, classes and scores of a block's rows with some of the roles."""
     role, codes = roles.of(number, y)
     at = np.flatnonzero(np.isin(role, wanted))
-    scores = scorer(plain_rows(rows_of(X, at))) if len(at) else np.zeros(0)
+    scores = scorer(plain_rows(select_rows(X, at))) if len(at) else np.zeros(0)
     return role[at], codes[at], scores
 
 
-def _scored(number: int, X: Any, y: Any, roles: Roles, scorer: Scorer) -> _Scored:
+def _score_block(number: int, X: Any, y: Any, roles: Roles, scorer: Scorer) -> _Scored:
     role, codes, scores = _others(number, X, y, roles, scorer, (TUNE, CERTIFY))
     tune, certify = role == TUNE, role == CERTIFY
     return _Scored(summary_of(scores[tune], codes[tune]), scores[certify], codes[certify])
 
 
-def _scored_together(parts: list[_Scored]) -> _Scored:
+def _join_scores(parts: list[_Scored]) -> _Scored:
     return _Scored(
         SortedSummary.merged([one.summary for one in parts]),
         np.concatenate([one.scores for one in parts]),

@@ -14,15 +14,15 @@ from margrave._typing import Floats
 from margrave.scores._predictions import Kind
 
 
-def codes_of(values: Floats, n_classes: int) -> NDArray[np.int64]:
+def predicted_codes(values: Floats, n_classes: int) -> NDArray[np.int64]:
     """The class with the largest value, the first of equals, of values as Scores hold them."""
     codes = np.argmax(values, axis=2) if values.ndim == 3 else (values > 0) & (n_classes > 1)
     return codes.astype(np.int64)
 
 
-def one_of(**given: ArrayLike | None) -> tuple[Kind, Floats | None]:
+def read_values(**given: ArrayLike | None) -> tuple[Kind, Floats | None]:
     """The one kind of values that was given, on its way to [-1, 1]."""
-    kind, array = the_one(given)
+    kind, array = only_kind(given)
     if array is None:
         return kind, None
     values = np.asarray(array, dtype=np.float64)
@@ -30,11 +30,11 @@ def one_of(**given: ArrayLike | None) -> tuple[Kind, Floats | None]:
         low, high = float(values.min()), float(values.max())
         check_range(kind, low, high)
         if kind == "probability":
-            check_sums(*sums_of(values), len(values), low < high)
-    return kind, on_its_way(kind, values)
+            check_sums(*check_row_sums(values), len(values), low < high)
+    return kind, to_unit_range(kind, values)
 
 
-def the_one(given: dict[str, Any]) -> tuple[Kind, Any]:
+def only_kind(given: dict[str, Any]) -> tuple[Kind, Any]:
     """The one kind of values that was given; "label" if none was."""
     chosen = [(kind, array) for kind, array in given.items() if array is not None]
     if len(chosen) > 1:
@@ -59,13 +59,13 @@ def check_range(kind: str, lowest: float, highest: float) -> None:
         )
 
 
-def on_its_way(kind: str, values: Floats) -> Floats:
+def to_unit_range(kind: str, values: Floats) -> Floats:
     """Probabilities and scores as values in [-1, 1]."""
     values = np.clip(values, *_RANGES.get(kind, (-np.inf, np.inf)))  # float32 may be past the end
     return 2 * values - 1 if kind == "probability" else values
 
 
-def checked_shape(values: Any, labels: Any) -> tuple[int, ...]:
+def check_shape(values: Any, labels: Any) -> tuple[int, ...]:
     """The shape (n, K) or (n, K, C) that values and labels share; n is NaN if Dask has not told."""
     shapes = [_shape_of(array) for array in (values, labels) if array is not None]
     shape = shapes[0] if shapes else ()
@@ -89,7 +89,7 @@ def _shape_of(array: Any) -> tuple[Any, ...]:
     return tuple(array.shape)
 
 
-def sums_of(proba: Floats) -> tuple[bool, bool]:
+def check_row_sums(proba: Floats) -> tuple[bool, bool]:
     """Whether sums over classes are off, and whether those over members are all 1."""
     if proba.ndim == 3:
         return not np.allclose(proba.sum(axis=2), 1, atol=1e-3), False
@@ -100,7 +100,7 @@ def sums_of(proba: Floats) -> tuple[bool, bool]:
 def check_sums(off: bool, alone: bool, n: int, differ: bool) -> None:
     """Probabilities over all classes sum to 1, and only those.
 
-    `off` and `alone` are from `sums_of`, of n rows; `differ` says whether not all are equal.
+    `off` and `alone` are from `check_row_sums`, of n rows; `differ` says whether not all are equal.
     """
     if off:
         raise ValueError("Scores.from_arrays needs proba that sum to 1 over the classes.")
@@ -112,7 +112,7 @@ def check_sums(off: bool, alone: bool, n: int, differ: bool) -> None:
         )
 
 
-def leaning(values: Floats) -> Floats:
+def toward_second_class(values: Floats) -> Floats:
     """With two classes, how far each member leans to the second: half the difference of both."""
     if values.ndim == 3 and values.shape[2] == 2:
         return (values[:, :, 1] - values[:, :, 0]) / 2
@@ -165,7 +165,7 @@ def array_names(members: Sequence[str] | None, given: Any, n_members: int) -> tu
     return names
 
 
-def frozen(array: NDArray[Any]) -> NDArray[Any]:
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """The same array, not to be written to; Dask's cannot be."""
     if is_dask(array):
         return array
@@ -174,7 +174,7 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-class Seen(NamedTuple):
+class BlockSummary(NamedTuple):
     """What Dask arrays hold, of all blocks: rows, range, sums, sizes of values, and labels."""
 
     n: int
@@ -186,7 +186,7 @@ class Seen(NamedTuple):
     labels: list[Any]
 
 
-def seen(X: Any, labels: Any, kind: Kind, reject_label: Any) -> Seen:
+def summarise_block(X: Any, labels: Any, kind: Kind, reject_label: Any) -> BlockSummary:
     """A look at one block: its values, or labels only."""
     answers = [labels if labels is not None else X] if labels is not None or kind == "label" else []
     told: list[Any] = []
@@ -195,19 +195,19 @@ def seen(X: Any, labels: Any, kind: Kind, reject_label: Any) -> Seen:
         answered = array if reject_label is None else array[array != reject_label]
         told = _labels.union([("labels", answered.ravel())]).tolist() if answered.size else []
     if kind == "label":
-        return Seen(len(X), 0.0, 0.0, False, False, np.zeros(1), told)
+        return BlockSummary(len(X), 0.0, 0.0, False, False, np.zeros(1), told)
     values = np.asarray(X, dtype=np.float64)
-    off, alone = sums_of(values) if kind == "probability" else (False, False)
-    sizes = np.abs(leaning(values))
+    off, alone = check_row_sums(values) if kind == "probability" else (False, False)
+    sizes = np.abs(toward_second_class(values))
     largest = sizes.max(axis=(0, *range(2, sizes.ndim)))
     ends = float(values.min()), float(values.max())
-    return Seen(len(values), *ends, off, alone, largest, told)
+    return BlockSummary(len(values), *ends, off, alone, largest, told)
 
 
-def merged_seen(parts: list[Seen]) -> Seen:
+def merge_summaries(parts: list[BlockSummary]) -> BlockSummary:
     """All of them together."""
     labels = [label for one in parts for label in one.labels]
-    return Seen(
+    return BlockSummary(
         sum(one.n for one in parts),
         float(np.min([one.low for one in parts])),
         float(np.max([one.high for one in parts])),

@@ -11,7 +11,7 @@ from margrave._typing import Flags, Floats
 NOISE = 0.02
 
 
-def unbounded(raw: Floats, log_odds: Flags) -> Floats:
+def replace_by_log_odds(raw: Floats, log_odds: Flags) -> Floats:
     """Raw values, with log-odds in place of probabilities."""
     if not log_odds.any():
         return raw

@@ -15,14 +15,14 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from margrave import _labels
 from margrave._typing import Floats
-from margrave._validation import classes_of, last_step
+from margrave._validation import find_attribute, fitted_classes
 
 Kind = Literal["probability", "decision", "label", "score"]
 Ask = Literal["both", "labels", "values"]
 
 
 @dataclass(frozen=True)
-class Answer:
+class MemberPredictions:
     """What one member says about n samples.
 
     Attributes
@@ -51,13 +51,17 @@ def on_scale(decision: Floats, scale: float) -> Floats:
     return np.nan_to_num(np.clip(decision / scale, -1, 1), nan=-1.0)
 
 
-def ask_member(name: str, member: Any, X: Any, classes: NDArray[Any], ask: Ask) -> Answer:
+def ask_member(
+    name: str, member: Any, X: Any, classes: NDArray[Any], ask: Ask
+) -> MemberPredictions:
     """One call of ``predict`` for labels, one of ``predict_proba`` or its like for values."""
-    if isinstance(X, TreeSamples):
+    if isinstance(X, TreeInput):
         at, answer = X.leaves(member), ask_member(name, Leaves(member), None, classes, ask)
         codes = None if answer.codes is None else answer.codes[at]
-        return Answer(answer.kind, codes, None if answer.values is None else answer.values[at])
-    own_classes = classes_of(name, member)
+        return MemberPredictions(
+            answer.kind, codes, None if answer.values is None else answer.values[at]
+        )
+    own_classes = fitted_classes(name, member)
     own = _labels.encode(own_classes, classes, f"The classes of member {name!r}")
     kind: Kind = "label"
     if hasattr(member, "predict_proba"):
@@ -68,11 +72,14 @@ def ask_member(name: str, member: Any, X: Any, classes: NDArray[Any], ask: Ask) 
     if ask != "values" or kind == "label":
         answers = np.asarray(member.predict(X)).reshape(-1)
         told = _labels.encode(
-            answers, own_classes, f"Answers of member {name!r}", last_step(member, "reject_label_")
+            answers,
+            own_classes,
+            f"Answers of member {name!r}",
+            find_attribute(member, "reject_label_"),
         )
         codes = np.append(own, _labels.REJECTED)[told]
     if ask == "labels":
-        return Answer(kind, codes, None)
+        return MemberPredictions(kind, codes, None)
     if codes is not None and kind == "label":
         signs = np.where(codes[:, None] == np.arange(len(classes)), 1.0, -1.0)
         signs[codes == _labels.REJECTED] = 0.0  # no answer leans to no class
@@ -81,7 +88,7 @@ def ask_member(name: str, member: Any, X: Any, classes: NDArray[Any], ask: Ask) 
         given = _finite(member.predict_proba(X), name, len(own))
         values = _probability_values(_spread(given, own, len(classes), unseen=0.0), name)
     else:
-        if len(own) > 2 and last_step(member, "decision_function_shape") == "ovo":
+        if len(own) > 2 and find_attribute(member, "decision_function_shape") == "ovo":
             raise ValueError(
                 f"Member {name!r} decides between pairs of classes; "
                 "decision_function_shape='ovr' is needed."
@@ -91,7 +98,7 @@ def ask_member(name: str, member: Any, X: Any, classes: NDArray[Any], ask: Ask) 
             given = np.stack([-given, given], axis=1)
         values = _spread(_finite(given, name, len(own)), own, len(classes), unseen=np.nan)
         values = _last(values)
-    return Answer(kind, None if ask == "values" else codes, values)
+    return MemberPredictions(kind, None if ask == "values" else codes, values)
 
 
 def _probability_values(proba: Floats, name: str) -> Floats:
@@ -132,7 +139,7 @@ def _last(values: Floats) -> Floats:
 _KINDS = (DecisionTreeClassifier, ExtraTreeClassifier)
 
 
-class TreeSamples:
+class TreeInput:
     """Samples that were checked, as trees want them.
 
     Parameters
@@ -173,14 +180,14 @@ class Leaves:
         return np.asarray(self._proba)
 
 
-def tree_samples(members: list[tuple[str, Any]], X: Any) -> TreeSamples | None:
+def tree_input(members: list[tuple[str, Any]], X: Any) -> TreeInput | None:
     """Samples for a committee of trees; None for another, or if they should see the samples."""
     numbers = isinstance(X, np.ndarray) and X.ndim == 2 and X.size and X.dtype.kind in "fiu"
     if not numbers or not all(_is_plain(member, X.shape[1]) for _, member in members):
         return None
     with np.errstate(over="ignore"):
         checked = np.ascontiguousarray(X, dtype=np.float32)
-    return TreeSamples(checked) if np.isfinite(checked).all() else None
+    return TreeInput(checked) if np.isfinite(checked).all() else None
 
 
 def _is_plain(member: Any, n_features: int) -> bool:

@@ -27,37 +27,39 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from margrave import _labels
 from margrave._dask.blocks import Blocks, is_dask
-from margrave._dask.lazy import block_sizes, stacked
-from margrave._indexing import Columns, columns_for
+from margrave._dask.lazy import block_sizes, stack_blocks
+from margrave._indexing import Columns, select_columns
 from margrave._typing import AnyInts, Floats
-from margrave._validation import classes_of, features_by_member, named_members
+from margrave._validation import fitted_classes, member_features, name_members
 from margrave.scores._arrays import (
     array_classes,
     array_names,
     check_range,
+    check_shape,
     check_sums,
-    checked_shape,
-    codes_of,
-    frozen,
-    leaning,
-    merged_seen,
-    on_its_way,
-    one_of,
-    seen,
-    the_one,
+    merge_summaries,
+    only_kind,
+    predicted_codes,
+    read_only,
+    read_values,
+    summarise_block,
+    to_unit_range,
+    toward_second_class,
 )
 from margrave.scores._predictions import (
-    Answer,
     Ask,
     Kind,
+    MemberPredictions,
     ask_member,
     largest_size,
     on_scale,
-    tree_samples,
+    tree_input,
 )
 
 
-def asked(calls: Iterable[tuple[Any, ...]], n_members: int, n_jobs: int | None) -> Iterator[Answer]:
+def ask_members(
+    calls: Iterable[tuple[Any, ...]], n_members: int, n_jobs: int | None
+) -> Iterator[MemberPredictions]:
     """The members' answers, some at a time in threads; a small tree is quicker than a dispatch."""
     jobs = effective_n_jobs(n_jobs)
     if jobs == 1:
@@ -70,13 +72,13 @@ def asked(calls: Iterable[tuple[Any, ...]], n_members: int, n_jobs: int | None) 
         yield from answers
 
 
-def _each(calls: Iterable[tuple[Any, ...]]) -> list[Answer]:
+def _each(calls: Iterable[tuple[Any, ...]]) -> list[MemberPredictions]:
     """Members asked one after the other."""
     return [ask_member(*call) for call in calls]
 
 
-def gathered(
-    answers: Iterable[Answer],
+def gather_predictions(
+    answers: Iterable[MemberPredictions],
     names: tuple[str, ...],
     classes: NDArray[Any],
     features: tuple[Columns | None, ...],
@@ -108,12 +110,12 @@ def gathered(
         got = "more" if len(kinds) > len(names) else str(len(kinds))
         raise ValueError(f"Scores need an answer of each of {len(names)} members; got {got}.")
     return {
-        "classes": frozen(classes),
+        "classes": read_only(classes),
         "members": names,
-        "codes": None if codes is None else frozen(codes),
-        "values": None if values is None else frozen(values),
+        "codes": None if codes is None else read_only(codes),
+        "values": None if values is None else read_only(values),
         "kinds": tuple(kinds),
-        "scales": frozen(scales),
+        "scales": read_only(scales),
         "features": features,
     }
 
@@ -204,28 +206,32 @@ class Scores:
             raise ValueError(f"Scores.of needs ask='both', 'labels' or 'values'; got {ask!r}.")
         if like is not None and (features is not None or classes is not None):
             raise ValueError("Scores.of takes features and classes from like=; leave them out.")
-        named = named_members(members, "Scores.of")
+        named = name_members(members, "Scores.of")
         names = tuple(name for name, _ in named)
         if like is not None and like.members != names:
             raise ValueError(
                 f"Scores.of needs the members of like=, {', '.join(like.members)}; "
                 f"got {', '.join(names)}."
             )
-        columns = like.features if like is not None else features_by_member(features, names)
-        known = [(f"member {name!r}", classes_of(name, member)) for name, member in named]
+        columns = like.features if like is not None else member_features(features, names)
+        known = [(f"member {name!r}", fitted_classes(name, member)) for name, member in named]
         if classes is not None:
             known.append(("classes", np.asarray(classes)))
         union = like.classes if like is not None else _labels.union(known)
         if like is not None and like.values is None and ask != "labels":
             raise ValueError("Scores.of needs values in like= to scale new ones by; it has none.")
         if is_dask(X):
-            return lazily_asked(named, X, like, (names, union, columns), ask, n_jobs)
-        trees = tree_samples(named, X) if all(one is None for one in columns) else None
+            return ask_lazily(named, X, like, (names, union, columns), ask, n_jobs)
+        trees = tree_input(named, X) if all(one is None for one in columns) else None
         calls = (
-            (name, member, trees or columns_for(X, chosen, name, member), union, ask)
+            (name, member, trees or select_columns(X, chosen, name, member), union, ask)
             for (name, member), chosen in zip(named, columns, strict=True)
         )
-        return cls(**gathered(asked(calls, len(named), n_jobs), names, union, columns, like))
+        return cls(
+            **gather_predictions(
+                ask_members(calls, len(named), n_jobs), names, union, columns, like
+            )
+        )
 
     @classmethod
     def from_arrays(
@@ -262,10 +268,10 @@ class Scores:
         """
         if is_dask(labels, proba, decision, scores):
             values_of = {"probability": proba, "decision": decision, "score": scores}
-            return lazily_taken(values_of, labels, classes, members, reject_label, like)
-        kind, values = one_of(probability=proba, decision=decision, score=scores)
+            return read_lazily(values_of, labels, classes, members, reject_label, like)
+        kind, values = read_values(probability=proba, decision=decision, score=scores)
         told = None if labels is None else _labels.natural(labels)
-        shape = checked_shape(values, told)
+        shape = check_shape(values, told)
         n_classes = None if values is None else (2 if values.ndim == 2 else shape[2])
         if like is not None:
             check_like(like, kind, classes, members)
@@ -273,16 +279,16 @@ class Scores:
         known = array_classes(classes, told, n_classes, reject_label)
         given = next((one for one in (proba, decision, scores, labels) if one is not None), None)
         names = array_names(members, given, shape[1])
-        values = None if values is None else leaning(values)
+        values = None if values is None else toward_second_class(values)
         if told is not None:
             codes = _labels.encode(told, known, "labels", reject_label)
         else:
-            codes = codes_of(values, len(known))  # type: ignore[arg-type]  # one of the two is there
+            codes = predicted_codes(values, len(known))  # type: ignore[arg-type]  # one of the two is there
         answers = (
-            Answer(kind, codes[:, j], None if values is None else values[:, j])
+            MemberPredictions(kind, codes[:, j], None if values is None else values[:, j])
             for j in range(len(names))
         )
-        return cls(**gathered(answers, names, known, (None,) * len(names), like))
+        return cls(**gather_predictions(answers, names, known, (None,) * len(names), like))
 
     @classmethod
     def side_by_side(cls, parts: Sequence[Scores]) -> Scores:
@@ -300,14 +306,14 @@ class Scores:
         first, arrays = parts[0], {}
         for name in ("codes", "values"):
             held = [getattr(part, name) for part in parts]
-            arrays[name] = None if held[0] is None else frozen(np.concatenate(held, axis=1))
+            arrays[name] = None if held[0] is None else read_only(np.concatenate(held, axis=1))
         return cls(
             first.classes,
             sum((part.members for part in parts), ()),
             arrays["codes"],
             arrays["values"],
             sum((part.kinds for part in parts), ()),
-            frozen(np.concatenate([part.scales for part in parts])),
+            read_only(np.concatenate([part.scales for part in parts])),
             sum((part.features for part in parts), ()),
         )
 
@@ -342,14 +348,14 @@ class Scores:
         """The members' labels, shape (n, K); :attr:`reject_label` where a member rejects."""
         codes = self._known_codes()
         if is_dask(codes):
-            lazy: NDArray[Any] = lazily_decoded(codes, self.classes, self.reject_label)
+            lazy: NDArray[Any] = decode_lazily(codes, self.classes, self.reject_label)
             return lazy
         return _labels.decode(codes, self.classes, self.reject_label)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Arrays come back from a pickle writable; ours are not."""
         for name, value in state.items():
-            kept = frozen(value) if isinstance(value, np.ndarray) else value
+            kept = read_only(value) if isinstance(value, np.ndarray) else value
             object.__setattr__(self, name, kept)
 
     def toward(self, label: Any = None) -> Floats:
@@ -424,8 +430,8 @@ class Scores:
             at = [index]
         return replace(
             self,
-            codes=None if self.codes is None else frozen(self.codes[at]),
-            values=None if self.values is None else frozen(self.values[at]),
+            codes=None if self.codes is None else read_only(self.codes[at]),
+            values=None if self.values is None else read_only(self.values[at]),
         )
 
     def pick(self, members: Sequence[str]) -> Scores:
@@ -450,8 +456,8 @@ class Scores:
         return replace(
             self,
             members=tuple(members),
-            codes=None if self.codes is None else frozen(self.codes[:, at]),
-            values=None if self.values is None else frozen(self.values[:, at]),
+            codes=None if self.codes is None else read_only(self.codes[:, at]),
+            values=None if self.values is None else read_only(self.values[:, at]),
             kinds=tuple(self.kinds[j] for j in at),
             scales=self.scales[at],
             features=tuple(self.features[j] for j in at),
@@ -499,22 +505,22 @@ class _Taker:
 
     def __call__(self, X: Any, labels: Any) -> Scores:
         told, values, known = X if self.kind == "label" else labels, None, self.like.classes
-        checked_shape(None if self.kind == "label" else X, told)
+        check_shape(None if self.kind == "label" else X, told)
         if self.kind != "label":
-            values = leaning(on_its_way(self.kind, np.asarray(X, dtype=np.float64)))
+            values = toward_second_class(to_unit_range(self.kind, np.asarray(X, dtype=np.float64)))
         if told is not None:
             codes = _labels.encode(_labels.natural(told), known, "labels", self.reject_label)
         else:
-            codes = codes_of(values, len(known))  # type: ignore[arg-type]  # one of the two is there
+            codes = predicted_codes(values, len(known))  # type: ignore[arg-type]  # one of the two is there
         answers = (
-            Answer(self.kind, codes[:, j], None if values is None else values[:, j])
+            MemberPredictions(self.kind, codes[:, j], None if values is None else values[:, j])
             for j in range(codes.shape[1])
         )
         like = self.like
-        return Scores(**gathered(answers, like.members, known, like.features, like))
+        return Scores(**gather_predictions(answers, like.members, known, like.features, like))
 
 
-def lazily_asked(
+def ask_lazily(
     named: list[tuple[str, Any]],
     X: Any,
     like: Scores | None,
@@ -526,8 +532,8 @@ def lazily_asked(
     if like is None:
         like = _reference(*known, _kinds(named))
         if ask != "labels" and "decision" in like.kinds:
-            like = replace(like, scales=frozen(_sizes(named, X, like)))
-    return _lazily(_Asker(named, like, ask, n_jobs), X, None, like, ask)
+            like = replace(like, scales=read_only(_decision_scales(named, X, like)))
+    return _make_lazily(_Asker(named, like, ask, n_jobs), X, None, like, ask)
 
 
 def _kinds(named: list[tuple[str, Any]]) -> tuple[Kind, ...]:
@@ -550,21 +556,21 @@ def _reference(
 ) -> Scores:
     """Scores of no samples, to scale others by."""
     more = (len(classes),) if len(classes) > 2 else ()
-    values = frozen(np.empty((0, len(names), *more)))
+    values = read_only(np.empty((0, len(names), *more)))
     return Scores(classes, names, None, values, kinds, np.ones(len(names)), features)
 
 
-def _sizes(named: list[tuple[str, Any]], X: Any, like: Scores) -> Floats:
+def _decision_scales(named: list[tuple[str, Any]], X: Any, like: Scores) -> Floats:
     """The largest decision value of each member; one pass over the blocks."""
     at = [j for j, kind in enumerate(like.kinds) if kind == "decision"]
     some = [named[j] for j in at], [like.features[j] for j in at]
     sizes = np.ones(len(named))
-    found = Blocks.of("Scores.of", X).reduce(_block_sizes, _largest, *some, like.classes)
+    found = Blocks.of("Scores.of", X).reduce(_block_scales, _largest, *some, like.classes)
     sizes[at] = np.where(found > 0, found, 1.0)
     return sizes
 
 
-def _block_sizes(X: Any, named: Any, features: Any, classes: NDArray[Any]) -> Floats:
+def _block_scales(X: Any, named: Any, features: Any, classes: NDArray[Any]) -> Floats:
     raw = np.abs(Scores.of(named, X, classes=classes, features=features, ask="values").raw())
     return np.asarray(raw.max(axis=(0, *range(2, raw.ndim))))
 
@@ -573,53 +579,53 @@ def _largest(parts: list[Floats]) -> Floats:
     return np.asarray(np.max(parts, axis=0))
 
 
-def _lazily(make: Any, X: Any, labels: Any, like: Scores, ask: Ask) -> Scores:
+def _make_lazily(make: Any, X: Any, labels: Any, like: Scores, ask: Ask) -> Scores:
     """Scores whose arrays are Dask's: each block is asked about when it is needed."""
     import dask
 
     blocks = Blocks.of("Scores", X, labels=labels)
     sent = dask.delayed(make, pure=False, traverse=False)
-    asked = dask.delayed(_made, pure=False, traverse=False)
-    part_of = dask.delayed(_part_of, pure=False, traverse=False)
-    told = [asked(sent, *part) for part in blocks.parts]
+    ask_members = dask.delayed(_make_block, pure=False, traverse=False)
+    part_of = dask.delayed(_array_of, pure=False, traverse=False)
+    told = [ask_members(sent, *part) for part in blocks.parts]
     sizes = block_sizes(X, len(blocks))
     codes = np.empty((0, len(like.members)), dtype=np.min_scalar_type(-len(like.classes)))
     empty = {"codes": codes, "values": np.asarray(like.values)[:0]}
     wanted = {"labels": ["codes"], "values": ["values"], "both": ["codes", "values"]}[ask]
     arrays = {
-        name: stacked([part_of(one, name, empty[name]) for one in told], sizes, empty[name])
+        name: stack_blocks([part_of(one, name, empty[name]) for one in told], sizes, empty[name])
         for name in wanted
     }
     return replace(like, codes=arrays.get("codes"), values=arrays.get("values"))
 
 
-def _made(make: Any, X: Any, labels: Any) -> Scores | None:
+def _make_block(make: Any, X: Any, labels: Any) -> Scores | None:
     return make(X, labels) if len(X) else None
 
 
-def _part_of(told: Scores | None, name: str, empty: NDArray[Any]) -> NDArray[Any]:
+def _array_of(told: Scores | None, name: str, empty: NDArray[Any]) -> NDArray[Any]:
     part: NDArray[Any] = empty if told is None else getattr(told, name)
     return part
 
 
-def lazily_decoded(codes: Any, classes: NDArray[Any], reject_label: Any) -> Any:
+def decode_lazily(codes: Any, classes: NDArray[Any], reject_label: Any) -> Any:
     """The labels of codes, block by block, all of one type."""
     every = np.arange(-1, len(classes))  # whether or not one rejects
     kind = _labels.decode(every, classes, reject_label).dtype
-    return codes.map_blocks(_decoded, classes, reject_label, kind, dtype=kind)
+    return codes.map_blocks(_decode_block, classes, reject_label, kind, dtype=kind)
 
 
-def _decoded(
+def _decode_block(
     codes: AnyInts, classes: NDArray[Any], reject_label: Any, kind: np.dtype[Any]
 ) -> NDArray[Any]:
     return _labels.decode(codes, classes, reject_label).astype(kind, copy=False)
 
 
-def lazily_taken(
+def read_lazily(
     given: dict[str, Any], labels: Any, classes: Any, members: Any, reject_label: Any, like: Any
 ) -> Scores:
     """Scores from Dask arrays; one pass checks them and finds labels and scales."""
-    kind, X = the_one(given)
+    kind, X = only_kind(given)
     X, beside = (labels, None) if X is None else (X, labels)
     if not is_dask(X) or not (beside is None or hasattr(beside, "shape")):
         told = type(beside if is_dask(X) else X).__name__
@@ -627,7 +633,7 @@ def lazily_taken(
             "Scores.from_arrays needs values as a Dask collection where labels are one, and labels "
             f"as a Dask collection or an array; got a {told} beside a Dask collection."
         )
-    shape = checked_shape(None if kind == "label" else X, labels)
+    shape = check_shape(None if kind == "label" else X, labels)
     if len(shape) == 3:
         X = X.rechunk({1: -1, 2: -1})
     n_classes = None if kind == "label" else (2 if len(shape) == 2 else shape[2])
@@ -636,7 +642,7 @@ def lazily_taken(
         classes, members = like.classes.tolist(), like.members
     names = array_names(members, X, shape[1])
     blocks = Blocks.of("Scores.from_arrays", X, labels=beside)
-    found = blocks.reduce(seen, merged_seen, kind, reject_label)
+    found = blocks.reduce(summarise_block, merge_summaries, kind, reject_label)
     if kind != "label":
         check_range(kind, found.low, found.high)
     check_sums(found.off, found.alone, found.n, found.low < found.high)
@@ -645,8 +651,8 @@ def lazily_taken(
     if answered is not None:
         _labels.encode(answered, known, "labels")
     if like is None:
-        like = _reference(names, frozen(known), (None,) * len(names), (kind,) * len(names))
+        like = _reference(names, read_only(known), (None,) * len(names), (kind,) * len(names))
         if kind == "decision":
-            like = replace(like, scales=frozen(np.where(found.largest > 0, found.largest, 1.0)))
+            like = replace(like, scales=read_only(np.where(found.largest > 0, found.largest, 1.0)))
     ask: Ask = "labels" if kind == "label" else "both"
-    return _lazily(_Taker(kind, like, reject_label), X, beside, like, ask)
+    return _make_lazily(_Taker(kind, like, reject_label), X, beside, like, ask)

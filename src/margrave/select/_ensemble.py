@@ -19,7 +19,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
-from margrave._indexing import columns_for
+from margrave._indexing import select_columns
 
 # Those that train their members on the numbers of the classes, and one that does not.
 _NUMBERED = (
@@ -84,7 +84,7 @@ class EnsembleMember(ClassifierMixin, BaseEstimator):
         """The columns it was trained on; without names, if it was trained without."""
         named = hasattr(self.estimator, "feature_names_in_")
         plain = X if named or hasattr(X, "tocsr") else np.asarray(X)
-        return columns_for(plain, self.columns, "member", self.estimator)
+        return select_columns(plain, self.columns, "member", self.estimator)
 
 
 def is_ensemble(estimators: Any) -> bool:

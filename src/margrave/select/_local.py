@@ -16,10 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _num_samples
 
 from margrave import _labels
-from margrave._indexing import rows_of
+from margrave._indexing import select_rows
 from margrave._messages import did_you_mean, near_names
 from margrave._typing import AnyFloats, AnyInts, Flags
-from margrave._validation import check_columns, check_rules, is_count
+from margrave._validation import check_columns, check_parameters, is_count
 from margrave.scores import Ask
 from margrave.select._choosing import first_only
 from margrave.select._chosen import Chosen, decided, shares, tally
@@ -321,7 +321,7 @@ class LocalSelectionClassifier(Selector):
             raise ValueError(f"{type(self).__name__} needs at least one sample; got none.")
         ask = ask or self._asks(self._method)
         for at in blocks(_num_samples(X), self._memory.block):
-            rows = rows_of(X, at)
+            rows = select_rows(X, at)
             yield rows, self._hear(rows, ask)
 
     def _over_blocks(self, X: Any, told: Callable[[Chosen], NDArray[Any]]) -> NDArray[Any]:
@@ -336,7 +336,7 @@ class LocalSelectionClassifier(Selector):
             open_[:] = True
         at = np.flatnonzero(open_)
         if len(at):
-            codes[at] = decided(self._tally(self._chosen(rows_of(X, at), told.at(at))))
+            codes[at] = decided(self._tally(self._chosen(select_rows(X, at), told.at(at))))
         return codes
 
     def _chosen(self, X: Any, told: Told) -> Chosen:
@@ -364,7 +364,7 @@ class LocalSelectionClassifier(Selector):
                 f"{type(self).__name__} needs method to be one of {', '.join(METHODS)}; "
                 f"got {self.method!r}.{near}"
             )
-        check_rules(
+        check_parameters(
             self,
             {
                 "k": ("a whole number of at least 1", is_count(self.k)),
@@ -375,7 +375,7 @@ class LocalSelectionClassifier(Selector):
 
     def _check_voting(self, members: list[tuple[str, Any]], method: Method) -> None:
         """What may be set anew on a fitted selection."""
-        check_rules(
+        check_parameters(
             self,
             {
                 "ties": ("'first' or 'vote'", self.ties in ("first", "vote")),

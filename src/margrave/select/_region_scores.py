@@ -22,9 +22,9 @@ import numpy as np
 from scipy.special import expit
 from sklearn.tree import DecisionTreeRegressor
 
-from margrave._indexing import columns_for, rows_of
+from margrave._indexing import select_columns, select_rows
 from margrave._typing import Codes, Flags, Floats
-from margrave.scores import unbounded
+from margrave.scores import replace_by_log_odds
 
 # Regions for each member, if there are samples for so many.
 _REGIONS = 2
@@ -44,7 +44,7 @@ _CLOSE = 1e-4
 
 
 @dataclass(frozen=True)
-class Leaves:
+class Regions:
     """Regions: the leaves of a tree, numbered in the order of its nodes.
 
     Attributes
@@ -79,7 +79,7 @@ class Leaves:
         """The region of each sample."""
         if not self.columns:
             return np.zeros(X.shape[0] if hasattr(X, "shape") else len(X), dtype=np.intp)
-        values = _matrix(columns_for(X, self.columns, "regions", None))
+        values = _matrix(select_columns(X, self.columns, "regions", None))
         values = values.toarray() if hasattr(values, "toarray") else values
         at, rows = np.zeros(len(values), dtype=np.intp), np.arange(len(values))
         while (inner := ~self.is_leaf[at]).any():
@@ -90,7 +90,7 @@ class Leaves:
 
 
 @dataclass(frozen=True)
-class Selected:
+class RegionScores:
     """A committee of which one member answers in each region.
 
     Attributes
@@ -113,7 +113,7 @@ class Selected:
         The share of the tuning samples that each member is in charge of.
     """
 
-    leaves: Leaves
+    leaves: Regions
     log_odds: Flags
     size: Floats
     charge: Codes
@@ -123,8 +123,8 @@ class Selected:
     weights: Floats
 
     @property
-    def looks(self) -> bool:
-        """It looks at the samples."""
+    def needs_samples(self) -> bool:
+        """Regions are found from the samples themselves."""
         return True
 
     def __call__(self, raw: Floats, X: Any = None) -> Floats:
@@ -137,7 +137,7 @@ class Selected:
         return np.asarray(told[:, 0] if raw.ndim == 2 else told)
 
 
-def can_be_parted(X: Any) -> bool:
+def can_split(X: Any) -> bool:
     """Whether samples are numbers, all of them there: an array, a sparse matrix or a data frame."""
     matrix = _matrix(X)
     if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
@@ -147,7 +147,9 @@ def can_be_parted(X: Any) -> bool:
         return bool(np.isfinite(np.asarray(values, dtype=np.float32)).all())  # as trees see them
 
 
-def selected(raw: Floats, probabilities: Flags, codes: Codes, k: int, X: Any) -> Selected:
+def fit_region_scores(
+    raw: Floats, probabilities: Flags, codes: Codes, k: int, X: Any
+) -> RegionScores:
     """Find regions and who is in charge, on what members say about samples not trained on.
 
     Parameters
@@ -161,29 +163,29 @@ def selected(raw: Floats, probabilities: Flags, codes: Codes, k: int, X: Any) ->
     k : int
         Number of classes.
     X : array, sparse matrix or data frame
-        The samples; `can_be_parted`.
+        The samples; `can_split`.
     """
     target = codes[:, None] == (np.array([1]) if k == 2 else np.arange(k))
     toward, values = _toward(raw), _values(raw, probabilities)
     spread = values.std(axis=(0, 2))
     size = np.where(probabilities | (spread < _SAME), 1.0, spread)
     values = values / size[:, None]
-    leaves = _grown(X, ((toward > 0) != target[:, None]).any(axis=2))
+    leaves = _grow_regions(X, ((toward > 0) != target[:, None]).any(axis=2))
     region = leaves(X)
-    few = _spaced(len(codes), _FEW_SAMPLES)
-    told, _ = _corrected(values[few], toward[few], target[few])
+    few = _evenly_spaced(len(codes), _FEW_SAMPLES)
+    told, _ = _fit_scale_and_trust(values[few], toward[few], target[few])
     everywhere = _losses(told, target[few]).mean(axis=0)
     charge, (scale, trust) = np.zeros(leaves.n, dtype=np.intp), np.zeros((2, leaves.n))
     shift = np.zeros((leaves.n, target.shape[1]))
     for r in range(leaves.n):
         at = region == r
-        told, each = _corrected(values[at], toward[at], target[at])
+        told, each = _fit_scale_and_trust(values[at], toward[at], target[at])
         losses = _losses(told, target[at]).sum(axis=0)
         charge[r] = best = int(np.argmin(losses + _EVERYWHERE * everywhere))
         scale[r], trust[r] = each[:, best]
-        shift[r] = _added(told[:, best], target[at])
+        shift[r] = _fit_shift(told[:, best], target[at])
     weights = np.bincount(charge[region], minlength=raw.shape[1]) / len(codes)
-    return Selected(leaves, probabilities, size, charge, scale, trust, shift, weights)
+    return RegionScores(leaves, probabilities, size, charge, scale, trust, shift, weights)
 
 
 def _matrix(X: Any) -> Any:
@@ -195,7 +197,7 @@ def _matrix(X: Any) -> Any:
 
 def _values(raw: Floats, log_odds: Flags) -> Floats:
     """What members say, of shape (n, K, sides); nothing of a class that one has not seen."""
-    values = unbounded(np.nan_to_num(raw), log_odds)
+    values = replace_by_log_odds(np.nan_to_num(raw), log_odds)
     return np.asarray(values[:, :, None] if raw.ndim == 2 else values)
 
 
@@ -208,13 +210,13 @@ def _toward(raw: Floats) -> Floats:
     return np.where(answers[:, :, None] == np.arange(raw.shape[2]), 1.0, -1.0)
 
 
-def _corrected(values: Floats, toward: Floats, target: Flags) -> tuple[Floats, Floats]:
+def _fit_scale_and_trust(values: Floats, toward: Floats, target: Flags) -> tuple[Floats, Floats]:
     """Log-odds of members, (n, K, sides), and what they are made with: scale and trust, (2, K).
 
     Those of the least log-loss, by Newton's way; as if there were some samples more for which
     values are right as they are, and their answers say nothing besides.
     """
-    x, signs, true = _flat(values), _flat(toward), target.reshape(-1, 1)
+    x, signs, true = _flatten(values), _flatten(toward), target.reshape(-1, 1)
     found = np.vstack([np.ones(x.shape[1]), np.zeros(x.shape[1])])
     least = _with_prior(found, x, signs, true)
     for _ in range(_ROUNDS):
@@ -261,7 +263,7 @@ def _losses(told: Floats, target: Flags) -> Floats:
     return np.asarray(losses.sum(axis=2))
 
 
-def surely_better(held: Floats, other: Floats, codes: Codes) -> bool:
+def significantly_better(held: Floats, other: Floats, codes: Codes) -> bool:
     """Whether log-odds have a smaller log-loss than others, by two standard errors."""
     target = codes[:, None] == (np.array([1]) if held.ndim == 1 else np.arange(held.shape[1]))
     before, after = (_losses(one.reshape(len(codes), 1, -1), target) for one in (other, held))
@@ -269,12 +271,12 @@ def surely_better(held: Floats, other: Floats, codes: Codes) -> bool:
     return bool(gained.mean() > 2 * gained.std() / np.sqrt(len(gained)))
 
 
-def _flat(told: Floats) -> Floats:
+def _flatten(told: Floats) -> Floats:
     """All sides of all samples one below the other, shape (n sides, K)."""
     return np.moveaxis(told, 1, 2).reshape(-1, told.shape[1])
 
 
-def _added(told: Floats, target: Flags) -> Floats:
+def _fit_shift(told: Floats, target: Flags) -> Floats:
     """What is to be added to each side for the least log-loss, by Newton's way.
 
     As if there were some samples more for which nothing should be added.
@@ -290,23 +292,23 @@ def _added(told: Floats, target: Flags) -> Floats:
     return found
 
 
-def _spaced(n: int, most: int) -> Codes:
+def _evenly_spaced(n: int, most: int) -> Codes:
     """Positions of so many of n samples, evenly spaced."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.intp))
 
 
-def _grown(X: Any, wrong: Flags) -> Leaves:
+def _grow_regions(X: Any, wrong: Flags) -> Regions:
     """Regions that differ in who is wrong there."""
     n, members = wrong.shape
-    some = _spaced(n, _MOST_SAMPLES)
+    some = _evenly_spaced(n, _MOST_SAMPLES)
     tree = DecisionTreeRegressor(
         max_leaf_nodes=_REGIONS * members, min_samples_leaf=_LEAST_SAMPLES, random_state=0
     )
-    tree = tree.fit(_matrix(rows_of(X, some)), wrong[some].astype(np.float64)).tree_
+    tree = tree.fit(_matrix(select_rows(X, some)), wrong[some].astype(np.float64)).tree_
     used, place = np.unique(tree.feature[tree.feature >= 0], return_inverse=True)
     feature = tree.feature.astype(np.intp)
     feature[feature >= 0] = place
     names = list(X.columns) if hasattr(X, "columns") else []
     by_name = len(set(names)) == len(names) > 0 and all(isinstance(one, str) for one in names)
     columns = [names[j] if by_name else int(j) for j in used]
-    return Leaves(columns, feature, tree.threshold.copy(), tree.children_left, tree.children_right)
+    return Regions(columns, feature, tree.threshold.copy(), tree.children_left, tree.children_right)

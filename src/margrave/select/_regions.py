@@ -19,9 +19,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples
 
 from margrave import _labels
-from margrave._indexing import rows_of
+from margrave._indexing import select_rows
 from margrave._typing import AnyFloats, AnyInts
-from margrave._validation import check_columns, check_rules, is_count
+from margrave._validation import check_columns, check_parameters, is_count
 from margrave.scores import Ask, Scores
 from margrave.select._criterion import asked_for, checked_scorer, values
 from margrave.select._explanations import RegionExplanation
@@ -271,7 +271,7 @@ class RegionSelectionClassifier(Selector):
         for name, member, columns in asked:
             at = np.flatnonzero(members == name)
             if len(at):
-                rows, pairs = rows_of(X, at), [(name, member)]
+                rows, pairs = select_rows(X, at), [(name, member)]
                 scores = Scores.of(pairs, rows, classes=self.classes_, features=[columns], ask=ask)
                 yield at, scores
 
@@ -303,7 +303,7 @@ class RegionSelectionClassifier(Selector):
     def _check_settings(self, X: Any) -> None:
         check_regions(self.regions, X, type(self).__name__)
         number = self.n_regions is None or is_count(self.n_regions)
-        check_rules(
+        check_parameters(
             self,
             {
                 "n_regions": ("None or a whole number of at least 1", number),

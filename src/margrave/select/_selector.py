@@ -18,9 +18,9 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from margrave import _labels
-from margrave._indexing import rows_of
+from margrave._indexing import select_rows
 from margrave._typing import AnyFloats, AnyInts
-from margrave.committee import Committee, check_tuning, folds_of, folds_of_groups, is_share
+from margrave.committee import Committee, check_tuning, group_folds_hint, is_fraction, make_folds
 from margrave.scores import Ask, Scores
 from margrave.select._ensemble import is_ensemble, opened
 
@@ -110,7 +110,7 @@ class Selector(Committee):
         owner = type(self).__name__
         check_tuning(self.tuning, owner)
         if "groups" in fit_params and not get_config()["enable_metadata_routing"]:
-            raise ValueError(folds_of_groups(owner))
+            raise ValueError(group_folds_hint(owner))
         labels = self._start(X, y)
         self.__dict__.pop("n_tuning_", None)  # what was learned before goes with the members
         weight = self._checked_weight(sample_weight, len(labels))
@@ -126,7 +126,7 @@ class Selector(Committee):
             raise ValueError(f"{owner} needs tuning samples with a weight above 0; got none.")
         kept = rows[counting]
         return Judged(
-            X=rows_of(X, kept),
+            X=select_rows(X, kept),
             truth=_labels.encode(labels[kept], self.classes_, "y"),
             weight=None if weight is None else _relative(weight[kept]),
             told=told.at(counting),
@@ -138,16 +138,16 @@ class Selector(Committee):
     ) -> tuple[NDArray[np.int64], Told]:
         self._take_prefit(X, fit_params)
         _labels.encode(labels, self.classes_, "y")
-        told = [self._hear(rows_of(X, at), ask) for at in blocks(_num_samples(X))]
+        told = [self._hear(select_rows(X, at), ask) for at in blocks(_num_samples(X))]
         return np.arange(len(labels)), _joined(told)
 
     def _trained_told(
         self, X: Any, labels: NDArray[Any], params: dict[str, dict[str, Any]], ask: Ask
     ) -> tuple[NDArray[np.int64], Told]:
-        if is_share(self.tuning):
+        if is_fraction(self.tuning):
             rows = self._train_on_a_part(X, labels, params, float(self.tuning), self.random_state)
-            return rows, self._hear(rows_of(X, rows), ask)
-        folds = folds_of(self.tuning, X, labels, type(self).__name__)
+            return rows, self._hear(select_rows(X, rows), ask)
+        folds = make_folds(self.tuning, X, labels, type(self).__name__)
         _check_apart(folds, len(labels), type(self).__name__)
         parts = [
             (at, told_by(scores, ask))

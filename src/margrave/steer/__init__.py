@@ -6,18 +6,19 @@ is what is taken away, with a promise for new samples.
 """
 
 from margrave.committee import Progress
-from margrave.steer._certificate import Cell, Certificate, Change, Check, Promise, PromiseCheck
+from margrave.steer._certificate import Cell, Certificate, Change, Check, Guarantee, GuaranteeCheck
 from margrave.steer._dialog import Dialog
 from margrave.steer._files import FileError
 from margrave.steer._frontier import Curve, Frontier, Winner
 from margrave.steer._frontier_display import FrontierDisplay
-from margrave.steer._order_statistic import PromiseError
+from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._reply import Comparison, Reply
 from margrave.steer._steered import SteeredClassifier
-from margrave.steer._strategies import Request, Way
-from margrave.steer._tuning_data import Option
+from margrave.steer._strategies import Request, Strategy
+from margrave.steer._tuning_data import Candidate
 
 __all__ = [
+    "Candidate",
     "Cell",
     "Certificate",
     "Change",
@@ -28,14 +29,13 @@ __all__ = [
     "FileError",
     "Frontier",
     "FrontierDisplay",
-    "Option",
+    "Guarantee",
+    "GuaranteeCheck",
+    "GuaranteeError",
     "Progress",
-    "Promise",
-    "PromiseCheck",
-    "PromiseError",
     "Reply",
     "Request",
     "SteeredClassifier",
-    "Way",
+    "Strategy",
     "Winner",
 ]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from margrave.confusion import Bound, Confusion, Preference, decimal
-from margrave.steer._order_statistic import interval
+from margrave.confusion import Bound, Confusion, Preference, format_decimal
+from margrave.steer._order_statistic import clopper_pearson
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Change:
         return f"{self.true} {what}: {self.before} -> {self.after} ({difference:+d})"
 
 
-def changes(before: Confusion, after: Confusion) -> tuple[Change, ...]:
+def list_changes(before: Confusion, after: Confusion) -> tuple[Change, ...]:
     """Cells of mistakes (and the rejected) that are not as before."""
     found, answers = [], [*after.classes, None]
     for true in after.classes:
@@ -46,7 +46,7 @@ def changes(before: Confusion, after: Confusion) -> tuple[Change, ...]:
     return tuple(found)
 
 
-def sentence(bound: Bound, matrix: Confusion) -> str:
+def describe_bound(bound: Bound, matrix: Confusion) -> str:
     """A bound in words.
 
     Parameters
@@ -59,9 +59,9 @@ def sentence(bound: Bound, matrix: Confusion) -> str:
     amount, base = bound.cells(matrix)
     limit = f"{'at most' if bound.at_most else 'at least'} "
     if bound.share:
-        limit += f"{decimal(100 * bound.limit)} %"
+        limit += f"{format_decimal(100 * bound.limit)} %"
     else:
-        limit += f"{decimal(bound.limit)} of {int(matrix.counts[base].sum())}"
+        limit += f"{format_decimal(bound.limit)} of {int(matrix.counts[base].sum())}"
     k = len(matrix.classes)
     labels = [str(label) for label in matrix.classes]
     answered = [*(f"called {label}" for label in labels), "given no answer"]
@@ -82,7 +82,7 @@ def sentence(bound: Bound, matrix: Confusion) -> str:
 
 
 @dataclass(frozen=True)
-class Promise:
+class Guarantee:
     """One bound of a certificate, and what the certify samples say of it.
 
     Attributes
@@ -148,7 +148,7 @@ class Certificate:
     ----------
     preference : str
         What is promised, in shares.
-    asked : str
+    requested : str
         What was asked for on the tuning samples.
     confidence : float
         With which probability all promises hold.
@@ -158,9 +158,9 @@ class Certificate:
         The how manieth certificate on these certify samples it is.
     route : str
         "order statistics" or "tested path".
-    way : str
+    strategy : str
         How the model was found.
-    promises : tuple of Promise
+    guarantees : tuple of Guarantee
         The bounds.
     confusion : Confusion
         The certify samples.
@@ -181,13 +181,13 @@ class Certificate:
     """
 
     preference: str
-    asked: str
+    requested: str
     confidence: float
     delta: float
     number: int
     route: str
-    way: str
-    promises: tuple[Promise, ...]
+    strategy: str
+    guarantees: tuple[Guarantee, ...]
     confusion: Confusion
     cells: tuple[Cell, ...]
     tuning: Confusion
@@ -200,12 +200,12 @@ class Certificate:
     @property
     def changes(self) -> tuple[Change, ...]:
         """What the promise costs: certify samples that are not answered as at the start."""
-        return () if self.start is None else changes(self.start, self.confusion)
+        return () if self.start is None else list_changes(self.start, self.confusion)
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """What else a reader should know."""
-        counts = f"'{self.asked}' counts tuning samples; promised is its rate."
+        counts = f"'{self.requested}' counts tuning samples; promised is its rate."
         anew = f"set anew; first issued {self.renews}."
         answered = self.confusion.counts.sum(axis=0)
         same = [
@@ -215,14 +215,14 @@ class Certificate:
         ]
         return (
             *same,
-            *([counts] if self.asked != self.preference else []),
+            *([counts] if self.requested != self.preference else []),
             *self.notes,
             *([anew] if self.renews else []),
         )
 
     def __str__(self) -> str:
         lines = [f"With confidence {self.confidence:.9g}, on new samples like the certify samples:"]
-        lines += [f"  {promise}" for promise in self.promises]
+        lines += [f"  {guarantee}" for guarantee in self.guarantees]
         lines.append(
             f"Set on {self.confusion.n} samples that no step had seen, by {self.route} "
             f"(certificate {self.number} on them):"
@@ -236,12 +236,12 @@ class Certificate:
 
 
 @dataclass(frozen=True)
-class PromiseCheck:
+class GuaranteeCheck:
     """Whether one promise is still kept on newly labelled samples.
 
     Attributes
     ----------
-    promise : Promise
+    guarantee : Guarantee
         The promise.
     count, n : int
         So many of n new samples.
@@ -253,7 +253,7 @@ class PromiseCheck:
         Whether there are enough samples for an alarm at all.
     """
 
-    promise: Promise
+    guarantee: Guarantee
     count: int
     n: int
     p: float
@@ -267,19 +267,19 @@ class Check:
 
     Attributes
     ----------
-    promises : tuple of PromiseCheck
+    guarantees : tuple of PromiseCheck
         Each promise on the new samples.
     confusion : Confusion
         The new samples.
     """
 
-    promises: tuple[PromiseCheck, ...]
+    guarantees: tuple[GuaranteeCheck, ...]
     confusion: Confusion
 
     @property
     def alarm(self) -> bool:
         """Whether a promise is broken beyond chance."""
-        return any(kept.alarm for kept in self.promises)
+        return any(kept.alarm for kept in self.guarantees)
 
     def __bool__(self) -> bool:
         """Whether nothing speaks against the promises."""
@@ -287,37 +287,39 @@ class Check:
 
     def __str__(self) -> str:
         lines = []
-        for kept in self.promises:
+        for kept in self.guarantees:
             share = f"{kept.count} of {kept.n}"
             said = "BROKEN" if kept.alarm else "kept, as far as these samples tell"
             said = said if kept.telling else "too few samples to tell"
-            lines.append(f"{kept.promise.sentence}: {said} ({share}, p = {kept.p:.2g})")
+            lines.append(f"{kept.guarantee.sentence}: {said} ({share}, p = {kept.p:.2g})")
         return "\n".join(lines)
 
 
-def promises(preference: Preference, matrix: Confusion, delta: float) -> tuple[Promise, ...]:
+def make_guarantees(
+    preference: Preference, matrix: Confusion, delta: float
+) -> tuple[Guarantee, ...]:
     """The bounds of a preference in shares, with the counts of the certify samples."""
     found = []
     for bound in preference.bounds:
         amount, base = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
         limit = float(bound.limit)
-        told = sentence(bound, matrix)
-        found.append(Promise(str(bound), told, limit, bound.at_most, amount, base, delta))
+        told = describe_bound(bound, matrix)
+        found.append(Guarantee(str(bound), told, limit, bound.at_most, amount, base, delta))
     return tuple(found)
 
 
-def cells(matrix: Confusion, level: float) -> tuple[Cell, ...]:
+def make_cells(matrix: Confusion, level: float) -> tuple[Cell, ...]:
     """Intervals for the shares of all cells."""
     found = []
     answers = [*matrix.classes, None]
     for true, row in zip(matrix.classes, matrix.counts.tolist(), strict=True):
         for answer, count in zip(answers, row, strict=True):
-            low, high = interval(count, sum(row), level)
+            low, high = clopper_pearson(count, sum(row), level)
             found.append(Cell(true, answer, count, sum(row), low, high))
     return tuple(found)
 
 
-def checked(
+def check_guarantees(
     certificate: Certificate, preference: Preference, matrix: Confusion, level: float
 ) -> Check:
     """Hold a certificate's promises against newly labelled samples.
@@ -326,11 +328,15 @@ def checked(
     the number of promises.
     """
     found = []
-    for promise, bound in zip(certificate.promises, preference.bounds, strict=True):
+    for guarantee, bound in zip(certificate.guarantees, preference.bounds, strict=True):
         count, n = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
-        worse = binom.sf(count - 1, n, promise.limit)
-        p = float(worse if promise.at_most else binom.cdf(count, n, promise.limit)) if n else 1.0
-        least = level / len(certificate.promises)
-        worst = promise.limit if promise.at_most else 1 - promise.limit
-        found.append(PromiseCheck(promise, count, n, p, p < least, worst**n < least))
+        worse = binom.sf(count - 1, n, guarantee.limit)
+        p = (
+            float(worse if guarantee.at_most else binom.cdf(count, n, guarantee.limit))
+            if n
+            else 1.0
+        )
+        least = level / len(certificate.guarantees)
+        worst = guarantee.limit if guarantee.at_most else 1 - guarantee.limit
+        found.append(GuaranteeCheck(guarantee, count, n, p, p < least, worst**n < least))
     return Check(tuple(found), matrix)

@@ -28,23 +28,23 @@ from margrave import _labels
 from margrave._dask.blocks import is_dask
 from margrave._extensions import load_extension
 from margrave._typing import Codes, Floats
-from margrave.committee import Panel
-from margrave.confusion import Bound, Confusion, Judge, Preference, counted
-from margrave.steer._certificate import Certificate, cells, promises
+from margrave.committee import FittedMembers
+from margrave.confusion import Bound, Confusion, Objective, Preference, count_predictions
+from margrave.steer._certificate import Certificate, make_cells, make_guarantees
 from margrave.steer._order_statistic import (
-    PromiseError,
-    _by_order,
+    GuaranteeError,
     forbids_rejecting,
+    has_order_statistics,
     is_trivial,
-    most_allowed,
-    needed,
+    largest_allowed_count,
+    one_sided_bounds,
     p_value,
-    sides,
-    supported,
+    samples_needed,
+    supported_rate,
 )
 from margrave.steer._scorer import Scorer
-from margrave.steer._thresholds import Cut, Decision, doubtful, moved
-from margrave.steer._tuning_data import Material, Option, Rows, codes_of
+from margrave.steer._thresholds import Decision, Threshold, best_decision, best_rejecting_decision
+from margrave.steer._tuning_data import Candidate, Rows, TuningData, encode_labels
 
 # How much of each limit the decisions on the path use of what is allowed on the tuning samples.
 _USED = tuple(np.linspace(1, 0, 21).round(3).tolist())
@@ -55,7 +55,7 @@ _TIMES = (1.25, 1.5, 2, 3, 5, 7.5, 10, 20, 50, 100, 1000)
 
 
 @dataclass(frozen=True)
-class Tightened:
+class TightenedBounds:
     """Bounds that a judge is given in place of a preference's own."""
 
     all_bounds: tuple[Bound, ...]
@@ -88,19 +88,19 @@ class Plan:
     positive: Any
     decision: Decision
     path: tuple[Decision, ...] = ()
-    prices: tuple[float, ...] = ()
+    costs: tuple[float, ...] = ()
     expected: tuple[Any, ...] = ()
 
     def matrix(self, answers: Codes, codes: Codes) -> Confusion:
         """The confusion matrix of some answers."""
-        return counted(answers, codes, self.classes, self.positive)
+        return count_predictions(answers, codes, self.classes, self.positive)
 
 
-def planned(
+def make_plan(
     preference: Preference,
     decision: Decision,
     held: Floats,
-    judge: Judge,
+    objective: Objective,
     n_certify: int,
     may_reject: bool,
 ) -> Plan:
@@ -112,43 +112,49 @@ def planned(
         What was asked of the tuning samples.
     decision : Decision
         Where the dialog stands.
-    held : ndarray
+    scores : ndarray
         Scores of the tuning samples.
-    judge : Judge
+    objective : Objective
         Of the tuning samples.
     n_certify : int
         How many samples the promise will be tested on.
     may_reject : bool
         Whether samples may get no answer.
     """
-    empty = judge.matrix(judge.codes)
+    empty = objective.matrix(objective.codes)
     wanted = preference.in_rates(empty)
-    plan = Plan(wanted, judge.classes, judge.positive, decision)
-    if judge.k == 2 and not decision.rejects and _by_order(wanted, empty):
+    plan = Plan(wanted, objective.classes, objective.positive, decision)
+    if objective.k == 2 and not decision.rejects and has_order_statistics(wanted, empty):
         return plan
-    cuts = _cuts(held, judge.counts) if judge.k == 2 else _offsets(judge, wanted, held)
-    points = [decision, *cuts]
+    thresholds = (
+        _threshold_grid(held, objective.counts)
+        if objective.k == 2
+        else _offset_path(objective, wanted, held)
+    )
+    points = [decision, *thresholds]
     if may_reject:
-        points += _bands(judge, wanted, held)
-    judged = [_expected(one, held, judge, wanted) for one in points]
+        points += _rejecting_path(objective, wanted, held)
+    judged = [_expected(one, held, objective, wanted) for one in points]
     p = [_expected_p(rates, wanted, n_certify) for rates, _ in judged]
     order = np.argsort(p, kind="stable")
     return replace(
         plan,
         path=tuple(points[i] for i in order),
-        prices=tuple(judged[i][1] for i in order),
+        costs=tuple(judged[i][1] for i in order),
         expected=tuple(judged[i][0] for i in order),
     )
 
 
-def _cuts(held: Floats, counts: NDArray[np.int64] | None) -> list[Decision]:
+def _threshold_grid(held: Floats, counts: NDArray[np.int64] | None) -> list[Decision]:
     """Cuts of two classes, all over the scores; each may stand for several samples."""
     shares = np.linspace(0, 1, _GRID)
-    grid = np.unique(np.quantile(held, shares) if counts is None else _upto(held, counts, shares))
-    return [Cut(cut, cut) for cut in grid.tolist()]
+    grid = np.unique(
+        np.quantile(held, shares) if counts is None else _weighted_quantiles(held, counts, shares)
+    )
+    return [Threshold(threshold, threshold) for threshold in grid.tolist()]
 
 
-def _upto(held: Floats, counts: NDArray[np.int64], shares: Floats) -> Floats:
+def _weighted_quantiles(held: Floats, counts: NDArray[np.int64], shares: Floats) -> Floats:
     """The scores up to which some shares of the samples are."""
     order = np.argsort(held, kind="stable")
     under = np.cumsum(counts[order])
@@ -157,33 +163,35 @@ def _upto(held: Floats, counts: NDArray[np.int64], shares: Floats) -> Floats:
     return found
 
 
-def _offsets(judge: Judge, wanted: Preference, held: Floats) -> list[Decision]:
+def _offset_path(objective: Objective, wanted: Preference, held: Floats) -> list[Decision]:
     """Offsets of more classes that keep to a part of all limits, or of one."""
     found: list[Decision] = []
     for but in ("", *({bound.word for bound in wanted.bounds} if len(wanted.bounds) > 1 else ())):
         for used in _USED:
-            strict = _strict(judge, wanted, used, but)
-            found.append(moved(strict, held, near=found[-1] if found else None))
+            strict = _tightened_objective(objective, wanted, used, but)
+            found.append(best_decision(strict, held, near=found[-1] if found else None))
     return found
 
 
-def _bands(judge: Judge, wanted: Preference, held: Floats) -> list[Decision]:
+def _rejecting_path(objective: Objective, wanted: Preference, held: Floats) -> list[Decision]:
     """Decisions that reject: all that may be, and less."""
     found: list[Decision] = []
     for but in ("rejected", ""):
         for used in _USED:
-            strict = _strict(judge, wanted, used, but)
-            found.append(doubtful(strict, held, near=found[-1] if found else None))
+            strict = _tightened_objective(objective, wanted, used, but)
+            found.append(best_rejecting_decision(strict, held, near=found[-1] if found else None))
     return found
 
 
-def _strict(judge: Judge, wanted: Preference, used: float, but: str = "") -> Judge:
+def _tightened_objective(
+    objective: Objective, wanted: Preference, used: float, but: str = ""
+) -> Objective:
     """A judge of the same samples that allows a part of each limit, but for one word."""
     bounds = [
         one if one.implied or one.word == but else _tightened(one, used)
         for one in wanted.all_bounds
     ]
-    return replace(judge, preference=Tightened(tuple(bounds)))
+    return replace(objective, preference=TightenedBounds(tuple(bounds)))
 
 
 def _tightened(bound: Bound, used: float) -> Bound:
@@ -193,17 +201,17 @@ def _tightened(bound: Bound, used: float) -> Bound:
 
 
 def _expected(
-    decision: Decision, held: Floats, judge: Judge, wanted: Preference
+    decision: Decision, held: Floats, objective: Objective, wanted: Preference
 ) -> tuple[tuple[tuple[float, float], ...], float]:
     """For each bound its share and base, as on the tuning samples; and the price."""
-    answers = decision.answers(held)
-    matrix = judge.matrix(answers)
+    answers = decision.predict(held)
+    matrix = objective.matrix(answers)
     rates = []
     for bound in wanted.bounds:
         amount, base = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
         rates.append((amount / base if base else 0.0, base / matrix.n))
-    found = judge.verdict(answers)
-    return tuple(rates), found.price + 1e-6 * found.errors
+    found = objective.evaluate(answers)
+    return tuple(rates), found.cost + 1e-6 * found.errors
 
 
 def _expected_p(rates: Sequence[tuple[float, float]], wanted: Preference, n: float) -> float:
@@ -220,7 +228,7 @@ def _expected_p(rates: Sequence[tuple[float, float]], wanted: Preference, n: flo
 
 
 @dataclass(frozen=True, eq=False)
-class Settled:
+class DecisionSet:
     """A decision that keeps a plan's promise.
 
     Attributes
@@ -241,34 +249,38 @@ class Settled:
     n_tested: int = 1
 
 
-def settled(plan: Plan, scores: Floats, codes: Codes, delta: float) -> Settled:
+def set_decision(plan: Plan, scores: Floats, codes: Codes, delta: float) -> DecisionSet:
     """Set the decision so that the promise holds with probability 1 − δ.
 
     Raises
     ------
-    PromiseError
+    GuaranteeError
         If the samples cannot support it.
     """
     empty = plan.matrix(codes, codes)
     if not plan.path:
-        bounds = sides(plan.preference, empty)
+        bounds = one_sided_bounds(plan.preference, empty)
         share = delta / max(len(bounds), 1)
-        return Settled(_cut(plan, bounds, scores, codes, share), "order statistics", share)
+        return DecisionSet(
+            _order_statistic_threshold(plan, bounds, scores, codes, share),
+            "order statistics",
+            share,
+        )
     passed = 0
     for decision in plan.path:
         if _tested_p(plan, decision, scores, codes) > delta:
             break
         passed += 1
     if not passed:
-        raise PromiseError(_too_few(plan, codes, delta), looked=True)
-    best = int(np.argmin(plan.prices[:passed]))
+        raise GuaranteeError(_too_few(plan, codes, delta), looked=True)
+    best = int(np.argmin(plan.costs[:passed]))
     tested = min(passed + 1, len(plan.path))
-    return Settled(plan.path[best], "tested path", delta, tested)
+    return DecisionSet(plan.path[best], "tested path", delta, tested)
 
 
 def _tested_p(plan: Plan, decision: Decision, scores: Floats, codes: Codes) -> float:
     """The largest p-value of the bounds."""
-    matrix = plan.matrix(decision.answers(scores), codes)
+    matrix = plan.matrix(decision.predict(scores), codes)
     worst = 0.0
     for bound in plan.preference.all_bounds:
         amount, base = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
@@ -279,15 +291,17 @@ def _tested_p(plan: Plan, decision: Decision, scores: Floats, codes: Codes) -> f
     return worst
 
 
-def _cut(plan: Plan, bounds: list[Any], scores: Floats, codes: Codes, delta: float) -> Decision:
+def _order_statistic_threshold(
+    plan: Plan, bounds: list[Any], scores: Floats, codes: Codes, delta: float
+) -> Decision:
     """The cut that all bounds allow: as far as one goes, or where the dialog had it."""
     lowest, highest = -np.inf, np.inf
     for bound, rows, answer in bounds:
         known = np.sort(scores[rows[codes]])
         limit = float(bound.limit if bound.at_most else 1 - bound.limit)
-        allowed = most_allowed(len(known), limit, delta)
+        allowed = largest_allowed_count(len(known), limit, delta)
         if allowed < 0:
-            raise PromiseError(_needs_more(bound, limit, len(known), rows, plan, delta))
+            raise GuaranteeError(_needs_more(bound, limit, len(known), rows, plan, delta))
         if allowed >= len(known):
             continue
         if answer == 1:  # above the cut: at most so many scores may be
@@ -296,19 +310,19 @@ def _cut(plan: Plan, bounds: list[Any], scores: Floats, codes: Codes, delta: flo
             highest = min(highest, float(np.nextafter(known[allowed], -np.inf)))
     if lowest > highest:
         told = " and ".join(f"'{bound}'" for bound, *_ in bounds)
-        raise PromiseError(
+        raise GuaranteeError(
             f"{told} cannot be promised together on these {len(codes)} samples: keeping one breaks "
             "the other. Allow some samples to be rejected (such as 'rejected <= 10%'), ask for "
             "less, or bring more certify samples.",
             looked=True,
         )
     tuned = plan.decision
-    cut = min(max(tuned.high, lowest), highest) if isinstance(tuned, Cut) else lowest
+    threshold = min(max(tuned.high, lowest), highest) if isinstance(tuned, Threshold) else lowest
     if np.isinf(highest) and np.isfinite(lowest):
-        cut = lowest
+        threshold = lowest
     elif np.isinf(lowest) and np.isfinite(highest):
-        cut = highest
-    return Cut(cut, cut)
+        threshold = highest
+    return Threshold(threshold, threshold)
 
 
 def _needs_more(
@@ -317,8 +331,8 @@ def _needs_more(
     """Why a bound cannot be promised, and what could be."""
     named = [repr(label) for label, there in zip(plan.classes, rows, strict=True) if there]
     of = "" if len(named) == len(plan.classes) else f" of {' or '.join(named)}"
-    least = needed(limit, delta)
-    could = supported(n, delta)
+    least = samples_needed(limit, delta)
+    could = supported_rate(n, delta)
     best = f"{could if bound.at_most else 100 - could:.2f}%"
     m = len(plan.preference.bounds)
     shared = f" (it is shared by {m} promises)" if m > 1 else ""
@@ -355,19 +369,19 @@ def check_confidence(confidence: Any, owner: str) -> None:
         raise ValueError(f"{owner} needs confidence to be a number in (0, 1); got {confidence!r}.")
 
 
-def name_of(said: Floats, codes: Codes) -> str:
+def fingerprint(said: Floats, codes: Codes) -> str:
     """What tells samples from others, whatever their order: what is said about them."""
     rows = np.round(np.column_stack([said.reshape(len(codes), -1), codes]), _DIGITS)
     return str(joblib.hash(rows[np.lexsort(rows.T)]))
 
 
-def issued(
+def issue_certificate(
     plan: Plan,
     scores: Floats,
     codes: Codes,
     *,
-    asked: str,
-    way: str,
+    requested: str,
+    strategy: str,
     tuning: Confusion,
     confidence: float,
     delta: float,
@@ -384,7 +398,7 @@ def issued(
         What to promise.
     scores, codes : ndarray
         Of the certify samples.
-    asked, way, tuning, number, notes, renews, start
+    requested, strategy, tuning, number, notes, renews, start
         For the record.
     confidence, delta : float
         What is stated, and what may be spent.
@@ -392,28 +406,28 @@ def issued(
     check_confidence(confidence, "SteeredClassifier")
     sizes = np.bincount(codes, minlength=len(plan.classes))
     if not sizes.all():
-        raise PromiseError(
+        raise GuaranteeError(
             "A promise needs certify samples of every class; there are none of "
             f"{_labels.plain(plan.classes[int(np.argmin(sizes))])!r}."
         )
     if all(is_trivial(float(one.limit), one.at_most) for one in plan.preference.bounds):
-        raise PromiseError(f"'{plan.preference}' promises nothing: no model could break it.")
-    found = settled(plan, scores, codes, delta)
-    matrix = plan.matrix(found.decision.answers(scores), codes)
+        raise GuaranteeError(f"'{plan.preference}' promises nothing: no model could break it.")
+    found = set_decision(plan, scores, codes, delta)
+    matrix = plan.matrix(found.decision.predict(scores), codes)
     record = Certificate(
         preference=str(plan.preference),
-        asked=asked,
+        requested=requested,
         confidence=float(confidence),
         delta=float(delta),
         number=number,
         route=found.route,
-        way=way,
-        promises=promises(plan.preference, matrix, found.delta),
+        strategy=strategy,
+        guarantees=make_guarantees(plan.preference, matrix, found.delta),
         confusion=matrix,
-        cells=cells(matrix, 1 - (1 - confidence) / found.n_tested),
+        cells=make_cells(matrix, 1 - (1 - confidence) / found.n_tested),
         tuning=tuning,
         issued=date.today().isoformat(),
-        samples=name_of(scores, codes),
+        samples=fingerprint(scores, codes),
         notes=notes,
         renews=renews,
         start=start,
@@ -421,7 +435,7 @@ def issued(
     return found.decision, record
 
 
-def renewed(
+def renew_certificate(
     before: Certificate,
     plan: Plan,
     scores: Any,
@@ -440,17 +454,17 @@ def renewed(
         y = y.compute() if is_dask(y) else y
         check_consistent_length(scores, y)
         codes = _labels.encode(y, classes, f"{owner}: y")
-    if name_of(scores, codes) == before.samples:
-        raise PromiseError(
+    if fingerprint(scores, codes) == before.samples:
+        raise GuaranteeError(
             "SteeredClassifier.recertify needs samples that no step has seen; the promise was set "
             "on these."
         )
-    return issued(
+    return issue_certificate(
         plan,
         scores,
         codes,
-        asked=before.asked,
-        way=before.way,
+        requested=before.requested,
+        strategy=before.strategy,
         tuning=before.tuning,
         confidence=confidence,
         delta=1 - confidence,
@@ -461,7 +475,7 @@ def renewed(
 
 
 @dataclass(frozen=True, eq=False)
-class CertifyPart:
+class CertificationSet:
     """Samples that no step has seen, as the members see them.
 
     Attributes
@@ -482,15 +496,19 @@ class CertifyPart:
     at: Codes | None = None
 
     @classmethod
-    def of(cls, X: Any, codes: Codes, panel: Panel, at: Codes | None = None) -> CertifyPart:
+    def of(
+        cls, X: Any, codes: Codes, committee: FittedMembers, at: Codes | None = None
+    ) -> CertificationSet:
         """The part, named by what a panel says about its samples."""
-        return cls(Rows(X), codes, name_of(panel.raw(X), codes), at)
+        return cls(Rows(X), codes, fingerprint(committee.raw(X), codes), at)
 
 
-def certify_part(X: Any, y: ArrayLike, panel: Panel, owner: str) -> CertifyPart:
+def make_certification_set(
+    X: Any, y: ArrayLike, committee: FittedMembers, owner: str
+) -> CertificationSet:
     """Certify samples that a user brings."""
-    codes = codes_of(X, y, panel.classes, owner)
-    return CertifyPart.of(panel.encoded(X), codes, panel)
+    codes = encode_labels(X, y, committee.classes, owner)
+    return CertificationSet.of(committee.encode(X), codes, committee)
 
 
 @dataclass(frozen=True, eq=False)
@@ -515,12 +533,12 @@ class Certified:
     certificate: Certificate
 
 
-def certified(
+def certify(
     wanted: Preference,
-    option: Option,
-    start: Option,
-    material: Material,
-    part: CertifyPart,
+    candidate: Candidate,
+    start: Candidate,
+    data: TuningData,
+    part: CertificationSet,
     *,
     confidence: float,
     delta: float,
@@ -533,47 +551,52 @@ def certified(
     ----------
     wanted : Preference
         What to promise.
-    option, start : Option
+    candidate, start : Candidate
         What is certified, and what the dialog began with.
-    material : Material
+    data : TuningData
         The tuning samples.
     part : CertifyPart
         The certify samples.
     confidence, delta, number, notes
-        As in :func:`issued`.
+        As in :func:`issue_certificate`.
     """
-    if seen_before(material, part):
-        raise PromiseError(
+    if overlaps_tuning_set(data, part):
+        raise GuaranteeError(
             "Dialog.accept needs samples that no step has seen; these are tuning samples."
         )
-    judge = material.judge(wanted)
-    plan = planned(
-        wanted, option.decision, option.held, judge, len(part.codes), wanted.allows_rejecting
+    objective = data.objective(wanted)
+    plan = make_plan(
+        wanted,
+        candidate.decision,
+        candidate.scores,
+        objective,
+        len(part.codes),
+        wanted.allows_rejecting,
     )
-    scores, at_start = (one.scorer.of_encoded(part.X.X) for one in (option, start))
-    decision, certificate = issued(
+    scores, at_start = (one.scorer.score_encoded(part.X.X) for one in (candidate, start))
+    decision, certificate = issue_certificate(
         plan,
         scores,
         part.codes,
-        asked=str(wanted),
-        way=option.way,
-        tuning=material.matrix(option.answers),
+        requested=str(wanted),
+        strategy=candidate.strategy,
+        tuning=data.matrix(candidate.predictions),
         confidence=confidence,
         delta=delta,
         number=number,
         notes=notes,
-        start=plan.matrix(start.decision.answers(at_start), part.codes),
+        start=plan.matrix(start.decision.predict(at_start), part.codes),
     )
-    scorer = replace(option.scorer, panel=option.scorer.panel.forgetting())
+    scorer = replace(candidate.scorer, committee=candidate.scorer.committee.without_training_data())
     return Certified(scorer, decision, plan, certificate)
 
 
-def support_of(codes: Codes, classes: tuple[Any, ...], confidence: float) -> str:
+def describe_support(codes: Codes, classes: tuple[Any, ...], confidence: float) -> str:
     """What samples of these classes can support."""
     sizes = np.bincount(codes, minlength=len(classes)).tolist()
     lines = [f"{sum(sizes)} samples are set aside. At confidence {confidence:.9g} they support"]
     for label, n in zip(classes, sizes, strict=True):
-        rate = supported(n, 1 - confidence)
+        rate = supported_rate(n, 1 - confidence)
         lines.append(f"  limits of {rate:.2f}% and more on the mistakes with {label} ({n})")
     return "\n".join(lines)
 
@@ -583,14 +606,14 @@ def support_of(codes: Codes, classes: tuple[Any, ...], confidence: float) -> str
 _SAME_DIGITS, _DISTINCT, _MOST_KNOWN = 6, 0.95, 0.5
 
 
-def seen_before(material: Material, part: CertifyPart) -> bool:
+def overlaps_tuning_set(data: TuningData, part: CertificationSet) -> bool:
     """Whether most of the certify samples are tuning samples.
 
     Where many tuning samples are alike, new ones may well be like them: that tells nothing.
     """
-    known, new = material.X.X, part.X.X
+    known, new = data.X.X, part.X.X
     if not (isinstance(known, np.ndarray) and isinstance(new, np.ndarray)):
-        known, new = material.raw, material.panel.raw(new)
+        known, new = data.raw, data.committee.raw(new)
     rows = {row.tobytes() for row in np.round(known, _SAME_DIGITS)}
     if len(rows) < _DISTINCT * len(known):
         return False

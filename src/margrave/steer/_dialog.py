@@ -27,14 +27,14 @@ from margrave.confusion import Confusion, Preference, PreferenceError
 from margrave.martingale import NotMetWarning, Program, Step, Tuning
 from margrave.steer._certify import check_confidence
 from margrave.steer._files import Saved
-from margrave.steer._frontier import Frontier, frontier_of, offered
-from margrave.steer._ledger import Acceptance
-from margrave.steer._program import ProgramAt, Votes
+from margrave.steer._frontier import Frontier, dialog_frontier, offer_candidates
+from margrave.steer._ledger import Ledger
+from margrave.steer._program import SteeredProgram, Votes
 from margrave.steer._reply import Comparison, Reply, dialog_html
-from margrave.steer._start import Start, from_model, from_table
+from margrave.steer._start import DialogStart, start_from_model, start_from_table
 from margrave.steer._steered import SteeredClassifier
-from margrave.steer._strategies import Found, Search, Way, chosen
-from margrave.steer._tuning_data import Material, Option
+from margrave.steer._strategies import Found, Search, Strategy, get_strategies
+from margrave.steer._tuning_data import Candidate, TuningData
 
 NODES, GROW = "nodes", "grow"
 
@@ -133,7 +133,7 @@ class Dialog(Saved):
     true neg                227          26         0
     true pos                 56          75         0
     >>> reply = dialog.prefer("fn <= 30")
-    >>> reply.met, reply.way
+    >>> reply.met, reply.strategy
     (True, 'move')
     >>> print(*reply.changes, sep="\n")
     neg called pos: 26 -> 68 (+42)
@@ -151,16 +151,16 @@ class Dialog(Saved):
         positive: Any = None,
         groups: ArrayLike | None = None,
     ) -> None:
-        self._open(from_model(model, X_tune, y_tune, positive, groups))
+        self._open(start_from_model(model, X_tune, y_tune, positive, groups))
 
-    def _open(self, start: Start) -> None:
+    def _open(self, start: DialogStart) -> None:
         """Begin with a model and its tuning samples."""
         self._path: str | None = None
-        self._material = start.material
-        self._acceptance = Acceptance(start.certify, start.notes, start.estimator)
-        option = start.option
-        matrix = self._material.matrix(option.answers)
-        first = Reply(None, True, matrix, matrix, "start", 0.0, 1, True, option=option)
+        self._data = start.data
+        self._ledger = Ledger(start.certify, start.notes, start.estimator)
+        candidate = start.candidate
+        matrix = self._data.matrix(candidate.predictions)
+        first = Reply(None, True, matrix, matrix, "start", 0.0, 1, True, candidate=candidate)
         self._history = History([first])
 
     @classmethod
@@ -173,7 +173,7 @@ class Dialog(Saved):
         levels: int = 3,
         tune: float | None = None,
         certify: Any = "auto",
-        promise: Preference | str | None = None,
+        guarantee: Preference | str | None = None,
         confidence: float = 0.95,
         positive: Any = None,
         groups: ArrayLike | None = None,
@@ -205,8 +205,8 @@ class Dialog(Saved):
             trained on it. None shares by cross-fitting; with ``"martingale"`` alone it is 0.4.
         certify : "auto", float in (0, 1), None or (X, y), default="auto"
             The share set aside for the certificate, or samples of its own. "auto" is a fifth, or
-            more if `promise` needs it; None sets nothing aside.
-        promise : Preference or str, optional
+            more if `guarantee` needs it; None sets nothing aside.
+        guarantee : Preference or str, optional
             What is going to be asked for, so that enough is set aside.
         confidence : float, default=0.95
             At which it is going to be promised.
@@ -229,17 +229,17 @@ class Dialog(Saved):
         Dialog
         """
         check_confidence(confidence, "Dialog.from_data")
-        wanted = None if promise is None else Preference(promise)
+        wanted = None if guarantee is None else Preference(guarantee)
         dialog = cls.__new__(cls)
         dialog._open(
-            from_table(
+            start_from_table(
                 X,
                 y,
                 committee=committee,
                 levels=levels,
                 tune=tune,
                 certify=certify,
-                promise=wanted,
+                guarantee=wanted,
                 delta=1 - confidence,
                 positive=positive,
                 groups=groups,
@@ -259,15 +259,15 @@ class Dialog(Saved):
     @property
     def classes(self) -> tuple[Any, ...]:
         """The classes."""
-        return self._material.labels
+        return self._data.labels
 
     @property
     def members(self) -> tuple[str, ...]:
         """The members' names."""
-        return tuple(self._material.panel.names)
+        return tuple(self._data.committee.names)
 
     def __repr__(self) -> str:
-        n, members = len(self._material.codes), ", ".join(self.members)
+        n, members = len(self._data.codes), ", ".join(self.members)
         return (
             f"Dialog({n} tuning samples, {len(self.classes)} classes, members: {members}; "
             f"step {self.position} of {len(self.history) - 1})"
@@ -383,8 +383,8 @@ class Dialog(Saved):
         """
         steps = [self._history.number(step, "compare") for step in (a, b)]
         first, second = (self._history.replies[step] for step in steps)
-        codes = self._material.codes
-        one, two = (reply.option.answers for reply in (first, second))
+        codes = self._data.codes
+        one, two = (reply.candidate.predictions for reply in (first, second))
         return Comparison(
             first,
             second,
@@ -399,14 +399,14 @@ class Dialog(Saved):
         self,
         *wants: Preference | str,
         keep: bool = False,
-        ways: Sequence[str | Way] | None = None,
+        strategies: Sequence[str | Strategy] | None = None,
         callback: Callable[[Reply], Any] | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> Reply:
         """Ask for a confusion matrix that keeps to a preference.
 
         Of the options that meet it the one with fewest errors in cells of which it does not speak
-        is taken; what it allows is spent. A dear way ("reweigh", "select", "retune") has to
+        is taken; what it allows is spent. A dear way ("reweight", "select", "retune") has to
         have fewer by two standard errors of the difference, else the moved decision stays. If none
         meets it, the nearest is taken.
 
@@ -417,8 +417,8 @@ class Dialog(Saved):
         keep : bool, default=False
             Whether what was asked where the dialog stands still holds, except for the words that
             are said anew.
-        ways : list of str, optional
-            Among "move", "reject", "reweigh", "select" and "retune", or ways of your own; all if
+        strategies : list of str, optional
+            Among "move", "reject", "reweight", "select" and "retune", or ways of your own; all if
             left out.
         callback : callable, optional
             Called with each better :class:`Reply` as it is found; a true answer stops the search.
@@ -431,7 +431,7 @@ class Dialog(Saved):
         Reply
         """
         n_before = len(self.history)
-        replies = self.replies(*wants, keep=keep, ways=ways, stop=stop)
+        replies = self.replies(*wants, keep=keep, strategies=strategies, stop=stop)
         try:
             for reply in replies:
                 if callback is not None and callback(reply):
@@ -448,7 +448,7 @@ class Dialog(Saved):
         self,
         *wants: Preference | str,
         keep: bool = False,
-        ways: Sequence[str | Way] | None = None,
+        strategies: Sequence[str | Strategy] | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> Generator[Reply]:
         """Replies as they are found: one at once from the cheap ways, then better ones.
@@ -464,11 +464,11 @@ class Dialog(Saved):
         ------
         Reply
         """
-        allowed = chosen(ways, "Dialog.prefer")
+        allowed = get_strategies(strategies, "Dialog.prefer")
         wanted = self._wanted(wants, keep)
-        current, (base, material) = self.reply.option, self._base()
+        current, (base, data) = self.reply.candidate, self._base()
         known = [base] if current.scorer is base.scorer else [base, current]
-        search = Search(wanted, material, known, allowed, stop)
+        search = Search(wanted, data, known, allowed, stop)
         return self._replies(search, self.position, self.confusion)
 
     def _replies(self, search: Search, stand: int, before: Confusion) -> Generator[Reply]:
@@ -489,18 +489,18 @@ class Dialog(Saved):
 
     def _reply(self, wanted: Preference, before: Confusion, found: Found) -> Reply:
         """What was found, as a reply."""
-        after = self._material.matrix(found.option.answers)
+        after = self._data.matrix(found.candidate.predictions)
         return Reply(
             wanted,
             wanted.met(after),
             before,
             after,
-            found.option.way,
+            found.candidate.strategy,
             found.seconds,
-            found.n_options,
+            found.n_candidates,
             found.final,
             found.cancelled,
-            option=found.option,
+            candidate=found.candidate,
         )
 
     def _wanted(self, wants: Sequence[Preference | str], keep: bool) -> Preference:
@@ -513,12 +513,12 @@ class Dialog(Saved):
 
     # What is possible
 
-    def frontier(self, dear: bool = False) -> Frontier:
+    def frontier(self, slow: bool = False) -> Frontier:
         """What is reachable before asking: false positives against false negatives.
 
         Parameters
         ----------
-        dear : bool, default=False
+        slow : bool, default=False
             Whether to try the dear ways for it, for half of either mistake. Without them the answer
             comes at once: the start, each member alone, and what the dialog has found.
 
@@ -527,18 +527,20 @@ class Dialog(Saved):
         Frontier
             Of the positive class against the rest, for decisions that answer always.
         """
-        material = self._material
-        if material.positive is None:
+        data = self._data
+        if data.positive is None:
             raise ValueError(
                 "Dialog.frontier needs a positive class; with more than two classes say which: "
                 "Dialog(..., positive=...)."
             )
-        options = [reply.option for reply in self.history]
-        if dear:
-            tried = [way for way in chosen(None, "Dialog.frontier") if way.dear]
+        candidates = [reply.candidate for reply in self.history]
+        if slow:
+            tried = [
+                strategy for strategy in get_strategies(None, "Dialog.frontier") if strategy.slow
+            ]
             base, made = self._base()
-            options += offered(made, base, material.matrix(base.answers), tried)
-        return frontier_of(material, options)
+            candidates += offer_candidates(made, base, data.matrix(base.predictions), tried)
+        return dialog_frontier(data, candidates)
 
     def support(self, confidence: float = 0.95) -> str:
         """What the certify samples can support.
@@ -553,7 +555,7 @@ class Dialog(Saved):
         str
         """
         check_confidence(confidence, "Dialog.support")
-        return self._acceptance.support(self.classes, confidence)
+        return self._ledger.support(self.classes, confidence)
 
     # Taking the model away
 
@@ -586,15 +588,15 @@ class Dialog(Saved):
 
         Raises
         ------
-        PromiseError
+        GuaranteeError
             If the samples cannot support the promise, with how many would; or if they are spent.
         """
         check_confidence(confidence, "Dialog.accept")
-        model = self._acceptance.model(
+        model = self._ledger.model(
             self.reply,
             self.position,
-            self.history[0].option,
-            self._material,
+            self.history[0].candidate,
+            self._data,
             X_certify,
             y_certify,
             confidence,
@@ -639,7 +641,7 @@ class Dialog(Saved):
         true neg                 30          13         0
         true pos                 30          31         0
         """
-        steered = ProgramAt.of(self.reply.option, self._material)
+        steered = SteeredProgram.of(self.reply.candidate, self._data)
         return None if steered is None else steered.program()
 
     def weak_nodes(self, threshold: float = 0.3) -> tuple[Votes, ...]:
@@ -724,7 +726,7 @@ class Dialog(Saved):
                 steered.rows,
                 steered.labels,
                 granularity="all",
-                positive=self._material.positive,
+                positive=self._data.positive,
                 callback=lambda step: bool(callback and callback(step)) or stopped(),
             )
         tuning = cast(Tuning, tuned.tuning_)
@@ -737,13 +739,13 @@ class Dialog(Saved):
             )
         preference = self.reply.preference
         if all(_met_before(one) for _, one in told):
-            option = replace(steered.option, way=NODES)
+            candidate = replace(steered.candidate, strategy=NODES)
         else:
-            option = steered.with_program(NODES, tuned, preference)
+            candidate = steered.with_program(NODES, tuned, preference)
         note = _told_nodes(
             told, () if tuning.cancelled else sorted(asked.keys() - tuning.nodes.keys())
         )
-        return self._taken(option, stand, began, note, cancelled=tuning.cancelled, asked=told)
+        return self._taken(candidate, stand, began, note, cancelled=tuning.cancelled, asked=told)
 
     def grow(
         self,
@@ -784,7 +786,7 @@ class Dialog(Saved):
             raise ValueError(
                 f"Dialog.grow needs levels to be a whole number of at least 1; got {levels!r}."
             )
-        model, name = steered.model, self.reply.option.scorer.panel.names[0]
+        model, name = steered.model, self.reply.candidate.scorer.committee.names[0]
         done, cancelled = 0, False
         while done < levels and not cancelled:
             with threadpool_limits(1):  # matrices are small
@@ -792,13 +794,13 @@ class Dialog(Saved):
             done += 1
             told = callback is not None and callback(Progress(done, levels, name))
             cancelled = done < levels and bool(told or (stop is not None and stop()))
-        option = steered.with_program(GROW, model, self.reply.preference)
+        candidate = steered.with_program(GROW, model, self.reply.preference)
         note = f"grown by {done} level{'' if done == 1 else 's'} to {model.n_levels}"
-        return self._taken(option, stand, began, note, cancelled=cancelled)
+        return self._taken(candidate, stand, began, note, cancelled=cancelled)
 
-    def _steered(self, method: str) -> ProgramAt:
+    def _steered(self, method: str) -> SteeredProgram:
         """The current program, or why there is none."""
-        found = ProgramAt.of(self.reply.option, self._material)
+        found = SteeredProgram.of(self.reply.candidate, self._data)
         if found is None:
             raise ValueError(
                 f"Dialog.{method} needs a dialog over a martingale program that was not trained "
@@ -809,7 +811,7 @@ class Dialog(Saved):
 
     def _taken(
         self,
-        option: Option,
+        candidate: Candidate,
         stand: int,
         began: float,
         note: str,
@@ -818,20 +820,20 @@ class Dialog(Saved):
         asked: tuple[tuple[Votes, Tuning], ...] = (),
     ) -> Reply:
         """A step of the program, kept."""
-        wanted, after = self.reply.preference, self._material.matrix(option.answers)
+        wanted, after = self.reply.preference, self._data.matrix(candidate.predictions)
         reply = Reply(
             wanted,
             wanted is None or wanted.met(after),
             self.confusion,
             after,
-            option.way,
+            candidate.strategy,
             perf_counter() - began,
             1,
             True,
             cancelled,
             note,
             asked,
-            option=option,
+            candidate=candidate,
         )
         self._keep(reply, stand)
         return reply
@@ -842,20 +844,20 @@ class Dialog(Saved):
         if self._path is not None:
             self.save(self._path)
 
-    def _base(self) -> tuple[Option, Material]:
+    def _base(self) -> tuple[Candidate, TuningData]:
         """Where requests begin: the program as last made by hand, or the start; and its samples."""
         history, at = self._history, self.position
-        while at and history.replies[at].way not in (NODES, GROW):
+        while at and history.replies[at].strategy not in (NODES, GROW):
             at = history.parents[at]
-        option, material = history.replies[at].option, self._material
+        candidate, data = history.replies[at].candidate, self._data
         if at == 0:
-            return option, material
-        panel = option.scorer.panel
-        return option, replace(material, panel=panel, raw=panel.raw(material.X.X))
+            return candidate, data
+        committee = candidate.scorer.committee
+        return candidate, replace(data, committee=committee, raw=committee.raw(data.X.X))
 
 
 def _checked_wants(
-    wants: Mapping[Votes, Preference | str | None], steered: ProgramAt
+    wants: Mapping[Votes, Preference | str | None], steered: SteeredProgram
 ) -> dict[Votes, Preference | str]:
     """What is wanted of nodes that are there."""
     owner = "Dialog.tune_nodes"

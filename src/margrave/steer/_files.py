@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Self, TypeVar
 
-from margrave._atomic_write import replacing
+from margrave._atomic_write import atomic_write
 from margrave._messages import missing_extra
 
 T = TypeVar("T")
@@ -91,7 +91,7 @@ def _skops() -> ModuleType:
 def save_object(what: Any, path: str | Path) -> None:
     """Write an object to a file, all of it or nothing."""
     data = dump_bytes(what)
-    with replacing(Path(path)) as beside:
+    with atomic_write(Path(path)) as beside:
         beside.write_bytes(data)
 
 

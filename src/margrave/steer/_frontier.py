@@ -19,8 +19,8 @@ from margrave._dask.blocks import is_dask
 from margrave._extensions import load_extension
 from margrave._typing import Flags, Floats, Ints
 from margrave.confusion import Confusion, Preference, Tally
-from margrave.steer._strategies import Request, Way
-from margrave.steer._tuning_data import Material, Option
+from margrave.steer._strategies import Request, Strategy
+from margrave.steer._tuning_data import Candidate, TuningData
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Curve:
         False positives at each cut, increasing; the first is 0.
     fn : ndarray of int64
         False negatives at each cut, decreasing; the last is 0.
-    cuts : ndarray of float64
+    thresholds : ndarray of float64
         A sample is called positive if its score is above the cut. Cuts lie halfway between scores,
         or 1 beyond the largest or the smallest.
     resolution : tuple of float
@@ -50,34 +50,34 @@ class Curve:
     --------
     >>> from margrave.steer import Frontier
     >>> (curve,) = Frontier.of({"model": [1, 2, 3, 4]}, [0, 1, 0, 1]).curves
-    >>> curve.fp.tolist(), curve.fn.tolist(), curve.cuts.tolist()
+    >>> curve.fp.tolist(), curve.fn.tolist(), curve.thresholds.tolist()
     ([0, 1], [1, 0], [3.5, 1.5])
     """
 
     name: str
     fp: Ints
     fn: Ints
-    cuts: Floats
+    thresholds: Floats
     resolution: tuple[float, float] = (0.0, 0.0)
 
 
-def curve_of(name: str, given: ArrayLike, positive: Flags) -> Curve:
+def make_curve(name: str, given: ArrayLike, positive: Flags) -> Curve:
     """Cut between any two scores that differ, and keep what no other cut beats."""
     scores = np.asarray(given, dtype=np.float64)
     if scores.shape != positive.shape:
         rule = f"a score for each of {len(positive)} samples"
-        fail("of", rule, f"shape {scores.shape} for {name!r}")
+        raise_invalid("of", rule, f"shape {scores.shape} for {name!r}")
     check_finite(scores, name)
-    return staircase(name, Tally.of(scores, positive))
+    return best_thresholds(name, Tally.of(scores, positive))
 
 
-def staircase(name: str, tally: Tally) -> Curve:
+def best_thresholds(name: str, tally: Tally) -> Curve:
     """The cuts of a tally that no other cut beats."""
     under = tally.under[::-1]
     fp, fn = under[0, 0] - under[:, 0], under[:, 1]
     # Along the cuts fp never falls and fn never rises: if any cut beats one, a neighbour does.
     kept = np.append(fp[:-1] < fp[1:], True) & np.append(True, fn[1:] < fn[:-1])
-    parts = fp[kept], fn[kept], tally.cuts[::-1][kept]
+    parts = fp[kept], fn[kept], tally.thresholds[::-1][kept]
     for part in parts:
         part.flags.writeable = False
     return Curve(name, *parts, tally.resolution)
@@ -86,10 +86,10 @@ def staircase(name: str, tally: Tally) -> Curve:
 def check_finite(scores: Floats, name: str) -> None:
     """Refuse scores that are no numbers."""
     if not np.isfinite(scores).all():
-        fail("of", "finite scores", f"NaN or infinity for {name!r}")
+        raise_invalid("of", "finite scores", f"NaN or infinity for {name!r}")
 
 
-def corners(x: list[int], y: list[int]) -> list[int]:
+def hull_corners(x: list[int], y: list[int]) -> list[int]:
     """The places of the corners of the lower convex hull of a falling staircase."""
     kept: list[int] = []
     for i, (u, v) in enumerate(zip(x, y, strict=True)):
@@ -102,25 +102,25 @@ def corners(x: list[int], y: list[int]) -> list[int]:
     return kept
 
 
-def classes_of(y: ArrayLike, positive: Any) -> tuple[Any, list[Any], Flags]:
+def split_labels(y: ArrayLike, positive: Any) -> tuple[Any, list[Any], Flags]:
     """The positive label, the others, and which samples are positive."""
     labels = _labels.natural(y)
     if labels.ndim != 1:
-        fail("of", "y with a label for each sample", f"shape {labels.shape}")
+        raise_invalid("of", "y with a label for each sample", f"shape {labels.shape}")
     kinds = _labels.union([("Frontier.of, y", labels)])
     known = kinds.tolist()
     if len(known) < 2 or (positive is None and len(known) > 2):
         rule = "y with two labels" + ", or positive=" * (len(known) > 2)
-        fail("of", rule, f"{len(known)}: {_labels.shown(kinds)}")
+        raise_invalid("of", rule, f"{len(known)}: {_labels.shown(kinds)}")
     positive = known[1] if positive is None else _labels.plain(positive)
     if positive not in known:
-        fail("of", f"positive to be one of {_labels.shown(kinds)}", repr(positive))
+        raise_invalid("of", f"positive to be one of {_labels.shown(kinds)}", repr(positive))
     place = known.index(positive)
     chosen: Flags = _labels.encode(labels, kinds, "Frontier.of, y") == place
     return known.pop(place), known, chosen
 
 
-def fail(method: str, rule: str, got: str) -> NoReturn:
+def raise_invalid(method: str, rule: str, got: str) -> NoReturn:
     """Say what a method of a frontier needs."""
     raise ValueError(f"Frontier.{method} needs {rule}; got {got}.")
 
@@ -141,7 +141,7 @@ class Winner:
     ----------
     name : str
         The way.
-    cut : float
+    threshold : float
         A sample is called positive if its score is above.
     fp, fn : int
         False positives and false negatives.
@@ -152,11 +152,11 @@ class Winner:
     --------
     >>> from margrave.steer import Frontier
     >>> Frontier.of({"model": [1, 2, 3, 4]}, [0, 1, 0, 1]).best(cost_ratio=3)
-    Winner(name='model', cut=1.5, fp=1, fn=0, low=3.0, high=3.0)
+    Winner(name='model', threshold=1.5, fp=1, fn=0, low=3.0, high=3.0)
     """
 
     name: str
-    cut: float
+    threshold: float
     fp: int
     fn: int
     low: float
@@ -226,11 +226,11 @@ class Frontier:
         """
         if not isinstance(scores, Mapping) or not scores:
             got = "none" if isinstance(scores, Mapping) else type(scores).__name__
-            fail("of", "scores to be a mapping of at least one name to its scores", got)
+            raise_invalid("of", "scores to be a mapping of at least one name to its scores", got)
         if is_dask(y, *scores.values()):
             return cls(*load_extension("dask").frontier_curves(scores, y, positive))
-        label, others, chosen = classes_of(y, positive)
-        curves = tuple(curve_of(str(name), given, chosen) for name, given in scores.items())
+        label, others, chosen = split_labels(y, positive)
+        curves = tuple(make_curve(str(name), given, chosen) for name, given in scores.items())
         negative = others[0] if len(others) == 1 else None
         return cls(curves, int(chosen.sum()), int((~chosen).sum()), label, negative)
 
@@ -243,13 +243,15 @@ class Frontier:
     @cached_property
     def _lowest(self) -> tuple[Ints, Ints, Ints, Floats]:
         """The staircase under all curves: fp, fn, the place of the way and the cut."""
-        parts = [(curve.fp, curve.fn, curve.cuts) for curve in self.curves]
-        fp, fn, cuts = map(np.concatenate, zip(*parts, strict=True))
-        ways = np.repeat(np.arange(len(self.curves)), [len(curve.fp) for curve in self.curves])
-        order = np.lexsort((ways, fn, fp))  # of equals the first way
+        parts = [(curve.fp, curve.fn, curve.thresholds) for curve in self.curves]
+        fp, fn, thresholds = map(np.concatenate, zip(*parts, strict=True))
+        strategies = np.repeat(
+            np.arange(len(self.curves)), [len(curve.fp) for curve in self.curves]
+        )
+        order = np.lexsort((strategies, fn, fp))  # of equals the first way
         least = np.minimum.accumulate(fn[order])
         kept = order[np.append(True, fn[order][1:] < least[:-1])]
-        return fp[kept], fn[kept], ways[kept], cuts[kept]
+        return fp[kept], fn[kept], strategies[kept], thresholds[kept]
 
     @cached_property
     def hull(self) -> tuple[Winner, ...]:
@@ -257,25 +259,32 @@ class Frontier:
 
         Each has the slopes at which it wins, from 0 to infinity; of equals it is the first way's.
         """
-        fp, fn, ways, cuts = self._lowest
-        kept = corners(fp.tolist(), fn.tolist())
+        fp, fn, strategies, thresholds = self._lowest
+        kept = hull_corners(fp.tolist(), fn.tolist())
         # Whole numbers up to the division: a slope at which two are even is told as even.
         across, down = np.diff(fp[kept]), -np.diff(fn[kept])
         even = (across * self.n_positive / (down * self.n_negative)).tolist()
         return tuple(
-            Winner(self.curves[ways[i]].name, float(cuts[i]), int(fp[i]), int(fn[i]), low, high)
+            Winner(
+                self.curves[strategies[i]].name,
+                float(thresholds[i]),
+                int(fp[i]),
+                int(fn[i]),
+                low,
+                high,
+            )
             for i, low, high in zip(kept, [0.0, *even], [*even, math.inf], strict=True)
         )
 
-    def least_fn(self, fp: int | str, way: str | None = None) -> tuple[int, str, float]:
+    def least_fn(self, fp: int | str, curve: str | None = None) -> tuple[int, str, float]:
         """Give the fewest false negatives with at most so many false positives.
 
         Parameters
         ----------
         fp : int or str
             What is allowed: a count such as 5, or a share of the negatives such as "5%".
-        way : str, default=None
-            The only way to look at; all of them by default.
+        curve : str, default=None
+            The only curve to consider; all of them by default.
 
         Returns
         -------
@@ -283,23 +292,23 @@ class Frontier:
             False negatives.
         name : str
             The way; of equals the one with fewer false positives, then the first.
-        cut : float
+        threshold : float
             A sample is called positive if its score is above.
         """
         limit = _limit("least_fn", "fp", fp, self.n_negative)
-        seen = self._only("least_fn", way)
-        counts, found, ways, cuts = seen._lowest
+        seen = self._only("least_fn", curve)
+        counts, found, strategies, thresholds = seen._lowest
         at = np.searchsorted(counts, limit, "right") - 1
-        return int(found[at]), seen.curves[ways[at]].name, float(cuts[at])
+        return int(found[at]), seen.curves[strategies[at]].name, float(thresholds[at])
 
-    def least_fp(self, fn: int | str, way: str | None = None) -> tuple[int, str, float]:
+    def least_fp(self, fn: int | str, curve: str | None = None) -> tuple[int, str, float]:
         """Give the fewest false positives with at most so many false negatives.
 
         Parameters
         ----------
         fn : int or str
             What is allowed: a count such as 5, or a share of the positives such as "5%".
-        way : str, default=None
+        curve : str, default=None
             As in `least_fn`.
 
         Returns
@@ -310,10 +319,10 @@ class Frontier:
             As in `least_fn`; of equals the way with fewer false negatives, then the first.
         """
         limit = _limit("least_fp", "fn", fn, self.n_positive)
-        seen = self._only("least_fp", way)
-        found, counts, ways, cuts = seen._lowest
+        seen = self._only("least_fp", curve)
+        found, counts, strategies, thresholds = seen._lowest
         at = np.searchsorted(-counts, -limit, "left")
-        return int(found[at]), seen.curves[ways[at]].name, float(cuts[at])
+        return int(found[at]), seen.curves[strategies[at]].name, float(thresholds[at])
 
     def winners(
         self,
@@ -377,18 +386,18 @@ class Frontier:
         priors = _range(method, rule, prior, 1.0, pairs)
         return tuple(p / (1 - p) * cost for p, cost in zip(priors, costs, strict=True))
 
-    def _only(self, method: str, way: str | None) -> Self:
-        """The frontier of one way, or of all."""
+    def _only(self, method: str, name: str | None) -> Self:
+        """The frontier of one curve, or of all."""
         named = {curve.name: curve for curve in self.curves}
-        if way is not None and way not in named:
-            fail(method, f"way to be one of {', '.join(map(repr, named))}", repr(way))
-        return self if way is None else replace(self, curves=(named[way],))
+        if name is not None and name not in named:
+            raise_invalid(method, f"curve to be one of {', '.join(map(repr, named))}", repr(name))
+        return self if name is None else replace(self, curves=(named[name],))
 
     def __str__(self) -> str:
         text = f"fp at most  fewest fn  way ({self.positive} is positive)"
         for share in _TOLD:
-            fn, way, _ = self.least_fn(share)
-            text += f"\n{share:>10}  {fn / self.n_positive:>9.1%}  {way}"
+            fn, strategy, _ = self.least_fn(share)
+            text += f"\n{share:>10}  {fn / self.n_positive:>9.1%}  {strategy}"
         return text
 
 
@@ -398,7 +407,9 @@ def _limit(method: str, word: str, limit: Any, n: int) -> int:
         return min(int(limit), n)
     read = _SHARE.fullmatch(limit) if isinstance(limit, str) else None
     if not read:
-        fail(method, f"{word} to be a count such as 5 or a share such as '5%'", repr(limit))
+        raise_invalid(
+            method, f"{word} to be a count such as 5 or a share such as '5%'", repr(limit)
+        )
     return min(math.floor(Fraction(read[1]) * n / 100), n)
 
 
@@ -408,11 +419,13 @@ def _range(method: str, rule: str, given: Any, end: float, pairs: bool) -> tuple
     low, high = given if two else (given, given)
     numbers = all(isinstance(one, Real) for one in (low, high))
     if not numbers or not 0 < low <= high < end:
-        fail(method, rule, repr(given))
+        raise_invalid(method, rule, repr(given))
     return float(low), float(high)
 
 
-def offered(material: Material, start: Option, matrix: Confusion, ways: Sequence[Way]) -> Any:
+def offer_candidates(
+    data: TuningData, start: Candidate, matrix: Confusion, strategies: Sequence[Strategy]
+) -> Any:
     """What ways offer for half the false positives, and for half the false negatives.
 
     What scores the same for both is offered once.
@@ -420,26 +433,26 @@ def offered(material: Material, start: Option, matrix: Confusion, ways: Sequence
     told: list[Floats] = []
     for want in (f"fp <= {matrix.fp // 2}", f"fn <= {matrix.fn // 2}"):
         wanted = Preference(want)
-        request = Request(wanted, material, material.judge(wanted), [start])
-        for way in ways:
-            for option in way.options(request):
-                if not any(np.array_equal(option.held, held) for held in told):
-                    told.append(option.held)
-                    yield option
+        request = Request(wanted, data, data.objective(wanted), [start])
+        for strategy in strategies:
+            for candidate in strategy.candidates(request):
+                if not any(np.array_equal(candidate.scores, held) for held in told):
+                    told.append(candidate.scores)
+                    yield candidate
 
 
-def frontier_of(material: Material, options: Iterable[Option]) -> Frontier:
+def dialog_frontier(data: TuningData, candidates: Iterable[Candidate]) -> Frontier:
     """The trade-offs of all cuts of the options' scores, and of each member's alone."""
     scored: dict[str, Floats] = {}
-    for option in options:
-        if not any(option.held is held for held in scored.values()):
-            n = sum(name.split(" ")[0] == option.way for name in scored)
-            scored[f"{option.way} {n + 1}" if n else option.way] = option.held
-    if len(material.panel.names) > 1:
-        scored |= {f"member {name}": held for name, held in material.members_alone()}
-    code = material.labels.index(material.positive)
+    for candidate in candidates:
+        if not any(candidate.scores is held for held in scored.values()):
+            n = sum(name.split(" ")[0] == candidate.strategy for name in scored)
+            scored[f"{candidate.strategy} {n + 1}" if n else candidate.strategy] = candidate.scores
+    if len(data.committee.names) > 1:
+        scored |= {f"member {name}": held for name, held in data.members_alone()}
+    code = data.labels.index(data.positive)
     toward = {name: _toward_class(held, code) for name, held in scored.items()}
-    return Frontier.of(toward, material.panel.classes[material.codes], positive=material.positive)
+    return Frontier.of(toward, data.committee.classes[data.codes], positive=data.positive)
 
 
 def _toward_class(held: Floats, code: int) -> Floats:

@@ -12,11 +12,16 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from margrave.steer._certify import CertifyPart, certified, certify_part, support_of
-from margrave.steer._order_statistic import PromiseError
+from margrave.steer._certify import (
+    CertificationSet,
+    certify,
+    describe_support,
+    make_certification_set,
+)
+from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._reply import Reply
 from margrave.steer._steered import SteeredClassifier
-from margrave.steer._tuning_data import Material, Option
+from margrave.steer._tuning_data import Candidate, TuningData
 
 
 @dataclass(frozen=True)
@@ -35,12 +40,12 @@ class Account:
 
     samples: str
     delta: float
-    spent: tuple[float, ...] = ()
+    used: tuple[float, ...] = ()
 
     @property
     def left(self) -> float:
         """What is left."""
-        used = sum(self.spent)
+        used = sum(self.used)
         return 0.0 if used >= self.delta * (1 - 1e-9) else self.delta - used
 
     def share(self, delta: float, reserve: bool) -> float:
@@ -48,16 +53,16 @@ class Account:
 
         Raises
         ------
-        PromiseError
+        GuaranteeError
             If nothing is left, or it was opened at another confidence.
         """
         if abs(delta - self.delta) > 1e-12:
-            raise PromiseError(
+            raise GuaranteeError(
                 f"These certify samples were opened at confidence {1 - self.delta:.10g}, which is "
                 f"what all certificates on them share; got {1 - delta:.10g}."
             )
         if not self.left:
-            raise PromiseError(
+            raise GuaranteeError(
                 "These certify samples are spent: a promise was set or tried on them, and choosing "
                 "between several would break the promise more often than it says. Bring fresh "
                 "ones (accept(X_certify, y_certify)), or accept(reserve=True) the first time to "
@@ -65,9 +70,9 @@ class Account:
             )
         return self.left / 2 if reserve else self.left
 
-    def spending(self, share: float) -> Account:
+    def with_used(self, share: float) -> Account:
         """The account after a certificate."""
-        return replace(self, spent=(*self.spent, share))
+        return replace(self, used=(*self.used, share))
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +95,7 @@ class Accepted:
 
 
 @dataclass(eq=False)
-class Acceptance:
+class Ledger:
     """What may be promised in a dialog.
 
     Attributes
@@ -107,7 +112,7 @@ class Acceptance:
         Models.
     """
 
-    part: CertifyPart | None
+    part: CertificationSet | None
     notes: tuple[str, ...]
     estimator: Any = None
     accounts: dict[str, Account] = field(default_factory=dict)
@@ -117,14 +122,14 @@ class Acceptance:
         """What the samples set aside can support."""
         if self.part is None:
             return "Nothing is set aside for a certificate: accept needs X_certify and y_certify."
-        return support_of(self.part.codes, classes, confidence)
+        return describe_support(self.part.codes, classes, confidence)
 
     def model(
         self,
         reply: Reply,
         step: int,
-        start: Option,
-        material: Material,
+        start: Candidate,
+        data: TuningData,
         X: Any,
         y: ArrayLike | None,
         confidence: float,
@@ -132,11 +137,11 @@ class Acceptance:
     ) -> SteeredClassifier:
         """The model of a step with a promise; the same again for the same step and samples."""
         if reply.preference is None:
-            raise PromiseError(
+            raise GuaranteeError(
                 "Dialog.accept needs something to promise: ask for it first, such as "
                 "prefer('fp <= 1%')."
             )
-        part = self._part(material, X, y)
+        part = self._part(data, X, y)
         for known in self.accepted:
             certificate = known.model.certificate_
             if certificate is not None and (known.step, known.samples, certificate.confidence) == (
@@ -149,41 +154,41 @@ class Acceptance:
         account = self.accounts.get(part.name, Account(part.name, delta))
         share, spent = account.share(delta, reserve), True
         try:
-            found = certified(
+            found = certify(
                 reply.preference,
-                reply.option,
+                reply.candidate,
                 start,
-                material,
+                data,
                 part,
                 confidence=confidence,
                 delta=share,
-                number=len(account.spent) + 1,
+                number=len(account.used) + 1,
                 notes=self.notes,
             )
-        except PromiseError as error:
-            spent = error.looked
+        except GuaranteeError as error:
+            spent = error.used_up
             raise
         finally:
             if spent:
-                self.accounts[part.name] = account.spending(share)
-        model = SteeredClassifier._certified(
+                self.accounts[part.name] = account.with_used(share)
+        model = SteeredClassifier._from_certified(
             found,
             estimator=self.estimator,
             preference=str(reply.preference),
-            positive=material.positive,
+            positive=data.positive,
             confidence=confidence,
         )
         self.accepted.append(Accepted(step, part.name, model))
         return model
 
-    def _part(self, material: Material, X: Any, y: ArrayLike | None) -> CertifyPart:
+    def _part(self, data: TuningData, X: Any, y: ArrayLike | None) -> CertificationSet:
         """The certify samples: those given, or those set aside."""
         if (X is None) != (y is None):
             raise ValueError("Dialog.accept needs both X_certify and y_certify, or neither.")
         if y is not None:
-            return certify_part(X, y, material.panel, "Dialog.accept")
+            return make_certification_set(X, y, data.committee, "Dialog.accept")
         if self.part is None:
-            raise PromiseError(
+            raise GuaranteeError(
                 "Dialog.accept needs X_certify and y_certify, samples that no step has seen: "
                 "nothing was set aside for the certificate."
             )

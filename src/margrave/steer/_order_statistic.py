@@ -42,7 +42,7 @@ def is_trivial(limit: float, at_most: bool) -> bool:
     return limit >= 1 if at_most else limit <= 0
 
 
-def most_allowed(n: int, limit: float, delta: float) -> int:
+def largest_allowed_count(n: int, limit: float, delta: float) -> int:
     """The largest count among n that proves a share of at most `limit`; -1 if none does."""
     if limit >= 1:
         return n
@@ -52,22 +52,22 @@ def most_allowed(n: int, limit: float, delta: float) -> int:
     return c
 
 
-def needed(limit: float, delta: float) -> int | None:
+def samples_needed(limit: float, delta: float) -> int | None:
     """How many samples without any error prove a share of at most `limit`; None if no number."""
     if not 0 < limit < 1:
         return None if limit <= 0 else 0
     n = max(math.ceil(math.log(delta) / math.log1p(-limit)) - 1, 1)
-    while most_allowed(n, limit, delta) < 0:  # once or twice: as exact as the test itself
+    while largest_allowed_count(n, limit, delta) < 0:  # once or twice: as exact as the test itself
         n += 1
     return n
 
 
-def smallest_rate(n: int, delta: float) -> float:
+def smallest_provable_rate(n: int, delta: float) -> float:
     """The smallest share that n samples without any error prove."""
     return float(-math.expm1(math.log(delta) / n)) if n else 1.0
 
 
-def interval(count: int, n: int, level: float) -> tuple[float, float]:
+def clopper_pearson(count: int, n: int, level: float) -> tuple[float, float]:
     """Clopper and Pearson's interval for a share, at least at this level."""
     tail = (1 - level) / 2
     low = float(beta.ppf(tail, count, n - count + 1)) if count > 0 else 0.0
@@ -75,7 +75,7 @@ def interval(count: int, n: int, level: float) -> tuple[float, float]:
     return low, high
 
 
-class PromiseError(ValueError):
+class GuaranteeError(ValueError):
     """The samples at hand cannot support a promise; the message says what would.
 
     Attributes
@@ -89,7 +89,7 @@ class PromiseError(ValueError):
     def __init__(self, message: str, looked: bool = False) -> None:
         spent = " The certify samples are spent by this test." if looked else ""
         super().__init__(message + spent)
-        self.looked = looked
+        self.used_up = looked
 
 
 def forbids_rejecting(bound: Bound) -> bool:
@@ -97,7 +97,9 @@ def forbids_rejecting(bound: Bound) -> bool:
     return bound.word == "rejected" and bound.at_most and bound.limit == 0
 
 
-def sides(preference: Preference, matrix: Confusion) -> list[tuple[Bound, NDArray[np.bool_], int]]:
+def one_sided_bounds(
+    preference: Preference, matrix: Confusion
+) -> list[tuple[Bound, NDArray[np.bool_], int]]:
     """Bounds of two classes as shares of some classes that may get one answer; [] if one is not.
 
     Returns
@@ -121,16 +123,16 @@ def sides(preference: Preference, matrix: Confusion) -> list[tuple[Bound, NDArra
     return found
 
 
-def _by_order(wanted: Preference, matrix: Confusion) -> bool:
+def has_order_statistics(wanted: Preference, matrix: Confusion) -> bool:
     """Whether every bound that can be broken has an order statistic."""
     open_to_chance = [
         bound
         for bound in wanted.bounds
         if not forbids_rejecting(bound) and not is_trivial(float(bound.limit), bound.at_most)
     ]
-    return len(sides(wanted, matrix)) == len(open_to_chance)
+    return len(one_sided_bounds(wanted, matrix)) == len(open_to_chance)
 
 
-def supported(n: int, delta: float) -> float:
+def supported_rate(n: int, delta: float) -> float:
     """The smallest share that n samples can support, in %, rounded up to what is written."""
-    return float(np.ceil(1e4 * smallest_rate(n, delta) - 1e-9) / 100)
+    return float(np.ceil(1e4 * smallest_provable_rate(n, delta) - 1e-9) / 100)

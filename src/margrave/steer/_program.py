@@ -13,27 +13,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave._indexing import columns_for
+from margrave._indexing import select_columns
 from margrave._typing import Codes, Floats
 from margrave.confusion import Preference
 from margrave.martingale import MartingaleBoostClassifier, Program
-from margrave.steer._scorer import Alone, Scorer
+from margrave.steer._scorer import Scorer, SingleMember
 from margrave.steer._strategies import Request, join_pipeline, split_pipeline
-from margrave.steer._thresholds import Cut, Decision, plain
-from margrave.steer._tuning_data import Material, Option
+from margrave.steer._thresholds import Decision, Threshold, default_decision
+from margrave.steer._tuning_data import Candidate, TuningData
 
 Votes = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class ProgramAt:
+class SteeredProgram:
     """The program that answers in an option, and the tuning samples as it sees them.
 
     Attributes
     ----------
-    option : Option
+    candidate : Candidate
         Of which it is the only member.
-    material : Material
+    data : TuningData
         The tuning samples.
     before : Pipeline or None
         What samples pass before it.
@@ -41,45 +41,45 @@ class ProgramAt:
         The program.
     """
 
-    option: Option
-    material: Material
+    candidate: Candidate
+    data: TuningData
     before: Any
     model: MartingaleBoostClassifier
 
     @classmethod
-    def of(cls, option: Option, material: Material) -> ProgramAt | None:
+    def of(cls, candidate: Candidate, data: TuningData) -> SteeredProgram | None:
         """None if there is no program, or it was trained on the tuning samples."""
-        panel = option.scorer.panel
-        if material.trained_on or len(panel.members) > 1:
+        committee = candidate.scorer.committee
+        if data.trained_on or len(committee.members) > 1:
             return None
-        before, model = split_pipeline(panel.members[0])
-        alone = isinstance(option.scorer.combine, Alone)
+        before, model = split_pipeline(committee.members[0])
+        alone = isinstance(candidate.scorer.combine, SingleMember)
         if not alone or not isinstance(model, MartingaleBoostClassifier):
             return None
-        return cls(option, material, before, model)
+        return cls(candidate, data, before, model)
 
     @property
     def rows(self) -> Any:
         """The tuning samples."""
-        member = self.option.scorer.panel.members[0]
-        rows = columns_for(self.material.X.X, None, "program", member)
+        member = self.candidate.scorer.committee.members[0]
+        rows = select_columns(self.data.X.X, None, "program", member)
         return rows if self.before is None else self.before.transform(rows)
 
     @property
     def labels(self) -> NDArray[Any]:
         """Their labels."""
-        return self.material.panel.classes[self.material.codes]
+        return self.data.committee.classes[self.data.codes]
 
     def program(self) -> Program:
         """The program on the tuning samples, with the answers that are given at its ends."""
         measured = self.model._measured_by(self.rows, self.labels, self._decided)
-        return replace(measured, positive=self.material.positive)
+        return replace(measured, positive=self.data.positive)
 
     def _decided(self, proba: Floats) -> Codes:
         """Answers by the decision of the option; where it rejects, by the votes."""
         values = 2 * proba - 1  # as members are heard
-        raw = values[:, -1:] if self.material.k == 2 else values[:, None, :]
-        answers = self.option.decision.answers(self.option.scorer.of_raw(raw))
+        raw = values[:, -1:] if self.data.k == 2 else values[:, None, :]
+        answers = self.candidate.decision.predict(self.candidate.scorer.score_raw(raw))
         return np.asarray(np.where(answers < 0, proba.argmax(axis=1), answers))
 
     def weak(self, threshold: float) -> Iterator[Votes]:
@@ -98,24 +98,24 @@ class ProgramAt:
             if (right / sizes - 0.5).min() < threshold:
                 yield votes_of(program, place)
 
-    def with_program(self, way: str, model: Any, preference: Preference | None) -> Option:
+    def with_program(self, strategy: str, model: Any, preference: Preference | None) -> Candidate:
         """The option with another program, and a decision on its scores."""
-        old = self.option
-        panel = replace(old.scorer.panel, members=[join_pipeline(self.before, model)])
-        scorer = replace(old.scorer, panel=panel)
-        held = scorer.of_encoded(self.material.X.X)
-        return self.decided(way, scorer, held, preference)
+        old = self.candidate
+        committee = replace(old.scorer.committee, members=[join_pipeline(self.before, model)])
+        scorer = replace(old.scorer, committee=committee)
+        held = scorer.score_encoded(self.data.X.X)
+        return self.best_candidate(strategy, scorer, held, preference)
 
-    def decided(
-        self, way: str, scorer: Scorer, held: Floats, preference: Preference | None
-    ) -> Option:
+    def best_candidate(
+        self, strategy: str, scorer: Scorer, held: Floats, preference: Preference | None
+    ) -> Candidate:
         """Untouched scores are left so; a decision that was moved is set anew, as by "move"."""
-        decision, material = self.option.decision, self.material
+        decision, data = self.candidate.decision, self.data
         if preference is None or _is_plain(decision):
-            return Option(way, scorer, held, plain(material.k))
-        judge, known = material.judge(preference), [self.option]
-        request = Request(preference, material, judge, known, may_reject=decision.rejects)
-        return request.decided(way, scorer, held)
+            return Candidate(strategy, scorer, held, default_decision(data.k))
+        objective, known = data.objective(preference), [self.candidate]
+        request = Request(preference, data, objective, known, may_reject=decision.rejects)
+        return request.best_candidate(strategy, scorer, held)
 
 
 def votes_of(program: Program, place: int) -> Votes:
@@ -125,6 +125,6 @@ def votes_of(program: Program, place: int) -> Votes:
 
 def _is_plain(decision: Decision) -> bool:
     """Whether it is that of an untouched classifier."""
-    if isinstance(decision, Cut):
+    if isinstance(decision, Threshold):
         return decision.low == decision.high == 0
     return not decision.rejects and not np.any(getattr(decision, "offset", 0))

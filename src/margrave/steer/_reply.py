@@ -10,9 +10,9 @@ from typing import Any
 
 from margrave.confusion import Bound, Confusion, Preference
 from margrave.martingale import Tuning
-from margrave.steer._certificate import Change, changes
+from margrave.steer._certificate import Change, list_changes
 from margrave.steer._steered import SteeredClassifier
-from margrave.steer._tuning_data import Option
+from margrave.steer._tuning_data import Candidate
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,12 @@ class Reply:
         Whether the model keeps to it on the tuning samples.
     before, after : Confusion
         The tuning samples, by the model before and by this one.
-    way : str
-        How it was found: "move", "reject", "reweigh", "select", "retune"; "nodes" or "grow" for
+    strategy : str
+        How it was found: "move", "reject", "reweight", "select", "retune"; "nodes" or "grow" for
         a step of the program; or "start".
     seconds : float
         How long it took.
-    n_options : int
+    n_candidates : int
         How many options were compared.
     final : bool
         Whether all ways have been tried; a better reply may follow otherwise.
@@ -40,7 +40,7 @@ class Reply:
         Whether the user stopped the search.
     note : str or None
         For a step of the program, what was done.
-    asked : tuple of (votes, Tuning)
+    node_results : tuple of (votes, Tuning)
         For "nodes", what became of each node that was asked.
     """
 
@@ -48,21 +48,21 @@ class Reply:
     met: bool
     before: Confusion
     after: Confusion
-    way: str
+    strategy: str
     seconds: float
-    n_options: int
+    n_candidates: int
     final: bool
     cancelled: bool = False
     note: str | None = None
-    asked: tuple[tuple[tuple[int, ...], Tuning], ...] = field(default=(), repr=False)
-    option: Option = field(repr=False, compare=False, kw_only=True)
+    node_results: tuple[tuple[tuple[int, ...], Tuning], ...] = field(default=(), repr=False)
+    candidate: Candidate = field(repr=False, compare=False, kw_only=True)
 
     @property
     def model(self) -> SteeredClassifier:
         """The model, which promises nothing yet."""
-        return SteeredClassifier._made(
-            self.option.scorer,
-            self.option.decision,
+        return SteeredClassifier._from_parts(
+            self.candidate.scorer,
+            self.candidate.decision,
             preference=None if self.preference is None else str(self.preference),
             positive=self.after.positive,
         )
@@ -97,16 +97,17 @@ class Reply:
     @property
     def changes(self) -> tuple[Change, ...]:
         """Cells of mistakes (and the rejected) that are not as before."""
-        return changes(self.before, self.after)
+        return list_changes(self.before, self.after)
 
     def __str__(self) -> str:
         if self.preference is None and self.note is None:
             return f"Start, on {self.after.n} tuning samples:\n{self.after}"
-        took = f"{self.seconds:.2f} s, {self.n_options} option{'' if self.n_options == 1 else 's'}"
+        plural = "" if self.n_candidates == 1 else "s"
+        took = f"{self.seconds:.2f} s, {self.n_candidates} candidate{plural}"
         more = "" if self.final else ", more may come"
         stopped = ", cancelled" if self.cancelled else ""
         first, *others = self._said
-        lines = [f"{first} (way: {self.way}; {took}{more}{stopped})", *others]
+        lines = [f"{first} (way: {self.strategy}; {took}{more}{stopped})", *others]
         lines += [f"  {line}" for line in str(self.after).splitlines()]
         lines += [f"  {change}" for change in self.changes]
         return "\n".join(lines)
@@ -148,7 +149,7 @@ class Comparison:
     @property
     def changes(self) -> tuple[Change, ...]:
         """Cells of mistakes (and the rejected) that are not the same."""
-        return changes(self.first.after, self.second.after)
+        return list_changes(self.first.after, self.second.after)
 
     def __str__(self) -> str:
         lines = [f"{_asked(self.first)} -> {_asked(self.second)}"]
@@ -177,7 +178,7 @@ def _loosened(bound: Bound, matrix: Confusion) -> Bound | None:
 
 
 def _asked(reply: Reply) -> str:
-    return reply.way if reply.preference is None else f"{reply.preference} ({reply.way})"
+    return reply.strategy if reply.preference is None else f"{reply.preference} ({reply.strategy})"
 
 
 _LAST = 6  # steps that are shown
@@ -225,7 +226,7 @@ def matrix_html(matrix: Confusion, before: Confusion | None = None) -> str:
 
 def _heading(reply: Reply) -> str:
     said = "met" if reply.met else f"not met, {reply.shortfall:g} short"
-    return f"{escape(str(reply.preference))}: {said} (way: {escape(reply.way)})"
+    return f"{escape(str(reply.preference))}: {said} (way: {escape(reply.strategy)})"
 
 
 def _steps(dialog: Any) -> str:

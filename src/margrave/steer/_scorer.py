@@ -13,8 +13,8 @@ import numpy as np
 from scipy.special import expit, logit
 
 from margrave._typing import Floats
-from margrave.committee import Panel
-from margrave.select._region_scores import Selected
+from margrave.committee import FittedMembers
+from margrave.select._region_scores import RegionScores
 
 # Scores are rounded to so many digits of their size: the same sample must get the same score
 # in any company, or samples that tie at a cut would fall to either side of it.
@@ -22,7 +22,7 @@ _DIGITS = 9
 _USUAL = 0.9
 
 
-class Combine(Protocol):
+class Combination(Protocol):
     """What makes scores of the members' answers."""
 
     @property
@@ -32,18 +32,18 @@ class Combine(Protocol):
     def __call__(self, raw: Floats) -> Floats:
         """Scores for raw values of shape (n, K) or (n, K, k).
 
-        One with a true attribute ``looks`` is also given the encoded samples.
+        One with a true attribute ``needs_samples`` is also given the encoded samples.
         """
 
 
-def looks(combine: Combine) -> bool:
+def needs_samples(combine: Combination) -> bool:
     """Whether it looks at the samples, and not only at what members say."""
-    return bool(getattr(combine, "looks", False))
+    return bool(getattr(combine, "needs_samples", False))
 
 
-def heard(combine: Combine, raw: Floats, X: Any) -> Floats:
+def combine_scores(combine: Combination, raw: Floats, X: Any) -> Floats:
     """Scores from what the members say, and from encoded samples if they are looked at."""
-    return combine(raw, X) if looks(combine) else combine(raw)  # type: ignore[call-arg]
+    return combine(raw, X) if needs_samples(combine) else combine(raw)  # type: ignore[call-arg]
 
 
 @dataclass(frozen=True)
@@ -52,16 +52,16 @@ class Scorer:
 
     Attributes
     ----------
-    panel : Panel
+    committee : FittedMembers
         Who is asked.
-    combine : Combine
+    combine : Combination
         What makes scores of their answers.
     decimals : int
         To how many decimals scores are rounded.
     """
 
-    panel: Panel
-    combine: Combine
+    committee: FittedMembers
+    combine: Combination
     decimals: int
 
     @property
@@ -71,15 +71,15 @@ class Scorer:
 
     def __call__(self, X: Any) -> Floats:
         """Scores of samples as a user has them."""
-        return self.of_encoded(self.panel.encoded(X))
+        return self.score_encoded(self.committee.encode(X))
 
-    def of_encoded(self, X: Any) -> Floats:
+    def score_encoded(self, X: Any) -> Floats:
         """Scores of samples that have passed the encoder."""
-        return self.of_raw(self.panel.raw(X), X)
+        return self.score_raw(self.committee.raw(X), X)
 
-    def of_raw(self, raw: Floats, X: Any = None) -> Floats:
+    def score_raw(self, raw: Floats, X: Any = None) -> Floats:
         """Scores from what the members say; of regions, also from the encoded samples."""
-        return np.round(heard(self.combine, raw, X), self.decimals)
+        return np.round(combine_scores(self.combine, raw, X), self.decimals)
 
 
 def decimals_for(scores: Floats) -> int:
@@ -95,26 +95,28 @@ _SURE = 1e-12
 
 
 @dataclass(frozen=True)
-class Mean:
+class MeanScore:
     """The mean of two scores of the same committee.
 
     Attributes
     ----------
-    first, second : Combine
+    first, second : Combination
         The scores.
     """
 
-    first: Combine
-    second: Combine
+    first: Combination
+    second: Combination
 
     @property
-    def looks(self) -> bool:
+    def needs_samples(self) -> bool:
         """Whether either looks at the samples."""
-        return looks(self.first) or looks(self.second)
+        return needs_samples(self.first) or needs_samples(self.second)
 
     def __call__(self, raw: Floats, X: Any = None) -> Floats:
         """Log-odds for raw values of shape (n, K) or (n, K, k)."""
-        return np.asarray((heard(self.first, raw, X) + heard(self.second, raw, X)) / 2)
+        return np.asarray(
+            (combine_scores(self.first, raw, X) + combine_scores(self.second, raw, X)) / 2
+        )
 
     @property
     def weights(self) -> Floats:
@@ -123,7 +125,7 @@ class Mean:
 
 
 @dataclass(frozen=True)
-class Alone:
+class SingleMember:
     """A single classifier: its log-odds, or what it decides by.
 
     Attributes
@@ -148,17 +150,17 @@ class Alone:
         return np.asarray(logit(p) if values.ndim == 1 else np.log(p))
 
 
-def shares(scores: Floats, combine: Combine) -> Floats:
+def class_probabilities(scores: Floats, combine: Combination) -> Floats:
     """Probabilities of the classes, as scores tell them."""
     if scores.ndim == 1:
         p = expit(scores)
         return np.column_stack([1 - p, p])
-    parts = np.exp(scores) if isinstance(combine, Alone) else expit(scores)
+    parts = np.exp(scores) if isinstance(combine, SingleMember) else expit(scores)
     return np.asarray(parts / parts.sum(axis=1, keepdims=True))
 
 
-def regions_of(combine: Combine) -> Selected | None:
+def find_regions(combine: Combination) -> RegionScores | None:
     """What selects by region in a score, if anything does."""
-    if isinstance(combine, Mean):
-        return regions_of(combine.first) or regions_of(combine.second)
-    return combine if isinstance(combine, Selected) else None
+    if isinstance(combine, MeanScore):
+        return find_regions(combine.first) or find_regions(combine.second)
+    return combine if isinstance(combine, RegionScores) else None

@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from margrave import _labels
 from margrave._typing import Codes
 from margrave.confusion import Confusion, Preference
-from margrave.steer._order_statistic import needed, sides
+from margrave.steer._order_statistic import one_sided_bounds, samples_needed
 
 FOLDS = 5
 _USUAL, _MOST = 0.2, 0.4
@@ -29,7 +29,7 @@ _ROOM = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class Split:
     """Positions of samples by their role.
 
     Attributes
@@ -63,7 +63,7 @@ class Parts:
         return np.sort(np.concatenate([held for _, held in self.folds]))
 
 
-def check_share(share: float, sizes: NDArray[np.intp], name: str = "certify") -> None:
+def check_fraction(share: float, sizes: NDArray[np.intp], name: str = "certify") -> None:
     """Refuse a share that leaves a class without samples on one side."""
     smallest = int(sizes.min())
     if share > 0 and not 1 <= round(share * smallest) <= smallest - 2:
@@ -73,17 +73,22 @@ def check_share(share: float, sizes: NDArray[np.intp], name: str = "certify") ->
         )
 
 
-def certify_share(
-    certify: Any, promise: Preference | None, codes: Codes, labels: Any, positive: Any, delta: float
-) -> float:
-    """As `share_of`, of samples with these codes."""
-    counts = np.bincount(codes, minlength=len(labels))
-    return share_of(certify, promise, counts, labels, positive, delta)
-
-
-def share_of(
+def _certify_share(
     certify: Any,
-    promise: Preference | None,
+    guarantee: Preference | None,
+    codes: Codes,
+    labels: Any,
+    positive: Any,
+    delta: float,
+) -> float:
+    """As `certification_fraction`, of samples with these codes."""
+    counts = np.bincount(codes, minlength=len(labels))
+    return certification_fraction(certify, guarantee, counts, labels, positive, delta)
+
+
+def certification_fraction(
+    certify: Any,
+    guarantee: Preference | None,
     counts: NDArray[np.int64],
     labels: Any,
     positive: Any,
@@ -101,45 +106,45 @@ def share_of(
                 "Dialog.from_data needs certify to be 'auto', a share in (0, 1), None or (X, y); "
                 f"got {certify!r}."
             )
-        check_share(certify, counts)
+        check_fraction(certify, counts)
         return certify
     share = _USUAL
-    if promise is not None:
+    if guarantee is not None:
         matrix = Confusion(np.diag(counts), labels, positive)
-        bounds = sides(promise.in_rates(matrix), matrix) if len(labels) == 2 else []
+        bounds = one_sided_bounds(guarantee.in_rates(matrix), matrix) if len(labels) == 2 else []
         for bound, rows, _ in bounds:
             limit = float(bound.limit if bound.at_most else 1 - bound.limit)
-            least = needed(limit, delta / len(bounds))
+            least = samples_needed(limit, delta / len(bounds))
             share = max(share, _ROOM * (least or 0) / max(int(counts[rows].sum()), 1))
     return min(share, _MOST)
 
 
-def within_classes(
-    promise: Preference | None, counts: NDArray[np.int64], labels: Any, positive: Any
+def rates_within_classes(
+    guarantee: Preference | None, counts: NDArray[np.int64], labels: Any, positive: Any
 ) -> bool:
     """Whether all that is promised are shares within one of two classes, by order statistics.
 
     Such promises do not depend on how many samples of each class certify.
     """
-    if promise is None or len(labels) != 2:
+    if guarantee is None or len(labels) != 2:
         return False
     matrix = Confusion(np.diag(counts), labels, positive)
-    bounds = sides(promise.in_rates(matrix), matrix)
+    bounds = one_sided_bounds(guarantee.in_rates(matrix), matrix)
     return bool(bounds) and all(int(rows.sum()) == 1 for _, rows, _ in bounds)
 
 
-def parted(
+def split_rows(
     y: NDArray[Any],
     share: float,
     groups: NDArray[Any] | None,
     time: NDArray[Any] | None,
     random_state: Any,
     tune: float | None = None,
-) -> Parts:
+) -> Split:
     """Build and certify part, and folds of the build part, or a share of it to tune on."""
     n = len(y)
     if time is not None:
-        later = _latest(time, share)
+        later = _latest_rows(time, share)
         build, certify = np.flatnonzero(~later), np.flatnonzero(later)
         if len(np.unique(y[build])) < len(np.unique(y)):
             raise ValueError(
@@ -147,23 +152,23 @@ def parted(
                 "there are too few different times, or a class came late."
             )
         if tune is not None:
-            return Parts(build, certify, [], _apart(y[build], tune, None, time[build], None))
-        return Parts(build, certify, _forward(y[build], time[build]))
+            return Split(build, certify, [], _tuning_part(y[build], tune, None, time[build], None))
+        return Split(build, certify, _forward_folds(y[build], time[build]))
     build, certify = np.arange(n), np.arange(0)
     if share > 0 and groups is None:
         build, certify = train_test_split(
             build, test_size=share, stratify=y, random_state=random_state
         )
     elif share > 0 and groups is not None:
-        build, certify = _groups_apart(y, share, groups, check_random_state(random_state))
+        build, certify = _split_groups(y, share, groups, check_random_state(random_state))
     build, certify = np.sort(build), np.sort(certify)
     of_build = None if groups is None else groups[build]
     if tune is not None:
-        return Parts(build, certify, [], _apart(y[build], tune, of_build, None, random_state))
-    return Parts(build, certify, folds_of(y[build], of_build))
+        return Split(build, certify, [], _tuning_part(y[build], tune, of_build, None, random_state))
+    return Split(build, certify, tuning_folds(y[build], of_build))
 
 
-def _latest(time: NDArray[Any], share: float) -> NDArray[np.bool_]:
+def _latest_rows(time: NDArray[Any], share: float) -> NDArray[np.bool_]:
     """The latest share of samples; those of one time stay together."""
     if share == 0:
         return np.zeros(len(time), dtype=bool)
@@ -171,7 +176,7 @@ def _latest(time: NDArray[Any], share: float) -> NDArray[np.bool_]:
     return np.asarray(time >= first)
 
 
-def _apart(
+def _tuning_part(
     y: NDArray[Any],
     share: float,
     groups: NDArray[Any] | None,
@@ -185,11 +190,11 @@ def _apart(
     classes, codes = np.unique(y, return_inverse=True)
     sizes = np.bincount(codes)
     if time is not None:
-        apart = np.flatnonzero(_latest(time, share))
+        apart = np.flatnonzero(_latest_rows(time, share))
     elif groups is not None:
         apart = _whole_groups(codes, share, groups, check_random_state(random_state))
     else:
-        check_share(share, sizes, "tune")
+        check_fraction(share, sizes, "tune")
         _, apart = train_test_split(
             np.arange(len(y)), test_size=share, stratify=y, random_state=random_state
         )
@@ -225,7 +230,7 @@ def _whole_groups(
     return np.flatnonzero(taken[which])
 
 
-def folds_of(y: NDArray[Any], groups: NDArray[Any] | None = None) -> list[tuple[Codes, Codes]]:
+def tuning_folds(y: NDArray[Any], groups: NDArray[Any] | None = None) -> list[tuple[Codes, Codes]]:
     """Folds with the classes' shares, groups kept together; fewer if a class is small."""
     classes, sizes = np.unique(y, return_counts=True)
     n_folds = min(FOLDS, int(sizes.min()))
@@ -247,7 +252,7 @@ def folds_of(y: NDArray[Any], groups: NDArray[Any] | None = None) -> list[tuple[
     return folds
 
 
-def _forward(y: NDArray[Any], time: NDArray[Any]) -> list[tuple[Codes, Codes]]:
+def _forward_folds(y: NDArray[Any], time: NDArray[Any]) -> list[tuple[Codes, Codes]]:
     """Folds that hold out what came after what is trained on; the first part is never held out."""
     block = _blocks(time, FOLDS + 1)
     folds = []
@@ -272,16 +277,16 @@ def _blocks(time: NDArray[Any], n_blocks: int) -> Codes:
     return np.unique(block, return_inverse=True)[1]
 
 
-def blocks_of(y: NDArray[Any], time: NDArray[Any]) -> list[tuple[Codes, Codes]]:
+def time_folds(y: NDArray[Any], time: NDArray[Any]) -> list[tuple[Codes, Codes]]:
     """Folds that hold out one block of time each, as long as all classes are in the others."""
     block = _blocks(time, FOLDS)
     folds = [(np.flatnonzero(block != i), np.flatnonzero(block == i)) for i in np.unique(block)]
     if len(folds) < 2 or any(len(np.unique(y[a])) < len(np.unique(y)) for a, _ in folds):
-        return folds_of(y)
+        return tuning_folds(y)
     return folds
 
 
-def _groups_apart(
+def _split_groups(
     y: NDArray[Any], share: float, groups: NDArray[Any], random: np.random.RandomState
 ) -> tuple[Codes, Codes]:
     """A share of the groups, drawn, with one sample of each to certify.

@@ -12,30 +12,30 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from margrave import _labels, catalogue
-from margrave._indexing import columns_for, rows_of
+from margrave._indexing import select_columns, select_rows
 from margrave._messages import did_you_mean, near_names
 from margrave._typing import Codes, Floats
-from margrave._validation import checked_labels, classes_of, is_count, named_members
+from margrave._validation import check_labels, fitted_classes, is_count, name_members
 from margrave.catalogue import default_committee
-from margrave.committee import Committee, Panel, Progress, columns_of, fit_members
+from margrave.committee import Committee, FittedMembers, Progress, describe_columns, fit_members
 from margrave.confusion import Preference
-from margrave.fuse._log_odds import combined
+from margrave.fuse._log_odds import fit_log_odds
 from margrave.martingale import MartingaleBoostClassifier
-from margrave.steer._certify import CertifyPart, certify_part
-from margrave.steer._scorer import Alone, Scorer, decimals_for
-from margrave.steer._split import Parts, blocks_of, certify_share, folds_of, parted
-from margrave.steer._thresholds import plain
-from margrave.steer._tuning_data import Material, Option, Rows, codes_of, refuse_dask
+from margrave.steer._certify import CertificationSet, make_certification_set
+from margrave.steer._scorer import Scorer, SingleMember, decimals_for
+from margrave.steer._split import Split, _certify_share, split_rows, time_folds, tuning_folds
+from margrave.steer._thresholds import default_decision
+from margrave.steer._tuning_data import Candidate, Rows, TuningData, encode_labels, refuse_dask
 from margrave.table._encoder import TableEncoder
 
 _LEAST = 10
 PROGRAM = "martingale"
 
 
-def labels_of(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
+def check_class_labels(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
     """Labels of at least two classes, one for each sample."""
     refuse_dask(X, y, owner)
-    labels = checked_labels(X, y, owner)
+    labels = check_labels(X, y, owner)
     classes = np.unique(labels)
     if len(classes) < 2:
         raise ValueError(
@@ -56,7 +56,7 @@ def check_sizes(classes: NDArray[Any], codes: Codes, owner: str) -> None:
         )
 
 
-def check_all_there(classes: NDArray[Any], codes: Codes, owner: str) -> None:
+def check_every_class(classes: NDArray[Any], codes: Codes, owner: str) -> None:
     """Refuse tuning samples without some class."""
     sizes = np.bincount(codes, minlength=len(classes))
     if not sizes.all():
@@ -66,7 +66,7 @@ def check_all_there(classes: NDArray[Any], codes: Codes, owner: str) -> None:
         )
 
 
-def one_each(values: ArrayLike, n: int, name: str, owner: str) -> NDArray[Any]:
+def check_one_per_sample(values: ArrayLike, n: int, name: str, owner: str) -> NDArray[Any]:
     """An entry for each sample."""
     array = np.asarray(values)
     if array.dtype == object and not _labels.has_missing(array):
@@ -81,7 +81,7 @@ def one_each(values: ArrayLike, n: int, name: str, owner: str) -> NDArray[Any]:
     return array
 
 
-def checked_positive(positive: Any, classes: NDArray[Any], owner: str) -> Any:
+def check_positive(positive: Any, classes: NDArray[Any], owner: str) -> Any:
     """The positive class: as given, or the second of two."""
     if positive is None:
         return _labels.plain(classes[1]) if len(classes) == 2 else None
@@ -96,16 +96,16 @@ _TO_TUNE = 0.4  # of what a program is built on
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
+class DialogStart:
     """What a dialog begins with.
 
     Attributes
     ----------
-    material : Material
+    data : TuningData
         The tuning samples.
     scorer : Scorer
         Of new samples.
-    held : ndarray
+    scores : ndarray
         Scores of the tuning samples.
     certify : CertifyPart or None
         What is set aside.
@@ -115,21 +115,21 @@ class Start:
         What is steered, not trained.
     """
 
-    material: Material
+    data: TuningData
     scorer: Scorer
-    held: Floats
-    certify: CertifyPart | None = None
+    scores: Floats
+    certify: CertificationSet | None = None
     notes: tuple[str, ...] = ()
     estimator: Any = None
 
     @property
-    def option(self) -> Option:
+    def candidate(self) -> Candidate:
         """The untouched decision on these scores."""
-        return Option("start", self.scorer, self.held, plain(self.material.k))
+        return Candidate("start", self.scorer, self.scores, default_decision(self.data.k))
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class TableSplit:
     """A table with its samples' roles.
 
     Attributes
@@ -152,7 +152,7 @@ class Layout:
     positive: Any
     groups: NDArray[Any] | None
     time: NDArray[Any] | None
-    parts: Parts
+    parts: Split
 
     @property
     def learned(self) -> Codes:
@@ -168,74 +168,78 @@ class Layout:
         """Folds of the tuning samples."""
         at = self.tuning
         if self.time is not None:
-            return blocks_of(self.labels[at], self.time[at])
-        return folds_of(self.labels[at], None if self.groups is None else self.groups[at])
+            return time_folds(self.labels[at], self.time[at])
+        return tuning_folds(self.labels[at], None if self.groups is None else self.groups[at])
 
 
-def from_model(
+def start_from_model(
     model: Any, X_tune: Any, y_tune: ArrayLike, positive: Any, groups: ArrayLike | None
-) -> Start:
+) -> DialogStart:
     """A trained classifier, or a list of them."""
     owner = "Dialog"
     alone = not isinstance(model, list | tuple | dict)
-    pairs = named_members([model] if alone else model, owner)
-    classes = _labels.union([(name, classes_of(name, member)) for name, member in pairs])
-    codes = codes_of(X_tune, y_tune, classes, owner)
-    check_all_there(classes, codes, owner)
+    pairs = name_members([model] if alone else model, owner)
+    classes = _labels.union([(name, fitted_classes(name, member)) for name, member in pairs])
+    codes = encode_labels(X_tune, y_tune, classes, owner)
+    check_every_class(classes, codes, owner)
     if alone:
-        X_tune = columns_for(X_tune, None, pairs[0][0], model)
-    together = None if groups is None else one_each(groups, len(codes), "groups", owner)
-    folds = folds_of(codes, together)
-    columns = columns_of(X_tune)
-    given = Panel([name for name, _ in pairs], [one for _, one in pairs], classes, None, columns)
-    panel = given
+        X_tune = select_columns(X_tune, None, pairs[0][0], model)
+    together = None if groups is None else check_one_per_sample(groups, len(codes), "groups", owner)
+    folds = tuning_folds(codes, together)
+    columns = describe_columns(X_tune)
+    given = FittedMembers(
+        [name for name, _ in pairs], [one for _, one in pairs], classes, None, columns
+    )
+    committee = given
     if alone and isinstance(model, Committee) and model.asks_as_given:
         # Its members may be weighed anew.
-        panel = Panel(model.member_names_, model.estimators_, classes, None, columns)
-    positive = checked_positive(positive, classes, owner)
-    material = Material(panel, panel.raw(X_tune), codes, positive, folds, Rows(X_tune), False)
-    start = _scored(material, given, X_tune) if alone else _scored(material)
-    return replace(start, estimator=untrained(model))
+        committee = FittedMembers(model.member_names_, model.estimators_, classes, None, columns)
+    positive = check_positive(positive, classes, owner)
+    data = TuningData(committee, committee.raw(X_tune), codes, positive, folds, Rows(X_tune), False)
+    start = _score_start(data, given, X_tune) if alone else _score_start(data)
+    return replace(start, estimator=clone_untrained(model))
 
 
-def layout(
+def split_table(
     X: Any,
     y: ArrayLike,
     *,
     certify: Any = "auto",
-    promise: Preference | None = None,
+    guarantee: Preference | None = None,
     delta: float = 0.05,
     positive: Any = None,
     groups: ArrayLike | None = None,
     time: ArrayLike | None = None,
     tune: Any = None,
     random_state: Any = None,
-) -> Layout:
+) -> TableSplit:
     """Check a table and split its rows; with tune="martingale" a program keeps its usual part."""
     owner = "Dialog.from_data"
-    labels = labels_of(X, y, owner)
+    labels = check_class_labels(X, y, owner)
     classes, codes = np.unique(labels, return_inverse=True)
     check_sizes(classes, codes, owner)
-    positive = checked_positive(positive, classes, owner)
-    together = None if groups is None else one_each(groups, len(labels), "groups", owner)
-    when = None if time is None else one_each(time, len(labels), "time", owner)
+    positive = check_positive(positive, classes, owner)
+    together = (
+        None if groups is None else check_one_per_sample(groups, len(labels), "groups", owner)
+    )
+    when = None if time is None else check_one_per_sample(time, len(labels), "time", owner)
     if together is not None and when is not None:
         raise ValueError(f"{owner} needs groups or time; got both.")
     own = isinstance(certify, tuple) and len(certify) == 2
     sized = codes
     if together is not None and isinstance(certify, str):  # one sample of each group certifies
         sized = codes[np.unique(together, return_index=True)[1]]
-    share = certify_share(
-        None if own else certify, promise, sized, tuple(classes.tolist()), positive, delta
+    share = _certify_share(
+        None if own else certify, guarantee, sized, tuple(classes.tolist()), positive, delta
     )
     kept = _TO_TUNE if isinstance(tune, str) and tune == PROGRAM else tune
     if kept is not None and (not isinstance(kept, float) or not 0 < kept < 1):
         raise ValueError(f"{owner} needs tune to be None or a share in (0, 1); got {tune!r}.")
-    parts = parted(labels, share, together, when, random_state, kept)
-    return Layout(labels, codes, classes, positive, together, when, parts)
+    parts = split_rows(labels, share, together, when, random_state, kept)
+    return TableSplit(labels, codes, classes, positive, together, when, parts)
 
 
-def from_table(
+def start_from_table(
     X: Any,
     y: ArrayLike,
     *,
@@ -243,7 +247,7 @@ def from_table(
     levels: int = 3,
     tune: float | None = None,
     certify: Any = "auto",
-    promise: Preference | None = None,
+    guarantee: Preference | None = None,
     delta: float = 0.05,
     positive: Any = None,
     groups: ArrayLike | None = None,
@@ -251,14 +255,14 @@ def from_table(
     n_jobs: int | None = None,
     random_state: Any = None,
     callback: Callable[[Progress], Any] | None = None,
-) -> Start:
+) -> DialogStart:
     """A table: samples are set aside, and a committee is trained on the rest."""
-    names = _names(committee)
-    made = layout(
+    names = _catalogue_names(committee)
+    made = split_table(
         X,
         y,
         certify=certify,
-        promise=promise,
+        guarantee=guarantee,
         delta=delta,
         positive=positive,
         groups=groups,
@@ -266,11 +270,11 @@ def from_table(
         tune=PROGRAM if names == [PROGRAM] and tune is None else tune,
         random_state=random_state,
     )
-    members, encoder = _to_train(committee, names, levels, X, made, random_state)
-    panel, rows, raw = _trained(X, made, members, encoder, n_jobs, callback)
+    members, encoder = _members_to_fit(committee, names, levels, X, made, random_state)
+    committee, rows, raw = _fit_committee(X, made, members, encoder, n_jobs, callback)
     at, apart = made.tuning, made.parts.apart is not None
-    material = Material(
-        panel,
+    data = TuningData(
+        committee,
         raw,
         made.codes[at],
         made.positive,
@@ -281,41 +285,41 @@ def from_table(
         at=at,
     )
     return replace(
-        _scored(material),
-        certify=_set_aside(X, certify, made, panel),
+        _score_start(data),
+        certify=_certification_set(X, certify, made, committee),
         notes=_notes(made.groups, made.time),
-        estimator=untrained(committee if names is None else _on_columns(members)),
+        estimator=clone_untrained(committee if names is None else _with_encoder(members)),
     )
 
 
-def _trained(
+def _fit_committee(
     X: Any,
-    made: Layout,
+    made: TableSplit,
     members: list[tuple[str, Any]],
     encoder: TableEncoder | None,
     n_jobs: int | None,
     callback: Callable[[Progress], Any] | None,
-) -> tuple[Panel, Any, Floats]:
+) -> tuple[FittedMembers, Any, Floats]:
     """Trained members, the tuning samples as they see them, and what is said about those."""
     parts, learned = made.parts, made.learned
-    rows, labels = rows_of(X, learned), made.labels[learned]
+    rows, labels = select_rows(X, learned), made.labels[learned]
     rows = rows if encoder is None else encoder.transform(rows)
     names = [name for name, _ in members]
     if parts.apart is None:
         trained, scores = fit_members(
             members, rows, labels, parts.folds, n_jobs=n_jobs, callback=callback
         )
-        panel = Panel(names, trained, made.classes, encoder, columns_of(X))
+        committee = FittedMembers(names, trained, made.classes, encoder, describe_columns(X))
         at = np.concatenate([held for _, held in parts.folds])
         raw = np.concatenate([one.raw() for one in scores])[np.argsort(at)]
-        return panel, rows_of(rows, parts.held), raw
-    trained = _trained_apart(members, rows, labels, n_jobs, callback)
-    panel = Panel(names, trained, made.classes, encoder, columns_of(X))
-    rows = panel.encoded(rows_of(X, made.tuning))
-    return panel, rows, panel.raw(rows, n_jobs)
+        return committee, select_rows(rows, parts.held), raw
+    trained = _fit_apart(members, rows, labels, n_jobs, callback)
+    committee = FittedMembers(names, trained, made.classes, encoder, describe_columns(X))
+    rows = committee.encode(select_rows(X, made.tuning))
+    return committee, rows, committee.raw(rows, n_jobs)
 
 
-def _trained_apart(
+def _fit_apart(
     members: list[tuple[str, Any]],
     X: Any,
     y: NDArray[Any],
@@ -338,35 +342,37 @@ def _trained_apart(
     return [program._fit(X, y, told=told)]
 
 
-def _set_aside(X: Any, certify: Any, made: Layout, panel: Panel) -> CertifyPart | None:
+def _certification_set(
+    X: Any, certify: Any, made: TableSplit, committee: FittedMembers
+) -> CertificationSet | None:
     """The certify samples: a user's own, or those of the table."""
     at = made.parts.certify
     if isinstance(certify, tuple):
-        return certify_part(certify[0], certify[1], panel, "Dialog.from_data")
+        return make_certification_set(certify[0], certify[1], committee, "Dialog.from_data")
     if not len(at):
         return None
-    return CertifyPart.of(panel.encoded(rows_of(X, at)), made.codes[at], panel, at)
+    return CertificationSet.of(committee.encode(select_rows(X, at)), made.codes[at], committee, at)
 
 
-def _names(committee: Any) -> list[str] | None:
+def _catalogue_names(committee: Any) -> list[str] | None:
     """Names of default members; None if it is not by names."""
     listed = [committee] if isinstance(committee, str) else committee
     named = isinstance(listed, list | tuple) and all(isinstance(one, str) for one in listed)
     return list(listed) if named and len(listed) else None
 
 
-def _on_columns(members: list[tuple[str, Any]]) -> Any:
+def _with_encoder(members: list[tuple[str, Any]]) -> Any:
     """Members that take any table by themselves."""
     whole = [(name, make_pipeline(TableEncoder(), member)) for name, member in members]
     return whole if len(whole) > 1 else whole[0][1]
 
 
-def _to_train(
+def _members_to_fit(
     committee: Any,
     names: list[str] | None,
     levels: int,
     X: Any,
-    made: Layout,
+    made: TableSplit,
     random_state: Any,
 ) -> tuple[list[tuple[str, Any]], TableEncoder | None]:
     """Members to be trained, and what samples pass before: a user's on samples as they are."""
@@ -374,12 +380,12 @@ def _to_train(
     smallest = min((len(training) for training, _ in folds), default=len(learned))
     if names is not None:
         members = _members_by_name(names, smallest, levels, random_state)
-        return members, TableEncoder().fit(rows_of(X, learned))
+        return members, TableEncoder().fit(select_rows(X, learned))
     if committee is None:
-        encoder = TableEncoder().fit(rows_of(X, learned))
+        encoder = TableEncoder().fit(select_rows(X, learned))
         return default_committee(smallest, random_state=random_state), encoder
     alone = not isinstance(committee, list | tuple | dict)
-    return named_members([committee] if alone else committee, "Dialog.from_data"), None
+    return name_members([committee] if alone else committee, "Dialog.from_data"), None
 
 
 def _members_by_name(
@@ -407,44 +413,46 @@ def _members_by_name(
     return members
 
 
-def untouched(model: Any, X: Any, y: ArrayLike, positive: Any) -> Scorer:
+def fit_unsteered(model: Any, X: Any, y: ArrayLike, positive: Any) -> Scorer:
     """The scores of a classifier that is trained on all samples and not steered."""
-    labels = labels_of(X, y, "SteeredClassifier")
+    labels = check_class_labels(X, y, "SteeredClassifier")
     trained = clone(model).fit(X, labels)
-    ((name, _),) = named_members([trained], "SteeredClassifier")
-    panel = Panel([name], [trained], classes_of(name, trained), None, columns_of(X))
-    checked_positive(positive, panel.classes, "SteeredClassifier")
-    return _alone(panel, panel.raw(X))
+    ((name, _),) = name_members([trained], "SteeredClassifier")
+    committee = FittedMembers(
+        [name], [trained], fitted_classes(name, trained), None, describe_columns(X)
+    )
+    check_positive(positive, committee.classes, "SteeredClassifier")
+    return _single_scorer(committee, committee.raw(X))
 
 
-def untrained(model: Any) -> Any:
+def clone_untrained(model: Any) -> Any:
     """A classifier, or a list of them, without what was learned; None where that cannot be."""
     try:
         if isinstance(model, list | tuple | dict):
-            return [(name, clone(one)) for name, one in named_members(model, "Dialog")]
+            return [(name, clone(one)) for name, one in name_members(model, "Dialog")]
         return None if model is None else clone(model)
     except TypeError:  # no parameters to make it again from
         return None
 
 
-def _scored(material: Material, model: Panel | None = None, X_tune: Any = None) -> Start:
+def _score_start(
+    data: TuningData, model: FittedMembers | None = None, X_tune: Any = None
+) -> DialogStart:
     """How the samples are scored at the start: by the model itself, or by the committee weighed."""
-    panel, raw = material.panel, material.raw
-    if model is not None or len(panel.members) == 1:
+    committee, raw = data.committee, data.raw
+    if model is not None or len(committee.members) == 1:
         said = raw if model is None else model.raw(X_tune)
-        scorer = _alone(model or panel, said)
-        return Start(material, scorer, scorer.of_raw(said))
-    heard = panel.probabilities
-    scorer, held = material.cross_fitted(
-        lambda at: combined(raw[at], heard, material.codes[at], material.k)
-    )
-    return Start(material, scorer, held)
+        scorer = _single_scorer(model or committee, said)
+        return DialogStart(data, scorer, scorer.score_raw(said))
+    heard = committee.gives_probabilities
+    scorer, held = data.cross_fit(lambda at: fit_log_odds(raw[at], heard, data.codes[at], data.k))
+    return DialogStart(data, scorer, held)
 
 
-def _alone(panel: Panel, said: Floats) -> Scorer:
+def _single_scorer(committee: FittedMembers, said: Floats) -> Scorer:
     """The scores of a single classifier."""
-    combine = Alone(bool(panel.probabilities[0]))
-    return Scorer(panel, combine, decimals_for(combine(said)))
+    combine = SingleMember(bool(committee.gives_probabilities[0]))
+    return Scorer(committee, combine, decimals_for(combine(said)))
 
 
 def _notes(groups: Any, time: Any) -> tuple[str, ...]:

@@ -14,21 +14,21 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrave import _labels
-from margrave._atomic_write import replacing
+from margrave._atomic_write import atomic_write
 from margrave._dask.blocks import is_dask
 from margrave._extensions import load_extension
 from margrave._typing import Floats
 from margrave._validation import check_columns, is_number
-from margrave.committee import Panel
+from margrave.committee import FittedMembers
 from margrave.confusion import Confusion, Preference
 from margrave.martingale import NotMetWarning
-from margrave.steer._certificate import Certificate, Check, checked
-from margrave.steer._certify import Certified, Plan, certified, check_confidence, renewed
+from margrave.steer._certificate import Certificate, Check, check_guarantees
+from margrave.steer._certify import Certified, Plan, certify, check_confidence, renew_certificate
 from margrave.steer._files import Saved
-from margrave.steer._scorer import Alone, Scorer, regions_of, shares
-from margrave.steer._start import from_table, untouched
-from margrave.steer._strategies import Search, chosen
-from margrave.steer._thresholds import Decision, plain
+from margrave.steer._scorer import Scorer, SingleMember, class_probabilities, find_regions
+from margrave.steer._start import fit_unsteered, start_from_table
+from margrave.steer._strategies import Search, get_strategies
+from margrave.steer._thresholds import Decision, default_decision
 
 LIMITS = (
     "The promise is for samples like the certify samples. When the world changes, `check(X, y)` on "
@@ -55,7 +55,7 @@ def model_card(model: Any) -> str:
     if certificate is None:
         parts.append("## Promise\n\nNone: this model was not certified.")
     else:
-        told = "\n".join(f"- {_plain(promise)}" for promise in certificate.promises)
+        told = "\n".join(f"- {_plain(guarantee)}" for guarantee in certificate.guarantees)
         notes = "".join(f"\n- {note}" for note in certificate.remarks)
         parts.append(
             f"## Promise\n\nWith confidence {certificate.confidence:.9g}, for new samples drawn as "
@@ -78,14 +78,16 @@ def _about(model: Any) -> str:
     if certificate is not None:
         if certificate.confusion.positive is not None:
             lines.append(f"- Positive class: `{_plain(certificate.confusion.positive)}`")
-        lines.append(f"- Asked for: `{certificate.asked}`; found by the way `{certificate.way}`")
+        lines.append(
+            f"- Asked for: `{certificate.requested}`; found by the way `{certificate.strategy}`"
+        )
     if model.decision_.rejects:
         lines.append(f"- Gives no answer (`{model.reject_label_}`) where it is in doubt")
-    encoder = scorer.panel.encoder
+    encoder = scorer.committee.encoder
     if encoder is not None:
         lines.append("- Columns: " + "; ".join(encoder.describe().splitlines()))
     weighed = "rank-margin weight"
-    regions = regions_of(scorer.combine)
+    regions = find_regions(scorer.combine)
     if regions is not None:
         alone = regions is scorer.combine
         weighed = "share of the tuning samples" if alone else "weight"
@@ -96,7 +98,7 @@ def _about(model: Any) -> str:
     told = [
         f"{name} ({type(member).__name__}, {weighed} {weight:.2f})"
         for name, member, weight in zip(
-            scorer.panel.names, scorer.panel.members, scorer.weights, strict=True
+            scorer.committee.names, scorer.committee.members, scorer.weights, strict=True
         )
     ]
     lines.append("- Members: " + ", ".join(told))
@@ -134,8 +136,8 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         With which probability the promise is to hold.
     certify : "auto", float in (0, 1) or None, default="auto"
         The share of the samples kept for the certificate; None for no certificate.
-    ways : list of str, default=None
-        Among "move", "reject", "reweigh", "select" and "retune"; all if None.
+    strategies : list of str, default=None
+        Among "move", "reject", "reweight", "select" and "retune"; all if None.
     n_jobs : int, default=None
         Models trained at a time.
     random_state : int, RandomState or None, default=None
@@ -193,7 +195,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         positive: Any = None,
         confidence: float = 0.95,
         certify: Any = "auto",
-        ways: Any = None,
+        strategies: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -202,7 +204,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         self.positive = positive
         self.confidence = confidence
         self.certify = certify
-        self.ways = ways
+        self.strategies = strategies
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -222,7 +224,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
 
         Raises
         ------
-        PromiseError
+        GuaranteeError
             If the samples cannot support the promise.
         """
         for name in [name for name in vars(self) if name.endswith("_")]:  # learned before
@@ -240,57 +242,59 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
                 NotMetWarning,
                 stacklevel=2,
             )
-        return self._take(made)
+        return self._adopt(made)
 
     def _fitted(self, X: Any, y: ArrayLike) -> tuple[SteeredClassifier, Confusion | None]:
         """What is learned from samples in memory, and the matrix of the tuning samples."""
         validate_data(self, X, skip_check_array=True)
         alone = self.estimator is not None and not isinstance(self.estimator, list | tuple | dict)
         if self.preference is None and alone:
-            scorer = untouched(self.estimator, X, y, self.positive)
-            return self._made(scorer, plain(len(scorer.panel.classes))), None
+            scorer = fit_unsteered(self.estimator, X, y, self.positive)
+            return self._from_parts(scorer, default_decision(len(scorer.committee.classes))), None
         check_confidence(self.confidence, "SteeredClassifier")
         wanted = None if self.preference is None else Preference(self.preference)
-        start = from_table(
+        start = start_from_table(
             X,
             y,
             committee=self.estimator,
             certify=None if wanted is None else self.certify,
-            promise=wanted,
+            guarantee=wanted,
             delta=1 - self.confidence,
             positive=self.positive,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
         )
-        option, material = start.option, start.material
+        candidate, data = start.candidate, start.data
         if wanted is None:
-            return self._made(option.scorer, option.decision), None
-        wanted.check_counts(material.matrix(option.answers))
-        search = Search(wanted, material, [option], chosen(self.ways, "SteeredClassifier"))
+            return self._from_parts(candidate.scorer, candidate.decision), None
+        wanted.check_counts(data.matrix(candidate.predictions))
+        search = Search(
+            wanted, data, [candidate], get_strategies(self.strategies, "SteeredClassifier")
+        )
         *_, found = search.run()
-        tuning = material.matrix(found.option.answers)
+        tuning = data.matrix(found.candidate.predictions)
         if start.certify is None:
-            return self._made(found.option.scorer, found.option.decision), tuning
-        made = certified(
+            return self._from_parts(found.candidate.scorer, found.candidate.decision), tuning
+        made = certify(
             wanted,
-            found.option,
-            option,
-            material,
+            found.candidate,
+            candidate,
+            data,
             start.certify,
             confidence=self.confidence,
             delta=1 - self.confidence,
             notes=start.notes,
         )
-        return self._certified(made), tuning
+        return self._from_certified(made), tuning
 
-    def _take(self, other: SteeredClassifier) -> Self:
+    def _adopt(self, other: SteeredClassifier) -> Self:
         """Become what another has learned."""
         learned = {name: value for name, value in vars(other).items() if name.endswith("_")}
         self.__dict__.update(learned, _plan=other._plan)
         return self
 
     @classmethod
-    def _made(
+    def _from_parts(
         cls,
         scorer: Scorer,
         decision: Decision,
@@ -300,23 +304,25 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
     ) -> Self:
         """One that has learned already."""
         made = cls(**params)
-        made.classes_ = scorer.panel.classes
+        made.classes_ = scorer.committee.classes
         made.scorer_, made.decision_ = scorer, decision
         made.certificate_ = certificate
-        made.reject_label_ = _labels.default_reject_label(scorer.panel.classes)
+        made.reject_label_ = _labels.default_reject_label(scorer.committee.classes)
         made._plan = plan
-        made._know_columns(scorer.panel)
+        made._set_columns(scorer.committee)
         return made
 
     @classmethod
-    def _certified(cls, found: Certified, **params: Any) -> Self:
+    def _from_certified(cls, found: Certified, **params: Any) -> Self:
         """One that has been certified."""
-        return cls._made(found.scorer, found.decision, found.plan, found.certificate, **params)
+        return cls._from_parts(
+            found.scorer, found.decision, found.plan, found.certificate, **params
+        )
 
-    def _know_columns(self, panel: Panel) -> None:
+    def _set_columns(self, committee: FittedMembers) -> None:
         """The columns of samples: the encoder's, those of the dialog, or the first member's."""
-        source, columns = panel.encoder or panel.members[0], panel.columns
-        if panel.encoder is None and columns is not None:
+        source, columns = committee.encoder or committee.members[0], committee.columns
+        if committee.encoder is None and columns is not None:
             self.n_features_in_ = columns if isinstance(columns, int) else len(columns)
             if not isinstance(columns, int):
                 self.feature_names_in_ = np.array(columns, dtype=object)
@@ -327,11 +333,11 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
 
     def _scores(self, X: Any) -> Floats:
         check_is_fitted(self, "scorer_")
-        if self.scorer_.panel.encoder is None:  # which checks for itself
+        if self.scorer_.committee.encoder is None:  # which checks for itself
             check_columns(self, X)
         return self.scorer_(X)
 
-    def _lazily(self, method: str, X: Any) -> NDArray[Any]:
+    def _predict_blocks(self, method: str, X: Any) -> NDArray[Any]:
         """The same for rows of Dask: an array of Dask, with nothing computed yet."""
         check_is_fitted(self, "scorer_")
         k = len(self.classes_)
@@ -357,9 +363,9 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
         """
         if is_dask(X):
-            return self._lazily("predict", X)
+            return self._predict_blocks("predict", X)
         scores = self._scores(X)
-        codes = self.decision_.answers(scores)
+        codes = self.decision_.predict(scores)
         return _labels.decode(codes, self.classes_, self.reject_label_)
 
     def decision_function(self, X: Any) -> Floats:
@@ -375,9 +381,9 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
         if is_dask(X):
-            return self._lazily("decision_function", X)
+            return self._predict_blocks("decision_function", X)
         scores = self._scores(X)
-        return self.decision_.lead(scores)
+        return self.decision_.decision_values(scores)
 
     @available_if(lambda self: _has_probabilities(self))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
@@ -393,9 +399,9 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes)
         """
         if is_dask(X):
-            return self._lazily("predict_proba", X)
+            return self._predict_blocks("predict_proba", X)
         scores = self._scores(X)
-        return shares(scores, self.scorer_.combine)
+        return class_probabilities(scores, self.scorer_.combine)
 
     def confusion(self, X: Any, y: ArrayLike) -> Confusion:
         """The confusion matrix of labelled samples.
@@ -438,7 +444,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"SteeredClassifier.check needs level to be a number in (0, 1); got {level!r}."
             )
-        return checked(certificate, plan.preference, self.confusion(X, y), level)
+        return check_guarantees(certificate, plan.preference, self.confusion(X, y), level)
 
     def recertify(self, X: Any, y: ArrayLike, *, confidence: float | None = None) -> Self:
         """The same model with its decision and promise set anew, on fresh labels.
@@ -457,15 +463,15 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
 
         Raises
         ------
-        PromiseError
+        GuaranteeError
             If the samples cannot support the promise.
         """
         certificate, plan = self._promised("recertify")
         level = certificate.confidence if confidence is None else confidence
         check_confidence(level, "SteeredClassifier.recertify")
-        scores: Any = self._lazily("_scores", X) if is_dask(X) else self._scores(X)
-        decision, new = renewed(certificate, plan, scores, y, self.classes_, level)
-        return self._made(self.scorer_, decision, plan, new, **self.get_params(deep=False))
+        scores: Any = self._predict_blocks("_scores", X) if is_dask(X) else self._scores(X)
+        decision, new = renew_certificate(certificate, plan, scores, y, self.classes_, level)
+        return self._from_parts(self.scorer_, decision, plan, new, **self.get_params(deep=False))
 
     def model_card(self) -> str:
         """What the model is, promises and needs, in Markdown.
@@ -545,7 +551,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
             If a member or a column has no equal in ONNX.
         """
         made = self.to_onnx()
-        with replacing(Path(path)) as beside:
+        with atomic_write(Path(path)) as beside:
             beside.write_bytes(made)
 
     def _promised(self, what: str) -> tuple[Certificate, Plan]:
@@ -569,4 +575,6 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
 
 def _has_probabilities(model: SteeredClassifier) -> bool:
     scorer = getattr(model, "scorer_", None)
-    return scorer is None or not isinstance(scorer.combine, Alone) or scorer.combine.probability
+    return (
+        scorer is None or not isinstance(scorer.combine, SingleMember) or scorer.combine.probability
+    )

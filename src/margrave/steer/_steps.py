@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.committee import Panel
+from margrave.committee import FittedMembers
 from margrave.steer._dialog import Dialog, History
 from margrave.steer._files import dump_bytes, load_bytes
 from margrave.steer._ledger import Accepted, Account
@@ -25,7 +25,7 @@ from margrave.steer._steered import SteeredClassifier
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
+class StepRecord:
     """A step without what an earlier one holds too.
 
     Attributes
@@ -36,18 +36,18 @@ class Piece:
         The step with the same scorer and scores of the tuning samples; else they follow.
     scorer : Scorer or None
         Its members that the dialog began with are numbers.
-    held : ndarray or None
+    scores : ndarray or None
         Scores of the tuning samples.
     """
 
     reply: Reply
     scored_like: int | None
     scorer: Scorer | None
-    held: NDArray[np.float64] | None
+    scores: NDArray[np.float64] | None
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredStep:
     """A step, as it was stored.
 
     Attributes
@@ -81,43 +81,45 @@ class StoredModel:
     data: bytes
 
 
-def base_bytes(dialog: Dialog) -> bytes:
+def dump_start(dialog: Dialog) -> bytes:
     """What a dialog began with."""
     base = copy(dialog)
     base._history = History([dialog.history[0]])
-    base._acceptance = replace(dialog._acceptance, accounts={}, accepted=[])
+    base._ledger = replace(dialog._ledger, accounts={}, accepted=[])
     base._path = None
     return dump_bytes(base)
 
 
-def step_bytes(dialog: Dialog, step: int) -> bytes:
+def dump_step(dialog: Dialog, step: int) -> bytes:
     """One step of a dialog, not the start."""
     reply = dialog.history[step]
-    option, like = reply.option, None
+    candidate, like = reply.candidate, None
     for number, earlier in enumerate(dialog.history[:step]):
-        other = earlier.option
-        if other.scorer is option.scorer and other.held is option.held:
+        other = earlier.candidate
+        if other.scorer is candidate.scorer and other.scores is candidate.scores:
             like = number
             break
     elsewhere: Any = None
-    bare = replace(reply, option=replace(option, scorer=elsewhere, held=elsewhere))
+    bare = replace(reply, candidate=replace(candidate, scorer=elsewhere, scores=elsewhere))
     if like is not None:
-        return dump_bytes(Piece(bare, like, None, None))
-    panel = option.scorer.panel
+        return dump_bytes(StepRecord(bare, like, None, None))
+    committee = candidate.scorer.committee
     known = {id(member): place for place, member in enumerate(_members(dialog))}
-    members = [known.get(id(member), member) for member in panel.members]
-    slim = replace(panel, members=members, encoder=panel.encoder is not None)
-    return dump_bytes(Piece(bare, None, replace(option.scorer, panel=slim), option.held))
+    members = [known.get(id(member), member) for member in committee.members]
+    slim = replace(committee, members=members, encoder=committee.encoder is not None)
+    return dump_bytes(
+        StepRecord(bare, None, replace(candidate.scorer, committee=slim), candidate.scores)
+    )
 
 
-def model_bytes(accepted: Accepted) -> bytes:
+def dump_model(accepted: Accepted) -> bytes:
     """An accepted model, as its file."""
     return dump_bytes(accepted.model)
 
 
-def rebuilt(
+def restore_dialog(
     base: bytes,
-    steps: Sequence[Stored],
+    steps: Sequence[StoredStep],
     at: int,
     undone: Sequence[int],
     accounts: Sequence[Account] = (),
@@ -140,10 +142,10 @@ def rebuilt(
     """
     dialog = load_bytes(base, Dialog)
     for step in steps:
-        dialog._history.add(_whole(load_bytes(step.data, Piece), dialog), step.parent)
+        dialog._history.add(_restore_reply(load_bytes(step.data, StepRecord), dialog), step.parent)
     dialog._history.at, dialog._history.undone = at, list(undone)
-    dialog._acceptance.accounts.update({one.samples: one for one in accounts})
-    dialog._acceptance.accepted.extend(
+    dialog._ledger.accounts.update({one.samples: one for one in accounts})
+    dialog._ledger.accepted.extend(
         Accepted(one.step, one.samples, load_bytes(one.data, SteeredClassifier)) for one in accepted
     )
     return dialog
@@ -151,22 +153,22 @@ def rebuilt(
 
 def _members(dialog: Dialog) -> Iterator[Any]:
     """The members that a dialog began with: of its panel, and of its first scorer."""
-    first: Panel = dialog.history[0].option.scorer.panel
-    yield from dialog._material.panel.members
+    first: FittedMembers = dialog.history[0].candidate.scorer.committee
+    yield from dialog._data.committee.members
     yield from first.members
 
 
-def _whole(piece: Piece, dialog: Dialog) -> Reply:
+def _restore_reply(piece: StepRecord, dialog: Dialog) -> Reply:
     """A step with what it shares with others."""
     reply, history = piece.reply, dialog.history
     if piece.scored_like is not None:
-        like = history[piece.scored_like].option
-        option = replace(reply.option, scorer=like.scorer, held=like.held)
-        return replace(reply, option=option)
-    if piece.scorer is None or piece.held is None:
+        like = history[piece.scored_like].candidate
+        candidate = replace(reply.candidate, scorer=like.scorer, scores=like.scores)
+        return replace(reply, candidate=candidate)
+    if piece.scorer is None or piece.scores is None:
         raise ValueError("A step needs its own scores, or an earlier step's.")
-    known, panel = list(_members(dialog)), piece.scorer.panel
-    members = [known[one] if isinstance(one, int) else one for one in panel.members]
-    encoder = dialog._material.panel.encoder if panel.encoder else None
-    scorer = replace(piece.scorer, panel=replace(panel, members=members, encoder=encoder))
-    return replace(reply, option=replace(reply.option, scorer=scorer, held=piece.held))
+    known, committee = list(_members(dialog)), piece.scorer.committee
+    members = [known[one] if isinstance(one, int) else one for one in committee.members]
+    encoder = dialog._data.committee.encoder if committee.encoder else None
+    scorer = replace(piece.scorer, committee=replace(committee, members=members, encoder=encoder))
+    return replace(reply, candidate=replace(reply.candidate, scorer=scorer, scores=piece.scores))

@@ -6,7 +6,7 @@ compared on equal terms: every option carries scores of the tuning samples that 
 from them, and the judge is the same.
 
 A new way is a class with a name, whether it is dear (not part of the first reply), whether it
-rejects, and ``options(request)``; it is passed to ``prefer(ways=...)``, or added to `WAYS`.
+rejects, and ``options(request)``; it is passed to ``prefer(ways=...)``, or added to `STRATEGIES`.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
-from margrave._indexing import columns_for
+from margrave._indexing import select_columns
 from margrave._messages import did_you_mean, near_names
 from margrave._typing import Codes, Floats
-from margrave.confusion import Judge, Preference, PreferenceError
-from margrave.fuse._log_odds import Combined, combined, focused
+from margrave.confusion import Objective, Preference, PreferenceError
+from margrave.fuse._log_odds import LogOddsCombination, fit_focused_log_odds, fit_log_odds
 from margrave.martingale import MartingaleBoostClassifier, NotMetWarning
 from margrave.scores import Scores
-from margrave.select._region_scores import can_be_parted, surely_better
-from margrave.steer._scorer import Alone, Mean, Scorer
-from margrave.steer._thresholds import Decision, doubtful, moved, verdict
-from margrave.steer._tuning_data import Material, Option
+from margrave.select._region_scores import can_split, significantly_better
+from margrave.steer._scorer import MeanScore, Scorer, SingleMember
+from margrave.steer._thresholds import Decision, best_decision, best_rejecting_decision, evaluate
+from margrave.steer._tuning_data import Candidate, TuningData
 
 # Shares of a class that a re-weighed committee looks at: the hard end, and a little more.
 _HARDEST = (0.1, 0.3)
@@ -55,11 +55,11 @@ class Request:
     ----------
     preference : Preference
         What is wanted on the tuning samples.
-    material : Material
+    data : TuningData
         The tuning samples.
-    judge : Judge
+    objective : Objective
         Of the preference, on them.
-    known : sequence of Option
+    known : sequence of Candidate
         The start of the dialog and where it stands.
     may_reject : bool
         Whether the preference and the user allow that samples get no answer.
@@ -68,110 +68,110 @@ class Request:
     """
 
     preference: Preference
-    material: Material
-    judge: Judge
-    known: Sequence[Option]
+    data: TuningData
+    objective: Objective
+    known: Sequence[Candidate]
     may_reject: bool = False
     stopped: Callable[[], bool] = _never
 
-    def decided(self, way: str, scorer: Scorer, held: Floats) -> Option:
+    def best_candidate(self, strategy: str, scorer: Scorer, held: Floats) -> Candidate:
         """The best decision on some scores."""
-        decision: Decision = moved(self.judge, held)
+        decision: Decision = best_decision(self.objective, held)
         if self.may_reject:
-            other = doubtful(self.judge, held)
-            decision = min(decision, other, key=lambda one: verdict(self.judge, one, held))
-        return Option(way, scorer, held, decision)
+            other = best_rejecting_decision(self.objective, held)
+            decision = min(decision, other, key=lambda one: evaluate(self.objective, one, held))
+        return Candidate(strategy, scorer, held, decision)
 
 
-class Way(Protocol):
+class Strategy(Protocol):
     """A way to meet a preference; one of your own has these four.
 
     Attributes
     ----------
     name : str
         For replies.
-    dear : bool
+    slow : bool
         Whether it takes long, so that the first reply does not wait for it.
     rejects : bool
         Whether it is about giving no answer.
     """
 
     name: str
-    dear: bool
+    slow: bool
     rejects: bool
 
-    def options(self, request: Request) -> Iterator[Option]:
+    def candidates(self, request: Request) -> Iterator[Candidate]:
         """What it offers, the sooner the better."""
 
 
-class MoveDecision:
+class MoveThreshold:
     """Move the cut (for more than two classes, the offsets) of the scores there are."""
 
-    name, dear, rejects = "move", False, False
+    name, slow, rejects = "move", False, False
 
-    def options(self, request: Request) -> Iterator[Option]:
+    def candidates(self, request: Request) -> Iterator[Candidate]:
         """The known scores with the best decision that answers always."""
         for known in request.known:
-            decision = moved(request.judge, known.held)
-            yield Option(self.name, known.scorer, known.held, decision)
+            decision = best_decision(request.objective, known.scores)
+            yield Candidate(self.name, known.scorer, known.scores, decision)
 
 
-class RejectDoubtful:
+class RejectCloseCalls:
     """Give no answer where scores are close, as far as the preference allows."""
 
-    name, dear, rejects = "reject", False, True
+    name, slow, rejects = "reject", False, True
 
-    def options(self, request: Request) -> Iterator[Option]:
+    def candidates(self, request: Request) -> Iterator[Candidate]:
         """The known scores with the best band of doubt."""
         for known in request.known if request.may_reject else ():
-            decision = doubtful(request.judge, known.held)
-            yield Option(self.name, known.scorer, known.held, decision)
+            decision = best_rejecting_decision(request.objective, known.scores)
+            yield Candidate(self.name, known.scorer, known.scores, decision)
 
 
-class Reweigh:
+class Reweight:
     """Weigh the committee anew, with the hard end of the class that is limited in focus."""
 
-    name, dear, rejects = "reweigh", True, False
+    name, slow, rejects = "reweight", True, False
 
-    def options(self, request: Request) -> Iterator[Option]:
+    def candidates(self, request: Request) -> Iterator[Candidate]:
         """The committee weighed, if it was not; then with several shares of the hard end."""
-        material, start = request.material, request.known[0]
-        raw, codes, heard = material.raw, material.codes, material.panel.probabilities
+        data, start = request.data, request.known[0]
+        raw, codes, heard = data.raw, data.codes, data.committee.gives_probabilities
         if raw.shape[1] < 2:
             return
-        scorer, held = _weighed(request)
+        scorer, held = _weighted_committee(request)
         if scorer is not start.scorer:
-            yield request.decided(self.name, scorer, held)
-        if material.k > 2:
+            yield request.best_candidate(self.name, scorer, held)
+        if data.k > 2:
             return
-        toward = _rare_answer(request)
+        toward = _strictest_class(request)
         for hardest in _HARDEST:
             if request.stopped():
                 return
-            other, told = material.cross_fitted(
-                lambda at, h=hardest: focused(raw[at], heard, codes[at], toward, h)  # type: ignore[misc]
+            other, told = data.cross_fit(
+                lambda at, h=hardest: fit_focused_log_odds(raw[at], heard, codes[at], toward, h)  # type: ignore[misc]
             )
-            yield request.decided(self.name, *_mean(scorer, held, other, told))
+            yield request.best_candidate(self.name, *_mean(scorer, held, other, told))
 
 
-def _weighed(request: Request) -> tuple[Scorer, Floats]:
+def _weighted_committee(request: Request) -> tuple[Scorer, Floats]:
     """The committee weighed, and its scores of the tuning samples: the start's, if it is that."""
-    material, start = request.material, request.known[0]
-    if isinstance(start.scorer.combine, Combined):
-        return start.scorer, start.held
-    raw, heard, codes = material.raw, material.panel.probabilities, material.codes
-    return material.cross_fitted(lambda at: combined(raw[at], heard, codes[at], material.k))
+    data, start = request.data, request.known[0]
+    if isinstance(start.scorer.combine, LogOddsCombination):
+        return start.scorer, start.scores
+    raw, heard, codes = data.raw, data.committee.gives_probabilities, data.codes
+    return data.cross_fit(lambda at: fit_log_odds(raw[at], heard, codes[at], data.k))
 
 
 def _mean(one: Scorer, held: Floats, other: Scorer, told: Floats) -> tuple[Scorer, Floats]:
     """The mean of two scores of the same committee, also of the tuning samples."""
-    both = replace(one, combine=Mean(one.combine, other.combine))
+    both = replace(one, combine=MeanScore(one.combine, other.combine))
     return both, np.round((held + told) / 2, one.decimals)
 
 
-def _rare_answer(request: Request) -> int:
+def _strictest_class(request: Request) -> int:
     """Of two classes, the one whose false answers are limited most, as a share of the samples."""
-    matrix = request.judge.matrix(request.material.codes)  # all right: what is missing is 0
+    matrix = request.objective.matrix(request.data.codes)  # all right: what is missing is 0
     sizes = matrix.counts.sum(axis=1)
     strictest, found = np.inf, 1
     for bound in request.preference.bounds:
@@ -188,33 +188,33 @@ def _rare_answer(request: Request) -> int:
 class SelectByRegion:
     """Part the samples' space into regions, with one member in charge of each."""
 
-    name, dear, rejects = "select", True, False
+    name, slow, rejects = "select", True, False
 
-    def options(self, request: Request) -> Iterator[Option]:
+    def candidates(self, request: Request) -> Iterator[Candidate]:
         """The score of the members in charge, and its mean with the committee's.
 
         Either only if it is better than the committee's, whatever is asked: of scores that are as
         good, the one that looks best for a request owes that to chance.
         """
-        material = request.material
+        data = request.data
         if self.why_not(request) or request.stopped():
             return
-        scorer, held = material.by_regions
+        scorer, held = data.region_scores
         if request.stopped():
             return
-        weighed, committee = _weighed(request)
+        weighed, committee = _weighted_committee(request)
         for one, told in ((scorer, held), _mean(weighed, committee, scorer, held)):
-            if surely_better(told, committee, material.codes):
-                yield request.decided(self.name, one, told)
+            if significantly_better(told, committee, data.codes):
+                yield request.best_candidate(self.name, one, told)
 
     def why_not(self, request: Request) -> str:
         """Why it offers nothing; for a message."""
-        material = request.material
-        if material.raw.shape[1] < 2:
+        data = request.data
+        if data.raw.shape[1] < 2:
             return "it needs two or more members"
-        if not can_be_parted(material.X.X):
+        if not can_split(data.X.X):
             return "it needs samples of numbers, none of them missing"
-        if material.by_regions[0].combine.leaves.n < 2:  # type: ignore[attr-defined]
+        if data.region_scores[0].combine.leaves.n < 2:  # type: ignore[attr-defined]
             return "there are no regions in which the members differ"
         return ""
 
@@ -222,95 +222,93 @@ class SelectByRegion:
 class Retune:
     """Tune the learners that can be: logistic regressions and martingale programs."""
 
-    name, dear, rejects = "retune", True, False
+    name, slow, rejects = "retune", True, False
 
-    def options(self, request: Request) -> Iterator[Option]:
+    def candidates(self, request: Request) -> Iterator[Candidate]:
         """Each tuned learner alone, and in its place in the committee."""
-        material, panel = request.material, request.material.panel
-        if material.in_time:
+        data, committee = request.data, request.data.committee
+        if data.in_time:
             return
-        for j, member in enumerate(panel.members):
-            if not _can_be_tuned(member, panel.classes) or request.stopped():
+        for j, member in enumerate(committee.members):
+            if not _is_tunable(member, committee.classes) or request.stopped():
                 continue
-            tuned, raw = _retuned(request, member)
+            tuned, raw = _retune_member(request, member)
             if tuned is None:
                 return
-            alone = replace(panel, names=[panel.names[j]], members=[tuned])
-            single = Alone(bool(alone.probabilities[0]))
+            alone = replace(committee, names=[committee.names[j]], members=[tuned])
+            single = SingleMember(bool(alone.gives_probabilities[0]))
             scorer = Scorer(alone, single, request.known[0].scorer.decimals)
             held = np.round(single(raw), scorer.decimals)
-            yield request.decided(self.name, scorer, held)
-            if len(panel.members) > 1:
-                yield request.decided(self.name, *_in_committee(material, j, tuned, raw))
+            yield request.best_candidate(self.name, scorer, held)
+            if len(committee.members) > 1:
+                yield request.best_candidate(self.name, *_in_committee(data, j, tuned, raw))
 
 
-def _in_committee(material: Material, j: int, tuned: Any, raw: Floats) -> tuple[Scorer, Floats]:
+def _in_committee(data: TuningData, j: int, tuned: Any, raw: Floats) -> tuple[Scorer, Floats]:
     """The committee with one member exchanged, and its scores of the tuning samples."""
-    panel, told = material.panel, material.raw.copy()
+    committee, told = data.committee, data.raw.copy()
     told[:, j] = raw[:, 0]
-    members = [*panel.members[:j], tuned, *panel.members[j + 1 :]]
-    changed = replace(material, panel=replace(panel, members=members), raw=told)
-    heard = panel.probabilities
-    return changed.cross_fitted(
-        lambda at: combined(told[at], heard, material.codes[at], material.k)
-    )
+    members = [*committee.members[:j], tuned, *committee.members[j + 1 :]]
+    changed = replace(data, committee=replace(committee, members=members), raw=told)
+    heard = committee.gives_probabilities
+    return changed.cross_fit(lambda at: fit_log_odds(told[at], heard, data.codes[at], data.k))
 
 
-def _retuned(request: Request, member: Any) -> tuple[Any, Floats]:
+def _retune_member(request: Request, member: Any) -> tuple[Any, Floats]:
     """A tuned member, and what members say about each sample that were tuned without it.
 
     None if the user cancels.
     """
-    material = request.material
-    classes = material.panel.classes
-    wanted = request.preference.in_rates(request.judge.matrix(material.codes))
+    data = request.data
+    classes = data.committee.classes
+    wanted = request.preference.in_rates(request.objective.matrix(data.codes))
     parts = []
-    everything = np.arange(len(material.codes))
+    everything = np.arange(len(data.codes))
     tuned = None
-    for training, held in [*material.folds, (everything, everything[:0])]:
+    for training, held in [*data.folds, (everything, everything[:0])]:
         with threadpool_limits(1):  # matrices are small
-            tuned = _tuned(material, member, wanted, training, request.stopped)
+            tuned = _tune_on(data, member, wanted, training, request.stopped)
         if request.stopped():
-            return None, material.raw
+            return None, data.raw
         if len(held):
-            told = Scores.of([tuned], material.rows(held), classes=classes, ask="values").raw()
+            told = Scores.of([tuned], data.rows(held), classes=classes, ask="values").raw()
             parts.append((held, told))
-    return tuned, material.gathered(parts, 15)
+    return tuned, data.gathered(parts, 15)
 
 
-def _tuned(
-    material: Material, member: Any, wanted: Preference, at: Codes, stopped: Callable[[], bool]
+def _tune_on(
+    data: TuningData, member: Any, wanted: Preference, at: Codes, stopped: Callable[[], bool]
 ) -> Any:
     """A member tuned on some of the tuning samples.
 
     Where these are also what members are trained on, it is trained on a part and tuned on the rest,
     then trained on all of them with the hyperparameters found.
     """
-    labels = material.panel.classes[material.codes]
+    labels = data.committee.classes[data.codes]
     learned, tuning = at[:0], at
-    if material.trained_on:
+    if data.trained_on:
         turn = np.empty(len(at), dtype=int)  # class by class, every third sample
-        for c in range(material.k):
-            of_class = np.flatnonzero(material.codes[at] == c)
+        for c in range(data.k):
+            of_class = np.flatnonzero(data.codes[at] == c)
             turn[of_class] = np.arange(len(of_class)) % _TUNING_FOLDS
         learned, tuning = at[turn > 0], at[turn == 0]
-        member = clone(member).fit(material.rows(learned), labels[learned])
+        member = clone(member).fit(data.rows(learned), labels[learned])
     before, learner = split_pipeline(member)
-    rows = columns_for(material.rows(tuning), None, "tuned", member)
+    rows = select_columns(data.rows(tuning), None, "tuned", member)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotMetWarning)  # it is judged with the other options
         tuned = learner.tune(
             wanted,
             rows if before is None else before.transform(rows),
             labels[tuning],
-            positive=material.positive,
+            positive=data.positive,
             callback=lambda _: stopped(),
             **(_SEARCH if hasattr(learner, "log_penalty") else {}),
         )
-    tuned = _unbiased(tuned)
+    tuned = _without_offset(tuned)
     whole = join_pipeline(before, tuned)
     if len(learned) and hasattr(tuned, "log_penalty"):  # what was found is in its parameters
-        whole = clone(whole).fit(material.rows(at), labels[at])
+        whole = clone(whole).fit(data.rows(at), labels[at])
     return whole
 
 
@@ -326,13 +324,13 @@ def join_pipeline(before: Any, learner: Any) -> Any:
     return learner if before is None else Pipeline([*before.steps, ("tuned", learner)])
 
 
-def _can_be_tuned(member: Any, classes: NDArray[Any]) -> bool:
+def _is_tunable(member: Any, classes: NDArray[Any]) -> bool:
     """Whether it ends in a learner that is tuned, and knows all classes."""
     learner = split_pipeline(member)[1]
     return hasattr(learner, "tune") and np.array_equal(learner.classes_, classes)
 
 
-def _unbiased(tuned: Any) -> Any:
+def _without_offset(tuned: Any) -> Any:
     """A tuned learner without what shifts all its scores: the decision is made on them later.
 
     Else scores of folds, each with its own, could not be compared. The ends of a program then
@@ -348,32 +346,40 @@ def _unbiased(tuned: Any) -> Any:
     return tuned
 
 
-WAYS: tuple[Way, ...] = (MoveDecision(), RejectDoubtful(), Reweigh(), SelectByRegion(), Retune())
+STRATEGIES: tuple[Strategy, ...] = (
+    MoveThreshold(),
+    RejectCloseCalls(),
+    Reweight(),
+    SelectByRegion(),
+    Retune(),
+)
 
 
-_WAY = ("name", "dear", "rejects", "options")
+_ATTRIBUTES = ("name", "slow", "rejects", "candidates")
 
 
-def chosen(ways: Sequence[str | Way] | str | None, owner: str) -> tuple[Way, ...]:
+def get_strategies(
+    strategies: Sequence[str | Strategy] | str | None, owner: str
+) -> tuple[Strategy, ...]:
     """Ways by name, or of one's own; all if None."""
-    known = {way.name: way for way in WAYS}
-    if ways is None:
-        return WAYS
-    found: list[Way] = []
-    for one in [ways] if isinstance(ways, str) else ways:
+    known = {strategy.name: strategy for strategy in STRATEGIES}
+    if strategies is None:
+        return STRATEGIES
+    found: list[Strategy] = []
+    for one in [strategies] if isinstance(strategies, str) else strategies:
         if isinstance(one, str) and one not in known:
             near = did_you_mean(near_names(one, known))
             raise ValueError(
-                f"{owner} needs ways to be among {', '.join(known)}; got {one!r}.{near}"
+                f"{owner} needs strategies to be among {', '.join(known)}; got {one!r}.{near}"
             )
-        if not isinstance(one, str) and not all(hasattr(one, name) for name in _WAY):
+        if not isinstance(one, str) and not all(hasattr(one, name) for name in _ATTRIBUTES):
             raise ValueError(
-                f"{owner} needs ways to be names, or objects with name, dear, rejects and options; "
-                f"got {one!r}."
+                f"{owner} needs strategies to be names, or objects with name, slow, rejects and "
+                f"candidates; got {one!r}."
             )
         found.append(known[one] if isinstance(one, str) else one)
     if not found:
-        raise ValueError(f"{owner} needs at least one way; got none.")
+        raise ValueError(f"{owner} needs at least one strategy; got none.")
     return tuple(found)
 
 
@@ -383,11 +389,11 @@ class Found:
 
     Attributes
     ----------
-    option : Option
+    candidate : Candidate
         The option.
     seconds : float
         How long the search has taken.
-    n_options : int
+    n_candidates : int
         How many options were compared.
     final : bool
         Whether the search has ended.
@@ -395,9 +401,9 @@ class Found:
         Whether the user stopped it.
     """
 
-    option: Option
+    candidate: Candidate
     seconds: float
-    n_options: int
+    n_candidates: int
     final: bool
     cancelled: bool = False
 
@@ -409,11 +415,11 @@ class Search:
     ----------
     wanted : Preference
         What is asked.
-    material : Material
+    data : TuningData
         The tuning samples.
-    known : sequence of Option
+    known : sequence of Candidate
         The start of the dialog, and where it stands.
-    ways : sequence of Way
+    strategies : sequence of Strategy
         Who may make options.
     stopped : callable
         Whether the user has cancelled.
@@ -422,20 +428,20 @@ class Search:
     def __init__(
         self,
         wanted: Preference,
-        material: Material,
-        known: Sequence[Option],
-        ways: Sequence[Way],
+        data: TuningData,
+        known: Sequence[Candidate],
+        strategies: Sequence[Strategy],
         stopped: Callable[[], bool] | None = None,
     ) -> None:
-        self.wanted, self.ways = wanted, ways
-        self.judge: Judge = material.judge(wanted)
-        rejecting = wanted.allows_rejecting and any(way.rejects for way in ways)
+        self.wanted, self.strategies = wanted, strategies
+        self.objective: Objective = data.objective(wanted)
+        rejecting = wanted.allows_rejecting and any(strategy.rejects for strategy in strategies)
         self.request = Request(
-            wanted, material, self.judge, known, may_reject=rejecting, stopped=stopped or _never
+            wanted, data, self.objective, known, may_reject=rejecting, stopped=stopped or _never
         )
-        self.best: Option | None = None
-        self.cheap: Option | None = None
-        self.n_options = 0
+        self.best: Candidate | None = None
+        self.fast: Candidate | None = None
+        self.n_candidates = 0
         self.began = perf_counter()
 
     def run(self) -> Iterator[Found]:
@@ -443,14 +449,14 @@ class Search:
 
         The fast strategies are compared before the first one is given.
         """
-        if list(self._tried(dear=False)):
+        if list(self._tried(slow=False)):
             yield self.found()
-        for _ in self._tried(dear=True):
+        for _ in self._tried(slow=True):
             yield self.found()
         if self.best is None:
             raise PreferenceError(
                 f"Dialog.prefer needs a way that applies to '{self.wanted}'; "
-                f"{', '.join(map(self._nothing, self.ways))} offered nothing."
+                f"{', '.join(map(self._nothing, self.strategies))} offered nothing."
             )
         yield self.found(final=True, cancelled=self.request.stopped())
 
@@ -459,47 +465,47 @@ class Search:
         if self.best is None:
             raise RuntimeError("There is no option yet.")
         seconds = perf_counter() - self.began
-        return Found(self.best, seconds, self.n_options, final, cancelled)
+        return Found(self.best, seconds, self.n_candidates, final, cancelled)
 
-    def _nothing(self, way: Way) -> str:
+    def _nothing(self, strategy: Strategy) -> str:
         """A way that offered nothing, with its reason if it tells one."""
-        tells = getattr(way, "why_not", None)
+        tells = getattr(strategy, "why_not", None)
         if tells is None:
-            return way.name
-        return f"{way.name} ({tells(self.request) or 'it is not better than the others here'})"
+            return strategy.name
+        return f"{strategy.name} ({tells(self.request) or 'it is not better than the others here'})"
 
-    def _tried(self, dear: bool) -> Iterator[bool]:
+    def _tried(self, slow: bool) -> Iterator[bool]:
         """Try the options of the cheap or of the dear ways; True for each that is better."""
-        verdict = None if self.best is None else self.judge.verdict(self.best.answers)
-        for way in self.ways:
-            if way.dear != dear:
+        evaluate = None if self.best is None else self.objective.evaluate(self.best.predictions)
+        for strategy in self.strategies:
+            if strategy.slow != slow:
                 continue
-            if dear and self.request.stopped():
+            if slow and self.request.stopped():
                 return
-            for option in way.options(self.request):
-                self.n_options += 1
-                found = self.judge.verdict(option.answers)
-                better = verdict is None or found < verdict
-                if better and (not dear or self._worth_it(option)):
-                    verdict, self.best = found, option
-                    if not dear:
-                        self.cheap = option
+            for candidate in strategy.candidates(self.request):
+                self.n_candidates += 1
+                found = self.objective.evaluate(candidate.predictions)
+                better = evaluate is None or found < evaluate
+                if better and (not slow or self._worth_it(candidate)):
+                    evaluate, self.best = found, candidate
+                    if not slow:
+                        self.fast = candidate
                     yield True
-                if dear and self.request.stopped():
+                if slow and self.request.stopped():
                     return
 
-    def _worth_it(self, option: Option) -> bool:
+    def _worth_it(self, candidate: Candidate) -> bool:
         """Whether an option meets more than the cheap ways' best, or costs less beyond chance.
 
         Of several options that are as good, the one that looks best on these samples owes that to
         chance. So a dear one has to be better by two standard errors of the difference: of the
         samples that only one of the two gets wrong, each would be as likely to be either's.
         """
-        if self.cheap is None:
+        if self.fast is None:
             return True
-        cheap, found = (self.judge.verdict(one.answers) for one in (self.cheap, option))
-        if found.shortfall < cheap.shortfall:
+        fast, found = (self.objective.evaluate(one.predictions) for one in (self.fast, candidate))
+        if found.shortfall < fast.shortfall:
             return True
-        before, after = (self.judge.unspoken(one.answers) for one in (self.cheap, option))
+        before, after = (self.objective.is_cost(one.predictions) for one in (self.fast, candidate))
         fewer, more = int((before & ~after).sum()), int((after & ~before).sum())
         return fewer > more and (fewer - more) ** 2 > 4 * (fewer + more)

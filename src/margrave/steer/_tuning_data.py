@@ -13,12 +13,19 @@ from sklearn.utils import check_consistent_length, column_or_1d
 
 from margrave import _labels
 from margrave._dask.blocks import is_dask
-from margrave._indexing import rows_of
+from margrave._indexing import select_rows
 from margrave._typing import Codes, Floats
-from margrave.committee import Panel
-from margrave.confusion import Confusion, Judge, Preference
-from margrave.select._region_scores import selected
-from margrave.steer._scorer import Alone, Combine, Scorer, decimals_for, heard, looks
+from margrave.committee import FittedMembers
+from margrave.confusion import Confusion, Objective, Preference
+from margrave.select._region_scores import fit_region_scores
+from margrave.steer._scorer import (
+    Combination,
+    Scorer,
+    SingleMember,
+    combine_scores,
+    decimals_for,
+    needs_samples,
+)
 
 # Kinds of arrays that a file holds as they are; other columns are kept as texts, numbers or None.
 _PLAIN = "biufUM"
@@ -38,7 +45,7 @@ class Rows:
 
     def __getitem__(self, at: NDArray[np.intp]) -> Any:
         """Some of them."""
-        return rows_of(self.X, at)
+        return select_rows(self.X, at)
 
     def __getstate__(self) -> dict[str, Any]:
         """A data frame as its columns."""
@@ -73,12 +80,12 @@ def _plain(column: Any) -> NDArray[Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
+class TuningData:
     """Tuning samples, and what members say about them that were not trained on them.
 
     Attributes
     ----------
-    panel : Panel
+    committee : FittedMembers
         The members, for new samples.
     raw : ndarray of shape (n, K) or (n, K, k)
         What they, or members trained without the sample, say about each.
@@ -99,7 +106,7 @@ class Material:
         Their positions in the table that the dialog began with; None without one.
     """
 
-    panel: Panel
+    committee: FittedMembers
     raw: Floats
     codes: Codes
     positive: Any
@@ -112,12 +119,12 @@ class Material:
     @property
     def k(self) -> int:
         """Number of classes."""
-        return len(self.panel.classes)
+        return len(self.committee.classes)
 
     @property
     def labels(self) -> tuple[Any, ...]:
         """The classes."""
-        return tuple(self.panel.classes.tolist())
+        return tuple(self.committee.classes.tolist())
 
     def rows(self, at: Codes) -> Any:
         """Some of the tuning samples."""
@@ -129,11 +136,11 @@ class Material:
         np.add.at(counts, (self.codes, answers), 1)  # -1 is the last column
         return Confusion(counts, self.labels, self.positive)
 
-    def judge(self, preference: Preference) -> Judge:
+    def objective(self, preference: Preference) -> Objective:
         """The judge of a preference on these samples."""
-        return Judge(preference, self.codes, self.labels, self.positive)
+        return Objective(preference, self.codes, self.labels, self.positive)
 
-    def cross_fitted(self, learn: Callable[[Codes], Combine]) -> tuple[Scorer, Floats]:
+    def cross_fit(self, learn: Callable[[Codes], Combination]) -> tuple[Scorer, Floats]:
         """A scorer learned from all samples, and scores of each by one learned from others.
 
         Parameters
@@ -144,22 +151,24 @@ class Material:
         held = [(at, self._told(learn(training), at)) for training, at in self.folds]
         everything = np.arange(len(self.codes))
         combine = learn(everything)
-        scorer = Scorer(self.panel, combine, decimals_for(self._told(combine, everything)))
+        scorer = Scorer(self.committee, combine, decimals_for(self._told(combine, everything)))
         return scorer, self.gathered(held, scorer.decimals)
 
-    def _told(self, combine: Combine, at: Codes) -> Floats:
+    def _told(self, combine: Combination, at: Codes) -> Floats:
         """Scores of some of the samples."""
-        return heard(combine, self.raw[at], self.rows(at) if looks(combine) else None)
+        return combine_scores(
+            combine, self.raw[at], self.rows(at) if needs_samples(combine) else None
+        )
 
     @cached_property
-    def by_regions(self) -> tuple[Scorer, Floats]:
+    def region_scores(self) -> tuple[Scorer, Floats]:
         """A scorer with one member in charge of each region, and its scores of the samples.
 
         It does not depend on what is asked.
         """
-        raw, codes, heard = self.raw, self.codes, self.panel.probabilities
-        return self.cross_fitted(
-            lambda at: selected(raw[at], heard, codes[at], self.k, self.rows(at))
+        raw, codes, combine_scores = self.raw, self.codes, self.committee.gives_probabilities
+        return self.cross_fit(
+            lambda at: fit_region_scores(raw[at], combine_scores, codes[at], self.k, self.rows(at))
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -168,8 +177,8 @@ class Material:
 
     def members_alone(self) -> Iterator[tuple[str, Floats]]:
         """Each member's own scores of the samples."""
-        for j, name in enumerate(self.panel.names):
-            alone = Alone(bool(self.panel.probabilities[j]))
+        for j, name in enumerate(self.committee.names):
+            alone = SingleMember(bool(self.committee.gives_probabilities[j]))
             yield name, alone(self.raw[:, j : j + 1])
 
     def gathered(self, parts: list[tuple[Codes, Floats]], decimals: int) -> Floats:
@@ -182,37 +191,37 @@ class Material:
 
 
 @dataclass(frozen=True, eq=False)
-class Option:
+class Candidate:
     """A way to decide: how samples are scored, and how scores become answers.
 
     Attributes
     ----------
-    way : str
+    strategy : str
         The name of the way it came by.
     scorer : Scorer
         Scores of new samples.
-    held : ndarray
+    scores : ndarray
         Scores of the tuning samples, by what was not learned from them.
     decision : Decision
         From scores to answers.
     """
 
-    way: str
+    strategy: str
     scorer: Scorer
-    held: Floats
+    scores: Floats
     decision: Any
 
     @property
-    def answers(self) -> Codes:
+    def predictions(self) -> Codes:
         """The tuning samples' answers."""
-        codes: Codes = self.decision.answers(self.held)
+        codes: Codes = self.decision.predict(self.scores)
         return codes
 
 
-Options = Iterator[Option]
+Options = Iterator[Candidate]
 
 
-def codes_of(X: Any, y: ArrayLike, classes: NDArray[Any], owner: str) -> Codes:
+def encode_labels(X: Any, y: ArrayLike, classes: NDArray[Any], owner: str) -> Codes:
     """Positions of labels, one for each sample."""
     refuse_dask(X, y, owner)
     check_consistent_length(X, y)

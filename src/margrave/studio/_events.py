@@ -140,7 +140,7 @@ class Log:
             yield self._first(listener, last_id)
             while True:
                 listener.news.clear()
-                for number, name, data in self._take(listener, ripe=loop.time() >= told + PACE):
+                for number, name, data in self._adopt(listener, ripe=loop.time() >= told + PACE):
                     sent = loop.time()
                     told = sent if name == "job" else told
                     yield _event(number, name, data if isinstance(data, str) else one_line(data))
@@ -184,7 +184,9 @@ class Log:
             record = self._record()
         return _event(listener.after, "job", one_line(record))
 
-    def _take(self, listener: _Listener, ripe: bool) -> list[tuple[int, str, str | dict[str, Any]]]:
+    def _adopt(
+        self, listener: _Listener, ripe: bool
+    ) -> list[tuple[int, str, str | dict[str, Any]]]:
         """What a listener does not have yet; mere progress only if it is ripe."""
         found: list[tuple[int, str, str | dict[str, Any]]]
         with self._lock:

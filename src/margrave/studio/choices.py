@@ -14,7 +14,7 @@ from margrave.app._job import Parts
 from margrave.app._samples import Samples, Table, samples_of
 from margrave.app._words import one_line
 from margrave.confusion import Preference
-from margrave.steer._start import layout
+from margrave.steer._start import split_table
 from margrave.studio.views import Record, support_record
 
 if TYPE_CHECKING:
@@ -93,11 +93,11 @@ def samples(frame: pandas.DataFrame, source: Source, choices: Mapping[str, Any])
 
 def sized(given: Samples, choices: Mapping[str, Any]) -> tuple[Parts, list[tuple[Any, int]]]:
     """How many rows have which role, and how many of each class certify."""
-    made = layout(
+    made = split_table(
         given.X,
         given.y,
         certify=choices.get("certify", "auto"),
-        promise=_promise(choices),
+        guarantee=_promise(choices),
         delta=1 - choices.get("confidence", 0.95),
         positive=given.positive,
         groups=given.groups,
@@ -136,5 +136,5 @@ _FEW = 50
 
 
 def _promise(choices: Mapping[str, Any]) -> Preference | None:
-    said = choices.get("promise")
+    said = choices.get("guarantee")
     return None if said is None else Preference(said)

@@ -138,7 +138,7 @@ class Studio:
             "steps": steps,
             "accepted": accepted,
             "left": left_of(certify, share) + (ELSEWHERE if self._elsewhere(owner, row) else ""),
-            "spent": share == 0,
+            "used_up": share == 0,
             "opened": opened,
             "job": None if job is None else job.record(),
             "saved": self.saves,
@@ -158,7 +158,7 @@ def share_left(certify: Record | None, accounts: list[Record]) -> float:
     """Which share is left of what may be spent on the certify samples."""
     for account in accounts:
         if certify is not None and account["samples"] == certify["name"]:
-            spent = Account(certify["name"], account["delta"], tuple(account["spent"]))
+            spent = Account(certify["name"], account["delta"], tuple(account["used"]))
             return spent.left / spent.delta
     return 1.0
 

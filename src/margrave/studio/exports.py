@@ -72,7 +72,7 @@ def report(workspace: Workspace, owner: str, row: DialogRow) -> str:
     facts = workspace.store.table(owner, row.table_id).facts
     if not source_of(facts).bundled:
         given = replace(given, table=replace(given.table, digest=facts["digest"]))
-    here = [one for one in live.dialog._acceptance.accepted if one.step == live.dialog.position]
+    here = [one for one in live.dialog._ledger.accepted if one.step == live.dialog.position]
     model = here[-1].model if here else None
     certificate = None if model is None else model.certificate_
     confidence = row.choices["confidence"] if certificate is None else certificate.confidence
@@ -91,7 +91,7 @@ def script(store: Store, owner: str, record: Record) -> str:
         f'"""Repeats a dialog of the Margrave studio (margrave {__version__})."""',
         "",
         "from margrave.app import read_samples",
-        "from margrave.steer import Dialog, PromiseError",
+        "from margrave.steer import Dialog, GuaranteeError",
         "",
         *_reading(source, row.choices, record["positive"]),
         "",
@@ -125,7 +125,7 @@ def _beginning(choices: dict[str, Any]) -> Iterator[str]:
         given: dict[str, Any] = {"committee": "martingale", "levels": choices["levels"]}
     else:
         given = {"committee": choices["members"]}
-    given |= {name: choices[name] for name in ("certify", "promise", "confidence")}
+    given |= {name: choices[name] for name in ("certify", "guarantee", "confidence")}
     given["random_state"] = choices["seed"]
     yield from (f"    {name}={value!r}," for name, value in given.items())
     yield ")"
@@ -149,11 +149,13 @@ def _asking(step: Record) -> str:
     """One step as a call; where the search was stopped, by the ways that had been tried."""
     if step["call"] is not None:
         return f"dialog.{step['call']}"
-    ways = step["ways"]
+    strategies = step["strategies"]
     if step["cancelled"]:
-        tried = [*_CHEAP, *([] if step["way"] in _CHEAP else [step["way"]])]
-        ways = [way for way in tried if ways is None or way in ways]
-    more = "" if ways is None else f", ways={ways!r}"
+        tried = [*_CHEAP, *([] if step["strategy"] in _CHEAP else [step["strategy"]])]
+        strategies = [
+            strategy for strategy in tried if strategies is None or strategy in strategies
+        ]
+    more = "" if strategies is None else f", strategies={strategies!r}"
     return f"dialog.prefer({step['asked']!r}{more})  # step {step['number']}"
 
 
@@ -168,7 +170,7 @@ def _looks(record: Record, accounts: list[Record]) -> Iterator[str]:
         if one in refused:
             yield "try:"
             yield f"    {asked}"
-            yield "except PromiseError as refusal:"
+            yield "except GuaranteeError as refusal:"
             yield "    print(refusal)"
         else:
             yield f"model = {asked}"

@@ -42,16 +42,16 @@ def node_votes(dialog: Dialog, node: str) -> tuple[int, ...]:
 def call_of(dialog: Dialog, step: int) -> str | None:
     """A step of a program as a call of the dialog, for a script; None for a request."""
     reply, parent = dialog.history[step], dialog.history[dialog._history.parents[step]]
-    if reply.way == NODES:
-        wants = {votes: str(node.preference) for votes, node in reply.asked}
+    if reply.strategy == NODES:
+        wants = {votes: str(node.preference) for votes, node in reply.node_results}
         return f"tune_nodes({wants!r})"
-    if reply.way == GROW:
+    if reply.strategy == GROW:
         return f"grow({_levels(reply) - _levels(parent)})"
     return None
 
 
 def _levels(reply: Reply) -> int:
-    levels: int = split_pipeline(reply.option.scorer.panel.members[0])[1].n_levels
+    levels: int = split_pipeline(reply.candidate.scorer.committee.members[0])[1].n_levels
     return levels
 
 
@@ -60,7 +60,7 @@ def _tuned(dialog: Dialog) -> dict[tuple[int, ...], str]:
     found: dict[tuple[int, ...], str] = {}
     history, at = dialog._history, dialog.position
     while at:
-        for votes, node in history.replies[at].asked:
+        for votes, node in history.replies[at].node_results:
             found.setdefault(votes, str(node.preference))
         at = history.parents[at]
     return found

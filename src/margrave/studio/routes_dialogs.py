@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
 from margrave.confusion import Preference, PreferenceError
-from margrave.steer._strategies import chosen
+from margrave.steer._strategies import get_strategies
 from margrave.studio import programs, schemas, views, work
 from margrave.studio.choices import few_enough, plainly, sized
 from margrave.studio.context import Studio, TheStudio, TheUser
@@ -20,8 +20,8 @@ def begin(studio: Studio, owner: str, given: schemas.NewDialog) -> tuple[str, Jo
     """Add a dialog and train it."""
     choices = given.model_dump(exclude={"table", "title"})
     table = studio.store.table(owner, given.table)
-    if given.promise is not None:
-        Preference(given.promise)
+    if given.guarantee is not None:
+        Preference(given.guarantee)
     samples = studio.workspace.samples(owner, table.id, choices)
     parts, _ = sized(samples, choices)  # refuses now what would be refused later
     if given.kind == "committee" and given.members is None:
@@ -125,14 +125,14 @@ def prefer(dialog: str, given: schemas.Asking, studio: TheStudio, user: TheUser)
     """Ask for a preference, by a job."""
     studio.idle(user, dialog)
     live = studio.workspace.live(user, dialog)
-    chosen(given.ways, "ways")
+    get_strategies(given.strategies, "strategies")
     few_enough(given.wants)
     for want in given.wants:
         Preference(want)
     if given.at is not None:
         live.dialog._history.number(given.at, "goto")
     job = studio.submit(
-        user, "prefer", dialog, work.prefer, given.wants, given.keep, given.ways, given.at
+        user, "prefer", dialog, work.prefer, given.wants, given.keep, given.strategies, given.at
     )
     return job.record()
 
@@ -165,7 +165,7 @@ def goto(dialog: str, given: schemas.Going, studio: TheStudio, user: TheUser) ->
 
 
 @router.post("/dialogs/{dialog}/frontier", status_code=202, response_model=schemas.Job)
-def dear(dialog: str, studio: TheStudio, user: TheUser) -> Record:
+def slow(dialog: str, studio: TheStudio, user: TheUser) -> Record:
     """Try the dear ways for the frontier, by a job."""
     studio.idle(user, dialog)
     studio.workspace.live(user, dialog).dialog.frontier()  # refuses without a positive class

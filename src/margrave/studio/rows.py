@@ -12,7 +12,7 @@ from margrave import _labels
 from margrave._typing import Codes
 from margrave.app._samples import match_label
 from margrave.steer._dialog import Dialog
-from margrave.steer._tuning_data import Material
+from margrave.steer._tuning_data import TuningData
 from margrave.studio.views import Record, certainty_of, votes_of
 
 if TYPE_CHECKING:
@@ -39,12 +39,12 @@ class Cell:
     answer: str | None = None
     rejected: bool = False
 
-    def chosen(self, material: Material, answers: Codes) -> Codes:
+    def chosen(self, tuning_data: TuningData, answers: Codes) -> Codes:
         """Positions of these tuning samples, by their answers."""
-        classes = material.panel.classes
+        classes = tuning_data.committee.classes
         fits = np.ones(len(answers), dtype=bool)
         if self.true is not None:
-            fits &= material.codes == _code(self.true, classes, "true")
+            fits &= tuning_data.codes == _code(self.true, classes, "true")
         if self.rejected:
             fits &= answers == _labels.REJECTED
         elif self.answer is not None:
@@ -85,10 +85,10 @@ def rows_record(
     offset, limit : int
         Which of those to show.
     """
-    material, reply = dialog._material, dialog.reply  # once: a step may be taken meanwhile
-    answers, certainty, votes = reply.option.answers, certainty_of(reply), votes_of(dialog)
-    chosen = cell.chosen(material, answers)
-    names = list(material.panel.names)
+    tuning_data, reply = dialog._data, dialog.reply  # once: a step may be taken meanwhile
+    answers, certainty, votes = reply.candidate.predictions, certainty_of(reply), votes_of(dialog)
+    chosen = cell.chosen(tuning_data, answers)
+    names = list(tuning_data.committee.names)
     keys = _keys(frame, sort, chosen, certainty, votes, names, descending)
     order = np.argsort(keys, kind="stable")
     shown = chosen[order[::-1] if descending else order][offset : offset + limit]
@@ -98,7 +98,7 @@ def rows_record(
     rows = [
         {
             "row": int(values.index[i]) + 1,
-            "true": classes[material.codes[at]],
+            "true": classes[tuning_data.codes[at]],
             "answer": None if answers[at] < 0 else classes[answers[at]],
             "certainty": float(certainty[at]),
             "votes": [classes[vote] for vote in votes[at].tolist()],
@@ -112,17 +112,17 @@ def rows_record(
 
 def rows_table(dialog: Dialog, frame: pandas.DataFrame, cell: Cell) -> pandas.DataFrame:
     """All samples behind a cell, as a table."""
-    material, reply = dialog._material, dialog.reply
-    answers, votes, classes = reply.option.answers, votes_of(dialog), dialog.classes
-    chosen = cell.chosen(material, answers)
+    tuning_data, reply = dialog._data, dialog.reply
+    answers, votes, classes = reply.candidate.predictions, votes_of(dialog), dialog.classes
+    chosen = cell.chosen(tuning_data, answers)
     table = frame.iloc[chosen].copy()
     told: dict[str, Any] = {
         "row": table.index.to_numpy() + 1,
-        "true": [classes[code] for code in material.codes[chosen]],
+        "true": [classes[code] for code in tuning_data.codes[chosen]],
         "answer": [None if code < 0 else classes[code] for code in answers[chosen]],
         "certainty": certainty_of(reply)[chosen].round(4),
     }
-    for j, name in enumerate(material.panel.names):
+    for j, name in enumerate(tuning_data.committee.names):
         told[f"{_MEMBER}{name}"] = [classes[vote] for vote in votes[chosen, j]]
     for place, (name, column) in enumerate(told.items()):
         while name in table.columns:  # a user's column of that name stays

@@ -137,7 +137,7 @@ class Choices(Given):
     certify: Literal["auto"] | Annotated[float, Field(gt=0, lt=1)] | None = "auto"
     confidence: Confidence = 0.95
     kind: Kind = "committee"
-    promise: Text | None = None
+    guarantee: Text | None = None
 
 
 class NewDialog(Choices):
@@ -199,7 +199,7 @@ class Step(BaseModel):
     parent: int | None
     asked: str | None
     sentences: list[str]
-    way: str
+    strategy: str
     met: bool
     already: bool
     shortfall: float
@@ -225,7 +225,7 @@ class Accepted(BaseModel):
     confidence: float
     preference: str
     issued: str
-    promises: list[str]
+    guarantees: list[str]
     confusion: Matrix
     route: str
     remarks: list[str]
@@ -294,7 +294,7 @@ class Dialog(BaseModel):
     steps: list[Step]
     accepted: list[Accepted]
     left: str
-    spent: bool
+    used_up: bool
     opened: float | None
     job: Job | None
     saved: bool
@@ -365,7 +365,7 @@ class Asking(Given):
 
     wants: Wants
     keep: bool = True
-    ways: Annotated[list[Text], Field(min_length=1, max_length=10)] | None = None
+    strategies: Annotated[list[Text], Field(min_length=1, max_length=10)] | None = None
     at: Annotated[int, Field(ge=0)] | None = None
 
 

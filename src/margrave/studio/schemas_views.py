@@ -66,7 +66,7 @@ class Frontier(BaseModel):
     best: list[Best]
     hull: list[Vertex]
     trajectory: list[Visited]
-    dear: bool
+    slow: bool
 
 
 class Winner(Best):

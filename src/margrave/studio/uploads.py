@@ -296,8 +296,8 @@ def _result(folder: Path, code: int, file: str, shown: str, limits: Limits) -> P
         message = str(answer["error"]).removeprefix(file).removeprefix(": ")
         between = "" if message.startswith(", line ") else ": "
         whole = f"{shown}{between}{message}"
-        cut = whole if len(whole) <= _LONGEST_MESSAGE else whole[: _LONGEST_MESSAGE - 1] + "…"
-        raise UploadError(cut, int(answer.get("status", 400)))
+        threshold = whole if len(whole) <= _LONGEST_MESSAGE else whole[: _LONGEST_MESSAGE - 1] + "…"
+        raise UploadError(threshold, int(answer.get("status", 400)))
     return Parsed(shown, parquet, answer["facts"])
 
 

@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from margrave._typing import Codes, Floats
 from margrave.app._records import matrix_record
 from margrave.confusion import Confusion, Preference
-from margrave.steer._certificate import sentence
+from margrave.steer._certificate import describe_bound
 from margrave.steer._dialog import Dialog
 from margrave.steer._frontier import Frontier
-from margrave.steer._frontier import frontier_of as reachable
+from margrave.steer._frontier import dialog_frontier as reachable
 from margrave.steer._ledger import Accepted
-from margrave.steer._order_statistic import supported
+from margrave.steer._order_statistic import supported_rate
 from margrave.steer._reply import Reply
-from margrave.steer._scorer import regions_of
-from margrave.steer._thresholds import leads
-from margrave.steer._tuning_data import Material, Option
+from margrave.steer._scorer import find_regions
+from margrave.steer._thresholds import lead_of_largest
+from margrave.steer._tuning_data import Candidate, TuningData
 
 Record = dict[str, Any]
 
@@ -32,7 +32,7 @@ def sentences(wanted: Preference, matrix: Confusion) -> list[str]:
     """What is asked in words; a share with the count that it is of these samples."""
     told = []
     for bound in wanted.bounds:
-        text = sentence(bound, matrix)
+        text = describe_bound(bound, matrix)
         base = int(matrix.counts[bound.cells(matrix)[1]].sum())
         if bound.share and bound.word != "precision":
             exact = bound.limit * base
@@ -58,14 +58,14 @@ def step_record(reply: Reply, number: int | None, parent: int | None) -> Record:
         "parent": parent,
         "asked": None if wanted is None else str(wanted),
         "sentences": [] if wanted is None else sentences(wanted, after),
-        "way": reply.way,
+        "strategy": reply.strategy,
         "met": reply.met,
         "already": wanted is not None and wanted.met(reply.before),
         "shortfall": float(reply.shortfall),
         "binding": None if reply.binding is None else str(reply.binding),
         "instead": None if reply.instead is None else str(reply.instead),
         "seconds": round(reply.seconds, 3),
-        "options": reply.n_options,
+        "options": reply.n_candidates,
         "cancelled": reply.cancelled,
         "final": reply.final,
         "matrix": matrix_record(after),
@@ -89,7 +89,7 @@ def accepted_record(accepted: Accepted, number: int, onnx: bool) -> Record:
         "confidence": certificate.confidence,
         "preference": certificate.preference,
         "issued": certificate.issued,
-        "promises": [str(promise) for promise in certificate.promises],
+        "guarantees": [str(guarantee) for guarantee in certificate.guarantees],
         "confusion": matrix_record(certificate.confusion),
         "route": certificate.route,
         "remarks": list(certificate.remarks),
@@ -101,31 +101,31 @@ def accepted_record(accepted: Accepted, number: int, onnx: bool) -> Record:
 def support_record(sizes: Sequence[tuple[Any, int]], confidence: float) -> list[Record]:
     """What certify samples of each class can support, in percent."""
     return [
-        {"label": label, "n": n, "least": round(supported(n, 1 - confidence), 4)}
+        {"label": label, "n": n, "least": round(supported_rate(n, 1 - confidence), 4)}
         for label, n in sizes
     ]
 
 
 def certify_sizes(dialog: Dialog) -> list[tuple[Any, int]]:
     """How many certify samples there are of each class."""
-    part = dialog._acceptance.part
+    part = dialog._ledger.part
     if part is None:
         return []
     counts = np.bincount(part.codes, minlength=len(dialog.classes)).tolist()
     return list(zip(dialog.classes, counts, strict=True))
 
 
-def the_frontier(dialog: Dialog, dear: Sequence[Option]) -> Frontier:
+def the_frontier(dialog: Dialog, slow: Sequence[Candidate]) -> Frontier:
     """What is reachable, with what the dear ways offered."""
     known = dialog.frontier()  # refuses without a positive class
-    options = [reply.option for reply in dialog.history]
-    return reachable(dialog._material, [*options, *dear]) if dear else known
+    options = [reply.candidate for reply in dialog.history]
+    return reachable(dialog._data, [*options, *slow]) if slow else known
 
 
-def frontier_record(dialog: Dialog, dear: Sequence[Option]) -> Record:
+def frontier_record(dialog: Dialog, slow: Sequence[Candidate]) -> Record:
     """Every trade-off that is known, and where the dialog has been."""
-    frontier = the_frontier(dialog, dear)
-    fp, fn, ways, _ = frontier._lowest
+    frontier = the_frontier(dialog, slow)
+    fp, fn, strategies, _ = frontier._lowest
     names = [curve.name for curve in frontier.curves]
     parents = dialog._history.parents
     return {
@@ -138,8 +138,8 @@ def frontier_record(dialog: Dialog, dear: Sequence[Option]) -> Record:
             for curve in frontier.curves
         ],
         "best": [
-            {"fp": a, "fn": b, "name": names[way]}
-            for a, b, way in zip(fp.tolist(), fn.tolist(), ways.tolist(), strict=True)
+            {"fp": a, "fn": b, "name": names[strategy]}
+            for a, b, strategy in zip(fp.tolist(), fn.tolist(), strategies.tolist(), strict=True)
         ],
         "hull": [
             {
@@ -162,7 +162,7 @@ def frontier_record(dialog: Dialog, dear: Sequence[Option]) -> Record:
             }
             for number, reply in enumerate(dialog.history)
         ],
-        "dear": bool(dear),
+        "slow": bool(slow),
     }
 
 
@@ -195,18 +195,18 @@ def winners_record(
 
 def votes_of(dialog: Dialog) -> Codes:
     """Each member's own answer to each tuning sample; shape (n, K)."""
-    material: Material = dialog._base()[1]  # a program's as it was last tuned or grown
+    tuning_data: TuningData = dialog._base()[1]  # a program's as it was last tuned or grown
     columns = [
         held.argmax(axis=1) if held.ndim == 2 else (held > 0).astype(np.intp)
-        for _, held in material.members_alone()
+        for _, held in tuning_data.members_alone()
     ]
     return np.column_stack(columns)
 
 
 def leads_of(reply: Reply) -> Floats:
     """How far each tuning sample is from another answer, in the units of its scores."""
-    lead = reply.option.decision.lead(reply.option.held)
-    return leads(lead) if lead.ndim == 2 else np.abs(lead)
+    lead = reply.candidate.decision.decision_values(reply.candidate.scores)
+    return lead_of_largest(lead) if lead.ndim == 2 else np.abs(lead)
 
 
 def certainty_of(reply: Reply) -> Floats:
@@ -221,17 +221,17 @@ def certainty_of(reply: Reply) -> Floats:
 
 def members_record(dialog: Dialog) -> Record:
     """What the members say, and where they disagree."""
-    material, reply = dialog._material, dialog.reply
-    votes, answers, codes = votes_of(dialog), reply.option.answers, material.codes
-    names = list(material.panel.names)
-    scorer = reply.option.scorer
+    tuning_data, reply = dialog._data, dialog.reply
+    votes, answers, codes = votes_of(dialog), reply.candidate.predictions, tuning_data.codes
+    names = list(tuning_data.committee.names)
+    scorer = reply.candidate.scorer
     weights = np.zeros(len(names))
-    for name, weight in zip(scorer.panel.names, scorer.weights.tolist(), strict=True):
+    for name, weight in zip(scorer.committee.names, scorer.weights.tolist(), strict=True):
         if name in names:
             weights[names.index(name)] = weight
     members = []
     for j, name in enumerate(names):
-        matrix = material.matrix(votes[:, j])
+        matrix = tuning_data.matrix(votes[:, j])
         errors = int((votes[:, j] != codes).sum())
         two = matrix.positive is not None
         members.append(
@@ -248,7 +248,7 @@ def members_record(dialog: Dialog) -> Record:
     wrong = answers != codes
     counts = np.bincount(agreeing, minlength=len(names) + 1)
     missed = np.bincount(agreeing[wrong], minlength=len(names) + 1)
-    regions = regions_of(scorer.combine)
+    regions = find_regions(scorer.combine)
     return {
         "members": members,
         "regions": 0 if regions is None else regions.leaves.n,

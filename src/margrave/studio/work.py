@@ -14,10 +14,10 @@ from margrave.app._samples import Samples
 from margrave.catalogue import default_committee
 from margrave.committee import Progress
 from margrave.steer._dialog import Dialog
-from margrave.steer._frontier import offered
-from margrave.steer._order_statistic import PromiseError
+from margrave.steer._frontier import offer_candidates
+from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._split import FOLDS
-from margrave.steer._strategies import WAYS
+from margrave.steer._strategies import STRATEGIES
 from margrave.studio import views
 from margrave.studio.choices import plainly, sized
 from margrave.studio.jobs import Cancelled, Handle
@@ -85,7 +85,7 @@ def _trained(given: Samples, choices: dict[str, Any], handle: Handle) -> Dialog:
         committee="martingale" if program else names or None,
         levels=choices["levels"],
         certify=choices["certify"],
-        promise=choices["promise"],
+        guarantee=choices["guarantee"],
         confidence=choices["confidence"],
         positive=given.positive,
         groups=given.groups,
@@ -104,7 +104,7 @@ def prefer(
     handle: Handle,
     wants: Sequence[str],
     keep: bool,
-    ways: Sequence[str] | None,
+    strategies: Sequence[str] | None,
     at: int | None,
 ) -> Record:
     """Ask for a preference; better replies are told as they come."""
@@ -115,29 +115,34 @@ def prefer(
         try:
             if parent != dialog.position:
                 dialog.goto(parent)
-            replies = dialog.replies(*wants, keep=keep, ways=ways, stop=handle.stopped)
+            replies = dialog.replies(*wants, keep=keep, strategies=strategies, stop=handle.stopped)
         finally:  # the dialog moves when its step is there, not before
             history.at, history.undone = before
         for reply in replies:
             if not reply.final:
                 handle.emit("reply", views.step_record(reply, None, parent))
         step = dialog.position
-        live.ways[step] = None if ways is None else list(ways)
+        live.strategies[step] = None if strategies is None else list(strategies)
     return {"step": step}
 
 
 def dear_frontier(workspace: Workspace, owner: str, dialog_id: str, handle: Handle) -> Record:
     """What the dear ways could reach."""
     with workspace.held(owner, dialog_id) as live:
-        base, material = live.dialog._base()
-        matrix, ways = material.matrix(base.answers), [way for way in WAYS if way.dear]
+        base, tuning_data = live.dialog._base()
+        matrix, strategies = (
+            tuning_data.matrix(base.predictions),
+            [strategy for strategy in STRATEGIES if strategy.slow],
+        )
         found = []
-        for option in offered(material, base, matrix, ways):
+        for candidate in offer_candidates(tuning_data, base, matrix, strategies):
             if handle.stopped():
                 raise Cancelled
-            found.append(option)
-            handle.progress(len(found), len(found) + 1, f"{len(found)} found by {option.way}")
-        live.dear, live.dear_from = found, base
+            found.append(candidate)
+            handle.progress(
+                len(found), len(found) + 1, f"{len(found)} found by {candidate.strategy}"
+            )
+        live.slow, live.dear_from = found, base
     return {"options": len(found)}
 
 
@@ -178,11 +183,11 @@ def accept(
     """Certify the current model; what was spent for it is stored, also if it is refused."""
     handle.progress(0, 1, "Setting the promise on the certify samples")
     with workspace.held(owner, dialog_id) as live:
-        acceptance = live.dialog._acceptance
+        acceptance = live.dialog._ledger
         try:
             model = live.dialog.accept(confidence=confidence, reserve=reserve)
-        except PromiseError as error:
-            if error.looked:
+        except GuaranteeError as error:
+            if error.used_up:
                 step = live.dialog.position
                 live.refuse({"step": step, "confidence": confidence, "reserve": reserve})
             raise

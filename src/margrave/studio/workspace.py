@@ -16,15 +16,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from margrave._indexing import rows_of
+from margrave._indexing import select_rows
 from margrave.app._job import Parts
 from margrave.app._samples import Samples
 from margrave.export._graph import ExportError
 from margrave.steer._dialog import Dialog
 from margrave.steer._ledger import Account
 from margrave.steer._steered import SteeredClassifier
-from margrave.steer._steps import Stored, StoredModel, base_bytes, model_bytes, rebuilt, step_bytes
-from margrave.steer._tuning_data import Option
+from margrave.steer._steps import (
+    StoredModel,
+    StoredStep,
+    dump_model,
+    dump_start,
+    dump_step,
+    restore_dialog,
+)
+from margrave.steer._tuning_data import Candidate
 from margrave.studio import views
 from margrave.studio.choices import Source, samples
 from margrave.studio.programs import call_of
@@ -54,11 +61,11 @@ class Live:
         Whether it is a notebook's, which the store cannot bring back.
     lock : RLock
         Held by who changes it.
-    dear : list of Option
+    slow : list of Candidate
         What the dear ways offered, for the frontier.
-    dear_from : Option or None
+    dear_from : Candidate or None
         What they began with.
-    ways : dict of int to list
+    strategies : dict of int to list
         Which ways a step was allowed, until it is stored.
     accounts : list of dict
         What was spent of certify samples, as it is stored.
@@ -72,19 +79,19 @@ class Live:
     size: int
     pinned: bool = False
     lock: Any = field(default_factory=threading.RLock)
-    dear: list[Option] = field(default_factory=list)
-    dear_from: Option | None = None
-    ways: dict[int, list[str] | None] = field(default_factory=dict)
+    slow: list[Candidate] = field(default_factory=list)
+    dear_from: Candidate | None = None
+    strategies: dict[int, list[str] | None] = field(default_factory=dict)
     accounts: list[dict[str, Any]] = field(default_factory=list)
     refused: list[dict[str, Any]] = field(default_factory=list)
     frame: pandas.DataFrame | None = None
 
     def refuse(self, look: dict[str, Any]) -> None:
         """Keep a look at the samples set aside that ended in a refusal."""
-        acceptance = self.dialog._acceptance
+        acceptance = self.dialog._ledger
         if acceptance.part is not None:
             name = acceptance.part.name
-            number = len(acceptance.accounts[name].spent)
+            number = len(acceptance.accounts[name].used)
             self.refused.append({"look": number, "samples": name, **look})
 
     def account_records(self) -> list[dict[str, Any]]:
@@ -93,16 +100,16 @@ class Live:
             {
                 "samples": one.samples,
                 "delta": one.delta,
-                "spent": list(one.spent),
+                "used": list(one.used),
                 "refused": [look for look in self.refused if look["samples"] == one.samples],
             }
-            for one in self.dialog._acceptance.accounts.values()
+            for one in self.dialog._ledger.accounts.values()
         ]
 
     @property
-    def offers(self) -> list[Option]:
+    def offers(self) -> list[Candidate]:
         """What the dear ways offered, if requests still begin where they began."""
-        return self.dear if self.dear_from is self.dialog._base()[0] else []
+        return self.slow if self.dear_from is self.dialog._base()[0] else []
 
 
 class Workspace:
@@ -169,10 +176,10 @@ class Workspace:
     def _loaded(self, dialog_id: str) -> Live:
         """A dialog from its pieces."""
         pieces = self.store.pieces(dialog_id)
-        accounts = [Account(a["samples"], a["delta"], tuple(a["spent"])) for a in pieces.accounts]
-        dialog = rebuilt(
+        accounts = [Account(a["samples"], a["delta"], tuple(a["used"])) for a in pieces.accounts]
+        dialog = restore_dialog(
             pieces.base,
-            [Stored(step.parent, step.piece) for step in pieces.steps if step.number],
+            [StoredStep(step.parent, step.piece) for step in pieces.steps if step.number],
             pieces.position,
             pieces.undone,
             accounts,
@@ -250,8 +257,11 @@ class Workspace:
             stored = self.store.steps(dialog_id)
             for number in range(len(stored), len(history.replies)):
                 parent, reply = history.parents[number], history.replies[number]
-                more = {"call": call_of(live.dialog, number), "ways": live.ways.pop(number, None)}
-                piece = b"" if live.pinned else step_bytes(live.dialog, number)
+                more = {
+                    "call": call_of(live.dialog, number),
+                    "strategies": live.strategies.pop(number, None),
+                }
+                piece = b"" if live.pinned else dump_step(live.dialog, number)
                 record = views.step_record(reply, number, parent) | more
                 self.store.add_step(
                     dialog_id, number, parent, record, piece, position=number, undone=[]
@@ -264,8 +274,8 @@ class Workspace:
 
     def ready(self, dialog_id: str, dialog: Dialog, parts: Parts, pinned: bool) -> None:
         """A dialog is trained: store what it begins with, and have it in memory."""
-        base = b"" if pinned else base_bytes(dialog)
-        part = dialog._acceptance.part
+        base = b"" if pinned else dump_start(dialog)
+        part = dialog._ledger.part
         facts = {
             "classes": list(dialog.classes),
             "positive": dialog.confusion.positive,
@@ -285,21 +295,21 @@ class Workspace:
     def adopt(self, owner: str, title: str, dialog: Dialog) -> str:
         """A notebook's dialog; it lives as long as its process."""
         row = self.store.add_dialog(owner, title, None, {"kind": kind_of(dialog)})
-        part, n = dialog._acceptance.part, dialog.confusion.n
+        part, n = dialog._ledger.part, dialog.confusion.n
         certify = 0 if part is None else len(part.codes)
-        parts = Parts(n if dialog._material.trained_on else 0, n, certify, 0)
+        parts = Parts(n if dialog._data.trained_on else 0, n, certify, 0)
         self.ready(row.id, dialog, parts, pinned=True)
         return row.id
 
     def write_accepted(self, dialog_id: str, live: Live, reserve: bool = False) -> None:
         """Make accepted models durable, and what was spent for them, or for a refusal."""
-        acceptance, accounts = live.dialog._acceptance, live.account_records()
+        acceptance, accounts = live.dialog._ledger, live.account_records()
         try:
             known = len(self.store.acceptances(dialog_id))
             for number, one in enumerate(acceptance.accepted[known:], start=known + 1):
                 record = views.accepted_record(one, number, can_export(one.model))
                 record |= {"samples": one.samples, "reserve": reserve}
-                piece = model_bytes(one)
+                piece = dump_model(one)
                 self.store.add_acceptance(dialog_id, number, one.step, record, piece, accounts)
             if accounts != live.accounts:
                 self.store.set_accounts(dialog_id, accounts)
@@ -332,13 +342,13 @@ class Workspace:
     def _tuning_frame(self, owner: str, row: DialogRow, dialog: Dialog) -> pandas.DataFrame:
         import pandas
 
-        material = dialog._material
-        at = material.at
+        tuning_data = dialog._data
+        at = tuning_data.at
         if row.table_id is not None and at is not None:
             return self.samples(owner, row.table_id, row.choices).X.iloc[at]
-        known, places = material.X.X, None
+        known, places = tuning_data.X.X, None
         if dialog._given is not None and at is not None:
-            known, places = rows_of(dialog._given, at), at
+            known, places = select_rows(dialog._given, at), at
         if not isinstance(known, pandas.DataFrame):
             dense = known.toarray() if hasattr(known, "toarray") else np.asarray(known)
             known = pandas.DataFrame(dense, columns=[f"x{j}" for j in range(dense.shape[1])])

@@ -21,14 +21,14 @@ export function AcceptPanel({ dialog, act }) {
     <div class="panel-head">
       <h2>Accept</h2>
       <p class="muted">
-        A matrix on tuning samples is no promise. The last step sets the decision anew, on samples that
+        A matrix on tuning samples is no guarantee. The last step sets the decision anew, on samples that
         no step has seen, and says what holds for new ones.
       </p>
     </div>
     ${step && step.asked !== null
       ? html`<${Offer} key=${`${dialog.position} ${dialog.accepted.length}`} dialog=${dialog} step=${step} act=${act} />`
       : html`<${Empty} title="Ask for something first">
-          Nothing was asked of the matrix where the dialog stands, so there is nothing to promise yet. Edit a cell of
+          Nothing was asked of the matrix where the dialog stands, so there is nothing to guarantee yet. Edit a cell of
           it, or choose a point of the frontier.
         <//>`}
     ${newest.map((one) => html`<${Certificate} key=${one.number} accepted=${one} root=${root} act=${act} />`)}
@@ -46,7 +46,7 @@ export function AcceptPanel({ dialog, act }) {
   </div>`;
 }
 
-/** What the current step would promise, and the button. @param {{dialog: Dialog, step: Step, act: Act}} props */
+/** What the current step would guarantee, and the button. @param {{dialog: Dialog, step: Step, act: Act}} props */
 function Offer({ dialog, step, act }) {
   const { opened } = dialog;
   const [confidence, setConfidence] = useState(opened ?? dialog.confidence);
@@ -65,13 +65,13 @@ function Offer({ dialog, step, act }) {
     setAsking(true);
     const job = await act.run('accept', { confidence, reserve });
     setAsking(false);
-    if (job?.state === 'failed') setRefused(job.error ?? 'The promise was refused.');
+    if (job?.state === 'failed') setRefused(job.error ?? 'The guarantee was refused.');
   };
 
   return html`<section class="offer" aria-label="What would be promised">
-    <div class="offer-promise">
-      <h3>Step ${step.number} would promise</h3>
-      <ul class="promises">
+    <div class="offer-guarantee">
+      <h3>Step ${step.number} would guarantee</h3>
+      <ul class="guarantees">
         ${(step.sentences.length ? step.sentences : [step.asked]).map((one) => html`<li>${one}</li>`)}
       </ul>
       ${/(^|[\s,(])\d+($|[\s,;])/.test(step.asked ?? '') && !/%/.test(step.asked ?? '')
@@ -90,11 +90,11 @@ function Offer({ dialog, step, act }) {
             : null}
         >
           On the tuning samples ${plural(step.shortfall, 'sample')} too many are in the wrong place, so the
-          promise will most likely be refused.
+          guarantee will most likely be refused.
         <//>`}
-    ${step.sentences.length > 1 && !known && !dialog.spent
+    ${step.sentences.length > 1 && !known && !dialog.used_up
       ? html`<${Notice} kind="warn">
-          Several limits together are much harder to promise than one: new samples vary, and room that one limit
+          Several limits together are much harder to guarantee than one: new samples vary, and room that one limit
           needs is taken from the other. Leave some room in each, or ask for one of them. A refusal that has looked
           at the samples spends them too.
         <//>`
@@ -107,7 +107,7 @@ function Offer({ dialog, step, act }) {
           Start again on the same table and set a part of it aside.
         <//>`
       : null}
-    ${nothing || known || dialog.spent
+    ${nothing || known || dialog.used_up
       ? null
       : html`<${Terms}
             dialog=${dialog}
@@ -121,11 +121,11 @@ function Offer({ dialog, step, act }) {
             <button type="button" class="button-primary" disabled=${act.busy} onClick=${() => setSure(true)}>
               Accept this model
             </button>
-            ${working ? html`<${Spinner} label="Setting the promise" />` : null}
+            ${working ? html`<${Spinner} label="Setting the guarantee" />` : null}
           </div>`}
-    ${nothing || (dialog.spent && !known) ? null : html`<p class="muted small">${dialog.left}</p>`}
-    ${dialog.spent && !known ? html`<${Notice} kind="warn">${dialog.left}<//>` : null}
-    ${refused ? html`<${Refused} reason=${refused} spent=${dialog.spent} opened=${opened !== null} />` : null}
+    ${nothing || (dialog.used_up && !known) ? null : html`<p class="muted small">${dialog.left}</p>`}
+    ${dialog.used_up && !known ? html`<${Notice} kind="warn">${dialog.left}<//>` : null}
+    ${refused ? html`<${Refused} reason=${refused} usedUp=${dialog.used_up} opened=${opened !== null} />` : null}
     ${sure
       ? html`<${Sure} dialog=${dialog} reserve=${reserve} confidence=${confidence} onYes=${accept} onNo=${() => setSure(false)} />`
       : null}
@@ -150,7 +150,7 @@ function Terms({ dialog, confidence, fixed, reserve, onConfidence, onReserve }) 
         label="Confidence"
         hint=${fixed
           ? 'All certificates on the same samples share it.'
-          : `At most ${sureText(1 - confidence)} of those who do this get a promise that is broken.`}
+          : `At most ${sureText(1 - confidence)} of those who do this get a guarantee that is broken.`}
       >
         <select
           id="accept-confidence"
@@ -172,7 +172,7 @@ function Terms({ dialog, confidence, fixed, reserve, onConfidence, onReserve }) 
           Reserve half for another model
         </label>
         <p class="field-hint" id="accept-reserve-hint">
-          The samples can be looked at once more later. The price: this promise has to be stricter.
+          The samples can be looked at once more later. The price: this guarantee has to be stricter.
         </p>
       </div>
     </div>
@@ -201,13 +201,13 @@ function Terms({ dialog, confidence, fixed, reserve, onConfidence, onReserve }) 
 }
 
 /**
- * Why there is no promise, and what would help: once the samples are spent, only rows that nobody has looked at.
- * @param {{reason: string, spent: boolean, opened: boolean}} props
+ * Why there is no guarantee, and what would help: once the samples are spent, only rows that nobody has looked at.
+ * @param {{reason: string, usedUp: boolean, opened: boolean}} props
  */
-const Refused = ({ reason, spent, opened }) =>
-  html`<${Notice} kind="warn" title="The promise was refused">
+const Refused = ({ reason, usedUp, opened }) =>
+  html`<${Notice} kind="warn" title="The guarantee was refused">
     <p>${reason}</p>
-    ${spent
+    ${usedUp
       ? html`<p>What would help: a new dialog on a table with fresh rows.</p>`
       : html`<p>What would help:</p>
           <ul class="help">
@@ -231,12 +231,12 @@ function Sure({ dialog, reserve, confidence, onYes, onNo }) {
       </button>`}
   >
     <p>
-      The promise is set on ${plural(dialog.parts?.certify ?? 0, 'sample')} that no step has seen, with a
+      The guarantee is set on ${plural(dialog.parts?.certify ?? 0, 'sample')} that no step has seen, with a
       confidence of ${sureText(confidence)}.
       ${reserve
         ? ' Half of what may be spent on them stays for one more model.'
-        : ' Afterwards no other model can be promised on them: whoever accepts ten and takes the best breaks promises.'}
+        : ' Afterwards no other model can be promised on them: whoever accepts ten and takes the best breaks guarantees.'}
     </p>
-    <p>This cannot be undone, also if the promise is refused after looking at them.</p>
+    <p>This cannot be undone, also if the guarantee is refused after looking at them.</p>
   <//>`;
 }

@@ -26,8 +26,8 @@ export function Certificate({ accepted, root, act }) {
         <p class="muted">${accepted.issued}</p>
       </header>
       <h3 id=${name}>With ${sureText(accepted.confidence)} confidence, on new samples like these:</h3>
-      <ul class="certificate-promises">
-        ${accepted.promises.map((one) => html`<li><${Promised} text=${one} /></li>`)}
+      <ul class="certificate-guarantees">
+        ${accepted.guarantees.map((one) => html`<li><${Promised} text=${one} /></li>`)}
       </ul>
       <div class="certificate-ground">
         <${SmallMatrix} matrix=${accepted.confusion} caption=${`The certify samples by certificate ${accepted.number}`} />
@@ -66,7 +66,7 @@ export function Certificate({ accepted, root, act }) {
 }
 
 /**
- * "at most 2 % of nonspam called spam (4 of 558 certify samples, 0.72%)": the promise large, the count small.
+ * "at most 2 % of nonspam called spam (4 of 558 certify samples, 0.72%)": the guarantee large, the count small.
  * @param {{text: string}} props
  */
 function Promised({ text }) {

@@ -53,7 +53,7 @@ export function useDialog(id) {
   const [held, setHeld] = useState(
     /** @type {Held} */ ({ dialog: null, error: null, job: null, reply: null, pending: 0, problem: '' }),
   );
-  /** The job that is followed, with the promise of its end. */
+  /** The job that is followed, with the guarantee of its end. */
   const followed = useRef(/** @type {{id: string, stop: () => void, end: Promise<Job>} | null} */ (null));
   const change = useCallback(
     (/** @type {Partial<Held>} */ some) => setHeld((now) => ({ ...now, ...some })),
@@ -179,8 +179,8 @@ export function useDialog(id) {
   const position = held.dialog?.position ?? 0;
   /** @type {Act["prefer"]} */
   const prefer = useCallback(
-    (wants, { keep, from, ways }) =>
-      acts.run('prefer', { wants, keep, ways: ways ?? null, at: from ?? position }),
+    (wants, { keep, from, strategies }) =>
+      acts.run('prefer', { wants, keep, strategies: strategies ?? null, at: from ?? position }),
     [acts, position],
   );
   const stop = useCallback(async () => {

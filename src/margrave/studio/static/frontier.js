@@ -104,7 +104,7 @@ function Drawn({ dialog, act, frontier, loading, reload }) {
     <div class="panel-head">
       <h2>What can be had</h2>
       <${ZoomChoice} zoom=${zoom} onZoom=${setZoom} />
-      <p class="muted">Every cut of every way. Click where you want to be; down and left is better.</p>
+      <p class="muted">Every cut of every strategy. Click where you want to be; down and left is better.</p>
     </div>
     <${Chart}
       option=${option}
@@ -116,13 +116,13 @@ function Drawn({ dialog, act, frontier, loading, reload }) {
     <${Legend} />
     <${AskBar} frontier=${frontier} limit=${limit} onLimit=${setLimit} act=${act} />
     <div class="panel-foot">
-      ${frontier.dear
-        ? html`<${Tag}>the dear ways are in it</${Tag}>`
+      ${frontier.slow
+        ? html`<${Tag}>the slow strategies are in it</${Tag}>`
         : html`<button type="button" class="button" disabled=${act.busy} onClick=${tryDear}>
-              Try the dear ways too
+              Try the slow strategies too
             </button>
             ${trying
-              ? html`<${Spinner} label="Trying the dear ways" />`
+              ? html`<${Spinner} label="Trying the slow strategies" />`
               : html`<p class="muted">Weighing anew and tuning learners takes a while, and may reach lower.</p>`}`}
     </div>
     ${dialog.steps.some((step) => step.matrix.counts.some((row) => row[row.length - 1] > 0))
@@ -138,7 +138,7 @@ function Drawn({ dialog, act, frontier, loading, reload }) {
 /** What a step was about. @param {Dialog} dialog @param {number} number */
 function titleOf(dialog, number) {
   const step = stepOf(dialog, number);
-  return step?.asked ?? step?.note ?? (number === 0 ? 'the start' : (step?.way ?? ''));
+  return step?.asked ?? step?.note ?? (number === 0 ? 'the start' : (step?.strategy ?? ''));
 }
 
 /** One sentence for who does not see the chart. @param {Frontier} frontier @param {number} position */
@@ -146,7 +146,7 @@ function described(frontier, position) {
   const names = mistakes(frontier);
   const at = frontier.trajectory.find((step) => step.step === position);
   const stand = at ? ` Step ${position} is at ${count(at.fp)} and ${count(at.fn)}.` : '';
-  return `${names.fp} against ${names.fn}: ${plural(frontier.best.length, 'best trade-off')} of ${plural(frontier.curves.length, 'way')}.${stand}`;
+  return `${names.fp} against ${names.fn}: ${plural(frontier.best.length, 'best trade-off')} of ${plural(frontier.curves.length, 'strategy', 'strategies')}.${stand}`;
 }
 
 /** @param {{zoom: Zoom, onZoom: (zoom: Zoom) => void}} props */
@@ -167,7 +167,7 @@ function ZoomChoice({ zoom, onZoom }) {
 const Legend = () =>
   html`<ul class="legend" aria-hidden="true">
     <li><span class="key key-best"></span>the best</li>
-    <li><span class="key key-way"></span>each way</li>
+    <li><span class="key key-strategy"></span>each strategy</li>
     <li><span class="key key-hull"></span>wins at some cost</li>
     <li><span class="key key-step">1</span>step</li>
     <li><span class="key key-step key-unmet">2</span>not met</li>
@@ -228,7 +228,7 @@ function AskBar({ frontier, limit, onLimit, act }) {
     <div class="ask-result">
       <p aria-live="polite">
         costs at least <strong>${cost}</strong>
-        <span class="muted">, way: ${wayText(point.name)}</span>
+        <span class="muted">, strategy: ${wayText(point.name)}</span>
         ${isMember(point.name) && own !== null
           ? html`<br /><span class="muted">
                 Members alone stand here to compare. Asking moves the committee, at${' '}
@@ -241,7 +241,7 @@ function AskBar({ frontier, limit, onLimit, act }) {
   </form>`;
 }
 
-/** The fewest misses of the ways that asking tries. @param {Frontier} frontier @param {number} limit */
+/** The fewest misses of the strategies that asking tries. @param {Frontier} frontier @param {number} limit */
 function committee(frontier, limit) {
   const found = frontier.curves
     .filter((curve) => !isMember(curve.name))

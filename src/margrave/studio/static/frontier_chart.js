@@ -1,4 +1,4 @@
-// The frontier as a plot: the staircases of all ways, the best of them, and the dialog's steps on it.
+// The frontier as a plot: the staircases of all strategies, the best of them, and the dialog's steps on it.
 // @ts-check
 
 import { axis, tooltip } from './charts.js';
@@ -12,10 +12,10 @@ import { count, rate } from './kit.js';
 
 const MEMBER = 'member ';
 
-/** Whether a way is a member by itself, which is shown to compare and never asked. @param {string} name */
+/** Whether a strategy is a member by itself, which is shown to compare and never asked. @param {string} name */
 export const isMember = (name) => name.startsWith(MEMBER);
 
-/** A way in words. @param {string} name */
+/** A strategy in words. @param {string} name */
 export function wayText(name) {
   if (isMember(name)) return `${name.slice(MEMBER.length)} alone`;
   return name;
@@ -182,7 +182,7 @@ export function frontierOption(c, frontier, zoom, position, chosen, title) {
     series: [
       ...frontier.curves.map((curve, place) => ({
         ...stairs,
-        id: `way-${place}`,
+        id: `strategy-${place}`,
         data: pairs(curve.fp, curve.fn),
         lineStyle: { color: c.muted, width: 1, opacity: 0.4 },
         z: 2,

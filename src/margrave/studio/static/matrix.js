@@ -149,7 +149,7 @@ export function MatrixCard({ dialog, step, reply, job, act, stop }) {
   );
   const [edits, setEdits] = useState(/** @type {Edits} */ ({}));
   const [words, setWords] = useState('');
-  const [ways, setWays] = useState(/** @type {string[] | null} */ (null));
+  const [strategies, setWays] = useState(/** @type {string[] | null} */ (null));
   const [keep, setKeep] = useState(true);
   const [problem, setProblem] = useState('');
   const [chosen, setChosen] = useState({ row: 0, column: Math.min(1, step.matrix.classes.length) });
@@ -171,7 +171,7 @@ export function MatrixCard({ dialog, step, reply, job, act, stop }) {
     const found = await latest.current.now();
     if (!found || found.error || found.preference === null) return;
     announce(`Asked: ${found.sentences.join('; ')}`);
-    await act.prefer([found.preference], { keep: keep && kept !== '', ways });
+    await act.prefer([found.preference], { keep: keep && kept !== '', strategies });
   };
   /** @param {Mode} to */
   const choose = (to) => {
@@ -190,7 +190,7 @@ export function MatrixCard({ dialog, step, reply, job, act, stop }) {
     </div>
     <${MatrixGrid}
       matrix=${shown.matrix}
-      before=${shown.asked === null && shown.way === 'start' ? shown.matrix : shown.before}
+      before=${shown.asked === null && shown.strategy === 'start' ? shown.matrix : shown.before}
       mode=${mode}
       edits=${drafts}
       still=${still}
@@ -212,7 +212,7 @@ export function MatrixCard({ dialog, step, reply, job, act, stop }) {
       setKeep=${setKeep}
       words=${words}
       setWords=${setWords}
-      ways=${ways}
+      strategies=${strategies}
       setWays=${setWays}
       ask=${ask}
       clear=${clear}

@@ -1,4 +1,4 @@
-// What an edit asks for, as a sentence, before it is asked; with words and ways for who wants them.
+// What an edit asks for, as a sentence, before it is asked; with words and strategies for who wants them.
 // @ts-check
 
 import { Icon, html } from './kit.js';
@@ -13,25 +13,25 @@ const ALREADY = 'The matrix is within this already; asking spends what is left o
 export const WAYS = /** @type {const} */ ([
   ['move', 'move the decision'],
   ['reject', 'give no answer to close calls'],
-  ['reweigh', 'weigh the members anew'],
+  ['reweight', 'weigh the members anew'],
   ['select', 'let one member answer in each region'],
   ['retune', 'tune the learners'],
 ]);
 
 /**
- * @param {{words: string, setWords: (words: string) => void, ways: string[] | null,
- *   setWays: (ways: string[] | null) => void, still: boolean, ask: () => void}} props
+ * @param {{words: string, setWords: (words: string) => void, strategies: string[] | null,
+ *   setWays: (strategies: string[] | null) => void, still: boolean, ask: () => void}} props
  */
-function Advanced({ words, setWords, ways, setWays, still, ask }) {
+function Advanced({ words, setWords, strategies, setWays, still, ask }) {
   const names = WAYS.map(([name]) => /** @type {string} */ (name));
-  const chosen = ways ?? names;
+  const chosen = strategies ?? names;
   /** @param {string} name */
   const toggle = (name) => {
     const next = names.filter((other) => chosen.includes(other) !== (other === name));
     setWays(next.length === names.length || next.length === 0 ? null : next);
   };
   return html`<details class="ask-more">
-    <summary>In words, and by which ways</summary>
+    <summary>In words, and by which strategies</summary>
     <div class="stack">
       <div class="field">
         <label for="words">Preference in words</label>
@@ -52,7 +52,7 @@ function Advanced({ words, setWords, ways, setWays, still, ask }) {
           <code> recall(class)</code>, <code>errors(a -> b)</code>; a count or a percentage.
         </p>
       </div>
-      <fieldset class="ways">
+      <fieldset class="strategies">
         <legend class="field-label">Ways to try</legend>
         ${WAYS.map(
           ([name, about]) =>
@@ -75,7 +75,7 @@ function Advanced({ words, setWords, ways, setWays, still, ask }) {
  * The sentence, the button, and what goes with them.
  * @param {{reading: Reading | null, problem: string, reads: boolean, any: boolean, still: boolean, keep: boolean,
  *   kept: string, setKeep: (keep: boolean) => void, words: string, setWords: (words: string) => void,
- *   ways: string[] | null, setWays: (ways: string[] | null) => void, ask: () => void, clear: () => void}} props
+ *   strategies: string[] | null, setWays: (strategies: string[] | null) => void, ask: () => void, clear: () => void}} props
  *   `any`: something was edited; `reads`: the server is reading it; `kept`: what was asked before, or ""
  */
 export function AskBox({
@@ -89,7 +89,7 @@ export function AskBox({
   setKeep,
   words,
   setWords,
-  ways,
+  strategies,
   setWays,
   ask,
   clear,
@@ -128,6 +128,6 @@ export function AskBox({
         </label>`
         : null
     }
-    <${Advanced} words=${words} setWords=${setWords} ways=${ways} setWays=${setWays} still=${still} ask=${ask} />
+    <${Advanced} words=${words} setWords=${setWords} strategies=${strategies} setWays=${setWays} still=${still} ask=${ask} />
   </div>`;
 }

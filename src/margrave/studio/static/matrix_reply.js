@@ -1,4 +1,4 @@
-// What became of a request: met or not, what it costs elsewhere, by which way, and what to do now.
+// What became of a request: met or not, what it costs elsewhere, by which strategy, and what to do now.
 // @ts-check
 
 import { Icon, Notice, Tag, answerText, count, html, labelText, plural, seconds, signed } from './kit.js';
@@ -12,15 +12,15 @@ import { Icon, Notice, Tag, answerText, count, html, labelText, plural, seconds,
 const BY = {
   move: 'moved the decision',
   reject: 'gave no answer to close calls',
-  reweigh: 'weighed the members anew',
+  reweight: 'weighed the members anew',
   select: 'chose a member for each region',
   retune: 'tuned the learners',
   nodes: 'tuned a node of the program',
   grow: 'grew the program',
 };
 
-/** "moved the decision", or the way's own name. @param {string} way */
-export const wayText = (way) => BY[way] ?? way;
+/** "moved the decision", or the strategy's own name. @param {string} strategy */
+export const wayText = (strategy) => BY[strategy] ?? strategy;
 
 /** The cells that are not as before. @param {{changes: Change[]}} props */
 export function Changes({ changes }) {
@@ -56,7 +56,7 @@ function Balance({ changes }) {
 /** @param {{reply: Reply}} props */
 function Facts({ reply }) {
   const facts = [
-    wayText(reply.way),
+    wayText(reply.strategy),
     seconds(reply.seconds),
     reply.options > 0 ? `${plural(reply.options, 'option')} compared` : null,
     reply.cancelled ? 'stopped before all was tried' : null,
@@ -80,7 +80,7 @@ function NotMet({ reply, act, live }) {
           : null
       }
         <button type="button" class="button" disabled=${act.busy} onClick=${act.undo}>Go back</button>`;
-  const title = 'Not found by the ways that were tried. The matrix shows the nearest that was.';
+  const title = 'Not found by the strategies that were tried. The matrix shows the nearest that was.';
   return html`<${Notice} kind="warn" title=${title} action=${buttons}>
     ${plural(short, 'sample')} too many in wrong places, over all that was asked.${' '}
     ${reply.binding ? html`<code>${reply.binding}</code> binds.` : null}

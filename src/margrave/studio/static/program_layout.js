@@ -157,9 +157,9 @@ function edgeOf(edge, from, to, totals, most) {
 export function neighbour(placed, drawn, at, key) {
   if (key === 'Home') return placed[0];
   if (key === 'ArrowLeft' || key === 'ArrowRight') {
-    const way = key === 'ArrowLeft' ? -1 : 1;
-    const beside = placed.filter((one) => one.y === at.y && way * (one.x - at.x) > 0);
-    return beside.sort((a, b) => way * (a.x - b.x))[0] ?? null;
+    const side = key === 'ArrowLeft' ? -1 : 1;
+    const beside = placed.filter((one) => one.y === at.y && side * (one.x - at.x) > 0);
+    return beside.sort((a, b) => side * (a.x - b.x))[0] ?? null;
   }
   if (key !== 'ArrowDown' && key !== 'ArrowUp') return null;
   const down = key === 'ArrowDown';

@@ -11,9 +11,9 @@ import { advantageText, KINDS, votesText, wanted } from './program_words.js';
 const FIXED = {
   learner: '',
   constant: 'Only samples of one class came here in training, so it answers that class. There is nothing to tune.',
-  frozen: 'Hardly any sample of a second class comes here, so the way ends. There is nothing to tune.',
+  frozen: 'Hardly any sample of a second class comes here, so the path ends. There is nothing to tune.',
   empty: 'No training sample came here.',
-  leaf: 'The way ends here: most votes win. There is nothing to tune.',
+  leaf: 'The path ends here: most votes win. There is nothing to tune.',
 };
 
 /**

@@ -1,4 +1,4 @@
-// The four parts of a table, drawn in proportion, and what the certify part can promise.
+// The four parts of a table, drawn in proportion, and what the certify part can guarantee.
 // @ts-check
 
 import { count, html, labelText, percent, plural } from './kit.js';
@@ -32,7 +32,7 @@ function pieces(parts, kind) {
   const only = kind === 'committee' ? parts.train - parts.tune : parts.train;
   const certifies =
     parts.certify > 0
-      ? 'no step sees these before the promise'
+      ? 'no step sees these before the guarantee'
       : 'none is kept apart, so nothing can be promised';
   return [
     { key: 'train', name: train, n: only, about: trains },

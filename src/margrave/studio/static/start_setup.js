@@ -38,7 +38,7 @@ const USUAL = {
   certify: 'auto',
   confidence: 0.95,
   kind: 'committee',
-  promise: null,
+  guarantee: null,
   members: null,
   levels: 5,
   seed: 0,
@@ -46,8 +46,8 @@ const USUAL = {
 };
 
 /** The part of the choices that decides which rows go where. @param {Choices} choices @returns {PlanRequest} */
-function planOf({ target, positive, drop, group, time, certify, confidence, kind, promise }) {
-  return { target, positive, drop, group, time, certify, confidence, kind, promise };
+function planOf({ target, positive, drop, group, time, certify, confidence, kind, guarantee }) {
+  return { target, positive, drop, group, time, certify, confidence, kind, guarantee };
 }
 
 /** @param {Choices} choices @param {number} nMembers */

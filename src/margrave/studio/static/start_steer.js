@@ -160,7 +160,7 @@ export function More({ table, choices, change }) {
       </select>
     <//>`;
   const shares = [
-    ['auto', 'As much as the promise needs'],
+    ['auto', 'As much as the guarantee needs'],
     ...['0.2', '0.3', '0.4', '0.5'].map((share) => [share, percent(Number(share), 0)]),
     ['none', 'Nothing'],
   ];
@@ -194,19 +194,19 @@ export function More({ table, choices, change }) {
       )}
       ${column('time', 'When a row was taken', 'The latest rows certify, and members are judged on what came later.')}
       <${Field}
-        id="promise"
-        label="A promise you have in mind"
+        id="guarantee"
+        label="A guarantee you have in mind"
         hint=${html`Such as <code>${'fp <= 2%'}</code>: enough is kept apart for it, if it can be.`}
       >
         <input
-          id="promise"
+          id="guarantee"
           type="text"
           class="mono"
-          value=${choices.promise ?? ''}
-          onInput=${(/** @type {any} */ event) => change({ promise: event.target.value || null })}
+          value=${choices.guarantee ?? ''}
+          onInput=${(/** @type {any} */ event) => change({ guarantee: event.target.value || null })}
         />
       <//>
-      <${Field} id="certify" label="Kept apart for the promise">
+      <${Field} id="certify" label="Kept apart for the guarantee">
         <select
           id="certify"
           value=${choices.certify === null ? 'none' : String(choices.certify)}
@@ -218,7 +218,7 @@ export function More({ table, choices, change }) {
           ${shares.map(([share, text]) => html`<option value=${share}>${text}</option>`)}
         </select>
       <//>
-      <${Field} id="confidence" label="Confidence of the promise">
+      <${Field} id="confidence" label="Confidence of the guarantee">
         <select
           id="confidence"
           value=${String(choices.confidence)}

@@ -1,4 +1,4 @@
-// Training under way: a bar for each member and for all, cancel; or why it failed, and again.
+// Training under strategy: a bar for each member and for all, cancel; or why it failed, and again.
 // @ts-check
 
 import { post } from './api.js';

@@ -56,15 +56,15 @@ function Graph({ place, width, step, here }) {
 
 /** @param {Step} step */
 function stepLabel(step) {
-  if (step.asked === null && step.way === 'start') return 'Step 0, the start';
+  if (step.asked === null && step.strategy === 'start') return 'Step 0, the start';
   const counts = step.fp === null ? '' : `, fp ${step.fp}, fn ${step.fn}`;
   const from = step.parent === step.number - 1 ? '' : `, from step ${step.parent}`;
-  return `Step ${step.number}${from}: ${step.asked ?? step.way}, ${step.met ? 'met' : 'not met'}${counts}, ${step.way}`;
+  return `Step ${step.number}${from}: ${step.asked ?? step.strategy}, ${step.met ? 'met' : 'not met'}${counts}, ${step.strategy}`;
 }
 
 /**
  * @param {{step: Step, place: Place, width: number, here: boolean, off: boolean, marked: boolean, accepted: boolean,
- *   go: () => void, mark: () => void}} props  `off`: not on the way to where the dialog stands
+ *   go: () => void, mark: () => void}} props  `off`: not on the strategy to where the dialog stands
  */
 function Line({ step, place, width, here, off, marked, accepted, go, mark }) {
   // Drawn again only if something of it has changed: a long trail has to stay fluid.
@@ -74,7 +74,7 @@ function Line({ step, place, width, here, off, marked, accepted, go, mark }) {
 
 /** @param {Parameters<typeof Line>[0]} props */
 function drawnLine({ step, place, width, here, off, marked, accepted, go, mark }) {
-  const start = step.way === 'start' && step.asked === null;
+  const start = step.strategy === 'start' && step.asked === null;
   return html`<li class=${`trail-line ${here ? 'trail-line-here' : ''} ${off ? 'trail-line-off' : ''}`}>
     <button
       type="button"
@@ -90,7 +90,7 @@ function drawnLine({ step, place, width, here, off, marked, accepted, go, mark }
       ${
         start
           ? html`<span class="trail-asked">start</span>`
-          : html`<code class="trail-asked" title=${step.asked ?? step.way}>${step.asked ?? step.way}</code>`
+          : html`<code class="trail-asked" title=${step.asked ?? step.strategy}>${step.asked ?? step.strategy}</code>`
       }
       ${accepted ? html`<${Tag} kind="good">accepted<//>` : null}
       ${start || step.met ? null : html`<${Tag} kind="warn">not met<//>`}
@@ -101,7 +101,7 @@ function drawnLine({ step, place, width, here, off, marked, accepted, go, mark }
             <span class="muted">fp</span> ${count(step.fp)} <span class="muted">fn</span> ${count(step.fn ?? 0)}
           </span>`
       }
-      <span class="trail-way muted">${start ? '' : step.way}</span>
+      <span class="trail-strategy muted">${start ? '' : step.strategy}</span>
       </span>
     </button>
     <button

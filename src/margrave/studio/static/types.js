@@ -13,7 +13,7 @@
 /** @typedef {{train: number, tune: number, certify: number, unused: number}} Parts */
 
 /**
- * What the certify samples of one class can promise: rates of `least` percent and more.
+ * What the certify samples of one class can guarantee: rates of `least` percent and more.
  * @typedef {{label: Label, n: number, least: number}} Support
  */
 
@@ -43,10 +43,10 @@
 /** @typedef {{parts: Parts, support: Support[], remarks: string[]}} Plan */
 
 /**
- * What POST /api/dialogs takes; POST plan takes the part of it up to `promise`.
+ * What POST /api/dialogs takes; POST plan takes the part of it up to `guarantee`.
  * @typedef {{target: string, positive: Label | null, drop: string[], group: string | null,
  *   time: string | null, certify: "auto" | number | null, confidence: number,
- *   kind: "committee" | "program", promise: string | null}} PlanRequest
+ *   kind: "committee" | "program", guarantee: string | null}} PlanRequest
  */
 
 /**
@@ -57,7 +57,7 @@
 /**
  * `number` and `parent` are null in a reply that is not yet final.
  * @typedef {{number: number | null, parent: number | null, asked: string | null,
- *   already: boolean, sentences: string[], way: string, met: boolean, shortfall: number, binding: string | null,
+ *   already: boolean, sentences: string[], strategy: string, met: boolean, shortfall: number, binding: string | null,
  *   instead: string | null, seconds: number, options: number, cancelled: boolean, final: boolean,
  *   matrix: Matrix, before: Matrix, changes: Change[], fp: number | null, fn: number | null,
  *   note: string | null}} Reply
@@ -67,7 +67,7 @@
 
 /**
  * @typedef {{number: number, step: number, confidence: number, preference: string, issued: string,
- *   promises: string[], confusion: Matrix, route: string, remarks: string[], text: string,
+ *   guarantees: string[], confusion: Matrix, route: string, remarks: string[], text: string,
  *   onnx: boolean}} Accepted
  */
 
@@ -87,7 +87,7 @@
  *   kind: "committee" | "program", state: "training" | "ready" | "failed", error: string | null,
  *   classes: Label[], positive: Label | null, members: string[], parts: Parts | null,
  *   support: Support[], confidence: number, n: number, position: number, undone: number[],
- *   can_undo: boolean, can_redo: boolean, steps: Step[], accepted: Accepted[], left: string, spent: boolean, opened: number | null,
+ *   can_undo: boolean, can_redo: boolean, steps: Step[], accepted: Accepted[], left: string, used_up: boolean, opened: number | null,
  *   job: Job | null, saved: boolean, updated: string}} Dialog
  */
 
@@ -115,7 +115,7 @@
  *   best: {fp: number, fn: number, name: string}[],
  *   hull: {name: string, fp: number, fn: number, low: number, high: number | null}[],
  *   trajectory: {step: number, parent: number | null, fp: number, fn: number, met: boolean,
- *     asked: string | null}[], dear: boolean}} Frontier
+ *     asked: string | null}[], slow: boolean}} Frontier
  */
 
 /**
@@ -166,7 +166,7 @@
  * job (null if the request was refused: the error has been shown already).
  * @typedef {{busy: boolean,
  *   prefer: (wants: string[],
- *     options: {keep: boolean, from?: number | null, ways?: string[] | null}) => Promise<Job | null>,
+ *     options: {keep: boolean, from?: number | null, strategies?: string[] | null}) => Promise<Job | null>,
  *   goto: (step: number) => Promise<void>, undo: () => Promise<void>, redo: () => Promise<void>,
  *   run: (path: string, body: object) => Promise<Job | null>, refresh: () => Promise<void>,
  *   showRows: (cell: CellChoice) => void, cell: CellChoice | null}} Act

@@ -11,9 +11,9 @@ from experiments.steer.chance import Drawn, most_within
 from experiments.steer.data import Parts
 from experiments.steer.rivals import CONFIDENCE, OURS, START, TUNED, Voices
 from margrave.steer import Dialog
-from margrave.steer._ledger import Acceptance
-from margrave.steer._order_statistic import most_allowed, needed
-from margrave.steer._start import certify_part
+from margrave.steer._certify import make_certification_set
+from margrave.steer._ledger import Ledger
+from margrave.steer._order_statistic import largest_allowed_count, samples_needed
 
 SIDES = {"fp": 0, "fn": 1}
 """Which class's errors a word limits."""
@@ -52,7 +52,7 @@ class Case:
     drawn: Drawn
     others: int
     by: dict[str, Outcome | None]
-    way: str
+    strategy: str
 
     @property
     def rate(self) -> float:
@@ -76,7 +76,7 @@ def supported(y_certify: Ints, percents: tuple[int, ...]) -> list[tuple[str, int
         (side, percent)
         for side, limited in SIDES.items()
         for percent in percents
-        if int((y_certify == limited).sum()) >= (needed(percent / 100, 1 - CONFIDENCE) or 0)
+        if int((y_certify == limited).sum()) >= (samples_needed(percent / 100, 1 - CONFIDENCE) or 0)
     ]
 
 
@@ -93,21 +93,21 @@ def cases(dialog: Dialog, parts: Parts, test: Voices, percents: tuple[int, ...])
         name: (certify.scores(scorer), test.scores(scorer))
         for name, scorer in rivals.scorers(dialog).items()
     }
-    part = certify_part(parts.X_certify, parts.y_certify, test.panel, "the study")
+    part = make_certification_set(parts.X_certify, parts.y_certify, test.committee, "the study")
     y_certify, y = parts.y_certify, parts.y_test
     found = []
     for side, percent in supported(y_certify, percents):
         limited, rate = SIDES[side], percent / 100
         # Each promise is judged as a first and only one, so each has its own ledger: a user who
         # makes several on the same samples is refused, or spends a part of δ on each.
-        dialog._acceptance = Acceptance(part, ())
+        dialog._ledger = Ledger(part, ())
         dialog.goto(0)
         reply = dialog.prefer(f"{side} <= {percent}%")
         accepted = dialog.accept(confidence=CONFIDENCE)
-        scores = test.scores(reply.option.scorer)
+        scores = test.scores(reply.candidate.scorer)
         answers = {
-            OURS: accepted.decision_.answers(scores) == 1,
-            TUNED: reply.option.decision.answers(scores) == 1,
+            OURS: accepted.decision_.predict(scores) == 1,
+            TUNED: reply.candidate.decision.predict(scores) == 1,
         }
         for name, (known, new) in scored.items():
             answers[name] = new > rivals.certified_cut(known, y_certify, limited, rate)
@@ -119,6 +119,6 @@ def cases(dialog: Dialog, parts: Parts, test: Voices, percents: tuple[int, ...])
             name: None if positive is None else outcome(positive, y, limited)
             for name, positive in answers.items()
         }
-        drawn = Drawn(n, most_allowed(n, rate, 1 - CONFIDENCE), m)
-        found.append(Case(side, percent, drawn, len(y) - m, by, reply.way))
+        drawn = Drawn(n, largest_allowed_count(n, rate, 1 - CONFIDENCE), m)
+        found.append(Case(side, percent, drawn, len(y) - m, by, reply.strategy))
     return found

@@ -96,7 +96,7 @@ docs: $(VENV)/.test  ## build the site, warnings are errors
 bench: $(VENV)/.test $(VENV)/.deslib  ## speed against peers, as ratios in one run
 	@$(BIN)/python -m benchmarks
 
-scale: $(VENV)/.test  ## the same beyond memory: two workers with 4 GB, 12 GB of files, ten minutes
+scale: $(VENV)/.test  ## the same on data larger than memory: two workers with 4 GB, 12 GB of files, ten minutes
 	@$(BIN)/python -m benchmarks.scale
 
 # A peer of the studies that has no wheel, so the lock cannot hold it; they run without it too.

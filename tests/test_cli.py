@@ -89,7 +89,7 @@ def test_what_steering_prints_and_writes(tmp_path):
     assert [part for part in printed if part not in done.stdout] == []
     assert "margrave predict model.skops" in done.stdout
     model = SteeredClassifier.load(tmp_path / "model.skops")
-    assert model.certificate_.asked == "fp <= 10%"
+    assert model.certificate_.requested == "fp <= 10%"
     assert len(model.scorer_.committee.members) == 6
     assert model.certificate_.confusion.n == 120
     assert str(model.certificate_.confusion) in unindented(done.stdout)
@@ -163,7 +163,7 @@ def test_not_reachable_but_certified_writes_the_model(run, ready, trained, monke
     code, out, _ = run("steer", trained / "mail.csv", *ASK)
     assert code == 3
     assert "m.skops" in out
-    assert SteeredClassifier.load("m.skops").certificate_.asked == "fp <= 10%"
+    assert SteeredClassifier.load("m.skops").certificate_.requested == "fp <= 10%"
 
 
 def test_not_reachable_shows_the_nearest(run, ready, trained):

@@ -272,7 +272,7 @@ def test_what_can_be_met_is_not_refused(text):
 
 @given(st.decimals(0, 1, allow_nan=False), signs, rates | words)
 def test_no_single_share_is_refused_whatever_its_digits(share, sign, word):
-    assert Preference(f"{word} {sign} {share * 100:f}%, rejected <= 100%").bounds[0].share
+    assert Preference(f"{word} {sign} {share * 100:f}%, rejected <= 100%").bounds[0].is_fraction
 
 
 def test_a_bound_of_a_third_prints():
@@ -385,7 +385,7 @@ def test_rates_are_shares_that_ask_for_no_less(texts, matrix):
         rates = wish.in_rates(matrix)
     except PreferenceError:
         return  # equalities, parted by rounding
-    assert all(bound.share for bound in rates.bounds)
+    assert all(bound.is_fraction for bound in rates.bounds)
     words = [(bound.word, bound.labels, bound.at_most) for bound in wish.bounds]
     found = [(bound.word, bound.labels, bound.at_most) for bound in rates.bounds]
     if len(found) < len(words):  # two that come to the same rate are one
@@ -393,7 +393,7 @@ def test_rates_are_shares_that_ask_for_no_less(texts, matrix):
         return
     assert found == words
     for bound, rate in zip(wish.bounds, rates.bounds, strict=True):
-        if bound.share:
+        if bound.is_fraction:
             assert rate == bound
             continue
         base = int(matrix.counts[bound.cells(matrix)[1]].sum())

@@ -1,7 +1,7 @@
-"""Margrave: committees of classifiers, steered by the mistakes their user can afford.
+"""Margrave: committees of classifiers, steered by the errors that their user can tolerate.
 
-``Confusion``, ``Preference`` and ``Scores`` are here. The packages are loaded when they are first
-used: ``margrave.steer``, ``fuse``, ``select``, ``members``, ``mam``, ``martingale``,
+This package contains ``Confusion``, ``Preference`` and ``Scores``. It loads its subpackages when
+they are first used: ``margrave.steer``, ``fuse``, ``select``, ``members``, ``mam``, ``martingale``,
 ``catalogue``, ``compare``, ``confusion``, ``datasets``, ``pairs``, ``scale`` and ``studio``.
 """
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_PLACES = {"Confusion": "confusion", "Preference": "confusion", "Scores": "scores"}
+_MODULES = {"Confusion": "confusion", "Preference": "confusion", "Scores": "scores"}
 
 __all__ = ["Confusion", "Preference", "Scores"]
 
@@ -24,6 +24,7 @@ _PACKAGES = (
     "compare",
     "confusion",
     "datasets",
+    "export",
     "fuse",
     "mam",
     "martingale",
@@ -33,12 +34,13 @@ _PACKAGES = (
     "select",
     "steer",
     "studio",
+    "table",
 )
 
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return getattr(import_module(f"margrave.{_PLACES[name]}"), name)
+        return getattr(import_module(f"margrave.{_MODULES[name]}"), name)
     if name in _PACKAGES:
         return import_module(f"margrave.{name}")
     raise AttributeError(f"module 'margrave' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Files that are written all or not at all."""
+"""Atomic writing of files: completely or not at all."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from uuid import uuid4
 
 @contextmanager
 def atomic_write(path: Path, ending: str = "") -> Iterator[Path]:
-    """A file to write beside a path; it takes its place if all goes well, else it is gone."""
-    beside = path.with_name(f".{uuid4().hex}{ending}")
+    """Yield a temporary path; its file replaces ``path`` on success and is deleted on an error."""
+    temporary = path.with_name(f".{uuid4().hex}{ending}")
     try:
-        yield beside
-        with beside.open("rb+") as file:
-            os.fsync(file.fileno())  # before its name says that it is all there
-        beside.replace(path)
+        yield temporary
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())  # the file is complete before it gets its name
+        temporary.replace(path)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)

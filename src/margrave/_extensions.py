@@ -1,4 +1,4 @@
-"""Upper packages that a lower one offers a convenience for."""
+"""Access from lower packages of Margrave to upper ones."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 
 
 def load_extension(name: str) -> Any:
-    """Load what an upper package of Margrave registers, by the name of its entry point.
+    """Load an extension that an upper package of Margrave registers as an entry point.
 
-    A lower package may not import an upper one; where a method of the lower one is a convenience
-    for the upper one, it calls this.
+    A lower package may not import an upper one. A method of a lower package that needs one, such as
+    ``Dialog.open``, calls this function instead.
 
     Parameters
     ----------
     name : str
-        "dask", "onnx" or "studio".
+        The name of the entry point: "dask", "onnx" or "studio".
     """
     for entry in entry_points(group="margrave.extensions", name=name):
         return entry.load()
     raise ModuleNotFoundError(
-        f"The installed Margrave does not register its extension {name!r}: install it again."
+        f"The installed Margrave does not register its extension {name!r}; install Margrave again."
     )

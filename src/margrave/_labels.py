@@ -1,8 +1,8 @@
-"""Labels of any one type: their union, their codes, and the label that stands for "rejected".
+"""Class labels: their union, their codes, and the label of rejected samples.
 
-Scores, confusion matrices and committees meet labels as strings, numbers or booleans. They agree
-on three things here: classes are sorted as scikit-learn sorts them, a sample carries the position
-of its class (its code), and a rejected sample carries the code ``REJECTED``.
+Labels are strings, numbers or booleans. Scores, confusion matrices and committees share three
+conventions: classes are sorted as in scikit-learn, the code of a sample is the position of its
+class, and the code of a rejected sample is ``REJECTED``.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _KINDS = {
 
 
 def natural(labels: ArrayLike) -> NDArray[Any]:
-    """Labels as an array in their own type; as objects where a list mixes types."""
-    listed = isinstance(labels, list | tuple)
-    array = np.array(labels, dtype=object) if listed else np.asarray(labels)
+    """Convert labels to an array of their own type, or of objects where a list mixes types."""
+    is_list = isinstance(labels, list | tuple)
+    array = np.array(labels, dtype=object) if is_list else np.asarray(labels)
     if array.dtype.kind == "T":
         return np.array(array.tolist())
-    if array.dtype == object and (kind_of(array) in ("numbers", "booleans") or listed):
+    if array.dtype == object and (kind_of(array) in ("numbers", "booleans") or is_list):
         return np.array(array.tolist(), dtype=object if "/" in kind_of(array) else None)
     return array
 
 
 def has_missing(labels: NDArray[Any]) -> bool:
-    """Whether a label is None, NaN or pandas' NA."""
+    """Whether any label is None, NaN or pandas' NA."""
     if labels.dtype.kind == "f":
         return bool(np.isnan(labels).any())
     if labels.dtype != object or _types(labels) <= {str, bool, int}:
@@ -47,8 +47,8 @@ def has_missing(labels: NDArray[Any]) -> bool:
     return any(is_missing(label) for label in labels.flat)
 
 
-def _complete(labels: ArrayLike, owner: str) -> NDArray[Any]:
-    """Labels as an array, none of them missing."""
+def _check_complete(labels: ArrayLike, owner: str) -> NDArray[Any]:
+    """Convert labels to an array and check that none is missing."""
     array = natural(labels)
     if has_missing(array):
         raise ValueError(f"{owner}: a label is missing (None or NaN).")
@@ -56,36 +56,36 @@ def _complete(labels: ArrayLike, owner: str) -> NDArray[Any]:
 
 
 def is_missing(label: Any) -> bool:
-    """Whether a label stands for none: None, NaN or pandas' NA."""
+    """Whether a label is None, NaN or pandas' NA."""
     return label is None or type(label).__name__ == "NAType" or bool(label != label)
 
 
 def kind_of(labels: NDArray[Any]) -> str:
-    """Booleans, numbers or strings; what else an object array holds, by the name of its type."""
+    """Name the kind of labels: booleans, numbers, strings, or the types in an object array."""
     if labels.dtype.kind in _KINDS:
         return _KINDS[labels.dtype.kind]
-    return "/".join(sorted({_kind_of_type(one) for one in _types(labels)}))
+    return "/".join(sorted({_kind_of_type(label_type) for label_type in _types(labels)}))
 
 
 def _types(labels: NDArray[Any]) -> set[type]:
-    """The types in an array of objects; there are few, however many labels there are."""
+    """Collect the types in an array of objects."""
     return set(map(type, labels.ravel().tolist()))
 
 
-def _kind_of_type(one: type) -> str:
-    if issubclass(one, str):
+def _kind_of_type(label_type: type) -> str:
+    if issubclass(label_type, str):
         return "strings"
-    if issubclass(one, bool | np.bool_):
+    if issubclass(label_type, bool | np.bool_):
         return "booleans"
-    return "numbers" if issubclass(one, Real) else one.__name__
+    return "numbers" if issubclass(label_type, Real) else label_type.__name__
 
 
 def union(sets: Iterable[tuple[str, ArrayLike]]) -> NDArray[Any]:
-    """The sorted classes of several label sets, each given with the name of its owner.
+    """Find the sorted classes of several label sets, each with the name of its owner.
 
-    Sets of different kinds are refused: numpy would turn the number 1 into the string "1".
+    Sets of different kinds raise a ValueError: numpy would turn the number 1 into the string "1".
     """
-    named = [(owner, _complete(labels, owner)) for owner, labels in sets]
+    named = [(owner, _check_complete(labels, owner)) for owner, labels in sets]
     kinds = {kind_of(labels): owner for owner, labels in named if labels.size}
     if len(kinds) != 1 or not kinds.keys() <= set(_KINDS.values()):
         got = ", ".join(f"{kind} ({owner})" for kind, owner in kinds.items()) or "none at all"
@@ -96,37 +96,39 @@ def union(sets: Iterable[tuple[str, ArrayLike]]) -> NDArray[Any]:
 def encode(
     labels: ArrayLike, classes: NDArray[Any], owner: str, reject_label: Any = None
 ) -> NDArray[np.int64]:
-    """The position of each label in ``classes``; ``REJECTED`` for the reject label.
+    """Find the position of each label in ``classes``; ``REJECTED`` for the reject label.
 
     Raises
     ------
     ValueError
         If a label is neither a class nor the reject label.
     """
-    array = _complete(labels, owner)
-    codes = _places(array, classes)
+    array = _check_complete(labels, owner)
+    codes = _find_codes(array, classes)
     known = codes != REJECTED
     if reject_label is not None and not known.all():
         known |= array == reject_label
     if not known.all():
         unknown = array[~known].ravel()[0]
-        raise ValueError(f"{owner}: {plain(unknown)!r} is not one of the classes {shown(classes)}.")
+        raise ValueError(
+            f"{owner}: the label {plain(unknown)!r} is not one of the classes {shown(classes)}."
+        )
     return codes
 
 
-def _places(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
-    """The position of each label in ``classes``, ``REJECTED`` for what is not there."""
+def _find_codes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Find the position of each label in ``classes``, ``REJECTED`` for any other label."""
     if labels.dtype.kind in "iub" and classes.dtype.kind in "iub" and labels.dtype != np.uint64:
         low, high = int(classes.min()), int(classes.max())
         if high - low < _LARGEST_TABLE and labels.size:
-            table = np.full(high - low + 3, REJECTED)  # the ends take what is out of range
+            table = np.full(high - low + 3, REJECTED)  # the ends are for labels out of range
             table[classes.astype(np.int64) - low + 1] = np.arange(len(classes))
             return table[np.clip(labels.astype(np.int64) - low + 1, 0, high - low + 2)]
     if kind_of(labels) == kind_of(classes) and labels.dtype != object:
         order = np.argsort(classes)
-        found = np.searchsorted(classes, labels, sorter=order)
-        places = order[np.minimum(found, len(classes) - 1)]
-        return np.where(classes[places] == labels, places, REJECTED)
+        ranks = np.searchsorted(classes, labels, sorter=order)
+        codes = order[np.minimum(ranks, len(classes) - 1)]
+        return np.where(classes[codes] == labels, codes, REJECTED)
     codes = np.full(labels.shape, REJECTED)
     for code, label in enumerate(classes.tolist()):
         codes[labels == label] = code
@@ -134,7 +136,7 @@ def _places(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def default_reject_label(classes: NDArray[Any]) -> Any:
-    """A label that is none of the classes: "rejected", or one below the smallest number."""
+    """Make a label that is not a class: "rejected", or a number below the smallest class."""
     if kind_of(classes) == "numbers":
         below = plain(classes.min()) - 1
         return below if below != classes.min() else float(np.nextafter(below, -np.inf))
@@ -147,16 +149,16 @@ def default_reject_label(classes: NDArray[Any]) -> Any:
 def decode(
     codes: NDArray[np.integer[Any]], classes: NDArray[Any], reject_label: Any
 ) -> NDArray[Any]:
-    """Labels for codes, ``reject_label`` for ``REJECTED``, in a type that holds them all."""
+    """Convert codes to labels, ``REJECTED`` to ``reject_label``, in a type that holds them all."""
     if not (codes == REJECTED).any():
         return np.asarray(classes[codes])
-    one_kind = kind_of(np.asarray([reject_label])) == kind_of(classes)
-    wide = np.array([*classes.tolist(), reject_label], dtype=None if one_kind else object)
-    return np.asarray(wide[codes])  # REJECTED is the last place
+    same_kind = kind_of(np.asarray([reject_label])) == kind_of(classes)
+    labels = np.array([*classes.tolist(), reject_label], dtype=None if same_kind else object)
+    return np.asarray(labels[codes])  # REJECTED, which is -1, is the last position
 
 
 def shown(classes: NDArray[Any], limit: int = 10) -> str:
-    """Classes for a message."""
+    """Write classes for a message, at most ``limit`` of them."""
     texts = [repr(label) for label in classes.tolist()[:limit]]
     if len(classes) > limit:
         texts.append(f"... ({len(classes)} in all)")
@@ -164,5 +166,5 @@ def shown(classes: NDArray[Any], limit: int = 10) -> str:
 
 
 def plain(label: Any) -> Any:
-    """A numpy scalar as Python's own type."""
+    """Convert a numpy scalar to Python's own type."""
     return label.item() if isinstance(label, np.generic) else label

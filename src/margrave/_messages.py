@@ -1,4 +1,4 @@
-"""Parts of messages that several packages share."""
+"""Parts of messages that several packages use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 
 def missing_extra(what: str, package: str, extra: str) -> str:
-    """Say what needs a package that is not installed, and how to install it.
+    """Write a message that names a package that is not installed, and how to install it.
 
     Parameters
     ----------
@@ -28,9 +28,9 @@ def missing_extra(what: str, package: str, extra: str) -> str:
 
 
 def near_names(text: str, known: Iterable[str]) -> list[str]:
-    """Give the names that are spelt much like a text, then those that hold it or a word of it.
+    """List the names that are spelt like a text, then those that contain it or a word of it.
 
-    Words of one or two letters are in too many names to tell anything.
+    Words of one or two letters do not count: too many names contain them.
 
     Examples
     --------
@@ -38,13 +38,13 @@ def near_names(text: str, known: Iterable[str]) -> list[str]:
     ['heart_statlog']
     """
     known, text = list(known), text.lower()
-    # A name that holds the whole text holds its words too.
+    # A name that contains the whole text contains its words too.
     words = re.findall(r"[^\W_]{3,}", text)
-    holding = [name for name in known if any(word in name for word in words)]
-    return list(dict.fromkeys(get_close_matches(text, known) + holding))
+    containing = [name for name in known if any(word in name for word in words)]
+    return list(dict.fromkeys(get_close_matches(text, known) + containing))
 
 
 def did_you_mean(near: Iterable[str]) -> str:
-    """Give the end of a message: a question with the names, or nothing if there are none."""
+    """Write the end of a message: a question with the names, or "" if there are none."""
     names = " or ".join(map(repr, near))
     return f" Did you mean {names}?" if names else ""

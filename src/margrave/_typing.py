@@ -14,7 +14,7 @@ Ints = NDArray[np.int64]
 """Counts."""
 
 Codes = NDArray[np.intp]
-"""Positions: of classes among all classes (-1 for a rejected sample), or of samples."""
+"""Positions of classes (-1 for a rejected sample), or of samples."""
 
 Flags = NDArray[np.bool_]
 """Masks."""

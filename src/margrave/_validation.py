@@ -1,4 +1,4 @@
-"""Parameters of estimators: what each may be, as data, and one message for what it is not."""
+"""Validation of parameters, labels, weights and members."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from margrave import _labels
 from margrave._indexing import Columns
 
 Rules = Mapping[str, tuple[str, bool]]
-"""Every parameter with what it may be, in words, and whether it is."""
+"""For every parameter, the allowed values in words, and whether the value is allowed."""
 
 
 def check_parameters(estimator: Any, rules: Rules) -> None:
-    """Refuse the first parameter that is not what it may be."""
-    for name, (allowed, kept) in rules.items():
-        if not kept:
+    """Raise a ValueError for the first parameter whose value is not allowed."""
+    for name, (allowed, is_allowed) in rules.items():
+        if not is_allowed:
             raise ValueError(
                 f"{type(estimator).__name__} needs {name} to be {allowed}; "
                 f"got {getattr(estimator, name)!r}."
@@ -32,61 +32,61 @@ def check_parameters(estimator: Any, rules: Rules) -> None:
 
 
 def is_count(value: Any) -> bool:
-    """Whether a value is an integer of at least 1; True is not."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return whole and bool(value >= 1)
+    """Whether a value is an integer of at least 1; True does not count."""
+    is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return is_integer and bool(value >= 1)
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a real number that is not NaN; True is not."""
-    number = isinstance(value, int | float | np.integer | np.floating)
-    return number and not isinstance(value, bool) and bool(value == value)
+    """Whether a value is a real number other than NaN; True does not count."""
+    is_real = isinstance(value, int | float | np.integer | np.floating)
+    return is_real and not isinstance(value, bool) and bool(value == value)
 
 
 def check_sample_weight(
     sample_weight: ArrayLike, n_samples: int, owner: str
 ) -> NDArray[np.float64]:
-    """One finite weight a sample, none negative and not all zero."""
+    """Check for one finite weight per sample, none negative and not all zero."""
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (n_samples,):
         raise ValueError(
-            f"{owner} needs sample_weight with a number for each of {n_samples} samples; "
+            f"{owner} needs sample_weight with one number for each of {n_samples} samples; "
             f"got shape {weights.shape}."
         )
     if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
-        _refuse(owner, float(weights.min()), float(weights.max()))
+        _raise_bad_weights(owner, float(weights.min()), float(weights.max()))
     return weights
 
 
 def refuse_zero_weights(owner: str) -> NoReturn:
-    """Refuse weights that are all zero, where they were seen a part at a time."""
-    _refuse(owner, 0.0, 0.0)
+    """Raise the error for weights that are all zero, where blocks were checked one at a time."""
+    _raise_bad_weights(owner, 0.0, 0.0)
 
 
-def _refuse(owner: str, low: float, high: float) -> NoReturn:
+def _raise_bad_weights(owner: str, low: float, high: float) -> NoReturn:
     raise ValueError(
         f"{owner} needs sample_weight with finite numbers, none negative and not all zero; "
-        f"got {low} to {high}."
+        f"got numbers from {low} to {high}."
     )
 
 
 def common_input_tags(members: list[Any]) -> dict[str, bool]:
-    """Which input all members take, as far as they say: sparse matrices, missing values."""
+    """Find out whether the tags of all members allow sparse matrices and missing values."""
     if not members or not all(hasattr(member, "__sklearn_tags__") for member in members):
         return {}
-    inputs = [get_tags(_first_step(member)).input_tags for member in members]
-    return {name: all(getattr(one, name) for one in inputs) for name in ("sparse", "allow_nan")}
+    tags = [get_tags(_first_step(member)).input_tags for member in members]
+    return {name: all(getattr(tag, name) for tag in tags) for name in ("sparse", "allow_nan")}
 
 
 def _first_step(member: Any) -> Any:
-    """What samples come to first: a pipeline does not say that its imputer takes missing values."""
+    """Get the first step of a pipeline, whose own tags do not mention that an imputer is first."""
     while getattr(member, "steps", None) and hasattr(member.steps[0][1], "__sklearn_tags__"):
         member = member.steps[0][1]
     return member
 
 
 def check_labels(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
-    """A label for each sample, none missing, all of one kind."""
+    """Check for one label per sample, none missing, all of one kind."""
     if y is None:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
     check_consistent_length(X, y)
@@ -99,41 +99,44 @@ def check_labels(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
 
 
 def check_columns(estimator: Any, X: Any) -> None:
-    """Refuse new samples with other columns than those that were trained on."""
+    """Check that new samples have the columns of the training samples."""
     if hasattr(estimator, "n_features_in_") and getattr(X, "ndim", 2) == 1:
         raise ValueError(
-            f"{type(estimator).__name__} expects X with {estimator.n_features_in_} columns; got "
-            "one row or column only. Reshape your data: X.reshape(1, -1) makes one sample of it."
+            f"{type(estimator).__name__} expects X with {estimator.n_features_in_} columns; got a "
+            "1D array. Reshape your data: X.reshape(1, -1) if it is one sample."
         )
     validate_data(estimator, X, reset=False, skip_check_array=True)
 
 
 def name_members(members: Any, owner: str) -> list[tuple[str, Any]]:
-    """Classifiers with their names; those without one are called by their type, numbered.
+    """Pair classifiers with their names; the default names are their types, numbered.
 
     Raises
     ------
     ValueError
-        If there is none, or two have the same name.
+        If there is no classifier, or two have the same name.
     """
-    listed = list(members.items()) if isinstance(members, Mapping) else _as_list(members, owner)
-    if not listed:
+    entries = list(members.items()) if isinstance(members, Mapping) else _as_list(members, owner)
+    if not entries:
         raise ValueError(f"{owner} needs at least one member; got none.")
-    pairs = [entry for entry in listed if is_pair(entry)]
-    if pairs and len(pairs) < len(listed):
-        raise ValueError(f"{owner} needs names for all members or for none; got both.")
+    pairs = [entry for entry in entries if is_pair(entry)]
+    if pairs and len(pairs) < len(entries):
+        raise ValueError(
+            f"{owner} needs names for all members or for none; "
+            f"got {len(pairs)} names for {len(entries)} members."
+        )
     if not pairs:
-        types = [type(member).__name__.lower() for member in listed]
-        total, seen = Counter(types), Counter[str]()
-        for name, member in zip(types, listed, strict=True):
-            seen[name] += 1
-            pairs.append((name if total[name] == 1 else f"{name}-{seen[name]}", member))
+        types = [type(member).__name__.lower() for member in entries]
+        totals, numbers = Counter(types), Counter[str]()
+        for name, member in zip(types, entries, strict=True):
+            numbers[name] += 1
+            pairs.append((name if totals[name] == 1 else f"{name}-{numbers[name]}", member))
     for name, member in pairs:
         _check_member(name, member, owner)
     repeated = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
     if repeated:
         raise ValueError(
-            f"{owner} needs a different name for each member; {repeated[0]!r} repeats."
+            f"{owner} needs a different name for each member; got {repeated[0]!r} more than once."
         )
     return pairs
 
@@ -141,12 +144,12 @@ def name_members(members: Any, owner: str) -> list[tuple[str, Any]]:
 def _check_member(name: str, member: Any, owner: str) -> None:
     if isinstance(member, str):
         raise ValueError(
-            f"{owner} needs classifiers; got the text {member!r} "
-            f"(margrave.catalogue.make makes one by name)."
+            f"{owner} needs classifiers; got the text {member!r}. "
+            f"margrave.catalogue.make makes a classifier by its name."
         )
-    # What knows classes is no regressor; asking for tags takes longer than a small tree's answer.
-    tagged = not hasattr(member, "classes_") and hasattr(member, "__sklearn_tags__")
-    if not hasattr(member, "predict") or (tagged and is_regressor(member)):
+    # An estimator with classes_ is no regressor; its tags take longer than a small tree's predict.
+    has_tags = not hasattr(member, "classes_") and hasattr(member, "__sklearn_tags__")
+    if not hasattr(member, "predict") or (has_tags and is_regressor(member)):
         raise ValueError(
             f"{owner} needs classifiers; member {name!r} is a {type(member).__name__}."
         )
@@ -162,12 +165,12 @@ def _as_list(members: Any, owner: str) -> list[Any]:
 
 
 def is_pair(entry: Any) -> bool:
-    """Whether an entry is a name with a member."""
+    """Whether an entry is a pair of a name and a member."""
     return isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)
 
 
 def find_attribute(member: Any, attribute: str) -> Any:
-    """An attribute of a member, or of what a pipeline or a search ends in; None without one."""
+    """Get an attribute of a member, or of the last step of a pipeline or a search; else None."""
     while not hasattr(member, attribute):
         if hasattr(member, "best_estimator_"):
             member = member.best_estimator_
@@ -179,15 +182,17 @@ def find_attribute(member: Any, attribute: str) -> Any:
 
 
 def fitted_classes(name: str, member: Any) -> NDArray[Any]:
-    """The classes a trained member knows."""
+    """Get the classes of a fitted member."""
     classes = getattr(member, "classes_", None)
     if classes is None or not len(classes):
         raise NotFittedError(
-            f"Member {name!r} ({type(member).__name__}) has no classes_: fit it first. (A clone "
-            "forgets what was learned, unless it is in a sklearn.frozen.FrozenEstimator.)"
+            f"Member {name!r} ({type(member).__name__}) has no classes_: fit it first. (A clone is "
+            "not fitted, unless it is in a sklearn.frozen.FrozenEstimator.)"
         )
     if isinstance(classes, list) and isinstance(classes[0], np.ndarray):
-        raise ValueError(f"Member {name!r} answers several targets at once; one is needed.")
+        raise ValueError(
+            f"Member {name!r} predicts {len(classes)} targets; use a classifier of one target."
+        )
     return np.asarray(classes)
 
 
@@ -196,14 +201,14 @@ def member_features(
     names: tuple[str, ...],
     owner: str = "Scores.of",
 ) -> tuple[Columns | None, ...]:
-    """What each member looks at, in the order of the names."""
+    """List the columns that each member uses, in the order of the names."""
     if features is None:
         return (None,) * len(names)
     if isinstance(features, Mapping):
         unknown = [name for name in features if name not in names]
         if unknown:
             raise ValueError(
-                f"{owner} has features for {unknown[0]!r}; members are {', '.join(names)}."
+                f"{owner} got features for {unknown[0]!r}; the members are {', '.join(names)}."
             )
         features = [features.get(name) for name in names]
     if len(features) != len(names):

@@ -1,11 +1,12 @@
-"""The catalogue: every method of the documents by name.
+"""The catalogue: the classifiers of the source papers, by name.
 
-A table says for each name which class does it, with which settings, and where the documents
-describe it. A class is imported when it is made, so this module imports no learning library.
+A table lists for each name the class that implements it, its settings, and the section of the
+paper that describes it. `make` imports a class when it is needed, so this module imports no
+learning library.
 
-Only the settings that a document asks for, or that keep a library quiet, differ from the library's
-own. Nothing here scales the features; where a method needs it (`knn`, `perceptron`, `logistic`,
-`svm`, `mam`, `neural-network`), put the method behind a scaler in a pipeline.
+The settings differ from the library's defaults only where a paper requires it, or to silence a
+library. Nothing here scales the features; where a method needs it (`knn`, `perceptron`, `logistic`,
+`svm`, `mam`, `neural-network`), put the method after a scaler in a pipeline.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,25 +24,25 @@ __all__ = ["Entry", "default_committee", "describe", "make", "names"]
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the catalogue.
+    """An entry of the catalogue.
 
     Parameters
     ----------
     name : str
         The name that `make` takes.
     summary : str
-        What it is, in a line.
+        A description in one line.
     source : str
-        Where the documents have it.
+        The paper and section that describe the method.
     estimator : str
-        Path of the class that does it.
+        The import path of the class.
     needs : str or None
-        The extra of Margrave that installs it; None if the core does.
+        The extra of Margrave that installs its library; None if the core does.
     defaults : mapping of str to object
-        Settings that differ from those of the class.
+        Settings that differ from the defaults of the class.
     encodes : bool
-        Whether `make` wraps the class so that it takes labels of any kind. The parameters of a
-        wrapped class have `estimator__` before their names in `set_params` and in a grid search.
+        Whether `make` wraps the class so that it accepts labels of any type. In `set_params` and in
+        a grid search, the parameters of a wrapped class start with `estimator__`.
     """
 
     name: str
@@ -59,14 +60,16 @@ def _entry(name: str, summary: str, source: str, estimator: str, /, **defaults: 
 
 _SLIDES = "Multi-classifiers (slides)"
 _SURVEY = "Survey of Ensemble Classifiers (Nair, 2015)"
-_MARTINGALE = "Interactive Martingale Boosting (Kulkarni et al.)"
-_PARZEN = "A Risk Minimization Principle for a Class of Parzen Estimators (Pelckmans et al.)"
-_RANK_MARGIN = "A Linear Combination of Classifiers via Rank Margin Maximization (Marrocco et al.)"
+_MARTINGALE = "Interactive Martingale Boosting (Kulkarni et al., 2015)"
+_PARZEN = "A Risk Minimization Principle for a Class of Parzen Estimators (Pelckmans et al., 2008)"
+_RANK_MARGIN = (
+    "A Linear Combination of Classifiers via Rank Margin Maximization (Marrocco et al., 2010)"
+)
 
 _ENTRIES = (
     _entry(
         "knn",
-        "the label of most of the nearest samples",
+        "the most frequent label among the nearest samples",
         f"{_SURVEY}, section 2",
         "sklearn.neighbors.KNeighborsClassifier",
     ),
@@ -85,21 +88,21 @@ _ENTRIES = (
     ),
     _entry(
         "perceptron",
-        "a line moved by each mistake; it has no probabilities",
+        "a linear classifier, updated after each error; it has no probabilities",
         f"{_SURVEY}, section 2",
         "sklearn.linear_model.Perceptron",
     ),
     _entry(
         "logistic",
         "logistic regression",
-        f"{_MARTINGALE}, the learner of its nodes",
+        f"{_MARTINGALE}, the classifier at its nodes",
         "sklearn.linear_model.LogisticRegression",
         # The solver's 100 iterations run out, with a warning, on features of mixed scales.
         max_iter=1000,
     ),
     _entry(
         "logistic-quantile",
-        "logistic regression on quantiles of the features; wants some hundred samples",
+        "logistic regression on quantiles of the features; needs a few hundred samples",
         "a member of the default committee",
         "margrave.members.make_logistic_quantile",
     ),
@@ -120,7 +123,7 @@ _ENTRIES = (
     ),
     _entry(
         "mam",
-        "the largest average margin, a Parzen classifier; it has no probabilities",
+        "a Parzen classifier with the largest average margin; it has no probabilities",
         f"{_PARZEN}, section 2",
         "margrave.mam.MAMClassifier",
     ),
@@ -129,24 +132,24 @@ _ENTRIES = (
         "a multi-layer perceptron",
         f"{_SLIDES}, 'Data level: bagging'",
         "sklearn.neural_network.MLPClassifier",
-        # As for logistic: 200 iterations run out on easy data already.
+        # As for logistic: 200 iterations run out even on easy data.
         max_iter=1000,
     ),
     _entry(
         "bagging",
-        "trees on resamples of the rows",
+        "trees on bootstrap samples of the rows",
         f"{_SLIDES}, 'Data level: bagging' to '(iii)'; {_SURVEY}, section 4",
         "sklearn.ensemble.BaggingClassifier",
     ),
     _entry(
         "smoothed-bagging",
-        "bagging with Gaussian noise on the resamples",
+        "bagging with Gaussian noise added to the bootstrap samples",
         f"{_SURVEY}, section 4",
         "margrave.members.SmoothedBaggingClassifier",
     ),
     _entry(
         "random-subspace",
-        "trees on all rows and half as many features, drawn with replacement as the slide says",
+        "trees on all rows and half as many features, drawn with replacement",
         f"{_SLIDES}, 'Feature level: random subspace'",
         "sklearn.ensemble.BaggingClassifier",
         bootstrap=False,
@@ -155,7 +158,7 @@ _ENTRIES = (
     ),
     _entry(
         "random-forest",
-        "trees on resamples, each split among some features",
+        "trees on bootstrap samples, with a random subset of the features at each split",
         f"{_SLIDES}, 'Data level (iv): variants of bagging'",
         "sklearn.ensemble.RandomForestClassifier",
     ),
@@ -167,33 +170,33 @@ _ENTRIES = (
     ),
     _entry(
         "adaboost",
-        "stumps in sequence, on rows weighted by the mistakes so far",
+        "stumps in sequence, on rows weighted by the errors so far",
         f"{_SLIDES}, 'Data level (x)' and '(xi)'; {_SURVEY}, section 5.1",
         "sklearn.ensemble.AdaBoostClassifier",
     ),
     _entry(
         "modest-adaboost",
-        "trees in sequence that hold back where they are right anyway; it has no probabilities",
+        "trees in sequence, each weaker where earlier trees are right; it has no probabilities",
         f"{_RANK_MARGIN}, section 4",
         "margrave.members.ModestAdaBoostClassifier",
     ),
     _entry(
         "rankboost",
-        "thresholds in sequence that order positives above negatives; it has no probabilities",
+        "thresholds in sequence that rank positives above negatives; it has no probabilities",
         f"{_RANK_MARGIN}, sections 2 and 4",
         "margrave.members.RankBoostClassifier",
     ),
     _entry(
         "martingale",
-        "logistic regressions in layers, each trained where the votes so far lead",
+        "layers of logistic regressions, each fitted on the rows that earlier votes lead to it",
         f"{_MARTINGALE}, section 4.3",
         "margrave.martingale.MartingaleBoostClassifier",
     ),
     _entry(
-        # Histograms, not GradientBoostingClassifier's exact splits: the same method, in time that
-        # does not grow with n log n for every tree, with missing values and categories allowed.
+        # Histograms instead of GradientBoostingClassifier's exact splits: the same method, without
+        # n log n time per tree, and it accepts missing values and categories.
         "gradient-boosting",
-        "trees in sequence on the gradient of the loss; wants some hundred samples",
+        "trees in sequence on the gradient of the loss; needs a few hundred samples",
         f"{_SLIDES}, 'Data level (xii): variants of boosting'",
         "sklearn.ensemble.HistGradientBoostingClassifier",
     ),
@@ -207,7 +210,7 @@ _ENTRIES = (
     ),
     Entry(
         "lightgbm",
-        "gradient boosting that grows the leaf with the largest loss; not for small data",
+        "gradient boosting that splits the leaf with the largest loss; not for small data",
         f"{_SLIDES}, 'Data level (xv): variants of boosting'",
         "lightgbm.LGBMClassifier",
         needs="boosters",
@@ -215,7 +218,7 @@ _ENTRIES = (
     ),
     Entry(
         "catboost",
-        "gradient boosting made for categories",
+        "gradient boosting for categorical features",
         f"{_SLIDES}, 'Data level (xiv): variants of boosting'",
         "catboost.CatBoostClassifier",
         needs="boosters",
@@ -244,7 +247,7 @@ def names() -> tuple[str, ...]:
 
 
 def describe(name: str) -> Entry:
-    """Return what the catalogue says about a name.
+    """Return the catalogue entry of a name.
 
     Parameters
     ----------
@@ -254,7 +257,7 @@ def describe(name: str) -> Entry:
     Returns
     -------
     entry : Entry
-        The line of the catalogue.
+        The entry.
 
     Examples
     --------
@@ -274,21 +277,21 @@ def describe(name: str) -> Entry:
 
 
 def make(name: str, /, *, random_state: Any = None, **params: Any) -> Any:
-    """Make a method of the catalogue.
+    """Make a classifier of the catalogue.
 
     Parameters
     ----------
     name : str
         One of `names()`.
     random_state : int, RandomState instance or None, default=None
-        Seed for the methods that draw; ignored by those that do not, so that one call serves all.
+        Seed; ignored by classifiers without randomness.
     **params : dict
         Parameters of the class that `describe(name).estimator` names.
 
     Returns
     -------
     estimator : classifier
-        A new one, not trained.
+        A new, unfitted classifier.
 
     Examples
     --------
@@ -322,31 +325,32 @@ def _load(entry: Entry) -> type:
     try:
         loaded: type = getattr(import_module(module), cls)
     except ModuleNotFoundError as error:
-        # A package that is there but lacks one of its own is another problem: let it show.
+        # An installed package that lacks a dependency of its own is another problem: re-raise.
         if entry.needs is None or error.name != module:
             raise
-        what = f"{entry.name!r} of margrave.catalogue"
-        raise ImportError(missing_extra(what, module, entry.needs)) from error
+        feature = f"{entry.name!r} of margrave.catalogue"
+        raise ImportError(missing_extra(feature, module, entry.needs)) from error
     return loaded
 
 
 def _parameters(cls: Any, entry: Entry) -> list[str]:
-    """Names of the parameters of a class, from its signature and from what it reports.
+    """Return the parameter names of a class, from its signature and from ``get_params``.
 
-    Both, because XGBoost's signature hides most of them and CatBoost reports only those set.
+    Both, because XGBoost's signature hides most of them and CatBoost's ``get_params`` returns only
+    those that are set.
     """
-    signed = {
+    in_signature = {
         param.name
         for param in signature(cls).parameters.values()
         if param.kind is not Parameter.VAR_KEYWORD
     }
     if not isinstance(cls, type):  # a function that makes a pipeline
-        return sorted(signed)
-    return sorted(signed.union(cls(**entry.defaults).get_params(deep=False)))
+        return sorted(in_signature)
+    return sorted(in_signature.union(cls(**entry.defaults).get_params(deep=False)))
 
 
-_MOST_FOR_SVM = 10_000
-_QUANTILES = 200
+_MAX_SAMPLES_FOR_SVM = 10_000
+_N_QUANTILES = 200
 
 
 def default_committee(
@@ -354,24 +358,24 @@ def default_committee(
 ) -> list[tuple[str, Any]]:
     """Make the classifiers that steering trains on a table, for standardised features.
 
-    Members that err differently, and their settings, were chosen on fifteen two-class problems
-    made from other data (and from other targets of three data sets of the experiment); a neural
-    network or nearest neighbours gained nothing there that was worth their time.
+    The members, whose errors differ, and their settings were chosen on fifteen two-class problems
+    from data that the experiments do not use (and from other targets of three of their data sets).
+    There a neural network or nearest neighbours did not gain enough to justify their time.
 
     Parameters
     ----------
     n_samples : int
-        How many samples they are trained on.
+        Number of training samples.
     names : sequence of str, default=None
         Names of the catalogue. By default the six that were chosen; above 10,000 samples without
-        "svm", which would take most of the time. Others have the settings of `make`.
+        "svm", which would take most of the time. Other names have the settings of `make`.
     random_state : int, RandomState instance or None, default=None
-        Seed for the members that draw.
+        Seed for the members with randomness.
 
     Returns
     -------
     members : list of (str, classifier)
-        Not trained.
+        Unfitted members with their names.
 
     Examples
     --------
@@ -381,14 +385,14 @@ def default_committee(
     """
     settings: dict[str, dict[str, Any]] = {
         "logistic": {},
-        "logistic-quantile": {"n_quantiles": min(_QUANTILES, n_samples)},
+        "logistic-quantile": {"n_quantiles": min(_N_QUANTILES, n_samples)},
         "extra-trees": {"n_estimators": 150, "min_samples_leaf": 2},
         "gradient-boosting": {"max_leaf_nodes": 15, "min_samples_leaf": 10},
         "svm": {"C": 2.0},
         "qda": {},
     }
     if names is None:
-        names = [name for name in settings if name != "svm" or n_samples <= _MOST_FOR_SVM]
+        names = [name for name in settings if name != "svm" or n_samples <= _MAX_SAMPLES_FOR_SVM]
     return [
         (name, _tunable_logistic())
         if name == "logistic"
@@ -398,7 +402,7 @@ def default_committee(
 
 
 def _tunable_logistic() -> Any:
-    """A logistic regression that can be tuned to a preference."""
+    """Make a logistic regression that can be tuned to a preference."""
     from margrave.martingale import TunableLogistic
 
     return TunableLogistic()

@@ -1,8 +1,8 @@
-"""A committee as a scikit-learn estimator: naming, training and asking its members.
+"""Committees: the base class of combiners and selectors, fitted members, and their training.
 
-What combiners and selectors share, whatever they do with the answers: members come as a list or as
-(name, classifier) pairs and are trained on clones, or taken as they are with ``prefit=True``;
-their parameters are reached as ``name__parameter``; fit parameters are routed to them.
+`Committee` is a scikit-learn estimator with members, given as a list or as (name, classifier)
+pairs: it fits clones of them, or uses them as they are with ``prefit=True``. `FittedMembers` holds
+the result. `fit_members` fits clones on all samples and on folds; the last functions make folds.
 """
 
 from __future__ import annotations
@@ -41,18 +41,19 @@ from margrave.scores import Ask, Scores
 
 
 class Committee(ClassifierMixin, BaseEstimator):
-    """Base of the estimators that hold trained members.
+    """Base class of the estimators that combine members or select among them.
 
-    A subclass takes ``estimators``, ``prefit`` and ``n_jobs`` in its constructor; ``features`` if
-    members may look at different columns, ``reject_label`` if it may reject. Its ``fit`` calls
-    :meth:`_start`, :meth:`_train` (or :meth:`_take_prefit`) and :meth:`_keep`; everything later
-    goes through :meth:`_ask`.
+    The constructor of a subclass takes ``estimators``, ``prefit`` and ``n_jobs``; ``features`` if
+    members may use different columns, ``reject_label`` if the subclass may reject. Its ``fit``
+    calls :meth:`_start`, :meth:`_train` (or :meth:`_take_prefit`) and :meth:`_keep`; its
+    prediction methods call :meth:`_ask`. Fit parameters are routed to the members, whose own
+    parameters are available as ``name__parameter``.
     """
 
     estimators: Any
     features: Any = None
     reject_label: Any = None
-    _takes: dict[str, bool] | None = None
+    _input_tags: dict[str, bool] | None = None
     _kept_columns: list[Columns | None] | None = None
     prefit: bool
     n_jobs: int | None
@@ -62,17 +63,17 @@ class Committee(ClassifierMixin, BaseEstimator):
 
     @property
     def named_estimators_(self) -> Bunch:
-        """The trained members by name."""
+        """The fitted members by name."""
         check_is_fitted(self)
         return Bunch(**dict(zip(self.member_names_, self.estimators_, strict=True)))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters, with those of the members as ``name__parameter``.
+        """Return the parameters, with those of the members as ``name__parameter``.
 
         Parameters
         ----------
         deep : bool, default=True
-            Whether to include the members'.
+            Whether to include the members' parameters.
 
         Returns
         -------
@@ -89,12 +90,12 @@ class Committee(ClassifierMixin, BaseEstimator):
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, whole members by their name, or a member's as ``name__parameter``.
+        """Set parameters, members by name, or a member's parameters as ``name__parameter``.
 
         Parameters
         ----------
         **params : dict
-            What to set.
+            The new values.
 
         Returns
         -------
@@ -110,7 +111,7 @@ class Committee(ClassifierMixin, BaseEstimator):
         return self
 
     def score(self, X: Any, y: ArrayLike, sample_weight: Any = None) -> float:
-        """Share of the samples answered right; a rejected one is not.
+        """Return the accuracy; a rejected sample counts as an error.
 
         Parameters
         ----------
@@ -119,7 +120,7 @@ class Committee(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Their labels.
         sample_weight : array-like of shape (n_samples,), optional
-            How much each sample counts.
+            Sample weights.
 
         Returns
         -------
@@ -130,14 +131,14 @@ class Committee(ClassifierMixin, BaseEstimator):
         return float(np.average(self.predict(X) == labels, weights=sample_weight))
 
     def _readable_pairs(self) -> list[tuple[str, Any]]:
-        """Members with their names; none where something is wrong with them, which fit tells."""
+        """Return (name, member) pairs; none if they are invalid, which ``fit`` reports."""
         try:
             return self._pairs()
         except ValueError:
             return []
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Where fit parameters go: to the members that ask for them.
+        """Return the metadata routing: fit parameters go to the members that request them.
 
         Returns
         -------
@@ -152,54 +153,54 @@ class Committee(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        takes = self._takes  # of trained members: they are many, and asked for at every call
-        if takes is None:
-            takes = common_input_tags([member for _, member in self._readable_pairs()])
-        for name, taken in takes.items():
-            setattr(tags.input_tags, name, taken)
+        input_tags = self._input_tags  # kept, because collecting many members' tags is slow
+        if input_tags is None:
+            input_tags = common_input_tags([member for _, member in self._readable_pairs()])
+        for name, value in input_tags.items():
+            setattr(tags.input_tags, name, value)
         return tags
 
     def _pairs(self) -> list[tuple[str, Any]]:
-        """The members as given, with names that can be told from our own parameters."""
+        """Return (name, member) pairs; no name may be one of the committee's own parameters."""
         owner = type(self).__name__
         if isinstance(self.estimators, Mapping):
             raise ValueError(
-                f"{owner} needs a list of members; got a {type(self.estimators).__name__}."
+                f"{owner} needs estimators to be a list; got a {type(self.estimators).__name__}."
             )
         pairs = name_members(self.estimators, owner)
         own = super().get_params(deep=False)
         for name, _ in pairs:
             if "__" in name or name in own:
                 raise ValueError(
-                    f"{owner} needs names for its members without '__' that are not its own "
+                    f"{owner} needs names in estimators that have no '__' and are not its own "
                     f"parameters; got {name!r}."
                 )
         return pairs
 
     def _start(self, X: Any, y: ArrayLike) -> NDArray[Any]:
-        """Check the members, X and y as far as it does not depend on the members."""
+        """Check the members' names, X and y, and return the labels; the members check the rest."""
         self._pairs()
         check_in_memory(type(self).__name__, X, y)
         validate_data(self, X, skip_check_array=True)
         return check_labels(X, y, type(self).__name__)
 
     def _checked_weight(self, sample_weight: Any, n_samples: int) -> NDArray[np.float64] | None:
-        """One finite weight per sample, or None."""
+        """Return one finite weight per sample, or None."""
         if sample_weight is None:
             return None
         return check_sample_weight(sample_weight, n_samples, f"{type(self).__name__}.fit")
 
     def _one_per_member(self, parameter: str) -> NDArray[np.float64]:
-        """A parameter that holds a weight for each member: none negative, not all zero."""
-        n_members, given = len(self._pairs()), getattr(self, parameter)
+        """Return a parameter that holds a weight per member: none negative, not all zero."""
+        n_members, value = len(self._pairs()), getattr(self, parameter)
         try:
-            values = np.array(given, dtype=np.float64)
+            values = np.array(value, dtype=np.float64)
         except (TypeError, ValueError):
             values = np.array(np.nan)
         if values.shape != (n_members,):
             raise ValueError(
                 f"{type(self).__name__} needs {parameter} with a number for each of {n_members} "
-                f"members; got {given!r}."
+                f"members; got {value!r}."
             )
         with np.errstate(over="ignore"):
             total = values.sum()
@@ -211,55 +212,58 @@ class Committee(ClassifierMixin, BaseEstimator):
         return values
 
     def _checked_reject_label(self) -> Any:
-        """What a rejected sample is answered with: the one given, never a class."""
+        """Return the label of a rejected sample, which is never a class."""
         owner = type(self).__name__
         if self.reject_label is None:
             return _labels.default_reject_label(self.classes_)
         if _labels.is_missing(self.reject_label):
-            raise ValueError(f"{owner} needs a reject_label that is not NaN or missing.")
+            raise ValueError(
+                f"{owner} needs a reject_label that is not NaN or missing; "
+                f"got {self.reject_label!r}."
+            )
         if self.reject_label in self.classes_.tolist():
             raise ValueError(
-                f"{owner} needs a reject_label that is not a class; {self.reject_label!r} "
-                f"is among {_labels.shown(self.classes_)}."
+                f"{owner} needs a reject_label that is not a class; got {self.reject_label!r}, "
+                f"which is among {_labels.shown(self.classes_)}."
             )
         return self.reject_label
 
     def _take_prefit(self, X: Any, fit_params: dict[str, Any]) -> None:
-        """Keep the members as they were given; all of them are trained and can answer for X."""
+        """Store fitted members, and check that each can predict X."""
         if fit_params:
             raise ValueError(
-                f"{type(self).__name__}.fit has nobody to pass {', '.join(fit_params)} to: the "
-                "members are prefit."
+                f"{type(self).__name__}.fit takes no fit parameters with prefit=True; "
+                f"got {', '.join(fit_params)}. Leave them out."
             )
         self._keep([member for _, member in self._pairs()])
         self._ask(select_rows(X, [0]), "labels")
 
     def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, dict[str, Any]]:
-        """The fit parameters of each member."""
-        given = dict(fit_params)
+        """Return the fit parameters of each member."""
+        params = dict(fit_params)
         if sample_weight is not None:
-            given["sample_weight"] = sample_weight
+            params["sample_weight"] = sample_weight
         if get_config()["enable_metadata_routing"]:
-            routed = process_routing(self, "fit", **given)
+            routed = process_routing(self, "fit", **params)
             return {name: dict(routed[name].fit) for name, _ in self._pairs()}
         for name, member in self._pairs():
-            for key in given:
+            for key in params:
                 if not has_fit_parameter(member, key):
                     raise ValueError(
                         f"{type(self).__name__}: member {name!r} ({type(member).__name__}) takes "
-                        f"no {key}; leave it out, or enable metadata routing and request it where "
-                        "it is taken."
+                        f"no {key}. Leave it out, or enable metadata routing and request it for "
+                        "the members that take it."
                     )
-        return dict.fromkeys([name for name, _ in self._pairs()], given)
+        return dict.fromkeys([name for name, _ in self._pairs()], params)
 
     def _train(self, X: Any, y: NDArray[Any], params: dict[str, dict[str, Any]]) -> list[Any]:
-        """Clones of the members, trained side by side."""
+        """Fit clones of the members on all samples, and return them."""
         return fit_members(
             self._pairs(), X, y, columns=self._columns(), params=params, n_jobs=self.n_jobs
         )[0]
 
     def _columns(self) -> dict[str, Columns | None]:
-        """The columns each member looks at; None for all."""
+        """Return the columns that each member uses; None for all."""
         names = tuple(name for name, _ in self._pairs())
         chosen = member_features(self.features, names, type(self).__name__)
         return dict(zip(names, chosen, strict=True))
@@ -272,7 +276,7 @@ class Committee(ClassifierMixin, BaseEstimator):
         fraction: float,
         random_state: Any,
     ) -> NDArray[np.int64]:
-        """Train the members on one part of the data; give back the rows of the other, for tuning.
+        """Fit the members on the training rows of a split, and return the rows of the tuning set.
 
         Parameters
         ----------
@@ -281,9 +285,9 @@ class Committee(ClassifierMixin, BaseEstimator):
         params : dict
             Fit parameters of each member; those with an entry per sample are split.
         fraction : float
-            The share of the tuning part.
-        random_state
-            How it is drawn, with the same classes' shares where that can be.
+            Fraction of the samples in the tuning set.
+        random_state : int, RandomState instance or None
+            Seed of the split, which is stratified if each class is large enough.
         """
         training, tuning = train_test_split(
             np.arange(len(y)),
@@ -291,16 +295,10 @@ class Committee(ClassifierMixin, BaseEstimator):
             random_state=random_state,
             stratify=y if _can_stratify(y, fraction) else None,
         )
-        self._keep(self._train_on(X, y, params, training), y)
+        own = {name: _split_params(all_rows, training, len(y)) for name, all_rows in params.items()}
+        self._keep(self._train(select_rows(X, training), y[training], own), y)
         rows: NDArray[np.int64] = tuning
         return rows
-
-    def _train_on(
-        self, X: Any, y: NDArray[Any], params: dict[str, dict[str, Any]], rows: NDArray[np.int64]
-    ) -> list[Any]:
-        """Clones of the members, trained on some of the samples."""
-        own = {name: _split_params(given, rows, len(y)) for name, given in params.items()}
-        return self._train(select_rows(X, rows), y[rows], own)
 
     def _held_out(
         self,
@@ -310,21 +308,21 @@ class Committee(ClassifierMixin, BaseEstimator):
         params: dict[str, dict[str, Any]],
         ask: Ask,
     ) -> list[tuple[NDArray[np.int64], Scores]]:
-        """What members trained without some samples say about these, fold by fold.
+        """Return the out-of-fold predictions: for each fold, the held-out rows and their Scores.
 
         Parameters
         ----------
         X, y
             All samples.
         folds : list of (training, held out) positions or masks
-            The held out ones need not be all samples.
+            Together the folds need not hold out all samples.
         params : dict
             Fit parameters of each member; those with an entry per sample are split.
         ask : {"labels", "values"}
-            What to ask for.
+            What to compute.
         """
-        places = np.arange(len(y))
-        parts = [(places[training], places[held_out]) for training, held_out in folds]
+        rows = np.arange(len(y))
+        parts = [(rows[training], rows[held_out]) for training, held_out in folds]
         _, scores = fit_members(
             self._pairs(),
             X,
@@ -339,7 +337,7 @@ class Committee(ClassifierMixin, BaseEstimator):
         return list(zip([held_out for _, held_out in parts], scores, strict=True))
 
     def _keep(self, members: list[Any], y: NDArray[Any] | None = None) -> None:
-        """Store the trained members and all classes they or the labels know."""
+        """Store the fitted members, and the union of their classes and those of y."""
         names = [name for name, _ in self._pairs()]
         sets: list[tuple[str, Any]] = [] if y is None else [("y", y)]
         for name, member in zip(names, members, strict=True):
@@ -347,16 +345,16 @@ class Committee(ClassifierMixin, BaseEstimator):
         self.classes_ = _labels.union(sets)
         self.estimators_ = members
         self.member_names_ = names
-        self._takes = common_input_tags(members)
+        self._input_tags = common_input_tags(members)
         self._kept_columns = list(self._columns().values())
 
     @property
     def asks_as_given(self) -> bool:
-        """Whether every member is given samples as they come, and not some of the columns."""
+        """Whether every member uses all columns."""
         return all(columns is None for columns in self._kept_columns or [])
 
     def _ask(self, X: Any, ask: Ask) -> Scores:
-        """What the trained members say about new samples."""
+        """Return the fitted members' predictions for new samples."""
         check_is_fitted(self, "estimators_")
         check_in_memory(type(self).__name__, X)
         check_columns(self, X)
@@ -366,47 +364,25 @@ class Committee(ClassifierMixin, BaseEstimator):
         return fitted.scores(X, ask, self.n_jobs)
 
 
-def _split_params(params: dict[str, Any], rows: Any, n_samples: int) -> dict[str, Any]:
-    """Fit parameters for some of the samples."""
-    return {
-        key: select_rows(value, rows) if _per_sample(value, n_samples) else value
-        for key, value in params.items()
-    }
-
-
-def _per_sample(value: Any, n_samples: int) -> bool:
-    """Whether a fit parameter has an entry for each sample."""
-    return (
-        not isinstance(value, str | dict) and hasattr(value, "__len__") and len(value) == n_samples
-    )
-
-
-def _can_stratify(y: NDArray[Any], fraction: float) -> bool:
-    """Whether each class can be in both parts."""
-    classes, sizes = np.unique(y, return_counts=True)
-    smaller = min(np.floor(len(y) * fraction), np.floor(len(y) * (1 - fraction)))
-    return bool(sizes.min() >= 2 and smaller >= len(classes))
-
-
 @dataclass(frozen=True)
 class FittedMembers:
-    """Trained classifiers that answer together.
+    """The fitted members of a committee, with all that is needed to predict new samples.
 
     Attributes
     ----------
     names : list of str
-        Their names.
+        The members' names.
     members : list of classifiers
-        Trained.
+        The fitted members.
     classes : ndarray
-        All classes.
+        The classes of the committee.
     encoder : transformer or None
-        What samples pass before the members see them.
+        Encodes the samples for the members.
     columns : list of str, int or None
-        The columns of samples, by name, or how many there are; None if only the first member, or
-        the encoder, knows.
+        The names of the input columns, or their number; None if only the encoder or the first
+        member knows them.
     features : list or None
-        The columns that each member looks at; None for all.
+        The columns that each member uses; None for all.
     """
 
     names: list[str]
@@ -418,32 +394,32 @@ class FittedMembers:
 
     @property
     def gives_probabilities(self) -> Flags:
-        """Which members give probabilities."""
+        """Which members have probabilities."""
         return np.array([hasattr(member, "predict_proba") for member in self.members])
 
     def scores(self, X: Any, ask: Ask = "values", n_jobs: int | None = None) -> Scores:
-        """What the members say about encoded samples."""
+        """Return the members' predictions for encoded samples."""
         pairs = list(zip(self.names, self.members, strict=True))
-        with stay_local():  # members are asked here; a cluster trains them
+        with stay_local():  # a cluster fits the members, but they predict in this process
             return Scores.of(
                 pairs, X, classes=self.classes, features=self.features, ask=ask, n_jobs=n_jobs
             )
 
     def raw(self, X: Any, n_jobs: int | None = None) -> Floats:
-        """What the members say about encoded samples, in their own units."""
+        """Return the members' values for encoded samples, in their own units."""
         return self.scores(X, n_jobs=n_jobs).raw()
 
     def without_training_data(self) -> FittedMembers:
-        """The same without the training data that members keep to be tuned; for new samples."""
+        """Return a copy for prediction only: without the training data that members keep."""
         return replace(self, members=[_drop_training_data(member) for member in self.members])
 
     def encode(self, X: Any) -> Any:
-        """Samples as the members see them."""
+        """Encode samples for the members."""
         return X if self.encoder is None else self.encoder.transform(X)
 
 
 def describe_columns(X: Any) -> list[str] | int | None:
-    """The columns of samples, by name, or how many there are."""
+    """Return the names of the columns of X, or their number; None if X is not a table."""
     names = list(getattr(X, "columns", []))
     if names:
         return names if all(isinstance(name, str) for name in names) else len(names)
@@ -452,7 +428,7 @@ def describe_columns(X: Any) -> list[str] | int | None:
 
 
 def _drop_training_data(model: Any) -> Any:
-    """A model without the training data that it, or what it is made of, keeps to be tuned."""
+    """Return a copy of a model without the training data that it or its parts keep for tuning."""
     if hasattr(model, "_forget_training"):
         return copy(model)._forget_training()
     parts: dict[str, Any] = {}
@@ -464,26 +440,26 @@ def _drop_training_data(model: Any) -> Any:
         parts["best_estimator_"] = _drop_training_data(model.best_estimator_)
     if not parts:
         return model
-    other = copy(model)
+    light = copy(model)
     for name, value in parts.items():
-        setattr(other, name, value)
-    return other
+        setattr(light, name, value)
+    return light
 
 
-# With fewer samples threads cost more than they bring: five times as much on a busy machine.
-_MANY = 20_000
+# With fewer samples BLAS threads slow training down, five times on a busy machine.
+_MIN_SAMPLES_FOR_THREADS = 20_000
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the training of a committee is.
+    """The progress of training a committee.
 
     Attributes
     ----------
     done, total : int
-        Models trained, and to be trained; of a program by itself, levels.
+        Number of models fitted so far, and in all; for a single martingale program, of levels.
     member : str
-        Whose model was the last.
+        The member whose model was fitted last.
     """
 
     done: int
@@ -504,35 +480,35 @@ def fit_members(
     callback: Callable[[Progress], Any] | None = None,
     refit: bool = True,
 ) -> tuple[list[Any], list[Scores]]:
-    """Train clones of members on all samples, and on each fold to predict what it holds out.
+    """Fit clones of members on all samples, and on each fold to predict its held-out samples.
 
     Parameters
     ----------
     members : list of (name, classifier)
-        Clones of them are trained.
+        The members to clone.
     X, y
         Samples and labels.
     folds : sequence of (training, held out) positions
-        What is held out in one fold is in no other.
+        No two folds hold out the same sample.
     columns : mapping, optional
-        The columns that each member looks at; all by default.
+        The columns that each member uses; all by default.
     params : mapping, optional
         Fit parameters of each member; those with an entry per sample are split.
     ask : {"values", "labels", "both"}
         What to predict.
     n_jobs : int, optional
-        Models trained at a time.
+        Number of models fitted at a time.
     callback : callable, optional
         Called with a :class:`Progress` after each model.
     refit : bool, default=True
-        Whether to train on all samples too.
+        Whether to fit on all samples too.
 
     Returns
     -------
-    trained : list of classifiers
-        Trained on all samples; None for each without `refit`.
+    fitted : list of classifiers
+        Fitted on all samples; None for each without `refit`.
     out_of_fold : list of Scores
-        Of what each fold holds out, by members trained without it.
+        For each fold, the predictions for its held-out samples.
     """
     classes = np.unique(y)
     jobs: list[tuple[int, int, _OneMember, tuple[Codes, Codes] | None]] = []
@@ -548,25 +524,25 @@ def fit_members(
         jobs.extend((j, f, own, fold) for f, fold in enumerate(folds))
         if refit:
             jobs.append((j, -1, own, None))
-    trained: list[Any] = [None] * len(members)
+    fitted: list[Any] = [None] * len(members)
     scores: list[list[Any]] = [[None] * len(members) for _ in folds]
-    with threadpool_limits(1 if len(y) < _MANY else None):
+    with threadpool_limits(1 if len(y) < _MIN_SAMPLES_FOR_THREADS else None):
         results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
             delayed(_fit_one)(own, X, y, fold, (j, f)) for j, f, own, fold in jobs
         )
         for done, ((j, f), result) in enumerate(results, start=1):
             if f < 0:
-                trained[j] = result
+                fitted[j] = result
             else:
                 scores[f][j] = result
             if callback is not None:
                 callback(Progress(done, len(jobs), members[j][0]))
-    return trained, [Scores.side_by_side(parts) for parts in scores]
+    return fitted, [Scores.side_by_side(parts) for parts in scores]
 
 
 @dataclass(frozen=True, eq=False)
 class _OneMember:
-    """A member to be trained: what it looks at, what it is given, and what is asked of it."""
+    """A member to fit: its columns, its fit parameters, and what it predicts out of fold."""
 
     name: str
     member: Any
@@ -579,37 +555,55 @@ class _OneMember:
 def _fit_one(
     own: _OneMember, X: Any, y: NDArray[Any], fold: tuple[Codes, Codes] | None, job: tuple[int, int]
 ) -> tuple[tuple[int, int], Any]:
-    """A member trained on all samples; or what one predicts that is trained without a fold."""
+    """Fit a member on all samples and return it, or on a fold and return its predictions."""
     member, params = clone(own.member), own.params
     with stay_local():
         if fold is None:
             return job, member.fit(select_columns(X, own.columns, own.name, None), y, **params)
         training, held_out = fold
-        seen = select_columns(select_rows(X, training), own.columns, own.name, None)
-        member.fit(seen, y[training], **_split_params(params, training, len(y)))
-        rows, features = select_rows(X, held_out), [own.columns]
+        X_train = select_columns(select_rows(X, training), own.columns, own.name, None)
+        member.fit(X_train, y[training], **_split_params(params, training, len(y)))
+        X_test, features = select_rows(X, held_out), [own.columns]
         named = [(own.name, member)]
-        return job, Scores.of(named, rows, classes=own.classes, features=features, ask=own.ask)
+        return job, Scores.of(named, X_test, classes=own.classes, features=features, ask=own.ask)
+
+
+def _split_params(params: dict[str, Any], rows: Any, n_samples: int) -> dict[str, Any]:
+    """Return the fit parameters for some of the samples."""
+    return {
+        key: select_rows(value, rows) if _is_per_sample(value, n_samples) else value
+        for key, value in params.items()
+    }
+
+
+def _is_per_sample(value: Any, n_samples: int) -> bool:
+    """Return whether a fit parameter has an entry for each sample."""
+    return (
+        not isinstance(value, str | dict) and hasattr(value, "__len__") and len(value) == n_samples
+    )
+
+
+# Folds of the tuning set
 
 
 def check_tuning(tuning: Any, owner: str) -> None:
-    """Refuse what is neither a number of folds, a share, a splitter nor a list of folds."""
-    share = is_fraction(tuning) and not 0 < tuning < 1
-    count = isinstance(tuning, int | np.integer) and tuning < 2
-    if share or count or isinstance(tuning, str):
+    """Check that tuning is a number of folds, a fraction, a splitter or a list of folds."""
+    bad_fraction = is_fraction(tuning) and not 0 < tuning < 1
+    bad_count = isinstance(tuning, int | np.integer) and tuning < 2
+    if bad_fraction or bad_count or isinstance(tuning, str):
         raise ValueError(
-            f"{owner} needs tuning to be a number of folds of at least 2, a share in (0, 1), a "
+            f"{owner} needs tuning to be a number of folds of at least 2, a fraction in (0, 1), a "
             f"splitter or a list of folds; got {tuning!r}."
         )
 
 
 def is_fraction(tuning: Any) -> bool:
-    """Whether a part is kept from training, so that there are no folds."""
+    """Return whether tuning holds out one fraction of the samples instead of using folds."""
     return isinstance(tuning, float | np.floating)
 
 
 def make_folds(tuning: Any, X: Any, y: NDArray[Any], owner: str) -> list[Any]:
-    """Folds as a user asks for them: a number, a splitter or a list."""
+    """Return the folds that tuning describes: a number, a splitter or a list."""
     if isinstance(tuning, int | np.integer):
         return stratified_folds(y, int(tuning), owner)
     try:
@@ -624,19 +618,26 @@ def make_folds(tuning: Any, X: Any, y: NDArray[Any], owner: str) -> list[Any]:
 
 
 def group_folds_hint(owner: str) -> str:
-    """What to do with groups, for a message."""
+    """Return the message for a splitter that needs groups."""
     return (
-        f"{owner} needs the folds of samples in groups as a list: "
+        f"{owner} cannot pass groups to a splitter; make tuning a list of folds: "
         "tuning=list(GroupKFold().split(X, y, groups))."
     )
 
 
 def stratified_folds(y: NDArray[Any], n_folds: int, owner: str) -> list[Any]:
-    """Folds with the classes' shares, fewer if a class is small."""
+    """Return stratified folds, fewer if a class has fewer samples."""
     classes, sizes = np.unique(y, return_counts=True)
     if sizes.min() < 2:
         raise ValueError(
-            f"{owner} needs at least two samples of each class to cross-validate; "
+            f"{owner} needs at least two samples of each class in y to cross-validate; "
             f"{_labels.plain(classes[sizes.argmin()])!r} has one."
         )
     return list(StratifiedKFold(min(n_folds, int(sizes.min()))).split(y, y))
+
+
+def _can_stratify(y: NDArray[Any], fraction: float) -> bool:
+    """Return whether each class can be in both parts of a split."""
+    classes, sizes = np.unique(y, return_counts=True)
+    smaller = min(np.floor(len(y) * fraction), np.floor(len(y) * (1 - fraction)))
+    return bool(sizes.min() >= 2 and smaller >= len(classes))

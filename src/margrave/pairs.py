@@ -1,17 +1,17 @@
-"""Crucial pairs: margins over all positive/negative pairs, without making the pairs.
+"""Crucial pairs: margins over all positive/negative pairs, without enumerating the pairs.
 
 A crucial pair (i, k) is one positive and one negative sample; its margin under a score s is
-``s_i - s_k`` ("Rank margin", the pairs of its linear program). There are N⁺·N⁻ of them, but both
-sides sort, so every statistic here costs O(n log n) time and O(n) memory:
+``s_i - s_k`` (the pairs in the linear program of Marrocco et al., 2010). There are N⁺·N⁻ pairs, but
+both classes can be sorted, so every statistic here needs O(n log n) time and O(n) memory:
 
-- AUC: the share of pairs with a positive margin, ties counting half;
-- the smallest margin splits: ``min_i s_i - max_k s_k``; the mean one is a difference of means;
+- AUC is the fraction of pairs with a positive margin; a tie counts half;
+- the smallest margin is ``min_i s_i - max_k s_k``; the mean margin is a difference of means;
 - the distribution function counts, for each positive, the negatives close enough to it;
 - a quantile is found by narrowing the counts of two such distribution functions;
-- the hinge sum ``Σ (ρ - m_ik)₊`` needs only how many pairs each sample is active in.
+- the hinge sum ``Σ (ρ - m_ik)₊`` needs only the number of active pairs of each sample.
 
-A pair's margin is the float ``s_i - s_k`` as computed, so that counts, shares and quantiles are
-those of the brute force over an N⁺ × N⁻ table of differences; sums agree up to rounding.
+A pair's margin is the float ``s_i - s_k`` as computed, so that counts, fractions and quantiles
+equal those of the brute force over an N⁺ × N⁻ table of differences; sums agree up to rounding.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from margrave._typing import Floats, Ints
 __all__ = ["CrucialPairs", "HingeSum"]
 
 
-# A quantile stops narrowing, and sorts what is left, below this many margins per sample.
+# A quantile stops narrowing, and sorts the remaining margins, below this many per sample.
 _SORTED_AT_ONCE = 4
 _DRAWN = 20_000
 
 
 @dataclass(frozen=True)
 class HingeSum:
-    """The sum over pairs of ``(rho - margin)₊``, and the pairs it comes from.
+    """The sum over pairs of ``(rho - margin)₊``, and the number of active pairs per sample.
 
     Attributes
     ----------
     total : float
         The sum.
     positive_counts, negative_counts : ndarray of int64
-        For each positive (negative) sample, in the order given, the number of its pairs with a
-        margin below ``rho``. They are the derivative: each positive's score enters the sum with
-        minus its count, each negative's with its count, ``rho`` with the number of active pairs.
+        For each positive (negative) sample, in input order, the number of its pairs with a margin
+        below ``rho``. They are the derivative of the sum: minus the count for the score of a
+        positive, the count for that of a negative, and ``n_active`` for ``rho``.
     """
 
     total: float
@@ -83,21 +83,25 @@ class CrucialPairs:
     negatives: Floats
 
     def __init__(self, positives: ArrayLike, negatives: ArrayLike) -> None:
-        object.__setattr__(self, "positives", _side(positives, "positives"))
-        object.__setattr__(self, "negatives", _side(negatives, "negatives"))
+        object.__setattr__(self, "positives", _check_scores(positives, "positives"))
+        object.__setattr__(self, "negatives", _check_scores(negatives, "negatives"))
 
     @classmethod
     def of(cls, scores: ArrayLike, y: ArrayLike, *, positive: Any = None) -> CrucialPairs:
-        """Split one score per sample by its label.
+        """Make the pairs from one score and one label per sample.
 
         Parameters
         ----------
         scores : array-like of shape (n_samples,)
-            Larger means more positive.
+            Scores; larger means more positive.
         y : array-like of shape (n_samples,)
-            Labels, of exactly two kinds unless ``positive`` is given.
+            Labels; exactly two different ones unless ``positive`` is set.
         positive : label, optional
             The positive class; the others are negative. By default the larger of two labels.
+
+        Returns
+        -------
+        CrucialPairs
 
         Examples
         --------
@@ -111,13 +115,18 @@ class CrucialPairs:
                 f"got scores of shape {values.shape} and y of shape {labels.shape}."
             )
         if _labels.has_missing(labels):
-            raise ValueError("CrucialPairs.of needs a label for every sample; y has missing ones.")
+            raise ValueError(
+                "CrucialPairs.of needs a label for every sample; y has missing labels."
+            )
         if positive is None:
             positive = _larger_label(labels)
-        chosen = labels == positive
-        if not np.any(chosen):
-            raise ValueError(f"CrucialPairs.of finds no label {positive!r} in y.")
-        return cls(values[chosen], values[~chosen])
+        is_positive = labels == positive
+        if not np.any(is_positive):
+            raise ValueError(
+                f"CrucialPairs.of needs positive to be one of the labels; got {positive!r}, which "
+                "is not in y."
+            )
+        return cls(values[is_positive], values[~is_positive])
 
     def __repr__(self) -> str:
         return f"CrucialPairs({len(self.positives)} positives, {len(self.negatives)} negatives)"
@@ -133,7 +142,7 @@ class CrucialPairs:
 
     @cached_property
     def auc(self) -> float:
-        """Share of the pairs that are ordered right; a tie counts half."""
+        """The fraction of the pairs in the right order; a tie counts half."""
         positives, negatives = self._sorted
         below = np.searchsorted(negatives, positives, "left").sum()
         upto = np.searchsorted(negatives, positives, "right").sum()
@@ -151,16 +160,16 @@ class CrucialPairs:
 
     @property
     def mean_margin(self) -> float:
-        """The mean over all pairs: the difference of the class means."""
+        """The mean margin over all pairs: the difference of the class means."""
         return float(self.positives.mean() - self.negatives.mean())
 
     def cdf(self, margins: ArrayLike) -> Floats:
-        """Share of the pairs with a margin of at most each given value.
+        """Return the fraction of the pairs with a margin of at most each of `margins`.
 
         Parameters
         ----------
         margins : array-like of float
-            Where to evaluate the distribution function; each point costs one pass.
+            Where to evaluate the distribution function; each point takes one pass.
 
         Returns
         -------
@@ -170,37 +179,38 @@ class CrucialPairs:
         points = np.asarray(margins, dtype=np.float64)
         if np.isnan(points).any():
             raise ValueError("CrucialPairs.cdf needs margins that are numbers; got NaN.")
-        counts = [self._at_most(point).sum() / self.n_pairs for point in points.ravel()]
-        return np.array(counts, dtype=np.float64).reshape(points.shape)
+        fractions = [self._at_most(point).sum() / self.n_pairs for point in points.ravel()]
+        return np.array(fractions, dtype=np.float64).reshape(points.shape)
 
     def quantile(self, shares: ArrayLike) -> Floats:
-        """Smallest margin m such that at least a given share of the pairs is at most m.
+        """Return the smallest margin m such that at least a fraction of the pairs is at most m.
 
-        Exact: one of the N⁺·N⁻ margins (``numpy.quantile`` with ``method="inverted_cdf"``).
+        The quantile is exact: one of the N⁺·N⁻ margins, as ``numpy.quantile`` returns with
+        ``method="inverted_cdf"``.
 
         Parameters
         ----------
         shares : array-like of float in [0, 1]
-            For instance 0.5 for the median margin.
+            The fractions, for instance 0.5 for the median margin.
 
         Returns
         -------
         ndarray of float64
             Of the same shape as ``shares``.
         """
-        wanted = np.asarray(shares, dtype=np.float64)
-        if not ((wanted >= 0) & (wanted <= 1)).all():
+        fractions = np.asarray(shares, dtype=np.float64)
+        if not ((fractions >= 0) & (fractions <= 1)).all():
             raise ValueError(f"CrucialPairs.quantile needs shares in [0, 1]; got {shares!r}.")
-        found = [self._ranked(_rank_of(share, self.n_pairs)) for share in wanted.ravel()]
-        return np.array(found, dtype=np.float64).reshape(wanted.shape)
+        margins = [self._margin_at(_rank_of(f, self.n_pairs)) for f in fractions.ravel()]
+        return np.array(margins, dtype=np.float64).reshape(fractions.shape)
 
     def hinge(self, rho: float) -> HingeSum:
-        """Sum over all pairs of ``(rho - margin)₊``, with the counts that are its derivative.
+        """Return the sum over all pairs of ``(rho - margin)₊``, and its derivative as counts.
 
         Parameters
         ----------
         rho : float
-            The margin asked for.
+            The required margin.
 
         Returns
         -------
@@ -209,21 +219,22 @@ class CrucialPairs:
         if not np.isfinite(rho):
             raise ValueError(f"CrucialPairs.hinge needs a finite rho; got {rho!r}.")
         positives, negatives = self._sorted
-        # Negatives active with a positive lie at the upper end: those with a margin below rho.
-        active = self._below(rho)
-        # Seen from the other side, the k-th negative is active with the lowest positives only,
-        # those whose count reaches down to it; the counts fall as the positives rise.
-        reach = np.bincount(len(negatives) - active, minlength=len(negatives) + 1)
-        active_negatives = np.cumsum(reach)[:-1]
-        # Both sides count the same pairs, so a common shift cancels; the middle of the active
-        # positives, which are the lowest, keeps the sums small.
-        centre = positives[(np.count_nonzero(active) or 1) // 2]
-        total = active @ (rho - (positives - centre)) + active_negatives @ (negatives - centre)
-        by_positive, by_negative = self._order
+        # A pair is active if its margin is below rho; the active negatives of a positive are the
+        # largest ones.
+        per_positive = self._below(rho)
+        # A negative is active with the smallest positives only, those whose count reaches down to
+        # it; the counts fall as the positives rise.
+        reach = np.bincount(len(negatives) - per_positive, minlength=len(negatives) + 1)
+        per_negative = np.cumsum(reach)[:-1]
+        # Both classes count the same pairs, so a common shift cancels; the middle of the active
+        # positives, which are the smallest, keeps the sums small.
+        centre = positives[(np.count_nonzero(per_positive) or 1) // 2]
+        total = per_positive @ (rho - (positives - centre)) + per_negative @ (negatives - centre)
+        positive_order, negative_order = self._order
         return HingeSum(
             total=float(total),
-            positive_counts=_unsort(active, by_positive),
-            negative_counts=_unsort(active_negatives, by_negative),
+            positive_counts=_unsort(per_positive, positive_order),
+            negative_counts=_unsort(per_negative, negative_order),
         )
 
     @cached_property
@@ -242,14 +253,14 @@ class CrucialPairs:
         """Per sorted positive, the first sorted negative k with ``close(s_i - s_k, margin)``.
 
         Solving ``s_i - s_k = margin`` for s_k rounds differently from the margin itself; where
-        the place found so is wrong, bisecting on the margins finds the right one.
+        that gives a wrong position, bisection on the margins finds the right one.
         """
         positives, negatives = self._sorted
         first: Ints = np.searchsorted(negatives, positives - margin, "left").astype(np.int64)
         before, at = np.maximum(first - 1, 0), np.minimum(first, len(negatives) - 1)
-        back = (first > 0) & close(positives - negatives[before], margin)
-        on = (first < len(negatives)) & ~close(positives - negatives[at], margin)
-        wrong = np.flatnonzero(back | on)
+        too_late = (first > 0) & close(positives - negatives[before], margin)
+        too_early = (first < len(negatives)) & ~close(positives - negatives[at], margin)
+        wrong = np.flatnonzero(too_late | too_early)
         low, high = np.zeros(len(wrong), dtype=np.int64), np.full(len(wrong), len(negatives))
         while (open_ := low < high).any():
             middle = np.minimum((low + high) // 2, len(negatives) - 1)
@@ -259,12 +270,12 @@ class CrucialPairs:
         first[wrong] = low
         return first
 
-    def _ranked(self, rank: int) -> float:
-        """The margin at 1-based ``rank`` among all pairs in rising order.
+    def _margin_at(self, rank: int) -> float:
+        """Return the margin at 1-based ``rank`` among all pairs in rising order.
 
-        For each positive the margins still possible are a run ``low:high`` of the sorted negatives
+        For each positive the remaining candidates are a run ``low:high`` of the sorted negatives
         read backwards. Margins drawn from the runs bracket the one sought; counting tightens the
-        runs to the bracket, until what is left can be sorted. The draws decide only the speed.
+        runs to the bracket, until few enough are left to sort. The draws affect only the speed.
         """
         positives, negatives = self._sorted
         rising = negatives[::-1]
@@ -298,39 +309,42 @@ class CrucialPairs:
         return float(np.partition(candidates, place)[place])
 
 
-def _side(scores: ArrayLike, name: str) -> Floats:
-    values = np.array(scores, dtype=np.float64)  # a copy: ours to keep
+def _check_scores(scores: ArrayLike, name: str) -> Floats:
+    values = np.array(scores, dtype=np.float64)  # a copy, made read-only
     if values.ndim != 1 or len(values) == 0:
         raise ValueError(
-            f"CrucialPairs needs {name} as a list of at least one score; got shape {values.shape}."
+            f"CrucialPairs needs {name} to be a list of at least one score; "
+            f"got shape {values.shape}."
         )
     if not np.isfinite(values).all():
-        raise ValueError(f"CrucialPairs needs finite scores; {name} hold NaN or infinity.")
+        raise ValueError(f"CrucialPairs needs {name} to be finite; got NaN or infinity.")
     values.flags.writeable = False
     return values
 
 
 def _larger_label(labels: NDArray[Any]) -> Any:
-    kinds = np.unique(labels)
-    if len(kinds) != 2:
-        shown = ", ".join(repr(kind) for kind in kinds[:5].tolist())
+    distinct = np.unique(labels)
+    if len(distinct) != 2:
+        shown = ", ".join(repr(label) for label in distinct[:5].tolist())
         raise ValueError(
-            f"CrucialPairs.of needs y with two labels, or positive=; got {len(kinds)}: {shown}."
+            "CrucialPairs.of needs two different labels in y, or positive=; "
+            f"got {len(distinct)}: {shown}."
         )
-    return kinds[1]
+    return distinct[1]
 
 
-def _rank_of(share: float, n_pairs: int) -> int:
-    """The smallest rank r >= 1 with ``r / n_pairs >= share``, in floats as :meth:`cdf` has them."""
-    rank = max(int(np.ceil(share * n_pairs)), 1)
-    while rank > 1 and (rank - 1) / n_pairs >= share:
+def _rank_of(fraction: float, n_pairs: int) -> int:
+    """Return the smallest rank r >= 1 with ``r / n_pairs >= fraction``, in the floats of `cdf`."""
+    rank = max(int(np.ceil(fraction * n_pairs)), 1)
+    while rank > 1 and (rank - 1) / n_pairs >= fraction:
         rank -= 1
-    while rank / n_pairs < share:
+    while rank / n_pairs < fraction:
         rank += 1
     return rank
 
 
 def _unsort(values: Ints, order: Ints) -> Ints:
+    """Put values that are in sorted order back in input order."""
     unsorted = np.empty_like(values)
     unsorted[order] = values
     return unsorted

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from margrave.compare import MartingaleDisplay
-from margrave.compare._plotting import COLOURS
+from margrave._plotting import COLOURS
 from margrave.martingale._program import Edge, Node, Program
 
 plt = pytest.importorskip("matplotlib.pyplot")

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 import zipfile
@@ -25,6 +26,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+import margrave
 from margrave.fuse import RankMarginClassifier
 from margrave.martingale import MartingaleBoostClassifier, TunableLogistic
 from margrave.steer import Dialog, FileError, GuaranteeError, SteeredClassifier
@@ -115,8 +117,31 @@ def schema_of(data):
         return json.loads(archive.read("schema.json"), object_hook=named)
 
 
-def test_a_file_is_as_skops_would_write_it(talked):
-    assert schema_of(dump_bytes(talked)) == schema_of(skops.io.dumps(talked))
+def test_a_file_is_as_skops_would_write_it_with_its_format(talked):
+    written = schema_of(dump_bytes(talked))
+    assert written.pop("_margrave")["version"] == margrave.__version__
+    assert written == schema_of(skops.io.dumps(talked))
+
+
+@pytest.mark.parametrize("version", ["0.1.0", "77.0.0"])
+def test_a_file_of_another_format_is_refused_by_its_version_and_left_alone(
+    model_file, tmp_path, version
+):
+    path = tmp_path / "other.skops"
+    with zipfile.ZipFile(model_file) as known, zipfile.ZipFile(path, "w") as archive:
+        for name in known.namelist():
+            data = known.read(name)
+            if name == "schema.json":
+                schema = json.loads(data)
+                stamp = schema.pop("_margrave")  # files of the first format have none
+                if version == "77.0.0":
+                    schema["_margrave"] = {"format": stamp["format"] + 1, "version": version}
+                data = json.dumps(schema).encode()
+            archive.writestr(name, data)
+    before = path.read_bytes()
+    with pytest.raises(FileError, match=rf"other\.skops.*\b{re.escape(version)}\b"):
+        SteeredClassifier.load(path)
+    assert path.read_bytes() == before
 
 
 def test_a_file_leaves_out_the_table_that_its_user_has(talked, tmp_path):

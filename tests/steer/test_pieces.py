@@ -117,7 +117,7 @@ def test_what_was_spent_stays_spent(talked):
 
 
 def test_a_piece_of_another_kind_is_refused(talked):
-    with pytest.raises(FileError, match=r"\bReply\b.*\bPiece\b"):
+    with pytest.raises(FileError, match=r"\bReply\b.*\bStepRecord\b"):
         restore_dialog(dump_start(talked), [StoredStep(0, dump_bytes(talked.reply))], 0, [])
     with pytest.raises(FileError, match="'data'"):
         restore_dialog(dump_start(talked)[:-100], [], 0, [])

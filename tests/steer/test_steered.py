@@ -452,6 +452,16 @@ def test_a_model_taken_from_a_dialog_trains_like_one_made_by_hand():
     assert clone(model).get_params() == model.get_params()
 
 
+@pytest.mark.parametrize("committee", [GaussianNB(), [("a", GaussianNB()), ("b", GaussianNB())]])
+def test_an_accepted_model_trains_again_what_the_dialog_trained(committee):
+    dialog = Dialog.from_data(X, Y, committee=committee, random_state=0)
+    dialog.prefer("fn <= 20%", strategies=["move"])
+    model = dialog.accept()
+    again = clone(model).set_params(random_state=0).fit(X, Y)
+    assert tuple(again.scorer_.committee.names) == dialog.members
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
 @pytest.mark.slow
 def test_the_default_committee():
     model = SteeredClassifier(preference="fn <= 20%", strategies=["move"], random_state=0).fit(X, Y)

@@ -86,27 +86,27 @@ class Name:
     """Accessible names by which several tests find a part: what is renamed is renamed here."""
 
     ACCEPT = "Accept this model"
-    ASK_NODE = "Ask this node"
+    ASK_NODE = "Tune this node"
     ASK_POINT = "Ask for it"
     CANCEL_TRAINING = "Cancel the training"
-    CERTIFY_SHARE = "Kept apart for the promise"
+    CERTIFY_SHARE = "Size of the certification set"
     CHOOSE_FILE = "Choose a file"
     CLEAR = "Clear"
     CLOSE = "Close"
     CLOSE_COMPARISON = "Close the comparison"
     COMPARISON = "Comparison"
-    CONFIRM = "Spend them and accept"
-    CONFIRM_BOX = "Spend the certify samples?"
-    CONFIRM_HALF = "Spend half and accept"
+    CONFIRM = "Use it and accept"
+    CONFIRM_BOX = "Use the certification set?"
+    CONFIRM_HALF = "Use half and accept"
     COSTS = "Costs and priors"
     DIALOGS = "Dialogs"
-    DISAGREEMENT = "Where they disagree"
-    FRONTIER = "What can be had"
+    DISAGREEMENT = "Where the members disagree"
+    FRONTIER = "Reachable trade-offs"
     FRONTIER_TABLE = "Best trade-offs"
     GROW = "Grow a level"
-    GUARANTEE = "A promise you have in mind"
+    GUARANTEE = "Planned guarantee"
     HOME = "Margrave"
-    KEEP = re.compile("^keep what was asked before")
+    KEEP = re.compile("^keep the earlier limits")
     LEVELS = "Levels"
     MATRIX = "Confusion matrix"
     MEMBERS = "Members"
@@ -114,11 +114,11 @@ class Name:
     MODEL_FILE = re.compile("^Model for")
     NEW_DIALOG = "New dialog"
     NOT_TRAINED = "Not trained"
-    OFFER = re.compile(r"^Step \d+ would promise")
-    PARTS = "Which rows do what"
+    OFFER = re.compile(r"^Step \d+ would guarantee")
+    PARTS = "How the rows are split"
     PERCENT = "Percent of the row"
     PREFERENCE = "Preference in words"
-    PRIOR = "Share of spam to come"
+    PRIOR = "Expected proportion of spam"
     PROGRAM = re.compile("^A martingale program")
     REDO = "Redo"
     RENAME = "Rename"
@@ -127,7 +127,7 @@ class Name:
     ROWS_FILE = "These rows as CSV"
     SCRIPT_FILE = "Python script"
     SKIP = "Skip"
-    SLOW_STRATEGIES = "Try the dear ways too"
+    SLOW_STRATEGIES = "Try the slow strategies too"
     STOP = "Stop"
     SUMMARY = "Summary"
     TABLES = "As tables"
@@ -139,7 +139,7 @@ class Name:
     TRAIN = "Train"
     TRAIN_AGAIN = "Train again"
     TRAINING = "Training the committee"
-    TUNE_WEAK = "Tune the weak ones"
+    TUNE_WEAK = "Tune the weak nodes"
     UNDO = "Undo"
 
 
@@ -208,7 +208,7 @@ def part_size(page: Page | Locator, part: str) -> Locator:
 
 def node_field(card: Page | Locator, true: str, answer: str) -> Locator:
     """A cell in the small matrix of a program's node."""
-    return card.get_by_role("textbox", name=re.compile(f"^{true} called {answer}\\b"))
+    return card.get_by_role("textbox", name=re.compile(f"^{true} predicted as {answer}\\b"))
 
 
 def trail(page: Page, n: int) -> Locator:
@@ -247,8 +247,8 @@ def drop(page: Page, path: Path) -> None:
 
 def cell(page: Page, true: str, answer: str | None) -> Locator:
     """A cell of the large matrix; None for the rejected."""
-    called = "rejected" if answer is None else f"called {answer}"
-    return page.get_by_role("gridcell", name=f"true {true} {called}:")
+    predicted = "rejected" if answer is None else f"predicted as {answer}"
+    return page.get_by_role("gridcell", name=f"true {true} {predicted}:")
 
 
 def matrix(page: Page) -> list[list[int]]:

@@ -165,7 +165,7 @@ def test_setting_up(looks, long_table):
     more_choices(page).click()
     page.get_by_role("radio", name=Name.PROGRAM).click()
     page.get_by_label("Rows that belong together").select_option("length")
-    page.get_by_label("When a row was taken").select_option("links")
+    page.get_by_label("Time of a row").select_option("links")
     rested(page)
     look.at("all of the setup", "main")
     page.get_by_label(Name.TARGET).select_option("length")

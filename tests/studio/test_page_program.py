@@ -65,7 +65,7 @@ def votes_of(program, one):
 
 def card(page):
     """What is told of the node that is chosen."""
-    return page.get_by_role("region", name="The node that is chosen")
+    return page.get_by_role("region", name="Selected node")
 
 
 def levels(page, n, nodes=None):

@@ -196,10 +196,10 @@ def behind_a_cell(page):
     rows_button(page, n).click()
     shown = panel(page, "Members")
     expect(shown).to_be_visible()
-    expect(shown.get_by_label("Truly")).to_have_value("0")
-    expect(shown.get_by_label("Called", exact=True)).to_have_value("1")
+    expect(shown.get_by_label("True class")).to_have_value("0")
+    expect(shown.get_by_label("Predicted class", exact=True)).to_have_value("1")
     tells(shown.locator(".pages span"), 1, min(n, 25), n)
-    rows = shown.get_by_role("region", name="Samples in the cell").get_by_role("row")
+    rows = shown.get_by_role("region", name="Rows in the cell").get_by_role("row")
     expect(rows).to_have_count(1 + min(n, 25))
     expect(rows.first).to_have_text(re.compile("logistic.*qda"))
     rows.first.get_by_role("button", name="links").click()
@@ -337,7 +337,7 @@ def test_the_whole_story_by_mouse(page, user, mails, tmp_path, monkeypatch):
 @pytest.mark.full
 def test_a_set_that_comes_along(show):
     page = show("#/new")
-    search = page.get_by_role("searchbox", name="Search the sets")
+    search = page.get_by_role("searchbox", name="Search the data sets")
     search.fill("no such thing")
     expect(page.locator(".empty")).to_be_visible()
     search.fill("pima")

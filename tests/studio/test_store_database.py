@@ -232,13 +232,21 @@ def test_a_migration_happens_as_a_whole_or_not_at_all(url):
 
 
 @BOTH
-def test_a_newer_database_is_left_alone(url):
+@pytest.mark.parametrize("version", ["0001", "9999"])
+def test_a_database_of_another_version_is_left_alone(url, version):
     with Store(url) as store, store._writer.begin() as connection:
-        connection.exec_driver_sql(f"UPDATE {migrations.VERSION_TABLE} SET version_num = '9999'")  # noqa: S608
-    assert store._url.database in message(Store(url).open)
+        connection.exec_driver_sql(
+            f"UPDATE {migrations.VERSION_TABLE} SET version_num = '{version}'"  # noqa: S608
+        )
+    file = Path(store._url.database) if url.startswith("sqlite") else None
+    before = file and file.read_bytes()
+    refusal = message(Store(url).open)
+    assert store._url.database in refusal
+    assert version in refusal
+    assert (file and file.read_bytes()) == before
     with store._reader.connect() as connection:
         query = text(f"SELECT version_num FROM {migrations.VERSION_TABLE}")  # noqa: S608
-        assert connection.execute(query).scalar_one() == "9999"
+        assert connection.execute(query).scalar_one() == version
     store.close()
 
 
@@ -266,10 +274,10 @@ def test_the_next_version_is_written_from_the_template(tmp_path):
     ):
         config = migrations.configuration(connection, folder)
         connection.exec_driver_sql("DROP INDEX ix_dialogs_table_id")
-        script = command.revision(config, "An index", autogenerate=True, rev_id="0002")
+        script = command.revision(config, "An index", autogenerate=True, rev_id="0003")
         written = Path(script.path).read_text()
         assert written.startswith('"""An index."""\n\nfrom __future__ import annotations\n')
-        assert "revision = '0002'\ndown_revision = '0001'\n" in written
+        assert "revision = '0003'\ndown_revision = '0002'\n" in written
         command.upgrade(config, "head")
         context = MigrationContext.configure(
             connection, opts={"version_table": migrations.VERSION_TABLE}

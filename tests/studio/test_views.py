@@ -375,7 +375,7 @@ def test_what_members_say_is_what_their_votes_in_the_rows_say(client, which, ste
         else:
             assert one["fp"] is None
             assert one["fn"] is None
-    shares = told["disagreement"]["shares"]
+    shares = told["disagreement"]["fractions"]
     for i in range(len(MEMBERS)):
         for j in range(len(MEMBERS)):
             differing = sum(row["votes"][i] != row["votes"][j] for row in rows)
@@ -477,8 +477,8 @@ def test_winners_cost_least_and_share_the_range(client, two, ranges):
         for fp, fn in zip(curve["fp"], curve["fn"], strict=True)
     ]
     winners, (low, high) = told["winners"], told["slope"]
-    assert sum(one["share"] for one in winners) == pytest.approx(1)
-    assert all(0 <= one["share"] <= 1 for one in winners)
+    assert sum(one["fraction"] for one in winners) == pytest.approx(1)
+    assert all(0 <= one["fraction"] <= 1 for one in winners)
     assert (winners[0]["low"], winners[-1]["high"]) == (low, high)
     assert all(a["high"] == b["low"] for a, b in pairwise(winners))
     for one in winners:
@@ -487,7 +487,7 @@ def test_winners_cost_least_and_share_the_range(client, two, ranges):
         assert mine <= min(a + slope * b for a, b in points) + 1e-9
         if high > low:
             share = math.log(one["high"] / one["low"]) / math.log(high / low)
-            assert one["share"] == pytest.approx(share)
+            assert one["fraction"] == pytest.approx(share)
     assert told["prior"] == pytest.approx(n / (n + m))
     first, last = (ranges.get(key, told["prior"]) for key in ("prior_low", "prior_high"))
     assert told["priors"] == pytest.approx([first, last])
@@ -507,7 +507,7 @@ def test_winners_in_a_range_without_end(studio, two, ranges):
         answer = own.get(f"{two[0]}/winners", params=ranges)
     assert answer.status_code in (200, 400, 422)
     if answer.status_code == 200:
-        shares = [one["share"] for one in answer.json()["winners"]]
+        shares = [one["fraction"] for one in answer.json()["winners"]]
         assert None not in shares
         assert sum(shares) == pytest.approx(1)
 
@@ -560,7 +560,7 @@ def test_the_dear_ways_add_curves_and_take_none_away(client, two):
     after = client.ok(f"{name}/frontier")
     assert after["slow"] is True
     names = [curve["name"] for curve in after["curves"]]
-    assert len(names) == len(set(names)) == len(before["curves"]) + last["result"]["options"]
+    assert len(names) == len(set(names)) == len(before["curves"]) + last["result"]["candidates"]
     for one in before["best"]:
         assert any(a["fp"] <= one["fp"] and a["fn"] <= one["fn"] for a in after["best"])
     own.goto(0)

@@ -1,1 +1,1 @@
-"""Dask collections, block by block: what the methods and `margrave.scale` share."""
+"""Computations on the blocks of Dask collections, for the methods and `margrave.scale`."""

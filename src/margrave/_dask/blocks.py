@@ -1,9 +1,8 @@
-"""Rows of Dask collections, in blocks that are worked on where they lie.
+"""Rows of Dask collections in blocks, and reductions over the blocks.
 
-What is learned from more rows than fit into memory is learned from sums and sorted summaries: a
-function of one block, and a way to put results together. Blocks are put together in a tree of
-fixed shape, so that a result does not depend on who was quick, nor on a worker that was lost and
-whose blocks were done again.
+Methods for data larger than memory compute sums and sorted summaries: a function of one block, and
+another that merges results. The merges form a tree of fixed shape, so that a result depends neither
+on which worker is fastest nor on workers that were lost and whose blocks were computed again.
 """
 
 from __future__ import annotations
@@ -19,37 +18,38 @@ from scipy.sparse import issparse
 T = TypeVar("T")
 
 _FAN_IN = 8
-# In the names of tasks: shuffles on disk, and between workers. Those by tasks keep an order.
+# Parts of the names of tasks that shuffle rows on disk or between workers. Other shuffles keep an
+# order.
 _SHUFFLES = ("zpartd", "p2p", "shuffle-transfer", "hash-join-transfer")
-_SINGLE = ("y", "weight", "sample_weight")
+_SINGLE_COLUMNS = ("y", "weight", "sample_weight")
 
 
-def is_dask(*given: Any) -> bool:
-    """Whether any of these is a Dask collection; Dask is not loaded to find out."""
-    kinds = (type(one) for one in given)
-    return any(k.__module__.startswith("dask") and hasattr(k, "__dask_graph__") for k in kinds)
+def is_dask(*objects: Any) -> bool:
+    """Whether any of the objects is a Dask collection; this does not import Dask."""
+    types = (type(each) for each in objects)
+    return any(t.__module__.startswith("dask") and hasattr(t, "__dask_graph__") for t in types)
 
 
 def check_dense(owner: str, block: Any) -> None:
-    """Refuse a block that is a sparse matrix."""
+    """Raise an error if a block is a sparse matrix."""
     if issparse(block):
         raise TypeError(
-            f"{owner} takes Dask arrays of dense blocks; got blocks of type {type(block).__name__}."
+            f"{owner} needs Dask arrays of dense blocks; got blocks of type {type(block).__name__}."
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Collections with the same rows, cut into the same blocks.
+    """Collections with the same rows, split into the same blocks.
 
     Attributes
     ----------
     parts : tuple of tuple of Delayed
-        For each block, what each collection has there; None for one that was not given.
+        For each block, the part of each collection; None for a collection that is None.
     columns : tuple of str, or int
-        Names of the first collection's columns, or how many there are.
+        Names of the first collection's columns, or their number.
     owner : str
-        Who asks, for messages.
+        The name of the caller, for messages.
     """
 
     parts: tuple[tuple[Any, ...], ...]
@@ -58,36 +58,36 @@ class Blocks:
 
     @classmethod
     def of(cls, owner: str, X: Any, **beside: Any) -> Blocks:
-        """Cut collections into the blocks of the first.
+        """Split collections into the blocks of the first one.
 
         Parameters
         ----------
         owner : str
-            Who asks, for messages.
+            The name of the caller, for messages.
         X : Dask array, data frame or series
             The rows.
         **beside : Dask collections, arrays or None
-            What else there is for every row, by name; the names are for messages.
+            Other collections with the same rows, such as labels; messages use their names.
         """
         if not is_dask(X):
             raise TypeError(
-                f"{owner} needs X as a Dask collection where another is one; got "
-                f"{type(X).__name__}. dask.array.from_array makes one."
+                f"{owner} needs X to be a Dask collection if another argument is one; got "
+                f"{type(X).__name__}. Convert it with dask.array.from_array."
             )
-        sizes, first = _sizes(X), _blocks(X)
-        columns = [first]
-        for name, given in beside.items():
-            columns.append(_delayed(owner, name, given, X, sizes, len(first)))
-        for parts in columns:
+        sizes, first = _known_sizes(X), _split(X)
+        collections = [first]
+        for name, other in beside.items():
+            collections.append(_split_like(owner, name, other, X, sizes, len(first)))
+        for parts in collections:
             _check_order(owner, parts)
-        return cls(tuple(zip(*columns, strict=True)), _columns(X), owner)
+        return cls(tuple(zip(*collections, strict=True)), _columns(X), owner)
 
     def __len__(self) -> int:
         return len(self.parts)
 
     @property
     def n_columns(self) -> int:
-        """How many columns the first collection has."""
+        """The number of columns of the first collection."""
         return self.columns if isinstance(self.columns, int) else len(self.columns)
 
     def reduce(
@@ -97,84 +97,85 @@ class Blocks:
         *more: Any,
         numbered: bool = False,
     ) -> T:
-        """Put together what a function says of each block: one pass over the rows.
+        """Merge the results of a function for each block, in one pass over the rows.
 
         Parameters
         ----------
         function : callable
-            Takes what the collections have in a block, and `more`. Blocks without rows are left
-            out; None says that a block has nothing to add.
+            Takes the parts of a block, and `more`. Blocks without rows are left out, and so are
+            those for which it returns None.
         merge : callable
-            Puts a list of results together, in the order of the blocks.
+            Merges a list of results, in the order of the blocks.
         *more : object
-            The same for all blocks, sent once.
+            Further arguments, the same for all blocks; sent once.
         numbered : bool, default=False
-            Whether the function takes the number of the block first, as a seed for example.
+            Whether the first argument is the number of the block, for example as a seed.
         """
         import dask
 
-        shared = [dask.delayed(one, pure=False, traverse=False) for one in more]
-        asked = dask.delayed(_asked, pure=False, traverse=False)
-        merged = dask.delayed(_merged, pure=False, traverse=False)
+        shared = [dask.delayed(argument, pure=False, traverse=False) for argument in more]
+        apply = dask.delayed(_apply, pure=False, traverse=False)
+        merge_some = dask.delayed(_merge, pure=False, traverse=False)
         results = [
-            asked(function, self.owner, number, numbered, len(part), *part, *shared)
+            apply(function, self.owner, number, numbered, len(part), *part, *shared)
             for number, part in enumerate(self.parts)
         ]
         while len(results) > 1:
             results = [
-                merged(merge, *results[at : at + _FAN_IN]) for at in range(0, len(results), _FAN_IN)
+                merge_some(merge, *results[at : at + _FAN_IN])
+                for at in range(0, len(results), _FAN_IN)
             ]
         with suppress(ImportError):
-            import distributed  # noqa: F401 - first: settings that it brings are not to go with ours
-        # Members go with the graph, not by themselves: a worker that is lost can have them again.
+            import distributed  # noqa: F401 - here: config.set would drop its defaults
+        # The graph contains the members, so that workers that replace lost ones receive them too.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "2GB"}):
-            (found,) = dask.compute(results[0])
-        if found is None:
-            raise ValueError(f"{self.owner} needs at least one row; all blocks are empty.")
-        whole: T = found
-        return whole
+            (result,) = dask.compute(results[0])
+        if result is None:
+            raise ValueError(f"{self.owner} needs at least one row; got only empty blocks.")
+        merged: T = result
+        return merged
 
 
-def _asked(
+def _apply(
     function: Callable[..., Any],
     owner: str,
     number: int,
     numbered: bool,
     n_parts: int,
-    *given: Any,
+    *arguments: Any,
 ) -> Any:
-    """What a function says of one block; None if that has no rows."""
-    part, more = given[:n_parts], given[n_parts:]
-    for one in part:
-        check_dense(owner, one)
-    lengths = {len(one) for one in part if one is not None}
+    """Apply a function to one block; None if the block has no rows."""
+    parts, more = arguments[:n_parts], arguments[n_parts:]
+    for part in parts:
+        check_dense(owner, part)
+    lengths = {len(part) for part in parts if part is not None}
     if len(lengths) > 1:
-        told = ", ".join("-" if one is None else str(len(one)) for one in part)
+        sizes = ", ".join("-" if part is None else str(len(part)) for part in parts)
         raise ValueError(
-            f"{owner} needs as many rows in every collection; block {number} has {told}. "
-            "Collections of unknown chunk sizes must be cut in the same places."
+            f"{owner} needs the same number of rows in every collection; block {number} has "
+            f"{sizes}. Split collections of unknown chunk sizes at the same rows."
         )
     if lengths == {0}:
         return None
-    return function(*((number,) if numbered else ()), *part, *more)
+    return function(*((number,) if numbered else ()), *parts, *more)
 
 
-def _merged(merge: Callable[[list[Any]], Any], *results: Any) -> Any:
-    """What there is of some results, put together."""
-    there = [one for one in results if one is not None]
-    return merge(there) if len(there) > 1 else there[0] if there else None
+def _merge(merge: Callable[[list[Any]], Any], *results: Any) -> Any:
+    """Merge the results that are not None."""
+    present = [result for result in results if result is not None]
+    return merge(present) if len(present) > 1 else present[0] if present else None
 
 
-def _sizes(X: Any) -> tuple[int, ...] | None:
-    """Rows in each block, where that is known."""
+def _known_sizes(X: Any) -> tuple[int, ...] | None:
+    """Return the number of rows in each block; None if it is unknown."""
     if not hasattr(X, "chunks"):
         return None
     sizes = X.chunks[0]
     return None if any(np.isnan(size) for size in sizes) else tuple(map(int, sizes))
 
 
-def _blocks(X: Any) -> Sequence[Any]:
-    """A collection's blocks of rows, each with all columns."""
+def _split(X: Any) -> Sequence[Any]:
+    """Split a collection into its blocks of rows, each with all columns."""
     if not hasattr(X, "chunks"):
         parts: list[Any] = X.to_delayed()
         return parts
@@ -183,67 +184,67 @@ def _blocks(X: Any) -> Sequence[Any]:
 
 
 def _check_order(owner: str, parts: Sequence[Any]) -> None:
-    """Refuse rows that come from a shuffle, whose order within a block may change at every pass."""
+    """Raise an error for rows from a shuffle, whose order within a block may change every pass."""
     from dask.utils import key_split
 
     names = {key_split(key) for key in parts[0].dask} if parts and parts[0] is not None else set()
     if any(mark in name for name in names for mark in _SHUFFLES):
         raise ValueError(
-            f"{owner} needs rows that keep their order; these come from a shuffle, a merge or a "
-            "sort, after which Dask may give them in another order each time. Call persist() on "
-            "the whole data frame first, or write it to Parquet."
+            f"{owner} needs rows that keep their order; got rows from a shuffle, a merge or a "
+            "sort, which Dask may return in another order each time. Call persist() on the whole "
+            "data frame first, or write it to Parquet."
         )
 
 
-def _delayed(
-    owner: str, name: str, given: Any, X: Any, sizes: tuple[int, ...] | None, n_blocks: int
+def _split_like(
+    owner: str, name: str, other: Any, X: Any, sizes: tuple[int, ...] | None, n_blocks: int
 ) -> Sequence[Any]:
-    """The blocks of a collection, or of an array cut in the same places."""
-    if given is None:
+    """Split another collection, or an array in memory, at the same rows as X."""
+    if other is None:
         return [None] * n_blocks
-    if name in _SINGLE and getattr(given, "ndim", 1) != 1:
+    if name in _SINGLE_COLUMNS and getattr(other, "ndim", 1) != 1:
         raise ValueError(
-            f"{owner} needs {name} as one column; got {given.ndim} dimensions. Of a data frame "
-            "take a column by its name."
+            f"{owner} needs {name} to be one column; got {other.ndim} dimensions. Select a column "
+            "of a data frame by its name."
         )
-    if not is_dask(given):
-        return _cut(owner, name, given, X, sizes)
-    own = _sizes(given)
+    if not is_dask(other):
+        return _split_array(owner, name, other, X, sizes)
+    own = _known_sizes(other)
     if own is not None and sizes is not None and own != sizes:
         if sum(own) != sum(sizes):
             raise ValueError(
                 f"{owner} needs {name} with as many rows as X, {sum(sizes)}; got {sum(own)}."
             )
-        given = given.rechunk({0: sizes})
-    parts = _blocks(given)
+        other = other.rechunk({0: sizes})
+    parts = _split(other)
     if len(parts) != n_blocks:
         raise ValueError(
-            f"{owner} needs {name} in as many blocks as the other, {n_blocks}; got {len(parts)}. "
-            "Take both from one data frame, or call compute_chunk_sizes() on the arrays."
+            f"{owner} needs {name} in as many blocks as X, {n_blocks}; got {len(parts)}. Take both "
+            "from one data frame, or call compute_chunk_sizes() on the arrays."
         )
     return parts
 
 
-def _cut(
+def _split_array(
     owner: str, name: str, in_memory: Any, X: Any, sizes: tuple[int, ...] | None
 ) -> Sequence[Any]:
-    """An array in memory, cut where the blocks are."""
+    """Split an array in memory at the same rows as X."""
     import dask
 
     if sizes is None:
-        known = "compute_chunk_sizes()" if hasattr(X, "chunks") else "to_dask_array(lengths=True)"
+        method = "compute_chunk_sizes()" if hasattr(X, "chunks") else "to_dask_array(lengths=True)"
         raise ValueError(
-            f"{owner} needs {name} as a Dask collection, since the chunk sizes of the other are "
-            f"unknown; got {type(in_memory).__name__}. Its {known} makes them known."
+            f"{owner} needs {name} to be a Dask collection, since the chunk sizes of X are "
+            f"unknown; got {type(in_memory).__name__}. Or call {method} on X."
         )
-    given = np.asarray(in_memory)
-    if len(given) != sum(sizes):
+    array = np.asarray(in_memory)
+    if len(array) != sum(sizes):
         raise ValueError(
-            f"{owner} needs {name} with as many rows as X, {sum(sizes)}; got {len(given)}."
+            f"{owner} needs {name} with as many rows as X, {sum(sizes)}; got {len(array)}."
         )
     ends = np.cumsum(sizes)
     return [
-        dask.delayed(given[end - size : end], pure=False, traverse=False)
+        dask.delayed(array[end - size : end], pure=False, traverse=False)
         for size, end in zip(sizes, ends, strict=True)
     ]
 

@@ -1,4 +1,4 @@
-"""How often labels occur together in Dask collections: the distinct rows, and their counts."""
+"""Count the distinct rows of columns of labels in Dask collections."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ Key = tuple[tuple[bool, Any], ...]
 def count_labels(
     owner: str, most: int | None = None, **columns: Any
 ) -> tuple[list[list[Any]], NDArray[np.int64]]:
-    """The distinct rows of some columns of labels, and how often each occurs: one pass.
+    """Count the distinct rows of some columns of labels, in one pass.
 
     Parameters
     ----------
     owner : str
-        Who asks, for messages.
+        The name of the caller, for messages.
     most : int, optional
-        Refuse a column of more distinct labels than this.
+        The most distinct labels of a column; more raise an error.
     **columns : Dask collections or arrays
-        The columns by name, at least one of them of Dask.
+        The columns by name; at least one is a Dask collection.
 
     Returns
     -------
     rows : list of list
-        For each column its labels, one for each distinct row; None for a missing one.
+        For each column its labels, one for each distinct row; None for a missing label.
     counts : ndarray of int64
         How often each row occurs.
     """
-    first = next(name for name, given in columns.items() if is_dask(given))
-    others = {name: given for name, given in columns.items() if name != first}
+    first = next(name for name, column in columns.items() if is_dask(column))
+    others = {name: column for name, column in columns.items() if name != first}
     order = [(first, *others).index(name) for name in columns]
     blocks = Blocks.of(owner, columns[first], **others)
     merge = _Merge(owner, most, tuple(columns))
-    found = blocks.reduce(_count, merge, tuple(order))
+    counts = blocks.reduce(_count, merge, tuple(order))
     if len(blocks) == 1:
-        found = merge([found])
-    rows = [[value for _, value in column] for column in zip(*found, strict=True)]
-    return rows, np.array(list(found.values()), dtype=np.int64)
+        counts = merge([counts])
+    rows = [[value for _, value in column] for column in zip(*counts, strict=True)]
+    return rows, np.array(list(counts.values()), dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class _Merge:
-    """Counts together; too many different values in a column are no labels."""
+    """Merges counts; raises an error if a column has too many distinct labels."""
 
     owner: str
     most: int | None
@@ -69,40 +69,40 @@ class _Merge:
             if len({key[at] for key in whole}) > most:
                 where = f" in {name}" if len(self.names) > 1 else ""
                 raise ValueError(
-                    f"{self.owner} needs labels of classes{where}; got more than {most} different "
+                    f"{self.owner} needs labels of classes{where}; got more than {most} distinct "
                     "ones."
                 )
 
 
-def _count(*given: Any) -> Counter[Key]:
-    """The distinct rows of a block."""
-    *parts, order = given
-    known = [_distinct(parts[place]) for place in order]
+def _count(*arguments: Any) -> Counter[Key]:
+    """Count the distinct rows of a block."""
+    *parts, order = arguments
+    encoded = [_encode(parts[position]) for position in order]
     codes = np.zeros(len(parts[0]), dtype=np.int64)
-    for values, own in known:
+    for values, own in encoded:
         codes = codes * len(values) + own
-    there, counts = np.unique(codes, return_counts=True)
+    distinct, counts = np.unique(codes, return_counts=True)
     columns = []
-    for values, _ in reversed(known):
-        there, place = np.divmod(there, len(values))
-        columns.append([values[at] for at in place.tolist()])
+    for values, _ in reversed(encoded):
+        distinct, own = np.divmod(distinct, len(values))
+        columns.append([values[code] for code in own.tolist()])
     keys = zip(*reversed(columns), strict=True)
     return Counter(dict(zip(keys, counts.tolist(), strict=True)))
 
 
-def _distinct(labels: Any) -> tuple[list[tuple[bool, Any]], NDArray[np.int64]]:
-    """The different labels of a column, each with whether it is a Boolean; and their places."""
+def _encode(labels: Any) -> tuple[list[tuple[bool, Any]], NDArray[np.int64]]:
+    """Return the distinct labels of a column, as keys, and the position of each row's label."""
     array = _labels.natural(labels)
     if array.ndim != 1:
         raise ValueError(f"Labels must be one for each sample; got shape {array.shape}.")
     if array.dtype == object:
-        named = [_named(label) for label in array.tolist()]
-        places = {name: place for place, name in enumerate(dict.fromkeys(named))}
-        return list(places), np.array([places[name] for name in named], dtype=np.int64)
+        keys = [_key(label) for label in array.tolist()]
+        positions = {key: position for position, key in enumerate(dict.fromkeys(keys))}
+        return list(positions), np.array([positions[key] for key in keys], dtype=np.int64)
     values, codes = np.unique(array, return_inverse=True)
-    return [_named(label) for label in values.tolist()], codes
+    return [_key(label) for label in values.tolist()], codes
 
 
-def _named(label: Any) -> tuple[bool, Any]:
-    """True is not 1 here, and all that is missing is the same."""
+def _key(label: Any) -> tuple[bool, Any]:
+    """Make a key in which True differs from 1, and all missing labels are equal."""
     return isinstance(label, bool | np.bool_), None if _labels.is_missing(label) else label

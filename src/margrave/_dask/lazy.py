@@ -1,4 +1,4 @@
-"""Taking what members said from arrays: the kind of values, the classes and the names."""
+"""Lazy predictions for Dask collections, block by block."""
 
 from __future__ import annotations
 
@@ -11,51 +11,51 @@ from numpy.typing import NDArray
 from margrave._dask.blocks import Blocks, is_dask
 
 
-def check_in_memory(owner: str, *given: Any) -> None:
-    """Refuse Dask collections, for those who cannot work block by block."""
-    if is_dask(*given):
+def check_in_memory(owner: str, *objects: Any) -> None:
+    """Raise an error for Dask collections, where a method cannot work block by block."""
+    if is_dask(*objects):
         raise TypeError(
-            f"{owner} works on samples in memory; got a Dask collection. "
-            "margrave.scale.sample(X, y) draws rows to fit with, and X.map_partitions or "
-            "X.map_blocks(committee.predict) asks block by block."
+            f"{owner} needs samples in memory; got a Dask collection. Draw rows to fit with by "
+            "margrave.scale.sample(X, y), and predict block by block with X.map_partitions or "
+            "X.map_blocks(committee.predict)."
         )
 
 
 def predict_lazily(
     owner: str, model: Any, method: str, X: Any, empty: NDArray[Any]
 ) -> NDArray[Any]:
-    """What a model says of each block of a Dask collection, as a Dask array, when it is asked.
+    """Apply a method of a model to each block of a Dask collection, lazily, as a Dask array.
 
     Parameters
     ----------
     owner : str
-        Who asks, for messages.
+        The name of the caller, for messages.
     model : object
-        Sent once.
+        The model, sent once.
     method : str
-        Takes the rows of a block.
+        The name of the method, which takes the rows of a block.
     X : Dask array or data frame
         The rows.
     empty : ndarray
-        An answer for no rows: its type, and how many columns there are.
+        The result for no rows, which has the dtype and the number of columns.
     """
     import dask
 
     blocks = Blocks.of(owner, X)
     sent = dask.delayed(model, pure=False, traverse=False)
-    asked = dask.delayed(_predict_block, pure=False, traverse=False)
-    parts = [asked(sent, method, part, empty) for (part,) in blocks.parts]
+    predict = dask.delayed(_predict_block, pure=False, traverse=False)
+    parts = [predict(sent, method, part, empty) for (part,) in blocks.parts]
     return stack_blocks(parts, block_sizes(X, len(blocks)), empty)
 
 
 def block_sizes(X: Any, n_blocks: int) -> tuple[float, ...]:
-    """Rows in each block, NaN where that is not known."""
+    """Return the number of rows in each block; NaN where it is unknown."""
     sizes: tuple[float, ...] = X.chunks[0] if hasattr(X, "chunks") else (np.nan,) * n_blocks
     return sizes
 
 
 def stack_blocks(parts: Sequence[Any], sizes: Sequence[float], empty: NDArray[Any]) -> NDArray[Any]:
-    """Delayed arrays one below the other, as a Dask array."""
+    """Stack delayed arrays as one Dask array."""
     import dask.array as da
 
     arrays = [

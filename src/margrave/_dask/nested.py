@@ -1,4 +1,4 @@
-"""Work that joblib has sent to a Dask cluster is not spread further."""
+"""Keep a task that joblib has sent to a Dask worker on that worker."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def stay_local() -> Iterator[None]:
-    """Within it a learner's own parallel work stays in this process; elsewhere nothing changes.
+    """Keep the parallel work of a learner in this process, inside a task on a Dask worker.
 
-    A task on a Dask worker finds Dask as joblib's backend once more, with all workers to be used:
-    a forest that is trained, or asked, there would send each of its trees around, with the data.
+    In such a task joblib's backend is Dask again: a forest that is fitted or predicts there would
+    send each of its trees, with the data, to other workers. Elsewhere nothing changes.
     """
     from joblib import parallel_config
     from joblib.parallel import get_active_backend

@@ -1,4 +1,4 @@
-"""A bounded number of rows, drawn into memory, each as likely as any other."""
+"""Draw a random sample of the rows of Dask collections into memory."""
 
 from __future__ import annotations
 
@@ -13,41 +13,40 @@ from margrave._dask.blocks import Blocks
 
 
 @dataclass(frozen=True, eq=False)
-class _Drawn:
-    """Rows with the largest keys so far, in their order."""
+class _KeyedRows:
+    """Rows with the largest random keys so far, in their order."""
 
     keys: NDArray[np.float64]
     parts: tuple[Any, ...]
 
-    def largest(self, n: int) -> _Drawn:
-        """At most n of the rows."""
+    def largest(self, n: int) -> _KeyedRows:
+        """Select the rows with the n largest keys."""
         if len(self.keys) <= n:
             return self
         kept = np.sort(np.argpartition(-self.keys, n)[:n])
-        return _Drawn(self.keys[kept], tuple(_rows(part, kept) for part in self.parts))
+        return _KeyedRows(self.keys[kept], tuple(_select(part, kept) for part in self.parts))
 
 
 def sample(X: Any, *beside: Any, n: int = 100_000, random_state: int = 0) -> tuple[Any, ...]:
     """Draw rows of Dask collections into memory, each row as likely as any other.
 
-    To train members with, which learn in memory; what is left of all the rows can weigh and steer
-    them.
+    Members are trained in memory, on such a sample. All rows can then weight and steer them.
 
     Parameters
     ----------
     X : Dask array or data frame
         The rows.
     *beside : Dask collections or arrays
-        What else there is for every row, such as labels.
+        Other collections with the same rows, such as labels.
     n : int, default=100,000
-        How many rows; all of them if there are fewer.
+        The number of rows to draw; all rows if there are fewer.
     random_state : int, default=0
-        The seed. One seed and the same blocks give the same rows.
+        The seed. The same seed and the same blocks give the same rows.
 
     Returns
     -------
     tuple
-        The rows of each collection in their order, as arrays or as pandas has them.
+        The drawn rows of each collection, in their order, as arrays or pandas objects.
 
     Examples
     --------
@@ -59,35 +58,34 @@ def sample(X: Any, *beside: Any, n: int = 100_000, random_state: int = 0) -> tup
     """
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise ValueError(f"sample needs n to be an integer of at least 1; got {n!r}.")
-    named = {f"collection {place}": given for place, given in enumerate(beside, start=2)}
+    named = {f"collection {number}": other for number, other in enumerate(beside, start=2)}
     blocks = Blocks.of("sample", X, **named)
-    found = blocks.reduce(_draw, _Merge(int(n)), int(n), int(random_state), numbered=True)
-    return found.parts
+    return blocks.reduce(_draw, _Merge(int(n)), int(n), int(random_state), numbered=True).parts
 
 
 @dataclass(frozen=True)
 class _Merge:
-    """Draws together, cut to size."""
+    """Merges draws, and keeps the rows with the n largest keys."""
 
     n: int
 
-    def __call__(self, draws: list[_Drawn]) -> _Drawn:
-        keys = np.concatenate([one.keys for one in draws])
-        parts = tuple(map(_joined, zip(*(one.parts for one in draws), strict=True)))
-        return _Drawn(keys, parts).largest(self.n)
+    def __call__(self, draws: list[_KeyedRows]) -> _KeyedRows:
+        keys = np.concatenate([draw.keys for draw in draws])
+        parts = tuple(map(_concatenate, zip(*(draw.parts for draw in draws), strict=True)))
+        return _KeyedRows(keys, parts).largest(self.n)
 
 
-def _draw(number: int, *given: Any) -> _Drawn:
-    *parts, n, seed = given
+def _draw(number: int, *arguments: Any) -> _KeyedRows:
+    *parts, n, seed = arguments
     keys = np.random.default_rng([seed, number]).random(len(parts[0]))
-    return _Drawn(keys, tuple(parts)).largest(n)
+    return _KeyedRows(keys, tuple(parts)).largest(n)
 
 
-def _rows(part: Any, places: NDArray[np.intp]) -> Any:
-    return part.iloc[places] if hasattr(part, "iloc") else part[places]
+def _select(part: Any, at: NDArray[np.intp]) -> Any:
+    return part.iloc[at] if hasattr(part, "iloc") else part[at]
 
 
-def _joined(parts: Sequence[Any]) -> Any:
+def _concatenate(parts: Sequence[Any]) -> Any:
     if not hasattr(parts[0], "iloc"):
         return np.concatenate(parts)
     import pandas

@@ -1,6 +1,6 @@
-"""What the command line and the studio are made of: tables, requests, reports.
+"""What the command line and the studio share: tables, requests and reports.
 
-:func:`read_samples` is for scripts: a table as both of them read it.
+In scripts, :func:`read_samples` reads a table as both front ends do.
 """
 
 from importlib import import_module
@@ -14,7 +14,7 @@ __all__ = ["Samples", "read_samples"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load what is asked for: who only reads a table needs no models."""
+    """Import a public name on first use, so that reading a table does not import the models."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module("margrave.app._samples"), name)

@@ -1,4 +1,4 @@
-"""Answers of a model to new rows: of a table, or of a folder that need not fit into memory."""
+"""Predict and check new rows: a table, or a folder that may be larger than memory."""
 
 from __future__ import annotations
 
@@ -9,38 +9,39 @@ from typing import Any
 from numpy.typing import NDArray
 
 from margrave.app._folder import open_folder
-from margrave.app._samples import Table, labels_of
+from margrave.app._samples import Table, read_labels
 from margrave.app._table_file import write_table
 from margrave.scale._predict import plain_rows
 from margrave.steer._certificate import Check
 from margrave.steer._steered import SteeredClassifier
 
-_FILES = (".csv", ".tsv", ".txt", ".gz")
+_FILE_ENDINGS = (".csv", ".tsv", ".txt", ".gz")
 
 
-def features(model: SteeredClassifier, frame: Any) -> tuple[Any, list[str]]:
-    """A table as a model takes it, and the columns that it does not use."""
+def select_features(model: SteeredClassifier, frame: Any) -> tuple[Any, list[str]]:
+    """Return a table in the form that a model accepts, and the columns that it does not use."""
     names = getattr(model, "feature_names_in_", None)
-    if names is None:  # it learned from an array
+    if names is None:  # the model was trained on an array
         return frame.to_numpy(), []
     ignored = [name for name in frame.columns if name not in set(names)]
     if model.scorer_.committee.encoder is None:
         missing = [repr(name) for name in names if name not in frame.columns]
         if missing:
-            raise ValueError(f"The model needs columns that are not there: {', '.join(missing)}.")
+            raise ValueError(f"The table lacks columns that the model needs: {', '.join(missing)}.")
         return frame[list(names)], ignored
     return frame, ignored
 
 
-def answers_to(model: SteeredClassifier, X: Any) -> Any:
-    """For each row its label (none if it is rejected), its scores, and whether it is rejected."""
+def predict_rows(model: SteeredClassifier, X: Any) -> Any:
+    """Return a table of each row's label (None if rejected), scores and whether it is rejected."""
     import pandas
 
     labels, scores = model.predict(X), model.decision_function(X)
     rejected = labels == model.reject_label_
     columns: dict[str, Any] = {
         "label": [
-            None if no else label for label, no in zip(labels.tolist(), rejected, strict=True)
+            None if without else label
+            for label, without in zip(labels.tolist(), rejected, strict=True)
         ]
     }
     if scores.ndim == 1:
@@ -50,67 +51,73 @@ def answers_to(model: SteeredClassifier, X: Any) -> Any:
     return pandas.DataFrame({**columns, "rejected": rejected.astype(int)}).astype({"label": object})
 
 
-def answer_folder(model: SteeredClassifier, new: Path, out: Path | None) -> dict[str, Any]:
-    """Write a folder of Parquet files with the answers, one file for each block of rows.
+def predict_folder(model: SteeredClassifier, new: Path, out: Path | None) -> dict[str, Any]:
+    """Write the predictions for a folder to a new folder, one Parquet file per block of rows.
 
-    They are written beside the folder, which is there when all of them are.
+    The files are written to a temporary folder, which is renamed once it is complete.
 
     Parameters
     ----------
     model : SteeredClassifier
-        Trained.
-    new, out : Path
-        Folders with the rows, and for the answers.
+        The fitted model.
+    new : Path
+        The folder with the rows.
+    out : Path or None
+        The folder for the predictions; required.
+
+    Returns
+    -------
+    dict
+        The numbers of rows and of rejected rows, and the columns that the model does not use.
     """
     import dask
 
-    if out is None or out.suffix.lower() in _FILES:
-        got = "none" if out is None else f"{out}, which is a file's"
-        wanted = "the name of a folder for the answers to a folder"
-        raise ValueError(f"--out needs {wanted}; got {got}.")
+    if out is None or out.suffix.lower() in _FILE_ENDINGS:
+        got = "nothing" if out is None else f"{out}, the name of a file"
+        raise ValueError(f"--out must name a folder, because the rows are in a folder; got {got}.")
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        raise ValueError(f"--out needs a folder that is not there, or is empty; {out} is neither.")
+        raise ValueError(f"--out must name a new or an empty folder; {out} exists.")
     if not out.absolute().parent.is_dir():
-        raise ValueError(f"--out needs a folder that exists; there is no {out.parent}.")
+        raise ValueError(f"--out must be in a folder that exists; there is no {out.parent}.")
     frame: Any = open_folder(new).frame
-    _, ignored = features(model, frame._meta)
-    beside = out.absolute().with_name(f"{out.name}.part")
+    _, ignored = select_features(model, frame._meta)
+    temporary = out.absolute().with_name(f"{out.name}.part")
     try:
-        beside.mkdir()
+        temporary.mkdir()
     except FileExistsError:
         raise ValueError(
-            f"--out needs {beside} to write to first, which is there already: another run is at "
-            "work, or one was broken off. Remove it, or give another --out."
+            f"--out cannot be written: its temporary folder {temporary} exists. Another run is "
+            "writing it, or was interrupted. Remove this folder, or choose another --out."
         ) from None
     try:
-        sent = dask.delayed(model, pure=False, traverse=False)
-        written = dask.delayed(_written, pure=False, traverse=False)
+        shared_model = dask.delayed(model, pure=False, traverse=False)
+        predict_block = dask.delayed(_predict_block, pure=False, traverse=False)
         used = frame if not ignored else frame[[c for c in frame.columns if c not in set(ignored)]]
         counts = dask.compute(
             *(
-                written(sent, part, str(beside / f"part-{number:05d}.parquet"))
-                for number, part in enumerate(used.to_delayed())
+                predict_block(shared_model, block, str(temporary / f"part-{number:05d}.parquet"))
+                for number, block in enumerate(used.to_delayed())
             )
         )
         if out.exists():
             out.rmdir()
-        beside.rename(out)
+        temporary.rename(out)
     except BaseException:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
         raise
     n, rejected = (sum(column) for column in zip(*counts, strict=True))
     return {"n": n, "rejected": rejected, "ignored": ignored}
 
 
 def check_folder(model: SteeredClassifier, labelled: Path, target: str) -> Check:
-    """Check a promise on a folder of labelled rows, block by block.
+    """Check a model's guarantee on a folder of labelled rows, block by block.
 
     Parameters
     ----------
     model : SteeredClassifier
-        With a certificate.
+        The model, with a certificate.
     labelled : Path
-        The folder.
+        The folder with the labelled rows.
     target : str
         The column with the classes.
     """
@@ -118,26 +125,26 @@ def check_folder(model: SteeredClassifier, labelled: Path, target: str) -> Check
     table.column(target, "--target")
     frame: Any = table.frame
     y = frame[[target]].map_partitions(
-        _labels_in, table.name, target, model.classes_, meta=(target, object),
+        _read_block_labels, table.name, target, model.classes_, meta=(target, object),
         enforce_metadata=False,
     )  # fmt: skip
     X = frame.drop(columns=target)
-    if getattr(model, "feature_names_in_", None) is None:  # it learned from an array
+    if getattr(model, "feature_names_in_", None) is None:  # the model was trained on an array
         return model.check(X.to_dask_array(), y)
-    return model.check(features(model, X)[0], y)
+    return model.check(select_features(model, X)[0], y)
 
 
-def _labels_in(part: Any, name: str, target: str, classes: NDArray[Any]) -> Any:
-    """Labels of a block in the type of a model's classes."""
+def _read_block_labels(block: Any, name: str, target: str, classes: NDArray[Any]) -> Any:
+    """Return the labels of a block in the type of a model's classes."""
     from pandas import Series
 
-    return Series(labels_of(Table(part, name), target, classes), index=part.index)
+    return Series(read_labels(Table(block, name), target, classes), index=block.index)
 
 
-def _written(model: SteeredClassifier, part: Any, path: str) -> tuple[int, int]:
-    """Answer the rows of a block, and write the answers."""
-    if not len(part):
+def _predict_block(model: SteeredClassifier, block: Any, path: str) -> tuple[int, int]:
+    """Write the predictions for a block; return how many rows it has, and how many rejected."""
+    if not len(block):
         return 0, 0
-    answers = answers_to(model, features(model, plain_rows(part))[0])
-    write_table(answers, path)
-    return len(answers), int(answers["rejected"].sum())
+    predictions = predict_rows(model, select_features(model, plain_rows(block))[0])
+    write_table(predictions, path)
+    return len(predictions), int(predictions["rejected"].sum())

@@ -1,4 +1,4 @@
-"""One whole request about a folder of Parquet files, which need not fit into memory."""
+"""Steer a committee on a folder of Parquet files, which may be larger than memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from margrave._messages import missing_extra
 from margrave.app._job import Parts, Result
-from margrave.app._samples import Table, listed, match_label
+from margrave.app._samples import Table, list_names, match_label
 from margrave.committee import Progress
 from margrave.confusion import Confusion, Preference
 from margrave.scale import cluster, read_parquet
@@ -25,44 +25,44 @@ from margrave.steer._reply import Reply
 from margrave.steer._steered import SteeredClassifier
 from margrave.table._kinds import read_texts
 
-_PATIENCE = 3.0  # seconds: with all that has to be loaded, an answer is due within ten
+_TIMEOUT = 3.0  # seconds: a wrong address is reported within ten, imports included
 
 
 @contextmanager
-def working(address: str | None, here: bool) -> Iterator[None]:
-    """Work on a cluster: one that is there, or processes of this machine if they are wanted.
+def use_cluster(address: str | None, local: bool = False) -> Iterator[None]:
+    """Run the block on a Dask cluster: a running one, or local processes.
 
     Parameters
     ----------
     address : str or None
-        Of a scheduler.
-    here : bool
-        Whether to start processes where there is no address.
+        The address of the scheduler.
+    local : bool, default=False
+        Whether to start local processes if there is no address; otherwise no cluster is used.
     """
-    if address is None and not here:
+    if address is None and not local:
         yield
         return
-    with cluster(address, timeout=_PATIENCE) as client:
+    with cluster(address, timeout=_TIMEOUT) as client:
         from distributed import KilledWorker
 
         if address is None:
-            client.run(_hush)  # what is wrong is told once, by the command
+            client.run(_silence_worker)  # the command reports an error once
         try:
             yield
         except KilledWorker as error:
             raise ValueError(
-                "The workers were lost again and again, most likely for want of memory: smaller "
-                "row groups in the files, or workers with more memory, would do."
+                "The Dask workers were killed repeatedly, probably because they ran out of memory. "
+                "Use workers with more memory, or files with smaller row groups."
             ) from error
 
 
-def _hush() -> None:
+def _silence_worker() -> None:
     logging.getLogger("distributed.worker").setLevel(logging.CRITICAL)
 
 
 @dataclass(frozen=True, eq=False)
 class Folder:
-    """The rows of a folder of files.
+    """The features and labels of a folder of files.
 
     Attributes
     ----------
@@ -84,19 +84,19 @@ class Folder:
 
 
 def open_folder(path: Path) -> Table:
-    """A folder of Parquet files as a table of Dask."""
+    """Open a folder of Parquet files as a table that holds a Dask data frame."""
     try:
-        # Workers may have been started elsewhere.
+        # Workers may have another working directory.
         return Table(read_parquet(path.absolute()), path.absolute().name, path)
     except ModuleNotFoundError as error:
         message = missing_extra("A folder of files", str(error.name), "dask")
         raise ImportError(message) from error
 
 
-def folder_of(
+def describe_folder(
     path: Path, *, target: str | None, positive: str | None = None, drop: Sequence[str] = ()
 ) -> Folder:
-    """A folder as a user describes it; only the ends of its files are read.
+    """Split the columns of a folder into features and labels; only the file footers are read.
 
     Parameters
     ----------
@@ -107,27 +107,30 @@ def folder_of(
     positive : str or None
         The positive class as text.
     drop : sequence of str
-        Columns that are not to be used.
+        Columns to leave out.
     """
     table = open_folder(path)
     frame: Any = table.frame
     if target is None:
-        names = listed([str(name) for name in frame.columns])
-        raise ValueError(f"--target needs the column with the classes: one of {names}.")
+        names = list_names([str(name) for name in frame.columns])
+        raise ValueError(f"--target is missing. Name the column with the classes, one of {names}.")
     column: Any = table.column(target, "--target")
     for name in drop:
         table.column(name, "--drop")
-    left = [name for name in frame.columns if name not in {target, *drop}]
-    if not left:
-        raise ValueError(f"{table.name} needs columns to learn from besides {listed([target])}.")
+    features = [name for name in frame.columns if name not in {target, *drop}]
+    if not features:
+        raise ValueError(
+            f"{table.name} has no feature columns besides {list_names([target])}. "
+            "Add columns, or drop fewer."
+        )
     y = column.map_partitions(
-        _labels_in, target, table.name, meta=(target, object), enforce_metadata=False
+        _read_block_labels, target, table.name, meta=(target, object), enforce_metadata=False
     )
-    return Folder(table, target, frame[left], y, positive)
+    return Folder(table, target, frame[features], y, positive)
 
 
-def _labels_in(column: Any, target: str, name: str) -> Any:
-    """Labels of a block in their own type, as those of a single file."""
+def _read_block_labels(column: Any, target: str, name: str) -> Any:
+    """Return the labels of a block in their own type, as for a single file."""
     from pandas import Series
     from pandas.api import types
 
@@ -136,7 +139,7 @@ def _labels_in(column: Any, target: str, name: str) -> Any:
     if missing:
         raise ValueError(
             f"--target needs a value in every row; {target!r} of {name} has none in {missing} of "
-            f"{len(texts)} rows that are read together."
+            f"the {len(texts)} rows of a block. Fill in the missing values or remove these rows."
         )
     if types.is_bool_dtype(column.dtype) or types.is_numeric_dtype(column.dtype):
         return Series(column.to_numpy(), index=column.index)
@@ -145,16 +148,16 @@ def _labels_in(column: Any, target: str, name: str) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class FolderOutcome(Result):
-    """What became of a request about a folder.
+    """The outcome of a request for a folder.
 
     Attributes
     ----------
     samples : Folder
-        What was asked about.
-    tuned : Tuned
-        What was trained, and how it scores.
+        The rows.
+    tuned : TunedRows
+        The trained scorer and its scores.
     replies : tuple of Reply
-        To what was asked.
+        The replies, one for each preference.
     confidence, model, refusal
         As in :class:`Outcome`.
     """
@@ -168,7 +171,7 @@ class FolderOutcome(Result):
 
     @property
     def start(self) -> Reply:
-        """The rows before anything was asked."""
+        """The tuning set before the first preference."""
         return self.tuned.start
 
     @property
@@ -178,28 +181,26 @@ class FolderOutcome(Result):
 
     @property
     def parts(self) -> Parts:
-        """Who saw how many rows."""
+        """The number of rows in each role."""
         return Parts(**self.tuned.roles.parts, unused=0)
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return int(self.tuned.roles.counts.sum())
 
     @property
     def encoder(self) -> Any:
-        """What columns were taken for."""
+        """The encoder, which knows the type of each column."""
         return self.tuned.scorer.committee.encoder
 
-    def told_parts(self) -> str:
-        """The parts, in words."""
-        parts, support = (
-            self.parts,
-            describe_support(self.tuned.codes, self.tuned.classes, self.confidence),
-        )
+    def describe_parts(self) -> str:
+        """Describe how the rows were split, and which limits the certification set supports."""
+        parts = self.parts
+        support = describe_support(self.tuned.codes, self.tuned.classes, self.confidence)
         return (
-            f"{parts.train:,} rows to train the members on, in memory\n"
-            f"{parts.tune:,} other rows to set the cut on\n{support}"
+            f"{parts.train:,} rows to train the members, in memory\n"
+            f"{parts.tune:,} other rows to set the threshold\n{support}"
         )
 
 
@@ -214,7 +215,7 @@ def run_folder(
     on_training: Callable[[Progress], Any] | None = None,
     on_reply: Callable[[str, Reply | None], Any] | None = None,
 ) -> FolderOutcome:
-    """Train a committee on some rows, move its cut on all others, and accept.
+    """Train a committee on some rows, set its threshold on the others, and certify it.
 
     Parameters
     ----------
@@ -232,7 +233,7 @@ def run_folder(
     sizes = Confusion(np.diag(draw.sizes), draw.classes.tolist(), positive)
     for want in wants:
         want.check_counts(sizes)
-    found = tune_rows(
+    tuned = tune_rows(
         draw,
         certify=certify,
         guarantee=Preference(*wants),
@@ -242,17 +243,17 @@ def run_folder(
         random_state=seed,
         callback=on_training,
     )
-    replies = [found.start]
+    replies = [tuned.start]
     for want in wants:
         if on_reply is not None:
             on_reply(str(want), None)
         last = replies[-1]
-        reply = found.reply(want.keeping(last.preference, last.after), last.after)
+        reply = tuned.reply(want.keeping(last.preference, last.after), last.after)
         replies.append(reply)
         if on_reply is not None:
             on_reply(str(want), reply)
-    outcome = FolderOutcome(samples, found, tuple(replies[1:]), confidence)
+    outcome = FolderOutcome(samples, tuned, tuple(replies[1:]), confidence)
     try:
-        return replace(outcome, model=found.accepted(replies[-1], confidence))
+        return replace(outcome, model=tuned.accepted(replies[-1], confidence))
     except GuaranteeError as error:
         return replace(outcome, refusal=str(error))

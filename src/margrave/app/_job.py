@@ -1,4 +1,4 @@
-"""One whole request: from a table to a model with a certificate, or to the reason why not."""
+"""Steer a committee on a table: the certified model, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ MET, NOT_MET = 0, 3
 
 @dataclass(frozen=True)
 class Parts:
-    """How many samples have which role.
+    """The number of samples in each role.
 
     Attributes
     ----------
     train : int
-        What the members learn from.
+        Samples that the members are trained on.
     tune : int
-        Of these, judged by members that were trained without them.
+        Samples of the tuning set; members that were not trained on a sample score it.
     certify : int
-        What no step sees before the certificate.
+        Samples of the certification set, which no step uses before the certificate.
     unused : int
-        Further samples of groups that certify.
+        Further samples of the groups in the certification set.
     """
 
     train: int
@@ -45,14 +45,14 @@ class Parts:
 
 
 class Result:
-    """What became of a request, whatever it was made of.
+    """The outcome of a request, for a table or for a folder.
 
     Attributes
     ----------
     model : SteeredClassifier or None
         The certified model.
     refusal : str
-        Why there is none; empty if none was asked for.
+        Why there is no certified model; empty if none was requested.
     """
 
     model: SteeredClassifier | None
@@ -65,52 +65,52 @@ class Result:
 
     @property
     def met(self) -> bool:
-        """Whether the last reply meets what was asked, on the tuning samples."""
+        """Whether the last reply meets its preference on the tuning set."""
         return self.reply.met
 
     @property
     def exit_code(self) -> int:
-        """For a shell: 0 if it is met and certified, else 3."""
+        """The exit code of the command: 0 if the preference is met and certified, else 3."""
         return MET if self.met and self.model is not None else NOT_MET
 
-    def evaluate(self) -> str:
-        """What happened, in a sentence or two."""
+    def describe(self) -> str:
+        """Describe the outcome in one or two sentences."""
         if self.met and self.model is not None:
-            return "Met on the tuning samples, and certified."
+            return "Met on the tuning set, and certified."
         reply = self.reply
         if self.met and self.refusal:
-            return f"Met on the tuning samples, but it cannot be promised: {self.refusal}"
+            return f"Met on the tuning set, but it cannot be guaranteed: {self.refusal}"
         if self.met:
-            return "Met on the tuning samples; nothing was promised, since it was not accepted."
-        short = (
-            f"Not reachable on the tuning samples: the nearest is {reply.shortfall:g} samples "
-            f"short, and '{reply.binding}' binds."
+            return "Met on the tuning set, but not certified: the model was not accepted."
+        shortfall = (
+            f"Not met on the tuning set: the nearest is {reply.shortfall:g} short; "
+            f"'{reply.binding}' is the limiting constraint."
         )
         if self.model is not None:
-            return (
-                f"{short} A model that keeps the promise on new samples was certified all the same."
-            )
-        return f"{short} It cannot be promised either: {self.refusal}" if self.refusal else short
+            return f"{shortfall} A model with a guarantee for new samples was certified anyway."
+        if self.refusal:
+            return f"{shortfall} It cannot be guaranteed either: {self.refusal}"
+        return shortfall
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome(Result):
-    """What became of a request.
+    """The outcome of a request for a table.
 
     Attributes
     ----------
     samples : Samples
-        What was asked about.
+        The samples.
     dialog : Dialog
-        The dialog, all steps taken.
+        The dialog, after all steps.
     confidence : float
-        At which a promise was wanted.
+        The requested confidence of the guarantee.
     model : SteeredClassifier or None
         The certified model.
     refusal : str
-        Why there is none; empty if none was asked for.
+        Why there is no certified model; empty if none was requested.
     roles : Parts or None
-        Who saw how many samples, where it is known.
+        The number of samples in each role; derived from the dialog if None.
     """
 
     samples: Samples
@@ -122,21 +122,21 @@ class Outcome(Result):
 
     @property
     def start(self) -> Reply:
-        """The dialog before anything was asked."""
+        """The first step of the dialog, before any preference."""
         return self.dialog.history[0]
 
     @property
     def replies(self) -> tuple[Reply, ...]:
-        """The replies to what was asked."""
+        """The replies, one for each preference."""
         return self.dialog.history[1:]
 
     @property
     def parts(self) -> Parts:
-        """Who saw how many samples."""
+        """The number of samples in each role."""
         if self.roles is not None:
             return self.roles
-        n, tune, part = len(self.samples.y), self.start.after.n, self.dialog._ledger.part
-        certify = 0 if part is None else len(part.codes)
+        n, tune, held_out = len(self.samples.y), self.start.after.n, self.dialog._ledger.part
+        certify = 0 if held_out is None else len(held_out.codes)
         train = tune if self.samples.time is None else n - certify
         return Parts(train, tune, certify, n - train - certify)
 
@@ -147,25 +147,29 @@ class Outcome(Result):
 
     @property
     def n_rows(self) -> int:
-        """How many samples there are."""
+        """The number of samples."""
         return len(self.samples.y)
 
     @property
     def encoder(self) -> Any:
-        """What columns were taken for."""
+        """The encoder, which knows the type of each column."""
         return self.dialog.model.scorer_.committee.encoder
 
-    def told_parts(self) -> str:
-        """The parts, in words."""
+    def describe_parts(self) -> str:
+        """Describe how the rows were split, and which limits the certification set supports."""
         parts = self.parts
-        build = f"{parts.train:,} rows to build on"
         if parts.tune == parts.train:
-            build += ", each judged by models that were trained without it"
+            roles = (
+                f"{parts.train:,} rows to train and tune, each scored by models trained without it"
+            )
         else:
-            build += f"; {parts.tune:,} of them judged by models that were trained on earlier ones"
-        unused = f"\n{parts.unused:,} more rows of the groups set aside are not used"
+            roles = (
+                f"{parts.train:,} rows to train; {parts.tune:,} of them to tune, "
+                "scored by models trained on earlier rows"
+            )
+        unused = f"\n{parts.unused:,} more rows of the groups in the certification set are not used"
         support = self.dialog.support(self.confidence)
-        return f"{build}\n{support}{unused if parts.unused else ''}"
+        return f"{roles}\n{support}{unused if parts.unused else ''}"
 
 
 def check_request(
@@ -174,11 +178,11 @@ def check_request(
     confidence: float,
     strategies: Sequence[str] | None,
 ) -> None:
-    """Refuse what can be seen to be wrong before anything is trained."""
+    """Raise an error for parameters that are wrong, before the members are trained."""
     check_confidence(confidence, "--confidence")
     get_strategies(strategies, "--strategies")
     classes, sizes = np.unique(samples.y, return_counts=True)
-    if len(classes) > 1:  # else the dialog says what is wrong
+    if len(classes) > 1:  # otherwise the dialog raises the error
         matrix = Confusion(np.diag(sizes), classes.tolist(), samples.positive)
         for want in wants:
             want.check_counts(matrix)
@@ -197,22 +201,26 @@ def run_request(
     on_reply: Callable[[str, Reply | None], Any] | None = None,
     path: Path | None = None,
 ) -> Outcome:
-    """Train a committee, ask for each preference on top of those before, and accept.
+    """Train a committee, steer it to the preferences one after the other, and certify it.
 
     Parameters
     ----------
     samples : Samples
-        The table.
+        The samples.
     wants : sequence of Preference
-        One request each; what was asked before still holds.
-    confidence, certify, ways, seed, n_jobs
-        As in :class:`Dialog`.
+        The preferences, one for each step; the bounds of earlier steps still hold.
+    confidence, certify, n_jobs
+        As in :meth:`Dialog.from_data`.
+    strategies : sequence of str, optional
+        As in :meth:`Dialog.prefer`.
+    seed : int or None
+        The ``random_state`` of :meth:`Dialog.from_data`.
     on_training : callable, optional
-        Called after each model that is trained.
+        Called after each trained model.
     on_reply : callable, optional
-        Called with what is asked and None when it is, and then with each better reply.
+        Called with the preference and None when a step starts, then with each better reply.
     path : Path, optional
-        Where the dialog is written after every step.
+        The file that the dialog is written to after every step.
     """
     check_request(samples, wants, confidence, strategies)
     dialog = Dialog.from_data(
@@ -234,7 +242,7 @@ def run_request(
         if on_reply is not None:
             on_reply(str(want), None)
         dialog.prefer(
-            want, keep=True, strategies=strategies, callback=_telling(on_reply, str(want))
+            want, keep=True, strategies=strategies, callback=_pass_on(on_reply, str(want))
         )
     try:
         model = dialog.accept(confidence=confidence)
@@ -243,13 +251,13 @@ def run_request(
     return Outcome(samples, dialog, confidence, model)
 
 
-def _telling(
+def _pass_on(
     on_reply: Callable[[str, Reply | None], Any] | None, want: str
 ) -> Callable[[Reply], None]:
-    """Pass replies on, and answer nothing: a true answer would stop the search."""
+    """Return a callback for the dialog that returns None: a true value would stop the search."""
 
-    def tell(reply: Reply) -> None:
+    def callback(reply: Reply) -> None:
         if on_reply is not None:
             on_reply(want, reply)
 
-    return tell
+    return callback

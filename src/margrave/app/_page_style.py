@@ -1,4 +1,4 @@
-"""How the HTML page looks, on paper, on a light and on a dark screen."""
+"""The style sheet of the HTML report, for print, light and dark screens."""
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2430; --soft: #5d6878; --page: #f4f5f7; --card: #fff;

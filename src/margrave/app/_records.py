@@ -1,4 +1,4 @@
-"""What a request led to, as plain data that JSON can hold."""
+"""Outcomes, replies and certificates as plain data that JSON can hold."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from margrave.steer._reply import Reply
 
 
 def matrix_record(matrix: Confusion) -> dict[str, Any]:
-    """A confusion matrix: a row for each true class, the rejected last."""
+    """Convert a confusion matrix: a row for each true class, the rejected column last."""
     return {
         "classes": list(matrix.classes),
         "positive": matrix.positive,
@@ -22,7 +22,7 @@ def matrix_record(matrix: Confusion) -> dict[str, Any]:
 
 
 def reply_record(reply: Reply) -> dict[str, Any]:
-    """A reply."""
+    """Convert a reply."""
     return {
         "preference": None if reply.preference is None else str(reply.preference),
         "met": reply.met,
@@ -38,7 +38,7 @@ def reply_record(reply: Reply) -> dict[str, Any]:
 
 
 def certificate_record(certificate: Certificate) -> dict[str, Any]:
-    """A certificate with its promises and cells."""
+    """Convert a certificate with its guarantees and cells."""
     return {
         "preference": certificate.preference,
         "asked": certificate.requested,
@@ -57,7 +57,7 @@ def certificate_record(certificate: Certificate) -> dict[str, Any]:
 
 
 def outcome_record(outcome: Outcome | FolderOutcome) -> dict[str, Any]:
-    """All that became of a request."""
+    """Convert the outcome of a request."""
     model = outcome.model
     certificate = None if model is None else model.certificate_
     parts = outcome.parts
@@ -65,7 +65,7 @@ def outcome_record(outcome: Outcome | FolderOutcome) -> dict[str, Any]:
         "exit_code": outcome.exit_code,
         "met": outcome.met,
         "certified": certificate is not None,
-        "verdict": outcome.evaluate(),
+        "verdict": outcome.describe(),
         "refusal": outcome.refusal or None,
         "data": outcome.samples.table.name,
         "target": outcome.samples.target,

@@ -1,7 +1,7 @@
-"""A user's table as samples: features, labels, what belongs together, when it came.
+"""Read a user's table as samples: features, labels, groups and times.
 
-What the command line says of a table ("--target spam --time sent") is checked here before anything
-is trained, and a row that cannot be used is told with its line in the file.
+The options that describe a table ("--target spam --time sent") are checked before training. An
+error about a row names its line in the file.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
     import pandas
 
 
-_TARGET = "target"  # in the data sets of the package
-_MANY = 20  # different fractions in a target that is no class
+_TARGET = "target"  # the target column of the data sets of the package
+_MANY = 20  # a target with more distinct non-integer values is a number, not a class
 _SHOWN = 8  # names in a message
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table, and where it is from.
+    """A table and its source.
 
     Attributes
     ----------
     frame : DataFrame
         The table.
     name : str
-        As the user gave it.
+        The name in messages and reports.
     path : Path or None
-        Its file; None for a data set of the package.
+        The file; None for a data set of the package.
     positive : label or None
-        The positive class, where it is known.
+        The positive class, if known.
     digest : str
-        SHA-256 of what is kept of a file that is not here; empty for others.
+        SHA-256 of the stored copy if the table was uploaded; otherwise empty.
     """
 
     frame: pandas.DataFrame
@@ -54,17 +54,17 @@ class Table:
     digest: str = ""
 
     def column(self, name: str, option: str) -> pandas.Series[Any]:
-        """A column that an option names."""
-        names = [str(one) for one in self.frame.columns]
+        """Return the column that an option names."""
+        names = [str(column) for column in self.frame.columns]
         if name in names:
             return self.frame[name]
-        lower = {one.lower(): one for one in names}
-        near = [lower[one] for one in near_names(name, lower)][:_SHOWN]
-        more = did_you_mean(near) or f" Its columns are {listed(names)}."
-        raise ValueError(f"{option} needs a column of {self.name}; there is no {name!r}.{more}")
+        lower = {column.lower(): column for column in names}
+        near = [lower[column] for column in near_names(name, lower)][:_SHOWN]
+        hint = did_you_mean(near) or f" The columns are {list_names(names)}."
+        raise ValueError(f"{option} must name a column of {self.name}; got {name!r}.{hint}")
 
-    def refuse_missing(self, missing: Flags, name: str, option: str) -> None:
-        """Refuse a column that is not there in every row."""
+    def check_complete(self, missing: Flags, name: str, option: str) -> None:
+        """Raise an error if a column has missing values."""
         rows = np.flatnonzero(missing)
         if not len(rows):
             return
@@ -73,18 +73,18 @@ class Table:
         many = "" if len(rows) == 1 else f" (and {len(rows) - 1} more)"
         raise ValueError(
             f"{option} needs a value in every row; {name!r} of {self.name} has none in "
-            f"{place}{many}."
+            f"{place}{many}. Fill in the missing values or remove these rows."
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """What a dialog is made of.
+    """The features and labels of a table.
 
     Attributes
     ----------
     table : Table
-        Where they are from.
+        The table.
     target : str
         The column with the labels.
     X : DataFrame
@@ -92,9 +92,9 @@ class Samples:
     y : ndarray
         The labels.
     positive : label or None
-        The positive class, in the labels' type.
+        The positive class, in the type of the labels.
     groups, time : ndarray or None
-        Which belong together, and when they came.
+        The group and the time of each sample.
     """
 
     table: Table
@@ -107,16 +107,16 @@ class Samples:
 
 
 def find_table(data: str) -> Table:
-    """A table by the path of its file, or by its name among the data sets of the package."""
+    """Read a table from a file, or load a data set of the package by its name."""
     path = Path(data)
     if data in datasets.names() and not path.is_file():
-        found = datasets.load(data, as_frame=True)
-        return Table(found.frame, data, positive=found.positive)
+        bunch = datasets.load(data, as_frame=True)
+        return Table(bunch.frame, data, positive=bunch.positive)
     if path.exists():
         return Table(read_table(path), path.name, path)
     near = did_you_mean(near_names(data, datasets.names(available=True)))
     raise ValueError(
-        f"DATA needs to be a file, or a name that `margrave data` lists; got {data!r}.{near}"
+        f"DATA must be a file or a name that `margrave data` lists; got {data!r}.{near}"
     )
 
 
@@ -129,23 +129,25 @@ def read_samples(
     time: str | None = None,
     drop: Sequence[str] = (),
 ) -> Samples:
-    """Samples from a table, as the command line and the studio read it.
+    """Read samples from a table, as the command line and the studio do.
 
     Parameters
     ----------
     data : str
         A CSV or Parquet file, or the name of a data set of the package.
-    target, group, time : str
-        Columns with labels, with what belongs together and with the time.
+    target : str
+        The column with the labels.
     positive : label, optional
         The positive class.
+    group, time : str, optional
+        The columns with the group and with the time of each sample.
     drop : sequence of str
-        Columns that are not to be used.
+        Columns to leave out.
 
     Returns
     -------
     Samples
-        With ``X``, ``y``, ``positive``, ``groups`` and ``time``, as `Dialog.from_data` takes them.
+        With ``X``, ``y``, ``positive``, ``groups`` and ``time``, as in `Dialog.from_data`.
 
     Examples
     --------
@@ -154,9 +156,9 @@ def read_samples(
     >>> samples.X.shape, samples.y[0]
     ((150, 4), np.str_('setosa'))
     """
-    known = None if positive is None else str(positive)
+    label = None if positive is None else str(positive)
     table = find_table(data)
-    return samples_of(table, target=target, positive=known, group=group, time=time, drop=drop)
+    return samples_of(table, target=target, positive=label, group=group, time=time, drop=drop)
 
 
 def samples_of(
@@ -168,93 +170,99 @@ def samples_of(
     time: str | None = None,
     drop: Sequence[str] = (),
 ) -> Samples:
-    """Samples as a user describes them.
+    """Make samples from a table, as the options describe it.
 
     Parameters
     ----------
     table : Table
         The table.
-    target, group, time : str or None
-        Columns with labels, with what belongs together and with the time.
+    target : str or None
+        The column with the labels; optional for a data set of the package.
     positive : str or None
         The positive class as text.
+    group, time : str or None
+        The columns with the group and with the time of each sample.
     drop : sequence of str
-        Columns that are not to be used.
+        Columns to leave out.
     """
     if target is None:
         if table.path is not None:
-            names = listed([str(name) for name in table.frame.columns])
-            raise ValueError(f"--target needs the column with the classes: one of {names}.")
+            names = list_names([str(name) for name in table.frame.columns])
+            raise ValueError(
+                f"--target is missing. Name the column with the classes, one of {names}."
+            )
         target = _TARGET
     if group is not None and time is not None:
         raise ValueError(
-            "--group and --time cannot be used together yet: rows are parted by one of them."
+            "--group and --time cannot be used together, because only one of them can determine "
+            "the split. Leave out one."
         )
-    y = _classes_in(table.column(target, "--target"), table, target)
-    used = {"--target": target, "--group": group, "--time": time}
-    taken = [name for name in used.values() if name is not None]
-    if len(set(taken)) < len(taken):
-        raise ValueError(f"--target, --group and --time need different columns; got {taken}.")
+    y = _read_classes(table.column(target, "--target"), table, target)
+    special = [name for name in (target, group, time) if name is not None]
+    if len(set(special)) < len(special):
+        raise ValueError(
+            f"--target, --group and --time must name different columns; got {list_names(special)}."
+        )
     for name in drop:
         table.column(name, "--drop")
-    left = [name for name in table.frame.columns if name not in {*taken, *drop}]
-    if not left:
-        raise ValueError(f"{table.name} needs columns to learn from besides {listed(taken)}.")
-    known = (
-        table.positive if positive is None else match_label(positive, np.unique(y), "--positive")
-    )
+    features = [name for name in table.frame.columns if name not in {*special, *drop}]
+    if not features:
+        raise ValueError(
+            f"{table.name} has no feature columns besides {list_names(special)}. "
+            "Add columns, or drop fewer."
+        )
     return Samples(
         table,
         target,
-        table.frame[left],
+        table.frame[features],
         y,
-        known,
-        None if group is None else _groups(table, group),
-        None if time is None else _times(table, time),
+        table.positive if positive is None else match_label(positive, np.unique(y), "--positive"),
+        None if group is None else _read_groups(table, group),
+        None if time is None else _read_times(table, time),
     )
 
 
-def labels_of(table: Table, target: str, classes: NDArray[Any]) -> NDArray[Any]:
-    """Labels of new samples, in the type of the classes of a model."""
+def read_labels(table: Table, target: str, classes: NDArray[Any]) -> NDArray[Any]:
+    """Return the labels of new samples in the type of a model's classes."""
     column = table.column(target, "--target")
     texts = read_texts(column)
-    table.refuse_missing(texts == "", target, "--target")
-    # A model may know 1 where a file has "1" or 1.0.
-    known = {
-        text: match_label(text, classes, f"--target {target}")
+    table.check_complete(texts == "", target, "--target")
+    # A class may be 1 in the model, and "1" or 1.0 in a file.
+    labels = {
+        text: match_label(text, classes, f"--target {target}: each label")
         for text in dict.fromkeys(texts.tolist())
     }
-    return np.array([known[text] for text in texts], dtype=classes.dtype)
+    return np.array([labels[text] for text in texts], dtype=classes.dtype)
 
 
 def match_label(text: str, classes: NDArray[Any], option: str) -> Any:
-    """The class that a text means."""
+    """Return the class whose text or number equals a text."""
     for label in classes.tolist():
         if str(label) == text or (isinstance(label, bool) and str(label).lower() == text.lower()):
             return label
-        if isinstance(label, int | float) and not isinstance(label, bool) and _same(text, label):
+        if isinstance(label, int | float) and not isinstance(label, bool) and _equals(text, label):
             return label
     lower = {str(label).lower(): repr(label) for label in classes.tolist()}
-    near = [lower[one] for one in near_names(text, lower)]
-    more = f" Did you mean {' or '.join(near)}?" if near else ""
+    near = [lower[name] for name in near_names(text, lower)]
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
     raise ValueError(
-        f"{option} needs one of the classes {_labels.shown(classes)}; got {text!r}.{more}"
+        f"{option} must be one of the classes {_labels.shown(classes)}; got {text!r}.{hint}"
     )
 
 
-def _same(text: str, number: float) -> bool:
+def _equals(text: str, number: float) -> bool:
     try:
         return float(text) == number
     except ValueError:
         return False
 
 
-def _classes_in(column: pandas.Series[Any], table: Table, target: str) -> NDArray[Any]:
-    """Labels in their own type: numbers, Booleans or text without spaces around it."""
+def _read_classes(column: pandas.Series[Any], table: Table, target: str) -> NDArray[Any]:
+    """Return the labels in their own type: numbers, Booleans, or text without outer spaces."""
     from pandas.api import types
 
     texts = read_texts(column)
-    table.refuse_missing(texts == "", target, "--target")
+    table.check_complete(texts == "", target, "--target")
     if types.is_bool_dtype(column.dtype):
         return np.array(column.to_numpy(dtype=bool))
     if not types.is_numeric_dtype(column.dtype):
@@ -263,40 +271,43 @@ def _classes_in(column: pandas.Series[Any], table: Table, target: str) -> NDArra
     distinct = np.unique(values)
     if values.dtype.kind == "f" and len(distinct) > _MANY and (distinct % 1 != 0).any():
         raise ValueError(
-            f"--target needs a column of classes; {target!r} of {table.name} holds "
+            f"--target must name a column of classes; {target!r} of {table.name} holds "
             f"{len(distinct)} different numbers."
         )
     return np.array(values)
 
 
-def _groups(table: Table, name: str) -> NDArray[Any]:
-    """A number for each group."""
+def _read_groups(table: Table, name: str) -> NDArray[Any]:
+    """Return the group of each sample as a number."""
     texts = read_texts(table.column(name, "--group"))
-    table.refuse_missing(texts == "", name, "--group")
+    table.check_complete(texts == "", name, "--group")
     return np.unique(texts.astype(str), return_inverse=True)[1]
 
 
-def _times(table: Table, name: str) -> NDArray[Any]:
-    """Times as numbers, from numbers or dates."""
+def _read_times(table: Table, name: str) -> NDArray[Any]:
+    """Return the time of each sample as a number."""
     column = table.column(name, "--time")
     guess = guess_kind(column)
     if guess.why in ("constant", "all missing"):
-        raise ValueError(f"--time needs different times; {name!r} of {table.name} is {guess.why}.")
+        raise ValueError(
+            f"--time must name a column with different times; {name!r} of {table.name} is "
+            f"{guess.why}."
+        )
     if guess.kind == "date":
         dates = read_dates(column, guess.format)
-        table.refuse_missing(np.isnat(dates), name, "--time")
+        table.check_complete(np.isnat(dates), name, "--time")
         return np.array(dates.astype(np.int64))
     if guess.kind != "number":
         cell = next(text for text in read_texts(column) if text)
         raise ValueError(
-            f"--time needs a column of numbers or dates; {name!r} of {table.name} has {cell!r}."
+            f"--time must name a column of numbers or dates; {name!r} of {table.name} has {cell!r}."
         )
     numbers = read_numbers(column)
-    table.refuse_missing(np.isnan(numbers), name, "--time")
+    table.check_complete(np.isnan(numbers), name, "--time")
     return numbers
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names for a message."""
+def list_names(names: Sequence[str]) -> str:
+    """Quote the first names for a message, and count the others."""
     more = len(names) - _SHOWN
     return ", ".join(map(repr, names[:_SHOWN])) + (f" ... and {more} more" if more > 0 else "")

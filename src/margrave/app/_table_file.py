@@ -1,7 +1,8 @@
-"""A user's table, from a file and to a file: CSV or Parquet, told by the ending of its name.
+"""Read and write tables as CSV or Parquet files; the ending of the file name selects the format.
 
-pandas parses; what it would pass over in silence (short rows, rows one field too long, columns
-of one name) is found first, in one pass of the csv module, and told with its line in the file.
+pandas parses the file. It accepts faults without a warning (rows that are too short or one field
+too long, repeated column names), so the csv module checks the file first and an error names the
+line.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ if TYPE_CHECKING:
 _CSV = (".csv", ".csv.gz", ".tsv", ".txt")
 _PARQUET = (".parquet", ".pq")
 _SEPARATORS = (",", ";", "\t", "|")
-_SAMPLE = 1 << 16  # characters from which the separator is guessed
-_LONGEST_CELL = 1 << 24  # characters; csv's own limit, 128 Ki, is less than a long mail
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a formula begins in a spreadsheet
-_TEXT_TYPES = ("object", "str", "large_string", "category")  # how pandas spells them
+_SAMPLE = 1 << 16  # characters from which the separator is inferred
+_LONGEST_CELL = 1 << 24  # characters; the default of csv, 128 Ki, is too small for a long mail
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of a formula in a spreadsheet
+_TEXT_TYPES = ("object", "str", "large_string", "category")  # their names in pandas
 _BROKEN_GZIP = (gzip.BadGzipFile, EOFError, zlib.error)
 
 
 class TableError(ValueError):
-    """A table's file that cannot be read or written; the message says where and why."""
+    """A table cannot be read or written; the message names the place and the reason."""
 
 
 def read_table(path: str | Path) -> pandas.DataFrame:
@@ -43,30 +44,29 @@ def read_table(path: str | Path) -> pandas.DataFrame:
     Parameters
     ----------
     path : str or Path
-        A file that ends in .csv, .csv.gz, .tsv or .txt (text in UTF-8, names of the columns
-        first, fields separated by comma, semicolon, tab or bar: the one that fits the first
-        lines best), or in .parquet or .pq.
+        A file that ends in .csv, .csv.gz, .tsv or .txt (UTF-8 text with a header; the separator,
+        a comma, semicolon, tab or vertical bar, is inferred from the first lines), or in .parquet
+        or .pq.
 
     Returns
     -------
     pandas.DataFrame
-        The columns in the file's order. A named index that pandas had put into a Parquet file
-        comes first, as columns.
+        The columns in the order of the file. A named index that pandas wrote to a Parquet file
+        becomes the first columns.
 
     Raises
     ------
     TableError
-        If there is no such file, its ending is not known, it holds no rows, or it is no table:
-        rows of different lengths, columns without a name or with the same name, text that is not
-        UTF-8, a damaged file.
+        If the file does not exist, has an unknown ending, has no rows, is damaged, is not UTF-8,
+        has rows of different lengths, or has columns without a name or with the same name.
     ImportError
         If pandas is not installed.
 
     Notes
     -----
-    Missing values are empty fields, and in CSV also those that pandas takes for missing: NA, N/A,
-    n/a, NaN, nan, NULL, null, None, <NA>, #N/A, #NA and a few like them. Empty lines are left
-    out. Dates stay as they are, and so do numbers with a decimal comma: as text.
+    Missing values are empty fields, and in CSV also the texts that pandas reads as missing: NA,
+    N/A, n/a, NaN, nan, NULL, null, None, <NA>, #N/A, #NA and a few others. Empty lines are
+    skipped. Dates and numbers with a decimal comma stay text.
 
     Examples
     --------
@@ -80,36 +80,36 @@ def read_table(path: str | Path) -> pandas.DataFrame:
     0  120.0   no
     1    NaN  yes
     """
-    _needed("pandas", "read_table")
+    _import_optional("pandas", "read_table")
     path = Path(path)
     if not path.exists():
-        raise TableError(f"read_table needs path to be a file; there is no {path}.")
+        raise TableError(f"read_table: path must be a file; there is no {path}.")
     if path.is_dir():
-        raise TableError(f"read_table needs path to be a file; {path} is a folder.")
+        raise TableError(f"read_table: path must be a file; {path} is a folder.")
     ending = _ending(path, "read_table")
     if not path.stat().st_size:
-        raise TableError(f"{path}: needs a header and rows; got an empty file.")
+        raise TableError(f"{path}: must have a header and rows; got an empty file.")
     frame = _read_parquet(path) if ending in _PARQUET else _read_csv(path, ending)
     if not len(frame):
-        raise TableError(f"{path}: needs rows under the header; got none.")
+        raise TableError(f"{path}: must have rows below the header; got none.")
     return frame
 
 
 def write_table(frame: pandas.DataFrame, path: str | Path) -> None:
-    """Write a table to a CSV or Parquet file, whole or not at all.
+    """Write a table to a CSV or Parquet file, completely or not at all.
 
     Parameters
     ----------
     frame : pandas.DataFrame
         The table; its index is not written.
     path : str or Path
-        Where to; the ending chooses the format, as in :func:`read_table`. The table is written
-        beside it and then takes its place, so that nobody sees half a table.
+        The file; its ending selects the format, as in :func:`read_table`. The table is written to
+        a temporary file, which then replaces `path`, so that no reader sees an incomplete table.
 
     Raises
     ------
     TableError
-        If the ending is not known, there is no such folder, two columns have the same name, or
+        If the ending is unknown, the folder does not exist, two columns have the same name, or
         Parquet has no type for a column.
     ImportError
         If pandas is not installed.
@@ -117,8 +117,8 @@ def write_table(frame: pandas.DataFrame, path: str | Path) -> None:
     Notes
     -----
     A spreadsheet runs a cell that begins with ``=``, ``+``, ``-``, ``@``, a tab or a carriage
-    return as a formula. Such a text gets an apostrophe before it in a CSV file, column names
-    too, unless it is a number. A .tsv file has tabs between its fields, all others commas.
+    return as a formula. In a CSV file, such cells and column names get a leading apostrophe
+    unless they are numbers. The separator is a tab in .tsv files and a comma in all others.
 
     Examples
     --------
@@ -131,50 +131,52 @@ def write_table(frame: pandas.DataFrame, path: str | Path) -> None:
     ...     file.read_text().splitlines()
     ['cell', "'=A1+A2", '-7', 'plain']
     """
-    _needed("pandas", "write_table")
+    _import_optional("pandas", "write_table")
     path = Path(path)
     ending = _ending(path, "write_table")
     if path.is_dir():
-        raise TableError(f"write_table needs path to be a file; {path} is a folder.")
+        raise TableError(f"write_table: path must be a file; {path} is a folder.")
     if not path.parent.is_dir():
-        raise TableError(f"write_table needs a folder that exists; there is no {path.parent}.")
+        raise TableError(
+            f"write_table: path must be in a folder that exists; there is no {path.parent}."
+        )
     names = [str(name) for name in frame.columns]
     _check_names(names, "write_table")
     named = frame.set_axis(names, axis=1)
-    with atomic_write(path, ending) as beside:
+    with atomic_write(path, ending) as temporary:
         if ending in _PARQUET:
-            _write_parquet(named, beside, path)
+            _write_parquet(named, temporary, path)
         else:
-            _write_csv(named, beside, ending)
+            _write_csv(named, temporary, ending)
 
 
 def csv_text(frame: pandas.DataFrame) -> str:
-    """A table as the text of a CSV file, formulas made harmless as by :func:`write_table`."""
-    text: str = _safe(frame).to_csv(index=False)
+    """Return a table as CSV text, with formulas escaped as by :func:`write_table`."""
+    text: str = _escape_formulas(frame).to_csv(index=False)
     return text
 
 
 def place_of(path: Path, row: int) -> str:
-    """Where a row of a table, counted from 0, is in its file: "line 7" in a text, else "row 6"."""
+    """Locate a row, counted from 0, in its file: "line 7" in a text file, "row 6" in Parquet."""
     ending = _ending(path, "read_table")
     if ending in _PARQUET:
         return f"row {row + 1}"
-    with _text_of(path, ending) as file, _long_cells():
-        separator = _separator(file.read(_SAMPLE), ending)
+    with _open_text(path, ending) as file, _allow_long_cells():
+        separator = _infer_separator(file.read(_SAMPLE), ending)
         file.seek(0)
-        reader, ends, seen = csv.reader(file, delimiter=separator), 0, -1  # the header is -1
+        reader, ends, current = csv.reader(file, delimiter=separator), 0, -1  # the header is -1
         for fields in reader:
             begins, ends = ends + 1, reader.line_num
             if _is_blank(fields):
                 continue
-            if seen == row:
+            if current == row:
                 return f"line {begins}"
-            seen += 1
+            current += 1
     return f"row {row + 1}"
 
 
-def _needed(package: str, owner: str) -> Any:
-    """An optional package, or an error that says how to get it."""
+def _import_optional(package: str, owner: str) -> Any:
+    """Import an optional package; the error explains how to install it."""
     try:
         return import_module(package)
     except ImportError as error:
@@ -183,34 +185,34 @@ def _needed(package: str, owner: str) -> Any:
 
 def _ending(path: Path, owner: str) -> str:
     known = (*_CSV, *_PARQUET)
-    fitting = [ending for ending in known if path.name.lower().endswith(ending)]
-    if not fitting:
-        raise TableError(f"{owner} needs path to end in {', '.join(known)}; got {path.name!r}.")
-    return fitting[0]
+    endings = [ending for ending in known if path.name.lower().endswith(ending)]
+    if not endings:
+        raise TableError(f"{owner}: path must end in {', '.join(known)}; got {path.name!r}.")
+    return endings[0]
 
 
 def _check_names(names: Sequence[str], where: str) -> None:
-    """Every column has a name, and no two the same."""
+    """Raise an error unless every column has a name of its own."""
     for position, name in enumerate(names, start=1):
         if not name.strip():
-            raise TableError(f"{where}: needs a name for every column; column {position} has none.")
-    twice = [repr(name) for name, count in Counter(names).items() if count > 1]
-    if twice:
+            raise TableError(f"{where}: every column needs a name; column {position} has none.")
+    repeated = [repr(name) for name, count in Counter(names).items() if count > 1]
+    if repeated:
         raise TableError(
-            f"{where}: needs a different name for each column; these repeat: {', '.join(twice)}."
+            f"{where}: column names must be unique; these are repeated: {', '.join(repeated)}."
         )
 
 
 def _read_parquet(path: Path) -> pandas.DataFrame:
-    pyarrow = _needed("pyarrow", "read_table")
-    parquet = _needed("pyarrow.parquet", "read_table")
+    pyarrow = _import_optional("pyarrow", "read_table")
+    parquet = _import_optional("pyarrow.parquet", "read_table")
     try:
         with path.open("rb") as file:
             stored = parquet.ParquetFile(file)
             _check_names(stored.schema_arrow.names, str(path))
             table = stored.read()
     except (pyarrow.ArrowException, OSError) as error:
-        raise TableError(f"{path}: needs a whole Parquet file; this one is damaged.") from error
+        raise TableError(f"{path}: the Parquet file is damaged or incomplete.") from error
     frame: pandas.DataFrame = table.to_pandas()
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
@@ -222,58 +224,58 @@ def _read_csv(path: Path, ending: str) -> pandas.DataFrame:
     from pandas import read_csv
     from pandas.errors import ParserError
 
-    with _text_of(path, ending) as file:
+    with _open_text(path, ending) as file:
         sample = file.read(_SAMPLE)
         if "\0" in sample:
-            raise TableError(f"{path}: needs text in UTF-8; got a file that is no text.")
-        separator = _separator(sample, ending)
+            raise TableError(f"{path}: must be UTF-8 text; got a binary file.")
+        separator = _infer_separator(sample, ending)
         file.seek(0)
-        with _long_cells():
+        with _allow_long_cells():
             last = _check_rows(csv.reader(file, delimiter=separator), path)
         file.seek(0)
         try:
-            # index_col: else a row that is longer than the header makes an index of its start.
-            # low_memory: else a column may be numbers in one part of the file, text in another.
+            # Without index_col=False, a row longer than the header turns its start into an index.
+            # With low_memory, a column may mix numbers and text from different parts of the file.
             return read_csv(file, sep=separator, index_col=False, low_memory=False)
         except ParserError as error:
             raise TableError(
-                f'{path}, line {last}: needs a quote (") at the end of a quoted field; got none.'
+                f'{path}, line {last}: a quoted field has no closing quote (").'
             ) from error
 
 
 @contextmanager
-def _text_of(path: Path, ending: str) -> Iterator[IO[str]]:
-    """The open text of a file; what fails while reading it becomes a TableError."""
-    opened: Callable[..., IO[Any]] = gzip.open if ending.endswith(".gz") else open
+def _open_text(path: Path, ending: str) -> Iterator[IO[str]]:
+    """Open a text file; an error while reading it becomes a TableError."""
+    open_file: Callable[..., IO[Any]] = gzip.open if ending.endswith(".gz") else open
     try:
-        with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+        with open_file(path, "rt", encoding="utf-8-sig", newline="") as file:
             yield file
     except UnicodeDecodeError:
-        with opened(path, "rb") as raw:
+        with open_file(path, "rb") as raw:
             _raise_undecodable(raw.read(), path)
     except _BROKEN_GZIP as error:
-        raise TableError(f"{path}: needs a whole gzip file; this one is damaged.") from error
+        raise TableError(f"{path}: the gzip file is damaged or incomplete.") from error
 
 
 def _raise_undecodable(raw: bytes, path: Path) -> NoReturn:
-    """Find the first byte that is not UTF-8; its place is counted from 1 in its line."""
+    """Raise an error that names the line and the position of the first byte that is not UTF-8."""
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:
         before = raw[: error.start].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        line, place = before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
-        other = " (it looks like UTF-16)" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
+        line, column = before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
+        guess = " (the file looks like UTF-16)" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
         raise TableError(
-            f"{path}, line {line}: needs text in UTF-8; "
-            f"got the byte 0x{raw[error.start]:02x} at place {place} of the line{other}. "
+            f"{path}, line {line}: must be UTF-8 text; "
+            f"got the byte 0x{raw[error.start]:02x} at position {column} of the line{guess}. "
             "Save the file as UTF-8."
         ) from error
-    raise TableError(f"{path}: changed while it was read.")
+    raise TableError(f"{path}: the file changed while it was read. Try again.")
 
 
-def _separator(sample: str, ending: str) -> str:
-    """The separator with which most of the first lines have as many fields as the header."""
-    # The last line may be cut; a line that is alone has no other to be judged by.
+def _infer_separator(sample: str, ending: str) -> str:
+    """Return the separator that gives most of the first lines as many fields as the header."""
+    # The last line may be incomplete; a single line is used anyway.
     lines = list(io.StringIO(sample, newline=""))
     lines = lines[:-1] if len(sample) == _SAMPLE and len(lines) > 1 else lines
     best, best_fit = "\t" if ending == ".tsv" else ",", (-1.0, 1)
@@ -282,15 +284,15 @@ def _separator(sample: str, ending: str) -> str:
         if not rows or len(rows[0]) == 1:
             continue
         others = rows[1:] or rows
-        agreeing = sum(len(row) == len(rows[0]) for row in others) / len(others)
-        if (agreeing, len(rows[0])) > best_fit:
-            best, best_fit = separator, (agreeing, len(rows[0]))
+        agreement = sum(len(row) == len(rows[0]) for row in others) / len(others)
+        if (agreement, len(rows[0])) > best_fit:
+            best, best_fit = separator, (agreement, len(rows[0]))
     return best
 
 
 @contextmanager
-def _long_cells() -> Iterator[None]:
-    """Let csv read longer fields for a while; its limit belongs to the whole process."""
+def _allow_long_cells() -> Iterator[None]:
+    """Raise the field size limit of csv, which is global, inside a block."""
     before = csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
     try:
         yield
@@ -299,7 +301,7 @@ def _long_cells() -> Iterator[None]:
 
 
 def _check_rows(reader: Any, path: Path) -> int:
-    """Check that all rows are as long as the header; the line where the last one begins."""
+    """Check that all rows are as long as the header; return the line where the last one begins."""
     names: list[str] = []
     begins = ends = 0
     try:
@@ -312,52 +314,54 @@ def _check_rows(reader: Any, path: Path) -> int:
                 _check_names(names, f"{path}, line {begins}")
             else:
                 raise TableError(
-                    f"{path}, line {begins}: needs {len(names)} fields, as the header has; "
+                    f"{path}, line {begins}: must have {len(names)} fields like the header; "
                     f"got {len(row)}."
                 )
     except csv.Error as error:
         raise TableError(
-            f"{path}, line {ends + 1}: needs fields of at most {_LONGEST_CELL} characters; "
-            'got a longer one. Is a quote (") never closed?'
+            f"{path}, line {ends + 1}: a field has more than {_LONGEST_CELL} characters. "
+            'Is a closing quote (") missing?'
         ) from error
     if not names:
-        raise TableError(f"{path}: needs a header and rows; got empty lines only.")
+        raise TableError(f"{path}: must have a header and rows; got empty lines only.")
     return begins
 
 
 def _is_blank(row: list[str]) -> bool:
-    """Whether pandas leaves a line out: nothing in it, or only spaces (`""` is a field)."""
+    """Whether pandas skips a line: it is empty or has only spaces (`""` is a field)."""
     return not row or (len(row) == 1 and row[0] != "" and not row[0].strip(" \t"))
 
 
-def _write_parquet(frame: Any, beside: Path, path: Path) -> None:
-    pyarrow = _needed("pyarrow", "write_table")
+def _write_parquet(frame: Any, temporary: Path, path: Path) -> None:
+    pyarrow = _import_optional("pyarrow", "write_table")
     try:
-        frame.to_parquet(beside, index=False)
+        frame.to_parquet(temporary, index=False)
     except pyarrow.ArrowException as error:
         raise TableError(
-            f"write_table needs columns of one type each for Parquet ({path.name}); got {error}."
+            f"write_table: each column must have one type for Parquet ({path.name}); got {error}."
         ) from error
 
 
-def _write_csv(frame: Any, beside: Path, ending: str) -> None:
+def _write_csv(frame: Any, temporary: Path, ending: str) -> None:
     separator = "\t" if ending == ".tsv" else ","
-    # With "\n" alone as the end of a line, csv leaves a lone "\r" unquoted, which ends a line too.
-    _safe(frame).to_csv(beside, index=False, sep=separator, lineterminator="\r\n", encoding="utf-8")
+    # With the line terminator "\n", csv does not quote a lone "\r", which also ends a line.
+    _escape_formulas(frame).to_csv(
+        temporary, index=False, sep=separator, lineterminator="\r\n", encoding="utf-8"
+    )
 
 
-def _safe(frame: Any) -> Any:
-    """A table with formulas made harmless."""
-    safe = frame.copy(deep=False)
-    for name in safe.columns:
-        if str(safe[name].dtype).startswith(_TEXT_TYPES):
-            safe[name] = safe[name].astype(object).map(_harmless, na_action="ignore")
-    safe.columns = [_harmless(name) for name in safe.columns]
-    return safe
+def _escape_formulas(frame: Any) -> Any:
+    """Return a table whose formulas are escaped."""
+    escaped = frame.copy(deep=False)
+    for name in escaped.columns:
+        if str(escaped[name].dtype).startswith(_TEXT_TYPES):
+            escaped[name] = escaped[name].astype(object).map(_harmless, na_action="ignore")
+    escaped.columns = [_harmless(name) for name in escaped.columns]
+    return escaped
 
 
 def _harmless(cell: Any) -> Any:
-    """A text that a spreadsheet would run gets an apostrophe; anything else stays."""
+    """Prefix a text that a spreadsheet would run with an apostrophe."""
     if not isinstance(cell, str) or not cell.startswith(_FORMULA):
         return cell
     try:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from margrave._plotting import BLACK, BLUE, VERMILION, pyplot
 from margrave._typing import Floats
-from margrave.compare._plotting import BLACK, BLUE, VERMILION, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

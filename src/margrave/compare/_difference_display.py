@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from margrave._plotting import VERMILION, pyplot
 from margrave._typing import Floats
-from margrave.compare._plotting import VERMILION, pyplot
 from margrave.compare._tests import FriedmanHolm, friedman_holm
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from margrave._plotting import BLACK, BLUE, VERMILION, pyplot
 from margrave.compare._decomposition import BiasVariance, bias_variance
-from margrave.compare._plotting import BLACK, BLUE, VERMILION, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from margrave import _labels
 from margrave._indexing import select_columns
+from margrave._plotting import COLOURS, pyplot
 from margrave._typing import Floats
 from margrave._validation import find_attribute, fitted_classes, name_members
-from margrave.compare._plotting import COLOURS, pyplot
 from margrave.pairs import CrucialPairs
 
 if TYPE_CHECKING:

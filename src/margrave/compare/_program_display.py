@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave._plotting import COLOURS, pyplot
 from margrave._typing import Floats
 from margrave._validation import find_attribute
-from margrave.compare._plotting import COLOURS, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from margrave._plotting import BLACK, COLOURS, pyplot
 from margrave._typing import Floats
-from margrave.compare._plotting import BLACK, COLOURS, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

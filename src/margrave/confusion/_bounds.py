@@ -1,4 +1,4 @@
-"""One bound: a word that picks cells of the matrix, and a limit on their sum."""
+"""One bound: a word that stands for cells of the matrix, and a limit on their sum."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 
 from margrave._typing import Flags
 
-# A class as it is written in a text: in quotes, which stand twice inside of it, or bare if it holds
-# nothing that ends it.
+# A class as written in a text: in quotes (doubled inside the label), or bare if it contains no
+# character that would end it.
 LABEL = r'"(?:[^"]|"")*"|\'(?:[^\']|\'\')*\'|[^\s()<>,;"\'-]*(?:-(?!>)[^\s()<>,;"\'-]+)*'
 
 
 class Matrix(Protocol):
-    """What a preference needs to know of a confusion matrix."""
+    """The part of a confusion matrix that a preference uses."""
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """Shape (k, k + 1): a row per true class, a column per answer, the last one rejected."""
+        """Shape (k, k + 1): a row per true class, a column per predicted class, then rejected."""
 
     @property
     def classes(self) -> tuple[Any, ...]:
@@ -35,27 +35,28 @@ class Matrix(Protocol):
 
 
 class PreferenceError(ValueError):
-    """A preference that cannot be read, contradicts itself or does not fit the classes."""
+    """A preference that cannot be parsed, contradicts itself or does not fit the classes."""
 
-    __module__ = "margrave.confusion"  # tracebacks name the public place
+    __module__ = "margrave.confusion"  # the public name, shown in tracebacks
 
 
 @dataclass(frozen=True)
 class _Word:
-    """How a word picks its cells from a k × (k + 1) matrix, given the positions of its labels."""
+    """The cells of a k × (k + 1) matrix that a word stands for."""
 
-    cells: Callable[[int, tuple[int, ...]], tuple[Flags, Flags]]
-    labels: tuple[int, ...]  # how many labels it may carry
-    of_positive: bool = False  # without a label it speaks of the positive class
-    only_share: bool = False
+    cells: Callable[[int, tuple[int, ...]], tuple[Flags, Flags]]  # of k and the labels' positions
+    labels: tuple[int, ...]  # allowed numbers of labels
+    of_positive: bool = False  # without a label, the word refers to the positive class
+    always_fraction: bool = False
 
 
 def _grid(k: int) -> tuple[Flags, Flags]:
-    """The diagonal and the answered cells of an empty k × (k + 1) matrix."""
+    """Masks of the diagonal and of the cells that are not rejected in a k × (k + 1) matrix."""
     return np.eye(k, k + 1, dtype=bool), np.arange(k + 1) < np.full((k, 1), k)
 
 
 def row(k: int, c: int) -> Flags:
+    """Mask of the row of class c."""
     return np.broadcast_to((np.arange(k) == c)[:, None], (k, k + 1))
 
 
@@ -64,15 +65,15 @@ def _column(k: int, c: int) -> Flags:
 
 
 def _rows(k: int, at: tuple[int, ...]) -> Flags:
-    """The samples of one class, or of all."""
+    """Mask of the row of one class, or of all rows."""
     return row(k, at[0]) if at else np.ones((k, k + 1), dtype=bool)
 
 
 def _errors(k: int, at: tuple[int, ...]) -> tuple[Flags, Flags]:
     if at:
         return row(k, at[0]) & _column(k, at[1]), row(k, at[0])
-    correct, answered = _grid(k)
-    return answered & ~correct, _rows(k, at)
+    correct, predicted = _grid(k)
+    return predicted & ~correct, _rows(k, at)
 
 
 def _correct(k: int, at: tuple[int, ...]) -> tuple[Flags, Flags]:
@@ -80,7 +81,7 @@ def _correct(k: int, at: tuple[int, ...]) -> tuple[Flags, Flags]:
 
 
 WORDS = {
-    "accuracy": _Word(_correct, (0,), only_share=True),
+    "accuracy": _Word(_correct, (0,), always_fraction=True),
     "alarms": _Word(lambda k, at: (_column(k, at[0]), _rows(k, ())), (0, 1), of_positive=True),
     "correct": _Word(_correct, (0, 1)),
     "errors": _Word(_errors, (0, 2)),
@@ -98,9 +99,9 @@ WORDS = {
         lambda k, at: (row(k, at[0]) & _column(k, at[0]), _column(k, at[0])),
         (0, 1),
         of_positive=True,
-        only_share=True,
+        always_fraction=True,
     ),
-    "recall": _Word(_correct, (0, 1), of_positive=True, only_share=True),
+    "recall": _Word(_correct, (0, 1), of_positive=True, always_fraction=True),
     "rejected": _Word(lambda k, at: (_column(k, k) & _rows(k, at), _rows(k, at)), (0, 1)),
 }
 
@@ -114,40 +115,41 @@ class Bound:
     word : str
         One of accuracy, alarms, correct, errors, fn, fp, precision, recall, rejected.
     labels : tuple of str
-        The classes it names, as written.
+        The classes that the bound names, as written.
     at_most : bool
         True for ``<=``, False for ``>=``.
     limit : Fraction
-        The count, or the share (0.05 for 5%).
-    share : bool
-        Whether the limit is a share.
+        The count, or the fraction (0.05 for 5%).
+    is_fraction : bool
+        Whether the limit is a fraction.
     implied : bool
-        True for the ``rejected <= 0`` of a preference that does not speak of rejecting; it then
-        covers all classes but ``labels``, of which it does speak.
+        True for the ``rejected <= 0`` that a preference implies for the classes whose rejected
+        samples it does not limit: all classes but ``labels``.
     """
 
     word: str
     labels: tuple[str, ...]
     at_most: bool
     limit: Fraction
-    share: bool
+    is_fraction: bool
     implied: bool = False
 
     def __str__(self) -> str:
         if self.implied:
-            of = f" outside {', '.join(map(quote_label, self.labels))}" if self.labels else ""
-            return f"none rejected{of} (implied, as nothing else was said)"
+            others = f" outside {', '.join(map(quote_label, self.labels))}" if self.labels else ""
+            return f"none rejected{others} (implied by default)"
         labels = f"({' -> '.join(map(quote_label, self.labels))})" if self.labels else ""
-        limit = f"{format_decimal(self.limit * 100)}%" if self.share else format_decimal(self.limit)
+        scale, unit = (100, "%") if self.is_fraction else (1, "")
+        limit = f"{format_decimal(self.limit * scale)}{unit}"
         return f"{self.word}{labels} {'<=' if self.at_most else '>='} {limit}"
 
     @property
     def of_positive(self) -> bool:
-        """Whether the word speaks of the positive class where it names none."""
+        """Whether the word refers to the positive class unless it names another."""
         return not self.implied and WORDS[self.word].of_positive
 
     def subject(self, matrix: Matrix) -> tuple[str, tuple[str, ...]]:
-        """What the bound is about: a word, and the classes that it names or means.
+        """Give the word, and the classes that it names or refers to.
 
         Parameters
         ----------
@@ -159,11 +161,11 @@ class Bound:
         word : str
         labels : tuple of str
         """
-        meant = (str(matrix.positive),) if self.of_positive else ()
-        return self.word, self.labels or meant
+        positive = (str(matrix.positive),) if self.of_positive else ()
+        return self.word, self.labels or positive
 
     def cells(self, matrix: Matrix) -> tuple[Flags, Flags]:
-        """Which cells of the matrix are the amount, and which it is a share of.
+        """Give the cells that the bound limits, and the cells that they are a fraction of.
 
         Parameters
         ----------
@@ -177,20 +179,20 @@ class Bound:
         if not hasattr(matrix, "counts") or not hasattr(matrix, "classes"):
             raise TypeError(f"'{self}' needs a margrave.Confusion; got {type(matrix).__name__}.")
         k = len(matrix.classes)
-        at = tuple(_place(label, matrix.classes, self) for label in self.labels)
+        at = tuple(_find_class(label, matrix.classes, self) for label in self.labels)
         if self.implied:
             return _column(k, k) & ~np.isin(np.arange(k), at)[:, None], _rows(k, ())
         if not at and WORDS[self.word].of_positive:
             if matrix.positive is None:
                 raise PreferenceError(
-                    f"'{self}' needs a class, since there are {k} and none is the positive one: "
-                    f"write {self.word}({quote_label(matrix.classes[0])})."
+                    f"'{self}' needs a class: there are {k} classes and none is positive; write "
+                    f"{self.word}({quote_label(matrix.classes[0])})."
                 )
             at = (matrix.classes.index(matrix.positive),)
         return WORDS[self.word].cells(k, at)
 
     def slack(self, matrix: Matrix) -> Fraction:
-        """How many samples there are to spare; below 0, how many are missing.
+        """Count the samples to spare; below 0, the samples by which the bound is missed.
 
         Parameters
         ----------
@@ -202,34 +204,35 @@ class Bound:
         Fraction
         """
         amount, base = (int(matrix.counts[mask].sum()) for mask in self.cells(matrix))
-        if self.share and base == 0:
-            return Fraction(-1)  # a share of nothing: one sample at least is missing
-        limit = self.limit * base if self.share else self.limit
+        if self.is_fraction and base == 0:
+            return Fraction(-1)  # a fraction of nothing: at least one sample is missing
+        limit = self.limit * base if self.is_fraction else self.limit
         return limit - amount if self.at_most else amount - limit
 
 
 def implied_bound(bounds: Sequence[Bound]) -> Bound | None:
-    """That nothing is rejected, except where the bounds speak of rejecting."""
-    spoken = [bound.labels for bound in bounds if bound.word == "rejected"]
-    if () in spoken:
+    """Make the bound that no sample is rejected, except of classes whose bounds allow it."""
+    limited = [bound.labels for bound in bounds if bound.word == "rejected"]
+    if () in limited:
         return None
-    labels = tuple(label for (label,) in spoken)
-    return Bound("rejected", labels, True, Fraction(0), share=False, implied=True)
+    labels = tuple(label for (label,) in limited)
+    return Bound("rejected", labels, True, Fraction(0), is_fraction=False, implied=True)
 
 
-def _place(label: str, classes: Sequence[Any], bound: Bound) -> int:
-    """The position of the class that is written so."""
+def _find_class(label: str, classes: Sequence[Any], bound: Bound) -> int:
+    """Find the position of the class that is written as this label."""
     texts = [str(known) for known in classes]
     if label in texts:
         return texts.index(label)
     for position, known in enumerate(classes):
-        if isinstance(known, int | float) and not isinstance(known, bool) and _same(label, known):
+        is_number = isinstance(known, int | float) and not isinstance(known, bool)
+        if is_number and _equals(label, known):
             return position
     known_classes = ", ".join(map(quote_label, classes))
     raise PreferenceError(f"'{bound}' names the class {label!r}; the classes are {known_classes}.")
 
 
-def _same(text: str, number: float) -> bool:
+def _equals(text: str, number: float) -> bool:
     try:
         return float(text) == number
     except ValueError:
@@ -237,7 +240,7 @@ def _same(text: str, number: float) -> bool:
 
 
 def quote_label(label: Any) -> str:
-    """A class as it is written in a preference: in quotes where it would not be read as one."""
+    """Write a class as in a preference: in quotes if it would not be parsed as one label."""
     text = str(label)
     if re.fullmatch(LABEL, text) and text and text[0] not in "\"'":
         return text
@@ -247,7 +250,7 @@ def quote_label(label: Any) -> str:
 
 
 def format_decimal(value: Fraction) -> str:
-    """A decimal fraction in full; another one to 17 digits."""
+    """Write a decimal fraction in full, any other fraction to 17 digits."""
     rest, digits = value.denominator, 0
     for prime in (2, 5):
         while rest % prime == 0:

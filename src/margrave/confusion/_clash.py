@@ -1,4 +1,4 @@
-"""Whether bounds can hold together: every bound is linear in the counts, so HiGHS decides."""
+"""Conflicts between bounds: every bound is linear in the counts, so HiGHS can find them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from margrave.confusion._bounds import WORDS, Bound, Matrix, row
 
 @dataclass(frozen=True)
 class UnknownMatrix:
-    """The matrix of a preference before there is one: the classes it names, and two more."""
+    """A matrix of unknown counts: the classes that a preference names, and two more."""
 
     classes: tuple[Any, ...]
     positive: Any
@@ -23,11 +23,10 @@ class UnknownMatrix:
 
     @classmethod
     def all_of(cls, bounds: Sequence[Bound]) -> list[UnknownMatrix]:
-        """One matrix for each class that may be the positive one, named or not."""
+        """Make a matrix for each class that may be positive: one that is named, or another."""
         named = sorted({label for bound in bounds for label in bound.labels})
-        unnamed = any(WORDS[bound.word].of_positive and not bound.labels for bound in bounds)
         others = (object(), object())
-        if not unnamed:
+        if not any(WORDS[bound.word].of_positive and not bound.labels for bound in bounds):
             return [cls((*named, *others), None)]
         new = object()
         return [cls((*named, new, *others), positive) for positive in (new, *named)]
@@ -36,22 +35,22 @@ class UnknownMatrix:
 def find_conflict(
     bounds: Sequence[Bound], matrix: Matrix, sizes: NDArray[np.int64] | None = None
 ) -> tuple[Bound, ...]:
-    """Bounds that no matrix can meet together, as few as possible; empty if all can be met."""
-    if _possible(bounds, matrix, sizes):
+    """Find a minimal set of bounds that no matrix meets together; empty if one meets them all."""
+    if _is_feasible(bounds, matrix, sizes):
         return ()
-    kept = list(bounds)
+    conflict = list(bounds)
     for bound in bounds:
-        fewer = [other for other in kept if other is not bound]
-        if not _possible(fewer, matrix, sizes):
-            kept = fewer
-    return tuple(kept)
+        fewer = [other for other in conflict if other is not bound]
+        if not _is_feasible(fewer, matrix, sizes):
+            conflict = fewer
+    return tuple(conflict)
 
 
-def _possible(bounds: Sequence[Bound], matrix: Matrix, sizes: NDArray[np.int64] | None) -> bool:
+def _is_feasible(bounds: Sequence[Bound], matrix: Matrix, sizes: NDArray[np.int64] | None) -> bool:
     """Whether some matrix meets the bounds: an integer program in its counts.
 
-    With class sizes given the counts are whole numbers; without, any sizes may be chosen, as long
-    as no share is one of nothing.
+    With given class sizes the counts are integers. Without, the classes may have any size, and
+    counts any value, as long as no fraction has an empty base.
     """
     from scipy.optimize import LinearConstraint, milp
 
@@ -65,38 +64,38 @@ def _possible(bounds: Sequence[Bound], matrix: Matrix, sizes: NDArray[np.int64] 
 
     for bound in bounds:
         amount, base = bound.cells(matrix)
-        whole = _size(base, sizes)
-        if bound.share and whole is not None:  # the share of a known number: an exact count
-            end = bound.limit * whole
-            limit = float(floor(end) if bound.at_most else ceil(end))
-        elif bound.share:
-            amount, limit = amount - _loosened(bound) * base, 0.0
+        size = _base_size(base, sizes)
+        if bound.is_fraction and size is not None:  # the fraction is an exact count
+            exact = bound.limit * size
+            limit = float(floor(exact) if bound.at_most else ceil(exact))
+        elif bound.is_fraction:
+            amount, limit = amount - _loosen_limit(bound) * base, 0.0
         else:
             limit = float(bound.limit)
         require(amount, -np.inf if bound.at_most else limit, limit if bound.at_most else np.inf)
-        if bound.share:
+        if bound.is_fraction:
             require(base, 1.0, np.inf)
-    for c, size in enumerate([] if sizes is None else sizes.tolist()):
-        require(row(k, c), size, size)
+    for c, n_samples in enumerate([] if sizes is None else sizes.tolist()):
+        require(row(k, c), n_samples, n_samples)
     if not rows:
         return True
-    found = milp(
+    result = milp(
         np.zeros(k * (k + 1)),
         constraints=LinearConstraint(np.array(rows), lower, upper),
         integrality=np.full(k * (k + 1), 0 if sizes is None else 1),
     )
     infeasible = 2
-    return int(found.status) != infeasible
+    return int(result.status) != infeasible
 
 
-def _loosened(bound: Bound) -> float:
-    """A share to six digits, on the safe side: the solver cannot tell finer ones apart."""
-    step = ceil if bound.at_most else floor
-    return step(bound.limit * 10**6) / 10**6
+def _loosen_limit(bound: Bound) -> float:
+    """Round a fraction to six digits, to the loose side: the solver is no more precise."""
+    round_loosely = ceil if bound.at_most else floor
+    return round_loosely(bound.limit * 10**6) / 10**6
 
 
-def _size(base: NDArray[np.bool_], sizes: NDArray[np.int64] | None) -> int | None:
-    """How many samples the base holds, if it is whole rows of known size."""
+def _base_size(base: NDArray[np.bool_], sizes: NDArray[np.int64] | None) -> int | None:
+    """Count the samples of the base if it consists of whole rows of known size."""
     whole_rows = base.all(axis=1)
     if sizes is None or (base.any(axis=1) != whole_rows).any():
         return None

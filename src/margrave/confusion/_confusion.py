@@ -1,9 +1,9 @@
 """The confusion matrix: immutable counts with a *rejected* column, its rates, and its edits.
 
-Rows are the true classes, columns the answers; the last column counts the samples that were given
-no answer (the extra class ω_{c+1} of the thresholded vote in "Multi-classifiers"). Acc⁺ and Acc⁻
-are those of "Interactive Martingale Boosting", section 4.1. Rates keep rejected samples in the
-denominator. Editing a cell says what its user can afford: a :class:`margrave.Preference`.
+Rows are the true classes, columns the predicted classes; the last column counts the rejected
+samples (the extra class ω_{c+1} of the thresholded vote in the lecture slides "Multi-classifiers").
+Kulkarni et al. (2016), section 4.1, define Acc⁺ and Acc⁻. Rates keep rejected samples in the
+denominator. Editing a cell states a limit on it: a :class:`margrave.Preference`.
 """
 
 from __future__ import annotations
@@ -23,22 +23,23 @@ from margrave.confusion._preference import Preference
 
 __all__ = ["Confusion"]
 
-_MOST = 10_000  # different labels in blocks of Dask: more are numbers, not classes
+_MAX_LABELS = 10_000  # different labels in blocks of Dask: more are numbers, not classes
 _PERCENTAGE = re.compile(r"\d+(\.\d*)?\s*%")
 
 
 class Confusion:
-    """Counts of true classes against answers, with a column for the rejected.
+    """Counts of true against predicted classes, with a column for rejected samples.
 
     Parameters
     ----------
     counts : array-like of int, shape (k, k) or (k, k + 1)
-        A row per true class, a column per answer, and the rejected last (none if left out).
+        A row per true class and a column per predicted class. The last of k + 1 columns counts
+        rejected samples.
     classes : sequence of labels, optional
-        The k classes, in the order of the rows; 0, 1, ... if left out.
+        The k classes, in the order of the rows. By default 0, 1, ....
     positive : label, optional
-        The class that ``fp``, ``fn``, Acc⁺ and alarms speak of. By default the second of two
-        classes; with more there is none unless it is given.
+        The class that ``fp``, ``fn``, Acc⁺ and alarms refer to. By default the second of two
+        classes; with more there is none by default.
 
     Examples
     --------
@@ -49,9 +50,9 @@ class Confusion:
     ...     reject_label="?",
     ... )
     >>> print(matrix)
-    spam is positive  called ham  called spam  rejected
-    true ham                   2            1         0
-    true spam                  0            1         1
+    spam is positive  predicted ham  predicted spam  rejected
+    true ham                      2               1         0
+    true spam                     0               1         1
     >>> matrix.fp, matrix.fn, matrix.acc_plus
     (1, 0, 0.5)
     >>> matrix.edit("ham", "spam", 0)
@@ -61,7 +62,7 @@ class Confusion:
     def __init__(
         self, counts: ArrayLike, classes: Sequence[Any] | None = None, positive: Any = None
     ) -> None:
-        self._counts = _checked_counts(counts)
+        self._counts = _check_counts(counts)
         k = len(self._counts)
         labels = range(k) if classes is None else classes
         self._classes = tuple(_labels.plain(label) for label in labels)
@@ -85,34 +86,40 @@ class Confusion:
         positive: Any = None,
         reject_label: Any = None,
     ) -> Confusion:
-        """Count true labels against answers.
+        """Count true against predicted labels.
 
         Parameters
         ----------
         y_true, y_pred : array-like or Dask collection of shape (n_samples,)
-            True labels and answers. Those of Dask are counted in one pass, block by block.
+            True and predicted labels. Dask collections are counted in one pass, block by block.
         classes : sequence of labels, optional
-            All classes, in the order wanted; by default those in ``y_true``, sorted.
+            All classes, in the order of the rows. By default those in ``y_true``, sorted.
         positive : label, optional
-            As for the class.
+            The positive class, as for :class:`Confusion`.
         reject_label : label, optional
-            The answer that means "rejected" (``reject_label_`` of a fitted vote).
+            The predicted label that means "rejected" (``reject_label_`` of a fitted vote).
+
+        Returns
+        -------
+        Confusion
         """
         times, both = None, cast(tuple[Any, Any], (y_true, y_pred))
         if is_dask(*both):
-            _check_shapes(*(one.shape if is_dask(one) else np.shape(one) for one in both))
+            _check_shapes(*(y.shape if is_dask(y) else np.shape(y) for y in both))
             (y_true, y_pred), times = count_labels(
-                "Confusion.of", _MOST, y_true=y_true, y_pred=y_pred
+                "Confusion.of", _MAX_LABELS, y_true=y_true, y_pred=y_pred
             )
-        true, answers = _labels.natural(y_true), _labels.natural(y_pred)
-        _check_shapes(true.shape, answers.shape)
+        true, predicted = _labels.natural(y_true), _labels.natural(y_pred)
+        _check_shapes(true.shape, predicted.shape)
         if classes is None:
             labels = _labels.union([("y_true", true)])
         else:
-            _labels.union([("classes", list(classes))])  # of one kind, and some
+            _labels.union([("classes", list(classes))])  # not empty, and all of one kind
             labels = _labels.natural(list(classes))
         if reject_label is not None and _labels.is_missing(reject_label):
-            raise ValueError("Confusion.of needs a reject_label that is not NaN or missing.")
+            raise ValueError(
+                f"Confusion.of needs a reject_label that is not None or NaN; got {reject_label!r}."
+            )
         if reject_label is not None and reject_label in labels.tolist():
             raise ValueError(
                 f"Confusion.of needs a reject_label that is not a class; {reject_label!r} is among "
@@ -121,15 +128,15 @@ class Confusion:
         k = len(labels)
         rows = _labels.encode(true, labels, "y_true")
         try:
-            columns = _labels.encode(answers, labels, "y_pred", reject_label)
+            columns = _labels.encode(predicted, labels, "y_pred", reject_label)
         except ValueError as error:
             raise ValueError(
-                f"{error} If it means rejected, give it as reject_label=; if it is a class that "
-                "y_true happens to lack, give classes=."
+                f"{error} If this label means rejected, pass it as reject_label=; if it is a class "
+                "that y_true lacks, pass all classes as classes=."
             ) from None
         columns = np.where(columns == _labels.REJECTED, k, columns)
         cells = rows * (k + 1) + columns
-        counts = np.bincount(cells, times, k * (k + 1))  # exact: floats hold whole numbers
+        counts = np.bincount(cells, times, k * (k + 1))  # exact: floats hold integers up to 2^53
         return cls(counts.astype(np.int64).reshape(k, k + 1), labels.tolist(), positive)
 
     @property
@@ -148,31 +155,31 @@ class Confusion:
         return self._positive
 
     def __getitem__(self, cell: tuple[Any, Any]) -> int:
-        """The count of ``matrix[true, answer]``; None as the answer is the rejected column."""
+        """Get the count of ``matrix[true, predicted]``; None is the rejected column."""
         if not isinstance(cell, tuple) or len(cell) != 2:
-            raise TypeError(f"Confusion needs a cell as [true, answer]; got {cell!r}.")
-        true, answer = cell
-        return int(self._counts[self._index(true), self._answer(answer)])
+            raise TypeError(f"Confusion needs a cell as [true, predicted]; got {cell!r}.")
+        true, predicted = cell
+        return int(self._counts[self._index(true), self._column_index(predicted)])
 
     def __add__(self, other: Confusion) -> Confusion:
-        """The counts of both, as over the folds of a cross-validation."""
+        """Add the counts of two matrices, as over the folds of a cross-validation."""
         if not isinstance(other, Confusion):
             return NotImplemented
         if (self.classes, self.positive) != (other.classes, other.positive):
             raise ValueError(
-                "Confusion matrices add only with the same classes and positive class; got "
+                "Confusion can only add matrices with the same classes and positive class; got "
                 f"{self.classes!r} ({self.positive!r}) and {other.classes!r} ({other.positive!r})."
             )
         return Confusion(self._counts + other._counts, self.classes, self.positive)
 
     def __radd__(self, other: object) -> Confusion:
-        """For ``sum(matrices)``, which starts at 0."""
+        """Support ``sum(matrices)``, which starts at 0."""
         if other != 0:
             return NotImplemented
         return self
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """The counts come back from a pickle writable; ours are not."""
+        """Make the counts read-only again: a pickle restores them writable."""
         self.__dict__.update(state)
         self._counts.flags.writeable = False
 
@@ -191,7 +198,7 @@ class Confusion:
 
     def __str__(self) -> str:
         corner = "" if self._positive is None else f"{self._positive} is positive"
-        heads = [corner, *(f"called {label}" for label in self._classes), "rejected"]
+        heads = [corner, *(f"predicted {label}" for label in self._classes), "rejected"]
         rows = [
             [f"true {label}", *map(str, row)]
             for label, row in zip(self._classes, self._counts.tolist(), strict=True)
@@ -212,112 +219,111 @@ class Confusion:
 
     @property
     def n_rejected(self) -> int:
-        """Number of samples given no answer."""
+        """Number of rejected samples."""
         return int(self._counts[:, -1].sum())
 
     @property
     def tp(self) -> int:
-        """Positives called positive."""
+        """Positives predicted as positive."""
         return int(self._counts[self._positive_index, self._positive_index])
 
     @property
     def fn(self) -> int:
-        """Positives called something else; rejected ones are not among them."""
+        """Positives predicted as another class; rejected samples do not count."""
         return int(self._counts[self._positive_index, :-1].sum()) - self.tp
 
     @property
     def fp(self) -> int:
-        """Other classes' samples called positive."""
+        """Samples of other classes predicted as positive."""
         return int(self._counts[:, self._positive_index].sum()) - self.tp
 
     @property
     def tn(self) -> int:
-        """Other classes' samples not called positive; rejected ones are not among them."""
+        """Samples of other classes not predicted as positive; rejected samples do not count."""
         return int(self._counts[:, :-1].sum()) - self.tp - self.fn - self.fp
 
-    # Rates: not a number where there is nothing to take a share of
+    # Rates: NaN where the denominator is 0
 
     @property
     def accuracy(self) -> float:
-        """Share of all samples answered right."""
-        return _share(np.trace(self._counts), self.n)
+        """Fraction of all samples predicted correctly."""
+        return _divide(np.trace(self._counts), self.n)
 
     @property
     def acc_plus(self) -> float:
-        """Acc⁺: share of the positives called positive."""
+        """Acc⁺: fraction of the positives predicted as positive."""
         return self.recall()
 
     @property
     def acc_minus(self) -> float:
-        """Acc⁻: share of the others not called positive (rejected ones count against it)."""
+        """Acc⁻: fraction of the other classes' samples predicted as one of these classes."""
         others = self.n - int(self._counts[self._positive_index].sum())
-        return _share(self.tn, others)
+        return _divide(self.tn, others)
 
     @property
     def balanced_accuracy(self) -> float:
-        """Mean of the classes' recalls, over the classes that occur."""
-        occurring = self._counts.sum(axis=1) > 0
-        recalls = [
-            self.recall(c) for c, there in zip(self.classes, occurring, strict=True) if there
-        ]
+        """Mean recall of the classes that occur."""
+        sizes = self._counts.sum(axis=1)
+        recalls = [self.recall(c) for c, size in zip(self.classes, sizes, strict=True) if size]
         return float(np.mean(recalls)) if recalls else float("nan")
 
     @property
     def alarms(self) -> float:
-        """Share of all samples called positive."""
-        return _share(self.tp + self.fp, self.n)
+        """Fraction of all samples predicted as positive."""
+        return _divide(self.tp + self.fp, self.n)
 
     @property
     def rejected(self) -> float:
-        """Share of all samples given no answer."""
-        return _share(self.n_rejected, self.n)
+        """Fraction of all samples that are rejected."""
+        return _divide(self.n_rejected, self.n)
 
     def recall(self, label: Any = None) -> float:
-        """Share of a class that is called so.
+        """Compute the fraction of a class that is predicted as this class.
 
         Parameters
         ----------
         label : label, optional
-            The class; the positive one if left out.
+            The class. By default the positive one.
 
         Returns
         -------
         float
-            Not a number if there is no sample of the class.
+            NaN if there is no sample of the class.
         """
         c = self._positive_index if label is None else self._index(label)
-        return _share(self._counts[c, c], self._counts[c].sum())
+        return _divide(self._counts[c, c], self._counts[c].sum())
 
     def precision(self, label: Any = None) -> float:
-        """Share of what is called a class that is of it.
+        """Compute the fraction of the samples predicted as a class that belong to it.
 
         Parameters
         ----------
         label : label, optional
-            The class; the positive one if left out.
+            The class. By default the positive one.
 
         Returns
         -------
         float
-            Not a number if nothing is called so.
+            NaN if no sample is predicted as this class.
         """
         c = self._positive_index if label is None else self._index(label)
-        return _share(self._counts[c, c], self._counts[:, c].sum())
+        return _divide(self._counts[c, c], self._counts[:, c].sum())
 
     # Edits
 
     def edit(self, true: Any, answer: Any, to: int | str) -> Preference:
-        """What it means to write another number into a cell.
+        """Translate another number in a cell into a preference.
 
-        A wrong or rejected cell becomes "at most", a right one "at least": a user who raises a
-        cell of mistakes says that more of them can be afforded, not that they are wanted.
+        A cell of errors or of rejected samples becomes "at most", a cell of correct predictions "at
+        least": a user who raises a number of errors can tolerate more of them, but does not want
+        them.
 
         Parameters
         ----------
         true, answer : label
-            The cell; None as the answer is the rejected column.
+            The true and the predicted class of the cell; ``answer=None`` is the rejected column.
         to : int or str
-            The number to write, or a share of the row such as ``"2%"``.
+            The new count, or a percentage of the row such as ``"2%"``.
 
         Returns
         -------
@@ -330,13 +336,13 @@ class Confusion:
         >>> matrix.edit("ham", "spam", 5) & matrix.edit("spam", "spam", "90%")
         Preference('fp <= 5, correct(spam) >= 90%')
         """
-        row, column = self._index(true), self._answer(answer)
+        row, column = self._index(true), self._column_index(answer)
         size = int(self._counts[row].sum())
         text = str(to).strip()
         if not (text.isdecimal() and int(text) <= size) and not _PERCENTAGE.fullmatch(text):
             raise ValueError(
                 f"Confusion.edit needs a count of at most the {size} samples of {true!r}, or a "
-                f"share such as '2%'; got {to!r}."
+                f"percentage such as '2%'; got {to!r}."
             )
         if column == len(self._classes):
             return Preference(f"rejected({quote_label(true)}) <= {to}")
@@ -346,7 +352,7 @@ class Confusion:
             return Preference(f"{'fp' if answer == self._positive else 'fn'} <= {to}")
         return Preference(f"errors({quote_label(true)} -> {quote_label(answer)}) <= {to}")
 
-    # Places
+    # Positions
 
     def _index(self, label: Any) -> int:
         if label not in self._classes:
@@ -356,47 +362,49 @@ class Confusion:
             )
         return self._classes.index(label)
 
-    def _answer(self, answer: Any) -> int:
-        """The column; None is the rejected one."""
-        return len(self._classes) if answer is None else self._index(answer)
+    def _column_index(self, predicted: Any) -> int:
+        """Find a column; None is the rejected one."""
+        return len(self._classes) if predicted is None else self._index(predicted)
 
     @property
     def _positive_index(self) -> int:
         if self._positive is None:
             raise ValueError(
-                f"Confusion has {len(self._classes)} classes and none is the positive one; "
-                "give positive= or name the class."
+                f"Confusion has {len(self._classes)} classes and none is positive; pass positive= "
+                "or name the class."
             )
         return self._index(self._positive)
 
 
-def _checked_counts(counts: ArrayLike) -> NDArray[np.int64]:
-    """The counts as a read-only k × (k + 1) array of our own."""
-    given = np.asarray(counts)
-    if given.ndim != 2 or given.shape[1] - given.shape[0] not in (0, 1) or not given.size:
+def _check_counts(counts: ArrayLike) -> NDArray[np.int64]:
+    """Check the counts and copy them into a read-only k × (k + 1) array."""
+    array = np.asarray(counts)
+    if array.ndim != 2 or array.shape[1] - array.shape[0] not in (0, 1) or not array.size:
         raise ValueError(
-            "Confusion needs counts of shape (k, k), or (k, k + 1) with the rejected last; "
-            f"got {given.shape}."
+            "Confusion needs counts of shape (k, k), or (k, k + 1) with rejected samples last; "
+            f"got shape {array.shape}."
         )
-    if given.dtype.kind not in "iu" or (given < 0).any():
-        raise ValueError("Confusion needs counts that are whole numbers, none below 0.")
-    k = len(given)
-    whole = np.zeros((k, k + 1), dtype=np.int64)
-    whole[:, : given.shape[1]] = given
-    whole.flags.writeable = False
-    return whole
+    if array.dtype.kind not in "iu" or (array < 0).any():
+        raise ValueError(
+            f"Confusion needs counts that are integers, none below 0; got {array.tolist()!r}."
+        )
+    k = len(array)
+    padded = np.zeros((k, k + 1), dtype=np.int64)
+    padded[:, : array.shape[1]] = array
+    padded.flags.writeable = False
+    return padded
 
 
-def _check_shapes(true: tuple[Any, ...], answers: tuple[Any, ...]) -> None:
-    """One label and one answer for each sample, as far as the shapes are known."""
-    sizes = [shape[0] for shape in (true, answers) if shape]
+def _check_shapes(true: tuple[Any, ...], predicted: tuple[Any, ...]) -> None:
+    """Check that there are as many true as predicted labels, as far as the shapes are known."""
+    sizes = [shape[0] for shape in (true, predicted) if shape]
     known = [size for size in sizes if isinstance(size, int)]
-    if len(true) != 1 or len(answers) != 1 or len(set(known)) > 1 or 0 in known:
+    if len(true) != 1 or len(predicted) != 1 or len(set(known)) > 1 or 0 in known:
         raise ValueError(
-            "Confusion.of needs one true label and one answer for each of at least one sample; "
-            f"got shapes {true} and {answers}."
+            "Confusion.of needs y_true and y_pred with one label for each of at least one sample; "
+            f"got shapes {true} and {predicted}."
         )
 
 
-def _share(part: int, whole: int) -> float:
+def _divide(part: int, whole: int) -> float:
     return float(part) / float(whole) if whole else float("nan")

@@ -1,7 +1,7 @@
-"""From text to bounds, with marks under the place that cannot be read.
+"""The parser of preferences; its errors mark the part of the text that it cannot parse.
 
-The grammar: bounds separated by a comma, a semicolon, "and" or a new line; a bound is a word, its
-classes in brackets if any, ``<=`` or ``>=``, and a number with or without a percent sign.
+The grammar: bounds are separated by a comma, a semicolon, "and" or a new line; a bound is a word,
+its classes in brackets if any, ``<=`` or ``>=``, and a number with or without a percent sign.
 """
 
 from __future__ import annotations
@@ -25,47 +25,47 @@ _NAME = re.compile(r"[^\W\d]\w*")
 _LABELS = re.compile(rf"\(\s*({LABEL})\s*(?:->\s*({LABEL})\s*)?\)")
 _SIGN = re.compile(r"<=|≤|>=|≥")
 _NUMBER = re.compile(r"(\d+(?:\.\d*)?|\.\d+)((?:[^\S\n]*%)?)")
-_JUNK = re.compile(r"[^\s,;]+|.|$", re.DOTALL)
+_TOKEN = re.compile(r"[^\s,;]+|.|$", re.DOTALL)
 
 
 def parse(text: str) -> list[tuple[Bound, tuple[int, int]]]:
-    """Each bound with where it stands in the text."""
-    found, position = [], _skip(text, 0)
+    """Parse a text into bounds, each with its span in the text."""
+    parsed, position = [], _skip_space(text, 0)
     while True:
         start = position
         bound, position = _parse_bound(text, position)
-        found.append((bound, (start, position)))
-        if _skip(text, position) == len(text):
-            return found
+        parsed.append((bound, (start, position)))
+        if _skip_space(text, position) == len(text):
+            return parsed
         match = _SEPARATOR.match(text, position)
         if not match:
-            raise _unexpected(text, _skip(text, position), "a comma or the end")
+            raise _expect_error(text, _skip_space(text, position), "a comma or the end")
         position = match.end()
         if position == len(text):
-            return found
+            return parsed
 
 
 def _parse_bound(text: str, start: int) -> tuple[Bound, int]:
     name = _NAME.match(text, start)
     if not name:
         hint = " (numbers have no commas)" if text[start : start + 1].isdigit() else ""
-        raise _unexpected(text, start, f"a word such as fp, fn or recall{hint}")
+        raise _expect_error(text, start, f"a word such as fp, fn or recall{hint}")
     word = name.group().lower()
     if word not in WORDS:
         near = get_close_matches(word, WORDS)
         hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(WORDS)}"
         raise mark_error(text, name.span(), f"unknown word {name.group()!r}{hint}")
-    position = _skip(text, name.end())
+    position = _skip_space(text, name.end())
     labels, position = _parse_labels(text, position, word, name.span())
     sign = _SIGN.match(text, position)
     if not sign:
-        raise _unexpected(text, position, "<= or >=")
-    position = _skip(text, sign.end())
+        raise _expect_error(text, position, "<= or >=")
+    position = _skip_space(text, sign.end())
     number = _NUMBER.match(text, position)
     if not number:
-        raise _unexpected(text, position, "a number such as 5 or 5%")
-    limit, share = _limit(text, number, word)
-    return Bound(word, labels, sign.group() in "<=≤", limit, share), number.end()
+        raise _expect_error(text, position, "a number such as 5 or 5%")
+    limit, is_fraction = _parse_limit(text, number, word)
+    return Bound(word, labels, sign.group() in "<=≤", limit, is_fraction), number.end()
 
 
 def _parse_labels(
@@ -75,7 +75,7 @@ def _parse_labels(
     if text[position : position + 1] == "(":
         match = _LABELS.match(text, position)
         if not match or not match.group(1):
-            raise _unexpected(
+            raise _expect_error(
                 text, position, 'a class in brackets, such as (spam), ("not spam") or (a -> b)'
             )
         labels = tuple(_unquote(label) for label in match.groups() if label is not None)
@@ -88,41 +88,43 @@ def _parse_labels(
         raise mark_error(
             text,
             span,
-            "errors go to another class; for correct predictions write "
+            "errors are predictions of another class; for correct predictions write "
             f"correct({quote_label(labels[0])})",
         )
-    return labels, _skip(text, position)
+    return labels, _skip_space(text, position)
 
 
-def _limit(text: str, number: re.Match[str], word: str) -> tuple[Fraction, bool]:
-    """The number as an exact fraction, and whether it is a share."""
+def _parse_limit(text: str, number: re.Match[str], word: str) -> tuple[Fraction, bool]:
+    """Parse the exact limit, and whether it is a fraction of the base rather than a count."""
     limit, percent = Fraction(number.group(1)), bool(number.group(2))
     if percent:
         limit /= 100
-    share = percent or WORDS[word].only_share
-    if share and limit > 1:
+    is_fraction = percent or WORDS[word].always_fraction
+    if is_fraction and limit > 1:
         hint = "" if percent else f"; write {number.group(1)}% for a percentage"
-        raise mark_error(text, number.span(), f"{word} is a share of at most 1{hint}")
-    if not share and limit.denominator != 1:
-        hint = f"; for a share write {format_decimal(limit * 100)}%" if limit < 1 else ""
+        raise mark_error(
+            text, number.span(), f"the limit of {word} is a fraction of at most 1{hint}"
+        )
+    if not is_fraction and limit.denominator != 1:
+        hint = f"; for a fraction write {format_decimal(limit * 100)}%" if limit < 1 else ""
         raise mark_error(text, number.span(), f"a count is a whole number{hint}")
-    return limit, share
+    return limit, is_fraction
 
 
-def _skip(text: str, position: int) -> int:
+def _skip_space(text: str, position: int) -> int:
     match = _SPACE.match(text, position)
     return match.end() if match else position
 
 
-def _unexpected(text: str, position: int, wanted: str) -> PreferenceError:
-    junk = _JUNK.match(text, position)
-    got = junk.group() if junk else ""
-    span = (position, position + max(len(got), 1))
-    return mark_error(text, span, f"expected {wanted}, got {repr(got) if got else 'the end'}")
+def _expect_error(text: str, position: int, expected: str) -> PreferenceError:
+    match = _TOKEN.match(text, position)
+    token = match.group() if match else ""
+    span = (position, position + max(len(token), 1))
+    return mark_error(text, span, f"expected {expected}, got {repr(token) if token else 'the end'}")
 
 
 def mark_error(text: str, span: tuple[int, int], message: str) -> PreferenceError:
-    """The message, the text, and marks under the place."""
+    """Make an error of the message, the text, and marks under the span."""
     flat = re.sub(r"\s", " ", text)
     marks = " " * span[0] + "^" * (span[1] - span[0])
     return PreferenceError(f"{message}\n    {flat}\n    {marks}")

@@ -1,10 +1,10 @@
-"""A preference over the answers to one labelled set: what is missed, and what it costs.
+"""The objective: how far predictions for a labelled set are from a preference, and at what cost.
 
 Every bound of a preference is linear in the counts of the confusion matrix
-(:mod:`margrave.confusion`), so it is judged for all cuts of a score in one sweep: as the offset
-of one class grows, samples join that class one by one, and each cut's matrix differs from the last
-by one sample. The *price* is what a user did not ask about: errors in cells of which no bound
-speaks.
+(:mod:`margrave.confusion`), so one sweep evaluates it at all thresholds of a score: as the offset
+of one class grows, samples join that class one by one, and each matrix differs from the previous
+one by one sample. The *cost* is what the user did not limit: errors in cells that no bound
+mentions.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ _DIGITS = 9
 
 
 class HasBounds(Protocol):
-    """What a judge needs to know of a preference."""
+    """The part of a preference that an objective uses."""
 
     @property
     def all_bounds(self) -> tuple[Bound, ...]:
-        """The bounds."""
+        """The bounds, with the implied one."""
 
 
 class ObjectiveValue(NamedTuple):
-    """How good a matrix is; less is better, the first number first.
+    """The value of a matrix, compared lexicographically; smaller is better.
 
     Attributes
     ----------
     shortfall : float
-        Samples in the wrong place, summed over the bounds; 0 when the preference is met.
+        Samples by which the bounds are missed, summed; 0 when the preference is met.
     cost : int
-        Errors in cells of which the preference does not speak.
+        Errors in cells that no bound mentions.
     errors : int
         All errors and all rejected samples.
     """
@@ -51,35 +51,35 @@ class ObjectiveValue(NamedTuple):
 
 
 def count_predictions(
-    answers: NDArray[np.intp],
+    predictions: NDArray[np.intp],
     codes: NDArray[np.intp],
     classes: tuple[Any, ...],
     positive: Any = None,
     counts: NDArray[np.int64] | None = None,
 ) -> Confusion:
-    """The confusion matrix of some answers, -1 for those that are rejected."""
+    """Count predicted codes, -1 for rejected samples, in a confusion matrix."""
     k = len(classes)
-    cells = codes * (k + 1) + np.where(answers < 0, k, answers)
-    found = np.bincount(cells, counts, k * (k + 1))  # exact: floats hold whole numbers
-    return Confusion(found.astype(np.int64).reshape(k, k + 1), classes, positive)
+    cells = codes * (k + 1) + np.where(predictions < 0, k, predictions)
+    sums = np.bincount(cells, counts, k * (k + 1))  # exact: floats hold integers up to 2^53
+    return Confusion(sums.astype(np.int64).reshape(k, k + 1), classes, positive)
 
 
 @dataclass(frozen=True)
 class Objective:
-    """A preference, and the true classes of the samples it is held against.
+    """A preference, and the true classes of the samples that it is evaluated on.
 
     Attributes
     ----------
-    preference : Preference, or anything with bounds
-        What is wanted.
+    preference : Preference, or any object with ``all_bounds``
+        The preference to meet.
     codes : ndarray of shape (n,)
-        True classes.
+        Positions of the true classes in ``classes``.
     classes : tuple of labels
         All classes.
     positive : label or None
-        The one that ``fp`` and ``fn`` speak of.
+        The class that ``fp`` and ``fn`` refer to.
     counts : ndarray of shape (n,) or None
-        How many samples each entry stands for; one if None.
+        How many samples each entry stands for; one each if None.
     """
 
     preference: HasBounds
@@ -89,21 +89,21 @@ class Objective:
     counts: NDArray[np.int64] | None = None
     _terms: list[tuple[Any, Floats, Floats]] = field(init=False, repr=False)
     _errors: NDArray[np.bool_] = field(init=False, repr=False)
-    _spoken: NDArray[np.bool_] = field(init=False, repr=False)
+    _costs: NDArray[np.bool_] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         k = len(self.classes)
         empty = Confusion(np.zeros((k, k), dtype=int), self.classes, self.positive)
         errors = ~np.eye(k, k + 1, dtype=bool)
-        spoken, terms = np.zeros((k, k + 1), dtype=bool), []
+        mentioned, terms = np.zeros((k, k + 1), dtype=bool), []
         for bound in self.preference.all_bounds:
             amount, base = bound.cells(empty)
-            spoken |= amount if bound.at_most else base
+            mentioned |= amount if bound.at_most else base
             terms.append((bound, amount.astype(float), base.astype(float)))
-        spoken[:, k] = True  # rejected samples are no errors
+        mentioned[:, k] = True  # a rejected sample is no cost
         object.__setattr__(self, "_terms", terms)
         object.__setattr__(self, "_errors", errors)
-        object.__setattr__(self, "_spoken", spoken)
+        object.__setattr__(self, "_costs", errors & ~mentioned)
 
     @property
     def k(self) -> int:
@@ -111,118 +111,115 @@ class Objective:
         return len(self.classes)
 
     def of_groups(self, groups: NDArray[np.intp]) -> tuple[Objective, NDArray[np.intp]]:
-        """The same judge of groups of samples that get one answer, and the group of each entry."""
+        """Give the objective of groups that share a prediction, and the group of each entry."""
         cells = np.bincount(groups * self.k + self.codes)
-        there = np.flatnonzero(cells)
-        objective = replace(self, codes=there % self.k, counts=cells[there])
-        return objective, there // self.k
+        occupied = np.flatnonzero(cells)
+        objective = replace(self, codes=occupied % self.k, counts=cells[occupied])
+        return objective, occupied // self.k
 
-    def matrix(self, answers: NDArray[np.intp]) -> Confusion:
-        """The confusion matrix of some answers, -1 for those that are rejected."""
-        return count_predictions(answers, self.codes, self.classes, self.positive, self.counts)
+    def matrix(self, predictions: NDArray[np.intp]) -> Confusion:
+        """Count predicted codes, -1 for rejected samples, in a confusion matrix."""
+        return count_predictions(predictions, self.codes, self.classes, self.positive, self.counts)
 
-    def evaluate(self, answers: NDArray[np.intp]) -> ObjectiveValue:
-        """How good some answers are."""
-        shortfall, cost, errors = (
-            of[0] for of in self.evaluate_counts(self.matrix(answers).counts[None])
-        )
+    def evaluate(self, predictions: NDArray[np.intp]) -> ObjectiveValue:
+        """Evaluate predicted codes, -1 for rejected samples."""
+        values = self.evaluate_counts(self.matrix(predictions).counts[None])
+        shortfall, cost, errors = (value[0] for value in values)
         return ObjectiveValue(float(shortfall), int(cost), int(errors))
 
-    def is_cost(self, answers: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Which samples are errors in cells of which no bound speaks: those the price counts."""
-        priced: NDArray[np.bool_] = (self._errors & ~self._spoken)[self.codes, answers]
-        return priced  # -1 is the last column, of the rejected
+    def is_cost(self, predictions: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which samples the cost counts: errors in cells that no bound mentions."""
+        flags: NDArray[np.bool_] = self._costs[self.codes, predictions]
+        return flags  # -1 is the last column, of rejected samples
 
     def evaluate_counts(self, counts: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
-        """Shortfall, price and errors of a stack of matrices.
+        """Compute shortfall, cost and errors of a stack of matrices.
 
         Parameters
         ----------
         counts : ndarray of shape (m, k, k) or (m, k, k + 1)
-            The rejected last, if any can be.
+            The last of k + 1 columns counts rejected samples.
         """
         flat, width = counts.reshape(len(counts), -1).astype(np.float64), counts.shape[2]
         shortfall = np.zeros(len(counts))
         for bound, amount_mask, base_mask in self._terms:
             amount, base = (flat @ mask[:, :width].ravel() for mask in (amount_mask, base_mask))
             p, q = (bound.limit.numerator, bound.limit.denominator)
-            # Whole numbers up to 2^53 are exact, so a limit that is just reached is not missed.
-            slack = (p * (base if bound.share else 1.0) - q * amount) / q
+            # Integers up to 2^53 are exact, so a matrix that just reaches a limit meets it.
+            slack = (p * (base if bound.is_fraction else 1.0) - q * amount) / q
             slack = slack if bound.at_most else -slack
-            if bound.share:
+            if bound.is_fraction:
                 slack = np.where(base == 0, -1.0, slack)
             shortfall += np.maximum(-slack, 0)
-        cost = flat @ (self._errors & ~self._spoken)[:, :width].ravel()
-        shortfall = np.round(shortfall, _DIGITS)  # sums of shares, in any order
+        cost = flat @ self._costs[:, :width].ravel()
+        shortfall = np.round(shortfall, _DIGITS)  # independent of the order of summation
         return shortfall, cost, flat @ self._errors[:, :width].ravel()
 
     def best_offsets(
         self, scores: Floats, starts: Iterable[Floats] = ()
     ) -> tuple[Floats, ObjectiveValue]:
-        """What to add to each class's score for the best verdict, by sweeps over all cuts.
+        """Find the offset of each class's score with the best value, by sweeps over thresholds.
 
-        Exact with two classes. With more, one class is moved at a time until none gains, which
-        may end short of the best: it is done from 0 and from every other start.
+        With two classes the result is exact. With more, coordinate descent changes the offset of
+        one class at a time until none improves. This may end in a local optimum, so it runs from 0
+        and from every other start.
 
         Parameters
         ----------
         scores : ndarray of shape (n, k)
-            The largest is the answer, the first of equals.
+            The class of largest score is predicted, the first of equals.
         starts : iterable of ndarray of shape (k,)
-            Offsets to begin at, for more than two classes.
+            Further offsets to start from, for more than two classes.
 
         Returns
         -------
         offset : ndarray of shape (k,)
-        verdict : ObjectiveValue
+        value : ObjectiveValue
         """
-        found = self._descent(scores, np.zeros(self.k))
+        best = self._descend(scores, np.zeros(self.k))
         for start in starts if self.k > 2 else ():
-            other = self._descent(scores, start - start.mean())
-            if other[1] < found[1]:
-                found = other
-        return found
+            other = self._descend(scores, start - start.mean())
+            if other[1] < best[1]:
+                best = other
+        return best
 
     def wide_starts(self) -> list[Floats]:
-        """Starts with one class moved a little or far, either way."""
-        moves = np.array([1.0, -1.0, 3.0, -3.0])
-        return [amount * row for row in np.eye(self.k) for amount in moves]
+        """Make starts with the offset of one class a little or much larger or smaller than 0."""
+        return [step * row for row in np.eye(self.k) for step in (1.0, -1.0, 3.0, -3.0)]
 
-    def _descent(self, scores: Floats, offset: Floats) -> tuple[Floats, ObjectiveValue]:
-        """Move one class at a time until none gains."""
+    def _descend(self, scores: Floats, offset: Floats) -> tuple[Floats, ObjectiveValue]:
+        """Change the offset of one class at a time until none improves the value."""
         best = self.evaluate((scores + offset).argmax(axis=1))
-        gained = True
-        while gained:
-            gained = False
+        improved = True
+        while improved:
+            improved = False
             for c in [1] if self.k == 2 else range(self.k):
                 trial = offset.copy()
                 trial[c] += self._sweep(scores + offset, c)
                 trial -= trial.mean()
                 value = self.evaluate((scores + trial).argmax(axis=1))
                 if value < best:
-                    offset, best, gained = trial, value, self.k > 2
+                    offset, best, improved = trial, value, self.k > 2
         return offset, best
 
     def _sweep(self, scores: Floats, c: int) -> float:
-        """The best amount to add to the scores of class c."""
+        """Find the best amount to add to the scores of class c."""
         others = scores.copy()
         others[:, c] = -np.inf
         second = others.argmax(axis=1)
-        needed = others[np.arange(len(scores)), second] - scores[:, c]  # called c above this
-        order = np.argsort(needed, kind="stable")
-        needed, true, from_ = needed[order], self.codes[order], second[order]
-        steps = np.zeros((len(order) + 1, self.k * self.k), dtype=np.int64)
+        needed = others[np.arange(len(scores)), second] - scores[:, c]  # c is predicted above
+        steps = np.zeros((len(scores) + 1, self.k**2), dtype=np.int64)
         steps[0] = np.bincount(self.codes * self.k + second, self.counts, self.k**2)
-        joined, size = (
-            np.arange(1, len(order) + 1),
-            1 if self.counts is None else self.counts[order],
-        )
-        steps[joined, true * self.k + from_] -= size
+        order = np.argsort(needed, kind="stable")
+        needed, true, second = needed[order], self.codes[order], second[order]
+        size = 1 if self.counts is None else self.counts[order]
+        joined = np.arange(1, len(order) + 1)
+        steps[joined, true * self.k + second] -= size
         steps[joined, true * self.k + c] += size
         thresholds = np.flatnonzero(np.concatenate([[True], are_separated(needed), [True]]))
         counts = np.cumsum(steps, axis=0)[thresholds].reshape(-1, self.k, self.k)
         ends = needed[0] - 1, needed[-1] + 1
         moves = np.concatenate([ends[:1], (needed[1:] + needed[:-1]) / 2, ends[1:]])[thresholds]
-        judged = self.evaluate_counts(counts)
-        best = int(np.lexsort((np.abs(moves), *judged[::-1]))[0])
+        values = self.evaluate_counts(counts)
+        best = int(np.lexsort((np.abs(moves), *values[::-1]))[0])
         return float(moves[best])

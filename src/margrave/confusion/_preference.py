@@ -1,4 +1,4 @@
-"""Several bounds at once, held against a confusion matrix."""
+"""Preferences: several bounds on a confusion matrix that hold together."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from margrave.confusion._bounds import Bound, Matrix, PreferenceError, implied_b
 from margrave.confusion._clash import UnknownMatrix, find_conflict
 from margrave.confusion._grammar import mark_error, parse
 
-_DIGITS = 4  # of a share that stands for a count
+_DIGITS = 4  # of a fraction that replaces a count
 
 
 @dataclass(frozen=True)
 class Preference:
-    """What a user can afford, as bounds on a confusion matrix.
+    """The errors that a user can tolerate, as bounds on a confusion matrix.
 
     Parameters
     ----------
-    *wants : str or Preference
-        Bounds in words, one or several in a text (separated by a comma, a semicolon, "and" or a
-        new line); the words are in the documentation of :mod:`margrave.confusion`.
+    *preferences : str or Preference
+        Texts with one or several bounds (separated by a comma, a semicolon, "and" or a new line),
+        or other preferences. :mod:`margrave.confusion` documents the words of a bound.
 
     Raises
     ------
     PreferenceError
-        If a text cannot be read, or no confusion matrix could meet it, whatever the sizes of the
-        classes (judged to six digits of a share, and as if samples could be divided).
+        If a text cannot be parsed, or no confusion matrix can meet all bounds, whatever the sizes
+        of the classes. This check uses six digits of a fraction and does not require integer
+        counts.
 
     Examples
     --------
@@ -49,42 +50,43 @@ class Preference:
 
     bounds: tuple[Bound, ...] = field(init=False)
 
-    def __init__(self, *wants: str | Preference) -> None:
-        if not wants:
+    def __init__(self, *preferences: str | Preference) -> None:
+        if not preferences:
             raise PreferenceError("Preference needs at least one bound, such as 'fp <= 5'.")
-        for want in wants:
-            if not isinstance(want, str | Preference):
-                raise TypeError(f"Preference needs its bounds as texts; got {want!r}.")
-        self._set([one for want in wants for one in _bounds_of(want)], wants)
+        for preference in preferences:
+            if not isinstance(preference, str | Preference):
+                raise TypeError(f"Preference needs its bounds as texts; got {preference!r}.")
+        bounds = [bound for preference in preferences for bound in _list_bounds(preference)]
+        self._set_bounds(bounds, preferences)
 
     @classmethod
     def of(cls, bounds: Iterable[Bound]) -> Preference:
-        """Make a preference of bounds.
+        """Make a preference from bounds.
 
         Parameters
         ----------
         bounds : iterable of Bound
-            At least one.
+            At least one bound.
 
         Returns
         -------
         Preference
         """
-        made = object.__new__(cls)
-        made._set(list(bounds), ())
-        return made
+        preference = object.__new__(cls)
+        preference._set_bounds(list(bounds), ())
+        return preference
 
-    def _set(self, bounds: Sequence[Bound], wants: Sequence[str | Preference]) -> None:
-        """Keep the bounds, each once, if they can hold together."""
+    def _set_bounds(self, bounds: Sequence[Bound], preferences: Sequence[str | Preference]) -> None:
+        """Set the bounds, each once, if they can hold together."""
         object.__setattr__(self, "bounds", tuple(dict.fromkeys(bounds)))
-        clashes = [find_conflict(self.all_bounds, one) for one in UnknownMatrix.all_of(self.bounds)]
-        if all(clashes):
-            together = clashes[0]
-            raise _marked_clash(f"these cannot hold together: {_listed(together)}", together, wants)
+        matrices = UnknownMatrix.all_of(self.bounds)
+        conflicts = [find_conflict(self.all_bounds, matrix) for matrix in matrices]
+        if all(conflicts):
+            raise _conflict_error(conflicts[0], preferences)
 
     @property
     def all_bounds(self) -> tuple[Bound, ...]:
-        """The bounds, and that nothing is rejected where they do not speak of it."""
+        """The bounds, and the implied one on rejected samples if there is one."""
         implied = implied_bound(self.bounds)
         return (*self.bounds, implied) if implied else self.bounds
 
@@ -95,11 +97,11 @@ class Preference:
         return f"Preference({str(self)!r})"
 
     def __and__(self, other: Preference) -> Preference:
-        """Both at once."""
+        """Join two preferences."""
         return Preference(self, other)
 
     def met(self, confusion: Matrix) -> bool:
-        """Whether the matrix keeps every bound.
+        """Whether the matrix meets every bound.
 
         Parameters
         ----------
@@ -113,7 +115,7 @@ class Preference:
         return all(bound.slack(confusion) >= 0 for bound in self.all_bounds)
 
     def shortfall(self, confusion: Matrix) -> float:
-        """How many samples are in the wrong place, summed over the bounds.
+        """Sum over the bounds the samples by which the matrix misses them.
 
         Parameters
         ----------
@@ -123,13 +125,15 @@ class Preference:
         Returns
         -------
         float
-            0 when the preference is met; not a whole number where a share is not.
+            0 when the preference is met. Bounds on fractions may add a part of a sample.
         """
         missing = (-bound.slack(confusion) for bound in self.all_bounds)
         return float(sum(amount for amount in missing if amount > 0))
 
     def binding(self, confusion: Matrix) -> Bound:
-        """The bound that is missed by most samples or, if all are met, has fewest to spare.
+        """Find the limiting constraint: the bound with the smallest slack.
+
+        An implied bound counts only if the matrix misses it.
 
         Parameters
         ----------
@@ -145,17 +149,17 @@ class Preference:
         return min(candidates, key=slack.__getitem__)
 
     def in_rates(self, confusion: Matrix) -> Preference:
-        """The same with counts as shares of the samples at hand, for samples yet to come.
+        """Replace counts by fractions of the samples in a matrix, so that they fit new samples.
 
         Parameters
         ----------
         confusion : Confusion
-            A matrix with the classes and their sizes; how it answers does not matter.
+            A matrix with the classes and their sizes; its predictions do not matter.
 
         Returns
         -------
         Preference
-            Shares have four digits, rounded to the strict side.
+            The fractions have four digits, rounded to the strict side.
 
         Examples
         --------
@@ -164,15 +168,15 @@ class Preference:
         >>> Preference("fp <= 5, recall(spam) >= 90%").in_rates(matrix)
         Preference('fp <= 1.792%, recall(spam) >= 90%')
         """
-        return Preference.of(_in_rate(bound, confusion) for bound in self.bounds)
+        return Preference.of(_replace_count(bound, confusion) for bound in self.bounds)
 
     @property
     def allows_rejecting(self) -> bool:
-        """Whether some samples may be rejected."""
+        """Whether a bound allows rejected samples."""
         return any(bound.word == "rejected" and bound.limit > 0 for bound in self.bounds)
 
     def keeping(self, before: Preference | None, confusion: Matrix) -> Preference:
-        """Add the bounds of an earlier preference on subjects that this one does not mention.
+        """Add the bounds of an earlier preference whose word and classes this one does not mention.
 
         Parameters
         ----------
@@ -199,78 +203,81 @@ class Preference:
         return Preference.of([*kept, *self.bounds])
 
     def check_counts(self, confusion: Matrix) -> None:
-        """Refuse what :meth:`check` refuses, and counts that exceed the number of samples.
+        """Check as :meth:`check` does, and that no count exceeds the number of samples.
 
         Parameters
         ----------
         confusion : Confusion
-            As in :meth:`check`.
+            A matrix with the classes and their sizes; its predictions do not matter.
 
         Raises
         ------
         PreferenceError
-            Likewise.
+            If :meth:`check` raises it, or a count exceeds the samples that its bound applies to.
         """
         self.check(confusion)
         for bound in self.bounds:
             size = int(confusion.counts[bound.cells(confusion)[1]].sum())
-            if not bound.share and bound.limit > size:
+            if not bound.is_fraction and bound.limit > size:
                 raise PreferenceError(
-                    f"'{bound}' counts more than the {size} samples that it speaks of."
+                    f"The limit of '{bound}' exceeds the {size} samples that it applies to."
                 )
 
     def check(self, confusion: Matrix) -> None:
-        """Refuse what no classifier could do on these samples.
+        """Check that some matrix with these class sizes meets the preference.
 
         Parameters
         ----------
         confusion : Confusion
-            A matrix with the classes and their sizes; how it answers does not matter.
+            A matrix with the classes and their sizes; its predictions do not matter.
 
         Raises
         ------
         PreferenceError
-            If a class is not there, or no matrix with these class sizes meets all bounds; the
+            If a class is unknown, or no matrix with these class sizes meets all bounds; the
             message lists bounds that cannot hold together.
         """
         sizes = confusion.counts.sum(axis=1)
-        together = find_conflict(self.all_bounds, confusion, sizes)
-        if together:
+        conflict = find_conflict(self.all_bounds, confusion, sizes)
+        if conflict:
             known = zip(map(quote_label, confusion.classes), sizes.tolist(), strict=True)
             raise PreferenceError(
-                f"No matrix with these class sizes can have {_listed(together)}; there are "
+                f"No matrix with these class sizes can have {_join(conflict)}; there are "
                 + ", ".join(f"{size} of {label}" for label, size in known)
                 + "."
             )
 
 
-def _bounds_of(want: str | Preference) -> list[Bound]:
-    return [bound for bound, _ in parse(want)] if isinstance(want, str) else list(want.bounds)
+def _list_bounds(preference: str | Preference) -> list[Bound]:
+    if isinstance(preference, str):
+        return [bound for bound, _ in parse(preference)]
+    return list(preference.bounds)
 
 
-def _marked_clash(
-    message: str, together: Sequence[Bound], wants: Sequence[str | Preference]
+def _conflict_error(
+    conflict: Sequence[Bound], preferences: Sequence[str | Preference]
 ) -> PreferenceError:
-    """The message with marks under the last text that clashes, if bounds came as texts."""
-    for text in [want for want in reversed(wants) if isinstance(want, str)]:
+    """Make an error that marks the last bound of the conflict if the bounds came as texts."""
+    message = f"these cannot hold together: {_join(conflict)}"
+    for text in [text for text in reversed(preferences) if isinstance(text, str)]:
         for bound, span in reversed(parse(text)):
-            if bound in together:
+            if bound in conflict:
                 return mark_error(text, span, message)
     return PreferenceError(message)
 
 
-def _in_rate(bound: Bound, confusion: Matrix) -> Bound:
-    """A bound on a count as one on a share."""
-    if bound.share:
+def _replace_count(bound: Bound, confusion: Matrix) -> Bound:
+    """Replace the limit on a count by the limit on a fraction."""
+    if bound.is_fraction:
         return bound
     base = int(confusion.counts[bound.cells(confusion)[1]].sum())
     if base == 0:
-        raise PreferenceError(f"'{bound}' is a share of no samples at all.")
+        raise PreferenceError(f"'{bound}' cannot become a fraction: it applies to no samples.")
     exact = min(bound.limit / base, Fraction(1))
     unit = Fraction(10) ** (floor(log10(exact)) - _DIGITS + 1) if exact else Fraction(1)
     steps = floor(exact / unit) if bound.at_most else ceil(exact / unit)
-    return replace(bound, limit=steps * unit, share=True)
+    return replace(bound, limit=steps * unit, is_fraction=True)
 
 
-def _listed(bounds: Sequence[Bound]) -> str:
+def _join(bounds: Sequence[Bound]) -> str:
     return " and ".join(f"'{bound}'" for bound in bounds)

@@ -1,4 +1,4 @@
-"""Export of trained models to other formats: ONNX."""
+"""Export of steered models to ONNX."""
 
 from margrave.export._graph import ExportError
 from margrave.export._onnx import to_onnx

@@ -1,7 +1,7 @@
-"""Models that are left to skl2onnx: its graph is taken if it answers as the model does.
+"""Conversion of models by skl2onnx, for those that Margrave does not convert itself.
 
-It often computes in single precision, and not all options of a model reach its graphs. So each
-graph is tried on made-up rows against the model itself; one in double precision is preferred.
+skl2onnx often computes in single precision, and its graphs ignore some options of a model. So each
+graph is compared with the model on synthetic rows; one in double precision is preferred.
 """
 
 from __future__ import annotations
@@ -15,105 +15,109 @@ import numpy as np
 from margrave._typing import Floats
 from margrave.export._graph import ML, ML_OPSET, OPSET, Graph, package, session
 
-# Made-up rows are of these sizes; none is below 0, which some models refuse.
+# Scales of the synthetic rows, which are not negative: some models do not accept that.
 _SIZES = (0.1, 1.0, 10.0, 100.0)
 _ROWS = 64
-# In units of the largest value: what double and single precision leave.
+# Largest errors in double and in single precision, relative to the largest value.
 _EXACT, _NEAR = 1e-9, 1e-4
 
 
 @dataclass(frozen=True)
-class _Tried:
-    """A model of skl2onnx's, and how far its answers are from those wanted."""
+class _Conversion:
+    """A model converted by skl2onnx, and the error of its output on synthetic rows."""
 
     model: Any
     double: bool
-    width: int  # of its answers
-    wanted: int  # columns of them, the last ones
+    width: int  # number of output columns
+    used: int  # number of them that the model's own output has, the last ones
     error: float
 
 
-def foreign(graph: Graph, model: Any, x: str) -> tuple[str, bool] | None:
-    """A model as skl2onnx has it, and whether that is in double precision; None if it cannot be.
+def convert_with_skl2onnx(graph: Graph, model: Any, x: str) -> tuple[str, bool] | None:
+    """Add skl2onnx's graph of a model; None if there is none with the same output.
 
     Parameters
     ----------
     graph : Graph
-        Where to write it.
+        The graph to extend.
     model : classifier or transformer
-        Trained.
+        The fitted model.
     x : str
         The samples, of shape (n, d).
+
+    Returns
+    -------
+    (str, bool) or None
+        The output tensor, and whether it is computed in double precision.
     """
-    found = None
+    best = None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # skl2onnx's affairs, and made-up rows without names
+        warnings.simplefilter("ignore")  # skl2onnx's own, and rows without column names
         package("skl2onnx")
         for double in (True, False):
-            tried = _tried(model, double)
-            if tried is not None and tried.error <= _NEAR:
-                found = tried
-            if found is not None and found.error <= _EXACT:
+            conversion = _try_conversion(model, double)
+            if conversion is not None and conversion.error <= _NEAR:
+                best = conversion
+            if best is not None and best.error <= _EXACT:
                 break
-    if found is None:
+    if best is None:
         return None
-    outputs = graph.include(found.model, {"X": x if found.double else graph.singles(x)})
-    answers = graph.add("Reshape", outputs[_place(model)], np.array([-1, found.width]))
-    answers = graph.take(answers, np.arange(found.width)[-found.wanted :])
-    return graph.doubles(answers), found.error <= _EXACT
+    outputs = graph.include(best.model, {"X": x if best.double else graph.singles(x)})
+    values = graph.add("Reshape", outputs[_output_index(model)], np.array([-1, best.width]))
+    values = graph.take(values, np.arange(best.width)[-best.used :])
+    return graph.doubles(values), best.error <= _EXACT
 
 
-def _tried(model: Any, double: bool) -> _Tried | None:
-    """A model in one precision, tried on made-up rows; None if it is not there or fails."""
+def _try_conversion(model: Any, double: bool) -> _Conversion | None:
+    """Convert a model in one precision and compare it on synthetic rows; None if that fails."""
     try:
-        rows = _made_up(model.n_features_in_)
-        made = _converted(model, double)
-        said = session(made.SerializeToString()).run(
+        rows = _synthetic_rows(model.n_features_in_)
+        converted = _convert(model, double)
+        output = session(converted.SerializeToString()).run(
             None, {"X": rows if double else rows.astype(np.float32)}
-        )[_place(model)]
-        wanted = _answers(model, rows)
-        said = np.asarray(said, dtype=np.float64).reshape(len(rows), -1)
-    except Exception:  # both packages raise of all kinds, and models refuse rows in their own ways
+        )[_output_index(model)]
+        expected = _predict(model, rows)
+        output = np.asarray(output, dtype=np.float64).reshape(len(rows), -1)
+    except Exception:  # both packages, and models, raise exceptions of many types
         return None
-    width = said.shape[1]
-    said = said[:, -wanted.shape[1] :]
-    if said.shape != wanted.shape or not np.array_equal(np.isnan(said), np.isnan(wanted)):
+    width = output.shape[1]
+    output = output[:, -expected.shape[1] :]
+    if output.shape != expected.shape or not np.array_equal(np.isnan(output), np.isnan(expected)):
         return None
-    away = np.nan_to_num(np.abs(said - wanted)).max(initial=0.0)
-    size = max(np.nan_to_num(np.abs(wanted)).max(initial=0.0), 1.0)
-    return _Tried(made, double, width, wanted.shape[1], float(away / size))
+    error = np.nan_to_num(np.abs(output - expected)).max(initial=0.0)
+    size = max(np.nan_to_num(np.abs(expected)).max(initial=0.0), 1.0)
+    return _Conversion(converted, double, width, expected.shape[1], float(error / size))
 
 
-def _converted(model: Any, double: bool) -> Any:
+def _convert(model: Any, double: bool) -> Any:
     types = package("skl2onnx.common.data_types")
-    of = types.DoubleTensorType if double else types.FloatTensorType
-    made = package("skl2onnx").convert_sklearn(
+    tensor_type = types.DoubleTensorType if double else types.FloatTensorType
+    converted = package("skl2onnx").convert_sklearn(
         model,
-        initial_types=[("X", of([None, model.n_features_in_]))],
+        initial_types=[("X", tensor_type([None, model.n_features_in_]))],
         target_opset={"": OPSET, ML: ML_OPSET},
         options={"zipmap": False} if hasattr(model, "predict_proba") else None,
     )
-    if made.functions or not {one.domain for one in made.opset_import} <= {"", ML}:
-        raise ValueError("It needs more than the operators that any reader of ONNX has.")
-    return made
+    if converted.functions or not {o.domain for o in converted.opset_import} <= {"", ML}:
+        raise ValueError("The graph needs operators outside the standard ONNX domains.")
+    return converted
 
 
-def _made_up(width: int) -> Floats:
-    """Rows to try a model on."""
+def _synthetic_rows(width: int) -> Floats:
     sizes = np.resize(_SIZES, (_ROWS, 1))
     return np.asarray(np.abs(np.random.default_rng(0).normal(size=(_ROWS, width))) * sizes)
 
 
-def _place(model: Any) -> int:
-    """Which output holds the answers: a classifier's first are labels."""
+def _output_index(model: Any) -> int:
+    """Return the index of the output with values; the first output of a classifier is labels."""
     return 1 if hasattr(model, "classes_") else 0
 
 
-def _answers(model: Any, rows: Floats) -> Floats:
-    """What a model says, a row for each sample."""
+def _predict(model: Any, rows: Floats) -> Floats:
+    """Return the values that a model predicts, or the transformed rows."""
     for method in ("predict_proba", "decision_function", "transform"):
         if hasattr(model, method):
-            said = getattr(model, method)(rows)
-            dense = said.toarray() if hasattr(said, "toarray") else np.asarray(said)
+            values = getattr(model, method)(rows)
+            dense = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
             return dense.reshape(len(rows), -1)
-    raise TypeError("It gives labels only.")
+    raise TypeError("The model predicts labels only.")

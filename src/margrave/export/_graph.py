@@ -1,8 +1,8 @@
-"""A graph of ONNX operators, built a node at a time in double precision.
+"""A graph of ONNX operators, built node by node in double precision.
 
-Numbers and arrays may stand wherever an operator takes a tensor: they become constants of the
-graph. Trees are asked for the number of the leaf a sample comes to, not for its value: ONNX adds
-values up in single precision, and whole numbers are exact there.
+Wherever an operator takes a tensor, a number or an array may be passed: it becomes a constant of
+the graph. Trees return the number of a sample's leaf and not its value, because ONNX sums the
+values in single precision, in which integers are exact.
 """
 
 from __future__ import annotations
@@ -23,46 +23,46 @@ Operand = str | NDArray[Any] | float
 Column = tuple[str, str, str]  # its name, the input's name, and its kind
 
 OPSET, ML_OPSET, IR_VERSION = 18, 3, 8
-"""Versions that every onnxruntime since 1.14 reads; skl2onnx is asked for the same."""
+"""Versions that every onnxruntime since 1.14 reads; skl2onnx writes the same."""
 
 ML = "ai.onnx.ml"
 OUTPUTS = ("label", "score", "rejected")
 
 
 class ExportError(ValueError):
-    """A model that has no equal in ONNX."""
+    """A model has no equivalent in ONNX."""
 
     __module__ = "margrave.steer"
 
 
 def package(name: str) -> ModuleType:
-    """An optional package, or one of its modules."""
+    """Import an optional package, or one of its modules."""
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
-        needed = name.partition(".")[0]
-        raise ImportError(missing_extra("An ONNX model", needed, "onnx")) from error
+        missing = name.partition(".")[0]
+        raise ImportError(missing_extra("An ONNX model", missing, "onnx")) from error
 
 
 def session(model: bytes) -> Any:
-    """What runs a model, on one thread of the processor."""
+    """Return an onnxruntime session for a model, with one CPU thread."""
     runtime = package("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = 1
-    options.log_severity_level = 4  # what is wrong is raised
+    options.log_severity_level = 4  # no log: onnxruntime raises its errors
     return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 @dataclass(frozen=True)
 class Tree:
-    """A decision tree: to the left where a feature is not above the threshold.
+    """A decision tree: a sample goes to the left if its feature is at most the threshold.
 
     Attributes
     ----------
     feature, threshold, left, right : ndarray of shape (n_nodes,)
-        The first node is the root; a leaf is where `is_leaf`.
+        The tested feature, its threshold and the children of each node; the first is the root.
     missing_left : ndarray of bool
-        Whether samples without the feature go to the left.
+        Whether samples with a missing feature go to the left.
     is_leaf : ndarray of bool
         Which nodes are leaves.
     """
@@ -76,7 +76,7 @@ class Tree:
 
 
 class Graph:
-    """Operators, constants and inputs, in the order in which they are added."""
+    """The operators, constants and inputs of a model, in the order in which they are added."""
 
     def __init__(self) -> None:
         self.onnx = package("onnx")
@@ -85,18 +85,18 @@ class Graph:
         self.constants: list[Any] = []
         self.inputs: list[Any] = []
         self.columns: list[Column] = []
-        self._taken = set(OUTPUTS)
+        self._used_names = set(OUTPUTS)
         self._matrix: str | None = None
 
-    def name(self, wanted: str) -> str:
-        """A name that is not yet taken, as near to the one wanted as can be."""
-        while wanted in self._taken or not wanted:
-            wanted += "_"
-        self._taken.add(wanted)
-        return wanted
+    def name(self, name: str) -> str:
+        """Return an unused name: the one passed, with underscores added if it is in use."""
+        while name in self._used_names or not name:
+            name += "_"
+        self._used_names.add(name)
+        return name
 
     def matrix(self, width: int) -> str:
-        """The input X: all numbers of a sample."""
+        """Return the input X, a matrix with all columns; add it on the first call."""
         if self._matrix is None:
             self._matrix = self.name("X")
             double, make = self.onnx.TensorProto.DOUBLE, self.onnx.helper.make_tensor_value_info
@@ -104,87 +104,87 @@ class Graph:
         return self._matrix
 
     def input(self, column: str, kind: str) -> str:
-        """An input for a column of a table; one that is asked for again is the same."""
-        for known, name, own in self.columns:
-            if known == column and own != kind:
+        """Return the input for a column of a table; add it on the first call."""
+        for known_column, name, known_kind in self.columns:
+            if known_column == column and known_kind != kind:
                 raise ExportError(
-                    f"The column {column!r} cannot be written as ONNX: one member takes it for a "
-                    f"{own}, another for a {kind}."
+                    f"The column {column!r} cannot be written as ONNX: one member reads it as a "
+                    f"{known_kind}, another as a {kind}."
                 )
-            if known == column:
+            if known_column == column:
                 return name
-        made, proto = self.name(column), self.onnx.TensorProto
-        of = proto.STRING if kind == "category" else proto.DOUBLE
-        self.inputs.append(self.onnx.helper.make_tensor_value_info(made, of, ["n", 1]))
-        self.columns.append((column, made, kind))
-        return made
+        name, proto = self.name(column), self.onnx.TensorProto
+        dtype = proto.STRING if kind == "category" else proto.DOUBLE
+        self.inputs.append(self.onnx.helper.make_tensor_value_info(name, dtype, ["n", 1]))
+        self.columns.append((column, name, kind))
+        return name
 
     def constant(self, value: NDArray[Any] | float) -> str:
-        """A constant: a double, or an array as it is."""
+        """Add a constant: a float as a double, an array as it is."""
         array = np.asarray(value, dtype=np.float64) if isinstance(value, float) else value
-        made = self.name(f"/constant_{len(self.constants)}")
-        self.constants.append(self.numpy_helper.from_array(np.asarray(array), made))
-        return made
+        name = self.name(f"/constant_{len(self.constants)}")
+        self.constants.append(self.numpy_helper.from_array(np.asarray(array), name))
+        return name
 
     def add(self, operator: str, *operands: Operand, **attributes: Any) -> str:
-        """The output of an operator."""
-        names = [one if isinstance(one, str) else self.constant(one) for one in operands]
+        """Add an operator and return its output."""
+        names = [o if isinstance(o, str) else self.constant(o) for o in operands]
         output = self.name(f"/{operator}_{len(self.nodes)}")
         self.nodes.append(self.onnx.helper.make_node(operator, names, [output], **attributes))
         return output
 
     def doubles(self, tensor: str) -> str:
-        """A tensor as doubles."""
+        """Cast a tensor to double precision."""
         return self.add("Cast", tensor, to=self.onnx.TensorProto.DOUBLE)
 
     def integers(self, tensor: str) -> str:
-        """A tensor as integers."""
+        """Cast a tensor to integers."""
         return self.add("Cast", tensor, to=self.onnx.TensorProto.INT64)
 
     def singles(self, tensor: str) -> str:
-        """A tensor in single precision."""
+        """Cast a tensor to single precision."""
         return self.add("Cast", tensor, to=self.onnx.TensorProto.FLOAT)
 
     def clip(self, tensor: str, low: float, high: float) -> str:
-        """Numbers within bounds."""
+        """Clip numbers to [low, high]."""
         return self.add("Clip", tensor, float(low), float(high))
 
     def take(self, tensor: str, at: Sequence[int] | NDArray[Any]) -> str:
-        """Some columns of a matrix."""
+        """Select columns of a matrix."""
         return self.add("Gather", tensor, np.asarray(at, dtype=np.int64), axis=1)
 
     def together(self, parts: Sequence[str]) -> str:
-        """Matrices side by side."""
+        """Concatenate matrices side by side."""
         return parts[0] if len(parts) == 1 else self.add("Concat", *parts, axis=1)
 
     def flat(self, column: str) -> str:
-        """A matrix of one column as a vector."""
+        """Reshape a matrix of one column to a vector."""
         return self.add("Reshape", column, np.array([-1]))
 
     def line(self, x: str, coef: Floats, intercept: Floats) -> str:
-        """``x @ coef + intercept``."""
+        """Return ``x @ coef + intercept``."""
         return self.product(x, coef, np.atleast_1d(intercept))
 
     def product(self, x: str, *matrix: Floats) -> str:
-        """Samples times a matrix, and a vector that is added.
+        """Multiply samples by a matrix, and add a vector if one is passed.
 
-        By Gemm: onnxruntime joins MatMul with a number before or after it, in single precision.
+        Uses Gemm: onnxruntime fuses MatMul with a scalar factor in single precision.
         """
         return self.add("Gemm", x, *map(np.ascontiguousarray, matrix))
 
     def log_odds(self, p: str) -> str:
-        """Logarithms of the odds of probabilities."""
+        """Return the log-odds of probabilities."""
         return self.add("Log", self.add("Div", p, self.add("Sub", 1.0, p)))
 
     def polynomial(self, x: str, coefficients: Sequence[float]) -> str:
-        """By Horner's rule, the highest power first."""
+        """Evaluate a polynomial by Horner's rule; the highest power comes first."""
         total = self.add("Add", self.add("Mul", x, coefficients[0]), coefficients[1])
-        for one in coefficients[2:]:
-            total = self.add("Add", self.add("Mul", total, x), one)
+        for coefficient in coefficients[2:]:
+            total = self.add("Add", self.add("Mul", total, x), coefficient)
         return total
 
     def leaves(self, x: str, trees: Sequence[Tree], strict: bool = False) -> str:
-        """The leaf that each sample comes to in each tree, over all trees' leaves in their order.
+        """Return each sample's leaf in each tree, numbered over the leaves of all trees.
 
         Parameters
         ----------
@@ -193,7 +193,7 @@ class Graph:
         trees : sequence of Tree
             The trees.
         strict : bool
-            Whether samples go to the left only where the feature is below the threshold.
+            Whether samples go to the left only if the feature is below the threshold.
         """
         sizes = [len(tree.feature) for tree in trees]
         joined = {
@@ -201,42 +201,43 @@ class Graph:
             for name in ("feature", "threshold", "left", "right", "missing_left", "is_leaf")
         }
         ids = np.repeat(np.arange(len(trees)), sizes)
-        places = np.concatenate([np.arange(size) for size in sizes])
+        nodes = np.concatenate([np.arange(size) for size in sizes])
         leaf = joined["is_leaf"].astype(bool)
         counts = np.array([int(tree.is_leaf.sum()) for tree in trees])
         numbers = np.concatenate([np.arange(count) for count in counts]).astype(np.float64)
-        inner = "BRANCH_LT" if strict else "BRANCH_LEQ"
+        mode = "BRANCH_LT" if strict else "BRANCH_LEQ"
         tensor = self.numpy_helper.from_array
-        found = self.add(
+        leaf_in_tree = self.add(
             "TreeEnsembleRegressor",
             x,
             domain=ML,
             n_targets=len(trees),
             nodes_treeids=ids.tolist(),
-            nodes_nodeids=places.tolist(),
-            nodes_modes=np.where(leaf, "LEAF", inner).tolist(),
+            nodes_nodeids=nodes.tolist(),
+            nodes_modes=np.where(leaf, "LEAF", mode).tolist(),
             nodes_featureids=np.where(leaf, 0, joined["feature"]).tolist(),
             nodes_values_as_tensor=tensor(np.where(leaf, 0.0, joined["threshold"]), "thresholds"),
             nodes_truenodeids=np.where(leaf, 0, joined["left"]).tolist(),
             nodes_falsenodeids=np.where(leaf, 0, joined["right"]).tolist(),
             nodes_missing_value_tracks_true=np.where(leaf, 0, joined["missing_left"]).tolist(),
             target_treeids=ids[leaf].tolist(),
-            target_nodeids=places[leaf].tolist(),
+            target_nodeids=nodes[leaf].tolist(),
             target_ids=ids[leaf].tolist(),
             target_weights_as_tensor=tensor(numbers, "leaves"),
         )
-        return self.add("Add", self.integers(found), np.cumsum(counts) - counts)
+        return self.add("Add", self.integers(leaf_in_tree), np.cumsum(counts) - counts)
 
     def squared_distances(self, x: str, points: Floats) -> str:
-        """From each sample to each point, by their differences: exact where both are far out.
+        """Return the squared distance of each sample to each point.
 
-        One sample after another, so that memory is that of one.
+        It is computed from differences, which is accurate for points far from the origin, and for
+        one sample at a time, which bounds the memory.
         """
         make, double = self.onnx.helper, self.onnx.TensorProto.DOUBLE
         body = make.make_graph(
             [
-                make.make_node("Sub", ["points", "row"], ["away"]),
-                make.make_node("ReduceSumSquare", ["away", "axis"], ["distance"], keepdims=0),
+                make.make_node("Sub", ["points", "row"], ["difference"]),
+                make.make_node("ReduceSumSquare", ["difference", "axis"], ["distance"], keepdims=0),
             ],
             "row_by_row",
             [make.make_tensor_value_info("row", double, [points.shape[1]])],
@@ -249,18 +250,18 @@ class Graph:
         return self.add("Scan", x, num_scan_inputs=1, body=body)
 
     def leads(self, x: str) -> str:
-        """By how much the largest number of each row leads."""
-        top, places = (self.name(f"/TopK_{len(self.nodes)}") for _ in range(2))
+        """Return the difference of the two largest numbers of each row."""
+        top, indices = (self.name(f"/TopK_{len(self.nodes)}") for _ in range(2))
         two = self.constant(np.array([2]))
-        self.nodes.append(self.onnx.helper.make_node("TopK", [x, two], [top, places], axis=1))
+        self.nodes.append(self.onnx.helper.make_node("TopK", [x, two], [top, indices], axis=1))
         return self.flat(self.add("Sub", self.take(top, [0]), self.take(top, [1])))
 
     def type_of(self, array: NDArray[Any]) -> int:
-        """ONNX's type for an array."""
+        """Return the ONNX type of an array."""
         return int(self.numpy_helper.from_array(array).data_type)
 
     def include(self, model: Any, feed: dict[str, str]) -> list[str]:
-        """The outputs of another model whose inputs are tensors of this graph."""
+        """Add another model, with tensors of this graph as inputs, and return its outputs."""
         prefix = f"/part_{len(self.nodes)}/"
         part = package("onnx.compose").add_prefix_graph(model.graph, prefix)
         joined = {prefix + name: tensor for name, tensor in feed.items()}
@@ -271,12 +272,12 @@ class Graph:
         return [output.name for output in part.output]
 
     def model(self, outputs: dict[str, tuple[str, int, list[Any]]]) -> Any:
-        """The model: for each output its tensor, type and shape."""
+        """Return the ONNX model; `outputs` holds the tensor, type and shape of each output."""
         make = self.onnx.helper
         infos = []
-        for name, (tensor, of, shape) in outputs.items():
+        for name, (tensor, dtype, shape) in outputs.items():
             self.nodes.append(make.make_node("Identity", [tensor], [name]))
-            infos.append(make.make_tensor_value_info(name, of, shape))
+            infos.append(make.make_tensor_value_info(name, dtype, shape))
         graph = make.make_graph(self.nodes, "margrave", self.inputs, infos, self.constants)
         versions = [make.make_opsetid("", OPSET), make.make_opsetid(ML, ML_OPSET)]
         return make.make_model(graph, opset_imports=versions, ir_version=IR_VERSION)

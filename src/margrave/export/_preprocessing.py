@@ -1,7 +1,8 @@
-"""What samples pass before a member sees them, as ONNX operators in double precision.
+"""Preprocessing as ONNX operators, in double precision.
 
-The table encoder with its numbers and categories, scaling, and quantiles. Every step does the
-arithmetic of what it stands for in the same order, so that results are equal to the last bits.
+Converts the table encoder for numbers and categories, the standard scaler and the quantile
+transformer. Each step does the arithmetic of the original in the same order, so that results agree
+to the last bits.
 """
 
 from __future__ import annotations
@@ -12,58 +13,62 @@ from sklearn.preprocessing import QuantileTransformer, StandardScaler
 
 from margrave._typing import Floats, Ints
 from margrave.export._graph import ExportError, Graph, Tree
+from margrave.table import TableEncoder
 from margrave.table._columns import _FAR, _HUGE, CategoryEncoder, DateEncoder, NumberEncoder
-from margrave.table._encoder import TableEncoder
 
-# scikit-learn's: values so near to the ends of the quantiles are at them.
+# As in scikit-learn: values closer than this to the first or last quantile are equal to it.
 _BOUND = 1e-7
 
 
 # Tables
 
 
-def encoded(graph: Graph, encoder: TableEncoder, x: str | None) -> str:
-    """A table, or an array, as the matrix that the encoder makes of it.
+def encode_table(graph: Graph, encoder: TableEncoder, x: str | None) -> str:
+    """Add a table encoder and return the encoded matrix.
 
     Parameters
     ----------
     graph : Graph
-        Where to write it.
+        The graph to extend.
     encoder : TableEncoder
-        Trained.
+        The fitted encoder.
     x : str or None
-        The array; a table's columns are inputs of their own.
+        The array; None for a table, whose columns are separate inputs.
+
+    Returns
+    -------
+    str
 
     Raises
     ------
     ExportError
-        If a column is neither numbers nor categories.
+        If a column holds neither numbers nor categories.
     """
     parts = []
-    for one in encoder.encoders_:
-        if isinstance(one, CategoryEncoder):
-            parts += _categories(graph, one)
-        elif isinstance(one, NumberEncoder):
-            values = x if x is not None else numbers(graph, one.names)
-            parts += _numbers(graph, one, values)
+    for columns in encoder.encoders_:
+        if isinstance(columns, CategoryEncoder):
+            parts += _encode_categories(graph, columns)
+        elif isinstance(columns, NumberEncoder):
+            values = x if x is not None else join_numbers(graph, columns.names)
+            parts += _encode_numbers(graph, columns, values)
         else:
-            kind = "dates" if isinstance(one, DateEncoder) else "texts"
+            kind = "dates" if isinstance(columns, DateEncoder) else "texts"
             raise ExportError(
-                f"The column {one.names[0]!r} cannot be written as ONNX: it holds {kind}, and "
-                "only numbers and categories can be read there."
+                f"The column {columns.names[0]!r} cannot be written as ONNX: it holds {kind}, and "
+                "only numbers and categories are supported."
             )
     return graph.together(parts)
 
 
-def numbers(graph: Graph, names: list[str]) -> str:
-    """Columns of numbers side by side, each an input."""
+def join_numbers(graph: Graph, names: list[str]) -> str:
+    """Join columns of numbers, each an input, to a matrix."""
     return graph.together([graph.input(name, "number") for name in names])
 
 
-def _numbers(graph: Graph, encoder: NumberEncoder, x: str) -> list[str]:
-    """Scaled numbers, and a 0/1 column for each that had gaps."""
+def _encode_numbers(graph: Graph, encoder: NumberEncoder, x: str) -> list[str]:
+    """Return standardised numbers, and a 0/1 column for each that had missing values."""
     largest = float(np.finfo(np.float64).max)
-    known = graph.add("LessOrEqual", graph.add("Abs", x), largest)  # no NaN either
+    known = graph.add("LessOrEqual", graph.add("Abs", x), largest)  # false for NaN
     filled = graph.add("Where", known, x, encoder.scaled_.medians_)
     scaled = scaler(graph, encoder.scaled_.scaler_, graph.clip(filled, -_HUGE, _HUGE))
     parts = [graph.clip(scaled, -_FAR, _FAR)]
@@ -72,27 +77,27 @@ def _numbers(graph: Graph, encoder: NumberEncoder, x: str) -> list[str]:
     return parts
 
 
-def _categories(graph: Graph, encoder: CategoryEncoder) -> list[str]:
-    """A 0/1 column for each frequent value, and one for the others: a row of a table by its key."""
+def _encode_categories(graph: Graph, encoder: CategoryEncoder) -> list[str]:
+    """Return a 0/1 column for each frequent value, and one for the others."""
     parts, one_hot = [], encoder.one_hot_
-    told = zip(encoder.names, one_hot.categories_, one_hot.infrequent_categories_, strict=True)
-    for name, levels, rare in told:
+    columns = zip(encoder.names, one_hot.categories_, one_hot.infrequent_categories_, strict=True)
+    for name, levels, rare in columns:
         others = set() if rare is None else set(rare)
         frequent = [level for level in levels if level not in others]
-        places = {level: place for place, level in enumerate(frequent)}
+        codes = {level: code for code, level in enumerate(frequent)}
         unknown = len(frequent)  # the column of the others, or a row of zeros
-        places.update(dict.fromkeys(others, unknown))
-        places[""] = places.get("missing", unknown)
-        place = graph.add(
+        codes.update(dict.fromkeys(others, unknown))
+        codes[""] = codes.get("missing", unknown)
+        code = graph.add(
             "LabelEncoder",
             graph.flat(graph.input(name, "category")),
             domain="ai.onnx.ml",
-            keys_strings=list(places),
-            values_int64s=list(places.values()),
+            keys_strings=list(codes),
+            values_int64s=list(codes.values()),
             default_int64=unknown,
         )
         rows = np.eye(unknown + 1)[:, : unknown + bool(others)]
-        parts.append(graph.add("Gather", rows, place))
+        parts.append(graph.add("Gather", rows, code))
     return parts
 
 
@@ -100,39 +105,40 @@ def _categories(graph: Graph, encoder: CategoryEncoder) -> list[str]:
 
 
 def scaler(graph: Graph, model: StandardScaler, x: str) -> str:
-    """Mean 0 and variance 1."""
+    """Standardise columns."""
     if model.with_mean:
         x = graph.add("Sub", x, model.mean_)
     return graph.add("Div", x, model.scale_) if model.with_std else x
 
 
 def quantiles(graph: Graph, model: QuantileTransformer, x: str) -> str:
-    """Shares of the training samples below, or the normal quantiles of them."""
-    known, shares = model.quantiles_, model.references_
-    up = _interpolated(graph, x, known, shares)
-    down = _interpolated(graph, graph.add("Neg", x), -known[::-1], -shares[::-1])
-    share = graph.add("Mul", graph.add("Sub", up, down), 0.5)
+    """Return the fraction of training samples below each value, or its normal quantile."""
+    knots, fractions = model.quantiles_, model.references_
+    up = _interpolate(graph, x, knots, fractions)
+    down = _interpolate(graph, graph.add("Neg", x), -knots[::-1], -fractions[::-1])
+    fraction = graph.add("Mul", graph.add("Sub", up, down), 0.5)
     if model.output_distribution == "normal":
-        first = graph.add("Less", graph.add("Sub", x, _BOUND), known[0])
-        last = graph.add("Greater", graph.add("Add", x, _BOUND), known[-1])
+        first = graph.add("Less", graph.add("Sub", x, _BOUND), knots[0])
+        last = graph.add("Greater", graph.add("Add", x, _BOUND), knots[-1])
     else:
-        first, last = graph.add("Equal", x, known[0]), graph.add("Equal", x, known[-1])
-    share = graph.add("Where", first, 0.0, graph.add("Where", last, 1.0, share))
-    return _normal(graph, share) if model.output_distribution == "normal" else share
+        first, last = graph.add("Equal", x, knots[0]), graph.add("Equal", x, knots[-1])
+    fraction = graph.add("Where", first, 0.0, graph.add("Where", last, 1.0, fraction))
+    return _normal_quantile(graph, fraction) if model.output_distribution == "normal" else fraction
 
 
-def _interpolated(graph: Graph, x: str, known: Floats, shares: Floats) -> str:
-    """Each column's piecewise linear function, as `numpy.interp` has it.
+def _interpolate(graph: Graph, x: str, knots: Floats, fractions: Floats) -> str:
+    """Evaluate each column's piecewise linear function, as `numpy.interp` does.
 
-    A tree over the knots finds the piece: its leaf is how many of them a value has reached.
+    A tree over the knots finds the piece: the number of its leaf is the number of knots that are
+    not above the value.
     """
-    n, width = known.shape
+    n, width = knots.shape
     order, left, right = _bisection(n)
     none, leaf = np.zeros(n + 1, dtype=np.int64), np.arange(2 * n + 1) >= n
     trees = [
         Tree(
             feature=np.full(2 * n + 1, j),
-            threshold=np.append(known[order, j], np.zeros(n + 1)),
+            threshold=np.append(knots[order, j], np.zeros(n + 1)),
             left=np.append(left, none),
             right=np.append(right, none),
             missing_left=np.zeros(2 * n + 1, dtype=np.int64),
@@ -141,39 +147,42 @@ def _interpolated(graph: Graph, x: str, known: Floats, shares: Floats) -> str:
         for j in range(width)
     ]
     piece = graph.leaves(x, trees, strict=True)
-    steps, rises = np.diff(known, axis=0), np.diff(shares)[:, None]
+    steps, rises = np.diff(knots, axis=0), np.diff(fractions)[:, None]
     slopes = np.divide(rises, steps, out=np.zeros_like(steps), where=steps > 0)
     flat = np.zeros((1, width))
     tables = (
         np.vstack([flat, slopes, flat]),
-        np.vstack([known[:1], known]),
-        np.tile(np.append(shares[0], shares)[:, None], (1, width)),
+        np.vstack([knots[:1], knots]),
+        np.tile(np.append(fractions[0], fractions)[:, None], (1, width)),
     )
     slope, begin, height = (graph.add("Gather", table.T.ravel(), piece) for table in tables)
     return graph.add("Add", graph.add("Mul", slope, graph.add("Sub", x, begin)), height)
 
 
 def _bisection(n: int) -> tuple[Ints, Ints, Ints]:
-    """Which of n sorted knots each node of a tree asks for, and its children; leaves follow."""
+    """Return the knot of each node of a bisection tree over n sorted knots, and its children.
+
+    The leaves are numbered after the n nodes.
+    """
     nodes: list[list[int]] = []
 
-    def grown(low: int, high: int) -> int:
+    def grow(low: int, high: int) -> int:
         if low == high:
             return n + low
         middle = (low + high) // 2
         node = [middle]
         nodes.append(node)
         at = len(nodes) - 1
-        node += [grown(low, middle), grown(middle + 1, high)]
+        node += [grow(low, middle), grow(middle + 1, high)]
         return at
 
-    grown(0, n)
+    grow(0, n)
     order, left, right = np.array(nodes, dtype=np.int64).T
     return order, left, right
 
 
-# Rational functions for the quantiles of a normal distribution, from the Cephes library (ndtri),
-# which SciPy uses too: about the middle, and for the tails down to e^-32.
+# Rational functions for the quantiles of the normal distribution, from the Cephes library (ndtri),
+# which SciPy uses too: for the middle, and for the tails down to e^-32.
 _MIDDLE = (
     (
         -5.99633501014107895267e1,
@@ -220,22 +229,23 @@ _TAIL = (
 )
 
 
-def _normal(graph: Graph, share: str) -> str:
-    """Quantiles of the normal distribution, within those of 1e-7 and 1 - 1e-7."""
-    least = _BOUND - float(np.spacing(1))
-    y = graph.clip(share, least, 1 - least)
-    away = graph.add("Sub", y, 0.5)
-    square = graph.add("Mul", away, away)
-    ratio = graph.add("Div", *(graph.polynomial(square, one) for one in _MIDDLE))
-    bent = graph.add("Mul", away, graph.add("Mul", square, ratio))
-    middle = graph.add("Mul", graph.add("Add", away, bent), float(np.sqrt(2 * np.pi)))
+def _normal_quantile(graph: Graph, fraction: str) -> str:
+    """Return quantiles of the normal distribution, clipped to those of 1e-7 and 1 - 1e-7."""
+    low = _BOUND - float(np.spacing(1))
+    y = graph.clip(fraction, low, 1 - low)
+    centred = graph.add("Sub", y, 0.5)
+    square = graph.add("Mul", centred, centred)
+    ratio = graph.add("Div", *(graph.polynomial(square, terms) for terms in _MIDDLE))
+    correction = graph.add("Mul", centred, graph.add("Mul", square, ratio))
+    middle = graph.add("Mul", graph.add("Add", centred, correction), float(np.sqrt(2 * np.pi)))
     upper = graph.add("Greater", y, 0.5)
     rest = graph.add("Where", upper, graph.add("Sub", 1.0, y), y)
     x = graph.add("Sqrt", graph.add("Mul", graph.add("Log", rest), -2.0))
-    begin = graph.add("Sub", x, graph.add("Div", graph.add("Log", x), x))
+    start = graph.add("Sub", x, graph.add("Div", graph.add("Log", x), x))
     z = graph.add("Div", 1.0, x)
-    bend = graph.add("Div", *(graph.polynomial(z, one) for one in _TAIL))
-    tail = graph.add("Sub", begin, graph.add("Mul", z, bend))
+    ratio = graph.add("Div", *(graph.polynomial(z, terms) for terms in _TAIL))
+    tail = graph.add("Sub", start, graph.add("Mul", z, ratio))
     tail = graph.add("Where", upper, tail, graph.add("Neg", tail))
-    far = graph.add("LessOrEqual", rest, float(np.exp(-2)))
-    return graph.clip(graph.add("Where", far, tail, middle), norm.ppf(least), norm.ppf(1 - least))
+    in_tail = graph.add("LessOrEqual", rest, float(np.exp(-2)))
+    quantile = graph.add("Where", in_tail, tail, middle)
+    return graph.clip(quantile, norm.ppf(low), norm.ppf(1 - low))

@@ -1,4 +1,4 @@
-"""One score from what the members say, as ONNX operators."""
+"""The combination of the members' values into scores, as ONNX operators."""
 
 from __future__ import annotations
 
@@ -9,38 +9,42 @@ import numpy as np
 
 from margrave._typing import Flags
 from margrave.export._graph import ExportError, Graph, Tree
-from margrave.fuse._log_odds import LogOddsCombination, OneVsRest
-from margrave.fuse._scales import LineScale
+from margrave.fuse import LineScale, LogOddsCombination, OneVsRest
 from margrave.scores import NOISE
-from margrave.select._region_scores import DECIMALS, Regions, RegionScores
+from margrave.select import DECIMALS, Regions, RegionScores
 from margrave.steer._scorer import _SURE, MeanScore, Scorer, SingleMember
 
-See = Callable[[list[Any]], str]
+SelectColumns = Callable[[list[Any]], str]
 
 
-def scores_of(graph: Graph, scorer: Scorer, raw: list[str], see: See) -> str:
-    """Rounded scores, of shape (n, 1) for two classes, else (n, k).
+def convert_scores(graph: Graph, scorer: Scorer, raw: list[str], select: SelectColumns) -> str:
+    """Add a scorer and return its rounded scores, of shape (n, 1) for two classes, else (n, k).
 
     Parameters
     ----------
     graph : Graph
-        Where to write them.
+        The graph to extend.
     scorer : Scorer
-        What makes them.
+        The scorer to convert.
     raw : list of str
-        What each member says, of the same shape.
-    see : callable
-        Given columns, those of the samples.
+        The values of each member, of the same shape as the scores.
+    select : callable
+        Returns the samples, reduced to a list of columns.
+
+    Returns
+    -------
+    str
     """
-    scores = _combined(graph, scorer.combine, raw, len(scorer.committee.classes), see)
-    return _rounded(graph, scores, scorer.decimals)
+    scores = _combine(graph, scorer.combine, raw, len(scorer.committee.classes), select)
+    return _round(graph, scores, scorer.decimals)
 
 
-def _combined(graph: Graph, combine: Any, raw: list[str], k: int, see: See) -> str:
-    """Scores of shape (n, 1) for two classes, else (n, k)."""
+def _combine(graph: Graph, combine: Any, raw: list[str], k: int, select: SelectColumns) -> str:
+    """Return scores of shape (n, 1) for two classes, else (n, k)."""
     if isinstance(combine, MeanScore):
-        both = (_combined(graph, one, raw, k, see) for one in (combine.first, combine.second))
-        return graph.add("Div", graph.add("Add", *both), 2.0)
+        parts = (combine.first, combine.second)
+        total = graph.add("Add", *(_combine(graph, part, raw, k, select) for part in parts))
+        return graph.add("Div", total, 2.0)
     if isinstance(combine, SingleMember):
         if not combine.probability:
             return raw[0]
@@ -49,26 +53,29 @@ def _combined(graph: Graph, combine: Any, raw: list[str], k: int, see: See) -> s
         return graph.log_odds(p) if k == 2 else graph.add("Log", p)
     if isinstance(combine, LogOddsCombination):
         if k == 2:
-            return _side(graph, combine.sides[0], graph.together(raw))
+            return _one_vs_rest(graph, combine.sides[0], graph.together(raw))
         return graph.together(
-            [_side(graph, side, _of_class(graph, raw, c)) for c, side in enumerate(combine.sides)]
+            [
+                _one_vs_rest(graph, side, _values_of_class(graph, raw, c))
+                for c, side in enumerate(combine.sides)
+            ]
         )
     if isinstance(combine, RegionScores):
-        return _selected(graph, combine, raw, k, see)
+        return _score_by_region(graph, combine, raw, k, select)
     raise ExportError(
-        f"The scores cannot be written as ONNX: {type(combine).__name__} is not known there."
+        f"The scores cannot be written as ONNX: {type(combine).__name__} is not supported."
     )
 
 
-def _of_class(graph: Graph, raw: list[str], c: int) -> str:
-    """What the members say of one class, (n, K)."""
-    return graph.together([graph.take(one, [c]) for one in raw])
+def _values_of_class(graph: Graph, raw: list[str], c: int) -> str:
+    """Return the members' values of one class, (n, K)."""
+    return graph.together([graph.take(values, [c]) for values in raw])
 
 
-def _side(graph: Graph, side: OneVsRest, raw: str) -> str:
-    """The log-odds of one class, (n, 1), from what the members say of it, (n, K)."""
+def _one_vs_rest(graph: Graph, side: OneVsRest, raw: str) -> str:
+    """Return the log-odds of one class, (n, 1), from the members' values of it, (n, K)."""
     rank = side.rank
-    scaled = _scaled(graph, rank.scale, graph.add("Neg", raw) if side.flipped else raw)
+    scaled = _scale(graph, rank.scale, graph.add("Neg", raw) if side.flipped else raw)
     total = graph.product(scaled, rank.found.weights[:, None])
     ranked = graph.add("Mul", graph.add("Sub", total, float(rank.threshold)), float(rank.slope))
     if side.flipped:
@@ -79,45 +86,47 @@ def _side(graph: Graph, side: OneVsRest, raw: str) -> str:
     return graph.add("Div", graph.add("Add", ranked, stacked), 2.0)
 
 
-def _scaled(graph: Graph, scale: Any, raw: str) -> str:
-    """The members' values on one scale, in [-1, 1]."""
+def _scale(graph: Graph, scale: Any, raw: str) -> str:
+    """Return the members' values on one scale, in [-1, 1]."""
     if not isinstance(scale, LineScale):
         raise ExportError(
-            f"The scores cannot be written as ONNX: {type(scale).__name__} is not known there."
+            f"The scores cannot be written as ONNX: {type(scale).__name__} is not supported."
         )
-    moved = graph.add("Sub", _unbounded(graph, scale.log_odds, raw), scale.centre)
-    return graph.clip(graph.add("Mul", moved, scale.slope), -1.0, 1.0)
+    centred = graph.add("Sub", _replace_by_log_odds(graph, scale.log_odds, raw), scale.centre)
+    return graph.clip(graph.add("Mul", centred, scale.slope), -1.0, 1.0)
 
 
-def _unbounded(graph: Graph, log_odds: Flags, raw: str) -> str:
-    """Log-odds in place of probabilities."""
+def _replace_by_log_odds(graph: Graph, log_odds: Flags, raw: str) -> str:
+    """Return raw values with log-odds in place of probabilities."""
     p = graph.add("Div", graph.add("Add", raw, 1.0), 2.0)
     p = graph.add("Add", graph.add("Mul", p, 1 - 2 * NOISE), NOISE)
     return graph.add("Where", log_odds, graph.log_odds(p), raw)
 
 
-def _selected(graph: Graph, combine: RegionScores, raw: list[str], k: int, see: See) -> str:
-    """The log-odds of the member in charge of a sample's region."""
-    region = graph.leaves(see(combine.leaves.columns), [_tree(combine.leaves)])
-    who = graph.add("Gather", combine.charge.astype(np.int64), region)
+def _score_by_region(
+    graph: Graph, combine: RegionScores, raw: list[str], k: int, select: SelectColumns
+) -> str:
+    """Return the log-odds of the member selected in each sample's region."""
+    region = graph.leaves(select(combine.leaves.columns), [_tree(combine.leaves)])
+    member = graph.add("Gather", combine.charge.astype(np.int64), region)
     trust = graph.add("Gather", combine.trust, region)
     if k == 2:
-        said = graph.together(raw)
-        toward = graph.add("Greater", _rounded(graph, said, DECIMALS), 0.0)
-        answer = graph.add("GatherElements", graph.integers(toward), who, axis=1)
+        second = graph.add("Greater", _round(graph, graph.together(raw), DECIMALS), 0.0)
+        codes = graph.integers(second)
     else:
-        rounded = [_rounded(graph, one, DECIMALS) for one in raw]
-        own = graph.together([graph.add("ArgMax", one, axis=1, keepdims=1) for one in rounded])
-        answer = graph.add("GatherElements", own, who, axis=1)
+        rounded = [_round(graph, values, DECIMALS) for values in raw]
+        codes = graph.together([graph.add("ArgMax", r, axis=1, keepdims=1) for r in rounded])
+    predicted = graph.add("GatherElements", codes, member, axis=1)
     parts = []
     scale = graph.add("Gather", combine.scale, region)
     for c in range(combine.shift.shape[1]):
-        values = graph.together(raw) if k == 2 else _of_class(graph, raw, c)
-        values = graph.add("Div", _unbounded(graph, combine.log_odds, values), combine.size)
-        told = graph.add("Mul", graph.add("GatherElements", values, who, axis=1), scale)
-        mine = graph.add("Equal", answer, np.array(1 if k == 2 else c))
-        told = graph.add("Add", told, graph.add("Where", mine, trust, graph.add("Neg", trust)))
-        parts.append(graph.add("Add", told, graph.add("Gather", combine.shift[:, c], region)))
+        values = graph.together(raw) if k == 2 else _values_of_class(graph, raw, c)
+        values = _replace_by_log_odds(graph, combine.log_odds, values)
+        values = graph.add("Div", values, combine.size)
+        odds = graph.add("Mul", graph.add("GatherElements", values, member, axis=1), scale)
+        toward = graph.add("Equal", predicted, np.array(1 if k == 2 else c))
+        odds = graph.add("Add", odds, graph.add("Where", toward, trust, graph.add("Neg", trust)))
+        parts.append(graph.add("Add", odds, graph.add("Gather", combine.shift[:, c], region)))
     return graph.together(parts)
 
 
@@ -132,8 +141,8 @@ def _tree(leaves: Regions) -> Tree:
     )
 
 
-def _rounded(graph: Graph, scores: str, decimals: int) -> str:
-    """As `numpy.round` does it."""
+def _round(graph: Graph, scores: str, decimals: int) -> str:
+    """Round as `numpy.round` does."""
     power = 10.0 ** abs(decimals)
-    there, back = ("Mul", "Div") if decimals >= 0 else ("Div", "Mul")
-    return graph.add(back, graph.add("Round", graph.add(there, scores, power)), power)
+    scale, unscale = ("Mul", "Div") if decimals >= 0 else ("Div", "Mul")
+    return graph.add(unscale, graph.add("Round", graph.add(scale, scores, power)), power)

@@ -1,15 +1,15 @@
-"""One score from a committee: weights by the rank margin, and by logistic stacking, averaged.
+"""One score from a committee: the mean of a rank-margin combination and of logistic stacking.
 
-The members' values are brought onto one scale (:mod:`margrave.fuse`); the ν-rank margin of "A
-Linear Combination of Classifiers via Rank Margin Maximization" weighs them for the ranking, a
-logistic regression on the same scaled values for the probabilities. Both are log-odds, and their
-mean was as good as either on the fifteen problems that the default members were settled on: at a
-certified rate it finds 67.8 % of the other class, the rank margin alone 67.3 %, stacking alone
-67.7 %, stacking on bare probabilities 67.0 %, the best member 66.8 %.
+The members' values are brought onto one scale (:mod:`margrave.fuse`). The ν-rank margin (Marrocco
+et al., 2010) weights them for the ranking, a logistic regression on the same scaled values for the
+probabilities. Both give log-odds. On the fifteen problems that the default members were chosen on,
+their mean was at least as good as either: at a certified rate it finds 67.8 % of the other class,
+the rank margin alone 67.3 %, stacking alone 67.7 %, stacking on unscaled probabilities 67.0 %, the
+best member 66.8 %.
 
-With the hard end of one class in focus the rank margin looks only at the pairs with that share of
-the class that scores worst, where a strict limit is decided. That alone overfits the few samples
-there (67.0 %); its mean with the committee's own score does not.
+A focused combination uses only the pairs with the worst-scoring fraction of one class, where a
+strict limit is decided. Alone it overfits these few samples (67.0 %); its mean with the
+committee's score does not.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from margrave._typing import Codes, Floats
 from margrave.fuse._combination import Asked, Combination, combine
 
 _NU = 0.1
-_SURE = 1e-12
+_MIN_SPREAD = 1e-12
 
 
 @dataclass(frozen=True)
 class OneVsRest:
-    """One class against the rest: the log-odds of it.
+    """The log-odds of one class against the rest.
 
     Attributes
     ----------
     rank : Combination
-        Scale and weights by the rank margin.
+        The scale, and the weights by the rank margin.
     coef : ndarray of shape (K,) or None
-        Of the logistic regression on the scaled values; None if it has no say.
+        Coefficients of the logistic regression on the scaled values; None if it is not used.
     intercept : float
-        Likewise.
+        Intercept of the logistic regression.
     flipped : bool
-        Whether the rank margin was found with the classes exchanged.
+        Whether the rank margin was fitted with the two classes exchanged.
     """
 
     rank: Combination
@@ -49,7 +49,7 @@ class OneVsRest:
     flipped: bool = False
 
     def __call__(self, raw: Floats) -> Floats:
-        """Log-odds for raw values of shape (n, K)."""
+        """Return the log-odds for raw values of shape (n, K)."""
         if self.flipped:
             return -self.rank.decision(-raw)
         ranked = self.rank.decision(raw)
@@ -61,18 +61,18 @@ class OneVsRest:
 
 @dataclass(frozen=True)
 class LogOddsCombination:
-    """A committee's score: one per sample for two classes, else one for each class.
+    """Combines the members' values into one score per sample, or one per class if more than two.
 
     Attributes
     ----------
-    sides : tuple of Side
+    sides : tuple of OneVsRest
         One for two classes, else one for each class.
     """
 
     sides: tuple[OneVsRest, ...]
 
     def __call__(self, raw: Floats) -> Floats:
-        """Log-odds for raw values of shape (n, K) or (n, K, k)."""
+        """Return the log-odds for raw values of shape (n, K) or (n, K, k)."""
         if raw.ndim == 2:
             return self.sides[0](raw)
         return np.column_stack([side(raw[:, :, c]) for c, side in enumerate(self.sides)])
@@ -80,21 +80,21 @@ class LogOddsCombination:
     @property
     def weights(self) -> Floats:
         """The members' weights by the rank margin, shape (K,) or (k, K)."""
-        found = np.array([side.rank.found.weights for side in self.sides])
-        return found[0] if len(found) == 1 else found
+        weights = np.array([side.rank.found.weights for side in self.sides])
+        return weights[0] if len(weights) == 1 else weights
 
 
 def fit_log_odds(
     raw: Floats, probabilities: NDArray[np.bool_], codes: Codes, k: int
 ) -> LogOddsCombination:
-    """Weigh members for all of a ranking, on what they say about samples they did not train on.
+    """Fit the combination on out-of-fold predictions, for the whole ranking.
 
     Parameters
     ----------
     raw : ndarray of shape (n, K), or (n, K, k) for more than two classes
-        What the members say, in their own units.
+        The members' values, in their own units.
     probabilities : ndarray of bool, shape (K,)
-        Which members give probabilities.
+        Which members have probabilities.
     codes : ndarray of shape (n,)
         True classes.
     k : int
@@ -103,21 +103,21 @@ def fit_log_odds(
     ones = np.ones(len(codes))
     sides = []
     for c, values in _by_class(raw, k):
-        rank = combine(values, probabilities, codes == c, ones, _asked())
+        rank = combine(values, probabilities, codes == c, ones, _settings())
         scaled = rank.scale(values)
         spread = scaled.std(axis=0)
-        spread[spread < _SURE] = 1.0
-        line = LogisticRegression(max_iter=1000).fit(scaled / spread, codes == c)
-        sides.append(OneVsRest(rank, line.coef_[0] / spread, float(line.intercept_[0])))
+        spread[spread < _MIN_SPREAD] = 1.0
+        stacking = LogisticRegression(max_iter=1000).fit(scaled / spread, codes == c)
+        sides.append(OneVsRest(rank, stacking.coef_[0] / spread, float(stacking.intercept_[0])))
     return LogOddsCombination(tuple(sides))
 
 
 def fit_focused_log_odds(
     raw: Floats, probabilities: NDArray[np.bool_], codes: Codes, c: int, hardest: float
 ) -> LogOddsCombination:
-    """Weigh members for two classes with the hard end of the samples that are not `c` in focus."""
+    """Fit the rank margin of two classes on the `hardest` fraction of the samples not in `c`."""
     values = raw if c == 1 else -raw
-    rank = combine(values, probabilities, codes == c, np.ones(len(codes)), _asked(hardest))
+    rank = combine(values, probabilities, codes == c, np.ones(len(codes)), _settings(hardest))
     return LogOddsCombination((OneVsRest(rank, flipped=c == 0),))
 
 
@@ -125,5 +125,5 @@ def _by_class(raw: Floats, k: int) -> list[tuple[int, Floats]]:
     return [(1, raw)] if k == 2 else [(c, raw[:, :, c]) for c in range(k)]
 
 
-def _asked(hardest: float = 1.0) -> Asked:
+def _settings(hardest: float = 1.0) -> Asked:
     return Asked(scale="logit", nu=_NU, hardest=hardest, tol="auto", calibrate=True)

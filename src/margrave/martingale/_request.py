@@ -141,7 +141,7 @@ def _in_short(matrix: Confusion, preference: Preference | None) -> str:
         amount, base = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
         name = str(bound).split(" <= ")[0].split(" >= ")[0]
         share = f"{amount / base:.1%}" if base else "of nothing"
-        parts.append(f"{name} {share if bound.share else amount}")
+        parts.append(f"{name} {share if bound.is_fraction else amount}")
     if matrix.positive is not None:
         parts += [f"fp {matrix.fp}", f"fn {matrix.fn}"]
     errors = matrix.n - int(np.trace(matrix.counts)) - matrix.n_rejected

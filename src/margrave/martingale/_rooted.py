@@ -312,7 +312,9 @@ class LocalTargets:
                 if cell.any():
                     kept = Fraction(floor(share * int(cell.sum())))
                     labels = str(true), str(called)
-                    wants.append(Bound("errors", labels, at_most=True, limit=kept, share=False))
+                    wants.append(
+                        Bound("errors", labels, at_most=True, limit=kept, is_fraction=False)
+                    )
         if not wants:
             return learner
         local = Objective(LocalBounds(tuple(wants)), codes, tuple(known))

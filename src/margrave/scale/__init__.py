@@ -1,7 +1,7 @@
-"""Beyond memory and beyond one machine: Dask's collections and clusters.
+"""Data larger than memory, and several machines: Dask's collections and clusters.
 
-`cluster` says where the work is done, `read_parquet` opens a folder of files, and `sample` draws
-rows into memory. What takes Dask arrays and data frames: :class:`margrave.Scores`,
+`cluster` sets where Dask computes, `read_parquet` opens a folder of files, and `sample` draws
+rows into memory. These take Dask arrays and data frames: :class:`margrave.Scores`,
 :class:`margrave.Confusion`, :func:`margrave.fuse.rank_margin_weights`,
 :class:`margrave.fuse.RankMarginClassifier`, :class:`margrave.mam.MAMClassifier`,
 :class:`margrave.mam.MAMRanker`, :class:`margrave.steer.Frontier` and

@@ -1,4 +1,4 @@
-"""Where the work is done: processes of this machine, or a cluster that is there."""
+"""Connect to a Dask cluster, or start worker processes on this machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from margrave._messages import missing_extra
 
-_TIMEOUT = 5.0  # seconds: an answer, also a bad one, is due within ten
+_TIMEOUT = 5.0  # seconds; with starting Dask, an error comes within ten
 
 
 @contextmanager
@@ -20,20 +20,21 @@ def cluster(
     memory_limit: Any = "auto",
     timeout: float = _TIMEOUT,
 ) -> Iterator[Any]:
-    """Work with Dask's workers: of a scheduler that is there, or processes of this machine.
+    """Use the workers of a Dask scheduler, or of processes on this machine.
 
-    Inside the ``with``, Dask collections are computed there, and so are members and nodes that
-    are trained in parallel (``n_jobs``): joblib's backend is "dask".
+    Inside the ``with`` block, these workers compute Dask collections. They also train members and
+    nodes in parallel (``n_jobs``), since joblib's backend is "dask".
 
     Parameters
     ----------
     address : str, optional
-        Of a scheduler, as ``"tcp://10.0.0.7:8786"``. By default processes of this machine are
-        started, and ended afterwards.
+        The address of a scheduler, such as ``"tcp://10.0.0.7:8786"``. By default, processes are
+        started on this machine, and stopped at the end of the block.
     n_workers : int, optional
-        How many processes; one for each core if None. Not with an address.
+        The number of processes; one for each core if None. Not with an address.
     memory_limit : int or str, default="auto"
-        Of one process, as ``"2GB"``; the machine's memory is shared out by default.
+        The memory of one process, such as ``"2GB"``. By default the processes divide the machine's
+        memory equally.
     timeout : float, default=5
         Seconds to wait for a scheduler.
 
@@ -45,14 +46,14 @@ def cluster(
     Raises
     ------
     ConnectionError
-        If no scheduler answers at the address, or it has no workers.
+        If no scheduler responds at the address, or it has no workers.
     RuntimeError
-        If no processes can be started, as in a script that does not guard its own import.
+        If no processes can be started, as in a script without ``if __name__ == "__main__":``.
 
     Notes
     -----
-    Every process imports the script that starts it. So a script must make clusters under
-    ``if __name__ == "__main__":``; in notebooks there is nothing to do.
+    Every process imports the script that starts it. So a script must start clusters under
+    ``if __name__ == "__main__":``; a notebook need not.
 
     Examples
     --------
@@ -63,60 +64,65 @@ def cluster(
     """
     from joblib import parallel_config
 
-    with _connected(address, n_workers, memory_limit, timeout) as client, parallel_config("dask"):
+    with _connect(address, n_workers, memory_limit, timeout) as client, parallel_config("dask"):
         yield client
 
 
 @contextmanager
-def _connected(
+def _connect(
     address: str | None, n_workers: int | None, memory_limit: Any, timeout: float
 ) -> Iterator[Any]:
-    """A client of the scheduler at an address, or of one that is started here."""
+    """Connect to the scheduler at an address, or to one that is started here."""
     try:
         from distributed import Client, LocalCluster
     except ModuleNotFoundError as error:
         message = missing_extra("margrave.scale", str(error.name), "dask")
         raise ModuleNotFoundError(message) from error
     if address is None:
-        with _started(LocalCluster, n_workers, memory_limit) as here, Client(here) as client:
+        with _start(LocalCluster, n_workers, memory_limit) as local, Client(local) as client:
             yield client
         return
     if n_workers is not None:
-        raise ValueError("cluster takes n_workers without an address only; got both.")
-    with _answering(Client, address, timeout) as client:
+        raise ValueError(
+            f"cluster needs n_workers to be None with an address; got {n_workers!r}. The scheduler "
+            "has its own workers."
+        )
+    with _connect_in_time(Client, address, timeout) as client:
         try:
             client.wait_for_workers(1, timeout=timeout)
         except TimeoutError as error:
-            raise ConnectionError(f"The Dask scheduler at {address} has no workers.") from error
+            raise ConnectionError(
+                f"The Dask scheduler at {address} has no workers. Start some with dask worker."
+            ) from error
         yield client
 
 
-def _answering(kind: Any, address: str, timeout: float) -> Any:
-    """A client of a scheduler that answers in time; who only listens does not."""
-    found: list[Any] = []
+def _connect_in_time(client_class: Any, address: str, timeout: float) -> Any:
+    """Connect to a scheduler; the thread ends the wait for one that accepts but never responds."""
+    outcome: list[Any] = []
 
-    def ask() -> None:
+    def connect() -> None:
         try:
-            found.append(kind(address, timeout=timeout))
-        except Exception as error:  # whatever comes back from what is no scheduler
-            found.append(error)
+            outcome.append(client_class(address, timeout=timeout))
+        except Exception as error:  # any, since the address may be that of another service
+            outcome.append(error)
 
-    asking = Thread(target=ask, daemon=True)
-    asking.start()
-    asking.join(timeout + 1)
-    if found and not isinstance(found[0], Exception):
-        return found[0]
+    thread = Thread(target=connect, daemon=True)
+    thread.start()
+    thread.join(timeout + 1)
+    if outcome and not isinstance(outcome[0], Exception):
+        return outcome[0]
     raise ConnectionError(
-        f"No Dask scheduler answered at {address} within {timeout:g} s: is it running, and can it "
-        "be reached from here? An address looks like tcp://10.0.0.7:8786; the dashboard's is "
-        "another."
-    ) from (found[0] if found else None)
+        f"No Dask scheduler responded at {address} within {timeout:g} s. Check that it is running "
+        "and can be reached from here. An address looks like tcp://10.0.0.7:8786; that of the "
+        "dashboard is a different one."
+    ) from (outcome[0] if outcome else None)
 
 
-def _started(kind: Any, n_workers: int | None, memory_limit: Any) -> Any:
-    """Worker processes of this machine."""
+def _start(cluster_class: Any, n_workers: int | None, memory_limit: Any) -> Any:
+    """Start worker processes on this machine."""
     try:
-        return kind(
+        return cluster_class(
             n_workers=n_workers,
             threads_per_worker=1,
             memory_limit=memory_limit,
@@ -124,6 +130,6 @@ def _started(kind: Any, n_workers: int | None, memory_limit: Any) -> Any:
         )
     except RuntimeError as error:
         raise RuntimeError(
-            "cluster could not start its worker processes. In a script the call must stand under "
+            "cluster could not start its worker processes. In a script, call it under "
             '`if __name__ == "__main__":`, since every process imports the script first.'
         ) from error

@@ -1,9 +1,9 @@
-"""Scores of more samples than fit into memory: how many of two kinds are up to each cut.
+"""The frontier of Dask collections: exact counts of two classes at each threshold.
 
-A first pass makes a sorted summary of the scores. While there are few different ones it holds all
-of them. Else a second pass counts the samples between its groups, so that every count that is told
-is exact, and only cuts within a group are left out: near both ends of either kind each sample has
-its own group, elsewhere a group has at most about a ten-thousandth of a kind.
+A first pass makes a sorted summary of the scores, which holds all of them if few are different.
+Otherwise a second pass counts the samples in the groups of the summary. So every count is exact,
+and only thresholds within a group are left out: near both ends of a class each sample has a group
+of its own, elsewhere a group has at most about a ten-thousandth of a class.
 """
 
 from __future__ import annotations
@@ -29,17 +29,25 @@ from margrave.steer._frontier import (
     split_labels,
 )
 
-_MOST = 1000  # different labels
+_MOST_LABELS = 1000
 
 
 def summary_of(scores: Floats, codes: Codes) -> SortedSummary:
-    """A summary of scores of samples of two kinds, 0 and 1."""
+    """Summarize scores of samples of the classes 0 and 1."""
     return SortedSummary.of(scores, np.eye(2)[codes])
 
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Samples between given scores: counts of both kinds, and the smallest and largest score."""
+    """Runs of samples between scores.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (n_runs, 2)
+        The number of samples of each class.
+    lows, highs : ndarray of shape (n_runs,)
+        The smallest and the largest score.
+    """
 
     counts: Ints
     lows: Floats
@@ -47,88 +55,101 @@ class Runs:
 
     @classmethod
     def of(cls, scores: Floats, codes: Codes, ends: Floats) -> Runs:
-        """Part samples by scores at which a run ends; what is above the last is one more."""
-        place = np.searchsorted(ends, scores, "left")
+        """Split samples at the scores where runs end; samples above the last are one more run."""
+        run = np.searchsorted(ends, scores, "left")
         m = len(ends) + 1
-        counts = np.bincount(place * 2 + codes, minlength=2 * m).reshape(m, 2)
+        counts = np.bincount(run * 2 + codes, minlength=2 * m).reshape(m, 2)
         lows, highs = np.full(m, np.inf), np.full(m, -np.inf)
-        np.minimum.at(lows, place, scores)
-        np.maximum.at(highs, place, scores)
+        np.minimum.at(lows, run, scores)
+        np.maximum.at(highs, run, scores)
         return cls(counts, lows, highs)
 
     @classmethod
     def merged(cls, parts: Sequence[Runs]) -> Runs:
-        """All of them together."""
+        """Merge the runs of several blocks."""
         return cls(
-            np.sum([one.counts for one in parts], axis=0),
-            np.min([one.lows for one in parts], axis=0),
-            np.max([one.highs for one in parts], axis=0),
+            np.sum([part.counts for part in parts], axis=0),
+            np.min([part.lows for part in parts], axis=0),
+            np.max([part.highs for part in parts], axis=0),
         )
 
 
-def tally_of(found: SortedSummary | Runs) -> Tally:
-    """A tally of runs, or of a summary that is exact."""
-    if isinstance(found, SortedSummary):
-        return Tally(found.values, found.values, np.round(found.masses).astype(np.int64))
-    there = found.counts.any(axis=1)
-    return Tally(found.lows[there], found.highs[there], found.counts[there])
+def tally_of(scores: SortedSummary | Runs) -> Tally:
+    """Convert runs, or an exact summary, to a tally."""
+    if isinstance(scores, SortedSummary):
+        return Tally(scores.values, scores.values, np.round(scores.masses).astype(np.int64))
+    filled = scores.counts.any(axis=1)
+    return Tally(scores.lows[filled], scores.highs[filled], scores.counts[filled])
 
 
 @dataclass(frozen=True, eq=False)
-class _Ways:
-    """What a block holds, as scores by way and codes of two kinds."""
+class _BlockReader:
+    """Reads the scores of each curve in a block, with codes: 1 for the positive class.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The curves.
+    order : tuple of int
+        Positions of ``y`` and of each curve among the parts of a block.
+    classes : ndarray
+        All labels.
+    positive : int
+        Position of the positive class.
+    """
 
     names: tuple[str, ...]
     order: tuple[int, ...]
-    kinds: NDArray[Any]
-    place: int
+    classes: NDArray[Any]
+    positive: int
 
     def __call__(self, *parts: Any) -> list[tuple[Floats, Codes]]:
-        y, *strategies = (parts[place] for place in self.order)
-        codes = (_labels.encode(y, self.kinds, "Frontier.of, y") == self.place).astype(np.intp)
-        found = []
-        for name, given in zip(self.names, strategies, strict=True):
-            scores = np.asarray(given, dtype=np.float64)
+        y, *columns = (parts[position] for position in self.order)
+        is_positive = _labels.encode(y, self.classes, "Frontier.of, y") == self.positive
+        codes = is_positive.astype(np.intp)
+        curves = []
+        for name, column in zip(self.names, columns, strict=True):
+            scores = np.asarray(column, dtype=np.float64)
             if scores.shape != codes.shape:
                 raise_invalid("of", "a score for each sample", f"shape {scores.shape} for {name!r}")
             check_finite(scores, name)
-            found.append((scores, codes))
-        return found
+            curves.append((scores, codes))
+        return curves
 
 
-def _summed(*given: Any) -> list[SortedSummary]:
-    *parts, strategies = given
-    return [summary_of(scores, codes) for scores, codes in strategies(*parts)]
+def _summarize(*arguments: Any) -> list[SortedSummary]:
+    *parts, read = arguments
+    return [summary_of(scores, codes) for scores, codes in read(*parts)]
 
 
-def _summed_up(parts: list[list[SortedSummary]]) -> list[SortedSummary]:
-    return [SortedSummary.merged(list(each)) for each in zip(*parts, strict=True)]
+def _merge_summaries(parts: list[list[SortedSummary]]) -> list[SortedSummary]:
+    return [SortedSummary.merged(list(of_curve)) for of_curve in zip(*parts, strict=True)]
 
 
-def _run(*given: Any) -> list[Runs | None]:
-    *parts, strategies, ends = given
+def _count_runs(*arguments: Any) -> list[Runs | None]:
+    *parts, read, ends = arguments
     return [
         None if own is None else Runs.of(scores, codes, own)
-        for (scores, codes), own in zip(strategies(*parts), ends, strict=True)
+        for (scores, codes), own in zip(read(*parts), ends, strict=True)
     ]
 
 
-def _run_up(parts: list[list[Runs | None]]) -> list[Runs | None]:
+def _merge_runs(parts: list[list[Runs | None]]) -> list[Runs | None]:
     return [
-        None if each[0] is None else Runs.merged([one for one in each if one is not None])
-        for each in zip(*parts, strict=True)
+        None if of_curve[0] is None else Runs.merged([runs for runs in of_curve if runs])
+        for of_curve in zip(*parts, strict=True)
     ]
 
 
 def frontier_curves(
     scores: Mapping[str, Any], y: Any, positive: Any
 ) -> tuple[tuple[Curve, ...], int, int, Any, Any]:
-    """What a frontier is made of, from Dask collections: two or three passes over them.
+    """Compute the attributes of a frontier from Dask collections, in two or three passes.
 
     Parameters
     ----------
     scores : mapping of str to Dask collection or array-like
-        The scores of each way.
+        The scores of each curve.
     y : Dask collection or array-like
         The labels.
     positive : label or None
@@ -138,53 +159,55 @@ def frontier_curves(
     -------
     curves, n_positive, n_negative, positive, negative
     """
-    label, others, kinds, sizes = _classes(y, positive)
-    place = kinds.tolist().index(label)
-    given = {"y": y, **{f"scores[{name!r}]": one for name, one in scores.items()}}
-    given = {name: one if is_dask(one) else np.asarray(one) for name, one in given.items()}
+    label, others, classes, sizes = _count_classes(y, positive)
+    code = classes.tolist().index(label)
+    columns = {"y": y, **{f"scores[{name!r}]": values for name, values in scores.items()}}
+    columns = {
+        name: values if is_dask(values) else np.asarray(values) for name, values in columns.items()
+    }
     _check_lengths(scores, int(sizes.sum()))
-    first = next(name for name, one in given.items() if is_dask(one))
-    rest = {name: one for name, one in given.items() if name != first}
-    order = tuple((first, *rest).index(name) for name in given)
-    blocks = Blocks.of("Frontier.of", given[first], **rest)
+    first = next(name for name, values in columns.items() if is_dask(values))
+    rest = {name: values for name, values in columns.items() if name != first}
+    order = tuple((first, *rest).index(name) for name in columns)
+    blocks = Blocks.of("Frontier.of", columns[first], **rest)
     names = tuple(map(str, scores))
-    strategies = _Ways(names, order, kinds, place)
-    summaries = blocks.reduce(_summed, _summed_up, strategies)
-    found: list[SortedSummary | Runs] = [*summaries]
-    if not all(one.is_exact for one in summaries):
-        ends = [None if one.is_exact else one.values for one in summaries]
-        runs = blocks.reduce(_run, _run_up, strategies, ends)
-        found = [was if new is None else new for was, new in zip(summaries, runs, strict=True)]
+    read = _BlockReader(names, order, classes, code)
+    summaries = blocks.reduce(_summarize, _merge_summaries, read)
+    counted: list[SortedSummary | Runs] = [*summaries]
+    if not all(summary.is_exact for summary in summaries):
+        ends = [None if summary.is_exact else summary.values for summary in summaries]
+        runs = blocks.reduce(_count_runs, _merge_runs, read, ends)
+        counted = [own or summary for summary, own in zip(summaries, runs, strict=True)]
     curves = tuple(
-        best_thresholds(name, tally_of(one)) for name, one in zip(names, found, strict=True)
+        best_thresholds(name, tally_of(own)) for name, own in zip(names, counted, strict=True)
     )
-    n_positive = int(sizes[place])
+    n_positive = int(sizes[code])
     negative = others[0] if len(others) == 1 else None
     return curves, n_positive, int(sizes.sum()) - n_positive, label, negative
 
 
-def _classes(y: Any, positive: Any) -> tuple[Any, list[Any], NDArray[Any], Ints]:
-    """The positive label, the others, all of them in order, and how many samples each has."""
+def _count_classes(y: Any, positive: Any) -> tuple[Any, list[Any], NDArray[Any], Ints]:
+    """Return the positive label, the others, all in order, and how many samples each has."""
     labels: ArrayLike = y
     counts = None
     if is_dask(y):
         if getattr(y, "ndim", 1) != 1:
-            raise_invalid("of", "y with a label for each sample", f"shape {tuple(y.shape)}")
-        (labels,), counts = count_labels("Frontier.of", _MOST, y=y)
+            raise_invalid("of", "y with one label for each sample", f"shape {tuple(y.shape)}")
+        (labels,), counts = count_labels("Frontier.of", _MOST_LABELS, y=y)
     label, others, _ = split_labels(labels, positive)
     array = _labels.natural(labels)
-    kinds = _labels.union([("Frontier.of, y", array)])
-    codes = _labels.encode(array, kinds, "Frontier.of, y")
-    return label, others, kinds, np.bincount(codes, counts, len(kinds)).astype(np.int64)
+    classes = _labels.union([("Frontier.of, y", array)])
+    codes = _labels.encode(array, classes, "Frontier.of, y")
+    return label, others, classes, np.bincount(codes, counts, len(classes)).astype(np.int64)
 
 
 def _check_lengths(scores: Mapping[str, Any], n: int) -> None:
-    """Refuse scores of another shape, where it is known."""
-    for name, given in scores.items():
-        shape = tuple(given.shape) if is_dask(given) else np.shape(given)
+    """Raise an error for scores of a wrong shape, where the shape is known."""
+    for name, values in scores.items():
+        shape = tuple(values.shape) if is_dask(values) else np.shape(values)
         known = len(shape) != 1 or isinstance(shape[0], int)
         if known and shape != (n,):
-            told = tuple(size if isinstance(size, int) else "?" for size in shape)
+            known_shape = tuple(size if isinstance(size, int) else "?" for size in shape)
             raise_invalid(
-                "of", f"a score for each of {n} samples", f"shape {told} for {str(name)!r}"
+                "of", f"a score for each of {n} samples", f"shape {known_shape} for {str(name)!r}"
             )

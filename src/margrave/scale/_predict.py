@@ -1,4 +1,4 @@
-"""Answers of a model for rows of Dask: nothing is computed until it is asked for."""
+"""Lazy predictions of a model for Dask collections."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave._dask.blocks import Blocks
+from margrave._dask.lazy import block_sizes, stack_blocks
 
 
 def plain_rows(X: Any) -> Any:
-    """A block's rows as members know them: Dask's texts are plain ones."""
+    """Convert columns of Dask's string type to Python strings, which members were trained on."""
     if not hasattr(X, "dtypes") or not hasattr(X, "columns"):
         return X
     texts = [name for name, dtype in X.dtypes.items() if _is_text(dtype)]
@@ -26,39 +27,29 @@ def _is_text(dtype: Any) -> bool:
 
 
 def predict_blocks(model: Any, method: str, X: Any, meta: NDArray[Any]) -> Any:
-    """What a model's method says about rows of Dask, as a Dask array in the same blocks.
+    """Apply a method of a model to the rows of a Dask collection, lazily, in the same blocks.
 
     Parameters
     ----------
     model : classifier
-        Trained.
+        The trained model.
     method : str
-        What it is asked.
+        The name of the method.
     X : Dask array or data frame
         The rows.
     meta : ndarray
-        An answer for no rows: its type, and how many columns there are.
+        The result for no rows, which has the dtype and the number of columns.
     """
     import dask
-    import dask.array as da
 
     blocks = Blocks.of(f"{type(model).__name__}.{method}", X)
-    sizes = X.chunks[0] if hasattr(X, "chunks") else (np.nan,) * len(blocks)
     sent = dask.delayed(model, pure=False, traverse=False)
-    asked = dask.delayed(_asked, pure=False, traverse=False)
-    return da.concatenate(
-        [
-            da.from_delayed(
-                asked(sent, method, part, meta), (size, *meta.shape[1:]), meta.dtype, meta
-            )
-            for (part,), size in zip(blocks.parts, sizes, strict=True)
-        ],
-        allow_unknown_chunksizes=True,
-    )
+    predict = dask.delayed(_predict_block, pure=False, traverse=False)
+    parts = [predict(sent, method, part, meta) for (part,) in blocks.parts]
+    return stack_blocks(parts, block_sizes(X, len(blocks)), meta)
 
 
-def _asked(model: Any, method: str, X: Any, meta: NDArray[Any]) -> NDArray[Any]:
+def _predict_block(model: Any, method: str, X: Any, meta: NDArray[Any]) -> NDArray[Any]:
     if not len(X):
         return meta
-    said = getattr(model, method)(plain_rows(X))
-    return np.asarray(said).astype(meta.dtype, copy=False)
+    return np.asarray(getattr(model, method)(plain_rows(X))).astype(meta.dtype, copy=False)

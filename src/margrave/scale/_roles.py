@@ -1,8 +1,8 @@
-"""Who sees which rows of a Dask collection: drawn once, block by block, from the labels alone.
+"""Split the rows of a Dask collection into a training, a tuning and a certification set.
 
-Every row has a key, drawn with the seed and the number of its block. Of each class those with the
-largest keys are trained on, those with the smallest certify, all others are tuned on. So a row has
-one role, whoever works on its block, and however often.
+Every row has a random key, drawn from the seed and the number of its block. Of each class, the rows
+with the largest keys are the training set, those with the smallest keys the certification set, and
+all others the tuning set. So a row has one role, whichever worker reads its block, at every pass.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from margrave.steer._start import check_positive
 
 OWNER = "SteeredClassifier"
 MOST_TRAINED = 100_000
-"""Rows of a Dask collection that members are trained on, in memory."""
+"""Most rows of a Dask collection in the training set, which is in memory."""
 MOST_CERTIFYING = 1_000_000
-"""Rows of a Dask collection that certify: a score of each is kept in memory."""
-_TRAINED = 0.4  # of fewer rows
-_RARE = 50  # of a rare class are trained on, if that is not more than this part of it
-_LEAST = 25  # of a class
-_MANY = 1000  # different labels are no classes
+"""Most rows of a Dask collection in the certification set; the score of each is in memory."""
+_TRAINING_FRACTION = 0.4  # of fewer rows
+_LEAST_TRAINING = 50  # rows of a rare class, if the training fraction of it has so many
+_LEAST_ROWS = 25  # of a class
+_MOST_LABELS = 1000  # different ones; more are no classes
 
 TRAIN, TUNE, CERTIFY = 0, 1, 2
 
 
 @dataclass(frozen=True, eq=False)
 class _Keys:
-    """How many rows a label has, and its smallest and largest keys so far."""
+    """The number of rows of a label, and its smallest and largest keys so far."""
 
     n: int
     smallest: Floats
@@ -42,66 +42,68 @@ class _Keys:
 
     @classmethod
     def of(cls, keys: Floats) -> _Keys:
-        return cls(len(keys), _ends(keys, MOST_CERTIFYING), -_ends(-keys, MOST_TRAINED))
+        return cls(len(keys), _smallest(keys, MOST_CERTIFYING), -_smallest(-keys, MOST_TRAINED))
 
     @classmethod
     def merged(cls, parts: list[_Keys]) -> _Keys:
-        smallest = np.concatenate([one.smallest for one in parts])
-        largest = np.concatenate([one.largest for one in parts])
-        n = sum(one.n for one in parts)
-        return cls(n, _ends(smallest, MOST_CERTIFYING), -_ends(-largest, MOST_TRAINED))
+        smallest = np.concatenate([part.smallest for part in parts])
+        largest = np.concatenate([part.largest for part in parts])
+        n = sum(part.n for part in parts)
+        return cls(n, _smallest(smallest, MOST_CERTIFYING), -_smallest(-largest, MOST_TRAINED))
 
 
-def _ends(keys: Floats, most: int) -> Floats:
-    """The smallest of some keys."""
+def _smallest(keys: Floats, most: int) -> Floats:
+    """Select the smallest keys, at most so many."""
     return keys if len(keys) <= most else np.partition(keys, most)[:most]
 
 
-_Label = tuple[bool, Any]  # whether it is a Boolean: True is not 1 here
+_Label = tuple[bool, Any]  # whether it is a Boolean, since True == 1, and the label
 
 
 def _draw_block(number: int, y: Any, seed: int) -> dict[_Label, _Keys]:
-    """The labels of a block, with their rows' keys."""
-    labels, keys = _labels.natural(y), _keys(seed, number, len(y))
+    """Draw a key for each row of a block, and collect them by label."""
+    labels, keys = _labels.natural(y), _draw_keys(seed, number, len(y))
     if labels.ndim != 1:
-        raise ValueError(f"{OWNER} needs one label for each row; got shape {labels.shape}.")
+        raise ValueError(f"{OWNER} needs y with one label for each row; got shape {labels.shape}.")
     known: list[Any] = _labels.union([("y", labels)]).tolist()
-    _check_many(len(known))
-    return {(isinstance(one, bool), one): _Keys.of(keys[labels == one]) for one in known}
+    _check_number_of_labels(len(known))
+    return {(isinstance(label, bool), label): _Keys.of(keys[labels == label]) for label in known}
 
 
-def _drawn_together(parts: list[dict[_Label, _Keys]]) -> dict[_Label, _Keys]:
-    found: dict[_Label, list[_Keys]] = {}
+def _merge_blocks(parts: list[dict[_Label, _Keys]]) -> dict[_Label, _Keys]:
+    by_label: dict[_Label, list[_Keys]] = {}
     for part in parts:
         for label, keys in part.items():
-            found.setdefault(label, []).append(keys)
-    _check_many(len(found))
-    return {label: _Keys.merged(keys) for label, keys in found.items()}
+            by_label.setdefault(label, []).append(keys)
+    _check_number_of_labels(len(by_label))
+    return {label: _Keys.merged(keys) for label, keys in by_label.items()}
 
 
-def _check_many(n: int) -> None:
-    if n > _MANY:
-        raise ValueError(f"{OWNER} needs labels of classes; got more than {_MANY} different ones.")
+def _check_number_of_labels(n: int) -> None:
+    if n > _MOST_LABELS:
+        raise ValueError(
+            f"{OWNER} needs y with labels of classes; got more than {_MOST_LABELS} different ones."
+        )
 
 
-def _keys(seed: int, number: int, n: int) -> Floats:
+def _draw_keys(seed: int, number: int, n: int) -> Floats:
     return np.random.default_rng([seed, number]).random(n)
 
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """The rows of a collection, with the keys that roles are given by.
+    """The rows of a collection, with the random keys that decide their roles.
 
     Attributes
     ----------
     blocks : Blocks
         The rows and their labels.
     classes : ndarray
-        The labels.
+        The classes.
     seed : int
-        Of the keys.
+        The seed of the keys.
     keys : tuple
-        Of each class.
+        The keys of each class.
     """
 
     blocks: Blocks
@@ -111,51 +113,51 @@ class Draw:
 
     @classmethod
     def of(cls, X: Any, y: Any, random_state: Any) -> Draw:
-        """Look at the labels, in one pass over them."""
+        """Count the labels and draw the keys, in one pass over the labels."""
         seed = int(check_random_state(random_state).randint(2**31 - 1))
         blocks = Blocks.of(OWNER, X, y=y)
-        alone = Blocks(tuple((part[1],) for part in blocks.parts), 1, OWNER)
-        found = alone.reduce(_draw_block, _drawn_together, seed, numbered=True)
-        classes = _labels.union([("y", _labels.natural([label for _, label in found]))])
-        by_label = {label: keys for (_, label), keys in found.items()}
-        return cls(blocks, classes, seed, tuple(by_label[one] for one in classes.tolist()))
+        only_labels = Blocks(tuple((part[1],) for part in blocks.parts), 1, OWNER)
+        keys = only_labels.reduce(_draw_block, _merge_blocks, seed, numbered=True)
+        classes = _labels.union([("y", _labels.natural([label for _, label in keys]))])
+        by_label = {label: own for (_, label), own in keys.items()}
+        return cls(blocks, classes, seed, tuple(by_label[label] for label in classes.tolist()))
 
     @property
     def sizes(self) -> Ints:
-        """How many rows each class has."""
-        return np.array([one.n for one in self.keys])
+        """The number of rows of each class."""
+        return np.array([keys.n for keys in self.keys])
 
-    def positive(self, given: Any) -> Any:
-        """The positive class; there have to be two classes."""
+    def positive(self, label: Any) -> Any:
+        """Check that there are two classes, and return the positive one."""
         if len(self.classes) < 2:
             raise ValueError(
-                f"{OWNER} needs samples of at least two classes; got one class, "
+                f"{OWNER} needs y with two classes; got one class, "
                 f"{_labels.plain(self.classes[0])!r}."
             )
         if len(self.classes) > 2:
             raise ValueError(
-                f"{OWNER} needs two classes in a Dask collection; got {len(self.classes)}: "
-                f"{_labels.shown(self.classes)}. margrave.scale.sample draws rows into memory, "
-                "where more classes are steered."
+                f"{OWNER} needs y with two classes in a Dask collection; got {len(self.classes)}: "
+                f"{_labels.shown(self.classes)}. Draw rows into memory with margrave.scale.sample "
+                "to steer more classes."
             )
-        return check_positive(given, self.classes, OWNER)
+        return check_positive(label, self.classes, OWNER)
 
-    def trained(self) -> Roles:
-        """Roles where nothing is steered: as many rows as may be are trained on."""
-        share = min(1.0, MOST_TRAINED / int(self.sizes.sum()))
-        counts = np.maximum((share * self.sizes).astype(np.int64), np.minimum(self.sizes, 2))
+    def training_roles(self) -> Roles:
+        """Assign as many rows as possible to the training set, where nothing is steered."""
+        fraction = min(1.0, MOST_TRAINED / int(self.sizes.sum()))
+        counts = np.maximum((fraction * self.sizes).astype(np.int64), np.minimum(self.sizes, 2))
         return self._roles(counts, np.zeros_like(counts))
 
     def shared(self, certify: float, by_class: bool = False) -> Roles:
-        """Roles where a share of the rows certifies.
+        """Assign the rows to training, tuning and certification set.
 
         Parameters
         ----------
         certify : float
-            The share.
+            The fraction of the certification set.
         by_class : bool, default=False
-            Where that is too many rows: whether a rare class may certify with its whole share, so
-            that only the other gives rows up. By default both do, and keep their proportion.
+            Where that is too many rows: whether a rare class keeps its whole fraction, so that
+            only the other class has fewer rows. By default both have fewer, in proportion.
         """
         sizes, n = self.sizes, int(self.sizes.sum())
         wanted = np.round(certify * sizes).astype(np.int64)
@@ -164,48 +166,48 @@ class Draw:
         apart = by_class and bool((certifying < wanted).any())
         if not apart:
             certifying = np.round(min(certify, MOST_CERTIFYING / n) * sizes).astype(np.int64)
-        share = min(_TRAINED, (1 - certify) / 2)
-        rare = np.minimum((share * sizes).astype(np.int64), _RARE)
-        training = np.maximum((min(share, MOST_TRAINED / n) * sizes).astype(np.int64), rare)
+        fraction = min(_TRAINING_FRACTION, (1 - certify) / 2)
+        least = np.minimum((fraction * sizes).astype(np.int64), _LEAST_TRAINING)
+        training = np.maximum((min(fraction, MOST_TRAINED / n) * sizes).astype(np.int64), least)
         training[sizes.argmax()] -= max(int(training.sum()) - MOST_TRAINED, 0)
         small = int(sizes.argmin())
-        left = int(sizes[small] - training[small] - certifying[small])
-        if sizes[small] < _LEAST or training[small] < 10 or left < 2:
+        tuning = int(sizes[small] - training[small] - certifying[small])
+        if sizes[small] < _LEAST_ROWS or training[small] < 10 or tuning < 2:
             raise ValueError(
-                f"{OWNER} needs at least {_LEAST} rows of each class in a Dask collection to "
+                f"{OWNER} needs at least {_LEAST_ROWS} rows of each class in a Dask collection to "
                 "train, tune and certify on, and more if certify is more than a fifth; got "
                 f"{sizes[small]} of {_labels.plain(self.classes[small])!r}."
             )
         return self._roles(training, certifying, apart)
 
     def _roles(self, training: Ints, certifying: Ints, apart: bool = False) -> Roles:
-        low = [_edge(one.smallest, n) for one, n in zip(self.keys, certifying, strict=True)]
-        high = [-_edge(-one.largest, n) for one, n in zip(self.keys, training, strict=True)]
+        low = [_nth_key(keys.smallest, n) for keys, n in zip(self.keys, certifying, strict=True)]
+        high = [-_nth_key(-keys.largest, n) for keys, n in zip(self.keys, training, strict=True)]
         counts = np.stack([training, self.sizes - training - certifying, certifying])
         return Roles(self.classes, self.seed, np.array(low), np.array(high), counts, apart)
 
 
-def _edge(keys: Floats, n: int) -> float:
-    """The n-th smallest key."""
+def _nth_key(keys: Floats, n: int) -> float:
+    """Return the n-th smallest key; below all keys if n is 0."""
     return float(np.partition(keys, n - 1)[n - 1]) if n else -np.inf
 
 
 @dataclass(frozen=True, eq=False)
 class Roles:
-    """The role of every row.
+    """The role of every row: training, tuning or certification set.
 
     Attributes
     ----------
     classes : ndarray
-        The labels.
+        The classes.
     seed : int
-        Of the keys.
+        The seed of the keys.
     low, high : ndarray of shape (k,)
-        Keys up to the one certify, from the other on they are trained on.
+        Rows with keys up to `low` are in the certification set, from `high` on in the training set.
     counts : ndarray of shape (3, k)
-        How many rows of each class are trained on, tuned on, and certify.
+        Rows of each class in the training, the tuning and the certification set.
     apart : bool
-        Whether the classes certify in another proportion than they have.
+        Whether the classes have other proportions in the certification set than in the data.
     """
 
     classes: NDArray[Any]
@@ -216,33 +218,33 @@ class Roles:
     apart: bool = False
 
     def of(self, number: int, y: Any) -> tuple[Ints, Codes]:
-        """The roles of a block's rows, and their classes."""
+        """Return the roles of a block's rows, and their classes."""
         codes = _labels.encode(y, self.classes, "y")
-        keys = _keys(self.seed, number, len(codes))
+        keys = _draw_keys(self.seed, number, len(codes))
         roles = np.where(keys >= self.high[codes], TRAIN, TUNE)
         return np.where(keys <= self.low[codes], CERTIFY, roles), codes
 
     @property
     def parts(self) -> dict[str, int]:
-        """How many rows have which role."""
+        """The number of rows of each role."""
         train, tune, certify = self.counts.sum(axis=1).tolist()
         return {"train": train, "tune": tune, "certify": certify}
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
-    """Scored rows that are to certify, with the keys that they are drawn by."""
+class KeyedScores:
+    """Scores and classes of rows, with the random keys that select the certification set."""
 
     keys: Floats
     scores: Floats
     codes: Codes
 
     @classmethod
-    def merged(cls, parts: list[Drawn]) -> Drawn:
-        """Those with the smallest keys, in the order of the rows."""
-        keys = np.concatenate([one.keys for one in parts])
-        scores = np.concatenate([one.scores for one in parts])
-        codes = np.concatenate([one.codes for one in parts])
+    def merged(cls, parts: list[KeyedScores]) -> KeyedScores:
+        """Keep the rows with the smallest keys, in the order of the rows."""
+        keys = np.concatenate([part.keys for part in parts])
+        scores = np.concatenate([part.scores for part in parts])
+        codes = np.concatenate([part.codes for part in parts])
         if len(keys) > MOST_CERTIFYING:
             at = np.sort(np.argpartition(keys, MOST_CERTIFYING)[:MOST_CERTIFYING])
             keys, scores, codes = keys[at], scores[at], codes[at]
@@ -250,15 +252,15 @@ class Drawn:
 
 
 def draw_rows(scores: Any, y: Any, classes: NDArray[Any], owner: str) -> tuple[Floats, Codes]:
-    """Scores of Dask and their classes in memory: all rows, or as many as may certify.
+    """Load Dask scores and their classes: all rows, or a certification set of limited size.
 
-    Those are drawn by keys of seed 0, whatever their classes: the same rows every time.
+    The seed of the draw is 0, whatever the classes, so it selects the same rows every time.
     """
     blocks = Blocks.of(owner, scores, y=y)
-    found = blocks.reduce(_with_keys, Drawn.merged, classes, f"{owner}: y", numbered=True)
-    return found.scores, found.codes
+    drawn = blocks.reduce(_add_keys, KeyedScores.merged, classes, f"{owner}: y", numbered=True)
+    return drawn.scores, drawn.codes
 
 
-def _with_keys(number: int, scores: Floats, y: Any, classes: NDArray[Any], name: str) -> Drawn:
-    keys = _keys(0, number, len(scores))
-    return Drawn.merged([Drawn(keys, np.asarray(scores), _labels.encode(y, classes, name))])
+def _add_keys(number: int, scores: Floats, y: Any, classes: NDArray[Any], name: str) -> KeyedScores:
+    keys, codes = _draw_keys(0, number, len(scores)), _labels.encode(y, classes, name)
+    return KeyedScores.merged([KeyedScores(keys, np.asarray(scores), codes)])

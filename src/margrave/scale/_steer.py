@@ -1,17 +1,17 @@
-"""Steering by threshold where the rows do not fit into memory: Dask collections.
+"""Steering of Dask collections, which need not fit into memory, by a threshold.
 
-Members are trained on a bounded number of rows, in memory. All rows that are tuned on are scored
-block by block, and the cut is chosen by exact counts. A bounded number certifies, with one score of
-each in memory. Where that bound is reached, a rare class still certifies with its whole share if
-all that is promised are rates within a class; for other promises the classes keep their proportion,
-and few of a rare one are left. Three or four passes: the labels, the rows to train on, the scores,
-and once more the scores if there are too many different ones to keep.
+The training set has a limited number of rows, in memory. The tuning set is scored block by block,
+and exact counts choose the threshold. The certification set has a limited number of rows, with one
+score of each in memory. Where that limit is reached, a rare class still has its whole fraction if
+the guarantee is only about rates within a class. For other guarantees the classes keep their
+proportions, and few rows of a rare class are left. There are three or four passes: the labels, the
+training set, the scores, and the scores again if too many of them are different.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -42,39 +42,36 @@ MOVE = "move"
 
 
 def check_strategies(strategies: Any, owner: str) -> None:
-    """Refuse ways that look at the tuning samples themselves."""
-    names = (
-        []
-        if strategies is None
-        else [strategy.name for strategy in get_strategies(strategies, owner)]
-    )
-    others = [name for name in names if name != MOVE]
+    """Raise an error for strategies that need the tuning set in memory."""
+    if strategies is None:
+        return
+    names = [strategy.name for strategy in get_strategies(strategies, owner)]
+    others = [repr(name) for name in names if name != MOVE]
     if others:
         raise ValueError(
-            f"{owner} needs to be left out, or to be {MOVE!r}, for rows that do not fit into "
-            f"memory; got {', '.join(map(repr, others))}. margrave.scale.sample draws rows into "
-            "memory for the other strategies."
+            f"{owner} must be left out, or be {MOVE!r}, for rows that do not fit into memory; got "
+            f"{', '.join(others)}. Draw rows with margrave.scale.sample for the other strategies."
         )
 
 
 @dataclass(frozen=True, eq=False)
 class TunedRows:
-    """A trained scorer, and what it says about all rows that it was not trained on.
+    """A trained scorer, and its scores of the tuning and the certification set.
 
     Attributes
     ----------
     scorer : Scorer
-        Of new samples.
+        Scores new samples.
     roles : Roles
-        Who saw which rows.
+        The role of every row.
     positive : label
-        The class that ``fp`` and ``fn`` speak of.
+        The class that ``fp`` and ``fn`` refer to.
     tally : Tally
-        The scores of the rows that are tuned on, of either class.
+        The scores of the tuning set, by class.
     scores, codes : ndarray
-        Of the rows that certify.
+        The scores and the classes of the certification set.
     estimator : classifier, list or None
-        What is steered, not trained.
+        The estimator to steer, not trained.
     """
 
     scorer: Scorer
@@ -91,62 +88,62 @@ class TunedRows:
         return tuple(self.roles.classes.tolist())
 
     def matrix(self, threshold: float) -> Confusion:
-        """The confusion matrix of the tuning rows at a cut between runs of their scores."""
+        """Count the tuning set in a confusion matrix, at a threshold between runs of scores."""
         under = self.tally.upto(threshold)
         counts = np.column_stack([under, self.tally.under[-1] - under])
         return Confusion(counts, self.classes, self.positive)
 
     @property
     def start(self) -> Reply:
-        """The tuning rows before anything is asked."""
-        matrix = self.matrix(0.0)
-        return Reply(None, True, matrix, matrix, "start", 0.0, 1, True, candidate=self._at(0.0))
+        """The start, before any preference."""
+        matrix, candidate = self.matrix(0.0), self._candidate(0.0)
+        return Reply(None, True, matrix, matrix, "start", 0.0, 1, True, candidate=candidate)
 
-    def _at(self, threshold: float) -> Candidate:
-        held, _, _ = self._entries
-        return Candidate(MOVE, self.scorer, held, Threshold(threshold, threshold))
+    def _candidate(self, threshold: float) -> Candidate:
+        scores, _, _ = self._entries
+        return Candidate(MOVE, self.scorer, scores, Threshold(threshold, threshold))
 
     @property
     def _entries(self) -> tuple[Floats, Codes, NDArray[np.int64]]:
-        """The tally as scores, classes and how many samples each stands for."""
+        """The tally as scores, classes and numbers of samples."""
         place, codes = np.nonzero(self.tally.counts)
         return self.tally.highs[place], codes, self.tally.counts[place, codes]
 
     def objective(self, wanted: Preference) -> Objective:
-        """The judge of a preference on the tuning rows."""
+        """Make the objective of a preference on the tuning set."""
         _, codes, counts = self._entries
         return Objective(wanted, codes, self.classes, self.positive, counts)
 
     def reply(self, wanted: Preference, before: Confusion) -> Reply:
-        """The best cut for a preference."""
+        """Reply to a preference with the best threshold."""
         began = perf_counter()
         wanted.check_counts(before)
         decision = best_threshold(self.objective(wanted), self.tally)
         after, n_candidates = self.matrix(decision.high), len(self.tally.thresholds)
-        took, candidate = perf_counter() - began, self._at(decision.high)
+        seconds, candidate = perf_counter() - began, self._candidate(decision.high)
         met = wanted.met(after)
         return Reply(
-            wanted, met, before, after, MOVE, took, n_candidates, True, candidate=candidate
+            wanted, met, before, after, MOVE, seconds, n_candidates, True, candidate=candidate
         )
 
     def accepted(self, reply: Reply, confidence: float) -> SteeredClassifier:
-        """The model of a reply with a promise, set on the rows that certify."""
+        """Make the model of a reply, with a guarantee from the certification set."""
         wanted, candidate = reply.preference, reply.candidate
         if wanted is None:
-            raise RuntimeError("There is nothing to promise.")
+            raise RuntimeError("There is no preference to guarantee.")
         sizes = self.roles.counts.sum(axis=0)
         if self.roles.apart and not rates_within_classes(
             wanted, sizes, self.classes, self.positive
         ):
             raise GuaranteeError(
-                f"'{wanted}' cannot be promised on these certify samples: {APART}, and not all of "
-                "it are rates within a class."
+                f"'{wanted}' cannot be guaranteed: {APART}, and not all bounds are rates within a "
+                "class. Limit only such rates, as in fp <= 2%."
             )
         n, objective = len(self.codes), self.objective(wanted)
         plan = make_plan(
             wanted, candidate.decision, candidate.scores, objective, n, may_reject=False
         )
-        plain = Threshold(0.0, 0.0)
+        default = Threshold(0.0, 0.0)
         decision, certificate = issue_certificate(
             plan,
             self.scores,
@@ -157,8 +154,8 @@ class TunedRows:
             confidence=confidence,
             delta=1 - confidence,
             number=1,
-            notes=(self.told, *([self.told_apart] if self.roles.apart else [])),
-            start=plan.matrix(plain.predict(self.scores), self.codes),
+            notes=(self._split_note, *([self._proportions_note] if self.roles.apart else [])),
+            start=plan.matrix(default.predict(self.scores), self.codes),
         )
         return SteeredClassifier._from_parts(
             self.scorer,
@@ -172,23 +169,21 @@ class TunedRows:
         )
 
     @property
-    def told(self) -> str:
-        """The parts, in words."""
+    def _split_note(self) -> str:
         parts = self.roles.parts
         return (
-            f"the members were trained on {parts['train']:,} rows, and the cut was tuned on "
+            f"the members were trained on {parts['train']:,} rows, and the threshold was tuned on "
             f"{parts['tune']:,} others."
         )
 
     @property
-    def told_apart(self) -> str:
-        """In which proportion the classes certify, in words."""
+    def _proportions_note(self) -> str:
         sizes, certify = self.roles.counts.sum(axis=0).tolist(), self.roles.counts[CERTIFY].tolist()
-        each = [
+        counts = [
             f"{n:,} of {size:,} rows of {label}"
             for n, size, label in zip(certify, sizes, self.classes, strict=True)
         ]
-        return f"{APART} ({' and '.join(each)}): only rates within a class are those of the data."
+        return f"{APART} ({' and '.join(counts)}): only rates within a class are those of the data."
 
 
 def tune_rows(
@@ -203,7 +198,7 @@ def tune_rows(
     random_state: Any = None,
     callback: Callable[[Progress], Any] | None = None,
 ) -> TunedRows:
-    """Train on some rows, and score all others.
+    """Train on the training set, and score all other rows.
 
     Parameters
     ----------
@@ -212,15 +207,17 @@ def tune_rows(
     estimator, certify, confidence, positive, n_jobs, random_state
         As in :class:`SteeredClassifier`.
     guarantee : Preference, optional
-        What is going to be asked for.
+        The preference to guarantee later.
     callback : callable, optional
-        Called after each model that is trained.
+        Called after each trained model.
     """
     check_confidence(confidence, OWNER)
     positive = draw.positive(positive)
     labels = tuple(draw.classes.tolist())
-    share = certification_fraction(certify, guarantee, draw.sizes, labels, positive, 1 - confidence)
-    roles = draw.shared(share, rates_within_classes(guarantee, draw.sizes, labels, positive))
+    fraction = certification_fraction(
+        certify, guarantee, draw.sizes, labels, positive, 1 - confidence
+    )
+    roles = draw.shared(fraction, rates_within_classes(guarantee, draw.sizes, labels, positive))
     if guarantee is not None:
         guarantee.check_counts(Confusion(np.diag(roles.counts[TUNE]), labels, positive))
     X, codes = training_rows(draw, roles)
@@ -234,31 +231,27 @@ def tune_rows(
         random_state=random_state,
         callback=callback,
     )
-    model, steered = dialog.model, dialog._ledger.estimator
-    scorer = Scorer(
-        model.scorer_.committee.without_training_data(),
-        model.scorer_.combine,
-        model.scorer_.decimals,
-    )
-    found = draw.blocks.reduce(_score_block, _join_scores, roles, scorer, numbered=True)
-    tally = _tally(draw, roles, scorer, found.summary)
-    return TunedRows(scorer, roles, positive, tally, found.scores, found.codes, steered)
+    trained, steered = dialog.model.scorer_, dialog._ledger.estimator
+    scorer = replace(trained, committee=trained.committee.without_training_data())
+    scored = draw.blocks.reduce(_score_block, _join_scores, roles, scorer, numbered=True)
+    tally = _count_scores(draw, roles, scorer, scored.summary)
+    return TunedRows(scorer, roles, positive, tally, scored.scores, scored.codes, steered)
 
 
 def fit_steered(
     model: SteeredClassifier, X: Any, y: Any
 ) -> tuple[SteeredClassifier, Confusion | None]:
-    """What a classifier learns from Dask collections, and the matrix of the tuning rows."""
+    """Fit a classifier on Dask collections; return it with the matrix of the tuning set."""
     check_strategies(model.strategies, f"{OWNER}'s strategies")
     draw = Draw.of(X, y, model.random_state)
     if model.preference is None:
-        roles = draw.trained()
+        roles = draw.training_roles()
         rows, codes = training_rows(draw, roles)
-        made = clone(model).fit(rows, draw.classes[codes])
-        made.parts_ = roles.parts
-        return made, None
+        fitted = clone(model).fit(rows, draw.classes[codes])
+        fitted.parts_ = roles.parts
+        return fitted, None
     wanted = Preference(model.preference)
-    found = tune_rows(
+    tuned = tune_rows(
         draw,
         estimator=model.estimator,
         certify=model.certify,
@@ -268,26 +261,27 @@ def fit_steered(
         n_jobs=model.n_jobs,
         random_state=model.random_state,
     )
-    reply = found.reply(wanted, found.start.after)
-    made = reply.model if model.certify is None else found.accepted(reply, model.confidence)
-    made.parts_ = found.roles.parts
-    return made, reply.after
+    reply = tuned.reply(wanted, tuned.start.after)
+    fitted = reply.model if model.certify is None else tuned.accepted(reply, model.confidence)
+    fitted.parts_ = tuned.roles.parts
+    return fitted, reply.after
 
 
 def training_rows(draw: Draw, roles: Roles) -> tuple[Any, Codes]:
-    """The rows to train on, in memory, and their classes: one pass."""
-    parts, codes = draw.blocks.reduce(_take_block, _join_blocks, roles, numbered=True)
+    """Load the training set and its classes, in one pass."""
+    parts, codes = draw.blocks.reduce(_load_block, _join_blocks, roles, numbered=True)
     return _concatenate(parts), codes
 
 
-def _take_block(number: int, X: Any, y: Any, roles: Roles) -> tuple[list[Any], Codes] | None:
+def _load_block(number: int, X: Any, y: Any, roles: Roles) -> tuple[list[Any], Codes] | None:
     role, codes = roles.of(number, y)
     at = np.flatnonzero(role == TRAIN)
     return ([plain_rows(select_rows(X, at))], codes[at]) if len(at) else None
 
 
 def _join_blocks(parts: list[tuple[list[Any], Codes]]) -> tuple[list[Any], Codes]:
-    return [one for part, _ in parts for one in part], np.concatenate([codes for _, codes in parts])
+    rows = [block for blocks, _ in parts for block in blocks]
+    return rows, np.concatenate([codes for _, codes in parts])
 
 
 def _concatenate(parts: Sequence[Any]) -> Any:
@@ -300,45 +294,47 @@ def _concatenate(parts: Sequence[Any]) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class _Scored:
-    """Rows that were not trained on: a summary of those to tune on, and those that certify."""
+    """A summary of the tuning set's scores, and the scores and classes of the certification set."""
 
     summary: SortedSummary
     scores: Floats
     codes: Codes
 
 
-def _others(
-    number: int, X: Any, y: Any, roles: Roles, scorer: Scorer, wanted: tuple[int, ...]
+def _score_rows(
+    number: int, X: Any, y: Any, roles: Roles, scorer: Scorer, scored: tuple[int, ...]
 ) -> tuple[NDArray[np.int64], Codes, Floats]:
-    """Roles, classes and scores of a block's rows with some of the roles."""
+    """Return roles, classes and scores of a block's rows that have one of some roles."""
     role, codes = roles.of(number, y)
-    at = np.flatnonzero(np.isin(role, wanted))
+    at = np.flatnonzero(np.isin(role, scored))
     scores = scorer(plain_rows(select_rows(X, at))) if len(at) else np.zeros(0)
     return role[at], codes[at], scores
 
 
 def _score_block(number: int, X: Any, y: Any, roles: Roles, scorer: Scorer) -> _Scored:
-    role, codes, scores = _others(number, X, y, roles, scorer, (TUNE, CERTIFY))
+    role, codes, scores = _score_rows(number, X, y, roles, scorer, (TUNE, CERTIFY))
     tune, certify = role == TUNE, role == CERTIFY
     return _Scored(summary_of(scores[tune], codes[tune]), scores[certify], codes[certify])
 
 
 def _join_scores(parts: list[_Scored]) -> _Scored:
     return _Scored(
-        SortedSummary.merged([one.summary for one in parts]),
-        np.concatenate([one.scores for one in parts]),
-        np.concatenate([one.codes for one in parts]),
+        SortedSummary.merged([part.summary for part in parts]),
+        np.concatenate([part.scores for part in parts]),
+        np.concatenate([part.codes for part in parts]),
     )
 
 
-def _tally(draw: Draw, roles: Roles, scorer: Scorer, summary: SortedSummary) -> Tally:
-    """The tuning rows, counted exactly; where nothing is moved, at 0, is a cut too."""
+def _count_scores(draw: Draw, roles: Roles, scorer: Scorer, summary: SortedSummary) -> Tally:
+    """Count the tuning set exactly; the default threshold 0 is always among the thresholds."""
     if summary.is_exact:
         return tally_of(summary)
     ends = np.union1d(summary.values, 0.0)
-    return tally_of(draw.blocks.reduce(_run, Runs.merged, roles, scorer, ends, numbered=True))
+    return tally_of(
+        draw.blocks.reduce(_count_block, Runs.merged, roles, scorer, ends, numbered=True)
+    )
 
 
-def _run(number: int, X: Any, y: Any, roles: Roles, scorer: Scorer, ends: Floats) -> Runs:
-    _, codes, scores = _others(number, X, y, roles, scorer, (TUNE,))
+def _count_block(number: int, X: Any, y: Any, roles: Roles, scorer: Scorer, ends: Floats) -> Runs:
+    _, codes, scores = _score_rows(number, X, y, roles, scorer, (TUNE,))
     return Runs.of(scores, codes, ends)

@@ -1,10 +1,11 @@
-"""What trained classifiers predict for some samples, computed once and brought onto one scale."""
+"""Predictions of fitted classifiers, computed once and brought onto one scale.
 
+`Scores` is public; the other names are for the other packages of Margrave.
+"""
+
+from margrave.scores._log_odds import NOISE as NOISE
+from margrave.scores._log_odds import replace_by_log_odds as replace_by_log_odds
+from margrave.scores._predictions import Ask as Ask
 from margrave.scores._scores import Scores
-
-# For the other packages of Margrave.
-from margrave.scores._log_odds import NOISE as NOISE  # isort: skip
-from margrave.scores._log_odds import replace_by_log_odds as replace_by_log_odds  # isort: skip
-from margrave.scores._predictions import Ask as Ask  # isort: skip
 
 __all__ = ["Scores"]

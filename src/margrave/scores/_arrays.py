@@ -1,4 +1,8 @@
-"""Taking what members said from arrays: the kind of values, the classes and the names."""
+"""Checks of arrays of predictions, for `Scores.from_arrays`.
+
+The functions find the kind of the values, the classes and the members' names, and check ranges,
+shapes and sums. The last part summarises the blocks of Dask arrays for the same checks.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +18,15 @@ from margrave._typing import Floats
 from margrave.scores._predictions import Kind
 
 
-def predicted_codes(values: Floats, n_classes: int) -> NDArray[np.int64]:
-    """The class with the largest value, the first of equals, of values as Scores hold them."""
+def predict_codes(values: Floats, n_classes: int) -> NDArray[np.int64]:
+    """Return the class with the largest of the values of Scores, the first of equals."""
     codes = np.argmax(values, axis=2) if values.ndim == 3 else (values > 0) & (n_classes > 1)
     return codes.astype(np.int64)
 
 
-def read_values(**given: ArrayLike | None) -> tuple[Kind, Floats | None]:
-    """The one kind of values that was given, on its way to [-1, 1]."""
-    kind, array = only_kind(given)
+def read_values(**by_kind: ArrayLike | None) -> tuple[Kind, Floats | None]:
+    """Return the one kind that has values, and its checked values; decision values unscaled."""
+    kind, array = only_kind(by_kind)
     if array is None:
         return kind, None
     values = np.asarray(array, dtype=np.float64)
@@ -30,25 +34,26 @@ def read_values(**given: ArrayLike | None) -> tuple[Kind, Floats | None]:
         low, high = float(values.min()), float(values.max())
         check_range(kind, low, high)
         if kind == "probability":
-            check_sums(*check_row_sums(values), len(values), low < high)
+            check_sums(*inspect_sums(values), len(values), low < high)
     return kind, to_unit_range(kind, values)
 
 
-def only_kind(given: dict[str, Any]) -> tuple[Kind, Any]:
-    """The one kind of values that was given; "label" if none was."""
-    chosen = [(kind, array) for kind, array in given.items() if array is not None]
-    if len(chosen) > 1:
+def only_kind(by_kind: dict[str, Any]) -> tuple[Kind, Any]:
+    """Return the one kind that has values, and its values; "label" if none has."""
+    present = [(kind, array) for kind, array in by_kind.items() if array is not None]
+    if len(present) > 1:
         raise ValueError(
-            "Scores.from_arrays needs at most one of proba, decision and scores; got several."
+            "Scores.from_arrays needs at most one of proba, decision and scores; "
+            f"got {len(present)}."
         )
-    return cast(tuple[Kind, Any], chosen[0] if chosen else ("label", None))
+    return cast(tuple[Kind, Any], present[0] if present else ("label", None))
 
 
 _RANGES = {"probability": (0, 1), "score": (-1, 1)}
 
 
 def check_range(kind: str, lowest: float, highest: float) -> None:
-    """Refuse values of a kind that run from here to there, NaN if one is."""
+    """Check the range of the values of a kind; an end is NaN if a value is."""
     if not np.isfinite([lowest, highest]).all():
         raise ValueError("Scores.from_arrays needs finite values; got NaN or infinity.")
     low, high = _RANGES.get(kind, (-np.inf, np.inf))
@@ -60,19 +65,19 @@ def check_range(kind: str, lowest: float, highest: float) -> None:
 
 
 def to_unit_range(kind: str, values: Floats) -> Floats:
-    """Probabilities and scores as values in [-1, 1]."""
-    values = np.clip(values, *_RANGES.get(kind, (-np.inf, np.inf)))  # float32 may be past the end
+    """Return probabilities and scores as values in [-1, 1]; decision values unchanged."""
+    values = np.clip(values, *_RANGES.get(kind, (-np.inf, np.inf)))  # float32 may exceed the ends
     return 2 * values - 1 if kind == "probability" else values
 
 
 def check_shape(values: Any, labels: Any) -> tuple[int, ...]:
-    """The shape (n, K) or (n, K, C) that values and labels share; n is NaN if Dask has not told."""
+    """Return the common shape (n, K) or (n, K, C); n is NaN if Dask does not know it."""
     shapes = [_shape_of(array) for array in (values, labels) if array is not None]
     shape = shapes[0] if shapes else ()
     fits = len(shape) in (2, 3) and all(shape)
     if fits and labels is not None:
-        n, *more = shapes[-1]
-        fits = (n == shape[0] or bool(np.isnan([n, shape[0]]).any())) and more == [shape[1]]
+        n, *width = shapes[-1]
+        fits = (n == shape[0] or bool(np.isnan([n, shape[0]]).any())) and width == [shape[1]]
     if not fits:
         raise ValueError(
             "Scores.from_arrays needs labels of shape (n, K) and values of shape (n, K), or "
@@ -83,90 +88,93 @@ def check_shape(values: Any, labels: Any) -> tuple[int, ...]:
 
 
 def _shape_of(array: Any) -> tuple[Any, ...]:
-    """The shape, with NaN for a number of rows that is not known."""
+    """Return the shape of an array or a Dask data frame, with NaN for an unknown length."""
     if is_dask(array) and not hasattr(array, "chunks"):
         return (np.nan, len(array.columns)) if hasattr(array, "columns") else (np.nan,)
     return tuple(array.shape)
 
 
-def check_row_sums(proba: Floats) -> tuple[bool, bool]:
-    """Whether sums over classes are off, and whether those over members are all 1."""
+def inspect_sums(proba: Floats) -> tuple[bool, bool]:
+    """Return whether sums over the classes are not 1, and whether sums over the members are."""
     if proba.ndim == 3:
         return not np.allclose(proba.sum(axis=2), 1, atol=1e-3), False
-    alone = proba.ndim == 2 and proba.shape[1] > 1 and np.allclose(proba.sum(axis=1), 1)
-    return False, bool(alone)
+    over_members = proba.ndim == 2 and proba.shape[1] > 1 and np.allclose(proba.sum(axis=1), 1)
+    return False, bool(over_members)
 
 
-def check_sums(off: bool, alone: bool, n: int, differ: bool) -> None:
-    """Probabilities over all classes sum to 1, and only those.
+def check_sums(wrong_sums: bool, sums_over_members: bool, n: int, differ: bool) -> None:
+    """Check that probabilities sum to 1 over the classes, and not over the members.
 
-    `off` and `alone` are from `check_row_sums`, of n rows; `differ` says whether not all are equal.
+    The first two arguments come from `inspect_sums`, for n rows; `differ` says whether the
+    probabilities are not all equal.
     """
-    if off:
-        raise ValueError("Scores.from_arrays needs proba that sum to 1 over the classes.")
-    if alone and n > 1 and differ:
+    if wrong_sums:
         raise ValueError(
-            "Scores.from_arrays needs proba of shape (n, K), one column a member, for two classes; "
-            "these rows sum to 1, as one member's predict_proba does: give proba[:, None, :], or "
-            "both classes of every member in (n, K, 2)."
+            "Scores.from_arrays needs proba to sum to 1 over the classes; got other sums."
+        )
+    if sums_over_members and n > 1 and differ:
+        raise ValueError(
+            "Scores.from_arrays needs proba of shape (n, K) for two classes, one column per "
+            "member; got rows that sum to 1, like one member's predict_proba. Pass "
+            "proba[:, None, :], or both classes of every member in (n, K, 2)."
         )
 
 
 def toward_second_class(values: Floats) -> Floats:
-    """With two classes, how far each member leans to the second: half the difference of both."""
+    """Reduce the values of two classes to one: half of second minus first."""
     if values.ndim == 3 and values.shape[2] == 2:
         return (values[:, :, 1] - values[:, :, 0]) / 2
     return values[:, :, 0] if values.ndim == 3 and values.shape[2] == 1 else values
 
 
-def array_classes(
+def find_classes(
     classes: Sequence[Any] | None,
     labels: NDArray[Any] | None,
     n_classes: int | None,
     reject_label: Any,
 ) -> NDArray[Any]:
-    """The classes given, or those of the labels, or numbers; sorted, and as many as the values."""
+    """Return the sorted classes: `classes`, those of the labels, or 0, 1, ..."""
     if classes is not None:
-        known = _labels.union([("classes", np.asarray(classes))])
-        if known.tolist() != list(classes):
+        union = _labels.union([("classes", np.asarray(classes))])
+        if union.tolist() != list(classes):
             raise ValueError(
                 f"Scores.from_arrays needs sorted, different classes; got {list(classes)!r}."
             )
     elif labels is not None:
-        answered = labels if reject_label is None else labels[labels != reject_label]
-        known = _labels.union([("labels", answered.ravel().tolist())])
+        predicted = labels if reject_label is None else labels[labels != reject_label]
+        union = _labels.union([("labels", predicted.ravel().tolist())])
     else:
-        known = np.arange(n_classes or 0)
-    if reject_label is not None and reject_label in known.tolist():
+        union = np.arange(n_classes or 0)
+    if reject_label is not None and reject_label in union.tolist():
         raise ValueError(
-            f"Scores.from_arrays needs a reject_label that is not a class; {reject_label!r} is "
-            f"among {_labels.shown(known)}."
+            f"Scores.from_arrays needs a reject_label that is not a class; got {reject_label!r}, "
+            f"which is among {_labels.shown(union)}."
         )
-    if n_classes is not None and len(known) != n_classes:
+    if n_classes is not None and len(union) != n_classes:
         raise ValueError(
             f"Scores.from_arrays has values for {n_classes} classes, but the classes are "
-            f"{_labels.shown(known)}. Values of shape (n, K) are for two classes; give (n, K, C) "
-            "for C of them, or other classes=."
+            f"{_labels.shown(union)}. Values of shape (n, K) are for two classes; pass (n, K, C) "
+            "for C classes, or other classes=."
         )
-    return known
+    return union
 
 
-def array_names(members: Sequence[str] | None, given: Any, n_members: int) -> tuple[str, ...]:
-    """The members' names, a data frame's columns, or numbers."""
-    if members is None and hasattr(given, "columns"):
-        members = [str(column) for column in given.columns]
+def find_names(members: Sequence[str] | None, array: Any, n_members: int) -> tuple[str, ...]:
+    """Return the members' names: `members`, a data frame's columns, or member1, member2, ..."""
+    if members is None and hasattr(array, "columns"):
+        members = [str(column) for column in array.columns]
     if members is None:
         members = [f"member{j + 1}" for j in range(n_members)]
     names = tuple(str(name) for name in members)
     if len(set(names)) != n_members or len(names) != n_members:
         raise ValueError(
-            f"Scores.from_arrays needs {n_members} different members' names; got {list(names)!r}."
+            f"Scores.from_arrays needs {n_members} different names in members; got {list(names)!r}."
         )
     return names
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """The same array, not to be written to; Dask's cannot be."""
+    """Return a read-only view of an array; a Dask array as it is, which nobody can write to."""
     if is_dask(array):
         return array
     view = array.view()
@@ -175,44 +183,46 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 class BlockSummary(NamedTuple):
-    """What Dask arrays hold, of all blocks: rows, range, sums, sizes of values, and labels."""
+    """What the checks need to know about one or all blocks of Dask arrays."""
 
     n: int
     low: float
     high: float
-    off: bool
-    alone: bool
-    largest: Floats
+    wrong_sums: bool
+    sums_over_members: bool
+    largest: Floats  # absolute value of each member
     labels: list[Any]
 
 
 def summarise_block(X: Any, labels: Any, kind: Kind, reject_label: Any) -> BlockSummary:
-    """A look at one block: its values, or labels only."""
-    answers = [labels if labels is not None else X] if labels is not None or kind == "label" else []
-    told: list[Any] = []
-    for one in answers:
-        array = _labels.natural(one)
-        answered = array if reject_label is None else array[array != reject_label]
-        told = _labels.union([("labels", answered.ravel())]).tolist() if answered.size else []
+    """Summarise a block of values with or without labels, or of labels only."""
     if kind == "label":
-        return BlockSummary(len(X), 0.0, 0.0, False, False, np.zeros(1), told)
+        labels = X
+    distinct: list[Any] = []
+    if labels is not None:
+        array = _labels.natural(labels)
+        predicted = array if reject_label is None else array[array != reject_label]
+        if predicted.size:
+            distinct = _labels.union([("labels", predicted.ravel())]).tolist()
+    if kind == "label":
+        return BlockSummary(len(X), 0.0, 0.0, False, False, np.zeros(1), distinct)
     values = np.asarray(X, dtype=np.float64)
-    off, alone = check_row_sums(values) if kind == "probability" else (False, False)
+    sums = inspect_sums(values) if kind == "probability" else (False, False)
     sizes = np.abs(toward_second_class(values))
     largest = sizes.max(axis=(0, *range(2, sizes.ndim)))
     ends = float(values.min()), float(values.max())
-    return BlockSummary(len(values), *ends, off, alone, largest, told)
+    return BlockSummary(len(values), *ends, *sums, largest, distinct)
 
 
 def merge_summaries(parts: list[BlockSummary]) -> BlockSummary:
-    """All of them together."""
-    labels = [label for one in parts for label in one.labels]
+    """Merge the summaries of blocks into one."""
+    labels = [label for part in parts for label in part.labels]
     return BlockSummary(
-        sum(one.n for one in parts),
-        float(np.min([one.low for one in parts])),
-        float(np.max([one.high for one in parts])),
-        any(one.off for one in parts),
-        all(one.alone for one in parts),
-        np.max([one.largest for one in parts], axis=0),
+        sum(part.n for part in parts),
+        float(np.min([part.low for part in parts])),
+        float(np.max([part.high for part in parts])),
+        any(part.wrong_sums for part in parts),
+        all(part.sums_over_members for part in parts),
+        np.max([part.largest for part in parts], axis=0),
         _labels.union([("labels", labels)]).tolist() if labels else [],
     )

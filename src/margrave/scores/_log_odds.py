@@ -1,4 +1,4 @@
-"""Log-odds in place of members' probabilities."""
+"""Log-odds of the members' probabilities."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from scipy.special import logit
 
 from margrave._typing import Flags, Floats
 
-# A probability of 0 is a matter of how many trees there are. As if so many labels of each class
-# were noise, probabilities run from here to 1 less this, in their order.
+# Whether a forest predicts probability 0 depends on the number of its trees. So probabilities are
+# mapped linearly to [NOISE, 1 - NOISE], as if this fraction of each class's labels were wrong.
 NOISE = 0.02
 
 
 def replace_by_log_odds(raw: Floats, log_odds: Flags) -> Floats:
-    """Raw values, with log-odds in place of probabilities."""
+    """Return raw values with log-odds in place of ``2 p - 1``, for the members in `log_odds`."""
     if not log_odds.any():
         return raw
     values = raw.copy()

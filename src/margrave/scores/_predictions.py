@@ -1,7 +1,8 @@
-"""Asking one trained classifier: its name, its columns, and its answers over given classes.
+"""Predictions of one fitted classifier, over the classes of the whole committee.
 
-A member gives probabilities, decision values or labels only, over the classes it has seen. What
-it says is spread over the classes of the whole committee; values stay in the member's own units.
+A member predicts probabilities, decision values or labels only, for the classes it was fitted on.
+`predict_member` places them among the committee's classes and leaves decision values unscaled. The
+last part is a fast path for committees of decision trees: it converts and checks X once for all.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ Ask = Literal["both", "labels", "values"]
 
 @dataclass(frozen=True)
 class MemberPredictions:
-    """What one member says about n samples.
+    """The predictions of one member for n samples.
 
     Attributes
     ----------
     kind : str
-        Where the values come from.
+        The origin of the values: "probability", "decision", "label" or "score".
     codes : ndarray of shape (n,) or None
         Positions in the committee's classes, -1 for a rejected sample.
     values : ndarray of shape (n,) for at most two classes, else (n, C), or None
-        ``2 p - 1``, ±1, or unscaled decision values; those are NaN for a class the member has not
-        seen. With at most two classes the value is that of the last.
+        ``2 p - 1``, ±1, or unscaled decision values, which are NaN for a class that the member was
+        not fitted on. With at most two classes the value is that of the last.
     """
 
     kind: Kind
@@ -42,88 +43,90 @@ class MemberPredictions:
 
 
 def largest_size(decision: Floats) -> float:
-    """The largest size of a decision value; 1 if all are 0 or none is known."""
+    """Return the largest absolute decision value; 1 if all are 0 or NaN."""
     return float(np.nan_to_num(np.abs(decision)).max()) or 1.0
 
 
 def on_scale(decision: Floats, scale: float) -> Floats:
-    """Decision values in [-1, 1]; -1 for a class that the member has not seen."""
+    """Scale decision values to [-1, 1]; -1 for a class that the member was not fitted on."""
     return np.nan_to_num(np.clip(decision / scale, -1, 1), nan=-1.0)
 
 
-def ask_member(
+def kind_of_values(member: Any) -> Kind:
+    """Return the origin of a member's values, from the methods it has."""
+    if hasattr(member, "predict_proba"):
+        return "probability"
+    return "decision" if hasattr(member, "decision_function") else "label"
+
+
+def predict_member(
     name: str, member: Any, X: Any, classes: NDArray[Any], ask: Ask
 ) -> MemberPredictions:
-    """One call of ``predict`` for labels, one of ``predict_proba`` or its like for values."""
+    """Call ``predict`` for labels, ``predict_proba`` or ``decision_function`` for values."""
     if isinstance(X, TreeInput):
-        at, answer = X.leaves(member), ask_member(name, Leaves(member), None, classes, ask)
-        codes = None if answer.codes is None else answer.codes[at]
-        return MemberPredictions(
-            answer.kind, codes, None if answer.values is None else answer.values[at]
-        )
+        at, by_node = X.leaves(member), predict_member(name, Nodes(member), None, classes, ask)
+        codes = None if by_node.codes is None else by_node.codes[at]
+        values = None if by_node.values is None else by_node.values[at]
+        return MemberPredictions(by_node.kind, codes, values)
     own_classes = fitted_classes(name, member)
     own = _labels.encode(own_classes, classes, f"The classes of member {name!r}")
-    kind: Kind = "label"
-    if hasattr(member, "predict_proba"):
-        kind = "probability"
-    elif hasattr(member, "decision_function"):
-        kind = "decision"
+    kind = kind_of_values(member)
     codes = None
     if ask != "values" or kind == "label":
-        answers = np.asarray(member.predict(X)).reshape(-1)
-        told = _labels.encode(
-            answers,
+        own_codes = _labels.encode(
+            np.asarray(member.predict(X)).reshape(-1),
             own_classes,
-            f"Answers of member {name!r}",
+            f"Predictions of member {name!r}",
             find_attribute(member, "reject_label_"),
         )
-        codes = np.append(own, _labels.REJECTED)[told]
+        codes = np.append(own, _labels.REJECTED)[own_codes]
     if ask == "labels":
         return MemberPredictions(kind, codes, None)
     if codes is not None and kind == "label":
         signs = np.where(codes[:, None] == np.arange(len(classes)), 1.0, -1.0)
-        signs[codes == _labels.REJECTED] = 0.0  # no answer leans to no class
-        values = _last(signs)
+        signs[codes == _labels.REJECTED] = 0.0
+        values = _reduce_two(signs)
     elif kind == "probability":
-        given = _finite(member.predict_proba(X), name, len(own))
-        values = _probability_values(_spread(given, own, len(classes), unseen=0.0), name)
+        proba = _check_values(member.predict_proba(X), name, len(own))
+        values = _probability_values(_spread(proba, own, len(classes), unseen=0.0), name)
     else:
         if len(own) > 2 and find_attribute(member, "decision_function_shape") == "ovo":
             raise ValueError(
-                f"Member {name!r} decides between pairs of classes; "
-                "decision_function_shape='ovr' is needed."
+                f"Member {name!r} has decision values for pairs of classes; set its "
+                "decision_function_shape='ovr'."
             )
-        given = np.asarray(member.decision_function(X), dtype=np.float64)
-        if given.ndim == 1:
-            given = np.stack([-given, given], axis=1)
-        values = _spread(_finite(given, name, len(own)), own, len(classes), unseen=np.nan)
-        values = _last(values)
+        decision = np.asarray(member.decision_function(X), dtype=np.float64)
+        if decision.ndim == 1:
+            decision = np.stack([-decision, decision], axis=1)
+        decision = _check_values(decision, name, len(own))
+        values = _reduce_two(_spread(decision, own, len(classes), unseen=np.nan))
     return MemberPredictions(kind, None if ask == "values" else codes, values)
 
 
 def _probability_values(proba: Floats, name: str) -> Floats:
-    """``2 p - 1``, of the last class only when there are at most two."""
+    """Return ``2 p - 1``, of the last class only when there are at most two."""
     if proba.min() < -1e-6 or proba.max() > 1 + 1e-6:
         raise ValueError(
-            f"Member {name!r} gives probabilities outside [0, 1]: "
+            f"Member {name!r} predicts probabilities outside [0, 1]: "
             f"from {proba.min():g} to {proba.max():g}."
         )
-    return np.clip(2 * _last(proba) - 1, -1, 1)
+    return np.clip(2 * _reduce_two(proba) - 1, -1, 1)
 
 
-def _finite(values: Any, name: str, n_classes: int) -> Floats:
+def _check_values(values: Any, name: str, n_classes: int) -> Floats:
+    """Return a finite array with one column per class of the member."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != n_classes:
         raise ValueError(
-            f"Member {name!r} knows {n_classes} classes, but gives values of shape {array.shape}."
+            f"Member {name!r} has {n_classes} classes, but predicts values of shape {array.shape}."
         )
     if not np.isfinite(array).all():
-        raise ValueError(f"Member {name!r} gives values that are NaN or infinite.")
+        raise ValueError(f"Member {name!r} predicts values that are NaN or infinite.")
     return array
 
 
 def _spread(values: Floats, own: NDArray[np.int64], n_classes: int, unseen: float) -> Floats:
-    """Columns for the member's own classes put at their places among all classes."""
+    """Place the columns of the member's own classes among those of all classes."""
     if len(own) == n_classes and (own == np.arange(n_classes)).all():
         return values
     spread = np.full((len(values), n_classes), unseen)
@@ -131,16 +134,18 @@ def _spread(values: Floats, own: NDArray[np.int64], n_classes: int, unseen: floa
     return spread
 
 
-def _last(values: Floats) -> Floats:
-    """With at most two classes the last one says it all."""
+def _reduce_two(values: Floats) -> Floats:
+    """Keep only the last class if there are at most two: it determines the other."""
     return values[:, -1] if values.shape[1] <= 2 else values
 
 
-_KINDS = (DecisionTreeClassifier, ExtraTreeClassifier)
+# Committees of decision trees
+
+_TREE_TYPES = (DecisionTreeClassifier, ExtraTreeClassifier)
 
 
 class TreeInput:
-    """Samples that were checked, as trees want them.
+    """Samples in the type that scikit-learn's trees work on, checked once for all trees.
 
     Parameters
     ----------
@@ -152,18 +157,18 @@ class TreeInput:
         self.X = X
 
     def leaves(self, tree: Any) -> NDArray[np.intp]:
-        """The leaf of a tree that each sample is in."""
-        found: NDArray[np.intp] = tree.tree_.apply(self.X)
-        return found
+        """Return the node number of each sample's leaf in a tree."""
+        nodes: NDArray[np.intp] = tree.tree_.apply(self.X)
+        return nodes
 
 
-class Leaves:
-    """What a tree says at each of its nodes.
+class Nodes:
+    """The predictions of a tree at each of its nodes.
 
     Parameters
     ----------
     tree : DecisionTreeClassifier or ExtraTreeClassifier
-        Trained.
+        Fitted.
     """
 
     def __init__(self, tree: Any) -> None:
@@ -171,29 +176,29 @@ class Leaves:
         self._proba = tree.tree_.value[:, 0, : tree.n_classes_]
 
     def predict(self, _: Any) -> NDArray[Any]:
-        """The label of each node."""
+        """Return the label of each node."""
         labels: NDArray[Any] = self.classes_.take(self._proba.argmax(axis=1))
         return labels
 
     def predict_proba(self, _: Any) -> NDArray[np.float64]:
-        """The probabilities of each node."""
+        """Return the probabilities of each node."""
         return np.asarray(self._proba)
 
 
 def tree_input(members: list[tuple[str, Any]], X: Any) -> TreeInput | None:
-    """Samples for a committee of trees; None for another, or if they should see the samples."""
-    numbers = isinstance(X, np.ndarray) and X.ndim == 2 and X.size and X.dtype.kind in "fiu"
-    if not numbers or not all(_is_plain(member, X.shape[1]) for _, member in members):
+    """Return the common input of a committee of trees; None if each must check X itself."""
+    numeric = isinstance(X, np.ndarray) and X.ndim == 2 and X.size and X.dtype.kind in "fiu"
+    if not numeric or not all(_is_plain_tree(member, X.shape[1]) for _, member in members):
         return None
     with np.errstate(over="ignore"):
         checked = np.ascontiguousarray(X, dtype=np.float32)
     return TreeInput(checked) if np.isfinite(checked).all() else None
 
 
-def _is_plain(member: Any, n_features: int) -> bool:
-    """Whether it is a trained tree with one target, for samples without names."""
+def _is_plain_tree(member: Any, n_features: int) -> bool:
+    """Return whether a member is a fitted tree with one target, for columns without names."""
     return (
-        type(member) in _KINDS
+        type(member) in _TREE_TYPES
         and hasattr(member, "tree_")
         and member.n_outputs_ == 1
         and member.n_features_in_ == n_features

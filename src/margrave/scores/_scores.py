@@ -1,16 +1,19 @@
-"""Scores: what the members of a committee say about some samples, computed once.
+"""Scores: the predictions of a committee's members for some samples, computed once.
 
-Members may give probabilities, decision values or labels only, may have seen different classes,
-and may look at different columns. Here they are brought onto the union of their classes and onto
-one scale; combiners, selectors and steering work on this, never on the members again.
+The class `Scores` comes first, then the helpers that collect the members' predictions in memory,
+then those that do so block by block with Dask.
+
+Members may predict probabilities, decision values or labels only, may have been fitted on
+different classes, and may use different columns. `Scores` holds their predictions over the union
+of their classes and on one scale; combiners, selectors and steering work on these arrays.
 
 With two classes there is one value per sample and member, in [-1, 1] and larger for the second
-class (the scores of "Rank margin"); with more there is one per class. A value is
+class (the scores of Marrocco et al., 2010); with more classes there is one value per class. It is
 
-- ``2 p - 1`` for a member that gives probabilities, with p = 0 for a class it has not seen;
-- ``d / max |d|`` for one that gives decision values, the maximum taken over a reference set and
-  kept, so that new data is scaled the same way and clipped to [-1, 1];
-- ``±1`` for one that gives labels only, 0 where it rejects.
+- ``2 p - 1`` for a member with probabilities, with p = 0 for a class it was not fitted on;
+- ``d / max |d|`` for a member with decision values. The maximum over a reference set is kept, so
+  that new data is scaled in the same way, and clipped to [-1, 1];
+- ``±1`` for a member that predicts labels only, 0 where it rejects.
 """
 
 from __future__ import annotations
@@ -32,14 +35,14 @@ from margrave._indexing import Columns, select_columns
 from margrave._typing import AnyInts, Floats
 from margrave._validation import fitted_classes, member_features, name_members
 from margrave.scores._arrays import (
-    array_classes,
-    array_names,
     check_range,
     check_shape,
     check_sums,
+    find_classes,
+    find_names,
     merge_summaries,
     only_kind,
-    predicted_codes,
+    predict_codes,
     read_only,
     read_values,
     summarise_block,
@@ -50,82 +53,21 @@ from margrave.scores._predictions import (
     Ask,
     Kind,
     MemberPredictions,
-    ask_member,
+    kind_of_values,
     largest_size,
     on_scale,
+    predict_member,
     tree_input,
 )
 
 
-def ask_members(
-    calls: Iterable[tuple[Any, ...]], n_members: int, n_jobs: int | None
-) -> Iterator[MemberPredictions]:
-    """The members' answers, some at a time in threads; a small tree is quicker than a dispatch."""
-    jobs = effective_n_jobs(n_jobs)
-    if jobs == 1:
-        yield from (ask_member(*call) for call in calls)  # not all held at a time
-        return
-    some, at_once = iter(calls), -(-n_members // (4 * jobs))
-    parts = iter(lambda: list(islice(some, at_once)), [])
-    threads = Parallel(n_jobs=jobs, backend="threading", return_as="generator")
-    for answers in threads(delayed(_each)(part) for part in parts):
-        yield from answers
-
-
-def _each(calls: Iterable[tuple[Any, ...]]) -> list[MemberPredictions]:
-    """Members asked one after the other."""
-    return [ask_member(*call) for call in calls]
-
-
-def gather_predictions(
-    answers: Iterable[MemberPredictions],
-    names: tuple[str, ...],
-    classes: NDArray[Any],
-    features: tuple[Columns | None, ...],
-    like: Any,
-) -> dict[str, Any]:
-    """What Scores hold: answers side by side, decision values divided by their scale."""
-    codes: AnyInts | None = None
-    values: Floats | None = None
-    kinds: list[Kind] = []
-    scales = np.ones(len(names)) if like is None else like.scales.copy()
-    for j, answer in enumerate(answers):
-        kinds.append(answer.kind)
-        if j == len(names):
-            break
-        if answer.codes is not None:
-            if codes is None:
-                smallest = np.min_scalar_type(-len(classes))
-                codes = np.empty((len(answer.codes), len(names)), dtype=smallest)
-            codes[:, j] = answer.codes
-        if answer.values is not None:
-            if values is None:
-                values = np.empty((len(answer.values), len(names), *answer.values.shape[1:]))
-            own = answer.values
-            if answer.kind == "decision":
-                scales[j] = largest_size(own) if like is None else scales[j]
-                own = on_scale(own, scales[j])
-            values[:, j] = own
-    if len(kinds) != len(names):
-        got = "more" if len(kinds) > len(names) else str(len(kinds))
-        raise ValueError(f"Scores need an answer of each of {len(names)} members; got {got}.")
-    return {
-        "classes": read_only(classes),
-        "members": names,
-        "codes": None if codes is None else read_only(codes),
-        "values": None if values is None else read_only(values),
-        "kinds": tuple(kinds),
-        "scales": read_only(scales),
-        "features": features,
-    }
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Scores:
-    """What K members say about n samples.
+    """The predictions of K members for n samples.
 
-    Made by :meth:`of` from trained members, or by :meth:`from_arrays`. Of Dask collections, `codes`
-    and `values` are Dask arrays, and members are asked about a block when it is needed.
+    Use :meth:`of` to compute them with fitted members, or :meth:`from_arrays` to read them from
+    arrays. For Dask collections `codes` and `values` are Dask arrays, and the members predict a
+    block when it is needed.
 
     Attributes
     ----------
@@ -136,13 +78,13 @@ class Scores:
     codes : ndarray of int, shape (n, K), or None
         The position in ``classes`` of each member's label; -1 where a member rejects.
     values : ndarray of float, shape (n, K) for two classes, else (n, K, C), or None
-        How far each member leans to the second class (to each class), in [-1, 1].
+        Each member's score for the second class (for each class), in [-1, 1].
     kinds : tuple of str
-        Where each member's values come from: probability, decision, label or score.
+        The origin of each member's values: "probability", "decision", "label" or "score".
     scales : ndarray of shape (K,)
-        What decision values were divided by.
+        The divisors of decision values; 1 for other kinds.
     features : tuple
-        The columns each member looks at; None for all.
+        The columns that each member uses; None for all.
 
     Examples
     --------
@@ -176,27 +118,27 @@ class Scores:
         ask: Ask = "both",
         n_jobs: int | None = None,
     ) -> Scores:
-        """Ask trained members about samples.
+        """Compute the predictions of fitted members.
 
         Parameters
         ----------
         members : sequence of classifiers, or of (name, classifier)
-            Trained; each has ``classes_`` and ``predict``.
+            Fitted; each has ``classes_`` and ``predict``.
         X : array, sparse matrix, data frame or Dask collection
-            The samples. Members with decision values are asked about all blocks of a Dask
-            collection at once, for their scales, unless there is `like`.
+            The samples. For a Dask collection without `like`, members with decision values make
+            one pass over all blocks at once, to find their scales.
         like : Scores, optional
-            Scores of the same members on a reference set: classes, columns and scales are taken
-            from there.
+            Scores of the same members on a reference set, whose classes, columns and scales are
+            used.
         classes : sequence of labels, optional
-            More classes than the members know, to make room for.
+            Classes to include besides those of the members.
         features : sequence (one entry per member) or mapping by name, optional
-            The columns a member looks at: names, positions or a slice; None for all. A member
-            that knows its column names finds them in a data frame by itself.
+            The columns that a member uses: names, positions or a slice; None for all. In a data
+            frame, a member that was fitted with column names selects its columns by itself.
         ask : {"both", "labels", "values"}
-            What to ask for; labels and values each cost a call of every member.
+            What to compute; labels and values each cost one call of every member.
         n_jobs : int, optional
-            Members asked at a time, in threads.
+            Number of members that predict at a time, in threads.
 
         Returns
         -------
@@ -205,7 +147,9 @@ class Scores:
         if ask not in ("both", "labels", "values"):
             raise ValueError(f"Scores.of needs ask='both', 'labels' or 'values'; got {ask!r}.")
         if like is not None and (features is not None or classes is not None):
-            raise ValueError("Scores.of takes features and classes from like=; leave them out.")
+            raise ValueError(
+                "Scores.of takes features and classes from like=; got them too. Leave them out."
+            )
         named = name_members(members, "Scores.of")
         names = tuple(name for name, _ in named)
         if like is not None and like.members != names:
@@ -219,19 +163,18 @@ class Scores:
             known.append(("classes", np.asarray(classes)))
         union = like.classes if like is not None else _labels.union(known)
         if like is not None and like.values is None and ask != "labels":
-            raise ValueError("Scores.of needs values in like= to scale new ones by; it has none.")
+            raise ValueError(
+                "Scores.of needs like= to hold values, which scale the new ones; got labels only."
+            )
         if is_dask(X):
-            return ask_lazily(named, X, like, (names, union, columns), ask, n_jobs)
-        trees = tree_input(named, X) if all(one is None for one in columns) else None
+            return _predict_lazily(named, X, like, (names, union, columns), ask, n_jobs)
+        trees = tree_input(named, X) if all(chosen is None for chosen in columns) else None
         calls = (
             (name, member, trees or select_columns(X, chosen, name, member), union, ask)
             for (name, member), chosen in zip(named, columns, strict=True)
         )
-        return cls(
-            **gather_predictions(
-                ask_members(calls, len(named), n_jobs), names, union, columns, like
-            )
-        )
+        predictions = _predict_members(calls, len(named), n_jobs)
+        return cls(**_gather_predictions(predictions, names, union, columns, like))
 
     @classmethod
     def from_arrays(
@@ -246,58 +189,55 @@ class Scores:
         reject_label: Any = None,
         like: Scores | None = None,
     ) -> Scores:
-        """Take what members said from arrays, or from Dask collections in one pass.
+        """Read predictions from arrays, or from Dask collections in one pass.
 
         Parameters
         ----------
         labels : array-like of shape (n, K), optional
-            A label per sample and member. Left out, they follow from the values: the class with
-            the largest one, the first of equals.
+            A label per sample and member. By default the class with the largest value, the first
+            of equals.
         proba, decision, scores : array-like, shape (n, K) for two classes or (n, K, C), optional
             At most one of them: probabilities (of the second class, or of each), decision values
-            of any size, or scores already in [-1, 1]. One member's ``predict_proba(X)`` is
-            ``proba[:, None, :]`` here.
+            of any size, or scores already in [-1, 1]. Pass one member's ``predict_proba(X)`` as
+            ``proba[:, None, :]``.
         classes : sequence of labels, optional
             Sorted; by default the labels that occur, or 0, 1, ...
         members : sequence of str, optional
             Names; by default a data frame's columns, or member1, member2, ...
         reject_label : label, optional
-            The label that means a member gave no answer.
+            The label of a sample that a member rejects.
         like : Scores, optional
-            A reference set: classes, names and the scales of decision values are taken from there.
+            Scores of a reference set, whose classes, names and scales of decision values are used.
+
+        Returns
+        -------
+        Scores
         """
         if is_dask(labels, proba, decision, scores):
-            values_of = {"probability": proba, "decision": decision, "score": scores}
-            return read_lazily(values_of, labels, classes, members, reject_label, like)
+            by_kind = {"probability": proba, "decision": decision, "score": scores}
+            return _read_lazily(by_kind, labels, classes, members, reject_label, like)
         kind, values = read_values(probability=proba, decision=decision, score=scores)
-        told = None if labels is None else _labels.natural(labels)
-        shape = check_shape(values, told)
+        label_array = None if labels is None else _labels.natural(labels)
+        shape = check_shape(values, label_array)
         n_classes = None if values is None else (2 if values.ndim == 2 else shape[2])
         if like is not None:
-            check_like(like, kind, classes, members)
+            _check_like(like, kind, classes, members)
             classes, members = like.classes.tolist(), like.members
-        known = array_classes(classes, told, n_classes, reject_label)
-        given = next((one for one in (proba, decision, scores, labels) if one is not None), None)
-        names = array_names(members, given, shape[1])
+        union = find_classes(classes, label_array, n_classes, reject_label)
+        arrays = (proba, decision, scores, labels)
+        names = find_names(members, next(a for a in arrays if a is not None), shape[1])
         values = None if values is None else toward_second_class(values)
-        if told is not None:
-            codes = _labels.encode(told, known, "labels", reject_label)
-        else:
-            codes = predicted_codes(values, len(known))  # type: ignore[arg-type]  # one of the two is there
-        answers = (
-            MemberPredictions(kind, codes[:, j], None if values is None else values[:, j])
-            for j in range(len(names))
-        )
-        return cls(**gather_predictions(answers, names, known, (None,) * len(names), like))
+        predictions = _split_members(kind, values, label_array, union, reject_label)
+        return cls(**_gather_predictions(predictions, names, union, (None,) * len(names), like))
 
     @classmethod
     def side_by_side(cls, parts: Sequence[Scores]) -> Scores:
-        """The members of several scores of the same samples, over the same classes.
+        """Join the scores of different members for the same samples and classes.
 
         Parameters
         ----------
         parts : sequence of Scores
-            Of different members, asked for the same.
+            Scores of different members, all made with the same `ask`.
 
         Returns
         -------
@@ -305,8 +245,8 @@ class Scores:
         """
         first, arrays = parts[0], {}
         for name in ("codes", "values"):
-            held = [getattr(part, name) for part in parts]
-            arrays[name] = None if held[0] is None else read_only(np.concatenate(held, axis=1))
+            own = [getattr(part, name) for part in parts]
+            arrays[name] = None if own[0] is None else read_only(np.concatenate(own, axis=1))
         return cls(
             first.classes,
             sum((part.members for part in parts), ()),
@@ -322,16 +262,16 @@ class Scores:
             ", ".join([*map(str, names[:5]), *(["..."] if len(names) > 5 else [])])
             for names in (self.members, self.classes)
         )
-        told = self.codes if self.codes is not None else self.values
-        count: Any = len(self) if told is None or not np.isnan(told.shape[0]) else "?"
+        array = self.codes if self.codes is not None else self.values
+        count: Any = len(self) if array is None or not np.isnan(array.shape[0]) else "?"
         return (
             f"Scores({count} samples, {self.n_members} members: {members}, "
             f"{len(self.classes)} classes: {classes})"
         )
 
     def __len__(self) -> int:
-        told = self.codes if self.codes is not None else self.values
-        return 0 if told is None else len(told)
+        array = self.codes if self.codes is not None else self.values
+        return 0 if array is None else len(array)
 
     @property
     def n_members(self) -> int:
@@ -340,7 +280,7 @@ class Scores:
 
     @property
     def reject_label(self) -> Any:
-        """What :attr:`labels` hold where a member gave no answer: never a class."""
+        """The label of a rejected sample in :attr:`labels`; never a class."""
         return _labels.default_reject_label(self.classes)
 
     @property
@@ -348,23 +288,23 @@ class Scores:
         """The members' labels, shape (n, K); :attr:`reject_label` where a member rejects."""
         codes = self._known_codes()
         if is_dask(codes):
-            lazy: NDArray[Any] = decode_lazily(codes, self.classes, self.reject_label)
+            lazy: NDArray[Any] = _decode_lazily(codes, self.classes, self.reject_label)
             return lazy
         return _labels.decode(codes, self.classes, self.reject_label)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Arrays come back from a pickle writable; ours are not."""
+        """Make the arrays of a pickle read-only again."""
         for name, value in state.items():
-            kept = read_only(value) if isinstance(value, np.ndarray) else value
-            object.__setattr__(self, name, kept)
+            restored = read_only(value) if isinstance(value, np.ndarray) else value
+            object.__setattr__(self, name, restored)
 
     def toward(self, label: Any = None) -> Floats:
-        """How far each member leans to one class rather than the rest, in [-1, 1].
+        """Return each member's score for one class against the rest, in [-1, 1].
 
         Parameters
         ----------
         label : label, optional
-            The class; may be left out with two classes, and is then the second.
+            The class. With two classes it defaults to the second.
 
         Returns
         -------
@@ -373,7 +313,7 @@ class Scores:
         values = self._known_values()
         if label is None and len(self.classes) > 2:
             raise ValueError(
-                f"Scores.toward needs one of the classes {_labels.shown(self.classes)}."
+                f"Scores.toward needs label to be one of {_labels.shown(self.classes)}; got None."
             )
         last = len(self.classes) - 1
         code = last
@@ -384,17 +324,22 @@ class Scores:
         return values if code == last else -values
 
     def raw(self) -> Floats:
-        """The values in the members' own units: decision values undivided, others as they are."""
+        """Return the values in the members' own units: decision values are not scaled."""
         values = self._known_values()
         return values * (self.scales if values.ndim == 2 else self.scales[:, None])
 
     def proba(self) -> Floats:
-        """The members' probabilities, a new array of shape (n, K, C), exact to 1e-16.
+        """Return the members' probabilities, exact to 1e-16.
+
+        Returns
+        -------
+        ndarray of shape (n, K, C)
+            A new array.
 
         Raises
         ------
         ValueError
-            If a member does not give probabilities.
+            If a member has no probabilities.
         """
         others = [
             name
@@ -403,8 +348,8 @@ class Scores:
         ]
         if others:
             raise ValueError(
-                "Scores.proba needs members with predict_proba; these lack it: "
-                f"{', '.join(others)} (sklearn.calibration.CalibratedClassifierCV adds it)."
+                "Scores.proba needs members with predict_proba; these have none: "
+                f"{', '.join(others)}. sklearn.calibration.CalibratedClassifierCV adds it."
             )
         values = self._known_values()
         if values.ndim == 2:
@@ -412,12 +357,12 @@ class Scores:
         return (values + 1) / 2
 
     def rows(self, index: Any) -> Scores:
-        """The same members on some of the samples.
+        """Select samples.
 
         Parameters
         ----------
         index : mask, positions or slice
-            The samples.
+            The samples to keep.
 
         Returns
         -------
@@ -435,12 +380,12 @@ class Scores:
         )
 
     def pick(self, members: Sequence[str]) -> Scores:
-        """Some of the members on the same samples.
+        """Select members.
 
         Parameters
         ----------
         members : sequence of str
-            Their names, in the order wanted.
+            The names of the members to keep, in the new order.
 
         Returns
         -------
@@ -449,7 +394,7 @@ class Scores:
         different = set(members) <= set(self.members) and len(set(members)) == len(members)
         if isinstance(members, str) or not different or not len(members):
             raise ValueError(
-                "Scores.pick needs a list of different names among "
+                "Scores.pick needs members to be a list of different names among "
                 f"{', '.join(self.members)}; got {members!r}."
             )
         at = [self.members.index(name) for name in members]
@@ -465,26 +410,124 @@ class Scores:
 
     def _known_codes(self) -> AnyInts:
         if self.codes is None:
-            raise ValueError("Scores were made with ask='values' and hold no labels.")
+            raise ValueError(
+                "These Scores hold no labels: they were made with ask='values'. Use ask='both'."
+            )
         return self.codes
 
     def _known_values(self) -> Floats:
         if self.values is None:
-            raise ValueError("Scores were made with ask='labels' and hold no values.")
+            raise ValueError(
+                "These Scores hold no values: they were made with ask='labels'. Use ask='both'."
+            )
         return self.values
 
 
-def check_like(like: Scores, kind: Kind, classes: Any, members: Any) -> None:
-    """Refuse what a reference set already says, and one that cannot scale decision values."""
+# Predictions in memory
+
+
+def _predict_members(
+    calls: Iterable[tuple[Any, ...]], n_members: int, n_jobs: int | None
+) -> Iterator[MemberPredictions]:
+    """Yield the members' predictions in order; each thread computes a batch of members.
+
+    Batches, because a small tree predicts faster than a thread is dispatched.
+    """
+    jobs = effective_n_jobs(n_jobs)
+    if jobs == 1:
+        yield from (predict_member(*call) for call in calls)  # one in memory at a time
+        return
+    remaining, batch_size = iter(calls), -(-n_members // (4 * jobs))
+    batches = iter(lambda: list(islice(remaining, batch_size)), [])
+    threads = Parallel(n_jobs=jobs, backend="threading", return_as="generator")
+    for predictions in threads(delayed(_predict_batch)(batch) for batch in batches):
+        yield from predictions
+
+
+def _predict_batch(calls: Iterable[tuple[Any, ...]]) -> list[MemberPredictions]:
+    return [predict_member(*call) for call in calls]
+
+
+def _split_members(
+    kind: Kind,
+    values: Floats | None,
+    labels: NDArray[Any] | None,
+    classes: NDArray[Any],
+    reject_label: Any,
+) -> Iterator[MemberPredictions]:
+    """Split arrays of labels, of values or of both into the predictions of each member."""
+    if labels is not None:
+        codes = _labels.encode(labels, classes, "labels", reject_label)
+    else:
+        codes = predict_codes(values, len(classes))  # type: ignore[arg-type]  # one of the two is there
+    return (
+        MemberPredictions(kind, codes[:, j], None if values is None else values[:, j])
+        for j in range(codes.shape[1])
+    )
+
+
+def _gather_predictions(
+    predictions: Iterable[MemberPredictions],
+    names: tuple[str, ...],
+    classes: NDArray[Any],
+    features: tuple[Columns | None, ...],
+    like: Scores | None,
+) -> dict[str, Any]:
+    """Return the fields of Scores: predictions side by side, decision values scaled."""
+    codes: AnyInts | None = None
+    values: Floats | None = None
+    kinds: list[Kind] = []
+    scales = np.ones(len(names)) if like is None else like.scales.copy()
+    for j, prediction in enumerate(predictions):
+        kinds.append(prediction.kind)
+        if j == len(names):
+            break
+        if prediction.codes is not None:
+            if codes is None:
+                smallest = np.min_scalar_type(-len(classes))
+                codes = np.empty((len(prediction.codes), len(names)), dtype=smallest)
+            codes[:, j] = prediction.codes
+        own = prediction.values
+        if own is not None:
+            if values is None:
+                values = np.empty((len(own), len(names), *own.shape[1:]))
+            if prediction.kind == "decision":
+                scales[j] = largest_size(own) if like is None else scales[j]
+                own = on_scale(own, scales[j])
+            values[:, j] = own
+    if len(kinds) != len(names):
+        got = "more" if len(kinds) > len(names) else str(len(kinds))
+        raise ValueError(f"Scores need predictions of {len(names)} members; got {got}.")
+    return {
+        "classes": read_only(classes),
+        "members": names,
+        "codes": None if codes is None else read_only(codes),
+        "values": None if values is None else read_only(values),
+        "kinds": tuple(kinds),
+        "scales": read_only(scales),
+        "features": features,
+    }
+
+
+def _check_like(like: Scores, kind: Kind, classes: Any, members: Any) -> None:
+    """Check that a reference set can scale decision values, and that nothing contradicts it."""
     if classes is not None or members is not None:
-        raise ValueError("Scores.from_arrays takes classes and members from like=; leave them out.")
+        raise ValueError(
+            "Scores.from_arrays takes classes and members from like=; got them too. Leave them out."
+        )
     if kind == "decision" and (like.values is None or set(like.kinds) != {"decision"}):
-        raise ValueError("Scores.from_arrays needs decision values in like= to scale new ones by.")
+        raise ValueError(
+            "Scores.from_arrays scales decision by the decision values of like=; got a like= that "
+            "has none."
+        )
+
+
+# Predictions of Dask collections, block by block
 
 
 @dataclass(frozen=True)
-class _Asker:
-    """Asks members about a block, as they were asked about a reference set."""
+class _PredictBlock:
+    """Computes the members' predictions for a block, scaled as those of a reference set."""
 
     named: list[tuple[str, Any]]
     like: Scores
@@ -496,31 +539,29 @@ class _Asker:
 
 
 @dataclass(frozen=True)
-class _Taker:
-    """Takes what members said from the arrays of a block."""
+class _ReadBlock:
+    """Reads the members' predictions from the arrays of a block."""
 
     kind: Kind
     like: Scores
     reject_label: Any
 
     def __call__(self, X: Any, labels: Any) -> Scores:
-        told, values, known = X if self.kind == "label" else labels, None, self.like.classes
-        check_shape(None if self.kind == "label" else X, told)
-        if self.kind != "label":
+        like, values = self.like, None
+        if self.kind == "label":
+            X, labels = None, X
+        check_shape(X, labels)
+        if X is not None:
             values = toward_second_class(to_unit_range(self.kind, np.asarray(X, dtype=np.float64)))
-        if told is not None:
-            codes = _labels.encode(_labels.natural(told), known, "labels", self.reject_label)
-        else:
-            codes = predicted_codes(values, len(known))  # type: ignore[arg-type]  # one of the two is there
-        answers = (
-            MemberPredictions(self.kind, codes[:, j], None if values is None else values[:, j])
-            for j in range(codes.shape[1])
+        if labels is not None:
+            labels = _labels.natural(labels)
+        predictions = _split_members(self.kind, values, labels, like.classes, self.reject_label)
+        return Scores(
+            **_gather_predictions(predictions, like.members, like.classes, like.features, like)
         )
-        like = self.like
-        return Scores(**gather_predictions(answers, like.members, known, like.features, like))
 
 
-def ask_lazily(
+def _predict_lazily(
     named: list[tuple[str, Any]],
     X: Any,
     like: Scores | None,
@@ -528,46 +569,35 @@ def ask_lazily(
     ask: Ask,
     n_jobs: int | None,
 ) -> Scores:
-    """Ask members about each block when it is needed; `known` are names, classes and columns."""
+    """Predict each block when it is needed; `known` holds names, classes and columns."""
     if like is None:
-        like = _reference(*known, _kinds(named))
+        like = _empty_reference(*known, tuple(kind_of_values(member) for _, member in named))
         if ask != "labels" and "decision" in like.kinds:
             like = replace(like, scales=read_only(_decision_scales(named, X, like)))
-    return _make_lazily(_Asker(named, like, ask, n_jobs), X, None, like, ask)
+    return _make_lazily(_PredictBlock(named, like, ask, n_jobs), X, None, like, ask)
 
 
-def _kinds(named: list[tuple[str, Any]]) -> tuple[Kind, ...]:
-    """Where members' values come from, without asking them."""
-    return tuple(
-        "probability"
-        if hasattr(member, "predict_proba")
-        else "decision"
-        if hasattr(member, "decision_function")
-        else "label"
-        for _, member in named
-    )
-
-
-def _reference(
+def _empty_reference(
     names: tuple[str, ...],
     classes: NDArray[Any],
     features: tuple[Columns | None, ...],
     kinds: tuple[Kind, ...],
 ) -> Scores:
-    """Scores of no samples, to scale others by."""
-    more = (len(classes),) if len(classes) > 2 else ()
-    values = read_only(np.empty((0, len(names), *more)))
+    """Return Scores of no samples, a reference for those of the blocks."""
+    per_class = (len(classes),) if len(classes) > 2 else ()
+    values = read_only(np.empty((0, len(names), *per_class)))
     return Scores(classes, names, None, values, kinds, np.ones(len(names)), features)
 
 
 def _decision_scales(named: list[tuple[str, Any]], X: Any, like: Scores) -> Floats:
-    """The largest decision value of each member; one pass over the blocks."""
+    """Return each member's largest absolute decision value, in one pass over the blocks."""
     at = [j for j, kind in enumerate(like.kinds) if kind == "decision"]
-    some = [named[j] for j in at], [like.features[j] for j in at]
-    sizes = np.ones(len(named))
-    found = Blocks.of("Scores.of", X).reduce(_block_scales, _largest, *some, like.classes)
-    sizes[at] = np.where(found > 0, found, 1.0)
-    return sizes
+    members, features = [named[j] for j in at], [like.features[j] for j in at]
+    blocks = Blocks.of("Scores.of", X)
+    largest = blocks.reduce(_block_scales, _max_of_blocks, members, features, like.classes)
+    scales = np.ones(len(named))
+    scales[at] = np.where(largest > 0, largest, 1.0)
+    return scales
 
 
 def _block_scales(X: Any, named: Any, features: Any, classes: NDArray[Any]) -> Floats:
@@ -575,26 +605,26 @@ def _block_scales(X: Any, named: Any, features: Any, classes: NDArray[Any]) -> F
     return np.asarray(raw.max(axis=(0, *range(2, raw.ndim))))
 
 
-def _largest(parts: list[Floats]) -> Floats:
+def _max_of_blocks(parts: list[Floats]) -> Floats:
     return np.asarray(np.max(parts, axis=0))
 
 
 def _make_lazily(make: Any, X: Any, labels: Any, like: Scores, ask: Ask) -> Scores:
-    """Scores whose arrays are Dask's: each block is asked about when it is needed."""
+    """Return Scores with Dask arrays; ``make(X, labels)`` computes a block when it is needed."""
     import dask
 
     blocks = Blocks.of("Scores", X, labels=labels)
-    sent = dask.delayed(make, pure=False, traverse=False)
-    ask_members = dask.delayed(_make_block, pure=False, traverse=False)
-    part_of = dask.delayed(_array_of, pure=False, traverse=False)
-    told = [ask_members(sent, *part) for part in blocks.parts]
+    shared_make = dask.delayed(make, pure=False, traverse=False)
+    make_block = dask.delayed(_make_block, pure=False, traverse=False)
+    get_array = dask.delayed(_array_of, pure=False, traverse=False)
+    scores = [make_block(shared_make, *part) for part in blocks.parts]
     sizes = block_sizes(X, len(blocks))
     codes = np.empty((0, len(like.members)), dtype=np.min_scalar_type(-len(like.classes)))
     empty = {"codes": codes, "values": np.asarray(like.values)[:0]}
-    wanted = {"labels": ["codes"], "values": ["values"], "both": ["codes", "values"]}[ask]
+    fields = {"labels": ["codes"], "values": ["values"], "both": ["codes", "values"]}[ask]
     arrays = {
-        name: stack_blocks([part_of(one, name, empty[name]) for one in told], sizes, empty[name])
-        for name in wanted
+        name: stack_blocks([get_array(s, name, empty[name]) for s in scores], sizes, empty[name])
+        for name in fields
     }
     return replace(like, codes=arrays.get("codes"), values=arrays.get("values"))
 
@@ -603,56 +633,59 @@ def _make_block(make: Any, X: Any, labels: Any) -> Scores | None:
     return make(X, labels) if len(X) else None
 
 
-def _array_of(told: Scores | None, name: str, empty: NDArray[Any]) -> NDArray[Any]:
-    part: NDArray[Any] = empty if told is None else getattr(told, name)
-    return part
+def _array_of(scores: Scores | None, name: str, empty: NDArray[Any]) -> NDArray[Any]:
+    array: NDArray[Any] = empty if scores is None else getattr(scores, name)
+    return array
 
 
-def decode_lazily(codes: Any, classes: NDArray[Any], reject_label: Any) -> Any:
-    """The labels of codes, block by block, all of one type."""
-    every = np.arange(-1, len(classes))  # whether or not one rejects
-    kind = _labels.decode(every, classes, reject_label).dtype
-    return codes.map_blocks(_decode_block, classes, reject_label, kind, dtype=kind)
+def _decode_lazily(codes: Any, classes: NDArray[Any], reject_label: Any) -> Any:
+    """Return the labels of codes, block by block, all of the same dtype."""
+    all_codes = np.arange(-1, len(classes))  # the dtype must hold the reject label too
+    dtype = _labels.decode(all_codes, classes, reject_label).dtype
+    return codes.map_blocks(_decode_block, classes, reject_label, dtype, dtype=dtype)
 
 
 def _decode_block(
-    codes: AnyInts, classes: NDArray[Any], reject_label: Any, kind: np.dtype[Any]
+    codes: AnyInts, classes: NDArray[Any], reject_label: Any, to_dtype: np.dtype[Any]
 ) -> NDArray[Any]:
-    return _labels.decode(codes, classes, reject_label).astype(kind, copy=False)
+    return _labels.decode(codes, classes, reject_label).astype(to_dtype, copy=False)
 
 
-def read_lazily(
-    given: dict[str, Any], labels: Any, classes: Any, members: Any, reject_label: Any, like: Any
+def _read_lazily(
+    by_kind: dict[str, Any], labels: Any, classes: Any, members: Any, reject_label: Any, like: Any
 ) -> Scores:
-    """Scores from Dask arrays; one pass checks them and finds labels and scales."""
-    kind, X = only_kind(given)
+    """Read Scores from Dask arrays; one pass checks them and finds labels and scales."""
+    kind, X = only_kind(by_kind)
     X, beside = (labels, None) if X is None else (X, labels)
     if not is_dask(X) or not (beside is None or hasattr(beside, "shape")):
-        told = type(beside if is_dask(X) else X).__name__
+        got = type(beside if is_dask(X) else X).__name__
         raise TypeError(
             "Scores.from_arrays needs values as a Dask collection where labels are one, and labels "
-            f"as a Dask collection or an array; got a {told} beside a Dask collection."
+            f"as a Dask collection or an array; got a {got} beside a Dask collection."
         )
     shape = check_shape(None if kind == "label" else X, labels)
     if len(shape) == 3:
         X = X.rechunk({1: -1, 2: -1})
     n_classes = None if kind == "label" else (2 if len(shape) == 2 else shape[2])
     if like is not None:
-        check_like(like, kind, classes, members)
+        _check_like(like, kind, classes, members)
         classes, members = like.classes.tolist(), like.members
-    names = array_names(members, X, shape[1])
+    names = find_names(members, X, shape[1])
     blocks = Blocks.of("Scores.from_arrays", X, labels=beside)
-    found = blocks.reduce(summarise_block, merge_summaries, kind, reject_label)
+    summary = blocks.reduce(summarise_block, merge_summaries, kind, reject_label)
     if kind != "label":
-        check_range(kind, found.low, found.high)
-    check_sums(found.off, found.alone, found.n, found.low < found.high)
-    answered = np.array(found.labels) if labels is not None else None
-    known = array_classes(classes, answered, n_classes, reject_label)
-    if answered is not None:
-        _labels.encode(answered, known, "labels")
+        check_range(kind, summary.low, summary.high)
+    differ = summary.low < summary.high
+    check_sums(summary.wrong_sums, summary.sums_over_members, summary.n, differ)
+    distinct = np.array(summary.labels) if labels is not None else None
+    union = find_classes(classes, distinct, n_classes, reject_label)
+    if distinct is not None:
+        _labels.encode(distinct, union, "labels")
     if like is None:
-        like = _reference(names, read_only(known), (None,) * len(names), (kind,) * len(names))
+        features, kinds = (None,) * len(names), (kind,) * len(names)
+        like = _empty_reference(names, read_only(union), features, kinds)
         if kind == "decision":
-            like = replace(like, scales=read_only(np.where(found.largest > 0, found.largest, 1.0)))
+            scales = np.where(summary.largest > 0, summary.largest, 1.0)
+            like = replace(like, scales=read_only(scales))
     ask: Ask = "labels" if kind == "label" else "both"
-    return _make_lazily(_Taker(kind, like, reject_label), X, beside, like, ask)
+    return _make_lazily(_ReadBlock(kind, like, reject_label), X, beside, like, ask)

@@ -1,8 +1,8 @@
-"""Steering: say which mistakes you can afford, get a model that keeps to it, with a certificate.
+"""Steering: say which errors you can tolerate, and get a model that meets this on new samples.
 
-A :class:`Dialog` is the state of a conversation over the confusion matrix ("Interactive Martingale
-Boosting"); a :class:`Frontier` says what is reachable before asking; a :class:`SteeredClassifier`
-is what is taken away, with a promise for new samples.
+In a :class:`Dialog` the user requests a confusion matrix and sees what it costs (Kulkarni et al.,
+2016). A :class:`Frontier` shows which error rates are achievable. A :class:`SteeredClassifier` is
+the result: a classifier with a :class:`Certificate` that states what is guaranteed on new samples.
 """
 
 from margrave.committee import Progress

@@ -1,4 +1,4 @@
-"""What is not as before in a confusion matrix: cells of mistakes, and the rejected."""
+"""Certificates: guarantees for new samples, their sentences, and checks on new labels."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from margrave.steer._order_statistic import clopper_pearson
 
 @dataclass(frozen=True)
 class Change:
-    """A cell of mistakes before and after.
+    """The counts of one cell of errors, or of rejected samples, before and after.
 
     Attributes
     ----------
     true, answer : label
-        The cell; None as the answer is the rejected column.
+        The true and the predicted class; None as the predicted class means rejected.
     before, after : int
-        Its counts.
+        The counts.
     """
 
     true: Any
@@ -30,73 +30,72 @@ class Change:
     after: int
 
     def __str__(self) -> str:
-        what = "given no answer" if self.answer is None else f"called {self.answer}"
+        predicted = "rejected" if self.answer is None else f"predicted as {self.answer}"
         difference = self.after - self.before
-        return f"{self.true} {what}: {self.before} -> {self.after} ({difference:+d})"
+        return f"{self.true} {predicted}: {self.before} -> {self.after} ({difference:+d})"
 
 
 def list_changes(before: Confusion, after: Confusion) -> tuple[Change, ...]:
-    """Cells of mistakes (and the rejected) that are not as before."""
-    found, answers = [], [*after.classes, None]
+    """List the cells of errors and of rejected samples whose counts differ."""
+    changes = []
     for true in after.classes:
-        for answer in answers:
-            counts = before[true, answer], after[true, answer]
-            if answer != true and counts[0] != counts[1]:
-                found.append(Change(true, answer, *counts))
-    return tuple(found)
+        for predicted in [*after.classes, None]:
+            counts = before[true, predicted], after[true, predicted]
+            if predicted != true and counts[0] != counts[1]:
+                changes.append(Change(true, predicted, *counts))
+    return tuple(changes)
 
 
 def describe_bound(bound: Bound, matrix: Confusion) -> str:
-    """A bound in words.
+    """Describe a bound in words.
 
     Parameters
     ----------
     bound : Bound
-        A share, or a count of the samples of the matrix.
+        The bound, on a rate or on a count.
     matrix : Confusion
-        What it speaks of.
+        A confusion matrix of the samples that a count refers to.
     """
     amount, base = bound.cells(matrix)
     limit = f"{'at most' if bound.at_most else 'at least'} "
-    if bound.share:
+    if bound.is_fraction:
         limit += f"{format_decimal(100 * bound.limit)} %"
     else:
         limit += f"{format_decimal(bound.limit)} of {int(matrix.counts[base].sum())}"
-    k = len(matrix.classes)
     labels = [str(label) for label in matrix.classes]
-    answered = [*(f"called {label}" for label in labels), "given no answer"]
-    rows = np.flatnonzero(base.any(axis=1))
-    everyone = "of all samples" if bound.share else "samples"
+    outcomes = [*(f"predicted as {label}" for label in labels), "rejected"]
+    rows, columns = np.flatnonzero(base.any(axis=1)), np.flatnonzero(amount.any(axis=0))
     if bound.word == "precision":
-        of = int(np.flatnonzero(amount.any(axis=0))[0])
-        return f"{limit} of what is called {labels[of]} is {labels[of]}"
-    if bound.word in ("accuracy", "correct") and len(rows) == k:
-        return f"{limit} {everyone} get a right answer"
-    if bound.word == "errors" and len(rows) == k:
-        return f"{limit} {everyone} get a wrong answer"
-    columns = np.flatnonzero(amount.any(axis=0))
-    what = " or ".join(answered[c] for c in columns)
-    if len(rows) == k:
-        return f"{limit} {everyone} are {what}"
-    return f"{limit} {'of ' if bound.share else ''}{' or '.join(labels[r] for r in rows)} {what}"
+        label = labels[columns[0]]
+        return f"{limit} of the samples predicted as {label} are {label}"
+    outcome = " or ".join(outcomes[column] for column in columns)
+    if len(rows) < len(labels):
+        of = "of " if bound.is_fraction else ""
+        return f"{limit} {of}{' or '.join(labels[row] for row in rows)} {outcome}"
+    if bound.word in ("accuracy", "correct"):
+        outcome = "classified correctly"
+    elif bound.word == "errors":
+        outcome = "misclassified"
+    return f"{limit} {'of all samples' if bound.is_fraction else 'samples'} are {outcome}"
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """One bound of a certificate, and what the certify samples say of it.
+    """One guaranteed bound of a certificate, and its rate in the certification set.
 
     Attributes
     ----------
     bound : str
-        As in the preference.
+        The bound as written in a preference.
     sentence : str
-        In words.
+        The bound in words.
     limit : float
-        The share.
+        The limit, as a fraction.
     at_most : bool
-        Whether it is the largest or the smallest.
+        Whether the limit is an upper or a lower one.
     count, n : int
-        So many of n certify samples.
+        The number of samples of the certification set that the bound limits, and the number of
+        samples that its rate refers to.
     delta : float
         Error probability of this bound alone.
     """
@@ -111,25 +110,26 @@ class Guarantee:
 
     @property
     def rate(self) -> float:
-        """The share among the certify samples."""
+        """The rate in the certification set."""
         return self.count / self.n if self.n else float("nan")
 
     def __str__(self) -> str:
-        return f"{self.sentence} ({self.count} of {self.n} certify samples, {self.rate:.2%})"
+        count = f"{self.count} of {self.n}"
+        return f"{self.sentence} ({count} in the certification set, {self.rate:.2%})"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of the confusion matrix for new samples: its share of the true class.
+    """A confidence interval for one cell of the confusion matrix, as a rate within its true class.
 
     Attributes
     ----------
     true, answer : label
-        The cell; None as the answer is the rejected column.
+        The true and the predicted class; None as the predicted class means rejected.
     count, n : int
-        So many of n certify samples of the class.
+        The count of the cell in the certification set, and of its true class.
     low, high : float
-        Interval for the share.
+        The interval.
     """
 
     true: Any
@@ -142,42 +142,43 @@ class Cell:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What a steered classifier promises, and why it can be trusted.
+    """The guarantees of a steered classifier for new samples, and the evidence for them.
 
     Attributes
     ----------
     preference : str
-        What is promised, in shares.
+        The guaranteed preference, in rates.
     requested : str
-        What was asked for on the tuning samples.
+        The preference that was requested on the tuning set.
     confidence : float
-        With which probability all promises hold.
+        The probability with which all guarantees hold together.
     delta : float
-        What this certificate spent of ``1 - confidence``; the rest is reserved or was spent before.
+        The part of ``1 - confidence`` that this certificate uses. The rest is reserved, or earlier
+        certificates have used it.
     number : int
-        The how manieth certificate on these certify samples it is.
+        The number of this certificate on its certification set, from 1.
     route : str
-        "order statistics" or "tested path".
+        How the decision was set: "order statistics" or "tested path".
     strategy : str
-        How the model was found.
+        The strategy that found the model.
     guarantees : tuple of Guarantee
-        The bounds.
+        The guaranteed bounds.
     confusion : Confusion
-        The certify samples.
+        Confusion matrix of the certification set.
     cells : tuple of Cell
-        Intervals for all cells.
+        Confidence intervals for all cells.
     tuning : Confusion
-        The tuning samples, by the model that the dialog left.
-    start : Confusion or None
-        The certify samples, by the model at the start of the dialog.
+        Confusion matrix of the tuning set, before the decision was set on the certification set.
     issued : str
-        Date.
+        Date of issue.
     samples : str
-        What tells the certify samples from others.
+        Fingerprint of the certification set.
     notes : tuple of str
-        What else is known of the samples.
+        Notes about the samples.
     renews : str
-        Date of the first certificate, if this one was set anew.
+        Date of the first certificate, if this one is from a recertification; else empty.
+    start : Confusion or None
+        Confusion matrix of the certification set for the model at the start of the dialog.
     """
 
     preference: str
@@ -199,37 +200,38 @@ class Certificate:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """What the promise costs: certify samples that are not answered as at the start."""
+        """The cost of the guarantee: changes in the certification set since the start."""
         return () if self.start is None else list_changes(self.start, self.confusion)
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What else a reader should know."""
-        counts = f"'{self.requested}' counts tuning samples; promised is its rate."
-        anew = f"set anew; first issued {self.renews}."
-        answered = self.confusion.counts.sum(axis=0)
-        same = [
-            f"it calls every certify sample {label}."
-            for label, n in zip(self.confusion.classes, answered.tolist(), strict=False)
+        """Notes for a reader of the certificate."""
+        n_predicted = self.confusion.counts.sum(axis=0).tolist()
+        remarks = [
+            f"the classifier predicts {label} for every sample of the certification set."
+            for label, n in zip(self.confusion.classes, n_predicted, strict=False)
             if n == self.confusion.n
         ]
-        return (
-            *same,
-            *([counts] if self.requested != self.preference else []),
-            *self.notes,
-            *([anew] if self.renews else []),
-        )
+        if self.requested != self.preference:
+            remarks.append(
+                f"'{self.requested}' is a count in the tuning set; its rate is guaranteed."
+            )
+        remarks += self.notes
+        if self.renews:
+            remarks.append(f"recertified; the first certificate was issued {self.renews}.")
+        return tuple(remarks)
 
     def __str__(self) -> str:
-        lines = [f"With confidence {self.confidence:.9g}, on new samples like the certify samples:"]
-        lines += [f"  {guarantee}" for guarantee in self.guarantees]
-        lines.append(
-            f"Set on {self.confusion.n} samples that no step had seen, by {self.route} "
-            f"(certificate {self.number} on them):"
-        )
-        lines += [f"  {line}" for line in str(self.confusion).splitlines()]
+        lines = [
+            f"With confidence {self.confidence:.9g}, on new samples drawn like the certification "
+            "set:",
+            *(f"  {guarantee}" for guarantee in self.guarantees),
+            f"Measured on the certification set, {self.confusion.n} samples that no step has used "
+            f"(certificate {self.number} on them, by {self.route}):",
+            *(f"  {line}" for line in str(self.confusion).splitlines()),
+        ]
         if self.changes:
-            lines.append("What the promise costs, on the same samples and since the start:")
+            lines.append("Cost of the guarantee, as changes on the same samples since the start:")
             lines += [f"  {change}" for change in self.changes]
         lines += [f"Note: {remark}" for remark in self.remarks]
         return "\n".join(lines)
@@ -237,20 +239,21 @@ class Certificate:
 
 @dataclass(frozen=True)
 class GuaranteeCheck:
-    """Whether one promise is still kept on newly labelled samples.
+    """The result of a check of one guarantee on newly labelled samples.
 
     Attributes
     ----------
     guarantee : Guarantee
-        The promise.
+        The guarantee.
     count, n : int
-        So many of n new samples.
+        The number of new samples that the bound limits, and the number of new samples that its
+        rate refers to.
     p : float
-        How probable a count as bad would be if the promise just held.
+        The p-value: the probability of a count at least as bad if the rate is exactly at its limit.
     alarm : bool
-        Whether that is too improbable to go on trusting it.
+        Whether the p-value is too small to trust the guarantee any longer.
     telling : bool
-        Whether there are enough samples for an alarm at all.
+        Whether there are enough samples to raise an alarm at all.
     """
 
     guarantee: Guarantee
@@ -263,14 +266,14 @@ class GuaranteeCheck:
 
 @dataclass(frozen=True)
 class Check:
-    """Whether a certificate is still kept.
+    """The result of a check of a certificate on newly labelled samples; true without an alarm.
 
     Attributes
     ----------
-    guarantees : tuple of PromiseCheck
-        Each promise on the new samples.
+    guarantees : tuple of GuaranteeCheck
+        The result for each guarantee.
     confusion : Confusion
-        The new samples.
+        Confusion matrix of the new samples.
     """
 
     guarantees: tuple[GuaranteeCheck, ...]
@@ -278,65 +281,59 @@ class Check:
 
     @property
     def alarm(self) -> bool:
-        """Whether a promise is broken beyond chance."""
-        return any(kept.alarm for kept in self.guarantees)
+        """Whether a guarantee is broken, beyond chance."""
+        return any(check.alarm for check in self.guarantees)
 
     def __bool__(self) -> bool:
-        """Whether nothing speaks against the promises."""
+        """Whether there is no alarm."""
         return not self.alarm
 
     def __str__(self) -> str:
         lines = []
-        for kept in self.guarantees:
-            share = f"{kept.count} of {kept.n}"
-            said = "BROKEN" if kept.alarm else "kept, as far as these samples tell"
-            said = said if kept.telling else "too few samples to tell"
-            lines.append(f"{kept.guarantee.sentence}: {said} ({share}, p = {kept.p:.2g})")
+        for check in self.guarantees:
+            result = "BROKEN" if check.alarm else "holds, as far as these samples show"
+            result = result if check.telling else "too few samples to tell"
+            counts = f"{check.count} of {check.n}, p = {check.p:.2g}"
+            lines.append(f"{check.guarantee.sentence}: {result} ({counts})")
         return "\n".join(lines)
 
 
 def make_guarantees(
     preference: Preference, matrix: Confusion, delta: float
 ) -> tuple[Guarantee, ...]:
-    """The bounds of a preference in shares, with the counts of the certify samples."""
-    found = []
+    """Make a guarantee of each bound, with the counts of the certification set."""
+    guarantees = []
     for bound in preference.bounds:
-        amount, base = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
-        limit = float(bound.limit)
-        told = describe_bound(bound, matrix)
-        found.append(Guarantee(str(bound), told, limit, bound.at_most, amount, base, delta))
-    return tuple(found)
+        count, n = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
+        sentence, limit = describe_bound(bound, matrix), float(bound.limit)
+        guarantees.append(Guarantee(str(bound), sentence, limit, bound.at_most, count, n, delta))
+    return tuple(guarantees)
 
 
 def make_cells(matrix: Confusion, level: float) -> tuple[Cell, ...]:
-    """Intervals for the shares of all cells."""
-    found = []
-    answers = [*matrix.classes, None]
+    """Compute confidence intervals for the rates of all cells."""
+    cells = []
     for true, row in zip(matrix.classes, matrix.counts.tolist(), strict=True):
-        for answer, count in zip(answers, row, strict=True):
+        for predicted, count in zip([*matrix.classes, None], row, strict=True):
             low, high = clopper_pearson(count, sum(row), level)
-            found.append(Cell(true, answer, count, sum(row), low, high))
-    return tuple(found)
+            cells.append(Cell(true, predicted, count, sum(row), low, high))
+    return tuple(cells)
 
 
 def check_guarantees(
     certificate: Certificate, preference: Preference, matrix: Confusion, level: float
 ) -> Check:
-    """Hold a certificate's promises against newly labelled samples.
+    """Check the guarantees of a certificate on newly labelled samples.
 
-    An alarm is a count whose probability, if the promise just held, is below ``level`` divided by
-    the number of promises.
+    A guarantee raises an alarm if its p-value is below `level` divided by the number of guarantees.
     """
-    found = []
+    checks = []
     for guarantee, bound in zip(certificate.guarantees, preference.bounds, strict=True):
         count, n = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
-        worse = binom.sf(count - 1, n, guarantee.limit)
-        p = (
-            float(worse if guarantee.at_most else binom.cdf(count, n, guarantee.limit))
-            if n
-            else 1.0
-        )
+        limit = guarantee.limit
+        p = binom.sf(count - 1, n, limit) if guarantee.at_most else binom.cdf(count, n, limit)
+        p = float(p) if n else 1.0
         least = level / len(certificate.guarantees)
-        worst = guarantee.limit if guarantee.at_most else 1 - guarantee.limit
-        found.append(GuaranteeCheck(guarantee, count, n, p, p < least, worst**n < least))
-    return Check(tuple(found), matrix)
+        smallest_p = (limit if guarantee.at_most else 1 - limit) ** n
+        checks.append(GuaranteeCheck(guarantee, count, n, p, p < least, smallest_p < least))
+    return Check(tuple(checks), matrix)

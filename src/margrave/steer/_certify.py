@@ -1,15 +1,16 @@
-"""Setting a decision so that a promise holds for new samples, on samples no step has seen.
+"""Certification: set a decision on the certification set so that a guarantee holds on new samples.
 
-Two routes, by what is promised:
+There are two routes:
 
-- *Order statistics*, for two classes and shares of a fixed base (``fp``, ``fn``, ``recall``,
-  ``alarms``, ...): each bound allows all cuts on one side of one of the scores, at its part δ/m of
-  the error probability; the cut is taken where all allow it.
-- *A path that is tested*, for everything else (precision, accuracy, rejects, more than two
-  classes): decisions that were fixed before, on the tuning samples, are tested one after another
-  until the first fails (Learn then Test, Angelopoulos et al., 2021). A decision passes if every
-  bound passes, each at the full δ: a wrong pass needs the broken bound to pass, and the first wrong
-  one on the path ends it, so several bounds cost nothing.
+- *Order statistics*, for two classes and rates with a fixed base (``fp``, ``fn``, ``recall``,
+  ``alarms``, ...). Each of m bounds gets the part δ/m of the error probability and allows all
+  thresholds on one side of one of the scores. The threshold is one that all bounds allow.
+- *A tested path*, for all other preferences (precision, accuracy, rejection, more than two
+  classes). Decisions that the tuning set determined are tested one after another until the first
+  one fails (Learn then Test, Angelopoulos et al., 2021). A decision passes if every bound passes
+  at the full δ. The tests need no correction for several bounds, because a false guarantee needs
+  the violated bound itself to pass; nor for several decisions, because the first failure ends the
+  path.
 """
 
 from __future__ import annotations
@@ -46,41 +47,42 @@ from margrave.steer._scorer import Scorer
 from margrave.steer._thresholds import Decision, Threshold, best_decision, best_rejecting_decision
 from margrave.steer._tuning_data import Candidate, Rows, TuningData, encode_labels
 
-# How much of each limit the decisions on the path use of what is allowed on the tuning samples.
-_USED = tuple(np.linspace(1, 0, 21).round(3).tolist())
-# How many cuts of two classes are on it.
+# The fractions of each limit that the decisions on a path may use on the tuning set.
+_FRACTIONS = tuple(np.linspace(1, 0, 21).round(3).tolist())
+# The number of thresholds for two classes on a path.
 _GRID = 101
-# How many times the samples at hand are tried when saying how many would be needed.
-_TIMES = (1.25, 1.5, 2, 3, 5, 7.5, 10, 20, 50, 100, 1000)
+# Sizes to try for a certification set that is large enough, as multiples of its present size.
+_MULTIPLES = (1.25, 1.5, 2, 3, 5, 7.5, 10, 20, 50, 100, 1000)
 
 
 @dataclass(frozen=True)
 class TightenedBounds:
-    """Bounds that a judge is given in place of a preference's own."""
+    """Stricter bounds that replace those of a preference in an objective."""
 
     all_bounds: tuple[Bound, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What is to be promised, fixed before the certify samples are looked at.
+    """What to guarantee and how, fixed before the certification set is used.
 
     Attributes
     ----------
     preference : Preference
-        In shares.
+        The preference to guarantee, in rates.
     classes : tuple of labels
         All classes.
     positive : label or None
-        The positive one.
+        The positive class.
     decision : Decision
-        As the dialog left it.
+        The decision that was tuned on the tuning set.
     path : tuple of Decision
-        What is tested one after another, the safest first; empty for order statistics.
-    prices : tuple of float
-        Of the decisions on the path, on the tuning samples.
-    expected : tuple of tuple of (share, share of the samples)
-        For each decision and bound, what the tuning samples let expect.
+        The decisions to test one after another, the safest first; empty for order statistics.
+    costs : tuple of float
+        The costs of these decisions on the tuning set.
+    expected : tuple of tuple of (float, float)
+        For each of these decisions and each bound, the rate and its base as a fraction of all
+        samples, on the tuning set.
     """
 
     preference: Preference
@@ -91,131 +93,131 @@ class Plan:
     costs: tuple[float, ...] = ()
     expected: tuple[Any, ...] = ()
 
-    def matrix(self, answers: Codes, codes: Codes) -> Confusion:
-        """The confusion matrix of some answers."""
-        return count_predictions(answers, codes, self.classes, self.positive)
+    def matrix(self, predictions: Codes, codes: Codes) -> Confusion:
+        """Return the confusion matrix of some predictions."""
+        return count_predictions(predictions, codes, self.classes, self.positive)
 
 
 def make_plan(
     preference: Preference,
     decision: Decision,
-    held: Floats,
+    scores: Floats,
     objective: Objective,
     n_certify: int,
     may_reject: bool,
 ) -> Plan:
-    """What to promise, and the path if one has to be tested.
+    """Choose the route, and make the path of decisions if one has to be tested.
 
     Parameters
     ----------
     preference : Preference
-        What was asked of the tuning samples.
+        The preference that was requested on the tuning set.
     decision : Decision
-        Where the dialog stands.
+        The decision that was tuned on the tuning set.
     scores : ndarray
-        Scores of the tuning samples.
+        Scores of the tuning set.
     objective : Objective
-        Of the tuning samples.
+        The objective on the tuning set.
     n_certify : int
-        How many samples the promise will be tested on.
+        Size of the certification set.
     may_reject : bool
-        Whether samples may get no answer.
+        Whether the decision may reject samples.
     """
     empty = objective.matrix(objective.codes)
     wanted = preference.in_rates(empty)
     plan = Plan(wanted, objective.classes, objective.positive, decision)
     if objective.k == 2 and not decision.rejects and has_order_statistics(wanted, empty):
         return plan
-    thresholds = (
-        _threshold_grid(held, objective.counts)
-        if objective.k == 2
-        else _offset_path(objective, wanted, held)
-    )
-    points = [decision, *thresholds]
+    path = [decision]
+    if objective.k == 2:
+        path += _threshold_grid(scores, objective.counts)
+    else:
+        path += _offset_path(objective, wanted, scores)
     if may_reject:
-        points += _rejecting_path(objective, wanted, held)
-    judged = [_expected(one, held, objective, wanted) for one in points]
-    p = [_expected_p(rates, wanted, n_certify) for rates, _ in judged]
+        path += _rejecting_path(objective, wanted, scores)
+    expected = [_expected_rates(point, scores, objective, wanted) for point in path]
+    p = [_expected_p(rates, wanted, n_certify) for rates, _ in expected]
     order = np.argsort(p, kind="stable")
     return replace(
         plan,
-        path=tuple(points[i] for i in order),
-        costs=tuple(judged[i][1] for i in order),
-        expected=tuple(judged[i][0] for i in order),
+        path=tuple(path[i] for i in order),
+        costs=tuple(expected[i][1] for i in order),
+        expected=tuple(expected[i][0] for i in order),
     )
 
 
-def _threshold_grid(held: Floats, counts: NDArray[np.int64] | None) -> list[Decision]:
-    """Cuts of two classes, all over the scores; each may stand for several samples."""
-    shares = np.linspace(0, 1, _GRID)
+def _threshold_grid(scores: Floats, counts: NDArray[np.int64] | None) -> list[Decision]:
+    """Return thresholds at quantiles of the scores, each of which may have a count."""
+    q = np.linspace(0, 1, _GRID)
     grid = np.unique(
-        np.quantile(held, shares) if counts is None else _weighted_quantiles(held, counts, shares)
+        np.quantile(scores, q) if counts is None else _weighted_quantiles(scores, counts, q)
     )
     return [Threshold(threshold, threshold) for threshold in grid.tolist()]
 
 
-def _weighted_quantiles(held: Floats, counts: NDArray[np.int64], shares: Floats) -> Floats:
-    """The scores up to which some shares of the samples are."""
-    order = np.argsort(held, kind="stable")
+def _weighted_quantiles(scores: Floats, counts: NDArray[np.int64], q: Floats) -> Floats:
+    """Return quantiles of scores that occur several times."""
+    order = np.argsort(scores, kind="stable")
     under = np.cumsum(counts[order])
-    at = np.searchsorted(under, shares * under[-1], "left")
-    found: Floats = held[order][np.minimum(at, len(order) - 1)]
-    return found
+    at = np.searchsorted(under, q * under[-1], "left")
+    quantiles: Floats = scores[order][np.minimum(at, len(order) - 1)]
+    return quantiles
 
 
-def _offset_path(objective: Objective, wanted: Preference, held: Floats) -> list[Decision]:
-    """Offsets of more classes that keep to a part of all limits, or of one."""
-    found: list[Decision] = []
-    for but in ("", *({bound.word for bound in wanted.bounds} if len(wanted.bounds) > 1 else ())):
-        for used in _USED:
-            strict = _tightened_objective(objective, wanted, used, but)
-            found.append(best_decision(strict, held, near=found[-1] if found else None))
-    return found
+def _offset_path(objective: Objective, wanted: Preference, scores: Floats) -> list[Decision]:
+    """Find offsets that use fractions of all limits, or of all but those of one word."""
+    path: list[Decision] = []
+    words = dict.fromkeys(bound.word for bound in wanted.bounds if len(wanted.bounds) > 1)
+    for fixed in ("", *words):
+        for fraction in _FRACTIONS:
+            tightened = _tighten_objective(objective, wanted, fraction, fixed)
+            path.append(best_decision(tightened, scores, near=path[-1] if path else None))
+    return path
 
 
-def _rejecting_path(objective: Objective, wanted: Preference, held: Floats) -> list[Decision]:
-    """Decisions that reject: all that may be, and less."""
-    found: list[Decision] = []
-    for but in ("rejected", ""):
-        for used in _USED:
-            strict = _tightened_objective(objective, wanted, used, but)
-            found.append(best_rejecting_decision(strict, held, near=found[-1] if found else None))
-    return found
+def _rejecting_path(objective: Objective, wanted: Preference, scores: Floats) -> list[Decision]:
+    """Find decisions that reject as many samples as allowed, or a fraction of them."""
+    path: list[Decision] = []
+    for fixed in ("rejected", ""):
+        for fraction in _FRACTIONS:
+            tightened = _tighten_objective(objective, wanted, fraction, fixed)
+            path.append(best_rejecting_decision(tightened, scores, near=path[-1] if path else None))
+    return path
 
 
-def _tightened_objective(
-    objective: Objective, wanted: Preference, used: float, but: str = ""
+def _tighten_objective(
+    objective: Objective, wanted: Preference, fraction: float, fixed: str
 ) -> Objective:
-    """A judge of the same samples that allows a part of each limit, but for one word."""
+    """Return an objective that allows a fraction of each limit, except those of a fixed word."""
     bounds = [
-        one if one.implied or one.word == but else _tightened(one, used)
-        for one in wanted.all_bounds
+        bound if bound.implied or bound.word == fixed else _tighten_bound(bound, fraction)
+        for bound in wanted.all_bounds
     ]
     return replace(objective, preference=TightenedBounds(tuple(bounds)))
 
 
-def _tightened(bound: Bound, used: float) -> Bound:
-    part = type(bound.limit)(used)
-    limit = bound.limit * part if bound.at_most else 1 - (1 - bound.limit) * part
+def _tighten_bound(bound: Bound, fraction: float) -> Bound:
+    exact = type(bound.limit)(fraction)
+    limit = bound.limit * exact if bound.at_most else 1 - (1 - bound.limit) * exact
     return replace(bound, limit=limit.limit_denominator(10**9))
 
 
-def _expected(
-    decision: Decision, held: Floats, objective: Objective, wanted: Preference
+def _expected_rates(
+    decision: Decision, scores: Floats, objective: Objective, wanted: Preference
 ) -> tuple[tuple[tuple[float, float], ...], float]:
-    """For each bound its share and base, as on the tuning samples; and the price."""
-    answers = decision.predict(held)
-    matrix = objective.matrix(answers)
+    """Return the rate and the base of each bound on the tuning set, and the cost."""
+    predictions = decision.predict(scores)
+    matrix = objective.matrix(predictions)
     rates = []
     for bound in wanted.bounds:
         amount, base = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
         rates.append((amount / base if base else 0.0, base / matrix.n))
-    found = objective.evaluate(answers)
-    return tuple(rates), found.cost + 1e-6 * found.errors
+    value = objective.evaluate(predictions)
+    return tuple(rates), value.cost + 1e-6 * value.errors
 
 
 def _expected_p(rates: Sequence[tuple[float, float]], wanted: Preference, n: float) -> float:
-    """The largest p-value of the bounds if n samples were like the tuning samples."""
+    """Return the largest p-value of the bounds on n samples with the rates of the tuning set."""
     worst = 0.0
     for (rate, base), bound in zip(rates, wanted.bounds, strict=True):
         if forbids_rejecting(bound):
@@ -228,19 +230,19 @@ def _expected_p(rates: Sequence[tuple[float, float]], wanted: Preference, n: flo
 
 
 @dataclass(frozen=True, eq=False)
-class DecisionSet:
-    """A decision that keeps a plan's promise.
+class CertifiedDecision:
+    """A decision that the guarantee of a plan holds for.
 
     Attributes
     ----------
     decision : Decision
-        Set on the certify samples.
+        The decision, set on the certification set.
     route : str
         "order statistics" or "tested path".
     delta : float
         Error probability of each bound.
     n_tested : int
-        How many decisions were tested; one if the decision is an order statistic.
+        Number of decisions that were tested; 1 for order statistics.
     """
 
     decision: Decision
@@ -249,37 +251,34 @@ class DecisionSet:
     n_tested: int = 1
 
 
-def set_decision(plan: Plan, scores: Floats, codes: Codes, delta: float) -> DecisionSet:
-    """Set the decision so that the promise holds with probability 1 − δ.
+def set_decision(plan: Plan, scores: Floats, codes: Codes, delta: float) -> CertifiedDecision:
+    """Set the decision so that the guarantee holds with probability 1 − δ.
 
     Raises
     ------
     GuaranteeError
-        If the samples cannot support it.
+        If the certification set cannot support it.
     """
     empty = plan.matrix(codes, codes)
     if not plan.path:
         bounds = one_sided_bounds(plan.preference, empty)
-        share = delta / max(len(bounds), 1)
-        return DecisionSet(
-            _order_statistic_threshold(plan, bounds, scores, codes, share),
-            "order statistics",
-            share,
-        )
-    passed = 0
+        delta /= max(len(bounds), 1)
+        threshold = _order_statistic_threshold(plan, bounds, scores, codes, delta)
+        return CertifiedDecision(threshold, "order statistics", delta)
+    n_passed = 0
     for decision in plan.path:
-        if _tested_p(plan, decision, scores, codes) > delta:
+        if _measured_p(plan, decision, scores, codes) > delta:
             break
-        passed += 1
-    if not passed:
-        raise GuaranteeError(_too_few(plan, codes, delta), looked=True)
-    best = int(np.argmin(plan.costs[:passed]))
-    tested = min(passed + 1, len(plan.path))
-    return DecisionSet(plan.path[best], "tested path", delta, tested)
+        n_passed += 1
+    if not n_passed:
+        raise GuaranteeError(_describe_failed_path(plan, codes, delta), used_up=True)
+    best = int(np.argmin(plan.costs[:n_passed]))
+    n_tested = min(n_passed + 1, len(plan.path))
+    return CertifiedDecision(plan.path[best], "tested path", delta, n_tested)
 
 
-def _tested_p(plan: Plan, decision: Decision, scores: Floats, codes: Codes) -> float:
-    """The largest p-value of the bounds."""
+def _measured_p(plan: Plan, decision: Decision, scores: Floats, codes: Codes) -> float:
+    """Return the largest p-value of the bounds on the certification set."""
     matrix = plan.matrix(decision.predict(scores), codes)
     worst = 0.0
     for bound in plan.preference.all_bounds:
@@ -294,27 +293,27 @@ def _tested_p(plan: Plan, decision: Decision, scores: Floats, codes: Codes) -> f
 def _order_statistic_threshold(
     plan: Plan, bounds: list[Any], scores: Floats, codes: Codes, delta: float
 ) -> Decision:
-    """The cut that all bounds allow: as far as one goes, or where the dialog had it."""
+    """Return a threshold that all bounds allow: at their limit, or nearest to the tuned one."""
     lowest, highest = -np.inf, np.inf
-    for bound, rows, answer in bounds:
-        known = np.sort(scores[rows[codes]])
-        limit = float(bound.limit if bound.at_most else 1 - bound.limit)
-        allowed = largest_allowed_count(len(known), limit, delta)
+    for bound, rows, prediction in bounds:
+        ordered = np.sort(scores[rows[codes]])
+        n, limit = len(ordered), float(bound.limit if bound.at_most else 1 - bound.limit)
+        allowed = largest_allowed_count(n, limit, delta)
         if allowed < 0:
-            raise GuaranteeError(_needs_more(bound, limit, len(known), rows, plan, delta))
-        if allowed >= len(known):
+            raise GuaranteeError(_describe_too_few(bound, limit, n, rows, plan, delta))
+        if allowed >= n:
             continue
-        if answer == 1:  # above the cut: at most so many scores may be
-            lowest = max(lowest, float(known[len(known) - allowed - 1]))
-        else:  # at or below it
-            highest = min(highest, float(np.nextafter(known[allowed], -np.inf)))
+        if prediction == 1:  # at most `allowed` scores above the threshold
+            lowest = max(lowest, float(ordered[n - allowed - 1]))
+        else:  # at most `allowed` scores at or below it
+            highest = min(highest, float(np.nextafter(ordered[allowed], -np.inf)))
     if lowest > highest:
-        told = " and ".join(f"'{bound}'" for bound, *_ in bounds)
+        names = " and ".join(f"'{bound}'" for bound, *_ in bounds)
         raise GuaranteeError(
-            f"{told} cannot be promised together on these {len(codes)} samples: keeping one breaks "
-            "the other. Allow some samples to be rejected (such as 'rejected <= 10%'), ask for "
-            "less, or bring more certify samples.",
-            looked=True,
+            f"{names} cannot be guaranteed together on the {len(codes)} samples of the "
+            "certification set: meeting one breaks the other. Allow rejection (such as "
+            "'rejected <= 10%'), request less strict limits, or use a larger certification set.",
+            used_up=True,
         )
     tuned = plan.decision
     threshold = min(max(tuned.high, lowest), highest) if isinstance(tuned, Threshold) else lowest
@@ -325,53 +324,62 @@ def _order_statistic_threshold(
     return Threshold(threshold, threshold)
 
 
-def _needs_more(
+def _describe_too_few(
     bound: Bound, limit: float, n: int, rows: NDArray[np.bool_], plan: Plan, delta: float
 ) -> str:
-    """Why a bound cannot be promised, and what could be."""
-    named = [repr(label) for label, there in zip(plan.classes, rows, strict=True) if there]
-    of = "" if len(named) == len(plan.classes) else f" of {' or '.join(named)}"
+    """Say how many samples a bound needs, and which limit the n samples support."""
+    names = [repr(label) for label, has in zip(plan.classes, rows, strict=True) if has]
+    of = "" if len(names) == len(plan.classes) else f" of {' or '.join(names)}"
     least = samples_needed(limit, delta)
-    could = supported_rate(n, delta)
-    best = f"{could if bound.at_most else 100 - could:.2f}%"
+    rate = supported_rate(n, delta)
+    best = f"{rate if bound.at_most else 100 - rate:.2f}%"
     m = len(plan.preference.bounds)
-    shared = f" (it is shared by {m} promises)" if m > 1 else ""
+    divided = f" (the error probability is divided among {m} guarantees)" if m > 1 else ""
     if least is None:
-        return f"'{bound}' cannot be proven by any number of samples; {n} support {best} at best."
+        return (
+            f"'{bound}' cannot be guaranteed with any number of samples; the {n} samples{of} in "
+            f"the certification set support a limit of {best} at best."
+        )
     return (
-        f"'{bound}' at confidence {1 - delta:.10g}{shared} needs {least} samples{of} that no step "
-        f"has seen; there are {n}, which support a limit of {best} at best."
+        f"'{bound}' at confidence {1 - delta:.10g}{divided} needs {least} samples{of} in the "
+        f"certification set; it has {n}, which support a limit of {best} at best."
     )
 
 
-def _too_few(plan: Plan, codes: Codes, delta: float) -> str:
-    """Why no decision on a path passed, and how many samples might do."""
-    n = len(codes)
-    told = f"'{plan.preference}' cannot be promised at confidence {1 - delta:.10g} on {n} samples"
-    if any(_expected_p(rates, plan.preference, n) <= delta for rates in plan.expected[:1]):
-        return f"{told}: by the tuning samples it could be, but these say otherwise."
-    for times in _TIMES:
-        if any(_expected_p(rates, plan.preference, n * times) <= delta for rates in plan.expected):
-            size = int(n * times)
-            return f"{told}; by the tuning samples about {size} certify samples would be needed."
-    return f"{told}, and by the tuning samples no number would do: ask for less."
+def _describe_failed_path(plan: Plan, codes: Codes, delta: float) -> str:
+    """Say that no decision on a path passed, and how many samples might be enough."""
+    n, wanted = len(codes), plan.preference
+    failure = (
+        f"'{wanted}' cannot be guaranteed at confidence {1 - delta:.10g} on the {n} samples of the "
+        "certification set"
+    )
+    if any(_expected_p(rates, wanted, n) <= delta for rates in plan.expected[:1]):
+        return f"{failure}: its rates do not support it, although those of the tuning set do."
+    for multiple in _MULTIPLES:
+        if any(_expected_p(rates, wanted, n * multiple) <= delta for rates in plan.expected):
+            size = int(n * multiple)
+            return f"{failure}; with the rates of the tuning set, about {size} samples are needed."
+    return (
+        f"{failure}, and with the rates of the tuning set no number of samples is enough. Request "
+        "less strict limits."
+    )
 
 
-APART = "the classes certify in another proportion than they have in the data"
-"""How a note begins that speaks of the certify samples, and so not of others."""
-_DIGITS = 6  # what does not depend on the company samples are in
+APART = "the class proportions of the certification set differ from those of the data"
+"""The start of a note that is about one certification set, and not about later ones."""
+_DIGITS = 6  # more digits may depend on the other samples of the same call
 
 
 def check_confidence(confidence: Any, owner: str) -> None:
-    """Refuse what is no confidence."""
+    """Raise an error if `confidence` is not a number in (0, 1)."""
     number = isinstance(confidence, int | float | np.floating) and not isinstance(confidence, bool)
     if not number or not 0 < confidence < 1:
         raise ValueError(f"{owner} needs confidence to be a number in (0, 1); got {confidence!r}.")
 
 
-def fingerprint(said: Floats, codes: Codes) -> str:
-    """What tells samples from others, whatever their order: what is said about them."""
-    rows = np.round(np.column_stack([said.reshape(len(codes), -1), codes]), _DIGITS)
+def fingerprint(scores: Floats, codes: Codes) -> str:
+    """Return a hash of the scores and classes of some samples, whatever their order."""
+    rows = np.round(np.column_stack([scores.reshape(len(codes), -1), codes]), _DIGITS)
     return str(joblib.hash(rows[np.lexsort(rows.T)]))
 
 
@@ -390,41 +398,44 @@ def issue_certificate(
     renews: str = "",
     start: Confusion | None = None,
 ) -> tuple[Decision, Certificate]:
-    """A decision that keeps the plan's promise, and its certificate.
+    """Set the decision of a plan, and issue its certificate.
 
     Parameters
     ----------
     plan : Plan
-        What to promise.
+        What to guarantee.
     scores, codes : ndarray
-        Of the certify samples.
+        Scores and true classes of the certification set.
     requested, strategy, tuning, number, notes, renews, start
-        For the record.
+        Attributes of the certificate.
     confidence, delta : float
-        What is stated, and what may be spent.
+        The confidence that the certificate states, and the error probability that it may use.
     """
     check_confidence(confidence, "SteeredClassifier")
     sizes = np.bincount(codes, minlength=len(plan.classes))
     if not sizes.all():
         raise GuaranteeError(
-            "A promise needs certify samples of every class; there are none of "
+            "A guarantee needs samples of every class in the certification set; it has none of "
             f"{_labels.plain(plan.classes[int(np.argmin(sizes))])!r}."
         )
-    if all(is_trivial(float(one.limit), one.at_most) for one in plan.preference.bounds):
-        raise GuaranteeError(f"'{plan.preference}' promises nothing: no model could break it.")
-    found = set_decision(plan, scores, codes, delta)
-    matrix = plan.matrix(found.decision.predict(scores), codes)
-    record = Certificate(
+    if all(is_trivial(float(bound.limit), bound.at_most) for bound in plan.preference.bounds):
+        raise GuaranteeError(
+            f"'{plan.preference}' guarantees nothing: every model meets it. Request a stricter "
+            "limit."
+        )
+    certified = set_decision(plan, scores, codes, delta)
+    matrix = plan.matrix(certified.decision.predict(scores), codes)
+    certificate = Certificate(
         preference=str(plan.preference),
         requested=requested,
         confidence=float(confidence),
         delta=float(delta),
         number=number,
-        route=found.route,
+        route=certified.route,
         strategy=strategy,
-        guarantees=make_guarantees(plan.preference, matrix, found.delta),
+        guarantees=make_guarantees(plan.preference, matrix, certified.delta),
         confusion=matrix,
-        cells=make_cells(matrix, 1 - (1 - confidence) / found.n_tested),
+        cells=make_cells(matrix, 1 - (1 - confidence) / certified.n_tested),
         tuning=tuning,
         issued=date.today().isoformat(),
         samples=fingerprint(scores, codes),
@@ -432,7 +443,7 @@ def issue_certificate(
         renews=renews,
         start=start,
     )
-    return found.decision, record
+    return certified.decision, certificate
 
 
 def renew_certificate(
@@ -443,9 +454,9 @@ def renew_certificate(
     classes: NDArray[Any],
     confidence: float,
 ) -> tuple[Decision, Certificate]:
-    """A certificate set anew on fresh labels, and its decision.
+    """Set the decision of a certified model again, on newly labelled samples.
 
-    Of scores of Dask so many rows are drawn as may certify.
+    From a Dask array of scores, a certification set is drawn.
     """
     owner = "SteeredClassifier.recertify"
     if is_dask(scores):
@@ -456,8 +467,8 @@ def renew_certificate(
         codes = _labels.encode(y, classes, f"{owner}: y")
     if fingerprint(scores, codes) == before.samples:
         raise GuaranteeError(
-            "SteeredClassifier.recertify needs samples that no step has seen; the promise was set "
-            "on these."
+            "SteeredClassifier.recertify needs samples that no step has used; got the "
+            "certification set of the present certificate. Pass newly labelled samples."
         )
     return issue_certificate(
         plan,
@@ -476,18 +487,18 @@ def renew_certificate(
 
 @dataclass(frozen=True, eq=False)
 class CertificationSet:
-    """Samples that no step has seen, as the members see them.
+    """Labelled samples that no step of the dialog has used.
 
     Attributes
     ----------
     X : Rows
-        The samples.
+        The samples, encoded for the members.
     codes : ndarray
-        Their classes.
+        Positions of their true classes.
     name : str
-        What tells them from other samples.
+        Fingerprint that identifies the samples.
     at : ndarray or None
-        Their positions in the table that the dialog began with; None if they are not from it.
+        Their positions in the data that the dialog was made from; None for other samples.
     """
 
     X: Rows
@@ -499,32 +510,32 @@ class CertificationSet:
     def of(
         cls, X: Any, codes: Codes, committee: FittedMembers, at: Codes | None = None
     ) -> CertificationSet:
-        """The part, named by what a panel says about its samples."""
+        """Make the set; the scores of the members identify its samples."""
         return cls(Rows(X), codes, fingerprint(committee.raw(X), codes), at)
 
 
 def make_certification_set(
     X: Any, y: ArrayLike, committee: FittedMembers, owner: str
 ) -> CertificationSet:
-    """Certify samples that a user brings."""
+    """Make a certification set of samples that the user passes."""
     codes = encode_labels(X, y, committee.classes, owner)
     return CertificationSet.of(committee.encode(X), codes, committee)
 
 
 @dataclass(frozen=True, eq=False)
 class Certified:
-    """What a certified model is made of.
+    """The parts of a certified model.
 
     Attributes
     ----------
     scorer : Scorer
-        Of new samples.
+        Computes the scores of new samples.
     decision : Decision
-        Set on the certify samples.
+        The decision, set on the certification set.
     plan : Plan
-        What is promised.
+        What is guaranteed and how.
     certificate : Certificate
-        The record.
+        The certificate.
     """
 
     scorer: Scorer
@@ -538,46 +549,47 @@ def certify(
     candidate: Candidate,
     start: Candidate,
     data: TuningData,
-    part: CertificationSet,
+    certification_set: CertificationSet,
     *,
     confidence: float,
     delta: float,
     number: int = 1,
     notes: tuple[str, ...] = (),
 ) -> Certified:
-    """Set the decision of an option so that a promise holds, on samples that no step has seen.
+    """Certify a candidate: set its decision on the certification set.
 
     Parameters
     ----------
     wanted : Preference
-        What to promise.
+        What to guarantee.
     candidate, start : Candidate
-        What is certified, and what the dialog began with.
+        The candidate to certify, and the one at the start of the dialog.
     data : TuningData
-        The tuning samples.
-    part : CertifyPart
-        The certify samples.
+        The tuning set.
+    certification_set : CertificationSet
+        The certification set.
     confidence, delta, number, notes
         As in :func:`issue_certificate`.
     """
-    if overlaps_tuning_set(data, part):
+    if overlaps_tuning_set(data, certification_set):
         raise GuaranteeError(
-            "Dialog.accept needs samples that no step has seen; these are tuning samples."
+            "Dialog.accept needs samples that no step has used; most of these are in the tuning "
+            "set. Pass other samples as X_certify and y_certify."
         )
+    X, codes = certification_set.X.X, certification_set.codes
     objective = data.objective(wanted)
     plan = make_plan(
         wanted,
         candidate.decision,
         candidate.scores,
         objective,
-        len(part.codes),
+        len(codes),
         wanted.allows_rejecting,
     )
-    scores, at_start = (one.scorer.score_encoded(part.X.X) for one in (candidate, start))
     decision, certificate = issue_certificate(
         plan,
-        scores,
-        part.codes,
+        candidate.scorer.score_encoded(X),
+        codes,
         requested=str(wanted),
         strategy=candidate.strategy,
         tuning=data.matrix(candidate.predictions),
@@ -585,37 +597,41 @@ def certify(
         delta=delta,
         number=number,
         notes=notes,
-        start=plan.matrix(start.decision.predict(at_start), part.codes),
+        start=plan.matrix(start.decision.predict(start.scorer.score_encoded(X)), codes),
     )
     scorer = replace(candidate.scorer, committee=candidate.scorer.committee.without_training_data())
     return Certified(scorer, decision, plan, certificate)
 
 
 def describe_support(codes: Codes, classes: tuple[Any, ...], confidence: float) -> str:
-    """What samples of these classes can support."""
+    """Describe the limits that a certification set of these classes can support."""
     sizes = np.bincount(codes, minlength=len(classes)).tolist()
-    lines = [f"{sum(sizes)} samples are set aside. At confidence {confidence:.9g} they support"]
+    lines = [
+        f"The certification set has {sum(sizes)} samples. At confidence {confidence:.9g} it "
+        "supports"
+    ]
     for label, n in zip(classes, sizes, strict=True):
         rate = supported_rate(n, 1 - confidence)
-        lines.append(f"  limits of {rate:.2f}% and more on the mistakes with {label} ({n})")
+        lines.append(f"  limits of {rate:.2f}% or more on the error rate of {label} ({n} samples)")
     return "\n".join(lines)
 
 
-# Samples are the same if they are to so many digits; so many have to be different from each other
-# to tell, and so many of the new ones among them.
+# Samples are equal if they agree to this number of decimals. The tuning set must have at least the
+# first fraction of distinct samples, and the certification set more than the second in common.
 _SAME_DIGITS, _DISTINCT, _MOST_KNOWN = 6, 0.95, 0.5
 
 
-def overlaps_tuning_set(data: TuningData, part: CertificationSet) -> bool:
-    """Whether most of the certify samples are tuning samples.
+def overlaps_tuning_set(data: TuningData, certification_set: CertificationSet) -> bool:
+    """Whether most samples of a certification set are in the tuning set.
 
-    Where many tuning samples are alike, new ones may well be like them: that tells nothing.
+    If many samples of the tuning set are equal, new samples may be equal to them too. Then the
+    result is False.
     """
-    known, new = data.X.X, part.X.X
-    if not (isinstance(known, np.ndarray) and isinstance(new, np.ndarray)):
-        known, new = data.raw, data.committee.raw(new)
-    rows = {row.tobytes() for row in np.round(known, _SAME_DIGITS)}
-    if len(rows) < _DISTINCT * len(known):
+    tuning, new = data.X.X, certification_set.X.X
+    if not (isinstance(tuning, np.ndarray) and isinstance(new, np.ndarray)):
+        tuning, new = data.raw, data.committee.raw(new)
+    rows = {row.tobytes() for row in np.round(tuning, _SAME_DIGITS)}
+    if len(rows) < _DISTINCT * len(tuning):
         return False
     return bool(
         np.mean([row.tobytes() in rows for row in np.round(new, _SAME_DIGITS)]) > _MOST_KNOWN

@@ -1,9 +1,9 @@
-"""The dialog: a user says which mistakes can be afforded, and is shown what that costs.
+"""The dialog: the user says which errors are tolerable, and the dialog shows what that costs.
 
-"Interactive Martingale Boosting", figures 1 to 3: the user edits the confusion matrix, the system
-answers with a model that keeps to it, and so on until it is accepted. Here every answer is held
-against samples that what it was learned from does not include, and what is accepted is certified
-on samples that no step has seen.
+After "Interactive Martingale Boosting" (Kulkarni et al., 2016), figures 1 to 3: the user edits the
+confusion matrix, the system replies with a model that meets it, and so on until the user accepts.
+Here every reply is measured on samples that its model was not fitted on, and an accepted model is
+certified on samples that no step has used.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ NODES, GROW = "nodes", "grow"
 
 @dataclass
 class History:
-    """Replies as a tree: a request from an earlier step branches off.
+    """The replies of a dialog, as a tree: a request at an earlier step starts a new branch.
 
     Attributes
     ----------
     replies : list of Reply
-        In the order they were given, the start first.
+        All replies in order, the start first.
     parents : list of int
-        From which step each was asked.
+        For each reply, the number of the step at which the request was made.
     at : int
-        Where the dialog stands.
+        Number of the current step.
     undone : list of int
-        Steps that were left by undoing, the last one last.
+        Numbers of the steps that were undone, the last one last.
     """
 
     replies: list[Reply]
@@ -62,36 +62,36 @@ class History:
 
     @property
     def reply(self) -> Reply:
-        """The reply where the dialog stands."""
+        """The reply of the current step."""
         return self.replies[self.at]
 
     def add(self, reply: Reply, parent: int) -> None:
-        """Keep a reply to a request that was made at a step, and stand there."""
+        """Add the reply to a request made at the step `parent`, and make it the current step."""
         self.replies.append(reply)
         self.parents.append(parent)
         self.at, self.undone = len(self.replies) - 1, []
 
     def undo(self) -> None:
-        """Stand where the request was made."""
+        """Return to the step at which the current request was made."""
         if self.at == 0:
             raise ValueError("Dialog.undo has nothing to undo: the dialog is at its start.")
         self.undone.append(self.at)
         self.at = self.parents[self.at]
 
     def redo(self) -> None:
-        """Take back an undo."""
+        """Reverse the last undo."""
         if not self.undone:
-            raise ValueError("Dialog.redo has nothing to redo.")
+            raise ValueError("Dialog.redo has nothing to redo: no step was undone.")
         self.at = self.undone.pop()
 
     def goto(self, step: Any) -> None:
-        """Stand at a step."""
+        """Make a step the current one."""
         self.at, self.undone = self.number(step, "goto"), []
 
     def number(self, step: Any, method: str) -> int:
-        """A step that exists."""
-        whole = isinstance(step, int | np.integer) and not isinstance(step, bool)
-        if not whole or not 0 <= step < len(self.replies):
+        """Return the number of a step that exists."""
+        is_integer = isinstance(step, int | np.integer) and not isinstance(step, bool)
+        if not is_integer or not 0 <= step < len(self.replies):
             raise ValueError(
                 f"Dialog.{method} needs a step from 0 to {len(self.replies) - 1}; got {step!r}."
             )
@@ -99,25 +99,36 @@ class History:
 
 
 class Dialog(Saved):
-    r"""A conversation over the confusion matrix of a trained classifier or committee.
+    r"""A dialog about the confusion matrix of a fitted classifier or committee.
+
+    The user requests a confusion matrix with :meth:`prefer`, and each :class:`Reply` shows how near
+    the model comes to it on the tuning set. :meth:`accept` then returns the model of the current
+    step with a certificate for new samples. :meth:`from_data` starts a dialog from a table, without
+    a fitted model.
 
     Parameters
     ----------
     model : classifier, or list of classifiers or of (name, classifier)
-        Trained; a list is a committee, weighed on the tuning samples.
-    X_tune, y_tune : array-like
-        Labelled samples that no member was trained on.
-    positive : label, optional
-        The class that ``fp`` and ``fn`` speak of; by default the second of two.
-    groups : array-like, optional
-        Which tuning samples belong together.
+        Fitted classifiers. A list is a committee, whose weights are fitted on the tuning set.
+    X_tune : array-like or data frame of shape (n_samples, n_features)
+        The tuning set: samples that no member was trained on.
+    y_tune : array-like of shape (n_samples,)
+        Labels of the tuning set.
+    positive : label, default=None
+        The positive class, to which ``fp`` and ``fn`` refer. None is the second of two classes.
+    groups : array-like of shape (n_samples,), default=None
+        The group of each sample of the tuning set. Samples of a group are in the same fold.
 
     Attributes
     ----------
     history : tuple of Reply
         All replies, the start first.
     position : int
-        Where the dialog stands in it.
+        Number of the current step in the history.
+
+    See Also
+    --------
+    SteeredClassifier : The model that a dialog returns; it can also be fitted in one call.
 
     Examples
     --------
@@ -129,18 +140,18 @@ class Dialog(Saved):
     >>> X, X_tune, y, y_tune = train_test_split(X, y, test_size=0.5, random_state=0)
     >>> dialog = Dialog(LogisticRegression(max_iter=1000).fit(X, y), X_tune, y_tune)
     >>> print(dialog.confusion)
-    pos is positive  called neg  called pos  rejected
-    true neg                227          26         0
-    true pos                 56          75         0
+    pos is positive  predicted neg  predicted pos  rejected
+    true neg                   227             26         0
+    true pos                    56             75         0
     >>> reply = dialog.prefer("fn <= 30")
     >>> reply.met, reply.strategy
     (True, 'move')
     >>> print(*reply.changes, sep="\n")
-    neg called pos: 26 -> 68 (+42)
-    pos called neg: 56 -> 30 (-26)
+    neg predicted as pos: 26 -> 68 (+42)
+    pos predicted as neg: 56 -> 30 (-26)
     """
 
-    _given: Any = None  # the table, for who wants to look at its rows as they were
+    _given: Any = None  # the table as the user passed it, to show its rows
 
     def __init__(
         self,
@@ -151,10 +162,10 @@ class Dialog(Saved):
         positive: Any = None,
         groups: ArrayLike | None = None,
     ) -> None:
-        self._open(start_from_model(model, X_tune, y_tune, positive, groups))
+        self._begin(start_from_model(model, X_tune, y_tune, positive, groups))
 
-    def _open(self, start: DialogStart) -> None:
-        """Begin with a model and its tuning samples."""
+    def _begin(self, start: DialogStart) -> None:
+        """Begin the history with the model at the start."""
         self._path: str | None = None
         self._data = start.data
         self._ledger = Ledger(start.certify, start.notes, start.estimator)
@@ -182,56 +193,80 @@ class Dialog(Saved):
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
     ) -> Self:
-        """A dialog for a user who has a table only.
+        """Start a dialog from a table, without a fitted model.
 
-        A part of the samples is set aside for the certificate; a committee, or a martingale
-        program, is trained on the rest, and the dialog is about what it says of samples that it
-        was not trained on.
+        The samples are split: the certification set is kept apart for :meth:`accept`, and a
+        committee or a martingale program is fitted on the rest. The tuning set is this rest, with
+        out-of-fold predictions, or the part of it that `tune` sets aside.
 
         Parameters
         ----------
-        X : array-like or data frame
-            Samples; columns of a data frame may be numbers, categories, dates and texts.
+        X : array-like or data frame of shape (n_samples, n_features)
+            Samples. The columns of a data frame may be numbers, categories, dates and texts.
         y : array-like of shape (n_samples,)
             Labels.
-        committee : classifier, or list of classifiers or of (name, classifier), optional
-            What is trained, on X as it is. By default :func:`margrave.catalogue.default_committee`,
-            on encoded columns. Names of the catalogue, such as ``["logistic", "svm"]``, are trained
-            on encoded columns too; ``"martingale"`` is a program that can be steered node by node.
+        committee : classifier, str or list, default=None
+            The members to fit. A classifier, or a list of classifiers or of (name, classifier), is
+            fitted on X as it is. A name in the catalogue or a list of names, such as
+            ``["logistic", "svm"]``, is fitted on encoded columns, and so is None, which is
+            :func:`margrave.catalogue.default_committee`. ``"martingale"`` is a martingale program,
+            whose nodes can be tuned with :meth:`tune_nodes`.
         levels : int, default=3
-            Of that program: its layers of learners.
-        tune : float in (0, 1), optional
-            The share of the samples not set aside that is kept to tune on, so that nothing is
-            trained on it. None shares by cross-fitting; with ``"martingale"`` alone it is 0.4.
-        certify : "auto", float in (0, 1), None or (X, y), default="auto"
-            The share set aside for the certificate, or samples of its own. "auto" is a fifth, or
-            more if `guarantee` needs it; None sets nothing aside.
-        guarantee : Preference or str, optional
-            What is going to be asked for, so that enough is set aside.
+            Number of levels of the martingale program.
+        tune : float in (0, 1), default=None
+            Fraction of the samples outside the certification set that is the tuning set, on which
+            no member is trained. None uses out-of-fold predictions for all of these samples; for
+            ``committee="martingale"``, None is 0.4.
+        certify : "auto", float in (0, 1), (X, y) or None, default="auto"
+            Fraction of the samples in the certification set, or a certification set of your own.
+            "auto" is 0.2, or up to 0.4 if `guarantee` needs it. None keeps nothing apart.
+        guarantee : str or Preference, default=None
+            The preference that you plan to certify, so that the certification set is large enough.
         confidence : float, default=0.95
-            At which it is going to be promised.
-        positive : label, optional
-            The class that ``fp`` and ``fn`` speak of; by default the second of two.
-        groups : array-like of shape (n_samples,), optional
-            Samples that belong together stay in one part; one of each group certifies.
-        time : array-like of shape (n_samples,), optional
-            When samples came: the latest certify, and members are judged on what came later than
-            what they were trained on.
-        n_jobs : int, optional
-            Models trained at a time.
-        random_state : int, RandomState or None, optional
-            How samples are parted, and the members' seed.
-        callback : callable, optional
-            Called with a :class:`Progress` after each model that is trained.
+            The confidence at which you plan to certify it.
+        positive : label, default=None
+            The positive class, to which ``fp`` and ``fn`` refer. None is the second of two classes.
+        groups : array-like of shape (n_samples,), default=None
+            The group of each sample. The split keeps groups together, and the certification set has
+            one sample of each of its groups. Not together with `time`.
+        time : array-like of shape (n_samples,), default=None
+            The time of each sample. The certification set holds the latest samples, and the
+            predictions for the tuning set come from members trained on earlier samples only.
+        n_jobs : int, default=None
+            Number of members to fit in parallel.
+        random_state : int, RandomState or None, default=None
+            Seed of the split and of the members.
+        callback : callable, default=None
+            Called with a :class:`Progress` after each fit.
 
         Returns
         -------
         Dialog
+            A dialog at its start.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is invalid, or a class has too few samples.
+
+        Examples
+        --------
+        >>> from margrave import datasets
+        >>> from margrave.steer import Dialog
+        >>> X, y = datasets.load("pima", return_X_y=True)
+        >>> dialog = Dialog.from_data(X, y, committee=["logistic", "qda"], random_state=0)
+        >>> dialog.members
+        ('logistic', 'qda')
+        >>> dialog.prefer("fn <= 30%", strategies=["move"]).met
+        True
+        >>> model = dialog.accept()
+        >>> print(model.certificate_.guarantees[0].sentence)
+        at most 30 % of pos predicted as neg
         """
         check_confidence(confidence, "Dialog.from_data")
-        wanted = None if guarantee is None else Preference(guarantee)
+        preference = None if guarantee is None else Preference(guarantee)
         dialog = cls.__new__(cls)
-        dialog._open(
+        dialog._begin(
             start_from_table(
                 X,
                 y,
@@ -239,7 +274,7 @@ class Dialog(Saved):
                 levels=levels,
                 tune=tune,
                 certify=certify,
-                guarantee=wanted,
+                guarantee=preference,
                 delta=1 - confidence,
                 positive=positive,
                 groups=groups,
@@ -253,7 +288,7 @@ class Dialog(Saved):
         return dialog
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a file holds: without the table that its user has already."""
+        """Return the state for a file: without the table, which the user has."""
         return {name: value for name, value in vars(self).items() if name != "_given"}
 
     @property
@@ -269,26 +304,27 @@ class Dialog(Saved):
     def __repr__(self) -> str:
         n, members = len(self._data.codes), ", ".join(self.members)
         return (
-            f"Dialog({n} tuning samples, {len(self.classes)} classes, members: {members}; "
-            f"step {self.position} of {len(self.history) - 1})"
+            f"Dialog({n} samples in the tuning set, {len(self.classes)} classes, "
+            f"members: {members}; step {self.position} of {len(self.history) - 1})"
         )
 
     def __str__(self) -> str:
         return f"{self!r}\n{self.reply}"
 
     def _repr_html_(self) -> str:
-        """The matrix where it stands, and the last steps."""
+        """Show the current confusion matrix and the last steps."""
         return dialog_html(self)
 
     def open(self, *, browser: bool = True) -> str:
-        """Open the studio on this dialog: what is done there is done to it, and the reverse.
+        """Open the studio on this dialog.
 
-        It is served by this process, for users of this machine, until the process ends.
+        Steps taken in the studio are steps of this dialog, and the reverse. This process serves the
+        page to users of this machine, until it ends.
 
         Parameters
         ----------
         browser : bool, default=True
-            Whether to open it in a browser; else its address is given only.
+            Whether to open the page in a browser.
 
         Returns
         -------
@@ -316,84 +352,108 @@ class Dialog(Saved):
 
     @property
     def position(self) -> int:
-        """Where the dialog stands in its history."""
+        """Number of the current step in the history."""
         return self._history.at
 
     @property
     def reply(self) -> Reply:
-        """The reply where the dialog stands."""
+        """The reply of the current step."""
         return self._history.reply
 
     @property
     def confusion(self) -> Confusion:
-        """The tuning samples by the current model."""
+        """The confusion matrix of the current model on the tuning set."""
         return self.reply.after
 
     @property
     def model(self) -> SteeredClassifier:
-        """The current model, which promises nothing yet."""
+        """The model of the current step, without a certificate."""
         return self.reply.model
 
     def undo(self) -> Reply:
-        """Go back to where the last request was made.
+        """Return to the step at which the current request was made.
 
         Returns
         -------
         Reply
+            The reply of that step.
+
+        Raises
+        ------
+        ValueError
+            If the dialog is at its start.
         """
         self._history.undo()
         return self.reply
 
     def redo(self) -> Reply:
-        """Take back an undo.
+        """Reverse the last :meth:`undo`.
 
         Returns
         -------
         Reply
+            The reply of the step that was undone.
+
+        Raises
+        ------
+        ValueError
+            If there is nothing to redo.
         """
         self._history.redo()
         return self.reply
 
     def goto(self, step: int) -> Reply:
-        """Go to a step of the history; a request from there branches off.
+        """Go to a step of the history; the next request starts a new branch there.
 
         Parameters
         ----------
         step : int
-            Its number; 0 is the start.
+            Number of the step; 0 is the start.
 
         Returns
         -------
         Reply
+            The reply of that step.
+
+        Raises
+        ------
+        ValueError
+            If there is no such step.
         """
         self._history.goto(step)
         return self.reply
 
     def compare(self, a: int, b: int) -> Comparison:
-        """Two steps side by side.
+        """Compare two steps on the tuning set.
 
         Parameters
         ----------
         a, b : int
-            Their numbers.
+            Numbers of the steps; 0 is the start.
 
         Returns
         -------
         Comparison
+            Changes of the confusion matrix, and how many predictions differ.
+
+        Raises
+        ------
+        ValueError
+            If there is no such step.
         """
         steps = [self._history.number(step, "compare") for step in (a, b)]
         first, second = (self._history.replies[step] for step in steps)
         codes = self._data.codes
-        one, two = (reply.candidate.predictions for reply in (first, second))
+        before, after = (reply.candidate.predictions for reply in (first, second))
         return Comparison(
             first,
             second,
-            int((one != two).sum()),
-            int(((one == codes) & (two != codes)).sum()),
-            int(((one != codes) & (two == codes)).sum()),
+            int((before != after).sum()),
+            int(((before == codes) & (after != codes)).sum()),
+            int(((before != codes) & (after == codes)).sum()),
         )
 
-    # Asking
+    # Requests
 
     def prefer(
         self,
@@ -403,32 +463,58 @@ class Dialog(Saved):
         callback: Callable[[Reply], Any] | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> Reply:
-        """Ask for a confusion matrix that keeps to a preference.
+        """Request a confusion matrix that meets a preference.
 
-        Of the options that meet it the one with fewest errors in cells of which it does not speak
-        is taken; what it allows is spent. A dear way ("reweight", "select", "retune") has to
-        have fewer by two standard errors of the difference, else the moved decision stays. If none
-        meets it, the nearest is taken.
+        Each strategy proposes candidates. Among those that meet the preference, the reply is the
+        one with the fewest errors in the cells that the preference does not limit, so it uses the
+        whole allowance. A candidate of a slow strategy ("reweight", "select", "retune") replaces
+        the best fast one only if it has fewer errors by two standard errors of the difference. If
+        no candidate meets the preference, the reply is the nearest one.
 
         Parameters
         ----------
         *wants : str or Preference
-            What can be afforded, such as ``"fp <= 5"`` or ``dialog.confusion.edit(...)``.
+            The errors that you can tolerate, such as ``"fp <= 5"`` or
+            ``dialog.confusion.edit(...)``.
         keep : bool, default=False
-            Whether what was asked where the dialog stands still holds, except for the words that
-            are said anew.
-        strategies : list of str, optional
-            Among "move", "reject", "reweight", "select" and "retune", or ways of your own; all if
-            left out.
-        callback : callable, optional
-            Called with each better :class:`Reply` as it is found; a true answer stops the search.
-            So does Ctrl-C. The best so far is kept.
-        stop : callable, optional
-            Asked between long steps; a true answer stops the search, from another thread say.
+            Whether the preference of the current step still holds, except for the quantities that
+            `wants` limits.
+        strategies : list of str or Strategy, default=None
+            Strategies to try: "move", "reject", "reweight", "select", "retune", or your own. None
+            tries all five.
+        callback : callable, default=None
+            Called with each better :class:`Reply`. If it returns a true value, the search stops and
+            the best reply so far is kept. Ctrl-C does the same.
+        stop : callable, default=None
+            Called without arguments between long steps. If it returns a true value, the search
+            stops likewise; another thread may set it.
 
         Returns
         -------
         Reply
+            The best reply, which is the new current step.
+
+        Raises
+        ------
+        PreferenceError
+            If the preference cannot be parsed, contradicts itself, or refers to unknown classes or
+            to more samples than there are; or if no strategy proposes a candidate.
+        ValueError
+            If a strategy is unknown.
+
+        Examples
+        --------
+        >>> from margrave import datasets
+        >>> from margrave.steer import Dialog
+        >>> X, y = datasets.load("pima", return_X_y=True)
+        >>> dialog = Dialog.from_data(X, y, committee="logistic", random_state=0)
+        >>> dialog.prefer("fp <= 10%", strategies=["move"]).met
+        True
+        >>> reply = dialog.prefer("fn <= 10%", keep=True, strategies=["move"])
+        >>> print(reply.preference)
+        fp <= 10%, fn <= 10%
+        >>> reply.met, str(reply.binding)
+        (False, 'fn <= 10%')
         """
         n_before = len(self.history)
         replies = self.replies(*wants, keep=keep, strategies=strategies, stop=stop)
@@ -451,48 +537,50 @@ class Dialog(Saved):
         strategies: Sequence[str | Strategy] | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> Generator[Reply]:
-        """Replies as they are found: one at once from the cheap ways, then better ones.
+        """Yield the replies to a request as they are found, each better than the one before.
 
-        The last is final. To stop early, leave the loop: the best so far is kept.
+        The fast strategies give the first reply at once; the last reply is final. If you leave the
+        loop early, the best reply so far is kept.
 
         Parameters
         ----------
-        *wants, keep, ways, stop
+        *wants, keep, strategies, stop
             As in :meth:`prefer`.
 
         Yields
         ------
         Reply
+            The best reply so far.
         """
         allowed = get_strategies(strategies, "Dialog.prefer")
-        wanted = self._wanted(wants, keep)
+        preference = self._wanted(wants, keep)
         current, (base, data) = self.reply.candidate, self._base()
         known = [base] if current.scorer is base.scorer else [base, current]
-        search = Search(wanted, data, known, allowed, stop)
-        return self._replies(search, self.position, self.confusion)
+        search = Search(preference, data, known, allowed, stop)
+        return self._search_replies(search, self.position, self.confusion)
 
-    def _replies(self, search: Search, stand: int, before: Confusion) -> Generator[Reply]:
-        """The replies of a search; whatever ends it, the best so far is kept."""
-        given = False
+    def _search_replies(self, search: Search, parent: int, before: Confusion) -> Generator[Reply]:
+        """Yield the replies of a search; if it is stopped, add the best so far as a step."""
+        pending = False  # whether the last reply is not in the history yet
         try:
             for found in search.run():
-                reply = self._reply(search.wanted, before, found)
+                reply = self._make_reply(search.wanted, before, found)
                 if found.final:
-                    self._keep(reply, stand)
-                given = not found.final
+                    self._add_step(reply, parent)
+                pending = not found.final
                 yield reply
         except (GeneratorExit, KeyboardInterrupt):
-            if given:
-                last = search.found(final=True, cancelled=True)
-                self._keep(self._reply(search.wanted, before, last), stand)
+            if pending:
+                best = search.found(final=True, cancelled=True)
+                self._add_step(self._make_reply(search.wanted, before, best), parent)
             raise
 
-    def _reply(self, wanted: Preference, before: Confusion, found: Found) -> Reply:
-        """What was found, as a reply."""
+    def _make_reply(self, preference: Preference, before: Confusion, found: Found) -> Reply:
+        """Make the reply for the best candidate of a search."""
         after = self._data.matrix(found.candidate.predictions)
         return Reply(
-            wanted,
-            wanted.met(after),
+            preference,
+            preference.met(after),
             before,
             after,
             found.candidate.strategy,
@@ -504,60 +592,68 @@ class Dialog(Saved):
         )
 
     def _wanted(self, wants: Sequence[Preference | str], keep: bool) -> Preference:
-        """What is asked, checked against the samples."""
+        """Parse the preference of a request, and check it against the tuning set."""
         if not wants:
             raise PreferenceError("Dialog.prefer needs a preference such as 'fp <= 5'; got none.")
-        wanted = Preference(*wants).keeping(self.reply.preference if keep else None, self.confusion)
-        wanted.check_counts(self.confusion)
-        return wanted
+        current = self.reply.preference if keep else None
+        preference = Preference(*wants).keeping(current, self.confusion)
+        preference.check_counts(self.confusion)
+        return preference
 
-    # What is possible
+    # What is achievable
 
     def frontier(self, slow: bool = False) -> Frontier:
-        """What is reachable before asking: false positives against false negatives.
+        """Compute which rates of false positives and false negatives are achievable.
 
         Parameters
         ----------
         slow : bool, default=False
-            Whether to try the dear ways for it, for half of either mistake. Without them the answer
-            comes at once: the start, each member alone, and what the dialog has found.
+            Whether to include candidates of the slow strategies, for half of the false positives
+            and for half of the false negatives. Without them the frontier includes the start, each
+            member alone, and the steps of this dialog, and is computed at once.
 
         Returns
         -------
         Frontier
-            Of the positive class against the rest, for decisions that answer always.
+            The best trade-offs on the tuning set, for the positive class against all others and for
+            decisions that do not reject.
+
+        Raises
+        ------
+        ValueError
+            If there are more than two classes and no positive one.
         """
         data = self._data
         if data.positive is None:
             raise ValueError(
-                "Dialog.frontier needs a positive class; with more than two classes say which: "
-                "Dialog(..., positive=...)."
+                "Dialog.frontier needs a positive class; got more than two classes and no positive "
+                "one. Start the dialog with positive=..."
             )
         candidates = [reply.candidate for reply in self.history]
         if slow:
-            tried = [
-                strategy for strategy in get_strategies(None, "Dialog.frontier") if strategy.slow
-            ]
-            base, made = self._base()
-            candidates += offer_candidates(made, base, data.matrix(base.predictions), tried)
+            strategies = [s for s in get_strategies(None, "Dialog.frontier") if s.slow]
+            base, base_data = self._base()
+            matrix = data.matrix(base.predictions)
+            candidates += offer_candidates(base_data, base, matrix, strategies)
         return dialog_frontier(data, candidates)
 
     def support(self, confidence: float = 0.95) -> str:
-        """What the certify samples can support.
+        """Describe which limits the certification set is large enough to guarantee.
 
         Parameters
         ----------
         confidence : float, default=0.95
-            Of the promise.
+            Confidence of the guarantee.
 
         Returns
         -------
         str
+            The smallest limit for the errors of each class.
         """
         check_confidence(confidence, "Dialog.support")
         return self._ledger.support(self.classes, confidence)
 
-    # Taking the model away
+    # The certified model
 
     def accept(
         self,
@@ -567,29 +663,49 @@ class Dialog(Saved):
         confidence: float = 0.95,
         reserve: bool = False,
     ) -> SteeredClassifier:
-        """The current model with a promise for new samples, set on samples no step has seen.
+        """Certify the model of the current step, and return it.
 
-        Counts of the tuning samples are promised as rates. The decision is set anew, so that the
-        promise holds; the certify samples are spent by it.
+        The guarantee is the preference of the current step; limits on counts become limits on
+        rates. The decision is computed again on the certification set, so that the guarantee holds
+        for new samples. This uses up the certification set, unless `reserve` is true: choosing the
+        best of several certificates on the same samples would break the guarantee too often.
+        Accepting the same step again returns the same model.
 
         Parameters
         ----------
-        X_certify, y_certify : array-like, optional
-            Fresh samples; by default those that `from_data` set aside.
+        X_certify : array-like or data frame of shape (n_samples, n_features), default=None
+            A certification set of samples that no step has used. None is the one that
+            :meth:`from_data` kept apart.
+        y_certify : array-like of shape (n_samples,), default=None
+            Labels of `X_certify`.
         confidence : float, default=0.95
-            With which probability the promise holds.
+            Probability with which all guarantees hold together.
         reserve : bool, default=False
-            Whether to spend half of what may be spent, so that another model can be accepted on
-            the same samples later; else all of it.
+            Whether to use only half of the error probability (delta) that is left, so that another
+            model can be accepted on the same certification set later.
 
         Returns
         -------
         SteeredClassifier
+            The model, with its ``certificate_``.
 
         Raises
         ------
         GuaranteeError
-            If the samples cannot support the promise, with how many would; or if they are spent.
+            If there is no preference yet; if the certification set is missing, too small (the
+            message says how many samples are needed) or used up; or if the guarantee does not hold
+            on it.
+
+        Examples
+        --------
+        >>> from margrave import datasets
+        >>> from margrave.steer import Dialog
+        >>> X, y = datasets.load("pima", return_X_y=True)
+        >>> dialog = Dialog.from_data(X, y, committee="logistic", random_state=0)
+        >>> reply = dialog.prefer("fn <= 30%", strategies=["move"])
+        >>> model = dialog.accept(confidence=0.9)
+        >>> print(model.certificate_.preference)
+        fn <= 30%
         """
         check_confidence(confidence, "Dialog.accept")
         model = self._ledger.model(
@@ -607,12 +723,16 @@ class Dialog(Saved):
         return model
 
     def autosave(self, path: str | Path) -> None:
-        """Write the dialog to a file now and after every step, so that it can be loaded again.
+        """Save the dialog to a file now, and again after each step.
 
         Parameters
         ----------
         path : str or Path
-            The file; one that is there is replaced.
+            The file. An existing file is replaced.
+
+        See Also
+        --------
+        Dialog.load : Read the dialog from the file.
         """
         self._path = str(path)
         self.save(path)
@@ -621,11 +741,11 @@ class Dialog(Saved):
 
     @property
     def program(self) -> Program | None:
-        """The martingale program that answers where the dialog stands, on the tuning samples.
+        """The martingale program of the current step, with counts of the tuning set.
 
-        Its counts are the local confusion matrices of the nodes, and its ends answer as the current
-        model does, a moved decision included (where that gives no answer: by their votes). None if
-        the model is no program, or was trained on the tuning samples.
+        The counts are the local confusion matrices of the nodes. The leaves predict as the current
+        model does, with its threshold; where the model rejects, they predict by their votes. None
+        if the model is not a martingale program, or if it was trained on the tuning set.
 
         Examples
         --------
@@ -637,27 +757,32 @@ class Dialog(Saved):
         >>> print(program)
         Program of 3 levels, 10 nodes: 6 learner, 4 leaf
         >>> print(program.confusion(program.at((0, 1))))
-        pos is positive  called neg  called pos  rejected
-        true neg                 30          13         0
-        true pos                 30          31         0
+        pos is positive  predicted neg  predicted pos  rejected
+        true neg                    30             13         0
+        true pos                    30             31         0
         """
         steered = SteeredProgram.of(self.reply.candidate, self._data)
         return None if steered is None else steered.program()
 
     def weak_nodes(self, threshold: float = 0.3) -> tuple[Votes, ...]:
-        """Nodes of the program to be asked about first (I-SELECT).
+        """List the nodes of the program that are worth tuning first (I-SELECT).
 
         Parameters
         ----------
         threshold : float, default=0.3
-            A node is weak if its advantage, the share of right answers less ½, is smaller for some
-            class. With 1 all nodes that can be asked are given.
+            A node is weak if its advantage, the fraction of correct predictions minus ½, is less
+            than this for some class. 1 lists all nodes that can be tuned.
 
         Returns
         -------
         tuple of tuple of int
-            Their votes, in the order in which the program grows; of nodes with a learner to which
-            tuning samples of all its classes come.
+            Votes of the nodes, in the order in which the program grows. Only nodes with a learner
+            are listed, and only if the tuning set has samples of all their classes there.
+
+        Raises
+        ------
+        ValueError
+            If the model is not a martingale program, or if it was trained on the tuning set.
 
         Examples
         --------
@@ -672,7 +797,7 @@ class Dialog(Saved):
             raise ValueError(
                 f"Dialog.weak_nodes needs threshold to be a number; got {threshold!r}."
             )
-        return tuple(self._steered("weak_nodes").weak(threshold))
+        return tuple(self._current_program("weak_nodes").weak(threshold))
 
     def tune_nodes(
         self,
@@ -681,28 +806,37 @@ class Dialog(Saved):
         callback: Callable[[Step], Any] | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> Reply:
-        """Ask for the local confusion matrices of nodes (I-ALL).
+        """Request local confusion matrices of nodes of the program (I-ALL).
 
-        The nodes are tuned on the tuning samples that come to them; those below get other samples
-        and are trained again, with their settings. What was asked of the global matrix where the
-        dialog stands still holds: if its decision had been moved for it, that is moved anew, by
-        the rule of the way "move"; else most votes win.
+        Each node is tuned on the samples of the tuning set that reach it. The nodes below get other
+        samples and are fitted again with their settings. The preference of the current step still
+        holds: if its decision was moved, it is moved again, as by the strategy "move"; if not, the
+        most votes win.
 
         Parameters
         ----------
-        wants : mapping from votes to Preference or str
-            What is wanted of which node, such as ``{(0, 0): "fp <= 9"}`` for the root.
-        callback : callable, optional
-            Called with a :class:`~margrave.martingale.Step` after each node; a true answer leaves
-            the others as they are.
-        stop : callable, optional
-            Asked after each node; a true answer likewise.
+        wants : mapping of votes to Preference or str
+            The preference for each node, such as ``{(0, 0): "fp <= 9"}`` for the root.
+        callback : callable, default=None
+            Called with a :class:`~margrave.martingale.Step` after each node. If it returns a true
+            value, the other nodes stay as they are.
+        stop : callable, default=None
+            Called without arguments after each node. If it returns a true value, the other nodes
+            stay as they are.
 
         Returns
         -------
         Reply
-            With way "nodes"; ``asked`` has the account of each node, ``note`` tells of it, and
-            ``met`` is about the global preference.
+            The reply with the strategy "nodes". ``node_results`` has the result of each node,
+            ``note`` describes them, and ``met`` refers to the preference of the current step.
+
+        Raises
+        ------
+        ValueError
+            If the model is not a martingale program or was trained on the tuning set; or if no node
+            in `wants` can be tuned.
+        TypeError
+            If `wants` is not a mapping.
 
         Examples
         --------
@@ -716,13 +850,13 @@ class Dialog(Saved):
         >>> dialog.program.confusion(0).fn
         20
         """
-        steered, stand, began = self._steered("tune_nodes"), self.position, perf_counter()
-        asked = _checked_wants(wants, steered)
+        steered, parent, began = self._current_program("tune_nodes"), self.position, perf_counter()
+        requests = _check_wants(wants, steered)
         stopped = stop or (lambda: False)
         with warnings.catch_warnings(), threadpool_limits(1):  # matrices are small
-            warnings.simplefilter("ignore", NotMetWarning)  # the reply tells
+            warnings.simplefilter("ignore", NotMetWarning)  # the reply says so
             tuned = steered.model.tune(
-                asked,
+                requests,
                 steered.rows,
                 steered.labels,
                 granularity="all",
@@ -730,22 +864,22 @@ class Dialog(Saved):
                 callback=lambda step: bool(callback and callback(step)) or stopped(),
             )
         tuning = cast(Tuning, tuned.tuning_)
-        told = tuning.asked
-        if not told and not tuning.cancelled:
+        results = tuning.asked
+        if not results and not tuning.cancelled:
             raise ValueError(
-                "Dialog.tune_nodes needs nodes to which tuning samples of every class come that "
-                f"they know, to be judged by; to none of {', '.join(map(str, asked))} they do. "
-                "weak_nodes(1) gives those that can be asked."
+                "Dialog.tune_nodes needs nodes in wants at which the tuning set has samples of "
+                f"every class; got {', '.join(map(str, requests))}. weak_nodes(1) lists the nodes "
+                "that can be tuned."
             )
-        preference = self.reply.preference
-        if all(_met_before(one) for _, one in told):
+        if all(_was_met(node) for _, node in results):
             candidate = replace(steered.candidate, strategy=NODES)
         else:
-            candidate = steered.with_program(NODES, tuned, preference)
-        note = _told_nodes(
-            told, () if tuning.cancelled else sorted(asked.keys() - tuning.nodes.keys())
+            candidate = steered.with_program(NODES, tuned, self.reply.preference)
+        untuned = () if tuning.cancelled else sorted(requests.keys() - tuning.nodes.keys())
+        note = _describe_nodes(results, untuned)
+        return self._add_program_step(
+            candidate, parent, began, note, cancelled=tuning.cancelled, node_results=results
         )
-        return self._taken(candidate, stand, began, note, cancelled=tuning.cancelled, asked=told)
 
     def grow(
         self,
@@ -754,23 +888,30 @@ class Dialog(Saved):
         callback: Callable[[Progress], Any] | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> Reply:
-        """Grow the program by some levels; nodes that are there stay, tuned ones too.
+        """Grow the program by some levels; existing nodes stay, tuned ones included.
 
-        What was asked of the global matrix still holds, as in :meth:`tune_nodes`.
+        The preference of the current step still holds, as in :meth:`tune_nodes`.
 
         Parameters
         ----------
         levels : int, default=1
-            How many more.
-        callback : callable, optional
-            Called with a :class:`Progress` after each level; a true answer stops there.
-        stop : callable, optional
-            Asked after each level; a true answer stops there.
+            Number of levels to add.
+        callback : callable, default=None
+            Called with a :class:`Progress` after each level. If it returns a true value, the
+            program grows no further.
+        stop : callable, default=None
+            Called without arguments after each level. If it returns a true value, the program grows
+            no further.
 
         Returns
         -------
         Reply
-            With way "grow".
+            The reply with the strategy "grow".
+
+        Raises
+        ------
+        ValueError
+            If the model is not a martingale program, or if it was trained on the tuning set.
 
         Examples
         --------
@@ -781,7 +922,7 @@ class Dialog(Saved):
         >>> dialog.grow(2).note
         'grown by 2 levels to 5'
         """
-        steered, stand, began = self._steered("grow"), self.position, perf_counter()
+        steered, parent, began = self._current_program("grow"), self.position, perf_counter()
         if not is_count(levels):
             raise ValueError(
                 f"Dialog.grow needs levels to be a whole number of at least 1; got {levels!r}."
@@ -792,38 +933,39 @@ class Dialog(Saved):
             with threadpool_limits(1):  # matrices are small
                 model = model.grow()
             done += 1
-            told = callback is not None and callback(Progress(done, levels, name))
-            cancelled = done < levels and bool(told or (stop is not None and stop()))
+            wants_stop = callback is not None and callback(Progress(done, levels, name))
+            cancelled = done < levels and bool(wants_stop or (stop is not None and stop()))
         candidate = steered.with_program(GROW, model, self.reply.preference)
         note = f"grown by {done} level{'' if done == 1 else 's'} to {model.n_levels}"
-        return self._taken(candidate, stand, began, note, cancelled=cancelled)
+        return self._add_program_step(candidate, parent, began, note, cancelled=cancelled)
 
-    def _steered(self, method: str) -> SteeredProgram:
-        """The current program, or why there is none."""
-        found = SteeredProgram.of(self.reply.candidate, self._data)
-        if found is None:
+    def _current_program(self, method: str) -> SteeredProgram:
+        """Return the program of the current step; raise an error if there is none."""
+        steered = SteeredProgram.of(self.reply.candidate, self._data)
+        if steered is None:
             raise ValueError(
-                f"Dialog.{method} needs a dialog over a martingale program that was not trained "
-                "on the tuning samples: Dialog.from_data(X, y, committee='martingale'), or "
-                "Dialog(model, X_tune, y_tune) with a trained MartingaleBoostClassifier."
+                f"Dialog.{method} needs a dialog about a martingale program that was not trained "
+                "on the tuning set. Start one with "
+                "Dialog.from_data(X, y, committee='martingale'), or with "
+                "Dialog(model, X_tune, y_tune) and a fitted MartingaleBoostClassifier."
             )
-        return found
+        return steered
 
-    def _taken(
+    def _add_program_step(
         self,
         candidate: Candidate,
-        stand: int,
+        parent: int,
         began: float,
         note: str,
         *,
         cancelled: bool,
-        asked: tuple[tuple[Votes, Tuning], ...] = (),
+        node_results: tuple[tuple[Votes, Tuning], ...] = (),
     ) -> Reply:
-        """A step of the program, kept."""
-        wanted, after = self.reply.preference, self._data.matrix(candidate.predictions)
+        """Add a step of the program to the history."""
+        preference, after = self.reply.preference, self._data.matrix(candidate.predictions)
         reply = Reply(
-            wanted,
-            wanted is None or wanted.met(after),
+            preference,
+            preference is None or preference.met(after),
             self.confusion,
             after,
             candidate.strategy,
@@ -832,20 +974,20 @@ class Dialog(Saved):
             True,
             cancelled,
             note,
-            asked,
+            node_results,
             candidate=candidate,
         )
-        self._keep(reply, stand)
+        self._add_step(reply, parent)
         return reply
 
-    def _keep(self, reply: Reply, stand: int) -> None:
-        """Add a step, and write it down if that was asked for."""
-        self._history.add(reply, stand)
+    def _add_step(self, reply: Reply, parent: int) -> None:
+        """Add a step to the history, and save the dialog if autosave is on."""
+        self._history.add(reply, parent)
         if self._path is not None:
             self.save(self._path)
 
     def _base(self) -> tuple[Candidate, TuningData]:
-        """Where requests begin: the program as last made by hand, or the start; and its samples."""
+        """Return what a search begins with: the last program made by hand, or the start."""
         history, at = self._history, self.position
         while at and history.replies[at].strategy not in (NODES, GROW):
             at = history.parents[at]
@@ -856,42 +998,47 @@ class Dialog(Saved):
         return candidate, replace(data, committee=committee, raw=committee.raw(data.X.X))
 
 
-def _checked_wants(
+def _check_wants(
     wants: Mapping[Votes, Preference | str | None], steered: SteeredProgram
 ) -> dict[Votes, Preference | str]:
-    """What is wanted of nodes that are there."""
+    """Return the preferences that are not None, each for a node with a learner."""
     owner = "Dialog.tune_nodes"
     if not isinstance(wants, Mapping):
         raise TypeError(
-            f"{owner} needs a mapping from the votes of nodes to preferences, such as "
+            f"{owner} needs wants to be a mapping of votes to preferences, such as "
             f"{{(0, 0): 'fp <= 9'}}; got {type(wants).__name__}."
         )
-    asked = {key: want for key, want in wants.items() if want is not None}
-    if not asked:
-        raise ValueError(f"{owner} needs a preference for at least one node; got none.")
+    requests = {votes: preference for votes, preference in wants.items() if preference is not None}
+    if not requests:
+        raise ValueError(f"{owner} needs wants with a preference for at least one node; got none.")
     nodes = steered.model.program_.nodes
-    there = [nodes[place].position for place in sorted(steered.model.learners_)]
-    for key in asked:
-        if key not in there:
-            shown = ", ".join(str(tuple(map(int, one))) for one in there[:6])
-            more = f", ... ({len(there)} in all)" if len(there) > 6 else ""
+    known = [nodes[place].position for place in sorted(steered.model.learners_)]
+    for votes in requests:
+        if votes not in known:
+            shown = ", ".join(str(tuple(map(int, position))) for position in known[:6])
+            more = f", ... ({len(known)} in all)" if len(known) > 6 else ""
             raise ValueError(
-                f"{owner} needs nodes with a learner, by their votes: {shown}{more}; got {key!r}."
+                f"{owner} needs the votes of nodes with a learner in wants: {shown}{more}; "
+                f"got {votes!r}."
             )
-    return asked
+    return requests
 
 
-def _met_before(node: Tuning) -> bool:
+def _was_met(node: Tuning) -> bool:
+    """Whether a node met its preference before it was tuned."""
     return node.preference is not None and node.preference.met(node.before)
 
 
-def _told_nodes(asked: tuple[tuple[Votes, Tuning], ...], others: Iterable[Any]) -> str:
-    """Which node was asked for what, what became of it, and which could not be asked."""
+def _describe_nodes(results: tuple[tuple[Votes, Tuning], ...], untuned: Iterable[Any]) -> str:
+    """Describe the result at each node, and name the nodes that could not be tuned."""
     parts = []
-    for votes, node in asked:
-        said = f"{node.shortfall:g} short"
+    for votes, node in results:
+        outcome = f"not met, {node.shortfall:g} short"
         if node.met:
-            said = "met before" if _met_before(node) else "met"
-        parts.append(f"{votes} {node.preference}: {said}")
-    parts += [f"{votes} cannot be asked: samples of some class do not come" for votes in others]
-    return "; ".join(parts) if parts else "no node was asked"
+            outcome = "met before" if _was_met(node) else "met"
+        parts.append(f"{votes} {node.preference}: {outcome}")
+    parts += [
+        f"{votes} cannot be tuned: the tuning set has no samples of some class there"
+        for votes in untuned
+    ]
+    return "; ".join(parts) if parts else "no node was tuned"

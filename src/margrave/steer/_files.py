@@ -1,8 +1,9 @@
-"""Dialogs and models in files, by skops: no code of a file is ever executed.
+"""Saved dialogs and models, in files that skops writes: loading one never executes its code.
 
-A file is written beside its place and then renamed, so that an interrupted write leaves what was
-there. Only types of Margrave and those scikit-learn models are made of are read back; a file that
-holds another is refused before anything of it is built.
+A file is written beside its destination and then renamed, so that an interrupted write leaves the
+old file. Loading accepts Margrave's own types and the parts of scikit-learn models; a file with any
+other type is refused before an object is built. Each file names its format, which grows by one
+when a change of the classes makes older files unreadable.
 """
 
 from __future__ import annotations
@@ -18,12 +19,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Self, TypeVar
 
+import margrave
 from margrave._atomic_write import atomic_write
 from margrave._messages import missing_extra
 
 T = TypeVar("T")
 
-# Parts of scikit-learn's models that skops does not know by itself, which hold arrays only; and
+_FORMAT = 2  # files of format 1 do not name it
+_STAMP = "_margrave"
+
+# Parts of scikit-learn models that skops does not trust by default and that hold arrays only; and
 # the limits of preferences.
 _PARTS = frozenset(
     {
@@ -46,13 +51,13 @@ _COMPRESSED: dict[str, Any] = {"compression": zipfile.ZIP_DEFLATED, "compresslev
 
 
 class FileError(ValueError):
-    """A file that cannot be read as what it should be."""
+    """A file that cannot be loaded: missing, damaged, of another format or kind, or untrusted."""
 
     __module__ = "margrave.steer"
 
 
 def _is_known(name: str) -> bool:
-    """Whether a type is a class of Margrave's, or a part of scikit-learn's models."""
+    """Whether a type is a class of Margrave or a part of a scikit-learn model."""
     module, _, attribute = name.rpartition(".")
     if name in _PARTS or not module.startswith("margrave."):
         return name in _PARTS
@@ -65,9 +70,9 @@ def _is_known(name: str) -> bool:
 
 @contextmanager
 def _without_wrappers() -> Iterator[None]:
-    """Import nothing that scikit-learn only wraps: skops looks into all of it on the way.
+    """Hide scikit-learn's array wrappers from skops, which imports all of them.
 
-    Where PyTorch is installed it would be imported for nothing, which takes seconds.
+    Where PyTorch is installed, its import alone takes seconds.
     """
     names = [f"sklearn.externals.array_api_compat.{one}" for one in ("cupy", "dask", "torch")]
     absent = [name for name in names if name not in sys.modules]
@@ -89,7 +94,7 @@ def _skops() -> ModuleType:
 
 
 def save_object(what: Any, path: str | Path) -> None:
-    """Write an object to a file, all of it or nothing."""
+    """Write an object to a file; an interrupted write leaves the old file."""
     data = dump_bytes(what)
     with atomic_write(Path(path)) as beside:
         beside.write_bytes(data)
@@ -101,7 +106,7 @@ def load_object(path: str | Path, kind: type[T], trusted: Sequence[str] = ()) ->
     Raises
     ------
     FileError
-        If it is not there, damaged, of another kind, or holds types that are not trusted.
+        If it is missing, damaged, of another format or kind, or holds types that are not trusted.
     """
     _skops()
     place = Path(path)
@@ -111,9 +116,10 @@ def load_object(path: str | Path, kind: type[T], trusted: Sequence[str] = ()) ->
 
 
 def dump_bytes(what: Any) -> bytes:
-    """An object as the bytes of a file.
+    """Return the bytes of a file that holds an object.
 
-    As ``skops.io.dumps`` makes them, without the indents, which take about half of its time.
+    They are those of ``skops.io.dumps`` without its indentation, which takes half of its time, and
+    with the format of the file.
     """
     _skops()
     version = import_module("skops").__version__
@@ -124,6 +130,7 @@ def dump_bytes(what: Any) -> bytes:
         state = inside.get_state(what, context)
         context.clear_memo()
         state |= {"protocol": context.protocol, "_skops_version": version}
+        state[_STAMP] = {"format": _FORMAT, "version": margrave.__version__}
         archive.writestr("schema.json", json.dumps(state))
     return buffer.getvalue()
 
@@ -133,59 +140,71 @@ def load_bytes(data: bytes, kind: type[T], trusted: Sequence[str] = (), name: st
     io = _skops()
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
-            broken = archive.testzip()
-        found = set(io.get_untrusted_types(data=data))
+            if archive.testzip() is not None:
+                raise ValueError("a member of the archive has a wrong checksum")
+            schema = json.loads(archive.read("schema.json"))
+        _check_format(schema, name)
+        types = set(io.get_untrusted_types(data=data))
+        unknown = sorted(one for one in types - set(trusted) if not _is_known(one))
+        if unknown:
+            raise FileError(
+                f"{name!r} holds types that are not trusted: {', '.join(unknown)}. If you know "
+                "where the file is from, name them in trusted=."
+            )
+        loaded = io.loads(data, trusted=sorted(types))
+    except FileError:
+        raise
     except Exception as error:
-        raise FileError(f"{name!r} is damaged, or no file of Margrave's.") from error
-    if broken is not None:
-        raise FileError(f"{name!r} is damaged, or no file of Margrave's.")
-    others = sorted(one for one in found - set(trusted) if not _is_known(one))
-    if others:
-        raise FileError(
-            f"{name!r} holds types that are not trusted: {', '.join(others)}. If you know "
-            "where the file is from, name them in trusted=."
-        )
-    try:
-        loaded = io.loads(data, trusted=sorted(found))
-    except Exception as error:
-        raise FileError(f"{name!r} is damaged, or no file of Margrave's.") from error
+        raise FileError(f"{name!r} is damaged, or not a file that Margrave wrote.") from error
     if not isinstance(loaded, kind):
         raise FileError(f"{name!r} holds a {type(loaded).__name__}; a {kind.__name__} is needed.")
     return loaded
 
 
+def _check_format(schema: dict[str, Any], name: str) -> None:
+    """Refuse a file that an earlier or a newer Margrave wrote."""
+    stamp = schema.get(_STAMP, {"format": 1, "version": "0.1.0.dev"})
+    ours = str(schema["__module__"]).startswith("margrave.")
+    if ours and stamp["format"] != _FORMAT:
+        raise FileError(
+            f"{name!r} was written by Margrave {stamp['version']}, in file format "
+            f"{stamp['format']}; this version, {margrave.__version__}, reads format {_FORMAT}. "
+            "Load it with the version that wrote it, or train and save again."
+        )
+
+
 class Saved:
-    """What can be written to a file and read from it."""
+    """Adds `save` and `load` to a class."""
 
     def save(self, path: str | Path) -> None:
-        """Write it to a file, all of it or nothing.
+        """Write to a file; an interrupted write leaves the old file.
 
         Parameters
         ----------
         path : str or Path
-            The file; one that is there is replaced.
+            The file; an existing one is replaced.
         """
         save_object(self, path)
 
     @classmethod
     def load(cls, path: str | Path, *, trusted: Sequence[str] = ()) -> Self:
-        """Read it from a file that :meth:`save` wrote. No code of the file is executed.
+        """Read a file that :meth:`save` wrote; no code of the file is executed.
 
         Parameters
         ----------
         path : str or Path
             The file.
         trusted : list of str, optional
-            Types of your own models that may be read, as ``package.module.Class``.
+            Types of your own models to accept, as ``package.module.Class``.
 
         Returns
         -------
         object
-            One of this class.
+            An instance of this class.
 
         Raises
         ------
         FileError
-            If the file is not there, damaged, of another kind, or holds types not trusted.
+            If it is missing, damaged, of another format or kind, or holds types not trusted.
         """
         return load_object(path, cls, trusted)

@@ -1,4 +1,4 @@
-"""The staircase of one way of deciding: its false positives and false negatives at every cut."""
+"""The frontier of false positives and false negatives, over all thresholds of several scores."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from margrave.steer._tuning_data import Candidate, TuningData
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The best trade-offs of one way of deciding.
+    """The best trade-offs of one score: a member's, or the committee's.
 
-    Only cuts on the lower-left staircase are here: any other cut of this way has at least as many
-    false positives and as many false negatives as one of them, and more of one kind.
+    A curve has only the thresholds that no other threshold dominates: any other one has at least
+    as many false positives and false negatives as one of them, and more of one kind.
 
     Attributes
     ----------
     name : str
-        The way.
+        The name of the curve.
     fp : ndarray of int64
-        False positives at each cut, increasing; the first is 0.
+        False positives at each threshold, increasing; the first is 0.
     fn : ndarray of int64
-        False negatives at each cut, decreasing; the last is 0.
+        False negatives at each threshold, decreasing; the last is 0.
     thresholds : ndarray of float64
-        A sample is called positive if its score is above the cut. Cuts lie halfway between scores,
-        or 1 beyond the largest or the smallest.
+        A sample is predicted positive if its score is above the threshold. Thresholds lie halfway
+        between neighbouring scores, or 1 beyond the largest or the smallest.
     resolution : tuple of float
-        What is left out of scores of Dask where they are too many: between neighbouring cuts there
-        are cuts that are not here, with at most this share of the negatives, and of the positives,
-        between the two. Every count that is here is exact; (0, 0) if no cut was left out.
+        The largest fractions of the negatives and of the positives between neighbouring thresholds
+        that are not listed; (0, 0) if all are. Only curves of Dask collections with too many
+        different scores leave thresholds out. Every listed count is exact.
 
     Examples
     --------
@@ -61,9 +61,9 @@ class Curve:
     resolution: tuple[float, float] = (0.0, 0.0)
 
 
-def make_curve(name: str, given: ArrayLike, positive: Flags) -> Curve:
-    """Cut between any two scores that differ, and keep what no other cut beats."""
-    scores = np.asarray(given, dtype=np.float64)
+def make_curve(name: str, values: ArrayLike, positive: Flags) -> Curve:
+    """Try a threshold between any two different scores, and keep those that none dominates."""
+    scores = np.asarray(values, dtype=np.float64)
     if scores.shape != positive.shape:
         rule = f"a score for each of {len(positive)} samples"
         raise_invalid("of", rule, f"shape {scores.shape} for {name!r}")
@@ -72,10 +72,11 @@ def make_curve(name: str, given: ArrayLike, positive: Flags) -> Curve:
 
 
 def best_thresholds(name: str, tally: Tally) -> Curve:
-    """The cuts of a tally that no other cut beats."""
+    """Make the curve of the thresholds of a tally that no other threshold dominates."""
     under = tally.under[::-1]
     fp, fn = under[0, 0] - under[:, 0], under[:, 1]
-    # Along the cuts fp never falls and fn never rises: if any cut beats one, a neighbour does.
+    # Along the thresholds fp never falls and fn never rises: if any threshold dominates another,
+    # a neighbour does.
     kept = np.append(fp[:-1] < fp[1:], True) & np.append(True, fn[1:] < fn[:-1])
     parts = fp[kept], fn[kept], tally.thresholds[::-1][kept]
     for part in parts:
@@ -84,13 +85,13 @@ def best_thresholds(name: str, tally: Tally) -> Curve:
 
 
 def check_finite(scores: Floats, name: str) -> None:
-    """Refuse scores that are no numbers."""
+    """Raise an error unless all scores are finite."""
     if not np.isfinite(scores).all():
         raise_invalid("of", "finite scores", f"NaN or infinity for {name!r}")
 
 
 def hull_corners(x: list[int], y: list[int]) -> list[int]:
-    """The places of the corners of the lower convex hull of a falling staircase."""
+    """Find the positions of the corners of the lower convex hull of a falling staircase."""
     kept: list[int] = []
     for i, (u, v) in enumerate(zip(x, y, strict=True)):
         while len(kept) > 1:
@@ -103,35 +104,35 @@ def hull_corners(x: list[int], y: list[int]) -> list[int]:
 
 
 def split_labels(y: ArrayLike, positive: Any) -> tuple[Any, list[Any], Flags]:
-    """The positive label, the others, and which samples are positive."""
+    """Return the positive label, the other labels, and which samples are positive."""
     labels = _labels.natural(y)
     if labels.ndim != 1:
-        raise_invalid("of", "y with a label for each sample", f"shape {labels.shape}")
-    kinds = _labels.union([("Frontier.of, y", labels)])
-    known = kinds.tolist()
+        raise_invalid("of", "y with one label for each sample", f"shape {labels.shape}")
+    classes = _labels.union([("Frontier.of, y", labels)])
+    known = classes.tolist()
     if len(known) < 2 or (positive is None and len(known) > 2):
-        rule = "y with two labels" + ", or positive=" * (len(known) > 2)
-        raise_invalid("of", rule, f"{len(known)}: {_labels.shown(kinds)}")
+        rule = "y with two classes" + ", or positive=" * (len(known) > 2)
+        raise_invalid("of", rule, f"{len(known)}: {_labels.shown(classes)}")
     positive = known[1] if positive is None else _labels.plain(positive)
     if positive not in known:
-        raise_invalid("of", f"positive to be one of {_labels.shown(kinds)}", repr(positive))
-    place = known.index(positive)
-    chosen: Flags = _labels.encode(labels, kinds, "Frontier.of, y") == place
-    return known.pop(place), known, chosen
+        raise_invalid("of", f"positive to be one of {_labels.shown(classes)}", repr(positive))
+    code = known.index(positive)
+    is_positive: Flags = _labels.encode(labels, classes, "Frontier.of, y") == code
+    return known.pop(code), known, is_positive
 
 
 def raise_invalid(method: str, rule: str, got: str) -> NoReturn:
-    """Say what a method of a frontier needs."""
+    """Raise an error that says what a method needs and what it received."""
     raise ValueError(f"Frontier.{method} needs {rule}; got {got}.")
 
 
-_TOLD = ("0.5%", "1%", "2%", "5%", "10%")  # of the negatives, in the printed table
-_SHARE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*")
+_PRINTED = ("0.5%", "1%", "2%", "5%", "10%")  # of the negatives, in the printed table
+_PERCENTAGE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*")
 
 
 @dataclass(frozen=True)
 class Winner:
-    """A way and its cut, with the slopes at which nothing costs less.
+    """A curve and its threshold, with the range of slopes at which nothing costs less.
 
     The slope is π r / (1 − π), for a prior π of the positives and a false negative that costs r
     times as much as a false positive: how many points of false positive rate one point of false
@@ -140,9 +141,9 @@ class Winner:
     Attributes
     ----------
     name : str
-        The way.
+        The name of the curve.
     threshold : float
-        A sample is called positive if its score is above.
+        A sample is predicted positive if its score is above the threshold.
     fp, fn : int
         False positives and false negatives.
     low, high : float
@@ -165,15 +166,15 @@ class Winner:
 
 @dataclass(frozen=True, eq=False)
 class Frontier:
-    """The trade-offs that several ways of deciding can reach on some samples.
+    """The trade-offs that several scores can reach on a set of samples.
 
-    Make it with `of`. The counts are those of the samples it was made from: the better for having
-    chosen the cut on them. What holds on new samples takes samples that no choice has seen.
+    Make a frontier with `of`. Its counts are optimistic: the thresholds are chosen on the same
+    samples. A guarantee for new samples needs a certification set that no choice has used.
 
     Attributes
     ----------
     curves : tuple of Curve
-        The staircase of each way.
+        The curve of each score.
     n_positive, n_negative : int
         Numbers of samples.
     positive : label
@@ -191,7 +192,7 @@ class Frontier:
     >>> [(winner.fp, winner.fn, winner.high) for winner in frontier.winners(cost_ratio=(0.5, 2))]
     [(0, 1, 1.0), (1, 0, 2.0)]
     >>> print(frontier)
-    fp at most  fewest fn  way (spam is positive)
+    fp at most  fewest fn  curve (spam is positive)
           0.5%      25.0%  sharp
             1%      25.0%  sharp
             2%      25.0%  sharp
@@ -207,66 +208,65 @@ class Frontier:
 
     @classmethod
     def of(cls, scores: Mapping[str, ArrayLike], y: ArrayLike, positive: Any = None) -> Self:
-        """Cut the scores of each way everywhere.
+        """Compute the curve of each score over all its thresholds.
 
         Parameters
         ----------
         scores : mapping of str to array-like or Dask collection of shape (n_samples,)
-            For each way of deciding, a score per sample; larger means more positive.
+            For each curve, a score per sample; larger means more positive.
         y : array-like or Dask collection of shape (n_samples,)
-            Labels, of exactly two kinds unless `positive` is given.
+            Labels of two classes; of more only with `positive`.
         positive : label, default=None
             The positive class; the others are negative. By default the larger of two labels.
 
         Returns
         -------
         frontier : Frontier
-            What they can reach on these samples. Of Dask collections all counts are exact too;
-            of more than 200,000 different scores some cuts are left out (see `resolution`).
+            The trade-offs on these samples. For Dask collections all counts are exact too; with
+            more than 200,000 different scores some thresholds are left out (see `resolution`).
         """
         if not isinstance(scores, Mapping) or not scores:
             got = "none" if isinstance(scores, Mapping) else type(scores).__name__
             raise_invalid("of", "scores to be a mapping of at least one name to its scores", got)
         if is_dask(y, *scores.values()):
             return cls(*load_extension("dask").frontier_curves(scores, y, positive))
-        label, others, chosen = split_labels(y, positive)
-        curves = tuple(make_curve(str(name), given, chosen) for name, given in scores.items())
+        label, others, is_positive = split_labels(y, positive)
+        curves = tuple(make_curve(str(name), own, is_positive) for name, own in scores.items())
         negative = others[0] if len(others) == 1 else None
-        return cls(curves, int(chosen.sum()), int((~chosen).sum()), label, negative)
+        return cls(curves, int(is_positive.sum()), int((~is_positive).sum()), label, negative)
 
     @property
     def resolution(self) -> tuple[float, float]:
-        """The coarsest of the curves' resolutions: what is left out between neighbouring cuts."""
+        """The coarsest resolution of the curves (see `Curve`)."""
         fp, fn = zip(*(curve.resolution for curve in self.curves), strict=True)
         return max(fp), max(fn)
 
     @cached_property
     def _lowest(self) -> tuple[Ints, Ints, Ints, Floats]:
-        """The staircase under all curves: fp, fn, the place of the way and the cut."""
+        """The staircase under all curves: fp, fn, position of the curve, and threshold."""
         parts = [(curve.fp, curve.fn, curve.thresholds) for curve in self.curves]
         fp, fn, thresholds = map(np.concatenate, zip(*parts, strict=True))
-        strategies = np.repeat(
-            np.arange(len(self.curves)), [len(curve.fp) for curve in self.curves]
-        )
-        order = np.lexsort((strategies, fn, fp))  # of equals the first way
+        owners = np.repeat(np.arange(len(self.curves)), [len(curve.fp) for curve in self.curves])
+        order = np.lexsort((owners, fn, fp))  # the first curve, if several are equal
         least = np.minimum.accumulate(fn[order])
         kept = order[np.append(True, fn[order][1:] < least[:-1])]
-        return fp[kept], fn[kept], strategies[kept], thresholds[kept]
+        return fp[kept], fn[kept], owners[kept], thresholds[kept]
 
     @cached_property
     def hull(self) -> tuple[Winner, ...]:
-        """The vertices of the lower convex hull over all curves, from no false positives on.
+        """The vertices of the lower convex hull of all curves, from 0 false positives on.
 
-        Each has the slopes at which it wins, from 0 to infinity; of equals it is the first way's.
+        Each has the range of slopes at which it wins, from 0 to infinity. If curves are equal, the
+        vertex belongs to the first one.
         """
-        fp, fn, strategies, thresholds = self._lowest
+        fp, fn, owners, thresholds = self._lowest
         kept = hull_corners(fp.tolist(), fn.tolist())
-        # Whole numbers up to the division: a slope at which two are even is told as even.
+        # Integers up to the division, so that slopes at which two vertices tie compare as equal.
         across, down = np.diff(fp[kept]), -np.diff(fn[kept])
         even = (across * self.n_positive / (down * self.n_negative)).tolist()
         return tuple(
             Winner(
-                self.curves[strategies[i]].name,
+                self.curves[owners[i]].name,
                 float(thresholds[i]),
                 int(fp[i]),
                 int(fn[i]),
@@ -277,12 +277,12 @@ class Frontier:
         )
 
     def least_fn(self, fp: int | str, curve: str | None = None) -> tuple[int, str, float]:
-        """Give the fewest false negatives with at most so many false positives.
+        """Find the fewest false negatives with a limited number of false positives.
 
         Parameters
         ----------
         fp : int or str
-            What is allowed: a count such as 5, or a share of the negatives such as "5%".
+            The limit: a count such as 5, or a percentage of the negatives such as "5%".
         curve : str, default=None
             The only curve to consider; all of them by default.
 
@@ -291,23 +291,23 @@ class Frontier:
         fn : int
             False negatives.
         name : str
-            The way; of equals the one with fewer false positives, then the first.
+            The curve; if several are equal, the one with fewer false positives, then the first.
         threshold : float
-            A sample is called positive if its score is above.
+            A sample is predicted positive if its score is above the threshold.
         """
-        limit = _limit("least_fn", "fp", fp, self.n_negative)
-        seen = self._only("least_fn", curve)
-        counts, found, strategies, thresholds = seen._lowest
-        at = np.searchsorted(counts, limit, "right") - 1
-        return int(found[at]), seen.curves[strategies[at]].name, float(thresholds[at])
+        limit = _parse_limit("least_fn", "fp", fp, self.n_negative)
+        chosen = self._select("least_fn", curve)
+        fps, fns, owners, thresholds = chosen._lowest
+        at = np.searchsorted(fps, limit, "right") - 1
+        return int(fns[at]), chosen.curves[owners[at]].name, float(thresholds[at])
 
     def least_fp(self, fn: int | str, curve: str | None = None) -> tuple[int, str, float]:
-        """Give the fewest false positives with at most so many false negatives.
+        """Find the fewest false positives with a limited number of false negatives.
 
         Parameters
         ----------
         fn : int or str
-            What is allowed: a count such as 5, or a share of the positives such as "5%".
+            The limit: a count such as 5, or a percentage of the positives such as "5%".
         curve : str, default=None
             As in `least_fn`.
 
@@ -315,21 +315,23 @@ class Frontier:
         -------
         fp : int
             False positives.
-        name, cut
-            As in `least_fn`; of equals the way with fewer false negatives, then the first.
+        name : str
+            The curve; if several are equal, the one with fewer false negatives, then the first.
+        threshold : float
+            As in `least_fn`.
         """
-        limit = _limit("least_fp", "fn", fn, self.n_positive)
-        seen = self._only("least_fp", curve)
-        found, counts, strategies, thresholds = seen._lowest
-        at = np.searchsorted(-counts, -limit, "left")
-        return int(found[at]), seen.curves[strategies[at]].name, float(thresholds[at])
+        limit = _parse_limit("least_fp", "fn", fn, self.n_positive)
+        chosen = self._select("least_fp", curve)
+        fps, fns, owners, thresholds = chosen._lowest
+        at = np.searchsorted(-fns, -limit, "left")
+        return int(fps[at]), chosen.curves[owners[at]].name, float(thresholds[at])
 
     def winners(
         self,
         cost_ratio: float | tuple[float, float] = (0.1, 10.0),
         prior: float | tuple[float, float] | None = None,
     ) -> tuple[Winner, ...]:
-        """Give the ways and cuts that cost least somewhere in a range of costs and priors.
+        """Find the curves and thresholds that cost least in a range of costs and priors.
 
         The expected cost is proportional to (1 − π) FPR + π r FNR, for a prior π of the positives
         and a cost ratio r: only the slope π r / (1 − π) matters.
@@ -337,36 +339,37 @@ class Frontier:
         Parameters
         ----------
         cost_ratio : float or (float, float), default=(0.1, 10)
-            What a false negative costs, in false positives: a number, or the least and the most.
+            The cost of a false negative, in false positives: a number, or a range.
         prior : float or (float, float), default=None
-            The share of positives to expect, likewise. By default the share in the samples.
+            The expected proportion of positives, likewise. By default that of the samples.
 
         Returns
         -------
         winners : tuple of Winner
-            In the order of their slopes, each with its part of the range; the parts cover it. For
-            one slope it is one, of equals that with fewer false positives.
+            Ordered by slope, each with its part of the range; the parts cover the range. For a
+            single slope there is one winner; if two tie, the one with fewer false positives.
         """
-        return self._won(*self._slopes("winners", cost_ratio, prior, True))
+        return self._winners(*self._slopes("winners", cost_ratio, prior, True))
 
     def best(self, cost_ratio: float = 1.0, prior: float | None = None) -> Winner:
-        """Give the way and cut that cost least.
+        """Find the curve and threshold that cost least.
 
         Parameters
         ----------
         cost_ratio : float, default=1
-            What a false negative costs, in false positives.
+            The cost of a false negative, in false positives.
         prior : float, default=None
-            The share of positives to expect. By default the share in the samples.
+            The expected proportion of positives. By default that of the samples.
 
         Returns
         -------
         winner : Winner
-            Of equals that with fewer false positives; `low` and `high` are the slope asked for.
+            If two tie, the one with fewer false positives. Its `low` and `high` are both the slope.
         """
-        return self._won(*self._slopes("best", cost_ratio, prior, False))[0]
+        return self._winners(*self._slopes("best", cost_ratio, prior, False))[0]
 
-    def _won(self, low: float, high: float) -> tuple[Winner, ...]:
+    def _winners(self, low: float, high: float) -> tuple[Winner, ...]:
+        """Restrict the hull to a range of slopes."""
         ends = [vertex.high for vertex in self.hull[:-1]]
         last = int(np.searchsorted(ends, high, "left"))
         first = int(np.searchsorted(ends, low, "right")) if low < high else last
@@ -376,88 +379,89 @@ class Frontier:
         )
 
     def _slopes(self, method: str, cost_ratio: Any, prior: Any, pairs: bool) -> tuple[float, ...]:
-        """The slopes that a range of costs and of priors spans."""
+        """Compute the range of slopes of a range of costs and of priors."""
         more = ", or two of them, the smaller first" if pairs else ""
         rule = f"cost_ratio to be a number above 0{more}"
-        costs = _range(method, rule, cost_ratio, math.inf, pairs)
+        costs = _check_range(method, rule, cost_ratio, math.inf, pairs)
         if prior is None:
             return tuple(cost * self.n_positive / self.n_negative for cost in costs)
         rule = f"prior to be None, or a number between 0 and 1{more}"
-        priors = _range(method, rule, prior, 1.0, pairs)
+        priors = _check_range(method, rule, prior, 1.0, pairs)
         return tuple(p / (1 - p) * cost for p, cost in zip(priors, costs, strict=True))
 
-    def _only(self, method: str, name: str | None) -> Self:
-        """The frontier of one curve, or of all."""
+    def _select(self, method: str, name: str | None) -> Self:
+        """Return the frontier of one curve, or of all curves if the name is None."""
         named = {curve.name: curve for curve in self.curves}
         if name is not None and name not in named:
             raise_invalid(method, f"curve to be one of {', '.join(map(repr, named))}", repr(name))
         return self if name is None else replace(self, curves=(named[name],))
 
     def __str__(self) -> str:
-        text = f"fp at most  fewest fn  way ({self.positive} is positive)"
-        for share in _TOLD:
-            fn, strategy, _ = self.least_fn(share)
-            text += f"\n{share:>10}  {fn / self.n_positive:>9.1%}  {strategy}"
+        text = f"fp at most  fewest fn  curve ({self.positive} is positive)"
+        for limit in _PRINTED:
+            fn, name, _ = self.least_fn(limit)
+            text += f"\n{limit:>10}  {fn / self.n_positive:>9.1%}  {name}"
         return text
 
 
-def _limit(method: str, word: str, limit: Any, n: int) -> int:
-    """How many of n a limit allows; exact, as a preference would have it."""
+def _parse_limit(method: str, parameter: str, limit: Any, n: int) -> int:
+    """Convert a limit to a count of n samples, exactly, as a preference does."""
     if isinstance(limit, int | np.integer) and not isinstance(limit, bool) and limit >= 0:
         return min(int(limit), n)
-    read = _SHARE.fullmatch(limit) if isinstance(limit, str) else None
-    if not read:
-        raise_invalid(
-            method, f"{word} to be a count such as 5 or a share such as '5%'", repr(limit)
-        )
-    return min(math.floor(Fraction(read[1]) * n / 100), n)
+    match = _PERCENTAGE.fullmatch(limit) if isinstance(limit, str) else None
+    if not match:
+        rule = f"{parameter} to be a count such as 5 or a percentage such as '5%'"
+        raise_invalid(method, rule, repr(limit))
+    return min(math.floor(Fraction(match[1]) * n / 100), n)
 
 
-def _range(method: str, rule: str, given: Any, end: float, pairs: bool) -> tuple[float, float]:
-    """A number above 0 and below the end, or two of them in order, as two."""
-    two = isinstance(given, tuple | list | np.ndarray) and len(given) == 2 and pairs
-    low, high = given if two else (given, given)
-    numbers = all(isinstance(one, Real) for one in (low, high))
+def _check_range(
+    method: str, rule: str, value: Any, end: float, pairs: bool
+) -> tuple[float, float]:
+    """Check a number above 0 and below the end, or two of them in order; return two."""
+    two = isinstance(value, tuple | list | np.ndarray) and len(value) == 2 and pairs
+    low, high = value if two else (value, value)
+    numbers = isinstance(low, Real) and isinstance(high, Real)
     if not numbers or not 0 < low <= high < end:
-        raise_invalid(method, rule, repr(given))
+        raise_invalid(method, rule, repr(value))
     return float(low), float(high)
 
 
 def offer_candidates(
     data: TuningData, start: Candidate, matrix: Confusion, strategies: Sequence[Strategy]
 ) -> Any:
-    """What ways offer for half the false positives, and for half the false negatives.
+    """Yield the candidates for half the false positives, and for half the false negatives.
 
-    What scores the same for both is offered once.
+    Candidates with equal scores are yielded once.
     """
-    told: list[Floats] = []
-    for want in (f"fp <= {matrix.fp // 2}", f"fn <= {matrix.fn // 2}"):
-        wanted = Preference(want)
-        request = Request(wanted, data, data.objective(wanted), [start])
+    known: list[Floats] = []
+    for text in (f"fp <= {matrix.fp // 2}", f"fn <= {matrix.fn // 2}"):
+        preference = Preference(text)
+        request = Request(preference, data, data.objective(preference), [start])
         for strategy in strategies:
             for candidate in strategy.candidates(request):
-                if not any(np.array_equal(candidate.scores, held) for held in told):
-                    told.append(candidate.scores)
+                if not any(np.array_equal(candidate.scores, scores) for scores in known):
+                    known.append(candidate.scores)
                     yield candidate
 
 
 def dialog_frontier(data: TuningData, candidates: Iterable[Candidate]) -> Frontier:
-    """The trade-offs of all cuts of the options' scores, and of each member's alone."""
-    scored: dict[str, Floats] = {}
+    """Make the frontier of the candidates' scores, and of the scores of each member alone."""
+    by_name: dict[str, Floats] = {}
     for candidate in candidates:
-        if not any(candidate.scores is held for held in scored.values()):
-            n = sum(name.split(" ")[0] == candidate.strategy for name in scored)
-            scored[f"{candidate.strategy} {n + 1}" if n else candidate.strategy] = candidate.scores
+        if not any(candidate.scores is scores for scores in by_name.values()):
+            n = sum(name.split(" ")[0] == candidate.strategy for name in by_name)
+            by_name[f"{candidate.strategy} {n + 1}" if n else candidate.strategy] = candidate.scores
     if len(data.committee.names) > 1:
-        scored |= {f"member {name}": held for name, held in data.members_alone()}
+        by_name |= {f"member {name}": scores for name, scores in data.members_alone()}
     code = data.labels.index(data.positive)
-    toward = {name: _toward_class(held, code) for name, held in scored.items()}
+    toward = {name: _score_of_class(scores, code) for name, scores in by_name.items()}
     return Frontier.of(toward, data.committee.classes[data.codes], positive=data.positive)
 
 
-def _toward_class(held: Floats, code: int) -> Floats:
-    """One score toward a class."""
-    if held.ndim == 1:
-        return held if code == 1 else -held
-    others = np.delete(held, code, axis=1)
-    return np.asarray(held[:, code] - others.max(axis=1))
+def _score_of_class(scores: Floats, code: int) -> Floats:
+    """Compute one score that is larger for a class: its lead over the other classes."""
+    if scores.ndim == 1:
+        return scores if code == 1 else -scores
+    others = np.delete(scores, code, axis=1)
+    return np.asarray(scores[:, code] - others.max(axis=1))

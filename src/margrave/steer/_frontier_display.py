@@ -1,8 +1,7 @@
-"""The frontier as pictures: the curves of trade-offs, and a map of what wins where.
+"""Plots of a frontier: its curves, and a map of the winners over cost ratios and priors.
 
-The plane of false positives and false negatives is that of the trajectories in "Interactive
-Martingale Boosting" (document 004); the map, over cost ratios and priors, shows the imprecise
-environments of document 000. Both show what :class:`margrave.steer.Frontier` holds.
+Kulkarni et al. (2016) draw trajectories in the plane of false positives and false negatives. The
+map shows the imprecise environments of Marrocco et al. (2010).
 """
 
 import math
@@ -14,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from margrave._plotting import COLOURS, pyplot
 from margrave._typing import Floats
-from margrave.compare._plotting import COLOURS, pyplot
 from margrave.steer._frontier import Frontier, Winner
 
 if TYPE_CHECKING:
@@ -24,38 +23,39 @@ if TYPE_CHECKING:
 Pairs = Sequence[tuple[float, float]]
 
 _DASHES = ("-", (0, (5, 1.5)), "-.", (0, (1, 1)))
-_NAMED = 8  # regions of the map
+_MOST_NAMED = 8  # regions of the map
 _OTHERS = "0.88"  # grey
 _BESIDE: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1, 0.5)}  # never over curves
 
 
 class FrontierDisplay:
-    """The trade-offs of several ways of deciding, as curves.
+    """Plot of the curves of a frontier.
 
-    The height of a curve is the fewest misses (false negatives) with at most so many false alarms
-    (false positives): low and to the left is good. The dashed line is the convex hull; its corners
-    are all that can be best when costs and priors become known, and `plot_winners` shows for which.
+    The height of a curve is the fewest misses (false negatives) for a number of false alarms (false
+    positives): low and to the left is good. The dashed line is the convex hull. Whatever the costs
+    and priors are, one of its corners costs least; `plot_winners` shows which one.
     Make the display with `from_scores` or `from_frontier`, or with the constructor and `plot`.
 
     Parameters
     ----------
     frontier : Frontier
-        What to draw.
+        The frontier to draw.
     points : sequence of (fp, fn), or mapping of str to (fp, fn), default=()
-        Counts to mark, such as those of the classifier in use; with names for the legend or not.
+        Counts to mark, such as those of the classifier in use. The legend shows the names of a
+        mapping.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn.
+        The axes.
     figure_ : matplotlib Figure
-        The figure around it.
+        The figure of the axes.
     lines_ : dict of str to matplotlib Line2D
-        The curve of each way.
+        The line of each curve.
     hull_ : matplotlib Line2D
         The convex hull.
     points_ : list of matplotlib Line2D
-        The points.
+        The marked points.
     trajectory_ : matplotlib Line2D or None
         The points of the trajectory.
     regions_ : list of (Winner, matplotlib collection)
@@ -87,20 +87,20 @@ class FrontierDisplay:
         ax: "Axes | None" = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw the curves of scores at hand.
+        """Draw the curves of several scores.
 
         Parameters
         ----------
         scores : mapping of str to array-like of shape (n_samples,)
-            For each way of deciding, a score per sample; larger means more positive.
+            For each curve, a score per sample; larger means more positive.
         y : array-like of shape (n_samples,)
-            Labels, of exactly two kinds unless `positive` is given.
+            Labels of two classes; of more only with `positive`.
         positive : label, default=None
             The positive class; the others are negative. By default the larger of two labels.
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure if None.
+            The axes to draw on; those of a new figure if None.
         **kwargs : dict
-            As in `from_frontier`.
+            Passed to `from_frontier`.
 
         Returns
         -------
@@ -123,13 +123,13 @@ class FrontierDisplay:
         Parameters
         ----------
         frontier : Frontier
-            What to draw.
+            The frontier to draw.
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure if None.
+            The axes to draw on; those of a new figure if None.
         points : sequence of (fp, fn), or mapping of str to (fp, fn), default=()
             Counts to mark.
         **kwargs : dict
-            As in `plot`.
+            Passed to `plot`.
 
         Returns
         -------
@@ -146,29 +146,29 @@ class FrontierDisplay:
         log: bool = False,
         trajectory: Pairs | None = None,
     ) -> Self:
-        """Draw the curves; if not logarithmic, where something happens.
+        """Draw the curves; linear axes show only the part around the trade-offs.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure if None.
+            The axes to draw on; those of a new figure if None.
         scale : {"rate", "count"}, default="rate"
-            Whether the axes show shares of the negatives and of the positives, or counts.
+            Whether the axes show fractions of the negatives and of the positives, or counts.
         log : bool, default=False
             Whether the axes are logarithmic, from one sample on; below it they are linear.
         trajectory : sequence of (fp, fn), default=None
-            Counts on the way from a first model to a last one, drawn as numbered points.
+            Counts of a sequence of models, drawn as numbered points.
 
         Returns
         -------
         self : FrontierDisplay
-            With `ax_`, `figure_`, `lines_`, `hull_`, `points_` and `trajectory_`.
+            The display, with `ax_`, `figure_`, `lines_`, `hull_`, `points_` and `trajectory_`.
         """
         if scale not in ("rate", "count"):
             raise _error("plot", "scale to be 'rate' or 'count'", repr(scale))
         named = self.points if isinstance(self.points, Mapping) else {}
-        marked = _pairs("points", list(named.values()) if named else self.points)
-        steps = _pairs("trajectory", () if trajectory is None else trajectory)
+        marked = _check_pairs("points", list(named.values()) if named else self.points)
+        steps = _check_pairs("trajectory", () if trajectory is None else trajectory)
         if ax is None:
             _, ax = pyplot("FrontierDisplay").subplots(figsize=(7.2, 4.6), layout="constrained")
         n = np.array([self.frontier.n_negative, self.frontier.n_positive])
@@ -178,7 +178,7 @@ class FrontierDisplay:
         self.points_: list[Any] = []
         for i, place in enumerate(marked * unit):
             look: dict[str, Any] = {"marker": "Xsd^vP*"[i % 7], "color": "black", "linestyle": ""}
-            label = _word(list(named)[i]) if named else None
+            label = _format_label(list(named)[i]) if named else None
             self.points_ += ax.plot(*place, label=label, markersize=7, zorder=4, **look)
         self.trajectory_ = _draw_trajectory(ax, steps * unit) if len(steps) else None
         ax.legend(frameon=False, **_BESIDE)
@@ -190,24 +190,26 @@ class FrontierDisplay:
 
         frontier, whole = self.frontier, scale == "count"
         n = np.array([frontier.n_negative, frontier.n_positive])
-        ends = unit * (n if log else _ends(frontier, shown))
+        ends = unit * (n if log else _axis_ends(frontier, shown))
         if log:
             ax.set_xscale("symlog", linthresh=unit[0], linscale=0.4)
             ax.set_yscale("symlog", linthresh=unit[1], linscale=0.4)
-        for axis, one, end in zip((ax.xaxis, ax.yaxis), unit, ends, strict=True):
+        for axis, smallest, end in zip((ax.xaxis, ax.yaxis), unit, ends, strict=True):
             if log:
-                axis.set_ticks([0, *_ticks(one, end)])
+                axis.set_ticks([0, *_ticks(smallest, end)])
                 axis.set_ticks([], minor=True)
             else:
                 axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=whole))
-            axis.set_major_formatter(FuncFormatter(_whole if whole else _percent))
-        # A little room, so that what lies on an axis is seen.
+            axis.set_major_formatter(FuncFormatter(_format_count if whole else _format_percent))
+        # A margin, so that points on an axis are visible.
         low = -0.25 * unit if log else -0.015 * ends
         ax.set(xlim=(low[0], ends[0]), ylim=(low[1], ends[1]))
-        others = f"not {_word(frontier.positive)}"
-        negative = others if frontier.negative is None else _word(frontier.negative)
+        positive = _format_label(frontier.positive)
+        negative = f"not {positive}"
+        if frontier.negative is not None:
+            negative = _format_label(frontier.negative)
         ax.set_xlabel(f"false alarms (of {frontier.n_negative:,} {negative})")
-        ax.set_ylabel(f"misses (of {frontier.n_positive:,} {_word(frontier.positive)})")
+        ax.set_ylabel(f"misses (of {frontier.n_positive:,} {positive})")
         ax.spines[["top", "right"]].set_visible(False)
 
     def _draw_curves(self, ax: "Axes", unit: Floats, log: bool) -> None:
@@ -219,15 +221,15 @@ class FrontierDisplay:
             (self.lines_[curve.name],) = ax.plot(
                 x,
                 y,
-                drawstyle="steps-post",  # until the next cut it cannot be fewer
+                drawstyle="steps-post",  # constant up to the next threshold
                 color=COLOURS[i % len(COLOURS)],
                 linestyle=_DASHES[i // len(COLOURS) % len(_DASHES)],
                 linewidth=1.4,
-                label=_word(curve.name),
+                label=_format_label(curve.name),
             )
         corners = np.array([(vertex.fp, vertex.fn) for vertex in frontier.hull], dtype=float)
         x, every = corners[:, 0], 1
-        if log:  # what is straight in rates is not on these axes
+        if log:  # the hull is straight in rates, so curved on these axes
             every = 20
             inner = [np.linspace(*ends, every, endpoint=False) for ends in pairwise(x)]
             x = np.append(np.concatenate(inner) if inner else [], x[-1])
@@ -250,65 +252,67 @@ class FrontierDisplay:
         cost_ratio: tuple[float, float] = (0.1, 10.0),
         prior: tuple[float, float] = (0.05, 0.95),
     ) -> Self:
-        """Draw a map of what costs least, over cost ratios and priors.
+        """Draw a map of the winners over cost ratios and priors.
 
-        Each region is a corner of the convex hull: a way and its cut. At most eight are named,
-        the largest.
+        Each region is a corner of the convex hull: a curve and its threshold. The legend names the
+        eight largest regions at most.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure if None.
+            The axes to draw on; those of a new figure if None.
         cost_ratio : (float, float), default=(0.1, 10)
-            What a false negative costs, in false positives: the least and the most.
+            The range of the cost of a false negative, in false positives.
         prior : (float, float), default=(0.05, 0.95)
-            The share of positives to expect: the least and the most.
+            The range of the expected proportion of positives.
 
         Returns
         -------
         self : FrontierDisplay
-            With `ax_`, `figure_` and `regions_`.
+            The display, with `ax_`, `figure_` and `regions_`.
         """
         winners = self.frontier.winners(cost_ratio, prior)
-        for word, given in (("cost_ratio", cost_ratio), ("prior", prior)):
-            if np.size(given) != 2 or np.ptp(given) == 0:
-                raise _error("plot_winners", f"{word} to be two different numbers", repr(given))
+        for name, ends in (("cost_ratio", cost_ratio), ("prior", prior)):
+            if np.size(ends) != 2 or np.ptp(ends) == 0:
+                raise _error("plot_winners", f"{name} to be two different numbers", repr(ends))
         if ax is None:
             _, ax = pyplot("FrontierDisplay").subplots(figsize=(7.6, 4.4), layout="constrained")
-        shares = np.linspace(*prior, 401)
-        odds = shares / (1 - shares)
-        # The slope is odds × ratio: a region reaches from one ratio to another, at each prior.
-        sides = [np.clip([one.low / odds, one.high / odds], *cost_ratio) for one in winners]
+        priors = np.linspace(*prior, 401)
+        odds = priors / (1 - priors)
+        # The slope is odds × ratio: a region extends from one ratio to another, at each prior.
+        sides = [
+            np.clip([winner.low / odds, winner.high / odds], *cost_ratio) for winner in winners
+        ]
         areas = [float(np.log(high / low).mean()) for low, high in sides]
-        named = sorted(np.argsort(areas)[::-1][:_NAMED].tolist())
+        named = sorted(np.argsort(areas)[::-1][:_MOST_NAMED].tolist())
         colours = self._colours([winners[i] for i in named])
         self.regions_: list[tuple[Winner, Any]] = []
         handles: list[Any] = []
         for i, (winner, (low, high)) in enumerate(zip(winners, sides, strict=True)):
             colour = colours[named.index(i)] if i in named else _OTHERS
             look: dict[str, Any] = {"facecolor": colour, "edgecolor": "white", "linewidth": 0.6}
-            words = f"{_word(winner.name)}: {winner.fp:,} / {winner.fn:,}"
-            region = ax.fill_betweenx(shares, low, high, label=words, **look)
+            label = f"{_format_label(winner.name)}: {winner.fp:,} / {winner.fn:,}"
+            region = ax.fill_betweenx(priors, low, high, label=label, **look)
             self.regions_.append((winner, region))
             if i in named:
-                handles.insert(0, region)  # from the top, as they lie on the map
+                handles.insert(0, region)  # from the top, as on the map
         if len(winners) > len(named):
-            words = f"{len(winners) - len(named)} others"
-            handles.append(ax.fill_between([], [], color=_OTHERS, label=words))
+            label = f"{len(winners) - len(named)} others"
+            handles.append(ax.fill_between([], [], color=_OTHERS, label=label))
         self._finish_map(ax, cost_ratio, prior, handles)
         return self
 
     def _colours(self, named: list[Winner]) -> list[tuple[float, ...]]:
-        """The colour of its way for each, paler from one cut of the way to the next."""
+        """Give each winner the colour of its curve, paler from one threshold to the next."""
         from matplotlib.colors import to_rgb
 
         names = [curve.name for curve in self.frontier.curves]
-        total, seen = Counter(one.name for one in named), Counter[str]()
+        total, coloured = Counter(winner.name for winner in named), Counter[str]()
         colours = []
-        for one in named:
-            pale = 0.75 * (seen[one.name] + 0.3) / max(total[one.name], 2)
-            seen[one.name] += 1
-            tint = to_rgb(COLOURS[names.index(one.name) % len(COLOURS)])
+        for winner in named:
+            pale = 0.75 * (coloured[winner.name] + 0.3) / max(total[winner.name], 2)
+            coloured[winner.name] += 1
+            tint = to_rgb(COLOURS[names.index(winner.name) % len(COLOURS)])
             colours.append(tuple(part + pale * (1 - part) for part in tint))
         return colours
 
@@ -316,25 +320,26 @@ class FrontierDisplay:
         from matplotlib.ticker import FuncFormatter
 
         frontier = self.frontier
-        here = frontier.n_positive / (frontier.n_positive + frontier.n_negative)
-        if prior[0] < here < prior[1]:
+        observed = frontier.n_positive / (frontier.n_positive + frontier.n_negative)
+        if prior[0] < observed < prior[1]:
             look: dict[str, Any] = {"color": "black", "linewidth": 0.8, "linestyle": ":"}
-            handles.append(ax.axhline(here, label=f"these samples ({_percent(here)})", **look))
+            label = f"these samples ({_format_percent(observed)})"
+            handles.append(ax.axhline(observed, label=label, **look))
         ax.set(xscale="log", xlim=tuple(cost_ratio), ylim=tuple(prior))
         ax.xaxis.set_ticks(_ticks(*cost_ratio))
         ax.xaxis.set_ticks([], minor=True)
         ax.xaxis.set_major_formatter(FuncFormatter(lambda ratio, _: f"{ratio:g}"))
-        ax.yaxis.set_major_formatter(FuncFormatter(_percent))
+        ax.yaxis.set_major_formatter(FuncFormatter(_format_percent))
         ax.set_xlabel("cost of a miss, in false alarms")
-        ax.set_ylabel(f"share of {_word(frontier.positive)}")
+        ax.set_ylabel(f"proportion of {_format_label(frontier.positive)}")
         ax.legend(handles=handles, title="false alarms / misses", frameon=False, **_BESIDE)
         self.ax_, self.figure_ = ax, ax.figure
 
 
-def _ends(frontier: Frontier, shown: Floats) -> Floats:
-    """How far the axes reach, in counts: to the same rates, around what happens."""
+def _axis_ends(frontier: Frontier, shown: Floats) -> Floats:
+    """Choose the ends of linear axes, in counts: the same rate, which shows the trade-offs."""
     n = np.array([frontier.n_negative, frontier.n_positive])
-    # Where a way makes about as many mistakes of one kind as of the other, as rates.
+    # The rate at which a curve's false positive rate is nearest to its false negative rate.
     even = [
         float(np.max(np.stack([curve.fp, curve.fn], 1) / n, axis=1).min())
         for curve in frontier.curves
@@ -345,22 +350,22 @@ def _ends(frontier: Frontier, shown: Floats) -> Floats:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Of 1, 2 and 5, and ten times as much or as little, those within a range."""
+    """List the numbers 1, 2 and 5, times powers of ten, within a range."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = [float(f"{digit}e{decade}") for decade in decades for digit in (1, 2, 5)]
     return [step for step in steps if low <= step <= high]
 
 
-def _percent(rate: float, _: Any = None) -> str:
+def _format_percent(rate: float, _: Any = None) -> str:
     return f"{100 * rate:.3g}%"
 
 
-def _whole(count: float, _: Any = None) -> str:
+def _format_count(count: float, _: Any = None) -> str:
     return f"{count:,.0f}"
 
 
 def _draw_trajectory(ax: "Axes", places: Floats) -> Any:
-    """Numbered points, joined by arrows."""
+    """Draw numbered points, joined by arrows."""
     from matplotlib.patheffects import withStroke
 
     (line,) = ax.plot(*places.T, linestyle="", marker="o", markersize=4, color="black", zorder=5)
@@ -373,22 +378,22 @@ def _draw_trajectory(ax: "Axes", places: Floats) -> Any:
             ax.annotate("", end, start, arrowprops=look, zorder=5)
     halo = [withStroke(linewidth=2.5, foreground="white")]  # above curves, below arrows
     for place, texts in numbers.items():
-        words = ax.annotate(", ".join(texts), place, (0, 5), textcoords="offset points", zorder=4.5)
-        words.set(size=9, ha="center", path_effects=halo)
+        label = ax.annotate(", ".join(texts), place, (0, 5), textcoords="offset points", zorder=4.5)
+        label.set(size=9, ha="center", path_effects=halo)
     return line
 
 
-def _pairs(word: str, given: Any) -> Floats:
-    """Counts as an array of two columns."""
-    places = np.asarray(given, dtype=np.float64) if len(given) else np.empty((0, 2))
-    fits = places.ndim == 2 and places.shape[1] == 2
-    if not fits or not (np.isfinite(places) & (places >= 0)).all():
-        raise _error("plot", f"{word} to be pairs (fp, fn) of counts", repr(given))
-    return places
+def _check_pairs(name: str, pairs: Any) -> Floats:
+    """Convert pairs of counts to an array of two columns."""
+    array = np.asarray(pairs, dtype=np.float64) if len(pairs) else np.empty((0, 2))
+    fits = array.ndim == 2 and array.shape[1] == 2
+    if not fits or not (np.isfinite(array) & (array >= 0)).all():
+        raise _error("plot", f"{name} to be pairs (fp, fn) of counts", repr(pairs))
+    return array
 
 
-def _word(label: Any) -> str:
-    """A label as text, that no part of is read as a formula."""
+def _format_label(label: Any) -> str:
+    """Format a label as text that matplotlib does not read as a formula."""
     text = str(label).replace("$", r"\$")
     return text if isinstance(label, str) else f"class {text}"
 

@@ -1,8 +1,8 @@
-"""What is left of certify samples: each certificate on them spends some of δ.
+"""The ledger: which part of the error probability δ of a certification set is used.
 
-Choosing among ten accepted candidates on the same samples breaks a 5 % promise 31 % of the time. So
-the first certificate may take all of δ, and then there is no second; or half of it, the next a
-quarter, and so on, whatever the samples said.
+Choosing among ten certified candidates on the same samples breaks a guarantee at δ = 5 % in 31 % of
+the cases. Therefore each certificate uses a part of δ, whatever its outcome: the first one uses all
+of it, and there is no second; or it uses a half, the next one a quarter, and so on.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from margrave.steer._tuning_data import Candidate, TuningData
 
 @dataclass(frozen=True)
 class Account:
-    """What was spent on some certify samples.
+    """The error probability of one certification set, and how much of it is used.
 
     Attributes
     ----------
     samples : str
-        What tells them from others.
+        Fingerprint of the certification set.
     delta : float
-        What there was to spend: one less the confidence of the first certificate.
-    spent : tuple of float
-        In order.
+        The error probability: one minus the confidence of the first certificate.
+    used : tuple of float
+        The part that each certificate used, in order.
     """
 
     samples: str
@@ -44,49 +44,50 @@ class Account:
 
     @property
     def left(self) -> float:
-        """What is left."""
+        """The error probability that is left."""
         used = sum(self.used)
         return 0.0 if used >= self.delta * (1 - 1e-9) else self.delta - used
 
     def share(self, delta: float, reserve: bool) -> float:
-        """What the next certificate may spend: all, or half if some is to be left.
+        """Return what the next certificate may use: all that is left, or half with `reserve`.
 
         Raises
         ------
         GuaranteeError
-            If nothing is left, or it was opened at another confidence.
+            If nothing is left, or if the first certificate has another confidence.
         """
         if abs(delta - self.delta) > 1e-12:
             raise GuaranteeError(
-                f"These certify samples were opened at confidence {1 - self.delta:.10g}, which is "
-                f"what all certificates on them share; got {1 - delta:.10g}."
+                "All certificates on one certification set need the same confidence, here "
+                f"{1 - self.delta:.10g}; got {1 - delta:.10g}."
             )
         if not self.left:
             raise GuaranteeError(
-                "These certify samples are spent: a promise was set or tried on them, and choosing "
-                "between several would break the promise more often than it says. Bring fresh "
-                "ones (accept(X_certify, y_certify)), or accept(reserve=True) the first time to "
-                "keep half of what may be spent for later."
+                "The certification set is used up: another guarantee needs new labelled samples. "
+                "Choosing among several guarantees tested on the same samples would break them "
+                "more often than the confidence says. Pass new samples to "
+                "accept(X_certify, y_certify). To keep half of the error probability for later, "
+                "call accept(reserve=True) the first time."
             )
         return self.left / 2 if reserve else self.left
 
-    def with_used(self, share: float) -> Account:
-        """The account after a certificate."""
-        return replace(self, used=(*self.used, share))
+    def with_used(self, part: float) -> Account:
+        """Return the account after a certificate that used this part."""
+        return replace(self, used=(*self.used, part))
 
 
 @dataclass(frozen=True, eq=False)
 class Accepted:
-    """A model that was accepted.
+    """A model that the user has accepted.
 
     Attributes
     ----------
     step : int
-        Where the dialog stood.
+        The current step of the dialog at that time.
     samples : str
-        The certify samples.
+        Fingerprint of the certification set.
     model : SteeredClassifier
-        The model.
+        The certified model.
     """
 
     step: int
@@ -96,20 +97,20 @@ class Accepted:
 
 @dataclass(eq=False)
 class Ledger:
-    """What may be promised in a dialog.
+    """The accepted models of a dialog, and the account of each certification set.
 
     Attributes
     ----------
-    part : CertifyPart or None
-        The samples set aside.
+    part : CertificationSet or None
+        The certification set that was set aside, if any.
     notes : tuple of str
-        What a certificate should say about the samples.
+        Notes about the samples for every certificate.
     estimator : classifier, list or None
-        What was steered, as it was given.
+        The estimator that the dialog was made with.
     accounts : dict of Account
-        What was spent, by the certify samples.
+        The accounts by the fingerprint of their certification set.
     accepted : list of Accepted
-        Models.
+        The accepted models, in order.
     """
 
     part: CertificationSet | None
@@ -119,9 +120,9 @@ class Ledger:
     accepted: list[Accepted] = field(default_factory=list)
 
     def support(self, classes: tuple[Any, ...], confidence: float) -> str:
-        """What the samples set aside can support."""
+        """Describe the limits that the certification set can support."""
         if self.part is None:
-            return "Nothing is set aside for a certificate: accept needs X_certify and y_certify."
+            return "There is no certification set: accept needs X_certify and y_certify."
         return describe_support(self.part.codes, classes, confidence)
 
     def model(
@@ -135,61 +136,64 @@ class Ledger:
         confidence: float,
         reserve: bool,
     ) -> SteeredClassifier:
-        """The model of a step with a promise; the same again for the same step and samples."""
+        """Certify the model of a step, or return the one accepted before for the same request."""
         if reply.preference is None:
             raise GuaranteeError(
-                "Dialog.accept needs something to promise: ask for it first, such as "
-                "prefer('fp <= 1%')."
+                "Dialog.accept needs a preference to guarantee; this step has none. Request one "
+                "first, such as prefer('fp <= 1%')."
             )
-        part = self._part(data, X, y)
-        for known in self.accepted:
-            certificate = known.model.certificate_
-            if certificate is not None and (known.step, known.samples, certificate.confidence) == (
-                step,
-                part.name,
-                confidence,
+        certification_set = self._certification_set(data, X, y)
+        name = certification_set.name
+        for accepted in self.accepted:
+            certificate = accepted.model.certificate_
+            if (
+                certificate is not None
+                and (accepted.step, accepted.samples) == (step, name)
+                and certificate.confidence == confidence
             ):
-                return known.model
+                return accepted.model
         delta = 1 - confidence
-        account = self.accounts.get(part.name, Account(part.name, delta))
-        share, spent = account.share(delta, reserve), True
+        account = self.accounts.get(name, Account(name, delta))
+        part, used_up = account.share(delta, reserve), True
         try:
-            found = certify(
+            certified = certify(
                 reply.preference,
                 reply.candidate,
                 start,
                 data,
-                part,
+                certification_set,
                 confidence=confidence,
-                delta=share,
+                delta=part,
                 number=len(account.used) + 1,
                 notes=self.notes,
             )
         except GuaranteeError as error:
-            spent = error.used_up
+            used_up = error.used_up
             raise
         finally:
-            if spent:
-                self.accounts[part.name] = account.with_used(share)
+            if used_up:
+                self.accounts[name] = account.with_used(part)
         model = SteeredClassifier._from_certified(
-            found,
+            certified,
             estimator=self.estimator,
             preference=str(reply.preference),
             positive=data.positive,
             confidence=confidence,
         )
-        self.accepted.append(Accepted(step, part.name, model))
+        self.accepted.append(Accepted(step, name, model))
         return model
 
-    def _part(self, data: TuningData, X: Any, y: ArrayLike | None) -> CertificationSet:
-        """The certify samples: those given, or those set aside."""
+    def _certification_set(self, data: TuningData, X: Any, y: ArrayLike | None) -> CertificationSet:
+        """Return the certification set of the caller, else the one that was set aside."""
         if (X is None) != (y is None):
-            raise ValueError("Dialog.accept needs both X_certify and y_certify, or neither.")
+            raise ValueError(
+                "Dialog.accept needs both X_certify and y_certify, or neither; got only one."
+            )
         if y is not None:
             return make_certification_set(X, y, data.committee, "Dialog.accept")
         if self.part is None:
             raise GuaranteeError(
-                "Dialog.accept needs X_certify and y_certify, samples that no step has seen: "
-                "nothing was set aside for the certificate."
+                "Dialog.accept needs a certification set, and none was set aside. Pass labelled "
+                "samples that no step has used as X_certify and y_certify."
             )
         return self.part

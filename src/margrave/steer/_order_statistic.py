@@ -1,9 +1,10 @@
-"""What a sample says about a rate: exact binomial tests, bounds and the sizes they need.
+"""Exact binomial tests and bounds for a rate, and the numbers of samples that they need.
 
-A promise "at most a share α of a class" at confidence 1 − δ is kept on n unseen samples of that
-class if at most c of them are wrong, c the largest with P(Bin(n, α) ≤ c) ≤ δ. Cutting a score where
-c samples are beyond it is the order statistic of Neyman–Pearson classification (Tong, Feng and Li,
-2018): the k-th smallest score, k the smallest with P(Bin(n, 1 − α) ≥ k) ≤ δ, is the same cut.
+The guarantee "at most a fraction α of a class" holds at confidence 1 − δ if at most c of n unused
+samples of that class are errors, where c is the largest number with P(Bin(n, α) ≤ c) ≤ δ. The
+threshold that leaves c scores beyond it is the order statistic of Neyman–Pearson classification
+(Tong, Feng and Li, 2018): the k-th smallest score, where k is the smallest number with
+P(Bin(n, 1 − α) ≥ k) ≤ δ.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from margrave.confusion import Bound, Confusion, Preference
 
 
 def p_value(count: ArrayLike, n: ArrayLike, limit: float, at_most: bool) -> Floats:
-    """How probable a count at least as good is where the limit is just broken.
+    """Return the probability of a count at least as good if the rate is exactly at its limit.
 
     Parameters
     ----------
     count, n : array-like of int
-        So many of n samples are of the kind that is limited.
+        The number of samples that the bound limits, and the number of all samples.
     limit : float
-        The share.
+        The limit, as a fraction.
     at_most : bool
-        Whether it is the largest or the smallest that is allowed.
+        Whether the limit is an upper or a lower one.
     """
     count, n = np.asarray(count), np.asarray(n)
     if is_trivial(limit, at_most):
@@ -38,37 +39,37 @@ def p_value(count: ArrayLike, n: ArrayLike, limit: float, at_most: bool) -> Floa
 
 
 def is_trivial(limit: float, at_most: bool) -> bool:
-    """Whether nothing can break a limit."""
+    """Whether no rate can violate a limit."""
     return limit >= 1 if at_most else limit <= 0
 
 
 def largest_allowed_count(n: int, limit: float, delta: float) -> int:
-    """The largest count among n that proves a share of at most `limit`; -1 if none does."""
+    """Return the largest count of n that proves a rate of at most `limit`; -1 if none does."""
     if limit >= 1:
         return n
-    c = int(binom.ppf(delta, n, limit)) + 1  # near it, on the safe side of rounding
+    c = int(binom.ppf(delta, n, limit)) + 1  # starts above the result, whatever the rounding
     while c >= 0 and binom.cdf(c, n, limit) > delta:
         c -= 1
     return c
 
 
 def samples_needed(limit: float, delta: float) -> int | None:
-    """How many samples without any error prove a share of at most `limit`; None if no number."""
+    """Return the number of samples without errors that prove a rate of at most `limit`, or None."""
     if not 0 < limit < 1:
         return None if limit <= 0 else 0
     n = max(math.ceil(math.log(delta) / math.log1p(-limit)) - 1, 1)
-    while largest_allowed_count(n, limit, delta) < 0:  # once or twice: as exact as the test itself
+    while largest_allowed_count(n, limit, delta) < 0:  # once or twice, because of rounding
         n += 1
     return n
 
 
 def smallest_provable_rate(n: int, delta: float) -> float:
-    """The smallest share that n samples without any error prove."""
+    """Return the smallest limit on a rate that n samples without errors prove."""
     return float(-math.expm1(math.log(delta) / n)) if n else 1.0
 
 
 def clopper_pearson(count: int, n: int, level: float) -> tuple[float, float]:
-    """Clopper and Pearson's interval for a share, at least at this level."""
+    """Return the Clopper–Pearson interval of a rate, with at least this confidence level."""
     tail = (1 - level) / 2
     low = float(beta.ppf(tail, count, n - count + 1)) if count > 0 else 0.0
     high = float(beta.ppf(1 - tail, count + 1, n - count)) if count < n else 1.0
@@ -76,37 +77,47 @@ def clopper_pearson(count: int, n: int, level: float) -> tuple[float, float]:
 
 
 class GuaranteeError(ValueError):
-    """The samples at hand cannot support a promise; the message says what would.
+    """Raised if the certification set cannot support a guarantee.
+
+    The message says what it would take.
+
+    Parameters
+    ----------
+    message : str
+        The reason.
+    used_up : bool, default False
+        Whether the scores of the certification set were used to find this out.
 
     Attributes
     ----------
-    looked : bool
-        Whether the certify samples' scores were looked at, so that they are spent.
+    used_up : bool
+        The same. If True, the ledger of a dialog counts this test as a certificate.
     """
 
     __module__ = "margrave.steer"
 
-    def __init__(self, message: str, looked: bool = False) -> None:
-        spent = " The certify samples are spent by this test." if looked else ""
-        super().__init__(message + spent)
-        self.used_up = looked
+    def __init__(self, message: str, used_up: bool = False) -> None:
+        suffix = " This test counts as a use of the certification set." if used_up else ""
+        super().__init__(message + suffix)
+        self.used_up = used_up
 
 
 def forbids_rejecting(bound: Bound) -> bool:
-    """Whether a bound says that nothing is rejected: kept by the decision, not by chance."""
+    """Whether a bound forbids rejecting: the decision alone determines if it is met."""
     return bound.word == "rejected" and bound.at_most and bound.limit == 0
 
 
 def one_sided_bounds(
     preference: Preference, matrix: Confusion
 ) -> list[tuple[Bound, NDArray[np.bool_], int]]:
-    """Bounds of two classes as shares of some classes that may get one answer; [] if one is not.
+    """Write bounds for two classes as upper limits on one prediction within some true classes.
 
     Returns
     -------
-    list of (bound, of which classes, which answer is limited)
+    list of (bound, mask of the true classes, limited prediction)
+        Empty if a bound has another form.
     """
-    found = []
+    limits = []
     for bound in preference.all_bounds:
         if forbids_rejecting(bound):
             continue
@@ -115,24 +126,24 @@ def one_sided_bounds(
         amount, base = bound.cells(matrix)
         rows = np.asarray(base.any(axis=1))
         whole_rows = bool((base == rows[:, None]).all())
-        answers = [int(a) for a in np.flatnonzero(amount[rows].any(axis=0))]
-        if not whole_rows or len(answers) != 1 or not amount[rows, answers[0]].all():
+        columns = [int(column) for column in np.flatnonzero(amount[rows].any(axis=0))]
+        if not whole_rows or len(columns) != 1 or not amount[rows, columns[0]].all():
             return []
         if not is_trivial(float(bound.limit), bound.at_most):
-            found.append((bound, rows, answers[0] if bound.at_most else 1 - answers[0]))
-    return found
+            limits.append((bound, rows, columns[0] if bound.at_most else 1 - columns[0]))
+    return limits
 
 
 def has_order_statistics(wanted: Preference, matrix: Confusion) -> bool:
-    """Whether every bound that can be broken has an order statistic."""
-    open_to_chance = [
+    """Whether order statistics can guarantee every bound that can be violated."""
+    violable = [
         bound
         for bound in wanted.bounds
         if not forbids_rejecting(bound) and not is_trivial(float(bound.limit), bound.at_most)
     ]
-    return len(one_sided_bounds(wanted, matrix)) == len(open_to_chance)
+    return len(one_sided_bounds(wanted, matrix)) == len(violable)
 
 
 def supported_rate(n: int, delta: float) -> float:
-    """The smallest share that n samples can support, in %, rounded up to what is written."""
+    """Return the smallest limit that n samples can support, in percent, rounded up to 0.01."""
     return float(np.ceil(1e4 * smallest_provable_rate(n, delta) - 1e-9) / 100)

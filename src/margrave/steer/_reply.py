@@ -1,4 +1,4 @@
-"""What a dialog answers: frozen, and readable by itself."""
+"""Replies of a dialog, comparisons of two of them, and how a notebook shows a dialog."""
 
 from __future__ import annotations
 
@@ -17,31 +17,34 @@ from margrave.steer._tuning_data import Candidate
 
 @dataclass(frozen=True)
 class Reply:
-    """What became of a request, on the tuning samples.
+    """The result of one step of a dialog, measured on the tuning set.
 
     Attributes
     ----------
     preference : Preference or None
-        What was asked, or still holds after a step of the program; None if nothing was yet.
+        The preference that was requested. After a step of a martingale program, the preference
+        that was in force before; None if there is none yet.
     met : bool
-        Whether the model keeps to it on the tuning samples.
+        Whether the model meets the preference on the tuning set.
     before, after : Confusion
-        The tuning samples, by the model before and by this one.
+        Confusion matrices of the tuning set: of the model before this step, and of this one.
     strategy : str
-        How it was found: "move", "reject", "reweight", "select", "retune"; "nodes" or "grow" for
-        a step of the program; or "start".
+        The strategy that found the model: "move", "reject", "reweight", "select", "retune" or the
+        name of your own; "nodes" or "grow" for a step of a martingale program; or "start".
     seconds : float
-        How long it took.
+        Duration of the search in seconds.
     n_candidates : int
-        How many options were compared.
+        Number of candidates that were compared.
     final : bool
-        Whether all ways have been tried; a better reply may follow otherwise.
+        Whether all strategies have been tried. If not, a better reply may follow.
     cancelled : bool
         Whether the user stopped the search.
     note : str or None
-        For a step of the program, what was done.
+        For a step of a martingale program, what was done.
     node_results : tuple of (votes, Tuning)
-        For "nodes", what became of each node that was asked.
+        For the strategy "nodes", the result at each node that was tuned.
+    candidate : Candidate
+        The scores of the tuning set and the decision on them.
     """
 
     preference: Preference | None
@@ -59,7 +62,7 @@ class Reply:
 
     @property
     def model(self) -> SteeredClassifier:
-        """The model, which promises nothing yet."""
+        """The model of this step, without a certificate."""
         return SteeredClassifier._from_parts(
             self.candidate.scorer,
             self.candidate.decision,
@@ -69,75 +72,79 @@ class Reply:
 
     @property
     def binding(self) -> Bound | None:
-        """The bound that is missed by most samples, or has fewest to spare."""
+        """The limiting constraint: the bound missed by most samples, or with the least slack."""
         return None if self.preference is None else self.preference.binding(self.after)
 
     @property
     def shortfall(self) -> float:
-        """How many samples are in the wrong place; 0 if the preference is met."""
+        """The number of samples by which the preference is missed; 0 if it is met."""
         return 0.0 if self.preference is None else self.preference.shortfall(self.after)
 
     @property
     def nearest(self) -> Confusion | None:
-        """The nearest matrix that was reached, if the preference is not met."""
+        """The nearest confusion matrix that was found; None if the preference is met."""
         return None if self.met else self.after
 
     @property
     def instead(self) -> Preference | None:
-        """What was asked, with the bounds that are not met loosened to what was reached.
+        """An achievable preference: the bounds that are not met are loosened to what was found.
 
-        None if the preference is met, or nothing of it is left.
+        None if the preference is met, or if no bound is left.
         """
         if self.met or self.preference is None:
             return None
-        loosened = [_loosened(bound, self.after) for bound in self.preference.bounds]
+        loosened = [_loosen(bound, self.after) for bound in self.preference.bounds]
         kept = [str(bound) for bound in loosened if bound is not None]
         return Preference(*kept) if kept else None
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """Cells of mistakes (and the rejected) that are not as before."""
+        """The cells of errors and of rejected samples whose counts this step changed."""
         return list_changes(self.before, self.after)
 
     def __str__(self) -> str:
         if self.preference is None and self.note is None:
-            return f"Start, on {self.after.n} tuning samples:\n{self.after}"
+            return f"Start, on {self.after.n} samples of the tuning set:\n{self.after}"
         plural = "" if self.n_candidates == 1 else "s"
-        took = f"{self.seconds:.2f} s, {self.n_candidates} candidate{plural}"
-        more = "" if self.final else ", more may come"
-        stopped = ", cancelled" if self.cancelled else ""
-        first, *others = self._said
-        lines = [f"{first} (way: {self.strategy}; {took}{more}{stopped})", *others]
+        search = f"{self.seconds:.2f} s, {self.n_candidates} candidate{plural}"
+        search += "" if self.final else ", a better reply may follow"
+        search += ", cancelled" if self.cancelled else ""
+        first, *others = self._outcome
+        lines = [f"{first} (strategy: {self.strategy}; {search})", *others]
         lines += [f"  {line}" for line in str(self.after).splitlines()]
         lines += [f"  {change}" for change in self.changes]
         return "\n".join(lines)
 
     @property
-    def _said(self) -> list[str]:
-        """What was done with the program, and whether what was asked is met."""
-        noted = [] if self.note is None else [self.note]
+    def _outcome(self) -> list[str]:
+        """The note, and whether the preference is met: a line for each that there is."""
+        notes = [] if self.note is None else [self.note]
         if self.preference is None:
-            return noted
-        if self.met:
-            spent = self.note is None and self.preference.met(self.before)
-            said = "met before, and what it allows is spent" if spent else "met"
+            return notes
+        if not self.met:
+            outcome = (
+                f"not met: the nearest is {self.shortfall:g} short; "
+                f"'{self.binding}' is the limiting constraint"
+            )
+        elif self.note is None and self.preference.met(self.before):
+            outcome = "met before; now the whole allowance is used"
         else:
-            said = f"not met: the nearest is {self.shortfall:g} short, '{self.binding}' binds"
-        return [*noted, f"{self.preference}: {said}"]
+            outcome = "met"
+        return [*notes, f"{self.preference}: {outcome}"]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two steps of a dialog side by side.
+    """Two steps of a dialog, compared on the tuning set.
 
     Attributes
     ----------
     first, second : Reply
-        The steps.
+        The two steps.
     n_changed : int
-        How many tuning samples they answer differently.
+        Number of samples whose predictions differ.
     n_only_first, n_only_second : int
-        How many only the first, or only the second, answers right.
+        Number of samples that only the first, or only the second, model predicts correctly.
     """
 
     first: Reply
@@ -148,28 +155,28 @@ class Comparison:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """Cells of mistakes (and the rejected) that are not the same."""
+        """The cells of errors and of rejected samples whose counts differ."""
         return list_changes(self.first.after, self.second.after)
 
     def __str__(self) -> str:
-        lines = [f"{_asked(self.first)} -> {_asked(self.second)}"]
+        lines = [f"{_describe_request(self.first)} -> {_describe_request(self.second)}"]
         lines += [f"  {change}" for change in self.changes]
         lines.append(
-            f"  {self.n_changed} of {self.first.after.n} answers differ: {self.n_only_first} right "
-            f"before only, {self.n_only_second} right after only"
+            f"  {self.n_changed} of {self.first.after.n} predictions differ: {self.n_only_first} "
+            f"correct only in the first, {self.n_only_second} only in the second"
         )
         return "\n".join(lines)
 
 
-def _loosened(bound: Bound, matrix: Confusion) -> Bound | None:
-    """A bound that a matrix meets: as it is, or up to the matrix; None for a share of nothing.
+def _loosen(bound: Bound, matrix: Confusion) -> Bound | None:
+    """Loosen a bound as far as a confusion matrix needs; None for a fraction of no samples.
 
-    Shares are told to a hundredth of a percent.
+    Fractions are rounded to a hundredth of a percent.
     """
     if bound.slack(matrix) >= 0:
         return bound
     amount, base = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
-    if not bound.share:
+    if not bound.is_fraction:
         return replace(bound, limit=Fraction(amount))
     if not base:
         return None
@@ -177,11 +184,11 @@ def _loosened(bound: Bound, matrix: Confusion) -> Bound | None:
     return replace(bound, limit=Fraction(rounded, 10_000))
 
 
-def _asked(reply: Reply) -> str:
+def _describe_request(reply: Reply) -> str:
     return reply.strategy if reply.preference is None else f"{reply.preference} ({reply.strategy})"
 
 
-_LAST = 6  # steps that are shown
+_MAX_STEPS = 6  # shown in a notebook
 _STYLE = (
     "border-collapse:collapse;font-variant-numeric:tabular-nums;margin:0.4em 0",
     "padding:0.3em 0.8em;text-align:right;border:1px solid rgba(128,128,128,0.35)",
@@ -190,25 +197,25 @@ _SHADES = {"right": "46,125,90", "wrong": "190,60,50", "rejected": "150,120,40"}
 
 
 def dialog_html(dialog: Any) -> str:
-    """A dialog: its matrix with what changed, and its last steps."""
+    """Show a dialog in HTML: the confusion matrix, what changed in it, and the last steps."""
     reply: Reply = dialog.reply
-    said = "Start" if reply.preference is None else _heading(reply)
-    n = f"{reply.after.n:,} tuning samples"
+    heading = "Start" if reply.preference is None else _heading(reply)
     members = escape(", ".join(dialog.members))
     parts = [
-        f"<p><strong>{said}</strong>, on {n}; members: {members}</p>",
+        f"<p><strong>{heading}</strong>, on {reply.after.n:,} samples of the tuning set; "
+        f"members: {members}</p>",
         matrix_html(reply.after, reply.before),
         _steps(dialog),
-        "<p><small><code>prefer(...)</code> asks, <code>open()</code> opens the studio on it, "
-        "<code>accept()</code> certifies.</small></p>",
+        "<p><small><code>prefer(...)</code> requests a confusion matrix, <code>open()</code> opens "
+        "the studio, <code>accept()</code> certifies the model.</small></p>",
     ]
     return f"<div>{''.join(parts)}</div>"
 
 
 def matrix_html(matrix: Confusion, before: Confusion | None = None) -> str:
-    """A confusion matrix as a table, with differences to another."""
+    """Show a confusion matrix as an HTML table, with its differences from another."""
     table, cell = _STYLE
-    heads = [*(f"called {escape(str(label))}" for label in matrix.classes), "rejected"]
+    heads = [*(f"predicted {escape(str(label))}" for label in matrix.classes), "rejected"]
     head = "".join(f'<th scope="col" style="{cell}">{text}</th>' for text in ("", *heads))
     rows = []
     for r, label in enumerate(matrix.classes):
@@ -217,24 +224,24 @@ def matrix_html(matrix: Confusion, before: Confusion | None = None) -> str:
         for c, count in enumerate(matrix.counts[r].tolist()):
             kind = "rejected" if c == len(matrix.classes) else "right" if c == r else "wrong"
             shade = f"background:rgba({_SHADES[kind]},{0.08 + 0.3 * count / size:.2f})"
-            moved = 0 if before is None else count - int(before.counts[r, c])
-            change = f" <small>({moved:+,})</small>" if moved else ""
+            difference = 0 if before is None else count - int(before.counts[r, c])
+            change = f" <small>({difference:+,})</small>" if difference else ""
             cells.append(f'<td style="{cell};{shade}">{count:,}{change}</td>')
         rows.append(f"<tr>{''.join(cells)}</tr>")
     return f'<table style="{table}"><tr>{head}</tr>{"".join(rows)}</table>'
 
 
 def _heading(reply: Reply) -> str:
-    said = "met" if reply.met else f"not met, {reply.shortfall:g} short"
-    return f"{escape(str(reply.preference))}: {said} (way: {escape(reply.strategy)})"
+    outcome = "met" if reply.met else f"not met, {reply.shortfall:g} short"
+    return f"{escape(str(reply.preference))}: {outcome} (strategy: {escape(reply.strategy)})"
 
 
 def _steps(dialog: Any) -> str:
-    """The last steps, the current one marked."""
+    """List the last steps in HTML, the current one in bold."""
     history = dialog.history
     if len(history) == 1:
         return ""
-    first = max(0, len(history) - _LAST)
+    first = max(0, len(history) - _MAX_STEPS)
     items = []
     for number, reply in enumerate(history[first:], start=first):
         text = "start" if reply.preference is None else _heading(reply)

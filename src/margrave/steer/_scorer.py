@@ -1,7 +1,7 @@
-"""Trained members behind one call, and scores of new samples from what they say.
+"""Scorers: fitted members, and the combination of their raw values into scores.
 
-A committee that was cross-fitted has said about each tuning sample what members said that were
-trained without it; for new samples the members trained on all of them speak.
+A scorer scores new samples with members that were trained on all training samples. Where the
+tuning set is the training set, its scores are out-of-fold and come from cross-fitting instead.
 """
 
 from __future__ import annotations
@@ -14,50 +14,50 @@ from scipy.special import expit, logit
 
 from margrave._typing import Floats
 from margrave.committee import FittedMembers
-from margrave.select._region_scores import RegionScores
+from margrave.select import RegionScores
 
-# Scores are rounded to so many digits of their size: the same sample must get the same score
-# in any company, or samples that tie at a cut would fall to either side of it.
+# Scores are rounded to so many digits of their usual size: a sample must get the same score in
+# any batch, or samples with tied scores at a threshold would fall on either side of it.
 _DIGITS = 9
-_USUAL = 0.9
+_USUAL_QUANTILE = 0.9
 
 
 class Combination(Protocol):
-    """What makes scores of the members' answers."""
+    """Combines the members' raw values into one score, or into one for each class."""
 
     @property
     def weights(self) -> Floats:
         """The members' weights, shape (K,) or (k, K)."""
 
     def __call__(self, raw: Floats) -> Floats:
-        """Scores for raw values of shape (n, K) or (n, K, k).
+        """Compute scores from raw values of shape (n, K) or (n, K, k).
 
-        One with a true attribute ``needs_samples`` is also given the encoded samples.
+        A combination with a true attribute ``needs_samples`` also takes the encoded samples.
         """
 
 
 def needs_samples(combine: Combination) -> bool:
-    """Whether it looks at the samples, and not only at what members say."""
+    """Whether a combination uses the samples, not only the members' raw values."""
     return bool(getattr(combine, "needs_samples", False))
 
 
 def combine_scores(combine: Combination, raw: Floats, X: Any) -> Floats:
-    """Scores from what the members say, and from encoded samples if they are looked at."""
+    """Compute scores from raw values, and from encoded samples if the combination needs them."""
     return combine(raw, X) if needs_samples(combine) else combine(raw)  # type: ignore[call-arg]
 
 
 @dataclass(frozen=True)
 class Scorer:
-    """Scores of samples: one for two classes, larger for the second; else one for each class.
+    """Scores samples: one score for two classes, larger for the second; else one per class.
 
     Attributes
     ----------
     committee : FittedMembers
-        Who is asked.
+        The fitted members.
     combine : Combination
-        What makes scores of their answers.
+        Combines the members' raw values into scores.
     decimals : int
-        To how many decimals scores are rounded.
+        The number of decimals that scores are rounded to.
     """
 
     committee: FittedMembers
@@ -66,28 +66,27 @@ class Scorer:
 
     @property
     def weights(self) -> Floats:
-        """The members' weights, over the classes if each has its own."""
+        """The members' weights, averaged over the classes if each class has its own."""
         return np.asarray(np.atleast_2d(self.combine.weights).mean(axis=0))
 
     def __call__(self, X: Any) -> Floats:
-        """Scores of samples as a user has them."""
+        """Score samples as the user has them."""
         return self.score_encoded(self.committee.encode(X))
 
     def score_encoded(self, X: Any) -> Floats:
-        """Scores of samples that have passed the encoder."""
+        """Score samples that are encoded already."""
         return self.score_raw(self.committee.raw(X), X)
 
     def score_raw(self, raw: Floats, X: Any = None) -> Floats:
-        """Scores from what the members say; of regions, also from the encoded samples."""
+        """Compute scores from raw values, and from encoded samples if they are needed."""
         return np.round(combine_scores(self.combine, raw, X), self.decimals)
 
 
 def decimals_for(scores: Floats) -> int:
-    """Enough to tell scores of this size apart, few enough not to tell rounding errors."""
+    """Choose a number of decimals that keeps scores of this size apart, but no rounding errors."""
     sizes = np.abs(scores)
-    size = float(np.quantile(sizes, _USUAL, method="higher")) or float(
-        sizes.max()
-    )  # whatever an outlier is
+    usual = float(np.quantile(sizes, _USUAL_QUANTILE, method="higher"))  # robust to outliers
+    size = usual or float(sizes.max())
     return _DIGITS - int(np.floor(np.log10(size))) if size > 0 else _DIGITS
 
 
@@ -96,12 +95,12 @@ _SURE = 1e-12
 
 @dataclass(frozen=True)
 class MeanScore:
-    """The mean of two scores of the same committee.
+    """The mean of two combinations of one committee.
 
     Attributes
     ----------
     first, second : Combination
-        The scores.
+        The combinations.
     """
 
     first: Combination
@@ -109,40 +108,40 @@ class MeanScore:
 
     @property
     def needs_samples(self) -> bool:
-        """Whether either looks at the samples."""
+        """Whether either combination needs the samples."""
         return needs_samples(self.first) or needs_samples(self.second)
 
     def __call__(self, raw: Floats, X: Any = None) -> Floats:
-        """Log-odds for raw values of shape (n, K) or (n, K, k)."""
+        """Compute log-odds from raw values of shape (n, K) or (n, K, k)."""
         return np.asarray(
             (combine_scores(self.first, raw, X) + combine_scores(self.second, raw, X)) / 2
         )
 
     @property
     def weights(self) -> Floats:
-        """The members' weights: the mean of both."""
+        """The mean of both combinations' weights."""
         return np.asarray((self.first.weights + self.second.weights) / 2)
 
 
 @dataclass(frozen=True)
 class SingleMember:
-    """A single classifier: its log-odds, or what it decides by.
+    """The combination of a single member: its log-odds, or its decision values.
 
     Attributes
     ----------
     probability : bool
-        Whether it gives probabilities.
+        Whether the member gives probabilities.
     """
 
     probability: bool
 
     @property
     def weights(self) -> Floats:
-        """All of it."""
+        """The weight 1 of the only member."""
         return np.ones(1)
 
     def __call__(self, raw: Floats) -> Floats:
-        """Scores for raw values of shape (n, 1) or (n, 1, k)."""
+        """Compute scores from raw values of shape (n, 1) or (n, 1, k)."""
         values = raw[:, 0]
         if not self.probability:
             return values
@@ -151,16 +150,16 @@ class SingleMember:
 
 
 def class_probabilities(scores: Floats, combine: Combination) -> Floats:
-    """Probabilities of the classes, as scores tell them."""
+    """Convert scores to probabilities of the classes."""
     if scores.ndim == 1:
         p = expit(scores)
         return np.column_stack([1 - p, p])
-    parts = np.exp(scores) if isinstance(combine, SingleMember) else expit(scores)
-    return np.asarray(parts / parts.sum(axis=1, keepdims=True))
+    unnormalized = np.exp(scores) if isinstance(combine, SingleMember) else expit(scores)
+    return np.asarray(unnormalized / unnormalized.sum(axis=1, keepdims=True))
 
 
 def find_regions(combine: Combination) -> RegionScores | None:
-    """What selects by region in a score, if anything does."""
+    """Find the selection by region within a combination; None if there is none."""
     if isinstance(combine, MeanScore):
         return find_regions(combine.first) or find_regions(combine.second)
     return combine if isinstance(combine, RegionScores) else None

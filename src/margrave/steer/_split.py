@@ -1,9 +1,10 @@
-"""Who sees which samples: what is trained and tuned on, and what is kept for the certificate.
+"""Split samples into a training set, a tuning set and a certification set.
 
-Certify samples are shared with nothing. Training and tuning share the rest by cross-fitting: what
-the members say about a sample comes from members trained without it; or a part of the rest is kept
-apart to tune on. Samples that belong together (groups) stay together, and with a time the certify
-samples are the latest and members are judged on what came after what they were trained on.
+The certification set (the calibration set of conformal methods) is used for nothing else. The other
+samples are used for training and tuning by cross-fitting: the prediction for a sample comes from
+members trained without it. Alternatively, a fraction of them is only used for tuning. A group of
+samples is never split. With a time, the certification set contains the latest samples, and members
+predict samples that are later than those they were trained on.
 """
 
 from __future__ import annotations
@@ -22,26 +23,29 @@ from margrave.confusion import Confusion, Preference
 from margrave.steer._order_statistic import one_sided_bounds, samples_needed
 
 FOLDS = 5
-_USUAL, _MOST = 0.2, 0.4
-_IN_ONE_GROUP = "Steering needs samples of each class in several groups; all of a class are in one."
-# The bare number of samples supports a promise only if none of them is wrong.
-_ROOM = 3
+_DEFAULT_FRACTION, _LARGEST_FRACTION = 0.2, 0.4
+_ONE_GROUP = "Steering needs at least two groups; got one."
+_CLASS_IN_ONE_GROUP = (
+    "Steering needs samples of each class in several groups; all samples of a class are in one."
+)
+# The minimum number of samples supports a guarantee only if there is no error among them.
+_SIZE_FACTOR = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Positions of samples by their role.
+    """Positions of the samples of each set.
 
     Attributes
     ----------
     build : ndarray
-        Trained and tuned on.
+        Positions of the samples for training and tuning.
     certify : ndarray
-        Kept for the certificate.
+        Positions of the certification set.
     folds : list of (training, held out)
-        Positions within ``build``; none where a part is kept apart.
+        Positions within ``build``, for cross-fitting; empty with a separate tuning set.
     apart : ndarray or None
-        Positions within ``build`` that are tuned on and not trained on; None if the folds share.
+        Positions within ``build`` of a separate tuning set; None with cross-fitting.
     """
 
     build: Codes
@@ -51,25 +55,25 @@ class Split:
 
     @property
     def training(self) -> Codes:
-        """Positions within ``build`` that are trained on."""
-        everyone = np.arange(len(self.build))
-        return everyone if self.apart is None else np.setdiff1d(everyone, self.apart)
+        """Positions within ``build`` of the training set."""
+        positions = np.arange(len(self.build))
+        return positions if self.apart is None else np.setdiff1d(positions, self.apart)
 
     @property
     def held(self) -> Codes:
-        """Positions within ``build`` that are tuned on: kept apart, or held out by some fold."""
+        """Positions within ``build`` of the tuning set: separate, or held out by the folds."""
         if self.apart is not None:
             return self.apart
-        return np.sort(np.concatenate([held for _, held in self.folds]))
+        return np.sort(np.concatenate([held_out for _, held_out in self.folds]))
 
 
-def check_fraction(share: float, sizes: NDArray[np.intp], name: str = "certify") -> None:
-    """Refuse a share that leaves a class without samples on one side."""
+def check_fraction(fraction: float, sizes: NDArray[np.intp], name: str = "certify") -> None:
+    """Raise an error if the split leaves a class without samples on one side."""
     smallest = int(sizes.min())
-    if share > 0 and not 1 <= round(share * smallest) <= smallest - 2:
+    if fraction > 0 and not 1 <= round(fraction * smallest) <= smallest - 2:
         raise ValueError(
-            f"Dialog.from_data needs {name} to leave samples of every class on both sides; "
-            f"got {share:g} of a class with {smallest}."
+            f"Dialog.from_data needs {name} to leave samples of every class on both sides of the "
+            f"split; got {name}={fraction:g}, and the smallest class has {smallest} samples."
         )
 
 
@@ -81,7 +85,7 @@ def _certify_share(
     positive: Any,
     delta: float,
 ) -> float:
-    """As `certification_fraction`, of samples with these codes."""
+    """Call `certification_fraction` for samples with these codes."""
     counts = np.bincount(codes, minlength=len(labels))
     return certification_fraction(certify, guarantee, counts, labels, positive, delta)
 
@@ -94,37 +98,38 @@ def certification_fraction(
     positive: Any,
     delta: float,
 ) -> float:
-    """The share of the samples (of which one in each group certifies) to keep for the certificate.
+    """Return the fraction of the samples (or of the groups) for the certification set.
 
-    "auto" is a fifth, or as much as the promise needs with some room, up to two fifths.
+    "auto" is a fifth, or three times what the guarantee needs at least, up to two fifths.
     """
     if certify is None:
         return 0.0
     if not isinstance(certify, str) or certify != "auto":
         if isinstance(certify, bool) or not isinstance(certify, float) or not 0 < certify < 1:
             raise ValueError(
-                "Dialog.from_data needs certify to be 'auto', a share in (0, 1), None or (X, y); "
-                f"got {certify!r}."
+                "Dialog.from_data needs certify to be 'auto', a fraction in (0, 1), None or "
+                f"(X, y); got {certify!r}."
             )
         check_fraction(certify, counts)
         return certify
-    share = _USUAL
+    fraction = _DEFAULT_FRACTION
     if guarantee is not None:
         matrix = Confusion(np.diag(counts), labels, positive)
         bounds = one_sided_bounds(guarantee.in_rates(matrix), matrix) if len(labels) == 2 else []
         for bound, rows, _ in bounds:
             limit = float(bound.limit if bound.at_most else 1 - bound.limit)
             least = samples_needed(limit, delta / len(bounds))
-            share = max(share, _ROOM * (least or 0) / max(int(counts[rows].sum()), 1))
-    return min(share, _MOST)
+            needed = _SIZE_FACTOR * (least or 0) / max(int(counts[rows].sum()), 1)
+            fraction = max(fraction, needed)
+    return min(fraction, _LARGEST_FRACTION)
 
 
 def rates_within_classes(
     guarantee: Preference | None, counts: NDArray[np.int64], labels: Any, positive: Any
 ) -> bool:
-    """Whether all that is promised are shares within one of two classes, by order statistics.
+    """Whether every guaranteed rate is a rate within one of two classes, by order statistics.
 
-    Such promises do not depend on how many samples of each class certify.
+    Such guarantees do not depend on the class proportions of the certification set.
     """
     if guarantee is None or len(labels) != 2:
         return False
@@ -135,142 +140,156 @@ def rates_within_classes(
 
 def split_rows(
     y: NDArray[Any],
-    share: float,
+    fraction: float,
     groups: NDArray[Any] | None,
     time: NDArray[Any] | None,
     random_state: Any,
     tune: float | None = None,
 ) -> Split:
-    """Build and certify part, and folds of the build part, or a share of it to tune on."""
-    n = len(y)
+    """Split off a certification set; the rest gets folds, or a separate tuning set.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+        True classes.
+    fraction : float
+        Size of the certification set, as a fraction of the samples (or of the groups).
+    groups, time : ndarray of shape (n,) or None
+        The group or the time of each sample.
+    random_state : int, RandomState instance or None
+        Draws the samples.
+    tune : float or None
+        Size of a separate tuning set, as a fraction of the other samples; None for folds.
+    """
     if time is not None:
-        later = _latest_rows(time, share)
-        build, certify = np.flatnonzero(~later), np.flatnonzero(later)
+        latest = _latest_rows(time, fraction)
+        build, certify = np.flatnonzero(~latest), np.flatnonzero(latest)
         if len(np.unique(y[build])) < len(np.unique(y)):
             raise ValueError(
-                "Steering by time needs samples of each class before the latest, which certify; "
-                "there are too few different times, or a class came late."
+                "Steering by time needs samples of each class that are earlier than the "
+                "certification set; there are too few different times, or a class is only in the "
+                "latest samples."
             )
         if tune is not None:
-            return Split(build, certify, [], _tuning_part(y[build], tune, None, time[build], None))
+            return Split(build, certify, [], _tuning_set(y[build], tune, None, time[build], None))
         return Split(build, certify, _forward_folds(y[build], time[build]))
-    build, certify = np.arange(n), np.arange(0)
-    if share > 0 and groups is None:
+    build, certify = np.arange(len(y)), np.arange(0)
+    if fraction > 0 and groups is None:
         build, certify = train_test_split(
-            build, test_size=share, stratify=y, random_state=random_state
+            build, test_size=fraction, stratify=y, random_state=random_state
         )
-    elif share > 0 and groups is not None:
-        build, certify = _split_groups(y, share, groups, check_random_state(random_state))
+    elif fraction > 0 and groups is not None:
+        build, certify = _split_groups(y, fraction, groups, check_random_state(random_state))
     build, certify = np.sort(build), np.sort(certify)
-    of_build = None if groups is None else groups[build]
+    groups = None if groups is None else groups[build]
     if tune is not None:
-        return Split(build, certify, [], _tuning_part(y[build], tune, of_build, None, random_state))
-    return Split(build, certify, tuning_folds(y[build], of_build))
+        return Split(build, certify, [], _tuning_set(y[build], tune, groups, None, random_state))
+    return Split(build, certify, tuning_folds(y[build], groups))
 
 
-def _latest_rows(time: NDArray[Any], share: float) -> NDArray[np.bool_]:
-    """The latest share of samples; those of one time stay together."""
-    if share == 0:
+def _latest_rows(time: NDArray[Any], fraction: float) -> NDArray[np.bool_]:
+    """Return a mask of the latest fraction of the samples; equal times are not split."""
+    if fraction == 0:
         return np.zeros(len(time), dtype=bool)
-    first = np.sort(time)[len(time) - max(round(len(time) * share), 1)]
+    first = np.sort(time)[len(time) - max(round(len(time) * fraction), 1)]
     return np.asarray(time >= first)
 
 
-def _tuning_part(
+def _tuning_set(
     y: NDArray[Any],
-    share: float,
+    fraction: float,
     groups: NDArray[Any] | None,
     time: NDArray[Any] | None,
     random_state: Any,
 ) -> Codes:
-    """A share of the samples to tune on: the latest, or with the classes' shares, in whole groups.
+    """Return the positions of a separate tuning set: the latest samples, or stratified by class.
 
-    There have to be samples of every class to train on, and two to tune on.
+    Groups are not split. Every class needs one sample for training and two for tuning.
     """
     classes, codes = np.unique(y, return_inverse=True)
     sizes = np.bincount(codes)
     if time is not None:
-        apart = np.flatnonzero(_latest_rows(time, share))
+        tuning = np.flatnonzero(_latest_rows(time, fraction))
     elif groups is not None:
-        apart = _whole_groups(codes, share, groups, check_random_state(random_state))
+        tuning = _draw_whole_groups(codes, fraction, groups, check_random_state(random_state))
     else:
-        check_fraction(share, sizes, "tune")
-        _, apart = train_test_split(
-            np.arange(len(y)), test_size=share, stratify=y, random_state=random_state
+        check_fraction(fraction, sizes, "tune")
+        _, tuning = train_test_split(
+            np.arange(len(y)), test_size=fraction, stratify=y, random_state=random_state
         )
-    tuned = np.bincount(codes[apart], minlength=len(classes))
-    for label, n, n_apart in zip(classes, sizes.tolist(), tuned.tolist(), strict=True):
-        if n_apart < 2 or n_apart == n:
+    tuning_sizes = np.bincount(codes[tuning], minlength=len(classes))
+    for label, n, n_tuning in zip(classes, sizes.tolist(), tuning_sizes.tolist(), strict=True):
+        if n_tuning < 2 or n_tuning == n:
             raise ValueError(
-                "Dialog.from_data needs tune to leave samples of every class to train on, and two "
-                f"to tune on; with {share:g} it is {n - n_apart} and {n_apart} of "
-                f"{_labels.plain(label)!r}."
+                "Dialog.from_data needs tune to leave at least one sample of every class for "
+                f"training and two for tuning; tune={fraction:g} leaves {n - n_tuning} and "
+                f"{n_tuning} of {_labels.plain(label)!r}."
             )
-    return np.sort(apart)
+    return np.sort(tuning)
 
 
-def _whole_groups(
-    codes: Codes, share: float, groups: NDArray[Any], random: np.random.RandomState
+def _draw_whole_groups(
+    codes: Codes, fraction: float, groups: NDArray[Any], random: np.random.RandomState
 ) -> Codes:
-    """Groups that together are about a share of each class.
+    """Return the samples of groups that together have about this fraction of each class.
 
-    Large groups first, in a drawn order among equals: each is taken if that comes nearer.
+    The search goes from large to small groups, groups of equal size in random order, and selects a
+    group if that reduces the distance to the target.
     """
-    names, which = np.unique(groups, return_inverse=True)
+    names, group_codes = np.unique(groups, return_inverse=True)
     counts = np.zeros((len(names), codes.max() + 1))
-    np.add.at(counts, (which, codes), 1)
+    np.add.at(counts, (group_codes, codes), 1)
     total = counts.sum(axis=0)
     drawn = random.permutation(len(names))
     order = drawn[np.argsort(-counts[drawn].sum(axis=1), kind="stable")]
-    missing, taken = share * total, np.zeros(len(names), dtype=bool)
+    missing, selected = fraction * total, np.zeros(len(names), dtype=bool)
     for group in order.tolist():
-        left = missing - counts[group]
-        if (left**2 / total).sum() < (missing**2 / total).sum():
-            missing, taken[group] = left, True
-    return np.flatnonzero(taken[which])
+        rest = missing - counts[group]
+        if (rest**2 / total).sum() < (missing**2 / total).sum():
+            missing, selected[group] = rest, True
+    return np.flatnonzero(selected[group_codes])
 
 
 def tuning_folds(y: NDArray[Any], groups: NDArray[Any] | None = None) -> list[tuple[Codes, Codes]]:
-    """Folds with the classes' shares, groups kept together; fewer if a class is small."""
+    """Return stratified folds that do not split groups; fewer folds if a class is small."""
     classes, sizes = np.unique(y, return_counts=True)
     n_folds = min(FOLDS, int(sizes.min()))
     if groups is not None:
         n_folds = min(n_folds, len(np.unique(groups)))
     if sizes.min() < 2:
         raise ValueError(
-            "Steering needs at least two tuning samples of each class; "
+            "Steering needs at least two samples of each class in the tuning set; "
             f"{_labels.plain(classes[sizes.argmin()])!r} has {sizes.min()}."
         )
     if n_folds < 2:
-        raise ValueError("Steering needs samples in at least two groups; got one.")
-    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-    splitter = kind(n_folds, shuffle=True, random_state=0)
-    folds = list(splitter.split(y, y, groups))
-    for training, held in folds:
-        if len(np.unique(y[training])) < len(classes) or not len(held):
-            raise ValueError(_IN_ONE_GROUP)
+        raise ValueError(_ONE_GROUP)
+    splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
+    folds = list(splitter(n_folds, shuffle=True, random_state=0).split(y, y, groups))
+    for training, held_out in folds:
+        if len(np.unique(y[training])) < len(classes) or not len(held_out):
+            raise ValueError(_CLASS_IN_ONE_GROUP)
     return folds
 
 
 def _forward_folds(y: NDArray[Any], time: NDArray[Any]) -> list[tuple[Codes, Codes]]:
-    """Folds that hold out what came after what is trained on; the first part is never held out."""
-    block = _blocks(time, FOLDS + 1)
+    """Return folds that hold out a block of time and train on the earlier blocks."""
+    block = _time_blocks(time, FOLDS + 1)
     folds = []
     for i in range(1, block.max(initial=0) + 1):
         training, held_out = np.flatnonzero(block < i), np.flatnonzero(block == i)
         if len(np.unique(y[training])) == len(np.unique(y)):
             folds.append((training, held_out))
-    held = [y[at] for _, at in folds]
-    if not held or len(np.unique(np.concatenate(held))) < len(np.unique(y)):
+    labels = [y[held_out] for _, held_out in folds]
+    if not labels or len(np.unique(np.concatenate(labels))) < len(np.unique(y)):
         raise ValueError(
-            "Steering by time needs samples of each class early and late; those of a class are "
-            "at one end."
+            "Steering by time needs early and late samples of each class; all samples of a class "
+            "are early or all are late."
         )
     return folds
 
 
-def _blocks(time: NDArray[Any], n_blocks: int) -> Codes:
-    """The number of the block of time each sample is in, in order; one time is in one block."""
+def _time_blocks(time: NDArray[Any], n_blocks: int) -> Codes:
+    """Return the number of the block of time of each sample; equal times are not split."""
     ordered = np.sort(time)
     ends = np.unique(ordered[np.arange(1, n_blocks) * len(time) // n_blocks])
     block = np.searchsorted(ends, time, side="right")
@@ -278,28 +297,29 @@ def _blocks(time: NDArray[Any], n_blocks: int) -> Codes:
 
 
 def time_folds(y: NDArray[Any], time: NDArray[Any]) -> list[tuple[Codes, Codes]]:
-    """Folds that hold out one block of time each, as long as all classes are in the others."""
-    block = _blocks(time, FOLDS)
+    """Return folds that hold out one block of time each; stratified folds if a class gets lost."""
+    block = _time_blocks(time, FOLDS)
     folds = [(np.flatnonzero(block != i), np.flatnonzero(block == i)) for i in np.unique(block)]
-    if len(folds) < 2 or any(len(np.unique(y[a])) < len(np.unique(y)) for a, _ in folds):
+    n_classes = len(np.unique(y))
+    if len(folds) < 2 or any(len(np.unique(y[training])) < n_classes for training, _ in folds):
         return tuning_folds(y)
     return folds
 
 
 def _split_groups(
-    y: NDArray[Any], share: float, groups: NDArray[Any], random: np.random.RandomState
+    y: NDArray[Any], fraction: float, groups: NDArray[Any], random: np.random.RandomState
 ) -> tuple[Codes, Codes]:
-    """A share of the groups, drawn, with one sample of each to certify.
+    """Draw a fraction of the groups, and one sample of each for the certification set.
 
-    Samples of a group are not independent, whatever their classes.
+    Two samples of a group are not independent, even if their classes differ.
     """
     names = random.permutation(np.unique(groups))
     if len(names) < 2:
-        raise ValueError("Steering needs samples in at least two groups; got one.")
-    n_apart = min(max(round(share * len(names)), 1), len(names) - 1)
-    apart = np.isin(groups, names[:n_apart])
-    build, drawn = np.flatnonzero(~apart), random.permutation(np.flatnonzero(apart))
+        raise ValueError(_ONE_GROUP)
+    n_drawn = min(max(round(fraction * len(names)), 1), len(names) - 1)
+    in_drawn = np.isin(groups, names[:n_drawn])
+    build, drawn = np.flatnonzero(~in_drawn), random.permutation(np.flatnonzero(in_drawn))
     _, first = np.unique(groups[drawn], return_index=True)
     if len(np.unique(y[build])) < len(np.unique(y)):
-        raise ValueError(_IN_ONE_GROUP)
+        raise ValueError(_CLASS_IN_ONE_GROUP)
     return build, drawn[first]

@@ -1,4 +1,4 @@
-"""What a dialog can begin with: labels, classes, groups and times of samples, checked."""
+"""The start of a dialog: from a fitted model with a tuning set, or from a table."""
 
 from __future__ import annotations
 
@@ -19,70 +19,72 @@ from margrave._validation import check_labels, fitted_classes, is_count, name_me
 from margrave.catalogue import default_committee
 from margrave.committee import Committee, FittedMembers, Progress, describe_columns, fit_members
 from margrave.confusion import Preference
-from margrave.fuse._log_odds import fit_log_odds
+from margrave.fuse import fit_log_odds
 from margrave.martingale import MartingaleBoostClassifier
 from margrave.steer._certify import CertificationSet, make_certification_set
 from margrave.steer._scorer import Scorer, SingleMember, decimals_for
 from margrave.steer._split import Split, _certify_share, split_rows, time_folds, tuning_folds
 from margrave.steer._thresholds import default_decision
 from margrave.steer._tuning_data import Candidate, Rows, TuningData, encode_labels, refuse_dask
-from margrave.table._encoder import TableEncoder
+from margrave.table import TableEncoder
 
-_LEAST = 10
+_MIN_PER_CLASS = 10
 PROGRAM = "martingale"
+_PROGRAM_TUNE = 0.4  # default of `tune` for a martingale program
 
 
 def check_class_labels(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
-    """Labels of at least two classes, one for each sample."""
+    """Return the labels if there is one for each sample, and at least two classes."""
     refuse_dask(X, y, owner)
     labels = check_labels(X, y, owner)
     classes = np.unique(labels)
     if len(classes) < 2:
         raise ValueError(
-            f"{owner} needs samples of at least two classes; got one class, "
+            f"{owner} needs y with at least two classes; got one class, "
             f"{_labels.plain(classes[0])!r}."
         )
     return labels
 
 
 def check_sizes(classes: NDArray[Any], codes: Codes, owner: str) -> None:
-    """Refuse too few samples to train, tune and certify on."""
+    """Raise an error if a class has too few samples to train, tune and certify on."""
     sizes = np.bincount(codes, minlength=len(classes))
-    if sizes.min() < _LEAST:
+    if sizes.min() < _MIN_PER_CLASS:
         label = _labels.plain(classes[sizes.argmin()])
         raise ValueError(
-            f"{owner} needs at least {_LEAST} samples of each class to train, tune and certify on; "
-            f"got {sizes.min()} of {label!r}."
+            f"{owner} needs at least {_MIN_PER_CLASS} samples of each class to train, tune and "
+            f"certify on; got {sizes.min()} of {label!r}."
         )
 
 
 def check_every_class(classes: NDArray[Any], codes: Codes, owner: str) -> None:
-    """Refuse tuning samples without some class."""
+    """Raise an error if the tuning set has no samples of some class."""
     sizes = np.bincount(codes, minlength=len(classes))
     if not sizes.all():
         raise ValueError(
-            f"{owner} needs tuning samples of every class; got none of "
+            f"{owner} needs samples of every class in the tuning set; got none of "
             f"{_labels.plain(classes[sizes.argmin()])!r}."
         )
 
 
 def check_one_per_sample(values: ArrayLike, n: int, name: str, owner: str) -> NDArray[Any]:
-    """An entry for each sample."""
+    """Return an array with an entry for each sample, none of them missing."""
     array = np.asarray(values)
     if array.dtype == object and not _labels.has_missing(array):
-        array = array.astype(str)  # of whatever kinds
+        array = array.astype(str)  # entries of mixed types
     if array.shape != (n,):
         raise ValueError(
-            f"{owner} needs {name} with an entry for each of {n} samples; got shape {array.shape}."
+            f"{owner} needs {name} with one entry for each of the {n} samples; "
+            f"got shape {array.shape}."
         )
     missing = np.isnat(array) if array.dtype.kind in "mM" else np.array(_labels.has_missing(array))
     if missing.any():
-        raise ValueError(f"{owner} needs {name} without missing entries.")
+        raise ValueError(f"{owner} needs {name} without missing entries; got at least one.")
     return array
 
 
 def check_positive(positive: Any, classes: NDArray[Any], owner: str) -> Any:
-    """The positive class: as given, or the second of two."""
+    """Return the positive class; by default the second of two, None for more classes."""
     if positive is None:
         return _labels.plain(classes[1]) if len(classes) == 2 else None
     if positive not in classes.tolist():
@@ -92,27 +94,24 @@ def check_positive(positive: Any, classes: NDArray[Any], owner: str) -> Any:
     return classes.tolist()[classes.tolist().index(positive)]
 
 
-_TO_TUNE = 0.4  # of what a program is built on
-
-
 @dataclass(frozen=True, eq=False)
 class DialogStart:
-    """What a dialog begins with.
+    """The start of a dialog.
 
     Attributes
     ----------
     data : TuningData
-        The tuning samples.
+        The tuning set, with the members and their out-of-fold predictions.
     scorer : Scorer
-        Of new samples.
+        Computes the scores of new samples.
     scores : ndarray
-        Scores of the tuning samples.
-    certify : CertifyPart or None
-        What is set aside.
+        Scores of the tuning set.
+    certify : CertificationSet or None
+        The certification set, if there is one.
     notes : tuple of str
-        What a certificate should say about the samples.
-    estimator : classifier, list or None
-        What is steered, not trained.
+        Remarks about the samples, for the certificate.
+    estimator : classifier, list of classifiers or None
+        The model that is steered, unfitted.
     """
 
     data: TuningData
@@ -124,26 +123,28 @@ class DialogStart:
 
     @property
     def candidate(self) -> Candidate:
-        """The untouched decision on these scores."""
+        """The scores with the default decision."""
         return Candidate("start", self.scorer, self.scores, default_decision(self.data.k))
 
 
 @dataclass(frozen=True, eq=False)
 class TableSplit:
-    """A table with its samples' roles.
+    """The labels of a table, and the split of its rows.
 
     Attributes
     ----------
-    labels, codes : ndarray
-        Labels, and their positions among the classes.
+    labels : ndarray of shape (n_samples,)
+        The labels.
+    codes : ndarray of shape (n_samples,)
+        Positions of the labels in `classes`.
     classes : ndarray
-        All classes.
+        The classes.
     positive : label or None
         The positive class.
-    groups, time : ndarray or None
-        Which samples belong together, and when they came.
-    parts : Parts
-        Who sees which.
+    groups, time : ndarray of shape (n_samples,) or None
+        The group and the time of each sample.
+    parts : Split
+        Which rows are for training, tuning and certification.
     """
 
     labels: NDArray[Any]
@@ -156,16 +157,16 @@ class TableSplit:
 
     @property
     def learned(self) -> Codes:
-        """Positions of the samples that are trained on."""
+        """Positions of the training samples."""
         return self.parts.build[self.parts.training]
 
     @property
     def tuning(self) -> Codes:
-        """Positions of the tuning samples."""
+        """Positions of the tuning set."""
         return self.parts.build[self.parts.held]
 
     def tuning_folds(self) -> list[tuple[Codes, Codes]]:
-        """Folds of the tuning samples."""
+        """Return folds of the tuning set, in time order if there is a time."""
         at = self.tuning
         if self.time is not None:
             return time_folds(self.labels[at], self.time[at])
@@ -175,7 +176,7 @@ class TableSplit:
 def start_from_model(
     model: Any, X_tune: Any, y_tune: ArrayLike, positive: Any, groups: ArrayLike | None
 ) -> DialogStart:
-    """A trained classifier, or a list of them."""
+    """Start from a fitted classifier, or from a list of them."""
     owner = "Dialog"
     alone = not isinstance(model, list | tuple | dict)
     pairs = name_members([model] if alone else model, owner)
@@ -184,19 +185,17 @@ def start_from_model(
     check_every_class(classes, codes, owner)
     if alone:
         X_tune = select_columns(X_tune, None, pairs[0][0], model)
-    together = None if groups is None else check_one_per_sample(groups, len(codes), "groups", owner)
-    folds = tuning_folds(codes, together)
+    groups = None if groups is None else check_one_per_sample(groups, len(codes), "groups", owner)
+    folds = tuning_folds(codes, groups)
     columns = describe_columns(X_tune)
-    given = FittedMembers(
-        [name for name, _ in pairs], [one for _, one in pairs], classes, None, columns
-    )
-    committee = given
+    names, members = [name for name, _ in pairs], [member for _, member in pairs]
+    whole = committee = FittedMembers(names, members, classes, None, columns)
     if alone and isinstance(model, Committee) and model.asks_as_given:
-        # Its members may be weighed anew.
+        # The strategies may reweight the members of a committee.
         committee = FittedMembers(model.member_names_, model.estimators_, classes, None, columns)
     positive = check_positive(positive, classes, owner)
     data = TuningData(committee, committee.raw(X_tune), codes, positive, folds, Rows(X_tune), False)
-    start = _score_start(data, given, X_tune) if alone else _score_start(data)
+    start = _score_start(data, whole, X_tune) if alone else _score_start(data)
     return replace(start, estimator=clone_untrained(model))
 
 
@@ -213,30 +212,31 @@ def split_table(
     tune: Any = None,
     random_state: Any = None,
 ) -> TableSplit:
-    """Check a table and split its rows; with tune="martingale" a program keeps its usual part."""
+    """Check a table and split its rows; tune="martingale" is the default of a program."""
     owner = "Dialog.from_data"
     labels = check_class_labels(X, y, owner)
     classes, codes = np.unique(labels, return_inverse=True)
     check_sizes(classes, codes, owner)
     positive = check_positive(positive, classes, owner)
-    together = (
-        None if groups is None else check_one_per_sample(groups, len(labels), "groups", owner)
+    n = len(labels)
+    groups = None if groups is None else check_one_per_sample(groups, n, "groups", owner)
+    time = None if time is None else check_one_per_sample(time, n, "time", owner)
+    if groups is not None and time is not None:
+        raise ValueError(f"{owner} needs groups or time, not both; got both.")
+    own_set = isinstance(certify, tuple) and len(certify) == 2
+    counted = codes
+    if groups is not None and isinstance(certify, str):
+        counted = codes[np.unique(groups, return_index=True)[1]]  # one sample of each group
+    fraction = _certify_share(
+        None if own_set else certify, guarantee, counted, tuple(classes.tolist()), positive, delta
     )
-    when = None if time is None else check_one_per_sample(time, len(labels), "time", owner)
-    if together is not None and when is not None:
-        raise ValueError(f"{owner} needs groups or time; got both.")
-    own = isinstance(certify, tuple) and len(certify) == 2
-    sized = codes
-    if together is not None and isinstance(certify, str):  # one sample of each group certifies
-        sized = codes[np.unique(together, return_index=True)[1]]
-    share = _certify_share(
-        None if own else certify, guarantee, sized, tuple(classes.tolist()), positive, delta
-    )
-    kept = _TO_TUNE if isinstance(tune, str) and tune == PROGRAM else tune
-    if kept is not None and (not isinstance(kept, float) or not 0 < kept < 1):
-        raise ValueError(f"{owner} needs tune to be None or a share in (0, 1); got {tune!r}.")
-    parts = split_rows(labels, share, together, when, random_state, kept)
-    return TableSplit(labels, codes, classes, positive, together, when, parts)
+    tune_fraction = _PROGRAM_TUNE if isinstance(tune, str) and tune == PROGRAM else tune
+    if tune_fraction is not None and (
+        not isinstance(tune_fraction, float) or not 0 < tune_fraction < 1
+    ):
+        raise ValueError(f"{owner} needs tune to be None or a fraction in (0, 1); got {tune!r}.")
+    parts = split_rows(labels, fraction, groups, time, random_state, tune_fraction)
+    return TableSplit(labels, codes, classes, positive, groups, time, parts)
 
 
 def start_from_table(
@@ -256,9 +256,9 @@ def start_from_table(
     random_state: Any = None,
     callback: Callable[[Progress], Any] | None = None,
 ) -> DialogStart:
-    """A table: samples are set aside, and a committee is trained on the rest."""
+    """Start from a table: split its rows, and fit a committee."""
     names = _catalogue_names(committee)
-    made = split_table(
+    split = split_table(
         X,
         y,
         certify=certify,
@@ -270,52 +270,55 @@ def start_from_table(
         tune=PROGRAM if names == [PROGRAM] and tune is None else tune,
         random_state=random_state,
     )
-    members, encoder = _members_to_fit(committee, names, levels, X, made, random_state)
-    committee, rows, raw = _fit_committee(X, made, members, encoder, n_jobs, callback)
-    at, apart = made.tuning, made.parts.apart is not None
+    members, encoder = _members_to_fit(committee, names, levels, X, split, random_state)
+    fitted, rows, raw = _fit_committee(X, split, members, encoder, n_jobs, callback)
+    at, apart = split.tuning, split.parts.apart is not None
     data = TuningData(
-        committee,
+        fitted,
         raw,
-        made.codes[at],
-        made.positive,
-        made.tuning_folds(),
+        split.codes[at],
+        split.positive,
+        split.tuning_folds(),
         Rows(rows),
         trained_on=not apart,
-        in_time=made.time is not None and not apart,  # else all that is trained on came before
+        in_time=split.time is not None and not apart,  # if apart, all training samples are earlier
         at=at,
     )
     return replace(
         _score_start(data),
-        certify=_certification_set(X, certify, made, committee),
-        notes=_notes(made.groups, made.time),
+        certify=_certification_set(X, certify, split, fitted),
+        notes=_notes(split.groups, split.time),
         estimator=clone_untrained(committee if names is None else _with_encoder(members)),
     )
 
 
 def _fit_committee(
     X: Any,
-    made: TableSplit,
+    split: TableSplit,
     members: list[tuple[str, Any]],
     encoder: TableEncoder | None,
     n_jobs: int | None,
     callback: Callable[[Progress], Any] | None,
 ) -> tuple[FittedMembers, Any, Floats]:
-    """Trained members, the tuning samples as they see them, and what is said about those."""
-    parts, learned = made.parts, made.learned
-    rows, labels = select_rows(X, learned), made.labels[learned]
+    """Fit the members; return them, the encoded tuning set, and their predictions for it.
+
+    The predictions are out-of-fold where the members are trained on the tuning set.
+    """
+    parts, learned = split.parts, split.learned
+    rows, labels = select_rows(X, learned), split.labels[learned]
     rows = rows if encoder is None else encoder.transform(rows)
     names = [name for name, _ in members]
     if parts.apart is None:
         trained, scores = fit_members(
             members, rows, labels, parts.folds, n_jobs=n_jobs, callback=callback
         )
-        committee = FittedMembers(names, trained, made.classes, encoder, describe_columns(X))
+        committee = FittedMembers(names, trained, split.classes, encoder, describe_columns(X))
         at = np.concatenate([held for _, held in parts.folds])
-        raw = np.concatenate([one.raw() for one in scores])[np.argsort(at)]
+        raw = np.concatenate([of_fold.raw() for of_fold in scores])[np.argsort(at)]
         return committee, select_rows(rows, parts.held), raw
     trained = _fit_apart(members, rows, labels, n_jobs, callback)
-    committee = FittedMembers(names, trained, made.classes, encoder, describe_columns(X))
-    rows = committee.encode(select_rows(X, made.tuning))
+    committee = FittedMembers(names, trained, split.classes, encoder, describe_columns(X))
+    rows = committee.encode(select_rows(X, split.tuning))
     return committee, rows, committee.raw(rows, n_jobs)
 
 
@@ -326,45 +329,45 @@ def _fit_apart(
     n_jobs: int | None = None,
     callback: Callable[[Progress], Any] | None = None,
 ) -> list[Any]:
-    """Members trained on all samples, where others are kept to tune on.
+    """Fit the members on all of X, where the tuning set is apart.
 
-    Of a program by itself the progress is by level.
+    The progress of a single martingale program is reported level by level.
     """
     ((name, member), *others) = members
     if others or not isinstance(member, MartingaleBoostClassifier):
         return fit_members(members, X, y, n_jobs=n_jobs, callback=callback)[0]
     program = clone(member)
 
-    def told(level: int) -> None:
+    def report_level(level: int) -> None:
         if callback is not None:
             callback(Progress(level, program.n_levels, name))
 
-    return [program._fit(X, y, told=told)]
+    return [program._fit(X, y, told=report_level)]
 
 
 def _certification_set(
-    X: Any, certify: Any, made: TableSplit, committee: FittedMembers
+    X: Any, certify: Any, split: TableSplit, committee: FittedMembers
 ) -> CertificationSet | None:
-    """The certify samples: a user's own, or those of the table."""
-    at = made.parts.certify
+    """Make the certification set, from the user's own samples or from rows of the table."""
+    at = split.parts.certify
     if isinstance(certify, tuple):
         return make_certification_set(certify[0], certify[1], committee, "Dialog.from_data")
     if not len(at):
         return None
-    return CertificationSet.of(committee.encode(select_rows(X, at)), made.codes[at], committee, at)
+    return CertificationSet.of(committee.encode(select_rows(X, at)), split.codes[at], committee, at)
 
 
 def _catalogue_names(committee: Any) -> list[str] | None:
-    """Names of default members; None if it is not by names."""
+    """Return the catalogue's names if the committee is given by names, else None."""
     listed = [committee] if isinstance(committee, str) else committee
-    named = isinstance(listed, list | tuple) and all(isinstance(one, str) for one in listed)
+    named = isinstance(listed, list | tuple) and all(isinstance(item, str) for item in listed)
     return list(listed) if named and len(listed) else None
 
 
 def _with_encoder(members: list[tuple[str, Any]]) -> Any:
-    """Members that take any table by themselves."""
-    whole = [(name, make_pipeline(TableEncoder(), member)) for name, member in members]
-    return whole if len(whole) > 1 else whole[0][1]
+    """Put an encoder before each member, so that it can be fitted on any table."""
+    pipelines = [(name, make_pipeline(TableEncoder(), member)) for name, member in members]
+    return pipelines if len(pipelines) > 1 else pipelines[0][1]
 
 
 def _members_to_fit(
@@ -372,11 +375,11 @@ def _members_to_fit(
     names: list[str] | None,
     levels: int,
     X: Any,
-    made: TableSplit,
+    split: TableSplit,
     random_state: Any,
 ) -> tuple[list[tuple[str, Any]], TableEncoder | None]:
-    """Members to be trained, and what samples pass before: a user's on samples as they are."""
-    folds, learned = made.parts.folds, made.learned
+    """Return the unfitted members, and the fitted encoder; None for members of the user's own."""
+    folds, learned = split.parts.folds, split.learned
     smallest = min((len(training) for training, _ in folds), default=len(learned))
     if names is not None:
         members = _members_by_name(names, smallest, levels, random_state)
@@ -391,7 +394,7 @@ def _members_to_fit(
 def _members_by_name(
     names: list[str], n_samples: int, levels: int, random_state: Any
 ) -> list[tuple[str, Any]]:
-    """Members of the catalogue, a martingale program with so many levels."""
+    """Make members by their names in the catalogue; a martingale program has `levels` levels."""
     owner = "Dialog.from_data"
     if not is_count(levels):
         raise ValueError(
@@ -401,11 +404,11 @@ def _members_by_name(
     for name in names:
         if name not in known:
             raise ValueError(
-                f"{owner} needs the names in committee to be in the catalogue: "
+                f"{owner} needs names in committee that are in the catalogue: "
                 f"{', '.join(known)}; got {name!r}.{did_you_mean(near_names(name, known))}"
             )
         if names.count(name) > 1:
-            raise ValueError(f"{owner} needs each member of committee once; {name!r} repeats.")
+            raise ValueError(f"{owner} needs each name in committee once; got {name!r} twice.")
     members = default_committee(n_samples, names, random_state=random_state)
     for name, member in members:
         if name == PROGRAM:
@@ -414,7 +417,7 @@ def _members_by_name(
 
 
 def fit_unsteered(model: Any, X: Any, y: ArrayLike, positive: Any) -> Scorer:
-    """The scores of a classifier that is trained on all samples and not steered."""
+    """Fit a classifier on all samples, without steering it."""
     labels = check_class_labels(X, y, "SteeredClassifier")
     trained = clone(model).fit(X, labels)
     ((name, _),) = name_members([trained], "SteeredClassifier")
@@ -426,42 +429,46 @@ def fit_unsteered(model: Any, X: Any, y: ArrayLike, positive: Any) -> Scorer:
 
 
 def clone_untrained(model: Any) -> Any:
-    """A classifier, or a list of them, without what was learned; None where that cannot be."""
+    """Clone a classifier, or a list of them; None if one of them cannot be cloned."""
     try:
         if isinstance(model, list | tuple | dict):
-            return [(name, clone(one)) for name, one in name_members(model, "Dialog")]
+            return [(name, clone(member)) for name, member in name_members(model, "Dialog")]
         return None if model is None else clone(model)
-    except TypeError:  # no parameters to make it again from
+    except TypeError:  # no scikit-learn estimator
         return None
 
 
 def _score_start(
     data: TuningData, model: FittedMembers | None = None, X_tune: Any = None
 ) -> DialogStart:
-    """How the samples are scored at the start: by the model itself, or by the committee weighed."""
+    """Score the tuning set: with the model itself, or with the members' weighted scores."""
     committee, raw = data.committee, data.raw
     if model is not None or len(committee.members) == 1:
-        said = raw if model is None else model.raw(X_tune)
-        scorer = _single_scorer(model or committee, said)
-        return DialogStart(data, scorer, scorer.score_raw(said))
-    heard = committee.gives_probabilities
-    scorer, held = data.cross_fit(lambda at: fit_log_odds(raw[at], heard, data.codes[at], data.k))
+        raw = raw if model is None else model.raw(X_tune)
+        scorer = _single_scorer(model or committee, raw)
+        return DialogStart(data, scorer, scorer.score_raw(raw))
+    proba = committee.gives_probabilities
+    scorer, held = data.cross_fit(lambda at: fit_log_odds(raw[at], proba, data.codes[at], data.k))
     return DialogStart(data, scorer, held)
 
 
-def _single_scorer(committee: FittedMembers, said: Floats) -> Scorer:
-    """The scores of a single classifier."""
+def _single_scorer(committee: FittedMembers, raw: Floats) -> Scorer:
+    """Make the scorer of a single classifier."""
     combine = SingleMember(bool(committee.gives_probabilities[0]))
-    return Scorer(committee, combine, decimals_for(combine(said)))
+    return Scorer(committee, combine, decimals_for(combine(raw)))
 
 
 def _notes(groups: Any, time: Any) -> tuple[str, ...]:
-    """What a certificate should say about the samples."""
+    """Describe, for the certificate, how groups or time determined the certification set."""
     notes = []
     if groups is not None:
         notes.append(
-            "groups were kept together; one sample of each certifies, so shares are over groups."
+            "groups were kept together; the certification set has one sample of each group, so "
+            "rates are over groups."
         )
     if time is not None:
-        notes.append("the certify samples are the latest; it speaks of the time they are from.")
+        notes.append(
+            "the certification set holds the latest samples by time; the guarantee is for the "
+            "period that they cover."
+        )
     return tuple(notes)

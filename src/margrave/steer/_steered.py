@@ -1,4 +1,4 @@
-"""A model card: what a steered classifier is, promises and needs, in Markdown."""
+"""A steered classifier, with its certificate and its model card."""
 
 from __future__ import annotations
 
@@ -31,46 +31,51 @@ from margrave.steer._strategies import Search, get_strategies
 from margrave.steer._thresholds import Decision, default_decision
 
 LIMITS = (
-    "The promise is for samples like the certify samples. When the world changes, `check(X, y)` on "
-    "freshly labelled samples raises an alarm, and `recertify(X, y)` sets the promise anew.",
-    "It is about shares over many samples, not about one.",
-    "Intervals are each at the stated confidence, not all at once.",
-    "A file can be changed by who has it: the certificate in it is not signed.",
+    "The guarantee is for new samples drawn like the certification set. If the data change, "
+    "`check(X, y)` on newly labelled samples raises an alarm, and `recertify(X, y)` computes a new "
+    "guarantee.",
+    "The guarantee is about rates over many samples, not about a single prediction.",
+    "Each interval holds at the stated confidence by itself, not all of them at once.",
+    "The certificate in a model file is not signed: whoever has the file can change it.",
 )
-"""What a promise does not say."""
+"""What a guarantee does not cover."""
 
-# What Markdown, or a page made from it, would take for more than text.
-_MARKS = str.maketrans({"|": "/", "`": "'", "<": "(", ">": ")", "\n": " ", "\r": " ", "#": " "})
+# Characters that have a meaning in Markdown or HTML, and what replaces them.
+_MARKUP = str.maketrans({"|": "/", "`": "'", "<": "(", ">": ")", "\n": " ", "\r": " ", "#": " "})
 
 
-def _plain(words: Any) -> str:
-    """A user's words as text in a line of Markdown."""
-    return str(words).translate(_MARKS)
+def _plain(text: Any) -> str:
+    """Remove markup from a user's text, for a line of Markdown."""
+    return str(text).translate(_MARKUP)
 
 
 def model_card(model: Any) -> str:
-    """The card of a fitted SteeredClassifier."""
-    parts = ["# Model card", _about(model)]
+    """Make the model card of a fitted SteeredClassifier."""
+    parts = ["# Model card", _describe_model(model)]
     certificate = model.certificate_
     if certificate is None:
-        parts.append("## Promise\n\nNone: this model was not certified.")
+        parts.append("## Guarantee\n\nNone: this model is not certified.")
     else:
-        told = "\n".join(f"- {_plain(guarantee)}" for guarantee in certificate.guarantees)
+        guarantees = "\n".join(f"- {_plain(guarantee)}" for guarantee in certificate.guarantees)
         notes = "".join(f"\n- {note}" for note in certificate.remarks)
         parts.append(
-            f"## Promise\n\nWith confidence {certificate.confidence:.9g}, for new samples drawn as "
-            f"the {certificate.confusion.n} certify samples were:\n\n{told}\n\nSet by "
-            f"{certificate.route} on samples that no step had seen; certificate "
-            f"{certificate.number} on them, issued {certificate.issued}.{notes}"
+            f"## Guarantee\n\nWith confidence {certificate.confidence:.9g}, on new samples drawn "
+            f"like the certification set:\n\n{guarantees}\n\nComputed by {certificate.route} on "
+            f"the {certificate.confusion.n} samples of the certification set, which no step has "
+            f"used; certificate {certificate.number} on this set, issued {certificate.issued}."
+            f"{notes}"
         )
-        parts.append("## Certify samples\n\n" + _table(certificate.confusion, certificate.cells))
-        parts.append("## Tuning samples\n\n" + _table(certificate.tuning))
+        parts.append(
+            "## Measured on the certification set\n\n"
+            + _table(certificate.confusion, certificate.cells)
+        )
+        parts.append("## Measured on the tuning set\n\n" + _table(certificate.tuning))
     parts.append("## Limits\n\n" + "\n".join(f"- {limit}" for limit in LIMITS))
     return "\n\n".join(parts) + "\n"
 
 
-def _about(model: Any) -> str:
-    """Classes, members and their weights."""
+def _describe_model(model: Any) -> str:
+    """Describe the classes, the columns, and the members with their weights."""
     scorer = model.scorer_
     labels = ", ".join(f"`{_plain(label)}`" for label in model.classes_.tolist())
     lines = [f"- Classes: {labels}"]
@@ -79,91 +84,109 @@ def _about(model: Any) -> str:
         if certificate.confusion.positive is not None:
             lines.append(f"- Positive class: `{_plain(certificate.confusion.positive)}`")
         lines.append(
-            f"- Asked for: `{certificate.requested}`; found by the way `{certificate.strategy}`"
+            f"- Requested: `{certificate.requested}`; found by the strategy "
+            f"`{certificate.strategy}`"
         )
     if model.decision_.rejects:
-        lines.append(f"- Gives no answer (`{model.reject_label_}`) where it is in doubt")
+        lines.append(f"- Rejects close calls: its prediction is then `{model.reject_label_}`")
     encoder = scorer.committee.encoder
     if encoder is not None:
         lines.append("- Columns: " + "; ".join(encoder.describe().splitlines()))
-    weighed = "rank-margin weight"
+    quantity = "weight"
     regions = find_regions(scorer.combine)
     if regions is not None:
         alone = regions is scorer.combine
-        weighed = "share of the tuning samples" if alone else "weight"
+        quantity = "fraction of the tuning set" if alone else "weight"
         lines.append(
-            f"- Regions: {regions.leaves.n}, with one member in charge of each"
-            + ("" if alone else "; the score is the mean of theirs and of the committee's")
+            f"- Regions: {regions.leaves.n}, each with one member that predicts in it"
+            + ("" if alone else "; the score is the mean of this member's and the committee's")
         )
-    told = [
-        f"{name} ({type(member).__name__}, {weighed} {weight:.2f})"
+    members = [
+        f"{name} ({type(member).__name__}, {quantity} {weight:.2f})"
         for name, member, weight in zip(
             scorer.committee.names, scorer.committee.members, scorer.weights, strict=True
         )
     ]
-    lines.append("- Members: " + ", ".join(told))
+    lines.append("- Members: " + ", ".join(members))
     return "## Model\n\n" + "\n".join(lines)
 
 
 def _table(matrix: Confusion, cells: Any = ()) -> str:
-    """A matrix in Markdown, with intervals where there are some."""
-    heads = ["", *(f"called {_plain(label)}" for label in matrix.classes), "rejected"]
+    """Write a confusion matrix in Markdown, with the intervals of its cells if there are any."""
+    heads = ["", *(f"predicted {_plain(label)}" for label in matrix.classes), "rejected"]
     intervals = {
         (cell.true, cell.answer): f" ({cell.low:.1%} to {cell.high:.1%})" for cell in cells
     }
     rows = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for true in matrix.classes:
-        told = [f"{matrix[true, a]}{intervals.get((true, a), '')}" for a in (*matrix.classes, None)]
-        rows.append("| " + " | ".join([f"true {_plain(true)}", *told]) + " |")
+        counts = [
+            f"{matrix[true, predicted]}{intervals.get((true, predicted), '')}"
+            for predicted in (*matrix.classes, None)
+        ]
+        rows.append("| " + " | ".join([f"true {_plain(true)}", *counts]) + " |")
     return "\n".join(rows)
 
 
 class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
-    """A classifier that keeps to a preference, with a certificate for new samples.
+    """A classifier that meets a preference, with a certificate for new samples.
 
-    What :meth:`Dialog.accept` returns. It can also be trained by itself: `fit` holds the dialog
-    with one request and accepts.
+    :meth:`Dialog.accept` returns a fitted one. `fit` does the same in one call: it splits the
+    samples, fits a committee, steers it to the preference on the tuning set, and computes the
+    certificate on the certification set.
 
     Parameters
     ----------
     estimator : classifier, list of classifiers or of (name, classifier), default=None
-        What is trained and steered; None for the default committee.
+        The classifier or committee to fit and steer. None is the default committee,
+        :func:`margrave.catalogue.default_committee`, on encoded columns.
     preference : str or Preference, default=None
-        Which mistakes can be afforded. With None nothing is steered, kept apart or promised.
+        The errors that you can tolerate, such as ``"fp <= 2%"``. With None the model is not
+        steered, and nothing is guaranteed.
     positive : label, default=None
-        The class that ``fp`` and ``fn`` speak of; by default the second of two.
+        The positive class, to which ``fp`` and ``fn`` refer. None is the second of two classes.
     confidence : float, default=0.95
-        With which probability the promise is to hold.
+        Probability with which all guarantees hold together.
     certify : "auto", float in (0, 1) or None, default="auto"
-        The share of the samples kept for the certificate; None for no certificate.
+        Fraction of the samples in the certification set. "auto" is 0.2, or up to 0.4 if the
+        preference needs it. None makes no certificate.
     strategies : list of str, default=None
-        Among "move", "reject", "reweight", "select" and "retune"; all if None.
+        Strategies to try, among "move", "reject", "reweight", "select" and "retune". None tries
+        all of them.
     n_jobs : int, default=None
-        Models trained at a time.
+        Number of members to fit in parallel.
     random_state : int, RandomState or None, default=None
-        How samples are parted, and the members' seed.
+        Seed of the split and of the members.
 
     Attributes
     ----------
-    classes_ : ndarray
-        The labels.
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
     certificate_ : Certificate or None
-        What is promised.
-    scorer_, decision_
-        How samples are scored, and how scores become answers.
+        The certificate; None if there is none.
+    scorer_ : Scorer
+        Computes the scores of samples.
+    decision_ : Decision
+        Turns scores into predictions.
     reject_label_ : label
-        What `predict` says where it gives no answer: never a class.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
+        The prediction for a rejected sample. It is never one of the classes.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if X has any.
     parts_ : dict
-        Of Dask collections only: how many rows "train", "tune" and "certify".
+        For Dask collections only: the number of rows for "train", "tune" and "certify".
+
+    See Also
+    --------
+    Dialog : The same step by step, with a reply to each request.
 
     Notes
     -----
-    Of Dask collections at most 100,000 rows train the members, in memory, at most 1,000,000
-    certify, and all others are scored block by block to find the best cut: by exact counts, and
-    the way "move" only. There have to be two classes; where all promises are rates within a class,
-    a rare one certifies with its whole share.
+    For Dask collections, at most 100,000 rows train the members, in memory, and at most 1,000,000
+    rows are the certification set. All other rows are scored block by block, and the best threshold
+    is found from exact counts. Only the strategy "move" and two classes are supported. If all
+    guarantees are rates within a class, only the frequent class gives up rows to stay within
+    1,000,000; a rare class keeps its whole fraction in the certification set.
 
     Examples
     --------
@@ -175,8 +198,8 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
     >>> model = SteeredClassifier(
     ...     LogisticRegression(), preference="fn <= 10%", random_state=0
     ... ).fit(X, y)
-    >>> print(model.certificate_.promises[0].sentence)
-    at most 10 % of malignant called benign
+    >>> print(model.certificate_.guarantees[0].sentence)
+    at most 10 % of malignant predicted as benign
     """
 
     classes_: NDArray[Any]
@@ -209,86 +232,92 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
-        """Train a committee, steer it to the preference, and set the promise on samples kept apart.
+        """Fit a committee, steer it to the preference, and compute the certificate.
 
         Parameters
         ----------
-        X : array-like, data frame or Dask collection
+        X : array-like, data frame or Dask collection of shape (n_samples, n_features)
             Samples.
         y : array-like or Dask collection of shape (n_samples,)
             Labels.
 
         Returns
         -------
-        self
+        self : SteeredClassifier
+            The fitted classifier.
 
         Raises
         ------
         GuaranteeError
-            If the samples cannot support the promise.
+            If the certification set is too small for the guarantee, or the guarantee does not hold
+            on it.
+
+        Warns
+        -----
+        NotMetWarning
+            If no candidate meets the preference on the tuning set. The nearest one is used.
         """
-        for name in [name for name in vars(self) if name.endswith("_")]:  # learned before
+        for name in [name for name in vars(self) if name.endswith("_")]:  # of an earlier fit
             delattr(self, name)
         if is_dask(X, y):
-            made, tuning = load_extension("dask").fit_steered(self, X, y)
+            fitted, tuning = load_extension("dask").fit_steered(self, X, y)
         else:
-            made, tuning = self._fitted(X, y)
-        wanted = None if self.preference is None else Preference(self.preference)
-        if wanted is not None and not wanted.met(tuning):
+            fitted, tuning = self._fit_in_memory(X, y)
+        preference = None if self.preference is None else Preference(self.preference)
+        if preference is not None and not preference.met(tuning):
             warnings.warn(
-                f"SteeredClassifier did not meet '{wanted}' on the tuning samples: the "
-                f"nearest is {wanted.shortfall(tuning):g} samples short, and "
-                f"'{wanted.binding(tuning)}' binds.",
+                f"SteeredClassifier did not meet '{preference}' on the tuning set: the nearest is "
+                f"{preference.shortfall(tuning):g} samples short; "
+                f"'{preference.binding(tuning)}' is the limiting constraint.",
                 NotMetWarning,
                 stacklevel=2,
             )
-        return self._adopt(made)
+        return self._adopt(fitted)
 
-    def _fitted(self, X: Any, y: ArrayLike) -> tuple[SteeredClassifier, Confusion | None]:
-        """What is learned from samples in memory, and the matrix of the tuning samples."""
+    def _fit_in_memory(self, X: Any, y: ArrayLike) -> tuple[SteeredClassifier, Confusion | None]:
+        """Fit on samples in memory; return the model and the matrix of the tuning set."""
         validate_data(self, X, skip_check_array=True)
         alone = self.estimator is not None and not isinstance(self.estimator, list | tuple | dict)
         if self.preference is None and alone:
             scorer = fit_unsteered(self.estimator, X, y, self.positive)
             return self._from_parts(scorer, default_decision(len(scorer.committee.classes))), None
         check_confidence(self.confidence, "SteeredClassifier")
-        wanted = None if self.preference is None else Preference(self.preference)
+        preference = None if self.preference is None else Preference(self.preference)
         start = start_from_table(
             X,
             y,
             committee=self.estimator,
-            certify=None if wanted is None else self.certify,
-            guarantee=wanted,
+            certify=None if preference is None else self.certify,
+            guarantee=preference,
             delta=1 - self.confidence,
             positive=self.positive,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
         )
-        candidate, data = start.candidate, start.data
-        if wanted is None:
-            return self._from_parts(candidate.scorer, candidate.decision), None
-        wanted.check_counts(data.matrix(candidate.predictions))
-        search = Search(
-            wanted, data, [candidate], get_strategies(self.strategies, "SteeredClassifier")
-        )
-        *_, found = search.run()
-        tuning = data.matrix(found.candidate.predictions)
+        first, data = start.candidate, start.data
+        if preference is None:
+            return self._from_parts(first.scorer, first.decision), None
+        preference.check_counts(data.matrix(first.predictions))
+        strategies = get_strategies(self.strategies, "SteeredClassifier")
+        *_, last = Search(preference, data, [first], strategies).run()
+        best = last.candidate
+        tuning = data.matrix(best.predictions)
         if start.certify is None:
-            return self._from_parts(found.candidate.scorer, found.candidate.decision), tuning
-        made = certify(
-            wanted,
-            found.candidate,
-            candidate,
+            return self._from_parts(best.scorer, best.decision), tuning
+        certified = certify(
+            preference,
+            best,
+            first,
             data,
             start.certify,
             confidence=self.confidence,
             delta=1 - self.confidence,
             notes=start.notes,
         )
-        return self._from_certified(made), tuning
+        return self._from_certified(certified), tuning
 
     def _adopt(self, other: SteeredClassifier) -> Self:
-        """Become what another has learned."""
+        """Take over the fitted attributes of another model."""
         learned = {name: value for name, value in vars(other).items() if name.endswith("_")}
         self.__dict__.update(learned, _plan=other._plan)
         return self
@@ -302,25 +331,25 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         certificate: Certificate | None = None,
         **params: Any,
     ) -> Self:
-        """One that has learned already."""
-        made = cls(**params)
-        made.classes_ = scorer.committee.classes
-        made.scorer_, made.decision_ = scorer, decision
-        made.certificate_ = certificate
-        made.reject_label_ = _labels.default_reject_label(scorer.committee.classes)
-        made._plan = plan
-        made._set_columns(scorer.committee)
-        return made
+        """Make a fitted model."""
+        model = cls(**params)
+        model.classes_ = scorer.committee.classes
+        model.scorer_, model.decision_ = scorer, decision
+        model.certificate_ = certificate
+        model.reject_label_ = _labels.default_reject_label(scorer.committee.classes)
+        model._plan = plan
+        model._set_columns(scorer.committee)
+        return model
 
     @classmethod
-    def _from_certified(cls, found: Certified, **params: Any) -> Self:
-        """One that has been certified."""
+    def _from_certified(cls, certified: Certified, **params: Any) -> Self:
+        """Make a fitted model with its certificate."""
         return cls._from_parts(
-            found.scorer, found.decision, found.plan, found.certificate, **params
+            certified.scorer, certified.decision, certified.plan, certified.certificate, **params
         )
 
     def _set_columns(self, committee: FittedMembers) -> None:
-        """The columns of samples: the encoder's, those of the dialog, or the first member's."""
+        """Set the columns: of the encoder, of the table, or of the first member."""
         source, columns = committee.encoder or committee.members[0], committee.columns
         if committee.encoder is None and columns is not None:
             self.n_features_in_ = columns if isinstance(columns, int) else len(columns)
@@ -333,34 +362,33 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
 
     def _scores(self, X: Any) -> Floats:
         check_is_fitted(self, "scorer_")
-        if self.scorer_.committee.encoder is None:  # which checks for itself
+        if self.scorer_.committee.encoder is None:  # an encoder checks the columns itself
             check_columns(self, X)
         return self.scorer_(X)
 
     def _predict_blocks(self, method: str, X: Any) -> NDArray[Any]:
-        """The same for rows of Dask: an array of Dask, with nothing computed yet."""
+        """Call a method on a Dask collection; the result is a Dask array, not computed yet."""
         check_is_fitted(self, "scorer_")
         k = len(self.classes_)
         empty = np.zeros((0, k) if k > 2 or method == "predict_proba" else 0)
-        if method == "predict":  # in a type that holds every answer there may be
+        if method == "predict":  # of a type that holds every possible prediction
             codes = np.array([0, _labels.REJECTED])[: 1 + self.decision_.rejects]
             empty = _labels.decode(codes, self.classes_, self.reject_label_)[:0]
-        answers: NDArray[Any] = load_extension("dask").predict_blocks(
-            self, method, X, empty
-        )  # to all who ask it is an array
-        return answers
+        values: NDArray[Any] = load_extension("dask").predict_blocks(self, method, X, empty)
+        return values
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Answers; ``reject_label_`` where none is given.
+        """Predict classes; ``reject_label_`` for rejected samples.
 
         Parameters
         ----------
-        X : array-like, data frame or Dask collection
+        X : array-like, data frame or Dask collection of shape (n_samples, n_features)
             Samples.
 
         Returns
         -------
         ndarray of shape (n_samples,)
+            Predicted labels; a Dask array if X is a Dask collection.
         """
         if is_dask(X):
             return self._predict_blocks("predict", X)
@@ -369,16 +397,18 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         return _labels.decode(codes, self.classes_, self.reject_label_)
 
     def decision_function(self, X: Any) -> Floats:
-        """Scores as they are compared: with two classes above 0 for the second, 0 for no answer.
+        """Compute the scores on which the decision is made, relative to the threshold.
 
         Parameters
         ----------
-        X : array-like, data frame or Dask collection
+        X : array-like, data frame or Dask collection of shape (n_samples, n_features)
             Samples.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes, positive if the second is predicted; if the model may reject, 0 for
+            rejected samples only. For more classes, the scores with their offsets.
         """
         if is_dask(X):
             return self._predict_blocks("decision_function", X)
@@ -387,16 +417,20 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
 
     @available_if(lambda self: _has_probabilities(self))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
-        """Probabilities, as the committee sees them: the decision is not at one half.
+        """Estimate class probabilities from the scores, before the decision is moved.
+
+        The predicted class may differ from the most probable one, because the threshold of a
+        steered model is usually not at 0.5.
 
         Parameters
         ----------
-        X : array-like, data frame or Dask collection
+        X : array-like, data frame or Dask collection of shape (n_samples, n_features)
             Samples.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
+            Probabilities, in the order of ``classes_``.
         """
         if is_dask(X):
             return self._predict_blocks("predict_proba", X)
@@ -404,16 +438,19 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         return class_probabilities(scores, self.scorer_.combine)
 
     def confusion(self, X: Any, y: ArrayLike) -> Confusion:
-        """The confusion matrix of labelled samples.
+        """Compute the confusion matrix of labelled samples.
 
         Parameters
         ----------
-        X, y
-            Samples and labels.
+        X : array-like, data frame or Dask collection of shape (n_samples, n_features)
+            Samples.
+        y : array-like or Dask collection of shape (n_samples,)
+            True labels.
 
         Returns
         -------
         Confusion
+            Counts of true and predicted classes, and of rejected samples.
         """
         positive = self.certificate_.confusion.positive if self.certificate_ else self.positive
         return Confusion.of(
@@ -425,21 +462,43 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         )
 
     def check(self, X: Any, y: ArrayLike, *, level: float = 0.05) -> Check:
-        """Whether the promise is still kept on newly labelled samples.
+        """Test whether the guarantees still hold on newly labelled samples.
 
         Parameters
         ----------
-        X, y
-            Samples that were labelled since.
-        level : float, default=0.05
-            How often an alarm may be false while the promise just holds.
+        X : array-like, data frame or Dask collection of shape (n_samples, n_features)
+            Samples that have been labelled since the certificate was issued.
+        y : array-like or Dask collection of shape (n_samples,)
+            True labels.
+        level : float in (0, 1), default=0.05
+            Largest probability of a false alarm, if the guarantees hold.
 
         Returns
         -------
         Check
-            True unless there is an alarm.
+            True unless there is an alarm; ``print`` shows the test of each guarantee.
+
+        Raises
+        ------
+        ValueError
+            If the model has no certificate.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from margrave import datasets
+        >>> from margrave.steer import SteeredClassifier
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> X, y = datasets.load("pima", return_X_y=True)
+        >>> model = SteeredClassifier(
+        ...     GaussianNB(), preference="fn <= 30%", strategies=["move"], random_state=0
+        ... ).fit(X[:600], y[:600])
+        >>> bool(model.check(X[600:], y[600:]))
+        True
+        >>> model.check(X[600:], np.full(168, "pos")).alarm
+        True
         """
-        certificate, plan = self._promised("check")
+        certificate, plan = self._require_certificate("check")
         if not is_number(level) or not 0 < level < 1:
             raise ValueError(
                 f"SteeredClassifier.check needs level to be a number in (0, 1); got {level!r}."
@@ -447,26 +506,31 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         return check_guarantees(certificate, plan.preference, self.confusion(X, y), level)
 
     def recertify(self, X: Any, y: ArrayLike, *, confidence: float | None = None) -> Self:
-        """The same model with its decision and promise set anew, on fresh labels.
+        """Compute a new decision and certificate for the same scores, on new labelled samples.
 
         Parameters
         ----------
-        X, y
-            Samples that no step has seen. Of Dask collections with more than 1,000,000 rows so
-            many are drawn, whatever their classes.
-        confidence : float, optional
-            As before if left out.
+        X : array-like, data frame or Dask collection of shape (n_samples, n_features)
+            The new certification set: samples that have not been used before. From a Dask
+            collection of more than 1,000,000 rows, 1,000,000 are drawn at random.
+        y : array-like or Dask collection of shape (n_samples,)
+            True labels.
+        confidence : float in (0, 1), default=None
+            Confidence of the new certificate. None is the confidence of the current one.
 
         Returns
         -------
         SteeredClassifier
+            A new model; this one is not changed.
 
         Raises
         ------
         GuaranteeError
-            If the samples cannot support the promise.
+            If the samples are too few for the guarantee, or the guarantee does not hold on them.
+        ValueError
+            If the model has no certificate.
         """
-        certificate, plan = self._promised("recertify")
+        certificate, plan = self._require_certificate("recertify")
         level = certificate.confidence if confidence is None else confidence
         check_confidence(level, "SteeredClassifier.recertify")
         scores: Any = self._predict_blocks("_scores", X) if is_dask(X) else self._scores(X)
@@ -474,49 +538,51 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         return self._from_parts(self.scorer_, decision, plan, new, **self.get_params(deep=False))
 
     def model_card(self) -> str:
-        """What the model is, promises and needs, in Markdown.
+        """Describe the model, its guarantee and the limits of this guarantee, in Markdown.
 
         Returns
         -------
         str
+            The model card.
         """
         check_is_fitted(self, "scorer_")
         return model_card(self)
 
     def to_onnx(self) -> bytes:
-        """Return the model in the format of ONNX, for other programs to run.
+        """Convert the model to ONNX, for use without Python.
 
-        Its inputs are in double precision: ``X`` of shape (n, n_features) for a model of arrays;
-        for one of tables each column by its name, of shape (n, 1). Numbers are NaN where they are
-        missing. Categories are texts without spaces around them, whole numbers without decimals,
-        and "" where they are missing. A column that is called like an output has a "_" after its
-        name.
+        The inputs are in double precision. A model of arrays has one input ``X`` of shape
+        (n, n_features). A model of tables has one input of shape (n, 1) for each column, with the
+        name of the column. A missing number is NaN. Categories are strings without spaces around
+        them, whole numbers without decimals, and "" if missing. If a column has the name of an
+        output, "_" is appended to it.
 
-        Its outputs are ``label``, as :meth:`predict` has it (Booleans are texts if samples may be
-        rejected); ``score``, as :meth:`decision_function` has it; and ``rejected``.
+        The outputs are ``label``, as from :meth:`predict` (booleans are strings if the model may
+        reject); ``score``, as from :meth:`decision_function`; and ``rejected``.
 
         Returns
         -------
         bytes
-            The model. Its ``metadata_props`` hold the version of Margrave, preference and
-            certificate, the columns, and the members in single precision.
+            The ONNX model. Its ``metadata_props`` hold the version of Margrave, the preference, the
+            certificate, the columns, and the names of members in single precision.
 
         Raises
         ------
         ExportError
-            If a member or a column has no equal in ONNX.
+            If a member or a column cannot be converted to ONNX.
 
         Notes
         -----
-        All members of the default committee are computed in double precision, as are linear
-        models, kernel machines, trees, forests, martingale programs, scaling and quantiles in
-        members of your own. Scores are then equal to the digits they are rounded to, but for
-        probabilities within 1e-6 of 0 or 1 of a model without a committee, of which few digits are
-        left. Other members are as skl2onnx has them. Those it has in single precision only, which
-        ``metadata_props`` name, may move a score by a millionth of its size: an answer can then
-        differ for samples that are so near to a cut.
+        All members of the default committee are computed in double precision. So are linear
+        models, support vector machines, trees, forests, martingale programs, scalers and quantile
+        transformers among your own members. Their scores equal those of :meth:`decision_function`
+        up to rounding, except for a single classifier whose probabilities are within 1e-6 of 0 or
+        1. skl2onnx converts all other members. Some of them it converts to single precision only,
+        and ``metadata_props`` names these: a score may then differ by a relative error of about
+        1e-6, and the prediction for a sample that is this close to a threshold may differ.
 
-        No input is checked: where :meth:`predict` would refuse samples, the file answers.
+        The ONNX model does not validate its input: where :meth:`predict` raises an error, it
+        returns a prediction.
 
         Examples
         --------
@@ -526,50 +592,50 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         >>> from sklearn.svm import SVC
         >>> X, y = datasets.load("iris", return_X_y=True)
         >>> model = SteeredClassifier(SVC()).fit(X, y)
-        >>> runs = onnxruntime.InferenceSession(
+        >>> session = onnxruntime.InferenceSession(
         ...     model.to_onnx(), providers=["CPUExecutionProvider"]
         ... )
-        >>> label, score, rejected = runs.run(None, {"X": X})
+        >>> label, score, rejected = session.run(None, {"X": X})
         >>> bool((label == model.predict(X)).all())
         True
         """
         check_is_fitted(self, "scorer_")
-        made: bytes = load_extension("onnx")(self)
-        return made
+        data: bytes = load_extension("onnx")(self)
+        return data
 
     def export_onnx(self, path: str | Path) -> None:
-        """Write the model to an ONNX file, all of it or nothing; see :meth:`to_onnx`.
+        """Write the model to an ONNX file; see :meth:`to_onnx`.
 
         Parameters
         ----------
         path : str or Path
-            The file; one that is there is replaced.
+            The file. An existing file is replaced; if writing fails, it stays unchanged.
 
         Raises
         ------
         ExportError
-            If a member or a column has no equal in ONNX.
+            If a member or a column cannot be converted to ONNX.
         """
-        made = self.to_onnx()
-        with atomic_write(Path(path)) as beside:
-            beside.write_bytes(made)
+        data = self.to_onnx()
+        with atomic_write(Path(path)) as temporary:
+            temporary.write_bytes(data)
 
-    def _promised(self, what: str) -> tuple[Certificate, Plan]:
+    def _require_certificate(self, method: str) -> tuple[Certificate, Plan]:
         check_is_fitted(self, "scorer_")
         if self.certificate_ is None or self._plan is None:
             raise ValueError(
-                f"SteeredClassifier.{what} needs a certificate; this model promises nothing. "
-                "Dialog.accept makes one that does."
+                f"SteeredClassifier.{method} needs a model with a certificate; this model has "
+                "none. Use the model that Dialog.accept returns, or fit with a preference."
             )
         return self.certificate_, self._plan
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.estimator is None  # the encoder fills them
+        tags.input_tags.allow_nan = self.estimator is None  # its encoder imputes
         if self.estimator is not None and hasattr(self.estimator, "__sklearn_tags__"):
-            of = get_tags(self.estimator)
-            tags.input_tags.sparse = of.input_tags.sparse
-            tags.input_tags.allow_nan = of.input_tags.allow_nan
+            input_tags = get_tags(self.estimator).input_tags
+            tags.input_tags.sparse = input_tags.sparse
+            tags.input_tags.allow_nan = input_tags.allow_nan
         return tags
 
 

@@ -1,8 +1,8 @@
-"""A dialog in pieces: what it began with once, and each step by itself.
+"""Store a dialog step by step: its start once, then each step and each accepted model by itself.
 
-A whole dialog takes seconds to write, since its members are large; a step is small, because it
-mostly refers to scores and members that are there already. So a store can make every step durable
-as it is taken, and put the dialog together again from the pieces.
+Writing a whole dialog takes seconds, because its members are large. A step is small, because it
+mostly refers to scores and members that the start, or an earlier step, already holds. So a store
+can make each step durable at once, and restore the dialog from the start and the steps.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ from margrave.steer._steered import SteeredClassifier
 
 @dataclass(frozen=True, eq=False)
 class StepRecord:
-    """A step without what an earlier one holds too.
+    """A step without what an earlier step already holds.
 
     Attributes
     ----------
     reply : Reply
-        Its option has neither scorer nor scores.
+        The reply, whose candidate has neither scorer nor scores.
     scored_like : int or None
-        The step with the same scorer and scores of the tuning samples; else they follow.
+        Number of the earlier step with the same scorer and scores; None if there is no such step.
     scorer : Scorer or None
-        Its members that the dialog began with are numbers.
+        The scorer, if no earlier step has it. Members that the dialog started with are replaced by
+        their positions among these.
     scores : ndarray or None
-        Scores of the tuning samples.
+        Scores of the tuning set, if no earlier step has them.
     """
 
     reply: Reply
@@ -48,14 +49,14 @@ class StepRecord:
 
 @dataclass(frozen=True)
 class StoredStep:
-    """A step, as it was stored.
+    """A step as it is stored.
 
     Attributes
     ----------
     parent : int
-        From which step it was asked.
+        Number of the step at which the request was made.
     data : bytes
-        Its piece.
+        The step, from :func:`dump_step`.
     """
 
     parent: int
@@ -64,16 +65,16 @@ class StoredStep:
 
 @dataclass(frozen=True)
 class StoredModel:
-    """An accepted model, as it was stored.
+    """An accepted model as it is stored.
 
     Attributes
     ----------
     step : int
-        Where the dialog stood.
+        Number of the step whose model was accepted.
     samples : str
-        The certify samples.
+        Name of the certification set.
     data : bytes
-        The model.
+        The model, from :func:`dump_model`.
     """
 
     step: int
@@ -82,16 +83,16 @@ class StoredModel:
 
 
 def dump_start(dialog: Dialog) -> bytes:
-    """What a dialog began with."""
-    base = copy(dialog)
-    base._history = History([dialog.history[0]])
-    base._ledger = replace(dialog._ledger, accounts={}, accepted=[])
-    base._path = None
-    return dump_bytes(base)
+    """Dump a dialog as it was at its start."""
+    start = copy(dialog)
+    start._history = History([dialog.history[0]])
+    start._ledger = replace(dialog._ledger, accounts={}, accepted=[])
+    start._path = None
+    return dump_bytes(start)
 
 
 def dump_step(dialog: Dialog, step: int) -> bytes:
-    """One step of a dialog, not the start."""
+    """Dump one step of a dialog, not the start."""
     reply = dialog.history[step]
     candidate, like = reply.candidate, None
     for number, earlier in enumerate(dialog.history[:step]):
@@ -99,12 +100,12 @@ def dump_step(dialog: Dialog, step: int) -> bytes:
         if other.scorer is candidate.scorer and other.scores is candidate.scores:
             like = number
             break
-    elsewhere: Any = None
-    bare = replace(reply, candidate=replace(candidate, scorer=elsewhere, scores=elsewhere))
+    stored_apart: Any = None
+    bare = replace(reply, candidate=replace(candidate, scorer=stored_apart, scores=stored_apart))
     if like is not None:
         return dump_bytes(StepRecord(bare, like, None, None))
     committee = candidate.scorer.committee
-    known = {id(member): place for place, member in enumerate(_members(dialog))}
+    known = {id(member): place for place, member in enumerate(_start_members(dialog))}
     members = [known.get(id(member), member) for member in committee.members]
     slim = replace(committee, members=members, encoder=committee.encoder is not None)
     return dump_bytes(
@@ -113,7 +114,7 @@ def dump_step(dialog: Dialog, step: int) -> bytes:
 
 
 def dump_model(accepted: Accepted) -> bytes:
-    """An accepted model, as its file."""
+    """Dump an accepted model, as the bytes of its file."""
     return dump_bytes(accepted.model)
 
 
@@ -125,50 +126,58 @@ def restore_dialog(
     accounts: Sequence[Account] = (),
     accepted: Sequence[StoredModel] = (),
 ) -> Dialog:
-    """A dialog put together again.
+    """Restore a dialog from its start and its steps.
 
     Parameters
     ----------
     base : bytes
-        What it began with.
-    steps : sequence of Stored
+        The start, from :func:`dump_start`.
+    steps : sequence of StoredStep
         The steps after the start, in order.
-    at, undone
-        Where it stands, and what was undone.
-    accounts : sequence of Account
-        What was spent of certify samples.
-    accepted : sequence of StoredModel
-        Models, in order.
+    at : int
+        Number of the current step.
+    undone : sequence of int
+        Numbers of the steps that were undone, the last one last.
+    accounts : sequence of Account, default=()
+        The part of delta that is used, for each certification set.
+    accepted : sequence of StoredModel, default=()
+        The accepted models, in order.
+
+    Returns
+    -------
+    Dialog
+        The dialog at the step `at`.
     """
     dialog = load_bytes(base, Dialog)
     for step in steps:
         dialog._history.add(_restore_reply(load_bytes(step.data, StepRecord), dialog), step.parent)
     dialog._history.at, dialog._history.undone = at, list(undone)
-    dialog._ledger.accounts.update({one.samples: one for one in accounts})
+    dialog._ledger.accounts.update({account.samples: account for account in accounts})
     dialog._ledger.accepted.extend(
-        Accepted(one.step, one.samples, load_bytes(one.data, SteeredClassifier)) for one in accepted
+        Accepted(stored.step, stored.samples, load_bytes(stored.data, SteeredClassifier))
+        for stored in accepted
     )
     return dialog
 
 
-def _members(dialog: Dialog) -> Iterator[Any]:
-    """The members that a dialog began with: of its panel, and of its first scorer."""
+def _start_members(dialog: Dialog) -> Iterator[Any]:
+    """Yield the members a dialog started with: of its tuning data, then of its first scorer."""
     first: FittedMembers = dialog.history[0].candidate.scorer.committee
     yield from dialog._data.committee.members
     yield from first.members
 
 
-def _restore_reply(piece: StepRecord, dialog: Dialog) -> Reply:
-    """A step with what it shares with others."""
-    reply, history = piece.reply, dialog.history
-    if piece.scored_like is not None:
-        like = history[piece.scored_like].candidate
+def _restore_reply(record: StepRecord, dialog: Dialog) -> Reply:
+    """Restore a reply, with the scores and members that it shares with other steps."""
+    reply, history = record.reply, dialog.history
+    if record.scored_like is not None:
+        like = history[record.scored_like].candidate
         candidate = replace(reply.candidate, scorer=like.scorer, scores=like.scores)
         return replace(reply, candidate=candidate)
-    if piece.scorer is None or piece.scores is None:
-        raise ValueError("A step needs its own scores, or an earlier step's.")
-    known, committee = list(_members(dialog)), piece.scorer.committee
-    members = [known[one] if isinstance(one, int) else one for one in committee.members]
+    if record.scorer is None or record.scores is None:
+        raise ValueError("A stored step needs scorer and scores, or scored_like; got neither.")
+    known, committee = list(_start_members(dialog)), record.scorer.committee
+    members = [known[member] if isinstance(member, int) else member for member in committee.members]
     encoder = dialog._data.committee.encoder if committee.encoder else None
-    scorer = replace(piece.scorer, committee=replace(committee, members=members, encoder=encoder))
-    return replace(reply, candidate=replace(reply.candidate, scorer=scorer, scores=piece.scores))
+    scorer = replace(record.scorer, committee=replace(committee, members=members, encoder=encoder))
+    return replace(reply, candidate=replace(reply.candidate, scorer=scorer, scores=record.scores))

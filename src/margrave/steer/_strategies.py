@@ -1,12 +1,12 @@
-"""Ways to meet a preference, each a small class with one method.
+"""Strategies that meet a preference, each a small class, and the search that compares them.
 
-"Interactive Martingale Boosting" tunes its learners; a threshold can be moved, the doubtful can be
-rejected, a committee can be weighed anew, or parted into regions with a member each. They are
-compared on equal terms: every option carries scores of the tuning samples that were not learned
-from them, and the judge is the same.
+A strategy moves the threshold, rejects close calls, reweights the committee, selects one member
+for each region of the feature space, or retunes the members as Kulkarni et al. (2016) do. The
+comparison is fair: every candidate has out-of-fold scores for the tuning set, and one objective
+evaluates them all.
 
-A new way is a class with a name, whether it is dear (not part of the first reply), whether it
-rejects, and ``options(request)``; it is passed to ``prefer(ways=...)``, or added to `STRATEGIES`.
+A new strategy is a class with the attributes of `Strategy`. Pass an instance to
+``prefer(strategies=...)``, or add it to `STRATEGIES`.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from margrave._indexing import select_columns
 from margrave._messages import did_you_mean, near_names
 from margrave._typing import Codes, Floats
 from margrave.confusion import Objective, Preference, PreferenceError
-from margrave.fuse._log_odds import LogOddsCombination, fit_focused_log_odds, fit_log_odds
+from margrave.fuse import LogOddsCombination, fit_focused_log_odds, fit_log_odds
 from margrave.martingale import MartingaleBoostClassifier, NotMetWarning
 from margrave.scores import Scores
-from margrave.select._region_scores import can_split, significantly_better
+from margrave.select import can_split, significantly_better
 from margrave.steer._scorer import MeanScore, Scorer, SingleMember
 from margrave.steer._thresholds import Decision, best_decision, best_rejecting_decision, evaluate
 from margrave.steer._tuning_data import Candidate, TuningData
 
-# Shares of a class that a re-weighed committee looks at: the hard end, and a little more.
+# Fractions of the hardest samples of a class that reweighting focuses on.
 _HARDEST = (0.1, 0.3)
-# A learner that is tuned on samples it was trained beside keeps one in so many for tuning.
+# Where the tuning set is also the training set, one sample in so many is kept for tuning.
 _TUNING_FOLDS = 3
-# It is tuned once for each fold, so each search is a short one.
+# A member is tuned once for each fold, so each search is short.
 _SEARCH = {"patience": 2, "max_models": 8}
 
 
@@ -49,22 +49,22 @@ def _never() -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What a way is asked.
+    """A preference to meet on a tuning set, as a strategy receives it.
 
     Attributes
     ----------
     preference : Preference
-        What is wanted on the tuning samples.
+        The preference to meet on the tuning set.
     data : TuningData
-        The tuning samples.
+        The tuning set.
     objective : Objective
-        Of the preference, on them.
+        The objective of the preference on the tuning set.
     known : sequence of Candidate
-        The start of the dialog and where it stands.
+        The candidate that the dialog starts with and the current one, if it has other scores.
     may_reject : bool
-        Whether the preference and the user allow that samples get no answer.
+        Whether the preference and the user allow rejected samples.
     stopped : callable
-        Whether the user has cancelled; to be asked between long steps.
+        Returns whether the user has cancelled; call it between long steps.
     """
 
     preference: Preference
@@ -74,26 +74,28 @@ class Request:
     may_reject: bool = False
     stopped: Callable[[], bool] = _never
 
-    def best_candidate(self, strategy: str, scorer: Scorer, held: Floats) -> Candidate:
-        """The best decision on some scores."""
-        decision: Decision = best_decision(self.objective, held)
+    def best_candidate(self, strategy: str, scorer: Scorer, scores: Floats) -> Candidate:
+        """Make a candidate of a scorer, with the best decision on its scores."""
+        decision: Decision = best_decision(self.objective, scores)
         if self.may_reject:
-            other = best_rejecting_decision(self.objective, held)
-            decision = min(decision, other, key=lambda one: evaluate(self.objective, one, held))
-        return Candidate(strategy, scorer, held, decision)
+            rejecting = best_rejecting_decision(self.objective, scores)
+            decision = min(
+                decision, rejecting, key=lambda each: evaluate(self.objective, each, scores)
+            )
+        return Candidate(strategy, scorer, scores, decision)
 
 
 class Strategy(Protocol):
-    """A way to meet a preference; one of your own has these four.
+    """Protocol of a strategy that meets a preference.
 
     Attributes
     ----------
     name : str
-        For replies.
+        The name that replies show.
     slow : bool
-        Whether it takes long, so that the first reply does not wait for it.
+        Whether it takes long; the first reply does not wait for a slow strategy.
     rejects : bool
-        Whether it is about giving no answer.
+        Whether its purpose is to reject samples.
     """
 
     name: str
@@ -101,131 +103,136 @@ class Strategy(Protocol):
     rejects: bool
 
     def candidates(self, request: Request) -> Iterator[Candidate]:
-        """What it offers, the sooner the better."""
+        """Yield candidates, each as soon as it is known."""
 
 
 class MoveThreshold:
-    """Move the cut (for more than two classes, the offsets) of the scores there are."""
+    """Move the threshold (for more than two classes, the offsets) on the known scores."""
 
     name, slow, rejects = "move", False, False
 
     def candidates(self, request: Request) -> Iterator[Candidate]:
-        """The known scores with the best decision that answers always."""
+        """Yield the known scores, each with the best decision that rejects nothing."""
         for known in request.known:
             decision = best_decision(request.objective, known.scores)
             yield Candidate(self.name, known.scorer, known.scores, decision)
 
 
 class RejectCloseCalls:
-    """Give no answer where scores are close, as far as the preference allows."""
+    """Reject samples whose scores are close to the threshold, as the preference allows."""
 
     name, slow, rejects = "reject", False, True
 
     def candidates(self, request: Request) -> Iterator[Candidate]:
-        """The known scores with the best band of doubt."""
+        """Yield the known scores, each with the best decision that may reject."""
         for known in request.known if request.may_reject else ():
             decision = best_rejecting_decision(request.objective, known.scores)
             yield Candidate(self.name, known.scorer, known.scores, decision)
 
 
 class Reweight:
-    """Weigh the committee anew, with the hard end of the class that is limited in focus."""
+    """Reweight the committee, with a focus on the hardest samples of the limited class."""
 
     name, slow, rejects = "reweight", True, False
 
     def candidates(self, request: Request) -> Iterator[Candidate]:
-        """The committee weighed, if it was not; then with several shares of the hard end."""
+        """Yield the weighted committee if the start is another, then the focused ones."""
         data, start = request.data, request.known[0]
-        raw, codes, heard = data.raw, data.codes, data.committee.gives_probabilities
+        raw, codes, gives_proba = data.raw, data.codes, data.committee.gives_probabilities
         if raw.shape[1] < 2:
             return
-        scorer, held = _weighted_committee(request)
+        scorer, scores = _weighted_committee(request)
         if scorer is not start.scorer:
-            yield request.best_candidate(self.name, scorer, held)
+            yield request.best_candidate(self.name, scorer, scores)
         if data.k > 2:
             return
-        toward = _strictest_class(request)
+        strictest = _strictest_class(request)
         for hardest in _HARDEST:
             if request.stopped():
                 return
-            other, told = data.cross_fit(
-                lambda at, h=hardest: fit_focused_log_odds(raw[at], heard, codes[at], toward, h)  # type: ignore[misc]
+            focused = data.cross_fit(
+                lambda at, h=hardest: fit_focused_log_odds(  # type: ignore[misc]
+                    raw[at], gives_proba, codes[at], strictest, h
+                )
             )
-            yield request.best_candidate(self.name, *_mean(scorer, held, other, told))
+            yield request.best_candidate(self.name, *_mean(scorer, scores, *focused))
 
 
 def _weighted_committee(request: Request) -> tuple[Scorer, Floats]:
-    """The committee weighed, and its scores of the tuning samples: the start's, if it is that."""
+    """Return the weighted committee (the start, if it is one) and its scores."""
     data, start = request.data, request.known[0]
     if isinstance(start.scorer.combine, LogOddsCombination):
         return start.scorer, start.scores
-    raw, heard, codes = data.raw, data.committee.gives_probabilities, data.codes
-    return data.cross_fit(lambda at: fit_log_odds(raw[at], heard, codes[at], data.k))
+    raw, gives_proba, codes = data.raw, data.committee.gives_probabilities, data.codes
+    return data.cross_fit(lambda at: fit_log_odds(raw[at], gives_proba, codes[at], data.k))
 
 
-def _mean(one: Scorer, held: Floats, other: Scorer, told: Floats) -> tuple[Scorer, Floats]:
-    """The mean of two scores of the same committee, also of the tuning samples."""
-    both = replace(one, combine=MeanScore(one.combine, other.combine))
-    return both, np.round((held + told) / 2, one.decimals)
+def _mean(
+    first: Scorer, first_scores: Floats, second: Scorer, second_scores: Floats
+) -> tuple[Scorer, Floats]:
+    """Return the mean of two scorers of one committee, and of their scores for the tuning set."""
+    mean = replace(first, combine=MeanScore(first.combine, second.combine))
+    return mean, np.round((first_scores + second_scores) / 2, first.decimals)
 
 
 def _strictest_class(request: Request) -> int:
-    """Of two classes, the one whose false answers are limited most, as a share of the samples."""
-    matrix = request.objective.matrix(request.data.codes)  # all right: what is missing is 0
+    """Return that of two classes whose false predictions have the strictest bound, as a rate."""
+    matrix = request.objective.matrix(request.data.codes)  # of perfect predictions
     sizes = matrix.counts.sum(axis=1)
-    strictest, found = np.inf, 1
+    strictest_limit, strictest = np.inf, 1
     for bound in request.preference.bounds:
         amount, base = (mask[:, :2] for mask in bound.cells(matrix))
         wrong = (amount if bound.at_most else base) & ~np.eye(2, dtype=bool)
-        limit = float(bound.limit) / (1 if bound.share else float(sizes[base.any(axis=1)].sum()))
+        size = 1.0 if bound.is_fraction else float(sizes[base.any(axis=1)].sum())
+        limit = float(bound.limit) / size
         limit = limit if bound.at_most else 1 - limit
-        for answer in np.flatnonzero(wrong.any(axis=0)):
-            if limit < strictest:
-                strictest, found = limit, int(answer)
-    return found
+        for predicted in np.flatnonzero(wrong.any(axis=0)):
+            if limit < strictest_limit:
+                strictest_limit, strictest = limit, int(predicted)
+    return strictest
 
 
 class SelectByRegion:
-    """Part the samples' space into regions, with one member in charge of each."""
+    """Split the feature space into regions, and select one member for each."""
 
     name, slow, rejects = "select", True, False
 
     def candidates(self, request: Request) -> Iterator[Candidate]:
-        """The score of the members in charge, and its mean with the committee's.
+        """Yield the scores of the selected members, and their mean with the committee's scores.
 
-        Either only if it is better than the committee's, whatever is asked: of scores that are as
-        good, the one that looks best for a request owes that to chance.
+        Each is a candidate only if it is significantly better than the committee, whatever the
+        request: among equally good scores, the best one for a request is so by chance.
         """
         data = request.data
         if self.why_not(request) or request.stopped():
             return
-        scorer, held = data.region_scores
+        by_region = data.region_scores
         if request.stopped():
             return
-        weighed, committee = _weighted_committee(request)
-        for one, told in ((scorer, held), _mean(weighed, committee, scorer, held)):
-            if significantly_better(told, committee, data.codes):
-                yield request.best_candidate(self.name, one, told)
+        committee = _weighted_committee(request)
+        for scorer, scores in (by_region, _mean(*committee, *by_region)):
+            if significantly_better(scores, committee[1], data.codes):
+                yield request.best_candidate(self.name, scorer, scores)
 
     def why_not(self, request: Request) -> str:
-        """Why it offers nothing; for a message."""
+        """Give the reason why it has no candidates, for a message; empty if there is none."""
         data = request.data
         if data.raw.shape[1] < 2:
             return "it needs two or more members"
         if not can_split(data.X.X):
-            return "it needs samples of numbers, none of them missing"
+            return "it needs numeric features without missing values"
         if data.region_scores[0].combine.leaves.n < 2:  # type: ignore[attr-defined]
-            return "there are no regions in which the members differ"
+            return "the members do not differ between regions"
         return ""
 
 
 class Retune:
-    """Tune the learners that can be: logistic regressions and martingale programs."""
+    """Retune the members that have ``tune``: logistic regressions and martingale programs."""
 
     name, slow, rejects = "retune", True, False
 
     def candidates(self, request: Request) -> Iterator[Candidate]:
-        """Each tuned learner alone, and in its place in the committee."""
+        """Yield each tuned member alone, and in its place in the committee."""
         data, committee = request.data, request.data.committee
         if data.in_time:
             return
@@ -238,26 +245,28 @@ class Retune:
             alone = replace(committee, names=[committee.names[j]], members=[tuned])
             single = SingleMember(bool(alone.gives_probabilities[0]))
             scorer = Scorer(alone, single, request.known[0].scorer.decimals)
-            held = np.round(single(raw), scorer.decimals)
-            yield request.best_candidate(self.name, scorer, held)
+            scores = np.round(single(raw), scorer.decimals)
+            yield request.best_candidate(self.name, scorer, scores)
             if len(committee.members) > 1:
-                yield request.best_candidate(self.name, *_in_committee(data, j, tuned, raw))
+                yield request.best_candidate(self.name, *_replace_member(data, j, tuned, raw))
 
 
-def _in_committee(data: TuningData, j: int, tuned: Any, raw: Floats) -> tuple[Scorer, Floats]:
-    """The committee with one member exchanged, and its scores of the tuning samples."""
-    committee, told = data.committee, data.raw.copy()
-    told[:, j] = raw[:, 0]
+def _replace_member(
+    data: TuningData, j: int, tuned: Any, tuned_raw: Floats
+) -> tuple[Scorer, Floats]:
+    """Return the committee with another member j, and its scores for the tuning set."""
+    committee, raw = data.committee, data.raw.copy()
+    raw[:, j] = tuned_raw[:, 0]
     members = [*committee.members[:j], tuned, *committee.members[j + 1 :]]
-    changed = replace(data, committee=replace(committee, members=members), raw=told)
-    heard = committee.gives_probabilities
-    return changed.cross_fit(lambda at: fit_log_odds(told[at], heard, data.codes[at], data.k))
+    changed = replace(data, committee=replace(committee, members=members), raw=raw)
+    gives_proba = committee.gives_probabilities
+    return changed.cross_fit(lambda at: fit_log_odds(raw[at], gives_proba, data.codes[at], data.k))
 
 
 def _retune_member(request: Request, member: Any) -> tuple[Any, Floats]:
-    """A tuned member, and what members say about each sample that were tuned without it.
+    """Return a tuned member, and out-of-fold values of the tuning set by members tuned likewise.
 
-    None if the user cancels.
+    The member is None if the user cancels.
     """
     data = request.data
     classes = data.committee.classes
@@ -265,38 +274,38 @@ def _retune_member(request: Request, member: Any) -> tuple[Any, Floats]:
     parts = []
     everything = np.arange(len(data.codes))
     tuned = None
-    for training, held in [*data.folds, (everything, everything[:0])]:
+    for training, held_out in [*data.folds, (everything, everything[:0])]:
         with threadpool_limits(1):  # matrices are small
             tuned = _tune_on(data, member, wanted, training, request.stopped)
         if request.stopped():
             return None, data.raw
-        if len(held):
-            told = Scores.of([tuned], data.rows(held), classes=classes, ask="values").raw()
-            parts.append((held, told))
-    return tuned, data.gathered(parts, 15)
+        if len(held_out):
+            raw = Scores.of([tuned], data.rows(held_out), classes=classes, ask="values").raw()
+            parts.append((held_out, raw))
+    return tuned, data.join_folds(parts, 15)
 
 
 def _tune_on(
     data: TuningData, member: Any, wanted: Preference, at: Codes, stopped: Callable[[], bool]
 ) -> Any:
-    """A member tuned on some of the tuning samples.
+    """Tune a member on some samples of the tuning set.
 
-    Where these are also what members are trained on, it is trained on a part and tuned on the rest,
-    then trained on all of them with the hyperparameters found.
+    Where the tuning set is also the training set, the member is trained on some of these samples
+    and tuned on the others, then trained on all of them with the tuned hyperparameters.
     """
     labels = data.committee.classes[data.codes]
-    learned, tuning = at[:0], at
+    training, tuning = at[:0], at
     if data.trained_on:
-        turn = np.empty(len(at), dtype=int)  # class by class, every third sample
+        fold = np.empty(len(at), dtype=int)  # class by class, every third sample
         for c in range(data.k):
             of_class = np.flatnonzero(data.codes[at] == c)
-            turn[of_class] = np.arange(len(of_class)) % _TUNING_FOLDS
-        learned, tuning = at[turn > 0], at[turn == 0]
-        member = clone(member).fit(data.rows(learned), labels[learned])
+            fold[of_class] = np.arange(len(of_class)) % _TUNING_FOLDS
+        training, tuning = at[fold > 0], at[fold == 0]
+        member = clone(member).fit(data.rows(training), labels[training])
     before, learner = split_pipeline(member)
     rows = select_columns(data.rows(tuning), None, "tuned", member)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NotMetWarning)  # it is judged with the other options
+        warnings.simplefilter("ignore", NotMetWarning)  # the search compares all candidates
         tuned = learner.tune(
             wanted,
             rows if before is None else before.transform(rows),
@@ -307,39 +316,39 @@ def _tune_on(
         )
     tuned = _without_offset(tuned)
     whole = join_pipeline(before, tuned)
-    if len(learned) and hasattr(tuned, "log_penalty"):  # what was found is in its parameters
+    if len(training) and hasattr(tuned, "log_penalty"):  # its parameters are the tuned ones
         whole = clone(whole).fit(data.rows(at), labels[at])
     return whole
 
 
 def split_pipeline(member: Any) -> tuple[Any, Any]:
-    """What samples pass before the learner (None if nothing), and the learner."""
+    """Split a member into its preprocessing (None if there is none) and its learner."""
     if not isinstance(member, Pipeline):
         return None, member
     return (member[:-1] if len(member) > 1 else None), member[-1]
 
 
 def join_pipeline(before: Any, learner: Any) -> Any:
-    """A learner with what samples pass before it."""
+    """Join preprocessing, if any, and a learner."""
     return learner if before is None else Pipeline([*before.steps, ("tuned", learner)])
 
 
 def _is_tunable(member: Any, classes: NDArray[Any]) -> bool:
-    """Whether it ends in a learner that is tuned, and knows all classes."""
+    """Whether a member's learner has ``tune`` and was trained on all classes."""
     learner = split_pipeline(member)[1]
     return hasattr(learner, "tune") and np.array_equal(learner.classes_, classes)
 
 
 def _without_offset(tuned: Any) -> Any:
-    """A tuned learner without what shifts all its scores: the decision is made on them later.
+    """Remove the offset that tuning added to a learner's scores; the decision comes later.
 
-    Else scores of folds, each with its own, could not be compared. The ends of a program then
-    answer by votes alone; what was tuned at its nodes stays.
+    Every fold has an offset of its own, so their scores could not be compared otherwise. The ends
+    of a martingale program then predict by votes alone; its nodes stay tuned.
     """
     if isinstance(tuned, MartingaleBoostClassifier):
         return tuned._unbiased()
     offset = np.zeros(len(tuned.classes_))
-    if hasattr(tuned, "log_penalty"):  # a cost moves the log-odds by its logarithm
+    if hasattr(tuned, "log_penalty"):  # a class cost adds its logarithm to the log-odds
         offset = -np.log([tuned.class_cost[label] for label in tuned.classes_.tolist()])
         tuned.set_params(offset=dict(zip(tuned.classes_.tolist(), offset.tolist(), strict=True)))
     tuned.offset_ = offset
@@ -361,44 +370,47 @@ _ATTRIBUTES = ("name", "slow", "rejects", "candidates")
 def get_strategies(
     strategies: Sequence[str | Strategy] | str | None, owner: str
 ) -> tuple[Strategy, ...]:
-    """Ways by name, or of one's own; all if None."""
+    """Look up strategies by name, and check those that are objects; all of them if None."""
     known = {strategy.name: strategy for strategy in STRATEGIES}
     if strategies is None:
         return STRATEGIES
-    found: list[Strategy] = []
-    for one in [strategies] if isinstance(strategies, str) else strategies:
-        if isinstance(one, str) and one not in known:
-            near = did_you_mean(near_names(one, known))
+    chosen: list[Strategy] = []
+    for strategy in [strategies] if isinstance(strategies, str) else strategies:
+        if isinstance(strategy, str):
+            if strategy not in known:
+                near = did_you_mean(near_names(strategy, known))
+                raise ValueError(
+                    f"{owner} needs strategies to be among {', '.join(known)}; got "
+                    f"{strategy!r}.{near}"
+                )
+            strategy = known[strategy]
+        elif not all(hasattr(strategy, name) for name in _ATTRIBUTES):
             raise ValueError(
-                f"{owner} needs strategies to be among {', '.join(known)}; got {one!r}.{near}"
+                f"{owner} needs strategies to be names, or objects with the attributes "
+                f"{', '.join(_ATTRIBUTES)}; got {strategy!r}."
             )
-        if not isinstance(one, str) and not all(hasattr(one, name) for name in _ATTRIBUTES):
-            raise ValueError(
-                f"{owner} needs strategies to be names, or objects with name, slow, rejects and "
-                f"candidates; got {one!r}."
-            )
-        found.append(known[one] if isinstance(one, str) else one)
-    if not found:
-        raise ValueError(f"{owner} needs at least one strategy; got none.")
-    return tuple(found)
+        chosen.append(strategy)
+    if not chosen:
+        raise ValueError(f"{owner} needs at least one of the strategies; got none.")
+    return tuple(chosen)
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The best option so far.
+    """The best candidate so far in a search.
 
     Attributes
     ----------
     candidate : Candidate
-        The option.
+        The candidate.
     seconds : float
         How long the search has taken.
     n_candidates : int
-        How many options were compared.
+        How many candidates were compared.
     final : bool
         Whether the search has ended.
     cancelled : bool
-        Whether the user stopped it.
+        Whether the user stopped the search.
     """
 
     candidate: Candidate
@@ -409,20 +421,20 @@ class Found:
 
 
 class Search:
-    """A request, and the best option so far.
+    """Search the candidates of several strategies for the best one.
 
     Parameters
     ----------
     wanted : Preference
-        What is asked.
+        The preference to meet.
     data : TuningData
-        The tuning samples.
+        The tuning set.
     known : sequence of Candidate
-        The start of the dialog, and where it stands.
+        As in `Request`.
     strategies : sequence of Strategy
-        Who may make options.
-    stopped : callable
-        Whether the user has cancelled.
+        The strategies to compare.
+    stopped : callable, optional
+        Returns whether the user has cancelled.
     """
 
     def __init__(
@@ -445,38 +457,39 @@ class Search:
         self.began = perf_counter()
 
     def run(self) -> Iterator[Found]:
-        """Better and better options; the last one is final.
+        """Yield better and better candidates; the last one is final.
 
-        The fast strategies are compared before the first one is given.
+        All fast strategies are compared before the first candidate is yielded.
         """
-        if list(self._tried(slow=False)):
+        if list(self._improvements(slow=False)):
             yield self.found()
-        for _ in self._tried(slow=True):
+        for _ in self._improvements(slow=True):
             yield self.found()
         if self.best is None:
+            tried = ", ".join(map(self._describe_failure, self.strategies))
             raise PreferenceError(
-                f"Dialog.prefer needs a way that applies to '{self.wanted}'; "
-                f"{', '.join(map(self._nothing, self.strategies))} offered nothing."
+                f"No strategy applies to '{self.wanted}'; got no candidate from {tried}. "
+                "Add other strategies."
             )
         yield self.found(final=True, cancelled=self.request.stopped())
 
     def found(self, *, final: bool = False, cancelled: bool = False) -> Found:
-        """The best option so far."""
+        """Return the best candidate so far."""
         if self.best is None:
-            raise RuntimeError("There is no option yet.")
+            raise RuntimeError("There is no candidate yet.")
         seconds = perf_counter() - self.began
         return Found(self.best, seconds, self.n_candidates, final, cancelled)
 
-    def _nothing(self, strategy: Strategy) -> str:
-        """A way that offered nothing, with its reason if it tells one."""
-        tells = getattr(strategy, "why_not", None)
-        if tells is None:
+    def _describe_failure(self, strategy: Strategy) -> str:
+        """Name a strategy without candidates, with its reason if it gives one."""
+        why_not = getattr(strategy, "why_not", None)
+        if why_not is None:
             return strategy.name
-        return f"{strategy.name} ({tells(self.request) or 'it is not better than the others here'})"
+        return f"{strategy.name} ({why_not(self.request) or 'it is no better than the committee'})"
 
-    def _tried(self, slow: bool) -> Iterator[bool]:
-        """Try the options of the cheap or of the dear ways; True for each that is better."""
-        evaluate = None if self.best is None else self.objective.evaluate(self.best.predictions)
+    def _improvements(self, slow: bool) -> Iterator[None]:
+        """Try the candidates of the fast or of the slow strategies; yield at each better one."""
+        best = None if self.best is None else self.objective.evaluate(self.best.predictions)
         for strategy in self.strategies:
             if strategy.slow != slow:
                 continue
@@ -484,28 +497,28 @@ class Search:
                 return
             for candidate in strategy.candidates(self.request):
                 self.n_candidates += 1
-                found = self.objective.evaluate(candidate.predictions)
-                better = evaluate is None or found < evaluate
-                if better and (not slow or self._worth_it(candidate)):
-                    evaluate, self.best = found, candidate
+                value = self.objective.evaluate(candidate.predictions)
+                better = best is None or value < best
+                if better and (not slow or self._beats_fast(candidate)):
+                    best, self.best = value, candidate
                     if not slow:
                         self.fast = candidate
-                    yield True
+                    yield
                 if slow and self.request.stopped():
                     return
 
-    def _worth_it(self, candidate: Candidate) -> bool:
-        """Whether an option meets more than the cheap ways' best, or costs less beyond chance.
+    def _beats_fast(self, candidate: Candidate) -> bool:
+        """Whether a candidate has a smaller shortfall than the fast ones, or costs less.
 
-        Of several options that are as good, the one that looks best on these samples owes that to
-        chance. So a dear one has to be better by two standard errors of the difference: of the
-        samples that only one of the two gets wrong, each would be as likely to be either's.
+        Among equally good candidates the best one on these samples is so by chance. So the cost
+        has to be smaller by two standard errors of the difference, as in McNemar's test: under
+        equality, a sample that is a cost for only one of the two is equally likely to be either's.
         """
         if self.fast is None:
             return True
-        fast, found = (self.objective.evaluate(one.predictions) for one in (self.fast, candidate))
-        if found.shortfall < fast.shortfall:
+        fast, slow = self.fast.predictions, candidate.predictions
+        if self.objective.evaluate(slow).shortfall < self.objective.evaluate(fast).shortfall:
             return True
-        before, after = (self.objective.is_cost(one.predictions) for one in (self.fast, candidate))
+        before, after = self.objective.is_cost(fast), self.objective.is_cost(slow)
         fewer, more = int((before & ~after).sum()), int((after & ~before).sum())
         return fewer > more and (fewer - more) ** 2 > 4 * (fewer + more)

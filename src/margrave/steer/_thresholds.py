@@ -1,8 +1,9 @@
-"""How scores become answers: a cut for two classes, offsets for more, and a band of doubt.
+"""Decisions: a threshold for two classes, offsets for more classes, and both with rejection.
 
-With two classes there is one score per sample, larger for the second class, and the decision is a
-pair of cuts; what lies between them is rejected. With more there is a score for each class, what is
-added to each, and by how much the largest has to lead.
+With two classes there is one score per sample, larger for the second class. The decision is a pair
+of thresholds, and samples with scores between them are rejected. With more classes there is one
+score per class. The decision adds an offset to each score and predicts the class of the largest sum
+if it exceeds the second largest by a minimum lead.
 """
 
 from __future__ import annotations
@@ -17,33 +18,33 @@ from margrave._labels import REJECTED
 from margrave._typing import Codes, Floats
 from margrave.confusion import Objective, ObjectiveValue, Tally, are_separated
 
-# A band of doubt is searched on so many cuts, then on those about the best, and once more.
+# The search for two thresholds uses a grid of this size, refined around the best pair each round.
 _GRID, _ROUNDS = 160, 3
 _LEAST = float(np.finfo(float).tiny)
 
 
 class Decision(Protocol):
-    """What turns scores into answers."""
+    """Turns scores into predictions."""
 
     @property
     def rejects(self) -> bool:
-        """Whether some samples may get no answer."""
+        """Whether samples may be rejected."""
 
     def predict(self, scores: Floats) -> Codes:
-        """Positions of classes, -1 for a rejected sample."""
+        """Predict positions of classes, -1 for a rejected sample."""
 
     def decision_values(self, scores: Floats) -> Floats:
-        """The scores as they are compared: above 0 for the second of two classes, else largest."""
+        """Return decision values: positive for the second of two classes, else largest wins."""
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """Two classes: the second above `high`, the first up to `low`, between them no answer.
+    """Decision for two classes: the second above `high`, the first up to `low`, else rejected.
 
     Attributes
     ----------
     low, high : float
-        The cuts; equal if nothing is rejected.
+        The thresholds; equal if nothing is rejected.
     """
 
     low: float
@@ -51,15 +52,15 @@ class Threshold:
 
     @property
     def rejects(self) -> bool:
-        """Whether some samples may get no answer."""
+        """Whether samples may be rejected."""
         return self.low < self.high
 
     def predict(self, scores: Floats) -> Codes:
-        """Positions of classes, -1 for a rejected sample."""
+        """Predict positions of classes, -1 for a rejected sample."""
         return np.where(scores > self.high, 1, np.where(scores <= self.low, 0, REJECTED))
 
     def decision_values(self, scores: Floats) -> Floats:
-        """Scores less the cut; with a band less its nearer end, and 0 within it only."""
+        """Return signed distances to the nearer threshold; 0 for rejected samples."""
         below = np.minimum(scores - self.low, -_LEAST if self.rejects else 0.0)
         return np.where(
             scores > self.high, scores - self.high, np.where(scores <= self.low, below, 0.0)
@@ -68,14 +69,14 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Offsets:
-    """More classes: the one with the largest score after its offset, if it leads by enough.
+    """Decision for more classes: the class whose score plus offset leads by at least `doubt`.
 
     Attributes
     ----------
     offset : ndarray of shape (k,)
-        What is added to the scores.
+        Added to the scores.
     doubt : float
-        By how much the largest has to lead; 0 to answer always.
+        The minimum lead of the largest sum over the second largest; 0 to reject nothing.
     """
 
     offset: Floats
@@ -83,41 +84,39 @@ class Offsets:
 
     @property
     def rejects(self) -> bool:
-        """Whether some samples may get no answer."""
+        """Whether samples may be rejected."""
         return self.doubt > 0
 
     def predict(self, scores: Floats) -> Codes:
-        """Positions of classes, -1 for a rejected sample."""
-        best_decision = scores + self.offset
-        return np.where(
-            lead_of_largest(best_decision) < self.doubt, REJECTED, best_decision.argmax(axis=1)
-        )
+        """Predict positions of classes, -1 for a rejected sample."""
+        moved = scores + self.offset
+        return np.where(lead_of_largest(moved) < self.doubt, REJECTED, moved.argmax(axis=1))
 
     def decision_values(self, scores: Floats) -> Floats:
-        """Scores with their offsets."""
+        """Return the scores plus their offsets."""
         return scores + self.offset
 
 
 def lead_of_largest(scores: Floats) -> Floats:
-    """By how much the largest of each row leads."""
+    """Return the difference between the two largest scores of each row."""
     top = np.partition(scores, -2, axis=1)[:, -2:]
     return np.asarray(top[:, 1] - top[:, 0])
 
 
 def default_decision(k: int) -> Decision:
-    """The decision of an untouched classifier."""
+    """Return the decision of a classifier that has not been steered."""
     return Threshold(0.0, 0.0) if k == 2 else Offsets(np.zeros(k))
 
 
 def best_decision(objective: Objective, scores: Floats, near: Decision | None = None) -> Decision:
-    """The best decision that answers always: exact for two classes; for more, near another."""
+    """Find the best decision without rejection: exact for two classes; for more, from `near`."""
     if objective.k == 2:
         return best_threshold(objective, Tally.of(scores, objective.codes, objective.counts))
     return Offsets(_best_offset(objective, scores, near))
 
 
 def best_threshold(objective: Objective, tally: Tally) -> Threshold:
-    """The best cut between runs of scores of two classes; of equals that nearest to 0, or 0."""
+    """Find the best threshold between the scores of two classes; the nearest to 0 of equals."""
     runs = np.column_stack([tally.lows, tally.highs]).ravel()
     fits = np.concatenate([[True], are_separated(runs)[1::2], [True]])
     thresholds = np.append(tally.thresholds[fits][::-1], 0.0)
@@ -130,36 +129,36 @@ def best_threshold(objective: Objective, tally: Tally) -> Threshold:
 def best_rejecting_decision(
     objective: Objective, scores: Floats, near: Decision | None = None
 ) -> Decision:
-    """The best decision found that may reject."""
+    """Find a good decision that may reject."""
     if objective.k == 2:
         return _best_band(objective, scores)
     return _best_margin(objective, scores, _best_offset(objective, scores, near))
 
 
 def _best_offset(objective: Objective, scores: Floats, near: Decision | None) -> Floats:
-    """The best offsets found for more than two classes, from wide starts or near others."""
+    """Find good offsets for more than two classes, from those of `near` or from wide starts."""
     starts = [near.offset] if isinstance(near, Offsets) else objective.wide_starts()
     return objective.best_offsets(scores, starts)[0]
 
 
 def evaluate(objective: Objective, decision: Decision, scores: Floats) -> ObjectiveValue:
-    """How good a decision is."""
+    """Evaluate the objective for the predictions of a decision."""
     return objective.evaluate(decision.predict(scores))
 
 
 def _best_band(objective: Objective, scores: Floats) -> Decision:
-    """Two cuts: on a grid of all pairs, then on the cuts about the best."""
+    """Find two thresholds on a grid of all pairs, refined around the best pair."""
     order = np.argsort(scores, kind="stable")
-    known, first = np.unique(scores[order], return_index=True)
-    thresholds = np.concatenate([[known[0] - 1], (known[1:] + known[:-1]) / 2, [known[-1] + 1]])
-    ends = np.append(first, len(scores))  # so many samples are below each cut
+    values, first = np.unique(scores[order], return_index=True)
+    thresholds = np.concatenate([[values[0] - 1], (values[1:] + values[:-1]) / 2, [values[-1] + 1]])
+    ends = np.append(first, len(scores))  # number of samples below each threshold
     below = np.zeros((len(scores) + 1, 2), dtype=np.int64)
     below[1:] = np.cumsum(objective.codes[order][:, None] == np.arange(2), axis=0)
     under = below[ends]
-    places = [np.unique(np.linspace(0, len(ends) - 1, _GRID).astype(int))] * 2
+    grids = [np.unique(np.linspace(0, len(ends) - 1, _GRID).astype(int))] * 2
     low = high = 0
     for _ in range(_ROUNDS):
-        i, j = (axis.ravel() for axis in np.meshgrid(*places, indexing="ij"))
+        i, j = (axis.ravel() for axis in np.meshgrid(*grids, indexing="ij"))
         i, j = i[i <= j], j[i <= j]
         counts = np.empty((len(i), 2, 3), dtype=np.int64)
         counts[:, :, 0] = under[i]
@@ -167,43 +166,46 @@ def _best_band(objective: Objective, scores: Floats) -> Decision:
         counts[:, :, 1] = under[-1] - under[j]
         best = int(np.lexsort((j - i, *objective.evaluate_counts(counts)[::-1]))[0])
         low, high = int(i[best]), int(j[best])
-        places = [_refine_grid(at, axis) for at, axis in zip((low, high), places, strict=True)]
+        grids = [_refine_grid(at, grid) for at, grid in zip((low, high), grids, strict=True)]
     return Threshold(float(thresholds[low]), float(thresholds[high]))
 
 
-def _refine_grid(place: int, known: NDArray[np.intp]) -> NDArray[np.intp]:
-    """All places between the neighbours of one, at most a grid of them."""
-    at = int(np.searchsorted(known, place))
-    ends = known[max(at - 1, 0)], known[min(at + 1, len(known) - 1)]
-    return np.unique(np.append(np.linspace(*ends, _GRID).astype(int), place))
+def _refine_grid(center: int, grid: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return a finer grid between the neighbours of a grid point."""
+    at = int(np.searchsorted(grid, center))
+    ends = grid[max(at - 1, 0)], grid[min(at + 1, len(grid) - 1)]
+    return np.unique(np.append(np.linspace(*ends, _GRID).astype(int), center))
 
 
-def _best_margin(objective: Objective, scores: Floats, found: Floats) -> Decision:
-    """The best lead to ask for, for some offsets."""
-    tried = [
-        _best_lead(objective, scores, offset)
-        for offset in (found, np.zeros(objective.k), found / 2)
+def _best_margin(objective: Objective, scores: Floats, offset: Floats) -> Decision:
+    """Find the best minimum lead for the offsets, for half of them and for none."""
+    candidates = [
+        _best_lead(objective, scores, candidate)
+        for candidate in (offset, np.zeros(objective.k), offset / 2)
     ]
-    return min(tried, key=lambda one: one[0])[1]
+    return min(candidates, key=lambda candidate: candidate[0])[1]
 
 
 def _best_lead(
     objective: Objective, scores: Floats, offset: Floats
 ) -> tuple[tuple[float, ...], Decision]:
-    """How good the best lead to ask for is: the sample with the smallest lead is rejected first."""
-    k, moved_scores = objective.k, scores + offset
-    lead, answers = lead_of_largest(moved_scores), moved_scores.argmax(axis=1)
+    """Find the best minimum lead for some offsets; return its value and the decision.
+
+    A growing minimum lead rejects the samples one by one, in the order of their leads.
+    """
+    k, moved = objective.k, scores + offset
+    lead, predictions = lead_of_largest(moved), moved.argmax(axis=1)
     order = np.argsort(lead, kind="stable")
     cells = np.zeros((len(order) + 1, k * (k + 1)), dtype=np.int64)
     true = objective.codes[order] * (k + 1)
-    joined = np.arange(1, len(order) + 1)
-    cells[0] = np.bincount(objective.codes * (k + 1) + answers, minlength=k * (k + 1))
-    cells[joined, true + answers[order]] -= 1
-    cells[joined, true + k] += 1
-    places = np.flatnonzero(np.concatenate([[True], are_separated(lead[order]), [True]]))
-    judged = objective.evaluate_counts(np.cumsum(cells, axis=0)[places].reshape(-1, k, k + 1))
-    at = int(np.lexsort((places, *judged[::-1]))[0])
-    n_rejected = int(places[at])
-    steps = np.append(lead[order], lead[order][-1] + 1)
-    doubt = 0.0 if n_rejected == 0 else float((steps[n_rejected - 1] + steps[n_rejected]) / 2)
-    return tuple(float(of[at]) for of in judged), Offsets(offset, doubt)
+    steps = np.arange(1, len(order) + 1)
+    cells[0] = np.bincount(objective.codes * (k + 1) + predictions, minlength=k * (k + 1))
+    cells[steps, true + predictions[order]] -= 1
+    cells[steps, true + k] += 1
+    numbers = np.flatnonzero(np.concatenate([[True], are_separated(lead[order]), [True]]))
+    values = objective.evaluate_counts(np.cumsum(cells, axis=0)[numbers].reshape(-1, k, k + 1))
+    best = int(np.lexsort((numbers, *values[::-1]))[0])
+    n_rejected = int(numbers[best])
+    leads = np.append(lead[order], lead[order][-1] + 1)
+    doubt = 0.0 if n_rejected == 0 else float((leads[n_rejected - 1] + leads[n_rejected]) / 2)
+    return tuple(float(value[best]) for value in values), Offsets(offset, doubt)

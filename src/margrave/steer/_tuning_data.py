@@ -1,4 +1,4 @@
-"""Samples that a dialog keeps, in a form that a file can hold."""
+"""The tuning set of a dialog, and candidates on it, in a form that a file can hold."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from margrave._indexing import select_rows
 from margrave._typing import Codes, Floats
 from margrave.committee import FittedMembers
 from margrave.confusion import Confusion, Objective, Preference
-from margrave.select._region_scores import fit_region_scores
+from margrave.select import fit_region_scores
 from margrave.steer._scorer import (
     Combination,
     Scorer,
@@ -27,36 +27,36 @@ from margrave.steer._scorer import (
     needs_samples,
 )
 
-# Kinds of arrays that a file holds as they are; other columns are kept as texts, numbers or None.
+# Kinds of arrays that a file holds unchanged; other columns become texts, numbers or None.
 _PLAIN = "biufUM"
 
 
 class Rows:
-    """Samples as they were given: an array, a sparse matrix or a data frame.
+    """Rows of an array, a sparse matrix or a data frame.
 
     Parameters
     ----------
     X : array, sparse matrix or data frame
-        The samples.
+        The rows.
     """
 
     def __init__(self, X: Any) -> None:
         self.X = X.tocsr() if hasattr(X, "tocsr") else X
 
     def __getitem__(self, at: NDArray[np.intp]) -> Any:
-        """Some of them."""
+        """Select rows by position."""
         return select_rows(self.X, at)
 
     def __getstate__(self) -> dict[str, Any]:
-        """A data frame as its columns."""
+        """Return the state to pickle: a data frame as its columns."""
         if not hasattr(self.X, "columns"):
             return {"X": self.X}
         names = list(self.X.columns)
-        columns = [_plain(self.X.iloc[:, j]) for j in range(len(names))]
+        columns = [_to_plain_array(self.X.iloc[:, j]) for j in range(len(names))]
         return {"names": names, "columns": columns}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """A data frame again."""
+        """Restore the state; a data frame from its columns."""
         if "X" in state:
             self.X = state["X"]
             return
@@ -66,44 +66,44 @@ class Rows:
         self.X.columns = state["names"]
 
 
-def _plain(column: Any) -> NDArray[Any]:
-    """A column as an array without objects of pandas."""
+def _to_plain_array(column: Any) -> NDArray[Any]:
+    """Convert a column to an array without pandas objects."""
     values = column.to_numpy()
     if values.dtype.kind in _PLAIN:
         return np.asarray(values)
     missing = column.isna().to_numpy()
     plain = [
-        None if no else value.item() if isinstance(value, np.generic) else value
-        for value, no in zip(values.tolist(), missing, strict=True)
+        None if is_missing else value.item() if isinstance(value, np.generic) else value
+        for value, is_missing in zip(values.tolist(), missing, strict=True)
     ]
     return np.array([*plain, None], dtype=object)[:-1]
 
 
 @dataclass(frozen=True, eq=False)
 class TuningData:
-    """Tuning samples, and what members say about them that were not trained on them.
+    """A tuning set, and the out-of-fold predictions of the members for it.
 
     Attributes
     ----------
     committee : FittedMembers
         The members, for new samples.
     raw : ndarray of shape (n, K) or (n, K, k)
-        What they, or members trained without the sample, say about each.
+        The raw values of the members, or of members trained without the sample.
     codes : ndarray of shape (n,)
-        True classes.
+        Positions of the true classes.
     positive : label or None
-        The class that ``fp`` and ``fn`` speak of.
+        The class that ``fp`` and ``fn`` refer to.
     folds : list of (training, held out) positions
-        In which what is learned from tuning samples is judged on others.
+        The folds of the cross-fitting within the tuning set.
     X : Rows
-        The tuning samples as the members see them.
+        The encoded samples, as the members take them.
     trained_on : bool
-        Whether the tuning samples are also what the members were trained on (each sample judged
-        by members trained without it).
+        Whether the tuning set is also the training set; its predictions are then out-of-fold.
     in_time : bool
-        Whether they are in the order of time, so that no learner may be trained on what came later.
+        Whether the samples are in the order of time, so that no member may be trained on later
+        ones.
     at : ndarray of shape (n,) or None
-        Their positions in the table that the dialog began with; None without one.
+        Positions of the samples in the table that the dialog started with; None without a table.
     """
 
     committee: FittedMembers
@@ -127,83 +127,83 @@ class TuningData:
         return tuple(self.committee.classes.tolist())
 
     def rows(self, at: Codes) -> Any:
-        """Some of the tuning samples."""
+        """Select samples by position."""
         return self.X[at]
 
-    def matrix(self, answers: Codes) -> Confusion:
-        """The confusion matrix of answers to these samples."""
+    def matrix(self, predictions: Codes) -> Confusion:
+        """Count predictions for these samples in a confusion matrix."""
         counts = np.zeros((self.k, self.k + 1), dtype=np.int64)
-        np.add.at(counts, (self.codes, answers), 1)  # -1 is the last column
+        np.add.at(counts, (self.codes, predictions), 1)  # -1, rejected, is the last column
         return Confusion(counts, self.labels, self.positive)
 
     def objective(self, preference: Preference) -> Objective:
-        """The judge of a preference on these samples."""
+        """Make the objective of a preference on these samples."""
         return Objective(preference, self.codes, self.labels, self.positive)
 
     def cross_fit(self, learn: Callable[[Codes], Combination]) -> tuple[Scorer, Floats]:
-        """A scorer learned from all samples, and scores of each by one learned from others.
+        """Return a scorer fitted on all samples, and out-of-fold scores of the samples.
 
         Parameters
         ----------
         learn : callable
-            Given positions of samples, what makes scores of the members' answers.
+            Takes positions of samples, and returns a combination fitted on them.
         """
-        held = [(at, self._told(learn(training), at)) for training, at in self.folds]
+        parts = [(at, self._scores(learn(training), at)) for training, at in self.folds]
         everything = np.arange(len(self.codes))
         combine = learn(everything)
-        scorer = Scorer(self.committee, combine, decimals_for(self._told(combine, everything)))
-        return scorer, self.gathered(held, scorer.decimals)
+        scorer = Scorer(self.committee, combine, decimals_for(self._scores(combine, everything)))
+        return scorer, self.join_folds(parts, scorer.decimals)
 
-    def _told(self, combine: Combination, at: Codes) -> Floats:
-        """Scores of some of the samples."""
+    def _scores(self, combine: Combination, at: Codes) -> Floats:
+        """Compute the scores of some of the samples."""
         return combine_scores(
             combine, self.raw[at], self.rows(at) if needs_samples(combine) else None
         )
 
     @cached_property
     def region_scores(self) -> tuple[Scorer, Floats]:
-        """A scorer with one member in charge of each region, and its scores of the samples.
+        """A scorer with one selected member for each region, and its out-of-fold scores.
 
-        It does not depend on what is asked.
+        It does not depend on the preference.
         """
-        raw, codes, combine_scores = self.raw, self.codes, self.committee.gives_probabilities
+        raw, codes, gives_proba = self.raw, self.codes, self.committee.gives_probabilities
         return self.cross_fit(
-            lambda at: fit_region_scores(raw[at], combine_scores, codes[at], self.k, self.rows(at))
+            lambda at: fit_region_scores(raw[at], gives_proba, codes[at], self.k, self.rows(at))
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a file holds: without what can be computed again."""
-        return {name: value for name, value in vars(self).items() if name != "by_regions"}
+        """Return the state to pickle, without `region_scores`, which can be computed again."""
+        return {name: value for name, value in vars(self).items() if name != "region_scores"}
 
     def members_alone(self) -> Iterator[tuple[str, Floats]]:
-        """Each member's own scores of the samples."""
+        """Yield the name and the scores of each member alone."""
         for j, name in enumerate(self.committee.names):
             alone = SingleMember(bool(self.committee.gives_probabilities[j]))
             yield name, alone(self.raw[:, j : j + 1])
 
-    def gathered(self, parts: list[tuple[Codes, Floats]], decimals: int) -> Floats:
-        """Scores of folds, put together in the order of the samples."""
+    def join_folds(self, parts: list[tuple[Codes, Floats]], decimals: int) -> Floats:
+        """Join the scores of folds, in the order of the samples."""
         first = parts[0][1]
         scores: Floats = np.empty((len(self.codes), *first.shape[1:]))
-        for at, told in parts:
-            scores[at] = told
+        for at, values in parts:
+            scores[at] = values
         return np.asarray(np.round(scores, decimals), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A way to decide: how samples are scored, and how scores become answers.
+    """A classifier that a strategy offers: a scorer, and a decision on its scores.
 
     Attributes
     ----------
     strategy : str
-        The name of the way it came by.
+        The name of the strategy.
     scorer : Scorer
-        Scores of new samples.
+        Scores new samples.
     scores : ndarray
-        Scores of the tuning samples, by what was not learned from them.
+        Out-of-fold scores of the tuning set.
     decision : Decision
-        From scores to answers.
+        Turns scores into predictions.
     """
 
     strategy: str
@@ -213,25 +213,22 @@ class Candidate:
 
     @property
     def predictions(self) -> Codes:
-        """The tuning samples' answers."""
+        """The predictions for the tuning set; -1 for rejected samples."""
         codes: Codes = self.decision.predict(self.scores)
         return codes
 
 
-Options = Iterator[Candidate]
-
-
 def encode_labels(X: Any, y: ArrayLike, classes: NDArray[Any], owner: str) -> Codes:
-    """Positions of labels, one for each sample."""
+    """Encode labels as positions of classes, one for each sample."""
     refuse_dask(X, y, owner)
     check_consistent_length(X, y)
     return _labels.encode(column_or_1d(_labels.natural(y)), classes, f"{owner}: y")
 
 
 def refuse_dask(X: Any, y: Any, owner: str) -> None:
-    """A dialog is held in memory."""
+    """Raise an error for Dask collections: a dialog needs its samples in memory."""
     if is_dask(X, y):
         raise ValueError(
-            f"{owner} needs samples in memory; got a Dask collection. SteeredClassifier sets a "
-            "threshold on all of its rows; margrave.scale.sample draws rows for a dialog."
+            f"{owner} needs samples in memory; got a Dask collection. Draw rows for a dialog with "
+            "margrave.scale.sample, or fit SteeredClassifier, which sets a threshold on all rows."
         )

@@ -1,7 +1,10 @@
-"""The studio: the dialog over the confusion matrix, in a browser (document 004, figures 1 to 3).
+"""The studio: the dialog over the confusion matrix, in a browser.
 
-``margrave studio`` starts it, and :meth:`margrave.steer.Dialog.open` opens it on a dialog of a
-notebook. The page is in ``static``; the API that it uses describes itself at ``/api/openapi.json``.
+It follows figures 1 to 3 of Kulkarni et al., "Interactive Martingale Boosting".
+
+``margrave studio`` starts it, and :meth:`margrave.steer.Dialog.open` opens a
+notebook's dialog in it. The page is in ``static``; ``/api/openapi.json`` describes the API that the
+page uses.
 """
 
 from importlib import import_module
@@ -14,8 +17,8 @@ if TYPE_CHECKING:
     from margrave.studio.settings import Limits as Limits
     from margrave.studio.settings import Settings as Settings
 
-# Loaded when first used: the process that reads an uploaded file needs no server.
-_PLACES = {
+# Imported on first use: the process that reads an uploaded file needs no server.
+_MODULES = {
     "Limits": "settings",
     "Settings": "settings",
     "create_app": "server",
@@ -26,7 +29,7 @@ __all__ = ["Limits", "Settings", "create_app", "open_studio", "view"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load what is asked for."""
-    if name not in _PLACES:
+    """Import a public name on first use."""
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,6 +1,6 @@
-"""One studio for a store: two on the same dialogs would take each other's steps for theirs.
+"""A lock on the store: only one studio may run on it, because two would mix up their steps.
 
-What holds the store is let go by the system when a process ends, however it ends.
+The operating system releases the lock when the process ends, however it ends.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ else:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-_KEY = 0x4D617267  # of the lock in PostgreSQL: "Marg"
+_KEY = 0x4D617267  # key of the advisory lock in PostgreSQL: "Marg"
 
 
 def claim_file(database: Path, who: str) -> IO[str]:
-    """Hold a database file: the open file beside it is to be kept, and closed at the end.
+    """Lock a database file; the caller keeps the returned lock file open, and closes it at the end.
 
     Raises
     ------
     StoreError
-        If another process holds it, with who that is.
+        If another process holds the lock; the message names it.
     """
     file = database.with_name(f"{database.name}.lock").open("a+", encoding="utf-8")
     try:
@@ -43,7 +43,7 @@ def claim_file(database: Path, who: str) -> IO[str]:
         file.seek(0)
         holder = file.read().strip()
         file.close()
-        raise _taken(holder) from error
+        raise _locked_error(holder) from error
     file.seek(0)
     file.truncate()
     file.write(who)
@@ -52,17 +52,17 @@ def claim_file(database: Path, who: str) -> IO[str]:
 
 
 def claim_server(engine: Engine) -> Connection:
-    """Hold a database on a server: the connection is to be kept, and closed at the end."""
+    """Lock a database on a server; the caller keeps the connection open until the end."""
     connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
     if connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), {"key": _KEY}):
         return connection
     connection.close()
-    raise _taken("")
+    raise _locked_error("")
 
 
-def _taken(holder: str) -> StoreError:
+def _locked_error(holder: str) -> StoreError:
     where = f" at {holder}" if holder else ""
     return StoreError(
-        f"A studio runs on this store already{where}: open that, end it, or name another store "
-        "with --store."
+        f"Another studio already runs on this store{where}. Open that one, stop it, or name "
+        "another store with --store."
     )

@@ -1,10 +1,10 @@
-"""One job, and what it tells: server-sent events to any number of listeners.
+"""One job and its server-sent events, for any number of listeners.
 
-Nothing is kept that is overtaken: of a job's changes only that there are new ones, since the record
-itself is read when it is sent; of its replies the newest few. So a listener that is slow or late
-gets less, never something old, and a job that tells much costs little.
+Outdated events are not kept. For a change of the job only the fact that it changed is stored, since
+the record is read when it is sent; of its replies the newest few are kept. A slow or late listener
+therefore gets fewer events, never outdated ones, and a job that reports often costs little.
 
-Jobs tell from worker threads; listeners wait in an event loop and are woken by it.
+Jobs report from worker threads; listeners wait in an event loop, which wakes them.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from typing import Any, Literal
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 Work = Callable[["Handle"], dict[str, Any]]
 
-BEAT = 15.0  # seconds of silence after which a listener hears that the line is open
-PACE = 0.1  # seconds between two records that differ in their progress only
-REPLIES = 4  # kept for who comes late
+BEAT = 15.0  # seconds without an event after which a listener gets a heartbeat
+PACE = 0.1  # seconds between two records that differ only in their progress
+REPLIES = 4  # replies kept for late listeners
 
 HEARTBEAT = b": \n\n"
 
 
 def one_line(data: object) -> str:
-    """Data as JSON in one line.
+    """Format data as JSON in one line.
 
     Raises
     ------
     TypeError
-        If it is no plain data, or has a number that JSON has no word for.
+        If it is not plain data, or has a number that JSON cannot represent.
     """
     try:
         return json.dumps(data, allow_nan=False, separators=(",", ":"))
-    except ValueError as error:  # which may be told to users if work raises it
-        raise TypeError(f"A job tells plain data only: {error}") from error
+    except ValueError as error:  # not a ValueError: the messages of those are shown to users
+        raise TypeError(f"A job can only send plain data: {error}") from error
 
 
 def _event(number: int, name: str, data: str) -> bytes:
     return f"id: {number}\nevent: {name}\ndata: {data}\n\n".encode()
 
 
-def _number(last_id: str | int | None) -> int:
+def _event_number(last_id: str | int | None) -> int:
     """The number in a ``Last-Event-ID``; 0 for anything else that a browser may send."""
     text = str(last_id)
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
@@ -55,20 +55,20 @@ def _number(last_id: str | int | None) -> int:
 
 @dataclass(eq=False)
 class _Listener:
-    """Who follows a log.
+    """A listener to a job's events.
 
     Attributes
     ----------
     loop : asyncio.AbstractEventLoop
-        Where it waits.
+        The event loop in which it waits.
     news : asyncio.Event
-        What it waits for.
+        Set when there are new events.
     after : int
-        The newest event that it has.
+        The newest event that it has received.
     covered : int
-        The newest change that the record it has tells.
+        The newest change in the record that it has received.
     coming : bool
-        Whether it will look before long, so that it need not be woken for mere progress.
+        Whether it will read soon, so that it need not be woken for a change of progress only.
     """
 
     loop: asyncio.AbstractEventLoop
@@ -84,9 +84,9 @@ class Log:
     Parameters
     ----------
     lock : threading.Condition
-        Guards the job as well.
+        The lock of the job.
     record : callable
-        The job as plain data, now.
+        Returns the current job as plain data.
     """
 
     def __init__(self, lock: threading.Condition, record: Callable[[], dict[str, Any]]) -> None:
@@ -97,36 +97,36 @@ class Log:
 
     @property
     def listeners(self) -> int:
-        """How many follow."""
+        """The number of listeners."""
         return len(self._listeners)
 
     def change(self, pressing: bool) -> None:
-        """The record has changed; if that is not pressing, it may be told with the next change."""
+        """Report a change of the record; if not pressing, it may be sent with the next change."""
         with self._lock:
             self._changed = self._next()
             if pressing:
                 self._pressing = self._changed
             self._wake(pressing)
 
-    def tell(self, name: str, data: str) -> None:
-        """There is a better reply, as JSON in one line."""
+    def add_reply(self, name: str, data: str) -> None:
+        """Report a better reply, as JSON in one line."""
         with self._lock:
             self._replies.append((self._next(), name, data))
             self._wake(pressing=True)
 
     def end(self) -> None:
-        """The record is final, and this the last event."""
+        """Report that the record is final; this is the last event."""
         with self._lock:
             self._end = self._next()
             self._wake(pressing=True)
 
     async def follow(self, last_id: str | int | None = None) -> AsyncGenerator[bytes]:
-        """The record at once, then what comes, until the end.
+        """Yield the record at once, then the events as they come, until the end.
 
         Parameters
         ----------
         last_id : str, int or None
-            The newest event that the listener has from before.
+            The newest event that the listener has received before.
 
         Yields
         ------
@@ -136,17 +136,18 @@ class Log:
         loop = asyncio.get_running_loop()
         listener = _Listener(loop)
         try:
-            sent = told = loop.time()
+            sent = record_sent = loop.time()
             yield self._first(listener, last_id)
             while True:
                 listener.news.clear()
-                for number, name, data in self._adopt(listener, ripe=loop.time() >= told + PACE):
+                due = loop.time() >= record_sent + PACE
+                for number, name, data in self._new_events(listener, due):
                     sent = loop.time()
-                    told = sent if name == "job" else told
+                    record_sent = sent if name == "job" else record_sent
                     yield _event(number, name, data if isinstance(data, str) else one_line(data))
                     if name == "end":
                         return
-                wake = told + PACE if listener.coming else sent + BEAT
+                wake = record_sent + PACE if listener.coming else sent + BEAT
                 with suppress(TimeoutError):
                     async with asyncio.timeout_at(wake):
                         await listener.news.wait()
@@ -171,67 +172,68 @@ class Log:
                     self._listeners.discard(listener)
 
     def _first(self, listener: _Listener, last_id: str | int | None) -> bytes:
-        """Let a listener in, with the record as it is.
+        """Register a listener, and return the current record as its first event.
 
-        It carries the number of what the listener has already: replies that follow have smaller
-        numbers than the newest change, and must not be taken for known if the line breaks here.
+        The event has the number of the newest event that the listener already has: replies that
+        follow have smaller numbers than the newest change, and must not count as received if the
+        connection breaks here.
         """
         with self._lock:
-            known = _number(last_id)
-            listener.after = known if known <= self._newest else 0
+            received = _event_number(last_id)
+            listener.after = received if received <= self._newest else 0
             listener.covered = self._changed
             self._listeners.add(listener)
             record = self._record()
         return _event(listener.after, "job", one_line(record))
 
-    def _adopt(
-        self, listener: _Listener, ripe: bool
+    def _new_events(
+        self, listener: _Listener, progress_due: bool
     ) -> list[tuple[int, str, str | dict[str, Any]]]:
-        """What a listener does not have yet; mere progress only if it is ripe."""
-        found: list[tuple[int, str, str | dict[str, Any]]]
+        """The events that a listener has not received; progress alone only if it is due."""
+        events: list[tuple[int, str, str | dict[str, Any]]]
         with self._lock:
-            found = [event for event in self._replies if event[0] > listener.after]
+            events = [event for event in self._replies if event[0] > listener.after]
             changed = self._changed > listener.covered and not self._end
-            due = changed and (ripe or self._pressing > listener.covered)
+            due = changed and (progress_due or self._pressing > listener.covered)
             if due:
-                found.append((self._changed, "job", self._record()))
+                events.append((self._changed, "job", self._record()))
                 listener.covered = self._changed
             if self._end:
-                found.append((self._end, "end", self._record()))
+                events.append((self._end, "end", self._record()))
             listener.coming = changed and not due
-            found.sort(key=lambda event: event[0])
-            listener.after = found[-1][0] if found else listener.after
-        return found
+            events.sort(key=lambda event: event[0])
+            listener.after = events[-1][0] if events else listener.after
+        return events
 
 
 @dataclass(eq=False)
 class Job:
-    """A piece of long work; only its queue makes and changes it.
+    """A long-running job; only its queue creates and changes it.
 
     Attributes
     ----------
     id : str
-        Cannot be guessed.
+        A random identifier that cannot be guessed.
     owner : str
-        Whose it is.
+        The key of the user that it belongs to.
     kind, dialog : str
-        What it does, to which dialog.
+        What it does, and the id of the dialog that it works on.
     lock_key : str or None
-        Jobs with the same one run one after another.
+        Jobs with the same key run one after another.
     number : int
-        Larger than that of all jobs before.
+        Counts the jobs of a queue, in the order of submission.
     state : str
         ``"waiting"``, ``"running"``, ``"done"``, ``"failed"`` or ``"cancelled"``.
     ahead : int
-        About how many jobs will start before it.
+        Approximately how many jobs start before it.
     progress, result : dict or None
-        How far it is, and what came of it.
+        Its progress, and its result once it is done.
     error : str or None
-        Why it failed, in a sentence for its owner.
+        Why it failed, as a message for its owner.
     stopping : bool
-        Whether it was asked to stop.
+        Whether its owner has cancelled it.
     events : Log
-        What it tells.
+        Its events.
     """
 
     owner: str
@@ -260,18 +262,18 @@ class Job:
 
     def record(self) -> dict[str, Any]:
         """The job as plain data."""
-        told = ("id", "kind", "dialog", "state", "ahead", "progress", "error", "result")
+        names = ("id", "kind", "dialog", "state", "ahead", "progress", "error", "result")
         with self.lock:
-            return {name: getattr(self, name) for name in told}
+            return {name: getattr(self, name) for name in names}
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for its end, for some seconds at most; whether it has come."""
+        """Wait until it has finished, at most `timeout` seconds; return whether it has."""
         with self.lock:
             return self.lock.wait_for(lambda: self.finished, timeout)
 
 
 class Handle:
-    """A job as its work sees it.
+    """The interface of a job for the function that does its work.
 
     Parameters
     ----------
@@ -283,7 +285,7 @@ class Handle:
         self._job = job
 
     def stopped(self) -> bool:
-        """Whether the work should stop: keep what is worth keeping, or raise `Cancelled`."""
+        """Whether the work should stop, with the result so far or by raising `Cancelled`."""
         return self._job.stopping
 
     def progress(
@@ -293,46 +295,46 @@ class Handle:
         text: str,
         members: Iterable[Mapping[str, Any]] | None = None,
     ) -> None:
-        """Tell how far the work is; may be called as often as it is convenient.
+        """Report progress; may be called at any rate.
 
         Parameters
         ----------
         done, total : int
-            Steps of the work.
+            The number of finished steps, and of all steps.
         text : str
-            What is being done.
+            The current step, in words.
         members : iterable of mapping, or None
             ``name``, ``done`` and ``total`` of each member.
         """
         bars = None
         if members is not None:
             bars = [
-                {"name": str(one["name"]), "done": int(one["done"]), "total": int(one["total"])}
-                for one in members
+                {"name": str(bar["name"]), "done": int(bar["done"]), "total": int(bar["total"])}
+                for bar in members
             ]
-        told = {"done": int(done), "total": int(total), "text": str(text), "members": bars}
+        progress = {"done": int(done), "total": int(total), "text": str(text), "members": bars}
         with self._job.lock:
-            if self._job.state == "running" and told != self._job.progress:
-                self._job.progress = told
+            if self._job.state == "running" and progress != self._job.progress:
+                self._job.progress = progress
                 self._job.events.change(pressing=False)
 
     def emit(self, name: Literal["reply"], data: Mapping[str, Any]) -> None:
-        """Tell a reply that is better than those before, as plain data."""
+        """Send a reply that is better than the ones before, as plain data."""
         line = one_line(data)
         with self._job.lock:
             if self._job.state == "running":
-                self._job.events.tell(name, line)
+                self._job.events.add_reply(name, line)
 
 
 def stream(job: Job, last_id: str | int | None = None) -> AsyncGenerator[bytes]:
-    """A job's server-sent events: its record at once, then what changes, and its end.
+    """Return the server-sent events of a job: its record at once, then every change, and its end.
 
     Parameters
     ----------
     job : Job
         The job.
     last_id : str, int or None
-        The header ``Last-Event-ID``, as it came.
+        The header ``Last-Event-ID`` of the request.
 
     Returns
     -------

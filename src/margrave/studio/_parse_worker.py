@@ -1,7 +1,7 @@
-"""The process in which an uploaded file is read: ``python -m margrave.studio._parse_worker``.
+"""The process that reads an uploaded file: ``python -m margrave.studio._parse_worker``.
 
-It takes its limits before it opens the file, which is in its working folder, and leaves there a
-Parquet file with the table and a JSON file with what it holds, or with why there is none.
+The file is in its working folder. The process sets its own limits before it opens the file, and
+writes the table as a Parquet file, and a JSON file with a description of the table or an error.
 """
 
 from __future__ import annotations
@@ -35,42 +35,42 @@ _DAMAGED = (csv.Error, OSError, EOFError, zlib.error, pyarrow.ArrowException)
 
 
 def main() -> None:
-    """Read the file that the one argument, JSON, asks for."""
+    """Read the file that the only argument, a request in JSON, names."""
     request = json.loads(sys.argv[1])
     threading.Thread(target=_end_with_parent, args=(request["file"],), daemon=True).start()
-    import_module("pandas")  # now: the limits are for the file
+    import_module("pandas")  # before the limits, which are meant for the file
     restrict(request["memory"], request["seconds"])
     answer = work(Path(), request)
     Path(ANSWER).write_text(json.dumps(answer), encoding="ascii")
 
 
 def restrict(memory: int, seconds: int) -> None:
-    """Take no more memory (bytes, besides what is taken already) and time than this."""
+    """Limit the memory (in bytes, besides what the process already uses) and the CPU time."""
     try:
         import resource
-    except ImportError:  # a system without limits; the parent's clock remains
+    except ImportError:  # a system without limits; the parent still limits the time
         return
     statm = Path("/proc/self/statm")
-    taken = int(statm.read_text().split()[0]) * resource.getpagesize() if statm.exists() else 0
-    wanted = {
-        resource.RLIMIT_AS: taken + memory,
+    used = int(statm.read_text().split()[0]) * resource.getpagesize() if statm.exists() else 0
+    limits = {
+        resource.RLIMIT_AS: used + memory,
         resource.RLIMIT_CPU: seconds,
         resource.RLIMIT_FSIZE: max(memory, _LOG_BYTES),
         resource.RLIMIT_CORE: 0,  # it would hold the user's data
     }
-    for limit, value in wanted.items():
+    for limit, value in limits.items():
         hard = resource.getrlimit(limit)[1]
         least = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        # A second more, or the process would be killed before the signal that says why.
+        # One second more, or the process would be killed before it gets the signal with the reason.
         spare = least + (limit == resource.RLIMIT_CPU and least != hard)
         try:
             resource.setrlimit(limit, (least, spare))
-        except (ValueError, OSError):  # macOS knows RLIMIT_AS, but does not take it
+        except (ValueError, OSError):  # macOS has RLIMIT_AS, but refuses to set it
             continue
 
 
 def work(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
-    """Read the table, write it as Parquet, and say what it holds, or what is wrong with it."""
+    """Read the table and write it as Parquet; return its description, or an error."""
     try:
         check_size(folder / request["file"], request)
         frame = read_table(folder / request["file"])
@@ -83,7 +83,7 @@ def work(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
         if isinstance(error, MemoryError) or isinstance(error.__cause__, MemoryError):
             memory = request["memory"] >> 20
             return {
-                "error": f"takes more than {memory} MiB of memory to read; needs to be smaller.",
+                "error": f"takes more than {memory} MiB of memory to read; upload a smaller table.",
                 "status": 413,
             }
         if isinstance(error, TableError):
@@ -94,16 +94,16 @@ def work(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_size(path: Path, request: dict[str, Any]) -> None:
-    """Refuse a table that is too large before it is built; what is damaged is told later."""
+    """Refuse a table that is too large before it is built; damaged files are reported later."""
     try:
         if request["ending"] in (".parquet", ".pq"):
             with parquet.ParquetFile(path) as file:
                 _check_shape(file.metadata.num_rows, len(file.schema_arrow.names), request)
                 _refuse_nested(file.schema_arrow)
             return
-        ends = _line_ends(path, request["unpacked"])
+        ends = _count_line_ends(path, request["unpacked"])
         _check_shape(0, _header_width(path), request)
-        # A row may have several lines, so that only many lines are a reason to count rows.
+        # A row may have several lines, so rows are only counted if there are many lines.
         if ends >= request["rows"] and place_of(path, request["rows"]).startswith("line"):
             _check_shape(request["rows"] + 1, 0, request)
     except _DAMAGED:
@@ -111,14 +111,14 @@ def check_size(path: Path, request: dict[str, Any]) -> None:
 
 
 def check_frame(frame: pandas.DataFrame, request: dict[str, Any]) -> None:
-    """Refuse a table that is not what its file declared, or has names that nobody could read."""
+    """Refuse a table that is larger than its file declares, or has very long column names."""
     _check_shape(*frame.shape, request)
     if not len(frame.columns):
-        raise UploadError("needs columns; got none.")
+        raise UploadError("has no columns; a table needs at least one.")
     longest = max(len(str(name)) for name in frame.columns)
     if longest > _LONGEST_COLUMN:
         raise UploadError(
-            f"needs names of columns of at most {_LONGEST_COLUMN} characters; got {longest}."
+            f"needs column names of at most {_LONGEST_COLUMN} characters; got {longest}."
         )
 
 
@@ -130,23 +130,23 @@ def _check_shape(rows: int, columns: int, request: dict[str, Any]) -> None:
 
 
 def _refuse_nested(schema: Any) -> None:
-    for one in schema:
-        if pyarrow.types.is_nested(one.type):
+    for column in schema:
+        if pyarrow.types.is_nested(column.type):
             raise UploadError(
-                f"needs numbers, texts or dates in every column; {one.name[:50]!r} holds lists or "
-                "records."
+                f"needs numbers, texts or dates in every column; {column.name[:50]!r} holds lists "
+                "or records."
             )
 
 
-def _opened(path: Path, mode: str, **text: Any) -> Any:
-    opened: Any = gzip.open if path.suffix == ".gz" else open
-    return opened(path, mode, **text)
+def _open(path: Path, mode: str, **text: Any) -> Any:
+    open_file: Any = gzip.open if path.suffix == ".gz" else open
+    return open_file(path, mode, **text)
 
 
-def _line_ends(path: Path, most: int) -> int:
-    """How many lines end in a text, unpacked no further than is allowed."""
+def _count_line_ends(path: Path, most: int) -> int:
+    """Count the line ends of a text; stop when it is larger than `most` bytes unpacked."""
     size = ends = 0
-    with _opened(path, "rb") as file:
+    with _open(path, "rb") as file:
         while chunk := file.read(1 << 20):
             size += len(chunk)
             ends += chunk.count(b"\n") + chunk.count(b"\r")
@@ -159,19 +159,19 @@ def _line_ends(path: Path, most: int) -> int:
 
 
 def _header_width(path: Path) -> int:
-    """Fields of the header, with the separator that makes the most of them."""
+    """The number of fields in the header, with the separator that gives the most."""
     widths = [0]
-    with _opened(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
+    with _open(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
         for separator in (",", ";", "\t", "|"):
             file.seek(0)
-            with suppress(csv.Error):  # with another separator all of it may be one long field
+            with suppress(csv.Error):  # with a wrong separator the whole text may be one field
                 header = next((row for row in csv.reader(file, delimiter=separator) if row), [])
                 widths.append(len(header))
     return max(widths)
 
 
 def _end_with_parent(file: str) -> None:
-    """Wait for the end of the standard input, which is the parent's; leave nothing behind."""
+    """Wait until the parent closes the standard input; then delete all files and exit."""
     while os.read(0, 1):
         continue
     for name in (file, TABLE, ANSWER, LOG):

@@ -1,7 +1,7 @@
-"""What the store gives, and how it is asked for and changed, each within a transaction.
+"""The rows that the store returns, and the queries that read and change them in a transaction.
 
-A change of a dialog first takes the dialog's row: whoever comes second to the same dialog waits
-there, and then sees what the first has done.
+A change of a dialog first updates the dialog's row: a second transaction on the same dialog waits
+there, and then sees the changes of the first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class TableRow:
-    """A table; its data comes from :meth:`Store.table_data`."""
+    """A table; :meth:`Store.table_data` returns its data."""
 
     id: str
     owner: str
@@ -36,10 +36,9 @@ class TableRow:
 
 @dataclass(frozen=True)
 class DialogRow:
-    """A dialog: what was chosen, where it stands, and how many steps and acceptances it has.
+    """A dialog: its settings, its current step, and its numbers of steps and accepted models.
 
-    ``asked`` and ``met`` are those of the step at ``position``; ``revision`` grows by one with each
-    change.
+    ``asked`` and ``met`` belong to the step at ``position``; each change adds one to ``revision``.
     """
 
     id: str
@@ -65,7 +64,7 @@ class DialogRow:
 
 @dataclass(frozen=True)
 class StepRow:
-    """A step; the start is its own parent. Its piece comes from :meth:`Store.pieces`."""
+    """A step; the start is its own parent. :meth:`Store.pieces` returns its bytes."""
 
     number: int
     parent: int
@@ -75,7 +74,7 @@ class StepRow:
 
 @dataclass(frozen=True)
 class AcceptanceRow:
-    """An acceptance; its piece comes from :meth:`Store.acceptance_piece`."""
+    """An accepted model; :meth:`Store.acceptance_piece` returns its bytes."""
 
     number: int
     step: int
@@ -85,7 +84,7 @@ class AcceptanceRow:
 
 @dataclass(frozen=True)
 class StepPiece:
-    """A step's bytes."""
+    """A step with its bytes."""
 
     number: int
     parent: int
@@ -94,7 +93,7 @@ class StepPiece:
 
 @dataclass(frozen=True)
 class AcceptancePiece:
-    """An acceptance's record and bytes."""
+    """An accepted model with its record and bytes."""
 
     number: int
     step: int
@@ -104,7 +103,7 @@ class AcceptancePiece:
 
 @dataclass(frozen=True)
 class Pieces:
-    """All that a dialog is put together from again, as it was at one moment."""
+    """Everything that a dialog is restored from, at one point in time."""
 
     base: bytes
     steps: tuple[StepPiece, ...]
@@ -118,24 +117,24 @@ T = TypeVar("T")
 
 
 def now() -> datetime:
-    """Give the time in UTC."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
 def new_id() -> str:
-    """Give an identifier that nobody can guess."""
+    """Return a random identifier that cannot be guessed."""
     return secrets.token_urlsafe(12)
 
 
 def found(what: T | None, name: str) -> T:
-    """Give what was asked for, or raise NotFound."""
+    """Return `what`, or raise NotFound if it is None."""
     if what is None:
         raise NotFound(f"There is no such {name}.")
     return what
 
 
 def has_user(connection: Connection, key: str) -> bool:
-    """Tell whether there is a user with this key."""
+    """Return whether there is a user with this key."""
     return bool(connection.scalar(select(exists(select(User.key).where(User.key == key)))))
 
 
@@ -145,7 +144,7 @@ def check_user(connection: Connection, key: str) -> None:
 
 
 def table_row(connection: Connection, owner: str, table_id: str) -> TableRow:
-    """Give a user's table."""
+    """Return a user's table."""
     query = select(Table.id, Table.owner, Table.name, Table.created, Table.size, Table.facts).where(
         Table.id == table_id, Table.owner == owner
     )
@@ -154,8 +153,8 @@ def table_row(connection: Connection, owner: str, table_id: str) -> TableRow:
 
 @cache
 def dialog_query() -> Select[Any]:
-    """Ask for dialogs with all that a :class:`DialogRow` has."""
-    stand = aliased(Step)
+    """Select dialogs with all fields of a :class:`DialogRow`."""
+    current = aliased(Step)
     steps = select(func.count()).where(Step.dialog_id == Dialog.id)
     acceptances = select(func.count()).where(Acceptance.dialog_id == Dialog.id)
     return (
@@ -164,22 +163,22 @@ def dialog_query() -> Select[Any]:
             Table.name.label("table_name"),
             steps.scalar_subquery().label("n_steps"),
             acceptances.scalar_subquery().label("n_accepted"),
-            stand.asked,
-            stand.met,
+            current.asked,
+            current.met,
         )
         .outerjoin_from(Dialog, Table, Dialog.table_id == Table.id)
-        .outerjoin(stand, and_(stand.dialog_id == Dialog.id, stand.number == Dialog.position))
+        .outerjoin(current, and_(current.dialog_id == Dialog.id, current.number == Dialog.position))
     )
 
 
 def as_dialog(row: Row[Any]) -> DialogRow:
-    """Give a row of :func:`dialog_query` as what it is."""
+    """Convert a row of :func:`dialog_query`."""
     values = row._asdict()
     return DialogRow(**{**values, "undone": tuple(values["undone"])})
 
 
 def dialog_row(connection: Connection, owner: str, dialog_id: str) -> DialogRow:
-    """Give a user's dialog."""
+    """Return a user's dialog."""
     query = dialog_query().where(Dialog.id == dialog_id, Dialog.owner == owner)
     return as_dialog(found(connection.execute(query).one_or_none(), "dialog"))
 
@@ -190,15 +189,15 @@ def check_dialog(connection: Connection, dialog_id: str) -> None:
 
 
 def change_dialog(connection: Connection, dialog_id: str, **values: Any) -> int:
-    """Change a dialog, and give its new revision."""
-    here = Dialog.id == dialog_id
+    """Change a dialog, and return its new revision."""
+    same_id = Dialog.id == dialog_id
     values |= {"revision": Dialog.revision + 1, "updated": now()}
-    connection.execute(update(Dialog).where(here).values(**values))
-    return found(connection.scalar(select(Dialog.revision).where(here)), "dialog")
+    connection.execute(update(Dialog).where(same_id).values(**values))
+    return found(connection.scalar(select(Dialog.revision).where(same_id)), "dialog")
 
 
 def has_step(connection: Connection, dialog_id: str, number: int) -> bool:
-    """Tell whether a dialog has this step."""
+    """Return whether a dialog has this step."""
     query = select(Step.number).where(Step.dialog_id == dialog_id, Step.number == number)
     return connection.execute(query).first() is not None
 
@@ -206,7 +205,7 @@ def has_step(connection: Connection, dialog_id: str, number: int) -> bool:
 def check_step(connection: Connection, dialog_id: str, number: int) -> None:
     """Raise Conflict if a dialog does not have this step."""
     if not has_step(connection, dialog_id, number):
-        raise Conflict(f"Step {number} is not there.")
+        raise Conflict(f"There is no step {number} in this dialog.")
 
 
 def insert_step(
@@ -217,9 +216,9 @@ def insert_step(
     record: Record,
     piece: bytes,
 ) -> None:
-    """Add a step; its dialog's row must have been changed before."""
+    """Add a step; the transaction must have changed the dialog's row before."""
     if has_step(connection, dialog_id, number):
-        raise Conflict(f"Step {number} is there already.")
+        raise Conflict(f"Step {number} already exists in this dialog.")
     if number:  # the start is its own parent
         check_step(connection, dialog_id, parent)
     row = {"dialog_id": dialog_id, "number": number, "parent": parent, "created": now()}

@@ -1,8 +1,8 @@
-"""A request on its way to the studio and the answer on its way back, as the guard sees them.
+"""Incoming requests and outgoing responses, as the guard handles them.
 
-Where a request comes from is told by headers that a page cannot forge: the name it was sent to
-(Host), the page that sent it (Origin, Sec-Fetch-Site), and a header of our own, which a page may
-send to another server only after asking it; we never say yes.
+The source of a request is checked by headers that a page cannot forge: the host name it was sent to
+(Host), the page that sent it (Origin, Sec-Fetch-Site), and X-Margrave. A browser sends such a
+custom header to another server only after a preflight request, which the studio always refuses.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ _HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
 _READING = ("GET", "HEAD", "OPTIONS")
-_OUR_SITES = ("same-origin", "none", "")  # none: typed by the user
+_OUR_SITES = ("same-origin", "none", "")  # none: the user typed the address
 _JSON_BYTES = 1 << 20
-_FORM_BYTES = 1 << 16  # what a form has around a file
+_FORM_BYTES = 1 << 16  # of a form, besides the file
 
 
-class Refusal(Exception):  # noqa: N818 - it is an answer
-    """A request that is not let through.
+class Refusal(Exception):  # noqa: N818 - it is a response
+    """A request that is refused.
 
     Attributes
     ----------
     response : Response
-        What is answered.
+        The response to it.
     """
 
     def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
@@ -52,14 +52,14 @@ class Refusal(Exception):  # noqa: N818 - it is an answer
 
 
 class Incoming:
-    """What is asked, with as much of the body as is allowed.
+    """An incoming request, with a limit on the size of its body.
 
     Attributes
     ----------
     method, scheme, path : str
         As in the request.
     peer : str
-        The address it comes from.
+        The address of the client.
     query : list of (str, str)
         The pairs of the query.
     cookies : dict
@@ -67,7 +67,7 @@ class Incoming:
     is_api : bool
         Whether it is for the API, not for a file of the page.
     exceeded : bool
-        Whether more of the body came than is allowed.
+        Whether the body is larger than allowed.
     """
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
@@ -81,82 +81,82 @@ class Incoming:
         self._headers = Headers(scope=scope)
         self.cookies = cookie_parser("; ".join(self._headers.getlist("cookie")))
         self._route = self.path.removeprefix(scope.get("root_path", ""))
-        self.is_api = "api" in self.path.split("/")  # rather too often than too rarely
+        self.is_api = "api" in self.path.split("/")  # in doubt it counts as the API
         self.exceeded = False
         self._most = 0
         self._read = 0
         self._receive = receive
 
     def header(self, name: str) -> str:
-        """A header, "" if it is not there; one that comes twice is refused."""
-        found = self._headers.getlist(name)
-        if len(found) > 1:
-            raise Refusal(400, f"The header {name} came more than once.")
-        return found[0] if found else ""
+        """Return a header, "" if it is missing; refuse a header that is sent twice."""
+        values = self._headers.getlist(name)
+        if len(values) > 1:
+            raise Refusal(400, f"The header {name} was sent more than once.")
+        return values[0] if values else ""
 
-    def asks(self, method: str, path: str) -> bool:
-        """Whether this is asked."""
+    def matches(self, method: str, path: str) -> bool:
+        """Whether the request has this method and path."""
         return self.method == method and self._route == path
 
     def check_source(self, settings: Settings) -> None:
-        """Refuse what was sent to another name, or by another page than ours."""
+        """Refuse a request to another host name, or from another page than the studio's."""
         host, origin = self.header("host"), self.header("origin")
         if not host:
             raise Refusal(400, "The header Host is missing.")
         if not settings.answers_to(host):
             raise Refusal(
-                421, "The studio does not go by this name; open it by the address that it printed."
+                421, "The studio has another host name; open it by the address that it printed."
             )
         if self.method == "OPTIONS" and self.header("access-control-request-method"):
-            raise Refusal(403, "Other pages may not ask this studio.")
+            raise Refusal(403, "Other pages may not use this studio.")
         foreign = self.header("sec-fetch-site").lower() not in _OUR_SITES
         if origin and not _same_origin(origin, host):
             foreign = True
         if foreign and not self._opens_page():
-            raise Refusal(403, "This request comes from another page; the studio takes its own.")
+            raise Refusal(403, "This request comes from another page; use the page of the studio.")
         if self.method not in _READING and self.header("x-margrave") != "1":
             raise Refusal(403, "This request needs the header X-Margrave: 1.")
 
     def _opens_page(self) -> bool:
-        """Whether a link opens the studio in a tab, not in a frame."""
+        """Whether the request opens the studio from a link, in a tab and not in a frame."""
         opens = self.header("sec-fetch-mode") == "navigate"
         whole = self.header("sec-fetch-dest") in ("document", "")
         return opens and whole and self.method in _READING and not self.is_api
 
     def check_body(self, upload_bytes: int) -> None:
-        """Refuse a body that is too large or of the wrong kind, and limit what is read of it."""
-        uploads = self.asks("POST", "/api/tables")
-        wanted = "multipart/form-data" if uploads else "application/json"
+        """Refuse a body that is too large or of the wrong type, and limit how much is read."""
+        uploads = self.matches("POST", "/api/tables")
+        expected = "multipart/form-data" if uploads else "application/json"
         self._most = upload_bytes + _FORM_BYTES if uploads else _JSON_BYTES
         length = self.header("content-length")
         if length and not re.fullmatch("[0-9]{1,18}", length):
-            raise Refusal(400, "The header Content-Length is no number.")
+            raise Refusal(400, "The header Content-Length is not a number.")
         if length and int(length) > self._most:
             raise self.too_large()
         kind = self.header("content-type").partition(";")[0].strip().lower()
         has_body = bool(length.strip("0") or self.header("transfer-encoding"))
-        if self.method not in _READING and (kind or has_body or uploads) and kind != wanted:
-            raise Refusal(415, f"This needs the Content-Type {wanted}.")
+        if self.method not in _READING and (kind or has_body or uploads) and kind != expected:
+            raise Refusal(415, f"This request needs the Content-Type {expected}.")
 
     def too_large(self) -> Refusal:
-        """The answer to a body that is too large."""
+        """The refusal of a body that is too large."""
         return Refusal(
             413,
-            f"This is too large: at most {self._most / (1 << 20):.3g} MiB are taken.",
+            f"This request is too large; the limit is {self._most / (1 << 20):.3g} MiB.",
             {"Connection": "close"},
         )
 
     async def receive(self) -> Message:
-        """The next part of the body; raises once it is too much."""
+        """Return the next part of the body; raise if the body is too large."""
         message = await self._receive()
         self._read += len(message.get("body", b""))
         if self._read > self._most:
             self.exceeded = True
-            raise HTTPException(413)  # what an application does not take for its own mistake
+            raise HTTPException(413)  # an application does not log this as its own error
         return message
 
     async def body(self) -> bytes:
-        """The whole body."""
+        """Read the whole body."""
         parts = []
         while True:
             message = await self.receive()
@@ -166,7 +166,7 @@ class Incoming:
 
 
 class Outgoing:
-    """What is answered, with our headers: by the application, or in its place."""
+    """The response, with the studio's headers; from the application, or from the guard."""
 
     def __init__(self, request: Incoming, send: Send) -> None:
         self._request = request
@@ -174,12 +174,12 @@ class Outgoing:
         self._started = False
 
     async def pass_on(self, message: Message) -> None:
-        """Pass on what the application answers, unless it is about a body that was too large."""
+        """Pass on the response of the application, unless the body was too large."""
         if self._started or not self._request.exceeded:
             await self._out(message)
 
     async def answer(self, response: Response) -> None:
-        """Answer in the place of the application, unless it has begun to."""
+        """Send the guard's own response, unless the application has begun to respond."""
         if not self._started:
             scope = {"type": "http", "method": self._request.method}
             await response(scope, self._request.receive, self._out)
@@ -195,15 +195,17 @@ class Outgoing:
             if self._request.is_api:
                 headers["Cache-Control"] = "no-store"
             else:
-                headers.setdefault("Cache-Control", "no-cache")  # asked again, never out of date
+                headers.setdefault(
+                    "Cache-Control", "no-cache"
+                )  # checked on each use, so never out of date
             message = {**message, "headers": headers.raw}
         await self._send(message)
 
 
 def _same_origin(origin: str, host: str) -> bool:
-    """Whether a page is ours: its server has the name and port that it sent the request to.
+    """Whether a page belongs to the studio: its host and port are those of the request.
 
-    http or https does not matter: a proxy may have made one of the other.
+    The scheme may differ, since a proxy may turn https into http.
     """
     try:
         parts = urlsplit(origin.lower())

@@ -1,4 +1,4 @@
-"""What a user chose before training: which column is the target, who sees which rows."""
+"""The choices of a user before training: the target column, and how the rows are split."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 ABOUT = {
     "logistic": "A logistic regression with a penalty for each column; it can be tuned.",
-    "logistic-quantile": "A logistic regression on ranks: strange distributions do not disturb it.",
-    "extra-trees": "150 very random trees.",
-    "gradient-boosting": "Gradient boosting: trees that correct each other.",
-    "svm": "A support vector machine: alike rows get alike answers (up to 10,000 rows).",
-    "qda": "A normal distribution for each class.",
+    "logistic-quantile": "A logistic regression on ranks: robust to skewed distributions.",
+    "extra-trees": "Extremely randomized trees: 150 of them.",
+    "gradient-boosting": "Gradient boosting: each tree corrects the ones before.",
+    "svm": "A support vector machine: similar rows get similar predictions (up to 10,000 rows).",
+    "qda": "Quadratic discriminant analysis: a normal distribution for each class.",
 }
 """The members that can be trained."""
 
@@ -35,30 +35,32 @@ _OPTION = re.compile(r"(?<!\S)--(\w+)")
 _OWNER = re.compile(r"^[A-Z]\w*(\.\w+)* needs ")
 
 
-def few_enough(wants: Sequence[str]) -> None:
-    """Refuse so many limits at once that to read them would take the memory of all."""
+def check_number_of_limits(wants: Sequence[str]) -> None:
+    """Refuse a request with so many limits that parsing it would take too much memory."""
     n = sum(want.count("<") + want.count(">") for want in wants)
     if n > _LIMITS:
-        raise ValueError(f"At most {_LIMITS} limits can be asked for at once; got {n}.")
+        raise ValueError(
+            f"A request has {n} limits; it can have at most {_LIMITS}. Use several requests."
+        )
 
 
-def plainly(error: Exception) -> str:
-    """What went wrong, in one line, without the spelling of the command line or of Python."""
+def plain_message(error: Exception) -> str:
+    """Describe an error in one line, without names from the command line or from Python."""
     return _OPTION.sub(r"\1", _OWNER.sub("This needs ", one_line(str(error))))
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a table is from.
+    """The source of a table.
 
     Attributes
     ----------
     name : str
-        As it is shown.
+        The name that the page shows.
     bundled : bool
-        Whether it is a set of the package.
+        Whether it is a data set of the package.
     positive : label or None
-        The positive class, where it is known.
+        The positive class, if the source defines one.
     """
 
     name: str
@@ -67,17 +69,17 @@ class Source:
 
 
 def bundled_frame(name: str) -> tuple[pandas.DataFrame, Source]:
-    """A set of the package as a table."""
+    """Load a data set of the package as a table."""
     if name not in datasets.names(available=True):
-        raise ValueError(f"There is no data set {name!r} here.")
-    found = datasets.load(name, as_frame=True)
-    if not len(found.target_names):
+        raise ValueError(f"There is no data set {name!r} in this studio.")
+    bunch = datasets.load(name, as_frame=True)
+    if not len(bunch.target_names):
         raise ValueError(f"The target of {name} is a number, not a class.")
-    return found.frame, Source(name, bundled=True, positive=found.positive)
+    return bunch.frame, Source(name, bundled=True, positive=bunch.positive)
 
 
 def samples(frame: pandas.DataFrame, source: Source, choices: Mapping[str, Any]) -> Samples:
-    """The samples that choices make of a table."""
+    """Build the samples from a table, as the user chose."""
     positive = choices.get("positive")
     same = choices["target"] == "target" or not source.bundled
     table = Table(frame, source.name, positive=source.positive if same else None)
@@ -91,43 +93,48 @@ def samples(frame: pandas.DataFrame, source: Source, choices: Mapping[str, Any])
     )
 
 
-def sized(given: Samples, choices: Mapping[str, Any]) -> tuple[Parts, list[tuple[Any, int]]]:
-    """How many rows have which role, and how many of each class certify."""
-    made = split_table(
-        given.X,
-        given.y,
+def sized(data: Samples, choices: Mapping[str, Any]) -> tuple[Parts, list[tuple[Any, int]]]:
+    """Count the rows of each part, and the certification set by class."""
+    split = split_table(
+        data.X,
+        data.y,
         certify=choices.get("certify", "auto"),
-        guarantee=_promise(choices),
+        guarantee=_guarantee(choices),
         delta=1 - choices.get("confidence", 0.95),
-        positive=given.positive,
-        groups=given.groups,
-        time=given.time,
+        positive=data.positive,
+        groups=data.groups,
+        time=data.time,
         tune="martingale" if choices.get("kind") == "program" else None,
         random_state=choices.get("seed", 0),
     )
-    parts, n = made.parts, len(given.y)
+    parts, n = split.parts, len(data.y)
     tune, train = len(parts.held), len(parts.training)
-    counts = np.bincount(made.codes[parts.certify], minlength=len(made.classes)).tolist()
+    counts = np.bincount(split.codes[parts.certify], minlength=len(split.classes)).tolist()
     used = len(set(parts.build.tolist()))
     return (
         Parts(train, tune, len(parts.certify), n - used - len(parts.certify)),
-        list(zip(made.classes.tolist(), counts, strict=True)),
+        list(zip(split.classes.tolist(), counts, strict=True)),
     )
 
 
-def plan_record(given: Samples, choices: Mapping[str, Any]) -> Record:
-    """What choices lead to, before anything is trained."""
-    parts, sizes = sized(given, choices)
+def plan_record(data: Samples, choices: Mapping[str, Any]) -> Record:
+    """Describe the split that the choices lead to, before anything is trained."""
+    parts, sizes = sized(data, choices)
     remarks = []
-    smallest = min(np.unique(given.y, return_counts=True)[1].tolist())
+    smallest = min(np.unique(data.y, return_counts=True)[1].tolist())
     if smallest < _FEW:
         remarks.append(
-            f"The smallest class has {smallest} rows: its shares can only be known roughly."
+            f"The smallest class has {smallest} rows: its rates can only be estimated roughly."
         )
     if choices.get("group") is not None:
-        remarks.append("Rows of a group stay together, and one row of each group certifies.")
+        remarks.append(
+            "Rows of a group stay together; the certification set has one row of each group."
+        )
     if choices.get("time") is not None:
-        remarks.append("The latest rows certify; members are judged on what came after.")
+        remarks.append(
+            "The latest rows are the certification set; members are evaluated on rows after those "
+            "they were trained on."
+        )
     support = support_record(sizes, choices.get("confidence", 0.95)) if parts.certify else []
     return {"parts": asdict(parts), "support": support, "remarks": remarks}
 
@@ -135,6 +142,6 @@ def plan_record(given: Samples, choices: Mapping[str, Any]) -> Record:
 _FEW = 50
 
 
-def _promise(choices: Mapping[str, Any]) -> Preference | None:
-    said = choices.get("guarantee")
-    return None if said is None else Preference(said)
+def _guarantee(choices: Mapping[str, Any]) -> Preference | None:
+    text = choices.get("guarantee")
+    return None if text is None else Preference(text)

@@ -1,4 +1,4 @@
-"""What every request needs: the studio's parts, and who asks."""
+"""What every request needs: the studio's parts, and the user."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from margrave.studio.views import Record, support_record
 from margrave.studio.workspace import Workspace
 
 ELSEWHERE = (
-    " Another dialog on this table has a certificate already: who chooses between models that were "
-    "certified on the same rows breaks promises more often than they say."
+    " Another dialog on this table has used the same rows for certification: a choice between "
+    "models that were certified on the same rows makes the stated confidence too high."
 )
-BUSY = "The dialog is at work; wait for it, or stop it first."
+BUSY = "The dialog is busy with another request; wait for it, or stop it."
 
 
 @dataclass(eq=False)
@@ -33,15 +33,15 @@ class Studio:
     Attributes
     ----------
     settings : Settings
-        Where and how much.
+        The address and the limits.
     store : Store
-        What is durable.
+        The database.
     workspace : Workspace
-        What is in memory.
+        The dialogs in memory.
     queue : Lines
-        Long work.
+        The jobs.
     saves : bool
-        Whether dialogs outlive the process; a notebook's do not.
+        Whether dialogs outlive the process; those of a notebook do not.
     """
 
     settings: Settings
@@ -52,23 +52,23 @@ class Studio:
     _uploaders: set[str] = field(default_factory=set)
     _turn: Lock = field(default_factory=Lock)
 
-    def submit(self, owner: str, kind: str, dialog_id: str, work: Any, *given: Any) -> Job:
-        """Let work on a dialog be done, if nothing else works on it.
+    def submit(self, owner: str, kind: str, dialog_id: str, work: Any, *args: Any) -> Job:
+        """Start a job on a dialog.
 
         Raises
         ------
         Conflict
-            If something does.
+            If another job works on the dialog.
         """
 
         def run(handle: Handle) -> Record:
-            # Jobs share the cores: more threads in each would only wait for each other.
-            threadpool_limits(1, user_api="openmp")  # of this thread alone
+            # Jobs share the cores: several threads in each would wait for each other.
+            threadpool_limits(1, user_api="openmp")  # of this thread only
             try:
-                found: Record = work(self.workspace, owner, dialog_id, handle, *given)
+                result: Record = work(self.workspace, owner, dialog_id, handle, *args)
             except NotFound:  # the dialog was deleted meanwhile
                 raise Cancelled from None
-            return found
+            return result
 
         with self._turn:
             if self.queue.of_dialog(dialog_id) is not None:
@@ -77,10 +77,10 @@ class Studio:
 
     @contextmanager
     def uploading(self, owner: str) -> Iterator[None]:
-        """One upload of a user at a time, so that none keeps all threads waiting."""
+        """Allow one upload of a user at a time, so that no user blocks all threads."""
         with self._turn:
             if owner in self._uploaders:
-                raise TooMany("A file of yours is being read; wait for it.")
+                raise TooMany("Another file of yours is being read; wait until it is done.")
             self._uploaders.add(owner)
         try:
             yield
@@ -89,32 +89,37 @@ class Studio:
                 self._uploaders.discard(owner)
 
     def idle(self, owner: str, dialog_id: str) -> DialogRow:
-        """A user's dialog that nothing works on."""
+        """Return a user's dialog; refuse if a job works on it."""
         row = self.store.dialog(owner, dialog_id)
         if self.queue.of_dialog(dialog_id) is not None:
             raise Conflict(BUSY)
         return row
 
-    def _elsewhere(self, owner: str, row: DialogRow) -> bool:
-        """Whether another dialog on the same table has looked at its certify samples."""
-        others = [one for one in self.store.dialogs(owner) if one.id != row.id and one.accounts]
-        tables = {one.table_id for one in others} - {None}
+    def _certified_elsewhere(self, owner: str, row: DialogRow) -> bool:
+        """Whether another dialog on the same table has used its certification set."""
+        dialogs = self.store.dialogs(owner)
+        others = [other for other in dialogs if other.id != row.id and other.accounts]
+        tables = {other.table_id for other in others} - {None}
         if row.table_id is None or not tables:
             return False
-        known = {self.store.table(owner, one).facts["digest"] for one in tables if one is not None}
-        return self.store.table(owner, row.table_id).facts["digest"] in known
+        digests = {
+            self.store.table(owner, id_).facts["digest"] for id_ in tables if id_ is not None
+        }
+        return self.store.table(owner, row.table_id).facts["digest"] in digests
 
     def record(self, owner: str, dialog_id: str) -> Record:
-        """A dialog as the page shows it: all from the store."""
+        """A dialog as the page shows it, read from the store."""
         self.workspace.catch_up(owner, dialog_id)
         row = self.store.dialog(owner, dialog_id)
         facts, choices = row.facts or {}, row.choices
         steps = [step.record for step in self.store.steps(dialog_id)]
-        accepted = [one.record for one in self.store.acceptances(dialog_id)]
+        accepted = [model.record for model in self.store.acceptances(dialog_id)]
         job = self.queue.of_dialog(dialog_id)
         table = None if row.table_id is None else self.store.table(owner, row.table_id)
         confidence, certify = choices.get("confidence", 0.95), facts.get("certify")
-        share, opened = share_left(certify, row.accounts), opened_at(certify, row.accounts)
+        left = fraction_left(certify, row.accounts)
+        opened = first_confidence(certify, row.accounts)
+        elsewhere = ELSEWHERE if self._certified_elsewhere(owner, row) else ""
         sizes = [(label, n) for label, n in facts.get("sizes", ())]
         return {
             "id": row.id,
@@ -128,7 +133,7 @@ class Studio:
             "positive": facts.get("positive"),
             "members": facts.get("members", choices.get("members") or []),
             "parts": facts.get("parts"),
-            "support": support_record(sizes, 1 - (1 - (opened or confidence)) * (share or 1)),
+            "support": support_record(sizes, 1 - (1 - (opened or confidence)) * (left or 1)),
             "confidence": confidence,
             "n": facts.get("n", 0),
             "position": row.position,
@@ -137,8 +142,8 @@ class Studio:
             "can_redo": bool(row.undone),
             "steps": steps,
             "accepted": accepted,
-            "left": left_of(certify, share) + (ELSEWHERE if self._elsewhere(owner, row) else ""),
-            "used_up": share == 0,
+            "left": describe_left(certify, left) + elsewhere,
+            "used_up": left == 0,
             "opened": opened,
             "job": None if job is None else job.record(),
             "saved": self.saves,
@@ -146,46 +151,51 @@ class Studio:
         }
 
 
-def opened_at(certify: Record | None, accounts: list[Record]) -> float | None:
-    """The confidence at which the certify samples were first looked at."""
+def first_confidence(certify: Record | None, accounts: list[Record]) -> float | None:
+    """The confidence of the first use of the certification set; None if it is unused."""
     for account in accounts:
         if certify is not None and account["samples"] == certify["name"]:
             return round(1 - float(account["delta"]), 9)
     return None
 
 
-def share_left(certify: Record | None, accounts: list[Record]) -> float:
-    """Which share is left of what may be spent on the certify samples."""
+def fraction_left(certify: Record | None, accounts: list[Record]) -> float:
+    """The fraction that is left of the error probability of the certification set."""
     for account in accounts:
         if certify is not None and account["samples"] == certify["name"]:
-            spent = Account(certify["name"], account["delta"], tuple(account["used"]))
-            return spent.left / spent.delta
+            ledger = Account(certify["name"], account["delta"], tuple(account["used"]))
+            return ledger.left / ledger.delta
     return 1.0
 
 
-def left_of(certify: Record | None, share: float) -> str:
-    """What is left of the certify samples, in a sentence."""
+def describe_left(certify: Record | None, fraction: float) -> str:
+    """Describe what is left of the certification set."""
     if certify is None:
-        return "Nothing was set aside for a certificate."
-    n = f"{certify['n']:,} certify samples"
-    if share == 1:
-        return f"No step of this dialog has looked at the {n}: all are left for a promise."
-    if share == 0:
-        return f"The {n} are spent: another promise needs fresh ones."
-    return f"{share:.0%} of what may be spent on the {n} is left."
+        return "There is no certification set, so no model can be certified."
+    rows = f"{certify['n']:,} rows"
+    if fraction == 1:
+        return f"No step of this dialog has used the certification set ({rows})."
+    if fraction == 0:
+        return (
+            f"The certification set ({rows}) is used up: another guarantee needs new labelled rows."
+        )
+    return (
+        f"{fraction:.0%} of the error probability of the certification set ({rows}) is left for "
+        "another guarantee."
+    )
 
 
-def the_studio(request: Request) -> Studio:
-    """The studio that a request came to."""
-    found: Studio = request.app.state.studio
-    return found
+def get_studio(request: Request) -> Studio:
+    """Return the studio that serves a request."""
+    studio: Studio = request.app.state.studio
+    return studio
 
 
-def the_user(request: Request) -> str:
-    """Who asks, as the guard has found."""
-    found: str = request.scope["state"]["user"]
-    return found
+def get_user(request: Request) -> str:
+    """Return the key of the user that the guard has identified."""
+    user: str = request.scope["state"]["user"]
+    return user
 
 
-TheStudio = Annotated[Studio, Depends(the_studio)]
-TheUser = Annotated[str, Depends(the_user)]
+StudioParameter = Annotated[Studio, Depends(get_studio)]
+UserParameter = Annotated[str, Depends(get_user)]

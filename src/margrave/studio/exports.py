@@ -1,4 +1,4 @@
-"""What is taken away: the dialog as JSON, a script that repeats it, a report, models."""
+"""The files for download: the dialog as JSON, a script that repeats it, a report, models."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from margrave.studio.store import DialogRow, NotFound, Store
 from margrave.studio.views import Record
 from margrave.studio.workspace import Workspace, source_of
 
-_CHEAP = ("move", "reject")
+_FAST = ("move", "reject")
 
 
 def model_file(store: Store, owner: str, dialog_id: str, number: int) -> bytes:
     """The file of an accepted model, by its number."""
-    store.dialog(owner, dialog_id)  # is it theirs
-    if number not in [one.number for one in store.acceptances(dialog_id)]:
-        raise NotFound("There is no such model.")
+    store.dialog(owner, dialog_id)  # refuses another user's dialog
+    if number not in [model.number for model in store.acceptances(dialog_id)]:
+        raise NotFound(f"There is no accepted model {number} in this dialog.")
     return store.acceptance_piece(dialog_id, number)
 
 
@@ -38,12 +38,12 @@ def certificate_json(model: SteeredClassifier) -> bytes:
     """A certificate as JSON."""
     certificate = model.certificate_
     if certificate is None:
-        raise NotFound("There is no certificate.")
+        raise NotFound("This model has no certificate.")
     return _json(certificate_record(certificate)).encode()
 
 
 def dialog_json(store: Store, owner: str, record: Record) -> str:
-    """A dialog: what was chosen, every step, what was accepted."""
+    """A dialog as JSON: its settings, every step, and the accepted models."""
     row = store.dialog(owner, record["id"])
     kept = ("title", "kind", "target", "classes", "positive", "members", "parts", "position")
     return _json(
@@ -64,28 +64,29 @@ def _json(record: Record) -> str:
 
 
 def report(workspace: Workspace, owner: str, row: DialogRow) -> str:
-    """The dialog up to where it stands, and its last certificate, as one page."""
+    """A report on the dialog up to its current step, with its last certificate, in HTML."""
     live = workspace.live(owner, row.id)
     if row.table_id is None:
-        raise ValueError("A report needs the table of a dialog; this one has none.")
-    given = workspace.samples(owner, row.table_id, row.choices)
+        raise ValueError("A report needs the table of the dialog; this dialog has none.")
+    samples = workspace.samples(owner, row.table_id, row.choices)
     facts = workspace.store.table(owner, row.table_id).facts
     if not source_of(facts).bundled:
-        given = replace(given, table=replace(given.table, digest=facts["digest"]))
-    here = [one for one in live.dialog._ledger.accepted if one.step == live.dialog.position]
-    model = here[-1].model if here else None
+        samples = replace(samples, table=replace(samples.table, digest=facts["digest"]))
+    ledger, position = live.dialog._ledger, live.dialog.position
+    current = [accepted for accepted in ledger.accepted if accepted.step == position]
+    model = current[-1].model if current else None
     certificate = None if model is None else model.certificate_
     confidence = row.choices["confidence"] if certificate is None else certificate.confidence
     parts = Parts(**(row.facts or {})["parts"])
-    outcome = Outcome(given, live.dialog, confidence, model, "", parts)
+    outcome = Outcome(samples, live.dialog, confidence, model, "", parts)
     return page(outcome, "python script.py")
 
 
 def script(store: Store, owner: str, record: Record) -> str:
-    """Python that repeats a dialog, step by step."""
+    """A Python script that repeats a dialog, step by step."""
     row = store.dialog(owner, record["id"])
     if row.table_id is None:
-        raise ValueError("A script needs the table of a dialog; this one has none.")
+        raise ValueError("A script needs the table of the dialog; this dialog has none.")
     source = source_of(store.table(owner, row.table_id).facts)
     lines = [
         f'"""Repeats a dialog of the Margrave studio (margrave {__version__})."""',
@@ -93,65 +94,65 @@ def script(store: Store, owner: str, record: Record) -> str:
         "from margrave.app import read_samples",
         "from margrave.steer import Dialog, GuaranteeError",
         "",
-        *_reading(source, row.choices, record["positive"]),
+        *_read_lines(source, row.choices, record["positive"]),
         "",
-        *_beginning(row.choices),
+        *_start_lines(row.choices),
         "",
-        *_steps(record),
-        *_looks(record, row.accounts),
+        *_step_lines(record),
+        *_accept_lines(record, row.accounts),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _reading(source: Source, choices: dict[str, Any], positive: Any) -> Iterator[str]:
+def _read_lines(source: Source, choices: dict[str, Any], positive: Any) -> Iterator[str]:
     yield "samples = read_samples("
-    comment = "" if source.bundled else "  # the table that was uploaded"
+    comment = "" if source.bundled else "  # the uploaded table"
     yield f"    {source.name!r},{comment}"
-    given = {"target": choices["target"], "positive": positive, "drop": choices["drop"]}
-    given |= {"group": choices["group"], "time": choices["time"]}
+    options = {"target": choices["target"], "positive": positive, "drop": choices["drop"]}
+    options |= {"group": choices["group"], "time": choices["time"]}
     yield from (
-        f"    {name}={value!r}," for name, value in given.items() if value not in (None, [])
+        f"    {name}={value!r}," for name, value in options.items() if value not in (None, [])
     )
     yield ")"
 
 
-def _beginning(choices: dict[str, Any]) -> Iterator[str]:
+def _start_lines(choices: dict[str, Any]) -> Iterator[str]:
     yield "dialog = Dialog.from_data("
     yield "    samples.X,"
     yield "    samples.y,"
     for name in ("positive", "groups", "time"):
         yield f"    {name}=samples.{name},"
     if choices["kind"] == "program":
-        given: dict[str, Any] = {"committee": "martingale", "levels": choices["levels"]}
+        options: dict[str, Any] = {"committee": "martingale", "levels": choices["levels"]}
     else:
-        given = {"committee": choices["members"]}
-    given |= {name: choices[name] for name in ("certify", "guarantee", "confidence")}
-    given["random_state"] = choices["seed"]
-    yield from (f"    {name}={value!r}," for name, value in given.items())
+        options = {"committee": choices["members"]}
+    options |= {name: choices[name] for name in ("certify", "guarantee", "confidence")}
+    options["random_state"] = choices["seed"]
+    yield from (f"    {name}={value!r}," for name, value in options.items())
     yield ")"
     yield "print(dialog)"
 
 
-def _steps(record: Record) -> Iterator[str]:
+def _step_lines(record: Record) -> Iterator[str]:
     at = 0
     for step in record["steps"][1:]:
         if step["parent"] != at:
             yield f"dialog.goto({step['parent']})"
         at = step["number"]
-        yield _asking(step)
+        yield _step_call(step)
     if record["position"] != at:
         yield f"dialog.goto({record['position']})"
     if record["steps"][1:]:
         yield "print(dialog.reply)"
 
 
-def _asking(step: Record) -> str:
-    """One step as a call; where the search was stopped, by the ways that had been tried."""
+def _step_call(step: Record) -> str:
+    """One step as a call; if the user stopped the search, with the strategies tried until then."""
     if step["call"] is not None:
         return f"dialog.{step['call']}"
     strategies = step["strategies"]
     if step["cancelled"]:
-        tried = [*_CHEAP, *([] if step["strategy"] in _CHEAP else [step["strategy"]])]
+        tried = [*_FAST, *([] if step["strategy"] in _FAST else [step["strategy"]])]
         strategies = [
             strategy for strategy in tried if strategies is None or strategy in strategies
         ]
@@ -159,19 +160,19 @@ def _asking(step: Record) -> str:
     return f"dialog.prefer({step['asked']!r}{more})  # step {step['number']}"
 
 
-def _looks(record: Record, accounts: list[Record]) -> Iterator[str]:
-    """What was tried on the certify samples, in order: a refusal has spent some of them too."""
+def _accept_lines(record: Record, accounts: list[Record]) -> Iterator[str]:
+    """The uses of the certification set, in order; a refusal may use part of it as well."""
     refused = [look for account in accounts for look in account["refused"]]
-    for one in sorted([*record["accepted"], *refused], key=lambda one: one["look"]):
-        reserve = ", reserve=True" if one["reserve"] else ""
-        asked = f"dialog.accept(confidence={one['confidence']!r}{reserve})"
+    for look in sorted([*record["accepted"], *refused], key=lambda look: look["look"]):
+        reserve = ", reserve=True" if look["reserve"] else ""
+        call = f"dialog.accept(confidence={look['confidence']!r}{reserve})"
         yield ""
-        yield f"dialog.goto({one['step']})"
-        if one in refused:
+        yield f"dialog.goto({look['step']})"
+        if look in refused:
             yield "try:"
-            yield f"    {asked}"
+            yield f"    {call}"
             yield "except GuaranteeError as refusal:"
             yield "    print(refusal)"
         else:
-            yield f"model = {asked}"
+            yield f"model = {call}"
             yield "print(model.certificate_)"

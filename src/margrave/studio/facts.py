@@ -1,4 +1,4 @@
-"""What a table holds before anything is trained: its columns, a few cells, a likely target."""
+"""A description of a table: its columns, its first rows, and a guess of the target."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LIKE_A_DATE = re.compile(r"\d{1,4}[-/.]\d")
 
 
 def facts_of(frame: pandas.DataFrame) -> dict[str, Any]:
-    """What the page shows of a table before anything is trained.
+    """Describe a table, as the page shows it before training.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def _column_facts(column: pandas.Series[Any], name: str) -> dict[str, Any]:
 
 
 def _guess(column: pandas.Series[Any], distinct: pandas.Index[Any]) -> Guess:
-    """What guess_kind says, sooner where a few short words settle it: a category by its rule 5."""
+    """The result of guess_kind, with a shortcut for few short words: a category by its rule 5."""
     import pandas
 
     if isinstance(column.dtype, pandas.StringDtype) and len(distinct) <= _FEW:
@@ -130,7 +130,7 @@ def _guess(column: pandas.Series[Any], distinct: pandas.Index[Any]) -> Guess:
 
 
 def _why(guess: Guess, column: pandas.Series[Any], distinct: int) -> str:
-    """Why a column is taken for what it is, in a few words."""
+    """Why a column has its kind, in a few words."""
     if guess.kind == "number":
         numbers = read_numbers(column)
         known = numbers[np.isfinite(numbers)]

@@ -1,8 +1,8 @@
-"""Who may ask the studio for what: ASGI middleware before everything else.
+"""Access control: ASGI middleware that handles every request first.
 
-Requests of other pages are refused, see :mod:`margrave.studio._wire`. Where a token is needed,
-whoever gives it gets a cookie with a key of their own. The key is signed with the token: a new
-token shuts everybody out until they give it, and gives them back what was theirs.
+It refuses requests from other pages, see :mod:`margrave.studio._wire`. If the studio needs a token,
+a user who enters it gets a cookie with a key. The key is signed with the token: after a change of
+the token all users have to enter it again, and then get back their own dialogs.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ LOCAL, BEARER = "local", "bearer"  # users without a key of their own
 FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
 
 _YEAR = 365 * 24 * 3600
-_PEERS = 10_000  # addresses whose wrong tokens are counted
+_PEERS = 10_000  # addresses for which wrong tokens are counted
 _KEY = re.compile(r"[A-Za-z0-9_-]{16,128}\Z")
 _NO_FILE_NAME = re.compile(r'[<>:"|?*%]')
 _DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|\Z)", re.IGNORECASE)  # on Windows
 
 
 class Users(Protocol):
-    """Where the keys of users are kept."""
+    """The storage of user keys."""
 
     def add_user(self, key: str) -> None:
         """Add a user, unless there is one with this key."""
@@ -49,16 +49,16 @@ class Users(Protocol):
 
 
 class Lockout:
-    """After too many wrong tokens no token is looked at for a while.
+    """Blocks further attempts for a while after too many wrong tokens.
 
     Parameters
     ----------
     most : int, default=10
-        Wrong tokens in a span.
+        Number of wrong tokens within `seconds`.
     seconds : float, default=60
-        The span.
+        Length of the period.
     clock : callable, optional
-        The time in seconds.
+        Returns the time in seconds.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Lockout:
         self._failures: deque[float] = deque(maxlen=most)
 
     def left(self) -> float:
-        """Seconds until a token is looked at again; 0 if now."""
+        """Seconds until the next attempt is allowed; 0 if it is allowed now."""
         full = len(self._failures) == self._failures.maxlen
         return max(0.0, self._failures[0] + self.seconds - self.clock()) if full else 0.0
 
@@ -79,21 +79,21 @@ class Lockout:
 
 
 class Guard:
-    """Refuses what does not come from the studio's own page, or from a script with the token.
+    """Refuses requests that come neither from the studio's page nor from a script with the token.
 
-    Behind it ``request.state.user`` is the key of the user; None where a file of the page is
-    asked for without one.
+    It sets ``request.state.user`` to the key of the user; None for a request of a file of the page
+    without a key.
 
     Parameters
     ----------
     app : ASGI application
-        What is guarded.
+        The application behind the guard.
     settings : Settings
-        Where it listens, the token, the limits.
+        The address, the token and the limits.
     users : Users
-        Where the keys of users are kept; asked in a thread.
+        The storage of user keys; used from a thread.
     clock : callable, optional
-        The time in seconds, for the lock-out after wrong tokens.
+        Returns the time in seconds, for the lockout after wrong tokens.
     """
 
     def __init__(
@@ -107,12 +107,12 @@ class Guard:
         self.settings = settings
         self.users = users
         self._clock = clock
-        self._lockouts: OrderedDict[str, Lockout] = OrderedDict()  # by the address of who tries
-        self.cookie = f"margrave-{settings.port}"  # cookies do not tell ports apart
-        self._known: set[str] = set()  # users that are in the store for sure
+        self._lockouts: OrderedDict[str, Lockout] = OrderedDict()  # by the client's address
+        self.cookie = f"margrave-{settings.port}"  # browsers share cookies between ports
+        self._known: set[str] = set()  # users that are in the store
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or answer it."""
+        """Pass a request on to the application, or respond to it."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -121,29 +121,29 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
             return
         request = Incoming(scope, receive)
-        answers = Outgoing(request, send)
+        outgoing = Outgoing(request, send)
         try:
-            response = await self._own_answer(request)
+            response = await self._own_response(request)
             if response is None:
                 user = await self._user(request)
                 request.check_body(self.settings.limits.upload_bytes)
                 state = {**scope.get("state", {}), "user": user}
-                await self.app({**scope, "state": state}, request.receive, answers.pass_on)
+                await self.app({**scope, "state": state}, request.receive, outgoing.pass_on)
         except Refusal as refusal:
             response = refusal.response
         except Exception:
             if not request.exceeded:
-                await answers.answer(JSONResponse({"error": "Something went wrong."}, 500))
+                await outgoing.answer(JSONResponse({"error": "Something went wrong."}, 500))
                 raise
         if request.exceeded:
             response = request.too_large().response
         if response is not None:
-            await answers.answer(response)
+            await outgoing.answer(response)
 
-    async def _own_answer(self, request: Incoming) -> Response | None:
-        """Answer whoever gives the token for a cookie; None for all other requests."""
+    async def _own_response(self, request: Incoming) -> Response | None:
+        """The response to a request that sends the token; None for all other requests."""
         request.check_source(self.settings)
-        if request.asks("POST", "/api/session"):
+        if request.matches("POST", "/api/session"):
             request.check_body(self.settings.limits.upload_bytes)
             token = _token_in(await request.body())
             if self.settings.shared:
@@ -152,12 +152,12 @@ class Guard:
             return JSONResponse({"shared": False})
         tokens = [value for name, value in request.query if name == "token"]
         page = request.method in ("GET", "HEAD") and not request.is_api
-        return await self._opened(request, tokens[0]) if tokens and page else None
+        return await self._redirect(request, tokens[0]) if tokens and page else None
 
-    async def _opened(self, request: Incoming, token: str) -> Response:
-        """Send a browser that came with the token on to the page without it."""
+    async def _redirect(self, request: Incoming, token: str) -> Response:
+        """Redirect a browser from an address with the token to the page without it."""
         if request.header("sec-fetch-site") == "cross-site":
-            # From a link elsewhere it sends no cookie, even if it has one; from here it does.
+            # A browser sends no cookie with a link from another site, but with this reload it does.
             again = escape("?" + urlencode(request.query))
             return HTMLResponse(
                 f'<!doctype html><meta http-equiv="refresh" content="0;url={again}">',
@@ -169,28 +169,30 @@ class Guard:
         response = Response(None, 303, place)
         if not self.settings.shared or await self._cookie_user(request) is not None:
             return response
-        # With a wrong token, perhaps one of yesterday, the page asks for it.
-        right = self._is_token(token, request.peer)
-        return await self._with_cookie(request, response) if right else response
+        # With a wrong token, perhaps an old one, the page shows the form for the token.
+        valid = self._is_token(token, request.peer)
+        return await self._with_cookie(request, response) if valid else response
 
     async def _user(self, request: Incoming) -> str | None:
-        """Who asks."""
+        """The key of the user who sends a request; None if it is unknown."""
         if not self.settings.shared:
-            return await self._certain(LOCAL)
+            return await self._ensure_user(LOCAL)
         scheme, _, token = request.header("authorization").partition(" ")
         if scheme.lower() == "bearer":
             self._check_token(token.strip(), request.peer)
             key = request.header("x-margrave-user")
             if not key:
-                return await self._certain(BEARER)
+                return await self._ensure_user(BEARER)
             if not await self._has_user(key):
-                raise Refusal(401, "X-Margrave-User needs the key of a user of this studio.")
+                raise Refusal(
+                    401, "The header X-Margrave-User is not the key of a user of this studio."
+                )
             return key
         user = await self._cookie_user(request)
         if user is None and request.is_api:
             raise Refusal(
                 401,
-                "This studio needs its token; the command that started it has printed it.",
+                "This studio needs a token; the command that started the studio has printed it.",
                 {"WWW-Authenticate": "Bearer"},
             )
         return user
@@ -200,45 +202,45 @@ class Guard:
             raise Refusal(401, "This is not the token of this studio.")
 
     def _lockout(self, peer: str) -> Lockout:
-        """The wrong tokens of an address; those of addresses that came long ago are forgotten."""
-        found = self._lockouts.setdefault(peer, Lockout(clock=self._clock))
+        """The lockout of an address; the addresses of the longest ago are dropped."""
+        lockout = self._lockouts.setdefault(peer, Lockout(clock=self._clock))
         self._lockouts.move_to_end(peer)
         if len(self._lockouts) > _PEERS:
             self._lockouts.popitem(last=False)
-        return found
+        return lockout
 
     def _is_token(self, token: str, peer: str) -> bool:
-        """Whether this is the token; refused after many from the same address that were not."""
+        """Whether this is the token; raise after too many wrong ones from the same address."""
         lockout = self._lockout(peer)
         left = lockout.left()
         if left:
             seconds = int(left) + 1
             raise Refusal(
                 429,
-                f"There were too many wrong tokens; try again in {seconds} seconds.",
+                f"Too many wrong tokens were sent; try again in {seconds} seconds.",
                 {"Retry-After": str(seconds)},
             )
-        right = hmac.compare_digest(_raw(token), _raw(self.settings.token or ""))
-        if not right:
+        valid = hmac.compare_digest(_raw(token), _raw(self.settings.token or ""))
+        if not valid:
             lockout.failed()
-        return right
+        return valid
 
     async def _cookie_user(self, request: Incoming) -> str | None:
-        """The user whose key is in the cookie, signed with the token of today."""
+        """The user whose key is in the cookie, signed with the current token."""
         key, _, signature = request.cookies.get(self.cookie, "").partition(".")
         if not hmac.compare_digest(_raw(signature), _raw(self._signature(key))):
             return None
         return key if await self._has_user(key) else None
 
     async def _with_cookie(self, request: Incoming, response: Response) -> Response:
-        """Give a user a key, or sign the one of before again."""
+        """Set a cookie with a new key, or with the earlier key signed again."""
         key = request.cookies.get(self.cookie, "").partition(".")[0]
         if not await self._has_user(key):
-            key = await self._certain(secrets.token_urlsafe(32))
+            key = await self._ensure_user(secrets.token_urlsafe(32))
         response.set_cookie(
             self.cookie,
             f"{key}.{self._signature(key)}",
-            max_age=_YEAR,  # what belongs to a user outlasts the browser's window
+            max_age=_YEAR,  # a user's dialogs outlive the browser window
             path="/",
             secure=request.scheme == "https",
             httponly=True,
@@ -250,15 +252,15 @@ class Guard:
         return hmac.new(_raw(self.settings.token or ""), _raw(key), hashlib.sha256).hexdigest()
 
     async def _has_user(self, key: str) -> bool:
-        """Whether a user has this key; "local" and "bearer" are no keys."""
+        """Whether a user has this key; "local" and "bearer" are not keys."""
         if not _KEY.match(key):
             return False
         if key not in self._known and await run_in_threadpool(self.users.has_user, key):
             self._known.add(key)
         return key in self._known
 
-    async def _certain(self, key: str) -> str:
-        """A user who is in the store from now on."""
+    async def _ensure_user(self, key: str) -> str:
+        """Add a user to the store if there is none with this key; return the key."""
         if key not in self._known:
             await run_in_threadpool(self.users.add_user, key)
             self._known.add(key)
@@ -266,16 +268,16 @@ class Guard:
 
 
 def attachment(name: str, media_type: str, body: bytes | str) -> Response:
-    """A file to be saved, never shown as a page of the studio.
+    """A response with a file for download, which the browser never shows as a page.
 
     Parameters
     ----------
     name : str
-        What to call it; made safe by :func:`download_name`.
+        The name of the file; :func:`download_name` makes it safe.
     media_type : str
-        What it is.
+        The media type.
     body : bytes or str
-        What is in it.
+        The content.
     """
     safe = download_name(name)
     plain = unicodedata.normalize("NFKD", safe).encode("ascii", "ignore").decode()
@@ -290,7 +292,7 @@ def attachment(name: str, media_type: str, body: bytes | str) -> Response:
 
 
 def download_name(name: str) -> str:
-    """A name that every system takes for a file: short, no folders, no devices."""
+    """Make a file name that is valid on every system: short, no folders, no devices."""
     safe = _NO_FILE_NAME.sub("_", display_name(name)).strip(" .") or "download"
     return f"_{safe}" if _DEVICE.match(safe) else safe
 
@@ -298,12 +300,11 @@ def download_name(name: str) -> str:
 def _token_in(body: bytes) -> str:
     """The token in {"token": "..."}."""
     try:
-        given = json.loads(body)
-        token = given["token"]
+        token = json.loads(body)["token"]
     except (ValueError, TypeError, KeyError, RecursionError):
         token = None
     if not isinstance(token, str):
-        raise Refusal(422, "This needs a JSON object with the token as text.")
+        raise Refusal(422, "The request needs a JSON object with the token as text.")
     return token
 
 

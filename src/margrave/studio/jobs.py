@@ -1,8 +1,9 @@
-"""The queue of long work: who is next, who may stop it, and what it tells meanwhile.
+"""A fair queue of long-running jobs, which report progress and can be cancelled.
 
-Users take turns. Every start of a job belongs to a round, and a user has one start in each: who has
-had that of this round waits for the next, and who comes new still has it. So fifty jobs of one user
-do not delay the first of another. A worker is idle only if no job can start.
+Users take turns. Every start of a job belongs to a round, and each user has one start in a round: a
+user who has started a job in this round waits for the next one, and a new user can start at once.
+Fifty jobs of one user therefore do not delay the first job of another. A worker is idle only if no
+job can start.
 """
 
 from __future__ import annotations
@@ -29,45 +30,45 @@ __all__ = [
     "stream",
 ]
 
-WENT_WRONG = "Something went wrong in the studio; it was written to its log."
+WENT_WRONG = "An internal error occurred; the studio has written the details to its log."
 
 _log = logging.getLogger(__name__)
 
 
 class Cancelled(Exception):  # noqa: N818
-    """Raised by work that was asked to stop and has nothing to show."""
+    """Raised by a job that was cancelled and has no result."""
 
 
 class TooMany(Exception):  # noqa: N818
-    """A user has as many jobs waiting as one may have."""
+    """A user has too many waiting jobs."""
 
 
 class Closed(Exception):  # noqa: N818
-    """The queue takes no more jobs."""
+    """The queue accepts no more jobs."""
 
 
 class UnknownJob(KeyError):  # noqa: N818
-    """There is no such job, or it is another user's."""
+    """There is no such job, or it belongs to another user."""
 
     def __str__(self) -> str:
         return "There is no such job."
 
 
 class Queue:
-    """Runs jobs in threads, fairly.
+    """Runs jobs in threads, in a fair order.
 
     Parameters
     ----------
     workers : int
-        How many jobs run at once.
+        Number of jobs that run at the same time.
     per_user : int
-        How many of one user, while another's could start.
+        Number of running jobs of one user while a job of another user could start.
     per_user_waiting : int
-        How many jobs of one user may wait.
+        Number of jobs of one user that may wait.
     keep : int
-        How many finished jobs are remembered.
+        Number of finished jobs that are kept.
     told : tuple of exception types
-        Errors whose message is meant for users.
+        Errors whose messages are shown to users.
 
     Examples
     --------
@@ -105,40 +106,40 @@ class Queue:
         self._number = self._round = 0
         self._turns: dict[str, int] = {}  # the round of a user's next start
         self._jobs: dict[str, Job] = {}
-        self._waiting: dict[Job, None] = {}  # the oldest first
+        self._waiting: dict[Job, None] = {}  # oldest first
         self._running: dict[Job, None] = {}
-        self._ready: deque[Job] = deque()  # those running that no thread has taken up yet
+        self._ready: deque[Job] = deque()  # running jobs that no thread has picked up yet
         self._finished: deque[Job] = deque()
 
     def submit(
         self, owner: str, kind: str, dialog: str, work: Work, *, lock_key: str | None = None
     ) -> Job:
-        """Let work be done as soon as it is its turn.
+        """Add a job, which runs when it is its turn.
 
         Parameters
         ----------
         owner, kind, dialog : str
-            Whose, what, and of which dialog.
+            The user, what the job does, and the dialog that it works on.
         work : callable
-            Gets a `Handle`, gives a dict of plain data.
+            Takes a `Handle` and returns a dict of plain data.
         lock_key : str or None
-            Work with the same one is done one after another, in the order it came.
+            Jobs with the same key run one after another, in the order of submission.
 
         Returns
         -------
         job : Job
-            Running already if a worker was free for it.
+            It is already running if a worker was free.
 
         Raises
         ------
         TooMany
-            If too many jobs of the owner wait.
+            If too many jobs of the owner are waiting.
         Closed
             After `shutdown`.
         """
         with self._lock:
             if self._closed:
-                raise Closed("The studio is closing and takes no more work.")
+                raise Closed("The studio is shutting down and accepts no more requests.")
             waiting = sum(job.owner == owner for job in self._waiting)
             if not waiting:
                 self._turns[owner] = max(self._turns.get(owner, 0), self._round)
@@ -148,8 +149,8 @@ class Queue:
             if waiting >= self._per_user_waiting and job is not self._next():
                 del self._waiting[job]
                 raise TooMany(
-                    f"You have {waiting} requests waiting, and there may be "
-                    f"{self._per_user_waiting}; let one finish or cancel one."
+                    f"You have {waiting} waiting requests; the limit is {self._per_user_waiting}. "
+                    "Wait until one is done, or cancel one."
                 )
             self._jobs[job.id] = job
             self._start_threads()
@@ -157,12 +158,12 @@ class Queue:
         return job
 
     def job(self, owner: str, job_id: str) -> Job:
-        """A user's job.
+        """Return a user's job.
 
         Raises
         ------
         UnknownJob
-            If there is none, it is another user's, or it ended long ago.
+            If there is no such job, it belongs to another user, or it ended long ago.
         """
         with self._lock:
             job = self._jobs.get(job_id)
@@ -171,26 +172,26 @@ class Queue:
         return job
 
     def of_dialog(self, dialog: str) -> Job | None:
-        """The newest job of a dialog that is not finished."""
+        """The newest unfinished job of a dialog."""
         with self._lock:
-            found = [job for job in (*self._running, *self._waiting) if job.dialog == dialog]
-        return max(found, key=lambda job: job.number, default=None)
+            jobs = [job for job in (*self._running, *self._waiting) if job.dialog == dialog]
+        return max(jobs, key=lambda job: job.number, default=None)
 
     def cancel(self, job: Job) -> None:
-        """End a job that waits, and ask one that runs to stop."""
+        """Cancel a waiting job, or request a running one to stop."""
         with self._lock:
             job.stopping = job.stopping or not job.finished
             if job.state == "waiting":
                 self._finish(job, "cancelled")
 
     def shutdown(self, timeout: float) -> bool:
-        """Take no more jobs, cancel all, and wait some seconds for those that run.
+        """Accept no more jobs, cancel all, and wait `timeout` seconds for the running ones.
 
         Returns
         -------
         stopped : bool
-            Whether all have stopped. Those that have not are cancelled for who listens, and what
-            they still do is not heard.
+            Whether all have stopped. The others are reported as cancelled, and their results are
+            ignored.
         """
         until = monotonic() + timeout
         with self._lock:
@@ -208,8 +209,8 @@ class Queue:
     def _next(self) -> Job | None:
         """The job to start now if a worker is free.
 
-        Of each user the oldest that no lock holds back; of these, first those of users who have
-        not their share of the workers, then in the order of rounds.
+        Candidates are the oldest job of each user that no lock blocks. Users with fewer running
+        jobs than `per_user` come first, then the order of the rounds decides.
         """
         locked = {job.lock_key for job in self._running} - {None}
         heads: dict[str, Job] = {}
@@ -228,27 +229,27 @@ class Queue:
         )
 
     def _move(self) -> None:
-        """Start what can start, and tell those that wait how many are ahead."""
+        """Start all jobs that can start, and update the places of the waiting ones."""
         while (job := self._next()) is not None:
             del self._waiting[job]
             self._running[job] = None
             self._ready.append(job)
-            # Who was held back for some rounds gets one start at once, not one for each of them.
+            # A user who missed several rounds gets one start, not one for each round.
             self._round = max(self._round, self._turns[job.owner])
             self._turns[job.owner] = self._round + 1
             job.state, job.ahead = "running", 0
             job.events.change(pressing=True)
-        here = {job.owner for job in (*self._waiting, *self._running)}
+        present = {job.owner for job in (*self._waiting, *self._running)}
         self._turns = {
             owner: turn
             for owner, turn in self._turns.items()
-            if owner in here or (self._waiting and turn > self._round)
+            if owner in present or (self._waiting and turn > self._round)
         }
         self._count_ahead()
         self._lock.notify_all()
 
     def _count_ahead(self) -> None:
-        """Number the jobs that wait by rounds, as if each could start when it is its turn."""
+        """Number the waiting jobs by rounds, as if each could start when it is its turn."""
         turns = dict(self._turns)
         places: list[tuple[int, int, Job]] = []
         for job in self._waiting:
@@ -268,12 +269,12 @@ class Queue:
         result: dict[str, Any] | None = None,
     ) -> None:
         with self._lock:
-            if job.finished:  # it was given up at shutdown
+            if job.finished:  # shutdown did not wait for it
                 return
             self._waiting.pop(job, None)
             self._running.pop(job, None)
             job.state, job.ahead, job.error, job.result = state, 0, error, result
-            job.work = None  # it holds a dialog
+            job.work = None  # it refers to a dialog
             job.events.end()
             self._finished.append(job)
             while len(self._finished) > self._keep:
@@ -288,7 +289,7 @@ class Queue:
             thread.start()
 
     def _serve(self) -> None:
-        """What a worker thread does."""
+        """The loop of a worker thread."""
         while True:
             with self._lock:
                 self._lock.wait_for(lambda: self._ready or self._closed)
@@ -303,7 +304,9 @@ class Queue:
             if job.stopping or work is None:
                 raise Cancelled
             result = work(Handle(job))
-            one_line(result)  # what cannot be sent is an error of the work, not of who listens
+            one_line(
+                result
+            )  # a result that cannot be sent is an error of the job, not of a listener
         except Cancelled:
             self._finish(job, "cancelled")
         except self._told as error:

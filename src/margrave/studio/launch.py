@@ -1,4 +1,4 @@
-"""Starting a studio: from the command line, with a table to begin with, or from a notebook."""
+"""Starts a studio: from the command line, optionally with a table, or from a notebook."""
 
 from __future__ import annotations
 
@@ -56,35 +56,36 @@ class _Server(uvicorn.Server):
 
 
 def listening(settings: Settings, port: int | None) -> socket.socket:
-    """A socket that listens: on a port that was asked for, or on a free one from 8420 on."""
+    """Open a listening socket: on the given port, or on the first free one from 8420."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    tried = [port] if port is not None else range(USUAL_PORT, USUAL_PORT + _MORE_PORTS)
-    for one in tried:
-        # By its number, or asyncio leaves small packets waiting for each other (40 ms an answer).
-        found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    ports = [port] if port is not None else range(USUAL_PORT, USUAL_PORT + _MORE_PORTS)
+    for number in ports:
+        # With an explicit protocol, or asyncio does not set TCP_NODELAY (40 ms per response).
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            found.bind((settings.host, one))
-            found.listen()
+            listener.bind((settings.host, number))
+            listener.listen()
         except OSError as error:
-            found.close()
+            listener.close()
             reason = error.strerror or str(error)
         else:
-            return found
-    which = f"port {port}" if port is not None else "any of its usual ports"
+            return listener
+    last = USUAL_PORT + _MORE_PORTS - 1
+    which = f"port {port}" if port is not None else f"any port from {USUAL_PORT} to {last}"
     raise ValueError(f"The studio cannot listen on {settings.host}, {which}: {reason}.")
 
 
 @dataclass(frozen=True)
 class Beginning:
-    """The table that a studio opens with.
+    """The table that a studio opens at its start.
 
     Attributes
     ----------
     data : str
-        A file, or a name in `margrave data`.
+        A file, or the name of a data set in `margrave data`.
     target, positive : str or None
-        Its column with the classes, and the positive class.
+        The column with the classes, and the positive class.
     """
 
     data: str
@@ -98,40 +99,41 @@ def serve(
     begin: Beginning | None,
     ready: Callable[[str], Any],
 ) -> None:
-    """Serve until it is interrupted.
+    """Serve the studio until it is interrupted.
 
     Parameters
     ----------
     settings : Settings
-        Where and how much.
+        The address and the limits.
     port : int or None
-        Where to listen; None for a free port from 8420 on.
+        The port; None for the first free one from 8420.
     begin : Beginning or None
-        What to open.
+        The table to open.
     ready : callable
-        Called with the URL once it can be opened.
+        Called with the URL when the studio can be opened.
     """
     table = None if begin is None else find_table(begin.data)
     if table is not None and settings.shared:
         raise ValueError(
-            "DATA opens for the one user of this machine; with a token, upload it in the page."
+            "DATA cannot be opened in a studio with a token, which has several users; upload it in "
+            "the page."
         )
-    threadpool_limits(1, user_api="blas")  # of this process: jobs share the cores
-    with listening(settings, port) as where:
-        settings = replace(settings, port=where.getsockname()[1])
+    threadpool_limits(1, user_api="blas")  # in this process: jobs share the cores
+    with listening(settings, port) as listener:
+        settings = replace(settings, port=listener.getsockname()[1])
         studio = open_studio(settings)
         try:
-            place = "" if table is None or begin is None else _opened(studio, table, begin)
+            place = "" if table is None or begin is None else _open_table(studio, table, begin)
         except BaseException:
             studio.queue.shutdown(timeout=5)
             studio.store.close()
             raise
         server = server_of(studio, lambda: ready(settings.url() + place))
-        asyncio.run(server.serve(sockets=[where]))
+        asyncio.run(server.serve(sockets=[listener]))
 
 
 def server_of(studio: Studio, ready: Callable[[], Any]) -> uvicorn.Server:
-    """The server of a studio; `ready` is called once it answers."""
+    """The server of a studio; it calls `ready` when it accepts requests."""
     config = uvicorn.Config(
         create_app(studio),
         log_level="warning",
@@ -143,28 +145,28 @@ def server_of(studio: Studio, ready: Callable[[], Any]) -> uvicorn.Server:
     return _Server(config, ready)
 
 
-def _opened(studio: Studio, table: Table, begin: Beginning) -> str:
-    """The place of a table's dialog in the page: one that is there already, or a new one."""
+def _open_table(studio: Studio, table: Table, begin: Beginning) -> str:
+    """Find the dialog on a table, or begin one; return its place in the page."""
     source, facts = Source(table.name, bundled=False), facts_of(table.frame)
     if table.path is None:
         source, facts["target"] = bundled_frame(table.name)[1], "target"
     target = begin.target or facts["target"]
-    if target is not None:  # refuse it before anything is stored
+    if target is not None:  # refuses it before anything is stored
         samples(table.frame, source, {"target": target, "positive": begin.positive})
-    row = _stored(studio, table, source, facts)
+    row = _store_table(studio, table, source, facts)
     if target is None:
         return f"#/new/{row.id}"
     for known in studio.store.dialogs(LOCAL):
-        chosen = known.choices
-        same = known.table_id == row.id and chosen.get("target") == target
-        if same and known.state != "failed" and begin.positive in (None, chosen.get("positive")):
+        choices = known.choices
+        same = known.table_id == row.id and choices.get("target") == target
+        if same and known.state != "failed" and begin.positive in (None, choices.get("positive")):
             return f"#/d/{known.id}/frontier"
-    given = schemas.NewDialog(table=row.id, target=target, positive=begin.positive)
-    return f"#/d/{routes_dialogs.begin(studio, LOCAL, given)[0]}/frontier"
+    request = schemas.NewDialog(table=row.id, target=target, positive=begin.positive)
+    return f"#/d/{routes_dialogs.begin(studio, LOCAL, request)[0]}/frontier"
 
 
-def _stored(studio: Studio, table: Table, source: Source, facts: Record) -> TableRow:
-    """A table in the store: one with the same content that is there already, or a new one."""
+def _store_table(studio: Studio, table: Table, source: Source, facts: Record) -> TableRow:
+    """Find a table with the same name and content in the store, or add it."""
     data = uploads.parquet_of(table.frame)
     digest = hashlib.sha256(data).hexdigest()
     for known in studio.store.dialogs(LOCAL):
@@ -179,7 +181,7 @@ def _stored(studio: Studio, table: Table, source: Source, facts: Record) -> Tabl
 
 
 def view(dialog: Dialog, *, browser: bool = True) -> str:
-    """Open the studio on a dialog of this process; what is done there is done to it.
+    """Open the studio on a dialog of this process; each step in the page is a step of the dialog.
 
     Parameters
     ----------
@@ -210,29 +212,28 @@ _folders: list[tempfile.TemporaryDirectory[str]] = []
 
 @cache
 def _own_studio() -> Studio:
-    """The studio of this process, in a thread, with a store that ends with it."""
-    # It goes when the process ends.
+    """The studio of this process, in a thread, with a temporary store."""
     folder = tempfile.TemporaryDirectory(prefix="margrave-studio-", ignore_cleanup_errors=True)
     _folders.append(folder)
     settings = Settings.of(store=f"sqlite:///{folder.name}/studio.sqlite3")
-    where = listening(settings, None)
-    settings = replace(settings, port=where.getsockname()[1])
+    listener = listening(settings, None)
+    settings = replace(settings, port=listener.getsockname()[1])
     try:
         studio = open_studio(settings, saves=False)
     except BaseException:
-        where.close()
+        listener.close()
         raise
-    up = threading.Event()
-    server = server_of(studio, up.set)
-    serving = threading.Thread(target=lambda: asyncio.run(server.serve([where])), daemon=True)
+    ready = threading.Event()
+    server = server_of(studio, ready.set)
+    serving = threading.Thread(target=lambda: asyncio.run(server.serve([listener])), daemon=True)
     serving.start()
-    atexit.register(_ended, server, serving)
-    if not up.wait(_SECONDS):
+    atexit.register(_stop_server, server, serving)
+    if not ready.wait(_SECONDS):
         raise TimeoutError(f"The studio did not start within {_SECONDS} seconds.")
     return studio
 
 
-def _ended(server: uvicorn.Server, serving: threading.Thread) -> None:
-    """End it before the process ends: a thread that is cut off in native code would abort it."""
+def _stop_server(server: uvicorn.Server, serving: threading.Thread) -> None:
+    """Stop the server before the process exits, which a thread in native code would abort."""
     server.should_exit = True
     serving.join(_SECONDS)

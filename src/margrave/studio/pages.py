@@ -1,4 +1,4 @@
-"""The page's files, from memory: a page of many small modules is there at once."""
+"""Serves the files of the page from memory, so that its many small modules load fast."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 INDEX = "index.html"
 _TYPES = {".js": "text/javascript", ".md": "text/markdown"}
-_WORTH = 1024  # bytes below which packing gains nothing
+_LEAST = 1024  # bytes from which compression is worth it
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,11 @@ class File:
     Attributes
     ----------
     body, packed : bytes
-        As it is, and by gzip.
+        The content, as it is and compressed by gzip.
     kind : str
-        Its media type.
+        The media type.
     mark : str
-        What changes with its content.
+        A hash of the content, for the header ETag.
     """
 
     body: bytes
@@ -39,22 +39,22 @@ class File:
 
     @classmethod
     def of(cls, path: Path) -> File:
-        """A file as it is on the disk."""
+        """Read a file from the disk."""
         body = path.read_bytes()
         kind = _TYPES.get(path.suffix) or guess_type(path.name)[0] or "application/octet-stream"
         text = kind.startswith("text/") or kind.endswith(("json", "svg+xml"))
-        packed = gzip.compress(body, 6, mtime=0) if text and len(body) > _WORTH else b""
+        packed = gzip.compress(body, 6, mtime=0) if text and len(body) > _LEAST else b""
         mark = f'"{hashlib.sha256(body).hexdigest()[:20]}"'
         return cls(body, packed, f"{kind}; charset=utf-8" if text else kind, mark)
 
 
 class Pages:
-    """An ASGI application that serves a folder, which is read once.
+    """An ASGI application that reads a folder once, and serves its files.
 
     Parameters
     ----------
     folder : Path
-        The folder; what is not in it, is not there.
+        The folder.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -65,7 +65,7 @@ class Pages:
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with a file, or say that it is the one that is there already."""
+        """Respond with a file, or with status 304 if the browser has it."""
         request = Request(scope, receive)
         if request.method not in ("GET", "HEAD"):
             raise HTTPException(405)

@@ -1,4 +1,4 @@
-"""A martingale program as plain records, measured on the tuning samples."""
+"""A martingale program as plain records, measured on the tuning set."""
 
 from __future__ import annotations
 
@@ -15,32 +15,31 @@ from margrave.studio.store import Conflict
 from margrave.studio.views import Record
 
 
-def the_program(dialog: Dialog) -> Program:
-    """The program of a dialog, if there is one where it stands."""
-    found = dialog.program
-    if found is None:
-        raise Conflict("There is no program where this dialog stands.")
-    return found
+def current_program(dialog: Dialog) -> Program:
+    """The program at the current step of a dialog; refuse if there is none."""
+    program = dialog.program
+    if program is None:
+        raise Conflict("There is no program at the current step of this dialog.")
+    return program
 
 
 def node_id(votes: tuple[float, ...]) -> str:
-    """A node by its votes."""
+    """The identifier of a node, made of its votes."""
     return "-".join(str(int(vote)) for vote in votes)
 
 
 def node_votes(dialog: Dialog, node: str) -> tuple[int, ...]:
     """The votes of a node that can be tuned."""
-    program = the_program(dialog)
-    for one in program.nodes:
-        if node_id(one.position) == node:
-            if one.kind != "learner":
-                raise ValueError("No learner answers at this node: there is nothing to tune.")
-            return tuple(int(vote) for vote in one.position)
+    for candidate in current_program(dialog).nodes:
+        if node_id(candidate.position) == node:
+            if candidate.kind != "learner":
+                raise ValueError(f"Node {node!r} has no learner, so it cannot be tuned.")
+            return tuple(int(vote) for vote in candidate.position)
     raise ValueError(f"There is no node {node!r} in this program.")
 
 
 def call_of(dialog: Dialog, step: int) -> str | None:
-    """A step of a program as a call of the dialog, for a script; None for a request."""
+    """A step that tunes or grows a program, as a call for a script; None for other steps."""
     reply, parent = dialog.history[step], dialog.history[dialog._history.parents[step]]
     if reply.strategy == NODES:
         wants = {votes: str(node.preference) for votes, node in reply.node_results}
@@ -56,19 +55,19 @@ def _levels(reply: Reply) -> int:
 
 
 def _tuned(dialog: Dialog) -> dict[tuple[int, ...], str]:
-    """What was last asked of which node, on the way to where the dialog stands."""
-    found: dict[tuple[int, ...], str] = {}
+    """The last preference of each tuned node, on the path to the current step."""
+    preferences: dict[tuple[int, ...], str] = {}
     history, at = dialog._history, dialog.position
     while at:
         for votes, node in history.replies[at].node_results:
-            found.setdefault(votes, str(node.preference))
+            preferences.setdefault(votes, str(node.preference))
         at = history.parents[at]
-    return found
+    return preferences
 
 
 def program_record(dialog: Dialog, threshold: float) -> Record:
     """The program: nodes with their local matrices, and edges."""
-    program = the_program(dialog)
+    program = current_program(dialog)
     weak = [node_id(votes) for votes in dialog.weak_nodes(threshold)]
     reach, advantages, sizes = program.reach, program.advantages, program.sizes
     labels, tuned = program.classes, _tuned(dialog)

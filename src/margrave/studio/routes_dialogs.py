@@ -1,4 +1,4 @@
-"""Dialogs: begin, ask, go back and forth, grow and tune, accept."""
+"""Routes of dialogs: begin, prefer, undo and redo, tune and grow a program, accept."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from fastapi.responses import StreamingResponse
 from margrave.confusion import Preference, PreferenceError
 from margrave.steer._strategies import get_strategies
 from margrave.studio import programs, schemas, views, work
-from margrave.studio.choices import few_enough, plainly, sized
-from margrave.studio.context import Studio, TheStudio, TheUser
+from margrave.studio.choices import check_number_of_limits, plain_message, sized
+from margrave.studio.context import Studio, StudioParameter, UserParameter
 from margrave.studio.jobs import Closed, Job, TooMany, stream
 from margrave.studio.views import Record
 
 router = APIRouter(prefix="/api")
 
 
-def begin(studio: Studio, owner: str, given: schemas.NewDialog) -> tuple[str, Job]:
-    """Add a dialog and train it."""
-    choices = given.model_dump(exclude={"table", "title"})
-    table = studio.store.table(owner, given.table)
-    if given.guarantee is not None:
-        Preference(given.guarantee)
+def begin(studio: Studio, owner: str, body: schemas.NewDialog) -> tuple[str, Job]:
+    """Add a dialog and start its training."""
+    choices = body.model_dump(exclude={"table", "title"})
+    table = studio.store.table(owner, body.table)
+    if body.guarantee is not None:
+        Preference(body.guarantee)
     samples = studio.workspace.samples(owner, table.id, choices)
-    parts, _ = sized(samples, choices)  # refuses now what would be refused later
-    if given.kind == "committee" and given.members is None:
+    parts, _ = sized(samples, choices)  # refuses invalid choices before training
+    if body.kind == "committee" and body.members is None:
         choices["members"] = work.usual_members(parts.train)
-    row = studio.store.add_dialog(owner, given.title or table.name, table.id, choices)
+    row = studio.store.add_dialog(owner, body.title or table.name, table.id, choices)
     try:
         return row.id, studio.submit(owner, "train", row.id, work.train)
     except (TooMany, Closed):
@@ -35,18 +35,18 @@ def begin(studio: Studio, owner: str, given: schemas.NewDialog) -> tuple[str, Jo
 
 
 @router.post("/dialogs", status_code=202, response_model=schemas.Begun)
-def new(given: schemas.NewDialog, studio: TheStudio, user: TheUser) -> Record:
-    """Begin a dialog: its members are trained by a job."""
-    dialog, job = begin(studio, user, given)
+def new(body: schemas.NewDialog, studio: StudioParameter, user: UserParameter) -> Record:
+    """Begin a dialog; a job trains its members."""
+    dialog, job = begin(studio, user, body)
     return {"dialog": studio.record(user, dialog), "job": job.record()}
 
 
 @router.post("/dialogs/{dialog}/retry", status_code=202, response_model=schemas.Begun)
-def retry(dialog: str, studio: TheStudio, user: TheUser) -> Record:
-    """Train again what failed or was cancelled."""
+def retry(dialog: str, studio: StudioParameter, user: UserParameter) -> Record:
+    """Train a dialog again whose training failed or was cancelled."""
     row = studio.idle(user, dialog)
     if row.state == "ready":
-        raise ValueError("This dialog is trained already.")
+        raise ValueError("This dialog is already trained.")
     studio.store.set_state(dialog, "training")  # also while it waits for its turn
     try:
         job = studio.submit(user, "train", dialog, work.train)
@@ -57,7 +57,7 @@ def retry(dialog: str, studio: TheStudio, user: TheUser) -> Record:
 
 
 @router.get("/dialogs", response_model=schemas.Dialogs)
-def dialogs(studio: TheStudio, user: TheUser) -> Record:
+def dialogs(studio: StudioParameter, user: UserParameter) -> Record:
     """All dialogs of the user, the newest first."""
     lines = [
         {
@@ -78,21 +78,23 @@ def dialogs(studio: TheStudio, user: TheUser) -> Record:
 
 
 @router.get("/dialogs/{dialog}", response_model=schemas.Dialog)
-def dialog(dialog: str, studio: TheStudio, user: TheUser) -> Record:
+def dialog(dialog: str, studio: StudioParameter, user: UserParameter) -> Record:
     """A dialog with all its steps."""
     return studio.record(user, dialog)
 
 
 @router.patch("/dialogs/{dialog}", response_model=schemas.Dialog)
-def rename(dialog: str, given: schemas.Renamed, studio: TheStudio, user: TheUser) -> Record:
-    """Give it another title."""
-    studio.store.rename(user, dialog, given.title)
+def rename(
+    dialog: str, body: schemas.Renamed, studio: StudioParameter, user: UserParameter
+) -> Record:
+    """Change the title."""
+    studio.store.rename(user, dialog, body.title)
     return studio.record(user, dialog)
 
 
 @router.delete("/dialogs/{dialog}", status_code=204)
-def delete(dialog: str, studio: TheStudio, user: TheUser) -> None:
-    """Delete it, with all its steps and models."""
+def delete(dialog: str, studio: StudioParameter, user: UserParameter) -> None:
+    """Delete a dialog, with all its steps and models."""
     studio.store.dialog(user, dialog)
     job = studio.queue.of_dialog(dialog)
     if job is not None:
@@ -102,16 +104,23 @@ def delete(dialog: str, studio: TheStudio, user: TheUser) -> None:
 
 
 @router.post("/dialogs/{dialog}/read", response_model=schemas.Read)
-def read(dialog: str, given: schemas.Reading, studio: TheStudio, user: TheUser) -> Record:
-    """What edits of the matrix and words mean, as sentences, before it is asked for."""
+def read(
+    dialog: str, body: schemas.Reading, studio: StudioParameter, user: UserParameter
+) -> Record:
+    """Describe edits of the matrix and limits in words, before they are requested."""
     live = studio.workspace.live(user, dialog)
     matrix = live.dialog.confusion
     try:
-        few_enough(given.wants)
-        wants = [matrix.edit(one.true, one.answer, one.to) for one in given.edits]
-        wanted = live.dialog._wanted([*wants, *given.wants], given.keep)
+        check_number_of_limits(body.wants)
+        wants = [matrix.edit(edit.true, edit.answer, edit.to) for edit in body.edits]
+        wanted = live.dialog._wanted([*wants, *body.wants], body.keep)
     except ValueError as error:
-        return {"preference": None, "sentences": [], "error": plainly(error), "already": False}
+        return {
+            "preference": None,
+            "sentences": [],
+            "error": plain_message(error),
+            "already": False,
+        }
     return {
         "preference": str(wanted),
         "sentences": views.sentences(wanted, matrix),
@@ -121,25 +130,27 @@ def read(dialog: str, given: schemas.Reading, studio: TheStudio, user: TheUser) 
 
 
 @router.post("/dialogs/{dialog}/prefer", status_code=202, response_model=schemas.Job)
-def prefer(dialog: str, given: schemas.Asking, studio: TheStudio, user: TheUser) -> Record:
-    """Ask for a preference, by a job."""
+def prefer(
+    dialog: str, body: schemas.Asking, studio: StudioParameter, user: UserParameter
+) -> Record:
+    """Start a job that searches for a preference."""
     studio.idle(user, dialog)
     live = studio.workspace.live(user, dialog)
-    get_strategies(given.strategies, "strategies")
-    few_enough(given.wants)
-    for want in given.wants:
+    get_strategies(body.strategies, "strategies")
+    check_number_of_limits(body.wants)
+    for want in body.wants:
         Preference(want)
-    if given.at is not None:
-        live.dialog._history.number(given.at, "goto")
+    if body.at is not None:
+        live.dialog._history.number(body.at, "goto")
     job = studio.submit(
-        user, "prefer", dialog, work.prefer, given.wants, given.keep, given.strategies, given.at
+        user, "prefer", dialog, work.prefer, body.wants, body.keep, body.strategies, body.at
     )
     return job.record()
 
 
 @router.post("/dialogs/{dialog}/undo", response_model=schemas.Dialog)
-def undo(dialog: str, studio: TheStudio, user: TheUser) -> Record:
-    """Go back to where the last request was made."""
+def undo(dialog: str, studio: StudioParameter, user: UserParameter) -> Record:
+    """Go back to the step before the last request."""
     studio.idle(user, dialog)
     with studio.workspace.changing(user, dialog) as live:
         live.dialog.undo()
@@ -147,8 +158,8 @@ def undo(dialog: str, studio: TheStudio, user: TheUser) -> Record:
 
 
 @router.post("/dialogs/{dialog}/redo", response_model=schemas.Dialog)
-def redo(dialog: str, studio: TheStudio, user: TheUser) -> Record:
-    """Take back an undo."""
+def redo(dialog: str, studio: StudioParameter, user: UserParameter) -> Record:
+    """Revert an undo."""
     studio.idle(user, dialog)
     with studio.workspace.changing(user, dialog) as live:
         live.dialog.redo()
@@ -156,50 +167,59 @@ def redo(dialog: str, studio: TheStudio, user: TheUser) -> Record:
 
 
 @router.post("/dialogs/{dialog}/goto", response_model=schemas.Dialog)
-def goto(dialog: str, given: schemas.Going, studio: TheStudio, user: TheUser) -> Record:
+def goto(dialog: str, body: schemas.Going, studio: StudioParameter, user: UserParameter) -> Record:
     """Go to a step."""
     studio.idle(user, dialog)
     with studio.workspace.changing(user, dialog) as live:
-        live.dialog.goto(given.step)
+        live.dialog.goto(body.step)
     return studio.record(user, dialog)
 
 
 @router.post("/dialogs/{dialog}/frontier", status_code=202, response_model=schemas.Job)
-def slow(dialog: str, studio: TheStudio, user: TheUser) -> Record:
-    """Try the dear ways for the frontier, by a job."""
+def slow(dialog: str, studio: StudioParameter, user: UserParameter) -> Record:
+    """Start a job that tries the slow strategies for the frontier."""
     studio.idle(user, dialog)
     studio.workspace.live(user, dialog).dialog.frontier()  # refuses without a positive class
-    return studio.submit(user, "frontier", dialog, work.dear_frontier).record()
+    return studio.submit(user, "frontier", dialog, work.slow_frontier).record()
 
 
 @router.post("/dialogs/{dialog}/program/tune", status_code=202, response_model=schemas.Job)
-def tune(dialog: str, given: schemas.NodeWish, studio: TheStudio, user: TheUser) -> Record:
-    """Tune one node of the program, by a job."""
+def tune(
+    dialog: str, body: schemas.NodeWish, studio: StudioParameter, user: UserParameter
+) -> Record:
+    """Start a job that tunes one node of the program."""
     studio.idle(user, dialog)
     live = studio.workspace.live(user, dialog)
-    few_enough(given.wants)
-    for want in given.wants:
+    check_number_of_limits(body.wants)
+    for want in body.wants:
         Preference(want)
-    votes = programs.node_votes(live.dialog, given.node)
-    return studio.submit(user, "nodes", dialog, work.tune_node, votes, given.wants).record()
+    votes = programs.node_votes(live.dialog, body.node)
+    return studio.submit(user, "nodes", dialog, work.tune_node, votes, body.wants).record()
 
 
 @router.post("/dialogs/{dialog}/program/grow", status_code=202, response_model=schemas.Job)
-def grow(dialog: str, given: schemas.Growing, studio: TheStudio, user: TheUser) -> Record:
-    """Grow the program by some levels, by a job."""
+def grow(
+    dialog: str, body: schemas.Growing, studio: StudioParameter, user: UserParameter
+) -> Record:
+    """Start a job that adds levels to the program."""
     studio.idle(user, dialog)
-    programs.the_program(studio.workspace.live(user, dialog).dialog)
-    return studio.submit(user, "grow", dialog, work.grow, given.levels).record()
+    programs.current_program(studio.workspace.live(user, dialog).dialog)
+    return studio.submit(user, "grow", dialog, work.grow, body.levels).record()
 
 
 @router.post("/dialogs/{dialog}/accept", status_code=202, response_model=schemas.Job)
-def accept(dialog: str, given: schemas.Accepting, studio: TheStudio, user: TheUser) -> Record:
-    """Certify the current model, by a job."""
+def accept(
+    dialog: str, body: schemas.Accepting, studio: StudioParameter, user: UserParameter
+) -> Record:
+    """Start a job that certifies the current model."""
     studio.idle(user, dialog)
     live = studio.workspace.live(user, dialog)
     if live.dialog.reply.preference is None:
-        raise PreferenceError("There is nothing to promise yet: ask for something first.")
-    job = studio.submit(user, "accept", dialog, work.accept, given.confidence, given.reserve)
+        raise PreferenceError(
+            "The current step has no preference, so there is nothing to guarantee; edit the matrix "
+            "first."
+        )
+    job = studio.submit(user, "accept", dialog, work.accept, body.confidence, body.reserve)
     return job.record()
 
 
@@ -207,20 +227,20 @@ def accept(dialog: str, given: schemas.Accepting, studio: TheStudio, user: TheUs
 
 
 @router.get("/jobs/{job}", response_model=schemas.Job)
-def job(job: str, studio: TheStudio, user: TheUser) -> Record:
-    """Long work: how far it is."""
+def job(job: str, studio: StudioParameter, user: UserParameter) -> Record:
+    """A job and its progress."""
     return studio.queue.job(user, job).record()
 
 
 @router.post("/jobs/{job}/cancel", response_model=schemas.Job)
-def cancel(job: str, studio: TheStudio, user: TheUser) -> Record:
-    """Stop long work; the best reply so far is kept."""
-    found = studio.queue.job(user, job)
-    waited = found.state == "waiting"
-    studio.queue.cancel(found)
-    if waited and found.kind == "train" and found.state == "cancelled":  # it will never run
-        studio.store.set_state(found.dialog, "failed", work.CANCELLED)
-    return found.record()
+def cancel(job: str, studio: StudioParameter, user: UserParameter) -> Record:
+    """Stop a job; the best reply so far is kept."""
+    stopped = studio.queue.job(user, job)
+    waited = stopped.state == "waiting"
+    studio.queue.cancel(stopped)
+    if waited and stopped.kind == "train" and stopped.state == "cancelled":  # it will never run
+        studio.store.set_state(stopped.dialog, "failed", work.CANCELLED)
+    return stopped.record()
 
 
 @router.get(
@@ -228,7 +248,9 @@ def cancel(job: str, studio: TheStudio, user: TheUser) -> Record:
     response_class=StreamingResponse,
     responses={200: {"content": {"text/event-stream": {}}, "description": "Events."}},
 )
-async def events(job: str, request: Request, studio: TheStudio, user: TheUser) -> StreamingResponse:
-    """Progress as server-sent events, until the job ends."""
-    told = stream(studio.queue.job(user, job), request.headers.get("last-event-id"))
-    return StreamingResponse(told, media_type="text/event-stream")
+async def events(
+    job: str, request: Request, studio: StudioParameter, user: UserParameter
+) -> StreamingResponse:
+    """Server-sent events with the progress of a job, until it ends."""
+    sent = stream(studio.queue.job(user, job), request.headers.get("last-event-id"))
+    return StreamingResponse(sent, media_type="text/event-stream")

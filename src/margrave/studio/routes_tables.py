@@ -1,4 +1,4 @@
-"""Tables: bundled or uploaded, looked at, and what choices would make of them."""
+"""Routes of tables: bundled data sets, uploads, previews, and plans of the split."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from margrave import __version__, datasets
 from margrave.steer._start import check_sizes
 from margrave.studio import schemas, uploads
 from margrave.studio.choices import ABOUT, Source, bundled_frame, plan_record, samples
-from margrave.studio.context import Studio, TheStudio, TheUser
+from margrave.studio.context import Studio, StudioParameter, UserParameter
 from margrave.studio.facts import facts_of
 from margrave.studio.store import TableRow
 from margrave.studio.views import Record
@@ -25,8 +25,8 @@ router = APIRouter(prefix="/api")
 
 
 @router.get("/studio", response_model=schemas.Studio)
-def about(studio: TheStudio) -> Record:
-    """The studio: what may be sent, which sets and members there are."""
+def about(studio: StudioParameter) -> Record:
+    """The studio: its limits, data sets and members."""
     limits = studio.settings.limits
     return {
         "version": __version__,
@@ -45,22 +45,22 @@ def about(studio: TheStudio) -> Record:
 
 @cache
 def bundled_sets() -> tuple[Record, ...]:
-    """The data sets that are here, with classes to tell apart."""
-    found = []
+    """The available data sets with classes as target."""
+    sets = []
     for name in datasets.names(available=True):
-        one = datasets.load(name)
-        if len(one.target_names):
-            rows, columns = np.shape(one.data)
-            found.append(
+        bunch = datasets.load(name)
+        if len(bunch.target_names):
+            rows, columns = np.shape(bunch.data)
+            sets.append(
                 {
                     "name": name,
                     "rows": rows,
                     "columns": columns,
-                    "classes": [str(label) for label in one.target_names],
-                    "about": one.DESCR.strip().splitlines()[0],
+                    "classes": [str(label) for label in bunch.target_names],
+                    "about": bunch.DESCR.strip().splitlines()[0],
                 }
             )
-    return tuple(found)
+    return tuple(sets)
 
 
 def table_record(row: TableRow) -> Record:
@@ -75,8 +75,8 @@ def add_table(studio: Studio, owner: str, source: Source, facts: Record, data: b
 
 
 @router.post("/tables", status_code=201, response_model=schemas.Table)
-def upload(file: UploadFile, studio: TheStudio, user: TheUser) -> Record:
-    """Take a CSV or Parquet file; it is read in a process of its own."""
+def upload(file: UploadFile, studio: StudioParameter, user: UserParameter) -> Record:
+    """Upload a CSV or Parquet file; a separate process reads it."""
     with studio.uploading(user):
         parsed = uploads.parse_upload(file.file, file.filename or "", studio.settings.limits)
     source = Source(parsed.name, bundled=False)
@@ -84,20 +84,20 @@ def upload(file: UploadFile, studio: TheStudio, user: TheUser) -> Record:
 
 
 @router.post("/tables/bundled", status_code=201, response_model=schemas.Table)
-def bundled(given: schemas.Bundled, studio: TheStudio, user: TheUser) -> Record:
-    """Take a set of the package."""
-    return table_record(add_bundled(studio, user, given.name))
+def bundled(body: schemas.Bundled, studio: StudioParameter, user: UserParameter) -> Record:
+    """Add a data set of the package."""
+    return table_record(add_bundled(studio, user, body.name))
 
 
 def add_bundled(studio: Studio, owner: str, name: str) -> TableRow:
-    """Store a set of the package as a user's table."""
+    """Store a data set of the package as a user's table."""
     frame, source = bundled_frame(name)
     facts = facts_of(frame) | {"target": "target"}
     return add_table(studio, owner, source, facts, uploads.parquet_of(frame))
 
 
 @router.get("/tables/{table}", response_model=schemas.Table)
-def look(table: str, studio: TheStudio, user: TheUser) -> Record:
+def look(table: str, studio: StudioParameter, user: UserParameter) -> Record:
     """A table: its columns and first rows."""
     return table_record(studio.store.table(user, table))
 
@@ -106,19 +106,24 @@ def look(table: str, studio: TheStudio, user: TheUser) -> Record:
 def classes(
     table: str,
     target: Annotated[str, Query(max_length=1000)],
-    studio: TheStudio,
-    user: TheUser,
+    studio: StudioParameter,
+    user: UserParameter,
 ) -> Record:
     """The classes in a column, if it can be a target."""
     source = source_of(studio.store.table(user, table).facts)
-    given = samples(studio.workspace.frame(user, table), source, {"target": target})
-    labels, codes, counts = np.unique(given.y, return_inverse=True, return_counts=True)
+    data = samples(studio.workspace.frame(user, table), source, {"target": target})
+    labels, codes, counts = np.unique(data.y, return_inverse=True, return_counts=True)
     if len(labels) < 2:
-        raise ValueError(f"A target needs at least two classes; {target!r} has {len(labels)}.")
+        raise ValueError(
+            f"Column {target!r} has too few classes for a target ({len(labels)}); choose a column "
+            "with at least two."
+        )
     if labels.dtype.kind == "f" and not (np.isfinite(labels) & (labels == np.floor(labels))).all():
-        raise ValueError(f"A target needs classes; {target!r} has numbers with fractions.")
+        raise ValueError(
+            f"Column {target!r} holds numbers with fractions, not classes; choose another column."
+        )
     check_sizes(labels, codes, "Dialog.from_data")
-    known: Any = given.positive
+    known: Any = data.positive
     if known is None and len(labels) == 2:
         known = labels.tolist()[int(counts.argmin())]
     return {
@@ -131,7 +136,7 @@ def classes(
 
 
 @router.post("/tables/{table}/plan", response_model=schemas.Plan)
-def plan(table: str, given: schemas.Choices, studio: TheStudio, user: TheUser) -> Record:
-    """Who would see which rows, and what the certify rows could support."""
-    choices = given.model_dump()
+def plan(table: str, body: schemas.Choices, studio: StudioParameter, user: UserParameter) -> Record:
+    """The split of the rows, and the limits that the certification set can support."""
+    choices = body.model_dump()
     return plan_record(studio.workspace.samples(user, table, choices), choices)

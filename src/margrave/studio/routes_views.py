@@ -1,4 +1,4 @@
-"""What a dialog shows: trade-offs, members, rows, programs, and files to take away."""
+"""Routes of the views of a dialog: trade-offs, members, rows, programs, and downloads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fastapi.responses import Response
 
 from margrave.app._table_file import csv_text
 from margrave.studio import exports, programs, rows, schemas_views, views
-from margrave.studio.context import TheStudio, TheUser
+from margrave.studio.context import StudioParameter, UserParameter
 from margrave.studio.guard import attachment
 from margrave.studio.views import Record
 
@@ -25,25 +25,25 @@ def compare(
     dialog: str,
     first: Annotated[int, Query(ge=0)],
     second: Annotated[int, Query(ge=0)],
-    studio: TheStudio,
-    user: TheUser,
+    studio: StudioParameter,
+    user: UserParameter,
 ) -> Record:
     """Two steps side by side."""
-    found = studio.workspace.live(user, dialog).dialog.compare(first, second)
+    comparison = studio.workspace.live(user, dialog).dialog.compare(first, second)
     return {
         "first": first,
         "second": second,
-        "n": found.first.after.n,
-        "changed": found.n_changed,
-        "only_first": found.n_only_first,
-        "only_second": found.n_only_second,
-        "changes": views.changes_record(found.changes),
+        "n": comparison.first.after.n,
+        "changed": comparison.n_changed,
+        "only_first": comparison.n_only_first,
+        "only_second": comparison.n_only_second,
+        "changes": views.changes_record(comparison.changes),
     }
 
 
 @router.get("/frontier", response_model=schemas_views.Frontier)
-def frontier(dialog: str, studio: TheStudio, user: TheUser) -> Record:
-    """Every trade-off that is known to be reachable, and where the dialog has been."""
+def frontier(dialog: str, studio: StudioParameter, user: UserParameter) -> Record:
+    """All known trade-offs, and the steps of the dialog among them."""
     live = studio.workspace.live(user, dialog)
     return views.frontier_record(live.dialog, live.offers)
 
@@ -51,33 +51,35 @@ def frontier(dialog: str, studio: TheStudio, user: TheUser) -> Record:
 @router.get("/winners", response_model=schemas_views.Winners)
 def winners(
     dialog: str,
-    studio: TheStudio,
-    user: TheUser,
+    studio: StudioParameter,
+    user: UserParameter,
     cost_low: Positive = 0.1,
     cost_high: Positive = 10.0,
     prior_low: Prior = None,
     prior_high: Prior = None,
 ) -> Record:
-    """Which way and cut is cheapest where, in a range of costs and priors."""
+    """The trade-offs with the lowest cost, for each part of a range of costs and priors."""
     live = studio.workspace.live(user, dialog)
-    known = views.the_frontier(live.dialog, live.offers)
+    known = views.full_frontier(live.dialog, live.offers)
     if (prior_low is None) != (prior_high is None):
-        raise ValueError("A range of priors needs both ends.")
+        raise ValueError(
+            "A range of priors needs both prior_low and prior_high; got only one of them."
+        )
     priors = None if prior_low is None or prior_high is None else (prior_low, prior_high)
     return views.winners_record(known, (cost_low, cost_high), priors)
 
 
 @router.get("/members", response_model=schemas_views.Members)
-def members(dialog: str, studio: TheStudio, user: TheUser) -> Record:
-    """What the members say, and where they disagree."""
+def members(dialog: str, studio: StudioParameter, user: UserParameter) -> Record:
+    """The predictions of the members, and their disagreement."""
     return views.members_record(studio.workspace.live(user, dialog).dialog)
 
 
 @router.get("/rows", response_model=schemas_views.Rows)
 def some_rows(
     dialog: str,
-    studio: TheStudio,
-    user: TheUser,
+    studio: StudioParameter,
+    user: UserParameter,
     true: Label = None,
     answer: Label = None,
     rejected: bool = False,
@@ -86,7 +88,7 @@ def some_rows(
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 25,
 ) -> Record:
-    """The tuning samples behind a cell."""
+    """The rows of the tuning set in a cell, page by page."""
     frame = studio.workspace.tuning_frame(user, dialog)
     return rows.rows_record(
         studio.workspace.live(user, dialog).dialog,
@@ -102,56 +104,56 @@ def some_rows(
 @router.get("/program", response_model=schemas_views.Program)
 def program(
     dialog: str,
-    studio: TheStudio,
-    user: TheUser,
+    studio: StudioParameter,
+    user: UserParameter,
     threshold: Annotated[float, Query(ge=0, le=0.5)] = 0.3,
 ) -> Record:
-    """The martingale program, measured on the tuning samples."""
+    """The martingale program, measured on the tuning set."""
     return programs.program_record(studio.workspace.live(user, dialog).dialog, threshold)
 
 
-# To take away
+# Downloads
 
 
 def _file(kind: str) -> dict[int | str, dict[str, Any]]:
-    """What a download is, for the description."""
+    """The description of a download in the OpenAPI schema."""
     return {200: {"content": {kind: {}}, "description": "The file."}}
 
 
 @router.get("/rows.csv", response_class=Response, responses=_file("text/csv"))
 def all_rows(
     dialog: str,
-    studio: TheStudio,
-    user: TheUser,
+    studio: StudioParameter,
+    user: UserParameter,
     true: Label = None,
     answer: Label = None,
     rejected: bool = False,
 ) -> Response:
-    """All samples behind a cell, as CSV; formulas are made harmless."""
+    """All rows of the tuning set in a cell, as CSV; formulas are escaped."""
     frame = studio.workspace.tuning_frame(user, dialog)
-    found = rows.rows_table(
+    table = rows.rows_table(
         studio.workspace.live(user, dialog).dialog, frame, rows.Cell(true, answer, rejected)
     )
-    return attachment("rows.csv", "text/csv; charset=utf-8", csv_text(found).encode())
+    return attachment("rows.csv", "text/csv; charset=utf-8", csv_text(table).encode())
 
 
 @router.get("/dialog.json", response_class=Response, responses=_file("application/json"))
-def as_json(dialog: str, studio: TheStudio, user: TheUser) -> Response:
+def as_json(dialog: str, studio: StudioParameter, user: UserParameter) -> Response:
     """The dialog as JSON."""
     body = exports.dialog_json(studio.store, user, studio.record(user, dialog))
     return attachment("dialog.json", "application/json", body.encode())
 
 
 @router.get("/script.py", response_class=Response, responses=_file("text/x-python"))
-def as_script(dialog: str, studio: TheStudio, user: TheUser) -> Response:
+def as_script(dialog: str, studio: StudioParameter, user: UserParameter) -> Response:
     """A script that repeats the dialog."""
     body = exports.script(studio.store, user, studio.record(user, dialog))
     return attachment("script.py", "text/x-python; charset=utf-8", body.encode())
 
 
 @router.get("/report.html", response_class=Response, responses=_file("text/html"))
-def report(dialog: str, studio: TheStudio, user: TheUser) -> Response:
-    """All of it as one page."""
+def report(dialog: str, studio: StudioParameter, user: UserParameter) -> Response:
+    """A report on the dialog, as one page."""
     row = studio.store.dialog(user, dialog)
     body = exports.report(studio.workspace, user, row)
     return attachment("report.html", "text/html; charset=utf-8", body.encode())
@@ -160,10 +162,10 @@ def report(dialog: str, studio: TheStudio, user: TheUser) -> Response:
 @router.get(
     "/accepted/{number}/model.skops", response_class=Response, responses=_file("application/zip")
 )
-def model(dialog: str, number: int, studio: TheStudio, user: TheUser) -> Response:
+def model(dialog: str, number: int, studio: StudioParameter, user: UserParameter) -> Response:
     """An accepted model, for `SteeredClassifier.load`."""
-    found = exports.model_file(studio.store, user, dialog, number)
-    return attachment("model.skops", "application/zip", found)
+    body = exports.model_file(studio.store, user, dialog, number)
+    return attachment("model.skops", "application/zip", body)
 
 
 @router.get(
@@ -171,17 +173,16 @@ def model(dialog: str, number: int, studio: TheStudio, user: TheUser) -> Respons
     response_class=Response,
     responses=_file("application/octet-stream"),
 )
-def onnx(dialog: str, number: int, studio: TheStudio, user: TheUser) -> Response:
-    """An accepted model in the form that other runtimes take."""
-    found = exports.accepted(studio.store, user, dialog, number)
-    return attachment("model.onnx", "application/octet-stream", found.to_onnx())
+def onnx(dialog: str, number: int, studio: StudioParameter, user: UserParameter) -> Response:
+    """An accepted model as ONNX, for other runtimes."""
+    accepted = exports.accepted(studio.store, user, dialog, number)
+    return attachment("model.onnx", "application/octet-stream", accepted.to_onnx())
 
 
 @router.get("/accepted/{number}/card.md", response_class=Response, responses=_file("text/markdown"))
-def card(dialog: str, number: int, studio: TheStudio, user: TheUser) -> Response:
-    """What an accepted model is, promises and needs."""
-    found = exports.accepted(studio.store, user, dialog, number)
-    body = found.model_card().encode()
+def card(dialog: str, number: int, studio: StudioParameter, user: UserParameter) -> Response:
+    """The model card of an accepted model: its purpose, guarantee and requirements."""
+    body = exports.accepted(studio.store, user, dialog, number).model_card().encode()
     return attachment("card.md", "text/markdown; charset=utf-8", body)
 
 
@@ -190,7 +191,7 @@ def card(dialog: str, number: int, studio: TheStudio, user: TheUser) -> Response
     response_class=Response,
     responses=_file("application/json"),
 )
-def certificate(dialog: str, number: int, studio: TheStudio, user: TheUser) -> Response:
+def certificate(dialog: str, number: int, studio: StudioParameter, user: UserParameter) -> Response:
     """The certificate of an accepted model."""
-    found = exports.accepted(studio.store, user, dialog, number)
-    return attachment("certificate.json", "application/json", exports.certificate_json(found))
+    accepted = exports.accepted(studio.store, user, dialog, number)
+    return attachment("certificate.json", "application/json", exports.certificate_json(accepted))

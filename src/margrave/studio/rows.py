@@ -1,4 +1,4 @@
-"""The rows behind a cell: which samples they are, what each member says of them, how sure it is."""
+"""The rows in a cell of the matrix, with the votes of the members and the certainty."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ if TYPE_CHECKING:
     import pandas
 
 
-_LONGEST = 200  # characters of a value that are shown
+_LONGEST = 200  # characters shown of a value
 _MEMBER = "member:"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Which samples: of a class, with an answer; None for any.
+    """A selection of rows by true class and prediction; None for any.
 
     Attributes
     ----------
     true, answer : str or None
         Labels as text.
     rejected : bool
-        Whether those without an answer.
+        Whether to select the rejected rows.
     """
 
     true: str | None = None
     answer: str | None = None
     rejected: bool = False
 
-    def chosen(self, tuning_data: TuningData, answers: Codes) -> Codes:
-        """Positions of these tuning samples, by their answers."""
+    def select(self, tuning_data: TuningData, predictions: Codes) -> Codes:
+        """Positions of the selected rows in the tuning set."""
         classes = tuning_data.committee.classes
-        fits = np.ones(len(answers), dtype=bool)
+        selected = np.ones(len(predictions), dtype=bool)
         if self.true is not None:
-            fits &= tuning_data.codes == _code(self.true, classes, "true")
+            selected &= tuning_data.codes == _code(self.true, classes, "true")
         if self.rejected:
-            fits &= answers == _labels.REJECTED
+            selected &= predictions == _labels.REJECTED
         elif self.answer is not None:
-            fits &= answers == _code(self.answer, classes, "answer")
-        return np.flatnonzero(fits)
+            selected &= predictions == _code(self.answer, classes, "answer")
+        return np.flatnonzero(selected)
 
 
 def _code(text: str, classes: NDArray[Any], name: str) -> int:
-    """The position of a class that is given as text."""
+    """The position of a class in `classes`, from its label as text."""
     label = match_label(text, classes, name)
     return int(classes.tolist().index(label))
 
@@ -68,26 +68,27 @@ def rows_record(
     offset: int,
     limit: int,
 ) -> Record:
-    """Some of the samples behind a cell.
+    """One page of the rows in a cell.
 
     Parameters
     ----------
     dialog : Dialog
-        Where it stands.
+        The dialog, at its current step.
     frame : DataFrame
-        The tuning samples as the user has them, with their place in the table as index.
+        The tuning set as in the user's table, with the row numbers as index.
     cell : Cell
-        Which of them.
+        The cell.
     sort : str
-        "row", "certainty", a column, or "member:" and a name.
+        "row", "certainty", the name of a column, or "member:" and the name of a member.
     descending : bool
-        The largest first.
+        Whether the largest come first.
     offset, limit : int
-        Which of those to show.
+        The first row of the page, and the largest number of rows.
     """
-    tuning_data, reply = dialog._data, dialog.reply  # once: a step may be taken meanwhile
-    answers, certainty, votes = reply.candidate.predictions, certainty_of(reply), votes_of(dialog)
-    chosen = cell.chosen(tuning_data, answers)
+    tuning_data, reply = dialog._data, dialog.reply  # read once: another step may follow meanwhile
+    predictions, votes = reply.candidate.predictions, votes_of(dialog)
+    certainty = certainty_of(reply)
+    chosen = cell.select(tuning_data, predictions)
     names = list(tuning_data.committee.names)
     keys = _keys(frame, sort, chosen, certainty, votes, names, descending)
     order = np.argsort(keys, kind="stable")
@@ -99,7 +100,7 @@ def rows_record(
         {
             "row": int(values.index[i]) + 1,
             "true": classes[tuning_data.codes[at]],
-            "answer": None if answers[at] < 0 else classes[answers[at]],
+            "answer": None if predictions[at] < 0 else classes[predictions[at]],
             "certainty": float(certainty[at]),
             "votes": [classes[vote] for vote in votes[at].tolist()],
             "values": [column[i] for column in texts],
@@ -111,21 +112,21 @@ def rows_record(
 
 
 def rows_table(dialog: Dialog, frame: pandas.DataFrame, cell: Cell) -> pandas.DataFrame:
-    """All samples behind a cell, as a table."""
+    """All rows in a cell, as a table."""
     tuning_data, reply = dialog._data, dialog.reply
-    answers, votes, classes = reply.candidate.predictions, votes_of(dialog), dialog.classes
-    chosen = cell.chosen(tuning_data, answers)
+    predictions, votes, classes = reply.candidate.predictions, votes_of(dialog), dialog.classes
+    chosen = cell.select(tuning_data, predictions)
     table = frame.iloc[chosen].copy()
-    told: dict[str, Any] = {
+    added: dict[str, Any] = {
         "row": table.index.to_numpy() + 1,
         "true": [classes[code] for code in tuning_data.codes[chosen]],
-        "answer": [None if code < 0 else classes[code] for code in answers[chosen]],
+        "answer": [None if code < 0 else classes[code] for code in predictions[chosen]],
         "certainty": certainty_of(reply)[chosen].round(4),
     }
     for j, name in enumerate(tuning_data.committee.names):
-        told[f"{_MEMBER}{name}"] = [classes[vote] for vote in votes[chosen, j]]
-    for place, (name, column) in enumerate(told.items()):
-        while name in table.columns:  # a user's column of that name stays
+        added[f"{_MEMBER}{name}"] = [classes[vote] for vote in votes[chosen, j]]
+    for place, (name, column) in enumerate(added.items()):
+        while name in table.columns:  # a column of the user keeps its name
             name += "_"
         table.insert(place, name, column)
     return table.reset_index(drop=True)
@@ -140,7 +141,7 @@ def _keys(
     names: list[str],
     descending: bool,
 ) -> NDArray[Any]:
-    """What the samples are sorted by; those that have none come last in both directions."""
+    """The sort keys of the rows; missing values come last in both directions."""
     if sort == "row":
         places: Codes = frame.index.to_numpy(dtype=np.intp)
         return places[chosen]
@@ -150,7 +151,7 @@ def _keys(
         return np.asarray(votes[chosen, names.index(sort.removeprefix(_MEMBER))])
     columns = [str(name) for name in frame.columns]
     if sort not in columns:
-        raise ValueError(f"There is no column {sort!r} to sort by.")
+        raise ValueError(f"The rows cannot be sorted by {sort!r}: there is no such column.")
     column = frame.iloc[chosen, columns.index(sort)]
     if column.dtype.kind not in "biufM":
         column = column.astype(str).where(column.notna())
@@ -158,7 +159,7 @@ def _keys(
 
 
 def _texts(column: pandas.Series[Any]) -> list[str]:
-    """Values as short texts; nothing where there is none."""
+    """The values as short texts, "" for missing ones."""
     missing = column.isna().to_numpy()
     return ["" if no else _short(value) for value, no in zip(column.tolist(), missing, strict=True)]
 

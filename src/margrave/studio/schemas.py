@@ -1,4 +1,4 @@
-"""What the studio's API takes and gives, as its OpenAPI description has it."""
+"""The requests and responses of the studio's API, for its OpenAPI description."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 Text = Annotated[str, Field(max_length=500)]
 Name = Annotated[str, Field(max_length=1000)]
-Wish = Annotated[str, Field(max_length=20_000)]  # it may name long classes
+Wish = Annotated[str, Field(max_length=20_000)]  # names of classes may be long
 Wants = Annotated[list[Wish], Field(min_length=1, max_length=20)]
 Confidence = Annotated[float, Field(gt=0.5, lt=1)]
 
 
-class Given(BaseModel):
-    """What is sent to the studio: nothing but what is known, as it is described."""
+class RequestBody(BaseModel):
+    """The base of all requests; unknown fields and other types are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class Problem(BaseModel):
-    """Why something was not done."""
+    """An error message."""
 
     error: str
 
 
 class Count(BaseModel):
-    """A class and its samples."""
+    """A class and its number of rows."""
 
     label: Label
     count: int
 
 
 class Limits(BaseModel):
-    """What may be sent."""
+    """The limits on uploads and jobs."""
 
     upload_bytes: int
     rows: int
@@ -103,7 +103,7 @@ class Preview(BaseModel):
 
 
 class Table(BaseModel):
-    """A table that a dialog can be held on."""
+    """A table in the store."""
 
     id: str
     name: str
@@ -120,14 +120,14 @@ class Classes(BaseModel):
     positive: Label | None
 
 
-class Bundled(Given):
-    """Which set of the package."""
+class Bundled(RequestBody):
+    """The name of a data set of the package."""
 
     name: Text
 
 
-class Choices(Given):
-    """What a user says of a table, before training."""
+class Choices(RequestBody):
+    """The choices of a user before training."""
 
     target: Name
     positive: Label | None = None
@@ -141,7 +141,7 @@ class Choices(Given):
 
 
 class NewDialog(Choices):
-    """A dialog to begin."""
+    """A new dialog."""
 
     table: Text
     members: Annotated[list[Text], Field(min_length=1, max_length=20)] | None = None
@@ -151,7 +151,7 @@ class NewDialog(Choices):
 
 
 class Parts(BaseModel):
-    """How many samples have which role."""
+    """The number of rows in each part."""
 
     train: int
     tune: int
@@ -160,7 +160,7 @@ class Parts(BaseModel):
 
 
 class Support(BaseModel):
-    """What the certify samples of a class can support: limits of so many percent and more."""
+    """The smallest limit, in percent, that the certification set of a class can support."""
 
     label: Label
     n: int
@@ -168,7 +168,7 @@ class Support(BaseModel):
 
 
 class Plan(BaseModel):
-    """What choices lead to."""
+    """The split of the rows that the choices lead to."""
 
     parts: Parts
     support: list[Support]
@@ -176,7 +176,7 @@ class Plan(BaseModel):
 
 
 class Matrix(BaseModel):
-    """A confusion matrix: a row for each true class, the rejected last."""
+    """A confusion matrix: a row for each true class; the last column counts the rejected."""
 
     classes: list[Label]
     positive: Label | None
@@ -184,7 +184,7 @@ class Matrix(BaseModel):
 
 
 class Change(BaseModel):
-    """A cell of mistakes before and after."""
+    """A cell of errors or rejections, before and after a step."""
 
     true: Label
     answer: Label | None
@@ -193,7 +193,7 @@ class Change(BaseModel):
 
 
 class Step(BaseModel):
-    """A step of a dialog; one on its way has no number yet, and the start no parent."""
+    """A step of a dialog; a preliminary reply has no number, and the start no parent."""
 
     number: int | None
     parent: int | None
@@ -206,7 +206,7 @@ class Step(BaseModel):
     binding: str | None
     instead: str | None
     seconds: float
-    options: int
+    candidates: int
     cancelled: bool
     final: bool
     matrix: Matrix
@@ -218,7 +218,7 @@ class Step(BaseModel):
 
 
 class Accepted(BaseModel):
-    """A model that was accepted, and what it promises."""
+    """An accepted model and its guarantees."""
 
     number: int
     step: int
@@ -234,7 +234,7 @@ class Accepted(BaseModel):
 
 
 class MemberProgress(BaseModel):
-    """How far a member is."""
+    """The training progress of a member."""
 
     name: str
     done: int
@@ -242,7 +242,7 @@ class MemberProgress(BaseModel):
 
 
 class Progress(BaseModel):
-    """How far a job is."""
+    """The progress of a job."""
 
     done: int
     total: int
@@ -251,7 +251,7 @@ class Progress(BaseModel):
 
 
 class Job(BaseModel):
-    """Long work."""
+    """A job."""
 
     id: str
     kind: JobKind
@@ -264,7 +264,7 @@ class Job(BaseModel):
 
 
 class TableName(BaseModel):
-    """Which table."""
+    """The id and the name of a table."""
 
     id: str
     name: str
@@ -323,28 +323,28 @@ class Dialogs(BaseModel):
 
 
 class Begun(BaseModel):
-    """A dialog that is trained."""
+    """A new dialog and the job that trains it."""
 
     dialog: Dialog
     job: Job
 
 
-class Renamed(Given):
-    """Another title."""
+class Renamed(RequestBody):
+    """A new title."""
 
     title: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 
 
-class Edit(Given):
-    """Another number in a cell; no answer is the rejected column."""
+class Edit(RequestBody):
+    """A new number in a cell; `answer` is the predicted class, null for the rejected column."""
 
     true: Label
     answer: Label | None = None
     to: Annotated[int, Field(ge=0)] | Text
 
 
-class Reading(Given):
-    """What a user is about to ask for."""
+class Reading(RequestBody):
+    """Edits and limits in words that are not requested yet."""
 
     edits: Annotated[list[Edit], Field(max_length=500)] = []
     wants: Annotated[list[Wish], Field(max_length=20)] = []
@@ -352,7 +352,7 @@ class Reading(Given):
 
 
 class Read(BaseModel):
-    """What that means, in words."""
+    """The preference that edits mean, also as sentences."""
 
     preference: str | None
     sentences: list[str]
@@ -360,8 +360,8 @@ class Read(BaseModel):
     already: bool
 
 
-class Asking(Given):
-    """What is asked for, and from which step."""
+class Asking(RequestBody):
+    """A request: limits in words, and the step it starts from."""
 
     wants: Wants
     keep: bool = True
@@ -369,27 +369,27 @@ class Asking(Given):
     at: Annotated[int, Field(ge=0)] | None = None
 
 
-class Going(Given):
-    """Where to."""
+class Going(RequestBody):
+    """The step to go to."""
 
     step: Annotated[int, Field(ge=0)]
 
 
-class NodeWish(Given):
-    """What is wanted of a node."""
+class NodeWish(RequestBody):
+    """Limits in words for one node of a program."""
 
     node: Text
     wants: Wants
 
 
-class Growing(Given):
-    """How many levels more."""
+class Growing(RequestBody):
+    """The number of levels to add."""
 
     levels: Annotated[int, Field(ge=1, le=5)] = 1
 
 
-class Accepting(Given):
-    """At which confidence a model is accepted, and whether half is left for another."""
+class Accepting(RequestBody):
+    """The confidence of a certificate, and whether to reserve half of delta for another one."""
 
     confidence: Confidence = 0.95
     reserve: bool = False

@@ -1,4 +1,4 @@
-"""What the studio shows of a dialog, as its OpenAPI description has it."""
+"""The views of a dialog, for the OpenAPI description of the API."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Comparison(BaseModel):
 
 
 class Curve(BaseModel):
-    """The trade-offs of one way of deciding."""
+    """The trade-offs of one strategy."""
 
     name: str
     fp: list[int]
@@ -30,7 +30,7 @@ class Curve(BaseModel):
 
 
 class Best(BaseModel):
-    """A trade-off that nothing beats."""
+    """A trade-off that no other one improves on."""
 
     fp: int
     fn: int
@@ -38,14 +38,14 @@ class Best(BaseModel):
 
 
 class Vertex(Best):
-    """A trade-off that is cheapest for some costs; `high` is null where there is no end."""
+    """A trade-off with the lowest cost for some cost ratios; `high` is null if unbounded."""
 
     low: float
     high: float | None
 
 
 class Visited(BaseModel):
-    """Where the dialog has been."""
+    """A step of the dialog as a point of the plane."""
 
     step: int
     parent: int
@@ -56,7 +56,7 @@ class Visited(BaseModel):
 
 
 class Frontier(BaseModel):
-    """Every trade-off that is known to be reachable."""
+    """All trade-offs that are known to be reachable."""
 
     positive: Label
     negative: Label | None
@@ -70,15 +70,18 @@ class Frontier(BaseModel):
 
 
 class Winner(Best):
-    """What is cheapest in a range of slopes, and its share of the range, in logarithms."""
+    """The trade-off with the lowest cost in a range of slopes.
+
+    `fraction` is the part of the whole range where it wins, on a logarithmic scale.
+    """
 
     low: float
     high: float
-    share: float
+    fraction: float
 
 
 class Winners(BaseModel):
-    """Which model wins where."""
+    """The trade-offs with the lowest cost, for each part of a range of costs and priors."""
 
     winners: list[Winner]
     slope: tuple[float, float]
@@ -88,7 +91,7 @@ class Winners(BaseModel):
 
 
 class MemberRecord(BaseModel):
-    """What a member does alone."""
+    """A member, with the errors of its own predictions."""
 
     name: str
     weight: float
@@ -99,7 +102,7 @@ class MemberRecord(BaseModel):
 
 
 class Margins(BaseModel):
-    """How sure right and wrong answers are: counts between edges."""
+    """Histograms of the margins of right and wrong predictions."""
 
     edges: list[float]
     right: list[int]
@@ -107,14 +110,14 @@ class Margins(BaseModel):
 
 
 class Disagreement(BaseModel):
-    """The share of samples that two members answer differently."""
+    """The fraction of rows for which two members predict different classes."""
 
     names: list[str]
-    shares: list[list[float]]
+    fractions: list[list[float]]
 
 
 class Split(BaseModel):
-    """How many members agree with the answer: of how many samples, and how many of them wrong."""
+    """The number of rows, and of errors, by how many members agree with the prediction."""
 
     votes: list[int]
     n: list[int]
@@ -122,7 +125,7 @@ class Split(BaseModel):
 
 
 class Members(BaseModel):
-    """What the members say."""
+    """The members of a dialog and their predictions."""
 
     members: list[MemberRecord]
     regions: int
@@ -133,7 +136,7 @@ class Members(BaseModel):
 
 
 class Row(BaseModel):
-    """A tuning sample: its line in the table, and what is said of it."""
+    """A row of the tuning set: its number in the table, its prediction and the members' votes."""
 
     row: int
     true: Label
@@ -144,7 +147,7 @@ class Row(BaseModel):
 
 
 class Rows(BaseModel):
-    """Some of the samples behind a cell."""
+    """One page of the rows in a cell."""
 
     total: int
     columns: list[str]
@@ -153,7 +156,7 @@ class Rows(BaseModel):
 
 
 class Node(BaseModel):
-    """A node of a program, with its local matrix on the tuning samples."""
+    """A node of a program, with its local matrix on the tuning set."""
 
     id: str
     votes: list[int]
@@ -178,7 +181,7 @@ class Edge(BaseModel):
 
 
 class Program(BaseModel):
-    """A martingale program, measured on the tuning samples."""
+    """A martingale program, measured on the tuning set."""
 
     levels: int
     n: int

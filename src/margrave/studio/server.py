@@ -1,4 +1,4 @@
-"""The studio's application: its parts put together, errors in plain words, the page itself."""
+"""The studio's application: it connects the routes, the error messages and the page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 
 from margrave import __version__
 from margrave.studio import routes_dialogs, routes_tables, routes_views, schemas, work
-from margrave.studio.choices import plainly
+from margrave.studio.choices import plain_message
 from margrave.studio.context import Studio
 from margrave.studio.guard import LOCAL, Guard
 from margrave.studio.jobs import WENT_WRONG, Closed, Queue, TooMany, UnknownJob
@@ -28,24 +28,24 @@ from margrave.studio.store import Conflict, NotFound, Store, StoreError, default
 from margrave.studio.workspace import Workspace
 
 STATIC = Path(__file__).parent / "static"
-UNUSED = timedelta(days=1)  # after which a table without a dialog goes
+UNUSED = timedelta(days=1)  # after which a table without a dialog is deleted
 
 _log = logging.getLogger(__name__)
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     code: {"model": schemas.Problem, "description": text}
     for code, text in {
-        400: "It cannot be done as asked.",
+        400: "The request cannot be fulfilled.",
         401: "A token is needed.",
-        403: "Not from this page.",
-        404: "It is not there.",
-        409: "Not now.",
+        403: "The request comes from another page.",
+        404: "Not found.",
+        409: "Not possible at the moment.",
         413: "Too large.",
-        415: "Not of a kind that is taken.",
-        421: "Not under this name.",
-        422: "It does not fit the description.",
-        429: "Too many.",
-        503: "The studio is closing.",
+        415: "Unsupported content type.",
+        421: "The studio has another host name.",
+        422: "The request does not match the schema.",
+        429: "Too many requests.",
+        503: "The studio is shutting down.",
     }.items()
 }
 _TYPES = ("bool", "int", "float", "str")
@@ -60,19 +60,19 @@ _STATUS: dict[type[Exception], int] = {
 
 
 def open_studio(settings: Settings, *, saves: bool = True) -> Studio:
-    """The parts of a studio: the store is opened, and what was interrupted goes on.
+    """Open the store of a studio, and continue interrupted trainings.
 
     Parameters
     ----------
     settings : Settings
-        Where and how much.
+        The address and the limits.
     saves : bool, default=True
-        Whether its dialogs outlive the process.
+        Whether the dialogs outlive the process.
 
     Raises
     ------
     StoreError
-        If the store cannot be opened, or another studio runs on it.
+        If the store cannot be opened, or another studio uses it.
     """
     store = Store(settings.store or default_url()).open()
     try:
@@ -104,12 +104,12 @@ def open_studio(settings: Settings, *, saves: bool = True) -> Studio:
 
 
 def create_app(studio: Studio) -> FastAPI:
-    """The application of an open studio.
+    """Create the application of an open studio.
 
     Parameters
     ----------
     studio : Studio
-        Its parts; they are closed when the application ends.
+        The studio; it is closed when the application ends.
     """
 
     @asynccontextmanager
@@ -120,16 +120,16 @@ def create_app(studio: Studio) -> FastAPI:
         studio.workspace.closing = True
         studio.queue.shutdown(timeout=5)
         studio.store.close()
-        reading.join(5)  # a thread that is cut off in native code would abort the process
+        reading.join(5)  # a thread in native code would abort the process
 
     app = FastAPI(
         title="Margrave studio",
-        description="The dialog over the confusion matrix, as an API. All requests but GET need "
-        "the header `X-Margrave: 1`. Where a token is needed, send `Authorization: Bearer TOKEN`, "
-        'or `POST /api/session {"token": TOKEN}` once and keep the cookie.',
+        description="The dialog over the confusion matrix, as an API. All requests except GET need "
+        "the header `X-Margrave: 1`. If the studio has a token, send `Authorization: Bearer "
+        'TOKEN`, or `POST /api/session {"token": TOKEN}` once and keep the cookie.',
         version=__version__,
         openapi_url="/api/openapi.json",
-        docs_url=None,  # their page would come from elsewhere
+        docs_url=None,  # that page loads scripts from another server
         redoc_url=None,
         lifespan=lifespan,
         responses=_PROBLEMS,
@@ -144,46 +144,48 @@ def create_app(studio: Studio) -> FastAPI:
         app.add_exception_handler(kind, _refused)
     app.add_exception_handler(Exception, _broken)
     app.mount("/", Pages(STATIC))
-    app.openapi()  # now, not at the first request beside a job
+    app.openapi()  # now, so that the first request does not wait for it
     app.add_middleware(Guard, settings=studio.settings, users=studio.store)
     return app
 
 
-def _told(status: int, message: str) -> JSONResponse:
+def _error_response(status: int, message: str) -> JSONResponse:
     return JSONResponse({"error": message}, status_code=status)
 
 
 async def _http(_: Request, error: Exception) -> JSONResponse:
     status = getattr(error, "status_code", 500)
-    words = {404: "There is no such page.", 405: "This cannot be done with that."}
-    return _told(status, words.get(status, str(getattr(error, "detail", ""))))
+    words = {404: "There is no such page.", 405: "This method is not allowed here."}
+    return _error_response(status, words.get(status, str(getattr(error, "detail", ""))))
 
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
-    """The first thing that does not fit, in a sentence."""
+    """Describe the first field that does not match the schema."""
     first = error.errors()[0] if isinstance(error, RequestValidationError) else {}
     parts = [part for part in first.get("loc", ())[1:] if not _is_type(part)]
     where = " ".join(map(str, parts)) if any(isinstance(part, str) for part in parts) else ""
-    return _told(422, f"{where or 'The request'}: {first.get('msg', 'does not fit')}.")
+    return _error_response(
+        422, f"{where or 'The request'}: {first.get('msg', 'does not match the schema')}."
+    )
 
 
 def _is_type(part: Any) -> bool:
-    """Whether a part of a place names a type among several, not a field."""
+    """Whether a part of a location names one of several types, not a field."""
     return isinstance(part, str) and ("-" in part or "[" in part or part in _TYPES)
 
 
 async def _refused(_: Request, error: Exception) -> JSONResponse:
-    """What cannot be done, in the words of who found out."""
+    """Send the message of an error that is meant for users."""
     status = getattr(error, "status", None)
     if status is None:
-        found = [code for kind, code in _STATUS.items() if isinstance(error, kind)]
-        status = found[0] if found else 503 if isinstance(error, StoreError) else 400
-        if not found:
+        codes = [code for kind, code in _STATUS.items() if isinstance(error, kind)]
+        status = codes[0] if codes else 503 if isinstance(error, StoreError) else 400
+        if not codes:
             _log.info("A request was refused.", exc_info=error)
-    return _told(status, plainly(error))
+    return _error_response(status, plain_message(error))
 
 
 async def _broken(_: Request, error: Exception) -> JSONResponse:
-    """Anything else goes to the log, not to the user."""
+    """Log any other error, and hide it from the user."""
     _log.error("A request failed.", exc_info=error)
-    return _told(500, WENT_WRONG)
+    return _error_response(500, WENT_WRONG)

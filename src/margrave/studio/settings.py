@@ -1,7 +1,7 @@
-"""Where the studio listens, whom it lets in, and how much it takes.
+"""The address, the token and the limits of a studio.
 
-On the machine's own addresses (127.0.0.0/8, ::1, localhost) everybody who can connect is its user.
-On any other address a token is needed: there are no settings with such a host and without one.
+On a loopback address (127.0.0.0/8, ::1, localhost) everybody who can connect is the one local user.
+Any other address needs a token: settings with such a host and without a token are refused.
 """
 
 from __future__ import annotations
@@ -19,41 +19,41 @@ _MIB = 1 << 20
 _NAME = re.compile(
     r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\Z"
 )
-_TOKEN = re.compile(r"[!-~]{8,256}\Z")  # what fits into a header and a URL
+_TOKEN = re.compile(r"[!-~]{8,256}\Z")  # characters that are valid in a header and a URL
 _HOST_HEADER = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s:/?#@\[\]\\]+?)\.?(:[0-9]{0,5})?\Z")
 _OWN_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
 def cores() -> int:
-    """Cores that this process may use."""
+    """The number of cores that this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches a host: 127.0.0.0/8, ::1 and localhost."""
+    """Whether only this machine can reach a host: 127.0.0.0/8, ::1 or localhost."""
     address = _address(host)
     return host.lower() == "localhost" if address is None else address.is_loopback
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much the studio takes.
+    """The limits of a studio.
 
     Attributes
     ----------
     upload_bytes : int
-        Size of an uploaded file.
+        Largest size of an uploaded file.
     rows, columns : int
-        Size of a table.
+        Largest size of a table.
     parse_seconds, parse_memory : int
-        What reading an uploaded file may take, in seconds and in bytes.
+        Time and memory for reading an uploaded file, in seconds and in bytes.
     jobs_waiting : int
-        Jobs that a user may have waiting.
+        Number of waiting jobs of a user.
     workers : int
-        Jobs that run at once; the cores of the machine if left out.
+        Number of jobs that run at the same time; by default the number of cores.
     live_bytes : int
-        Memory of all dialogs that are live; others are in the store only.
+        Memory for all dialogs together, in bytes; the others are only in the store.
     """
 
     upload_bytes: int = 64 * _MIB
@@ -66,38 +66,38 @@ class Limits:
     live_bytes: int = 1024 * _MIB
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            value = getattr(self, one.name)
+        for limit in fields(self):
+            value = getattr(self, limit.name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise ValueError(
-                    f"Limits needs {one.name} to be a whole number of at least 1; got {value!r}."
+                    f"Limits needs {limit.name} to be a whole number of at least 1; got {value!r}."
                 )
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a studio is set up.
+    """The settings of a studio.
 
     Attributes
     ----------
     host : str
-        The address or name it listens on; an IPv6 address without brackets.
+        The address or host name to listen on; an IPv6 address without brackets.
     port : int
         The port; 0 lets the system choose.
     store : str or None
         URL of the store; None for a file in the user's data folder.
     token : str or None
-        What a user has to know; needed on any address that other machines reach.
+        The token that users have to enter; needed on any address that other machines can reach.
     limits : Limits
-        How much it takes.
+        The limits.
     hosts : tuple of str
-        More names that it answers to, as behind a proxy.
+        More host names of the studio, such as that of a proxy.
 
     Raises
     ------
     ValueError
-        If a host is none, the port is out of range, the token does not fit into a URL, or there
-        is none where one is needed.
+        If a host is invalid, the port is out of range, the token has characters that are invalid
+        in a URL, or a needed token is missing.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class Settings:
 
     host: str = "127.0.0.1"
     port: int = 8420
-    store: str | None = field(default=None, repr=False)  # it may hold a password
+    store: str | None = field(default=None, repr=False)  # it may contain a password
     token: str | None = field(default=None, repr=False)
     limits: Limits = field(default_factory=Limits)
     hosts: tuple[str, ...] = ()
@@ -131,8 +131,8 @@ class Settings:
             )
         if self.token is None and not is_loopback(self.host):
             raise ValueError(
-                f"Settings needs a token for host {self.host!r}, which other machines reach; "
-                "Settings.of makes one."
+                f"Settings needs a token for host {self.host!r}, which other machines can reach; "
+                "Settings.of creates one."
             )
 
     @classmethod
@@ -145,20 +145,20 @@ class Settings:
         limits: Limits | None = None,
         hosts: Sequence[str] = (),
     ) -> Settings:
-        """Settings with a fresh token where one is needed and none is given."""
+        """Create settings, with a random token if one is needed and `token` is None."""
         if isinstance(host, str) and re.fullmatch(r"\[[^\[\]]*:[^\[\]]*\]", host):
-            host = host[1:-1]  # an IPv6 address as in a URL
+            host = host[1:-1]  # an IPv6 address as written in a URL
         if token is None and isinstance(host, str) and not is_loopback(host):
             token = secrets.token_urlsafe(32)
         return cls(host, port, store, token, limits or Limits(), tuple(hosts))
 
     @property
     def shared(self) -> bool:
-        """Whether users have to give a token, and are told apart."""
+        """Whether users have to enter a token, and have separate dialogs."""
         return self.token is not None
 
     def url(self) -> str:
-        """What to open in a browser, with the token if there is one."""
+        """The address to open in a browser, with the token if there is one."""
         address = _address(self.host)
         host = self.host
         if address is not None and address.is_unspecified:  # nobody can connect to 0.0.0.0
@@ -168,20 +168,20 @@ class Settings:
         return page if self.token is None else f"{page}?token={quote(self.token, safe='')}"
 
     def answers_to(self, header: str) -> bool:
-        """Whether a Host header names this studio, whatever its port.
+        """Whether a Host header names this studio, with any port.
 
-        A page of somebody else can make its own name point to 127.0.0.1, but not make a browser
-        send another name than its own.
+        This prevents DNS rebinding: another page can make its own host name point to 127.0.0.1, but
+        the browser still sends that host name.
         """
-        found = _HOST_HEADER.match(header)
-        if found is None:
+        match = _HOST_HEADER.match(header)
+        if match is None:
             return False
-        name = found.group(1).strip("[]").lower()
+        name = match.group(1).strip("[]").lower()
         address = _address(name)
         if address is not None:
             name = str(address)
         bound = _address(self.host)
-        known = {_plain(one) for one in (*_OWN_NAMES, self.host, *self.hosts)}
+        known = {_plain(host) for host in (*_OWN_NAMES, self.host, *self.hosts)}
         if name in known:
             return True
         anywhere = bound is not None and bound.is_unspecified and self.shared

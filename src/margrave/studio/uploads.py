@@ -1,8 +1,8 @@
-"""A file that a user uploads: read in a process of its own that can be killed.
+"""Reads an uploaded file in a separate process that can be killed.
 
-Whoever sends the file chooses its bytes and its name. The bytes are parsed where they can do little
-harm: in a process with little memory, little time and no secrets, whose folder is deleted with all
-that is in it. Of the name only the ending is used; the rest is shown, never opened.
+The content and the name of the file are not trusted. The process that parses the content has
+limited memory and time and no secrets, and its folder is deleted afterwards. Only the ending of the
+name is used; the rest is displayed, but never opened.
 """
 
 from __future__ import annotations
@@ -43,29 +43,29 @@ __all__ = [
 ]
 
 ENDINGS = (".csv", ".csv.gz", ".tsv", ".txt", ".parquet", ".pq")
-UNPACKED = 4  # times the largest upload: what a packed text may become
+UNPACKED = 4  # times the largest upload: limit on the size of an unpacked text
 
 TABLE, ANSWER, LOG = "table.parquet", "answer.json", "log.txt"  # files in the worker's folder
 
 _WORKER = "margrave.studio._parse_worker"
-_KEPT = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # what a process needs to start
+_KEPT = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # needed to start a process
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-_LONGEST_NAME = 100  # characters of a file's name that are shown
+_LONGEST_NAME = 100  # characters shown of a file's name
 _LONGEST_MESSAGE = 500
 _TEXTS = (".csv", ".tsv", ".txt")
-_POLL = 0.05  # seconds between two looks at the worker
+_POLL = 0.05  # seconds between two checks of the worker
 
 _turns = threading.BoundedSemaphore(cores())
 _log = logging.getLogger(__name__)
 
 
 class UploadError(ValueError):
-    """A file that cannot be taken; the message is one sentence for its user.
+    """A file that is refused; the message is meant for the user.
 
     Attributes
     ----------
     status : int
-        The HTTP status that says the same.
+        The HTTP status of the response.
     """
 
     def __init__(self, message: str, status: int = 400) -> None:
@@ -74,21 +74,21 @@ class UploadError(ValueError):
 
 
 class UploadStoppedError(UploadError):
-    """Reading a file was stopped from outside."""
+    """The caller stopped reading a file."""
 
 
 @dataclass(frozen=True, eq=False)
 class Parsed:
-    """What became of an uploaded file.
+    """The table of an uploaded file.
 
     Attributes
     ----------
     name : str
-        What to call it.
+        The name to display.
     parquet : bytes
         The table, for :func:`frame_of`.
     facts : dict
-        What :func:`~margrave.studio.facts.facts_of` says of it.
+        The description by :func:`~margrave.studio.facts.facts_of`.
     """
 
     name: str
@@ -105,22 +105,22 @@ def parse_upload(
     turns: threading.Semaphore | None = None,
     command: Sequence[str] | None = None,
 ) -> Parsed:
-    """Read an uploaded file in a process of its own.
+    """Read an uploaded file in a separate process.
 
     Parameters
     ----------
     data : bytes, Path or binary file
         The file; it is copied.
     name : str
-        What its user calls it: its ending says how to read it, the rest is shown in messages.
+        The file's name: its ending decides how to read it, the rest is shown in messages.
     limits : Limits
-        How much is taken.
+        The limits on the file, and on reading it.
     stopped : callable, optional
-        Asked many times a second; once it says True the process is killed.
+        Called many times a second; when it returns True the process is killed.
     turns : Semaphore, optional
-        How many files are read at once; as many as there are cores if left out.
+        Limits how many files are read at the same time; by default the number of cores.
     command : sequence of str, optional
-        The program of the process; a request in JSON is added to it.
+        The command of the process; a request in JSON is appended to it.
 
     Returns
     -------
@@ -129,9 +129,9 @@ def parse_upload(
     Raises
     ------
     UploadError
-        If the file is no table, larger than the limits, or the process does not survive it.
+        If the file is not a table, exceeds the limits, or crashes the process.
     UploadStoppedError
-        If it was stopped.
+        If `stopped` returned True.
     """
     shown = display_name(name)
     ending = _ending(name, shown)
@@ -157,7 +157,7 @@ def parse_upload(
 
 
 def display_name(name: str) -> str:
-    """A file's name as it may be shown: one line, no folders, at most 100 characters."""
+    """Make a file's name safe to display: one line, no folders, at most 100 characters."""
     last = re.split(r"[/\\]", name)[-1]
     clean = " ".join("".join(c for c in last if c.isprintable()).split()) or "table"
     if len(clean) <= _LONGEST_NAME:
@@ -167,39 +167,37 @@ def display_name(name: str) -> str:
 
 
 def frame_of(parquet: bytes) -> pandas.DataFrame:
-    """A table from the bytes of a Parquet file that we have written."""
+    """Read a table from the bytes of a Parquet file that the studio has written."""
     from pandas import read_parquet
 
     return read_parquet(io.BytesIO(parquet))
 
 
 def parquet_of(frame: pandas.DataFrame) -> bytes:
-    """A table as the bytes of a Parquet file."""
+    """Convert a table to the bytes of a Parquet file."""
     return frame.to_parquet(index=False)
 
 
 def _refuse_workbook(path: Path, ending: str, shown: str) -> None:
-    """Refuse what is a zip archive, as workbooks are, under the name of a text."""
+    """Refuse a zip archive, such as a workbook, with the ending of a text file."""
     with path.open("rb") as file:
         if ending in _TEXTS and file.read(4) == b"PK\x03\x04":
             raise UploadError(f"{shown} is a zip archive or a workbook; save the table as CSV.")
 
 
 def _ending(name: str, shown: str) -> str:
-    fitting = [ending for ending in ENDINGS if name.lower().endswith(ending)]
-    if not fitting:
+    matching = [ending for ending in ENDINGS if name.lower().endswith(ending)]
+    if not matching:
         known = ", ".join(ENDINGS[:-1])
-        raise UploadError(
-            f"{shown}: needs a name that ends in {known} or {ENDINGS[-1]}, as tables do.", 415
-        )
-    return fitting[0]
+        raise UploadError(f"{shown}: needs a name that ends in {known} or {ENDINGS[-1]}.", 415)
+    return matching[0]
 
 
 @contextmanager
 def _turn(
     turns: threading.Semaphore, seconds: float, stopped: Callable[[], bool]
 ) -> Iterator[None]:
-    """Wait until a file may be read."""
+    """Wait until the file may be read."""
     deadline = time.monotonic() + seconds
     while not turns.acquire(timeout=_POLL):
         if stopped():
@@ -213,7 +211,7 @@ def _turn(
 
 
 def _save(data: bytes | Path | IO[bytes], path: Path, most: int, shown: str) -> None:
-    """Copy an upload, no more of it than is allowed."""
+    """Copy an upload; refuse it if it is larger than `most` bytes."""
     if isinstance(data, Path):
         with data.open("rb") as file:
             _save(file, path, most, shown)
@@ -224,7 +222,9 @@ def _save(data: bytes | Path | IO[bytes], path: Path, most: int, shown: str) -> 
         while chunk := source.read(min(left + 1, 1 << 20)):
             left -= len(chunk)
             if left < 0:
-                raise UploadError(f"{shown}: needs to be at most {_size(most)} large.", 413)
+                raise UploadError(
+                    f"{shown}: is larger than {_size(most)}; upload a smaller file.", 413
+                )
             copy.write(chunk)
 
 
@@ -235,18 +235,18 @@ def _run(
     stopped: Callable[[], bool],
     shown: str,
 ) -> int:
-    """Run the worker to its end, or kill it; its exit code.
+    """Run the worker until it ends, or kill it; return its exit code.
 
-    It sees nothing of our environment but where the modules are. Its standard input stays open
-    and empty: when we die, however suddenly, it ends, and the worker with it.
+    The worker gets only the part of the environment that it needs to find the modules. Its standard
+    input stays open and empty: it closes when this process dies, and then the worker exits.
     """
     environment = {name: os.environ[name] for name in _KEPT if name in os.environ} | {
-        "PYTHONPATH": os.pathsep.join(one for one in sys.path if Path(one).is_absolute()),
+        "PYTHONPATH": os.pathsep.join(folder for folder in sys.path if Path(folder).is_absolute()),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONUTF8": "1",
         "HOME": str(folder),
         "TMPDIR": str(folder),
-        "ARROW_DEFAULT_MEMORY_POOL": "system",  # others reserve more addresses than they use
+        "ARROW_DEFAULT_MEMORY_POOL": "system",  # other pools reserve more addresses
         "MALLOC_ARENA_MAX": "2",
     }
     environment.update(dict.fromkeys(_THREADS, "1"))
@@ -277,7 +277,7 @@ def _run(
 
 
 def _result(folder: Path, code: int, file: str, shown: str, limits: Limits) -> Parsed:
-    """What the worker left in its folder."""
+    """Read the result that the worker has written to its folder."""
     try:
         answer = json.loads((folder / ANSWER).read_bytes())
         parquet = b"" if "error" in answer else (folder / TABLE).read_bytes()
@@ -287,23 +287,24 @@ def _result(folder: Path, code: int, file: str, shown: str, limits: Limits) -> P
             raise _too_slow(shown, limits) from None
         raise UploadError(
             f"{shown}: could not be read; it is damaged, or takes more than "
-            f"{_size(limits.parse_memory)} of memory.",
+            f"{_size(limits.parse_memory)} of memory to read.",
             413,
         ) from None
     if "error" in answer:
         if "log" in answer:
             _log.warning("a parser failed: %s", _tail(folder / LOG))
         message = str(answer["error"]).removeprefix(file).removeprefix(": ")
-        between = "" if message.startswith(", line ") else ": "
-        whole = f"{shown}{between}{message}"
-        threshold = whole if len(whole) <= _LONGEST_MESSAGE else whole[: _LONGEST_MESSAGE - 1] + "…"
-        raise UploadError(threshold, int(answer.get("status", 400)))
+        separator = "" if message.startswith(", line ") else ": "
+        text = f"{shown}{separator}{message}"
+        if len(text) > _LONGEST_MESSAGE:
+            text = text[: _LONGEST_MESSAGE - 1] + "…"
+        raise UploadError(text, int(answer.get("status", 400)))
     return Parsed(shown, parquet, answer["facts"])
 
 
 def _too_slow(shown: str, limits: Limits) -> UploadError:
     return UploadError(
-        f"{shown}: takes more than {limits.parse_seconds} seconds to read; needs to be smaller.",
+        f"{shown}: takes more than {limits.parse_seconds} seconds to read; upload a smaller table.",
         413,
     )
 

@@ -1,4 +1,4 @@
-"""A dialog as plain records: steps, trade-offs, members, the rows behind a cell."""
+"""A dialog as plain records: steps, accepted models, trade-offs, members."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from margrave.app._records import matrix_record
 from margrave.confusion import Confusion, Preference
 from margrave.steer._certificate import describe_bound
 from margrave.steer._dialog import Dialog
-from margrave.steer._frontier import Frontier
-from margrave.steer._frontier import dialog_frontier as reachable
+from margrave.steer._frontier import Frontier, dialog_frontier
 from margrave.steer._ledger import Accepted
 from margrave.steer._order_statistic import supported_rate
 from margrave.steer._reply import Reply
@@ -29,29 +28,34 @@ _BINS = 20
 
 
 def sentences(wanted: Preference, matrix: Confusion) -> list[str]:
-    """What is asked in words; a share with the count that it is of these samples."""
-    told = []
+    """Describe a preference in words; a fraction also as a count of these samples."""
+    texts = []
     for bound in wanted.bounds:
         text = describe_bound(bound, matrix)
         base = int(matrix.counts[bound.cells(matrix)[1]].sum())
-        if bound.share and bound.word != "precision":
+        if bound.is_fraction and bound.word != "precision":
             exact = bound.limit * base
             count = math.floor(exact) if bound.at_most else math.ceil(exact)
             text += f" ({count} of {base})"
-        told.append(text)
-    return told
+        texts.append(text)
+    return texts
 
 
 def changes_record(changes: Sequence[Any]) -> list[Record]:
-    """Cells that are not as before."""
+    """The cells that have changed."""
     return [
-        {"true": one.true, "answer": one.answer, "before": one.before, "after": one.after}
-        for one in changes
+        {
+            "true": change.true,
+            "answer": change.answer,
+            "before": change.before,
+            "after": change.after,
+        }
+        for change in changes
     ]
 
 
 def step_record(reply: Reply, number: int | None, parent: int | None) -> Record:
-    """A step."""
+    """A step of a dialog."""
     wanted, after, two = reply.preference, reply.after, reply.after.positive is not None
     return {
         "number": number,
@@ -65,7 +69,7 @@ def step_record(reply: Reply, number: int | None, parent: int | None) -> Record:
         "binding": None if reply.binding is None else str(reply.binding),
         "instead": None if reply.instead is None else str(reply.instead),
         "seconds": round(reply.seconds, 3),
-        "options": reply.n_candidates,
+        "candidates": reply.n_candidates,
         "cancelled": reply.cancelled,
         "final": reply.final,
         "matrix": matrix_record(after),
@@ -81,7 +85,7 @@ def accepted_record(accepted: Accepted, number: int, onnx: bool) -> Record:
     """An accepted model."""
     certificate = accepted.model.certificate_
     if certificate is None:
-        raise ValueError("An accepted model has a certificate.")
+        raise ValueError("The accepted model has no certificate.")
     return {
         "number": number,
         "look": certificate.number,
@@ -99,7 +103,7 @@ def accepted_record(accepted: Accepted, number: int, onnx: bool) -> Record:
 
 
 def support_record(sizes: Sequence[tuple[Any, int]], confidence: float) -> list[Record]:
-    """What certify samples of each class can support, in percent."""
+    """The smallest limit that the certification set can support for each class, in percent."""
     return [
         {"label": label, "n": n, "least": round(supported_rate(n, 1 - confidence), 4)}
         for label, n in sizes
@@ -107,7 +111,7 @@ def support_record(sizes: Sequence[tuple[Any, int]], confidence: float) -> list[
 
 
 def certify_sizes(dialog: Dialog) -> list[tuple[Any, int]]:
-    """How many certify samples there are of each class."""
+    """The number of samples of each class in the certification set."""
     part = dialog._ledger.part
     if part is None:
         return []
@@ -115,16 +119,16 @@ def certify_sizes(dialog: Dialog) -> list[tuple[Any, int]]:
     return list(zip(dialog.classes, counts, strict=True))
 
 
-def the_frontier(dialog: Dialog, slow: Sequence[Candidate]) -> Frontier:
-    """What is reachable, with what the dear ways offered."""
+def full_frontier(dialog: Dialog, slow: Sequence[Candidate]) -> Frontier:
+    """The frontier of a dialog, with the candidates of the slow strategies."""
     known = dialog.frontier()  # refuses without a positive class
-    options = [reply.candidate for reply in dialog.history]
-    return reachable(dialog._data, [*options, *slow]) if slow else known
+    candidates = [reply.candidate for reply in dialog.history]
+    return dialog_frontier(dialog._data, [*candidates, *slow]) if slow else known
 
 
 def frontier_record(dialog: Dialog, slow: Sequence[Candidate]) -> Record:
-    """Every trade-off that is known, and where the dialog has been."""
-    frontier = the_frontier(dialog, slow)
+    """All known trade-offs, and the steps of the dialog among them."""
+    frontier = full_frontier(dialog, slow)
     fp, fn, strategies, _ = frontier._lowest
     names = [curve.name for curve in frontier.curves]
     parents = dialog._history.parents
@@ -143,13 +147,13 @@ def frontier_record(dialog: Dialog, slow: Sequence[Candidate]) -> Record:
         ],
         "hull": [
             {
-                "name": one.name,
-                "fp": one.fp,
-                "fn": one.fn,
-                "low": one.low,
-                "high": None if math.isinf(one.high) else one.high,
+                "name": vertex.name,
+                "fp": vertex.fp,
+                "fn": vertex.fn,
+                "low": vertex.low,
+                "high": None if math.isinf(vertex.high) else vertex.high,
             }
-            for one in frontier.hull
+            for vertex in frontier.hull
         ],
         "trajectory": [
             {
@@ -169,50 +173,50 @@ def frontier_record(dialog: Dialog, slow: Sequence[Candidate]) -> Record:
 def winners_record(
     frontier: Frontier, costs: tuple[float, float], priors: tuple[float, float] | None
 ) -> Record:
-    """Which way and cut is cheapest where, in a range of costs and priors."""
-    won = frontier.winners(cost_ratio=costs, prior=priors)
-    low, high = won[0].low, won[-1].high
+    """The trade-offs with the lowest cost, for each part of a range of costs and priors."""
+    winners = frontier.winners(cost_ratio=costs, prior=priors)
+    low, high = winners[0].low, winners[-1].high
     whole = math.log(high / low) if high > low else 0.0
-    share = frontier.n_positive / (frontier.n_positive + frontier.n_negative)
+    prior = frontier.n_positive / (frontier.n_positive + frontier.n_negative)
     return {
         "winners": [
             {
-                "name": one.name,
-                "fp": one.fp,
-                "fn": one.fn,
-                "low": one.low,
-                "high": one.high,
-                "share": math.log(one.high / one.low) / whole if whole else 1.0,
+                "name": winner.name,
+                "fp": winner.fp,
+                "fn": winner.fn,
+                "low": winner.low,
+                "high": winner.high,
+                "fraction": math.log(winner.high / winner.low) / whole if whole else 1.0,
             }
-            for one in won
+            for winner in winners
         ],
         "slope": (low, high),
         "costs": costs,
-        "priors": priors or (share, share),
-        "prior": share,
+        "priors": priors or (prior, prior),
+        "prior": prior,
     }
 
 
 def votes_of(dialog: Dialog) -> Codes:
-    """Each member's own answer to each tuning sample; shape (n, K)."""
-    tuning_data: TuningData = dialog._base()[1]  # a program's as it was last tuned or grown
+    """The prediction of each member for each sample of the tuning set; shape (n, K)."""
+    tuning_data: TuningData = dialog._base()[1]  # of a program: as last tuned or grown
     columns = [
-        held.argmax(axis=1) if held.ndim == 2 else (held > 0).astype(np.intp)
-        for _, held in tuning_data.members_alone()
+        scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)
+        for _, scores in tuning_data.members_alone()
     ]
     return np.column_stack(columns)
 
 
 def leads_of(reply: Reply) -> Floats:
-    """How far each tuning sample is from another answer, in the units of its scores."""
+    """The margin of each prediction on the tuning set, in the units of the scores."""
     lead = reply.candidate.decision.decision_values(reply.candidate.scores)
     return lead_of_largest(lead) if lead.ndim == 2 else np.abs(lead)
 
 
 def certainty_of(reply: Reply) -> Floats:
-    """How far each tuning sample is from another answer, as the share of samples that are nearer.
+    """The certainty of each prediction: the fraction of samples with a smaller margin.
 
-    Scores of different ways have different scales; their order has not.
+    The scores of different strategies have different scales, so only the order is comparable.
     """
     size = leads_of(reply)
     order = np.sort(size)
@@ -220,9 +224,9 @@ def certainty_of(reply: Reply) -> Floats:
 
 
 def members_record(dialog: Dialog) -> Record:
-    """What the members say, and where they disagree."""
+    """The predictions of the members, and their disagreement."""
     tuning_data, reply = dialog._data, dialog.reply
-    votes, answers, codes = votes_of(dialog), reply.candidate.predictions, tuning_data.codes
+    votes, predictions, codes = votes_of(dialog), reply.candidate.predictions, tuning_data.codes
     names = list(tuning_data.committee.names)
     scorer = reply.candidate.scorer
     weights = np.zeros(len(names))
@@ -244,8 +248,8 @@ def members_record(dialog: Dialog) -> Record:
                 "accuracy": 1 - errors / len(codes),
             }
         )
-    agreeing = (votes == answers[:, None]).sum(axis=1)
-    wrong = answers != codes
+    agreeing = (votes == predictions[:, None]).sum(axis=1)
+    wrong = predictions != codes
     counts = np.bincount(agreeing, minlength=len(names) + 1)
     missed = np.bincount(agreeing[wrong], minlength=len(names) + 1)
     regions = find_regions(scorer.combine)
@@ -256,7 +260,7 @@ def members_record(dialog: Dialog) -> Record:
         "margins": _margins(reply, wrong),
         "disagreement": {
             "names": names,
-            "shares": [
+            "fractions": [
                 [float((votes[:, i] != votes[:, j]).mean()) for j in range(len(names))]
                 for i in range(len(names))
             ],
@@ -270,7 +274,7 @@ def members_record(dialog: Dialog) -> Record:
 
 
 def _margins(reply: Reply, wrong: NDArray[np.bool_]) -> Record:
-    """How far right and wrong answers are from another answer: the lead, cut at its ends."""
+    """Histograms of the margins of right and wrong predictions, clipped at the 98 % quantile."""
     size = leads_of(reply)
     top = float(np.quantile(size, 0.98)) or 1.0
     edges = np.linspace(0.0, top, _BINS + 1)

@@ -1,7 +1,7 @@
-"""Long work on dialogs: training, replies, growing and tuning programs, certificates.
+"""The jobs on dialogs: training, replies, tuning and growing programs, certificates.
 
-Each is a function that a job runs: it tells how far it is, stops when it is asked to, and what it
-gives back is in the store already.
+Each is a function that a job runs. It reports its progress, stops when the job is cancelled, and
+returns when its result is in the store.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._split import FOLDS
 from margrave.steer._strategies import STRATEGIES
 from margrave.studio import views
-from margrave.studio.choices import plainly, sized
+from margrave.studio.choices import plain_message, sized
 from margrave.studio.jobs import Cancelled, Handle
 from margrave.studio.views import Record
 from margrave.studio.workspace import Workspace
@@ -28,16 +28,16 @@ CANCELLED = "Training was cancelled."
 
 
 class RefusedError(ValueError):
-    """What cannot be done, in a sentence for the user."""
+    """A request that cannot be fulfilled; the message is meant for the user."""
 
 
 def usual_members(rows: int) -> list[str]:
-    """The members of the default committee for so many rows to train on, in folds."""
+    """The members of the default committee for this number of training rows, in folds."""
     return [name for name, _ in default_committee(rows * (FOLDS - 1) // FOLDS)]
 
 
 def train(workspace: Workspace, owner: str, dialog_id: str, handle: Handle) -> Record:
-    """Train what was chosen for a dialog."""
+    """Train the committee or program of a dialog."""
     row = workspace.store.dialog(owner, dialog_id)
     if row.state == "ready":
         return {"step": 0}
@@ -46,54 +46,58 @@ def train(workspace: Workspace, owner: str, dialog_id: str, handle: Handle) -> R
         if row.table_id is None:
             raise RefusedError("This dialog has no table to train on.")
         handle.progress(0, 1, "Reading the table")
-        given = workspace.samples(owner, row.table_id, row.choices)
-        parts, _ = sized(given, row.choices)
-        dialog = _trained(given, row.choices, handle)
+        samples = workspace.samples(owner, row.table_id, row.choices)
+        parts, _ = sized(samples, row.choices)
+        dialog = _train_dialog(samples, row.choices, handle)
         bars = [{"name": name, "done": 1, "total": 1} for name in row.choices.get("members") or ()]
-        handle.progress(1, 1, "Writing it down", bars or None)
+        handle.progress(1, 1, "Saving", bars or None)
         workspace.ready(dialog_id, dialog, parts, pinned=False)
     except Cancelled:
-        if not workspace.closing:  # else it goes on when the studio is back
+        if not workspace.closing:  # otherwise it continues at the next start of the studio
             workspace.store.set_state(dialog_id, "failed", CANCELLED)
         raise
     except ValueError as error:
-        workspace.store.set_state(dialog_id, "failed", plainly(error))
-        raise RefusedError(plainly(error)) from error
+        workspace.store.set_state(dialog_id, "failed", plain_message(error))
+        raise RefusedError(plain_message(error)) from error
     except BaseException:
-        workspace.store.set_state(dialog_id, "failed", "Training did not end well.")
+        workspace.store.set_state(
+            dialog_id,
+            "failed",
+            "Training failed with an internal error; the studio has logged the details.",
+        )
         raise
     return {"step": 0}
 
 
-def _trained(given: Samples, choices: dict[str, Any], handle: Handle) -> Dialog:
-    """A dialog on samples, with progress for each member."""
+def _train_dialog(samples: Samples, choices: dict[str, Any], handle: Handle) -> Dialog:
+    """Train a dialog on samples, and report the progress of each member."""
     done: Counter[str] = Counter()
     program = choices["kind"] == "program"
     names = [] if program else list(choices.get("members") or ())
 
-    def tell(at: Progress) -> None:
+    def report(progress: Progress) -> None:
         if handle.stopped():
             raise Cancelled
-        done[at.member] += 1
-        of_each = at.total // max(len(names), 1) if names else at.total
+        done[progress.member] += 1
+        of_each = progress.total // max(len(names), 1) if names else progress.total
         members = [{"name": name, "done": done[name], "total": of_each} for name in names]
-        handle.progress(at.done, at.total, at.member, members or None)
+        handle.progress(progress.done, progress.total, progress.member, members or None)
 
     dialog = Dialog.from_data(
-        given.X,
-        given.y,
+        samples.X,
+        samples.y,
         committee="martingale" if program else names or None,
         levels=choices["levels"],
         certify=choices["certify"],
         guarantee=choices["guarantee"],
         confidence=choices["confidence"],
-        positive=given.positive,
-        groups=given.groups,
-        time=given.time,
+        positive=samples.positive,
+        groups=samples.groups,
+        time=samples.time,
         random_state=choices["seed"],
-        callback=tell,
+        callback=report,
     )
-    dialog._given = None  # the store has the table, and memory is bounded
+    dialog._given = None  # the store has the table, and memory is limited
     return dialog
 
 
@@ -107,7 +111,7 @@ def prefer(
     strategies: Sequence[str] | None,
     at: int | None,
 ) -> Record:
-    """Ask for a preference; better replies are told as they come."""
+    """Search for a preference, and send each better reply."""
     with workspace.changing(owner, dialog_id) as live:
         dialog, history = live.dialog, live.dialog._history
         before = history.at, history.undone
@@ -116,7 +120,7 @@ def prefer(
             if parent != dialog.position:
                 dialog.goto(parent)
             replies = dialog.replies(*wants, keep=keep, strategies=strategies, stop=handle.stopped)
-        finally:  # the dialog moves when its step is there, not before
+        finally:  # the dialog moves only when the new step exists
             history.at, history.undone = before
         for reply in replies:
             if not reply.final:
@@ -126,24 +130,21 @@ def prefer(
     return {"step": step}
 
 
-def dear_frontier(workspace: Workspace, owner: str, dialog_id: str, handle: Handle) -> Record:
-    """What the dear ways could reach."""
+def slow_frontier(workspace: Workspace, owner: str, dialog_id: str, handle: Handle) -> Record:
+    """Collect the candidates of the slow strategies for the frontier."""
     with workspace.held(owner, dialog_id) as live:
         base, tuning_data = live.dialog._base()
-        matrix, strategies = (
-            tuning_data.matrix(base.predictions),
-            [strategy for strategy in STRATEGIES if strategy.slow],
-        )
-        found = []
+        matrix = tuning_data.matrix(base.predictions)
+        strategies = [strategy for strategy in STRATEGIES if strategy.slow]
+        candidates = []
         for candidate in offer_candidates(tuning_data, base, matrix, strategies):
             if handle.stopped():
                 raise Cancelled
-            found.append(candidate)
-            handle.progress(
-                len(found), len(found) + 1, f"{len(found)} found by {candidate.strategy}"
-            )
-        live.slow, live.dear_from = found, base
-    return {"options": len(found)}
+            candidates.append(candidate)
+            n = len(candidates)
+            handle.progress(n, n + 1, f"{n} candidates, the last by {candidate.strategy}")
+        live.slow, live.slow_base = candidates, base
+    return {"candidates": len(candidates)}
 
 
 def tune_node(
@@ -161,14 +162,15 @@ def tune_node(
 
 
 def grow(workspace: Workspace, owner: str, dialog_id: str, handle: Handle, levels: int) -> Record:
-    """Grow a program."""
+    """Add levels to a program."""
     handle.progress(0, levels, "Growing")
 
-    def tell(at: Progress) -> None:
-        handle.progress(at.done, at.total, f"{at.done} of {at.total} levels")
+    def report(progress: Progress) -> None:
+        text = f"{progress.done} of {progress.total} levels"
+        handle.progress(progress.done, progress.total, text)
 
     with workspace.changing(owner, dialog_id) as live:
-        live.dialog.grow(levels, callback=tell, stop=handle.stopped)
+        live.dialog.grow(levels, callback=report, stop=handle.stopped)
         return {"step": live.dialog.position}
 
 
@@ -180,10 +182,10 @@ def accept(
     confidence: float,
     reserve: bool,
 ) -> Record:
-    """Certify the current model; what was spent for it is stored, also if it is refused."""
-    handle.progress(0, 1, "Setting the promise on the certify samples")
+    """Certify the current model; the use of the certification set is stored, also if refused."""
+    handle.progress(0, 1, "Computing the guarantee on the certification set")
     with workspace.held(owner, dialog_id) as live:
-        acceptance = live.dialog._ledger
+        ledger = live.dialog._ledger
         try:
             model = live.dialog.accept(confidence=confidence, reserve=reserve)
         except GuaranteeError as error:
@@ -192,7 +194,7 @@ def accept(
                 live.refuse({"step": step, "confidence": confidence, "reserve": reserve})
             raise
         finally:
-            handle.progress(1, 2, "Writing it down")
+            handle.progress(1, 2, "Saving")
             workspace.write_accepted(dialog_id, live, reserve)
-        same = [one.model is model for one in acceptance.accepted]
+        same = [accepted.model is model for accepted in ledger.accepted]
         return {"accepted": same.index(True) + 1}

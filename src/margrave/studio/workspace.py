@@ -1,8 +1,8 @@
-"""Dialogs that are alive, and the store behind them.
+"""The dialogs in memory, and the store behind them.
 
-The store has everything that the page shows as saved; a dialog in memory is a convenience that can
-be dropped at any time and is put together again from its pieces. So memory is bounded by dropping
-those that were not used for longest, and a killed studio comes back where it was.
+The store has everything that the page shows as saved. A dialog in memory is a cache: it can be
+dropped at any time and restored from the store. This limits the memory, since the least recently
+used dialogs are dropped first, and a killed studio restarts in the same state.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from margrave.studio.uploads import frame_of
 if TYPE_CHECKING:
     import pandas
 
-# What a dialog takes in memory, as a multiple of what it began with in the store (measured on
-# Spambase: 8 MB there, 30 MB alive).
+# The size of a dialog in memory, as a multiple of its initial size in the store (measured on
+# Spambase: 8 MB in the store, 30 MB in memory).
 _TIMES = 4
-_TABLES = 4  # as a share of that: what tables in memory may take
+_TABLES = 4  # tables in memory may take one part in so many of the memory for dialogs
 
 
 @dataclass(eq=False)
@@ -56,23 +56,23 @@ class Live:
     dialog : Dialog
         The dialog.
     size : int
-        Roughly how many bytes it takes.
+        Approximate size in bytes.
     pinned : bool
-        Whether it is a notebook's, which the store cannot bring back.
+        Whether it belongs to a notebook, and cannot be restored from the store.
     lock : RLock
-        Held by who changes it.
+        Held by the thread that changes the dialog.
     slow : list of Candidate
-        What the dear ways offered, for the frontier.
-    dear_from : Candidate or None
-        What they began with.
+        The candidates of the slow strategies, for the frontier.
+    slow_base : Candidate or None
+        The candidate that they were derived from.
     strategies : dict of int to list
-        Which ways a step was allowed, until it is stored.
+        The strategies that a step was allowed to use, until it is stored.
     accounts : list of dict
-        What was spent of certify samples, as it is stored.
+        The ledger of the certification set, as stored.
     refused : list of dict
-        The looks at the samples set aside that ended in a refusal.
+        The uses of the certification set that ended in a refusal.
     frame : DataFrame or None
-        The tuning samples as the user has them.
+        The tuning set as in the user's table.
     """
 
     dialog: Dialog
@@ -80,47 +80,47 @@ class Live:
     pinned: bool = False
     lock: Any = field(default_factory=threading.RLock)
     slow: list[Candidate] = field(default_factory=list)
-    dear_from: Candidate | None = None
+    slow_base: Candidate | None = None
     strategies: dict[int, list[str] | None] = field(default_factory=dict)
     accounts: list[dict[str, Any]] = field(default_factory=list)
     refused: list[dict[str, Any]] = field(default_factory=list)
     frame: pandas.DataFrame | None = None
 
     def refuse(self, look: dict[str, Any]) -> None:
-        """Keep a look at the samples set aside that ended in a refusal."""
-        acceptance = self.dialog._ledger
-        if acceptance.part is not None:
-            name = acceptance.part.name
-            number = len(acceptance.accounts[name].used)
+        """Record a use of the certification set that ended in a refusal."""
+        ledger = self.dialog._ledger
+        if ledger.part is not None:
+            name = ledger.part.name
+            number = len(ledger.accounts[name].used)
             self.refused.append({"look": number, "samples": name, **look})
 
     def account_records(self) -> list[dict[str, Any]]:
-        """What was spent of certify samples, to be stored."""
+        """The ledger of the certification set, as plain records."""
         return [
             {
-                "samples": one.samples,
-                "delta": one.delta,
-                "used": list(one.used),
-                "refused": [look for look in self.refused if look["samples"] == one.samples],
+                "samples": account.samples,
+                "delta": account.delta,
+                "used": list(account.used),
+                "refused": [look for look in self.refused if look["samples"] == account.samples],
             }
-            for one in self.dialog._ledger.accounts.values()
+            for account in self.dialog._ledger.accounts.values()
         ]
 
     @property
     def offers(self) -> list[Candidate]:
-        """What the dear ways offered, if requests still begin where they began."""
-        return self.slow if self.dear_from is self.dialog._base()[0] else []
+        """The candidates of the slow strategies, if they fit the current base."""
+        return self.slow if self.slow_base is self.dialog._base()[0] else []
 
 
 class Workspace:
-    """All dialogs of a studio.
+    """The dialogs of a studio.
 
     Parameters
     ----------
     store : Store
-        Where they are durable.
+        The database.
     live_bytes : int
-        About how much memory live ones may take.
+        Approximate memory for all dialogs, in bytes.
     """
 
     def __init__(self, store: Store, live_bytes: int) -> None:
@@ -136,29 +136,29 @@ class Workspace:
 
     def frame(self, owner: str, table: str) -> pandas.DataFrame:
         """A user's table."""
-        self.store.table(owner, table)  # is it theirs
+        self.store.table(owner, table)  # refuses another user's table
         with self._lock:
             if table in self._frames:
                 self._frames.move_to_end(table)
                 return self._frames[table]
-        found = frame_of(self.store.table_data(owner, table))
+        frame = frame_of(self.store.table_data(owner, table))
         with self._lock:
-            self._frames[table] = found
-            sizes = [int(one.memory_usage(deep=True).sum()) for one in self._frames.values()]
+            self._frames[table] = frame
+            sizes = [int(kept.memory_usage(deep=True).sum()) for kept in self._frames.values()]
             while len(sizes) > 1 and sum(sizes) > self.live_bytes // _TABLES:
                 self._frames.popitem(last=False)
                 del sizes[0]
-        return found
+        return frame
 
     def samples(self, owner: str, table: str, choices: dict[str, Any]) -> Samples:
-        """A user's table, as choices make samples of it."""
+        """The samples of a user's table, with the user's choices."""
         source = source_of(self.store.table(owner, table).facts)
         return samples(self.frame(owner, table), source, choices)
 
     # Dialogs
 
     def live(self, owner: str, dialog_id: str) -> Live:
-        """A dialog in memory; it is put together if it is not there."""
+        """A dialog in memory; it is restored from the store if needed."""
         row = self.store.dialog(owner, dialog_id)
         if row.state != "ready":
             raise Conflict("This dialog is not trained yet.")
@@ -169,12 +169,12 @@ class Workspace:
                 if dialog_id in self._live:
                     self._live.move_to_end(dialog_id)
                     return self._live[dialog_id]
-            live = self._loaded(dialog_id)
+            live = self._load(dialog_id)
             self.keep(dialog_id, live)
             return live
 
-    def _loaded(self, dialog_id: str) -> Live:
-        """A dialog from its pieces."""
+    def _load(self, dialog_id: str) -> Live:
+        """Restore a dialog from the store."""
         pieces = self.store.pieces(dialog_id)
         accounts = [Account(a["samples"], a["delta"], tuple(a["used"])) for a in pieces.accounts]
         dialog = restore_dialog(
@@ -183,23 +183,23 @@ class Workspace:
             pieces.position,
             pieces.undone,
             accounts,
-            [StoredModel(one.step, one.record["samples"], one.piece) for one in pieces.acceptances],
+            [StoredModel(a.step, a.record["samples"], a.piece) for a in pieces.acceptances],
         )
         size = _TIMES * (len(pieces.base) + sum(len(step.piece) for step in pieces.steps))
         refused = [look for account in pieces.accounts for look in account["refused"]]
         return Live(dialog, size, accounts=pieces.accounts, refused=refused)
 
     def keep(self, dialog_id: str, live: Live) -> None:
-        """Have a dialog in memory, and drop others if they are too many."""
+        """Put a dialog into memory, and drop others to stay within the limit."""
         with self._lock:
             self._live[dialog_id] = live
             self._live.move_to_end(dialog_id)
         self._trim()
 
     def _trim(self) -> None:
-        """Drop dialogs that nobody works on, the longest unused first, down to the limit."""
+        """Drop unlocked dialogs, the least recently used first, until the limit is met."""
         with self._lock:
-            total = sum(one.size for one in self._live.values())
+            total = sum(live.size for live in self._live.values())
             for dialog_id in list(self._live)[:-1]:
                 live = self._live[dialog_id]
                 if (
@@ -212,7 +212,7 @@ class Workspace:
                     live.lock.release()
 
     def forget(self, dialog_id: str, *, deleted: bool = False) -> None:
-        """Drop a dialog from memory: what is in the store counts. A notebook's only if deleted."""
+        """Drop a dialog from memory; a dialog of a notebook only if it is deleted."""
         with self._lock:
             live = self._live.get(dialog_id)
             if live is not None and (deleted or not live.pinned):
@@ -222,19 +222,19 @@ class Workspace:
 
     @property
     def n_live(self) -> int:
-        """How many dialogs are in memory."""
+        """The number of dialogs in memory."""
         return len(self._live)
 
     @contextmanager
     def held(self, owner: str, dialog_id: str) -> Iterator[Live]:
-        """A dialog that nobody else changes meanwhile, and that stays in memory."""
+        """Lock a dialog and keep it in memory."""
         while True:
             live = self.live(owner, dialog_id)
             live.lock.acquire()
             with self._lock:
                 if self._live.get(dialog_id) is live:
                     break
-            live.lock.release()  # it was dropped before it was held
+            live.lock.release()  # it was dropped before it was locked
         try:
             yield live
         finally:
@@ -243,7 +243,7 @@ class Workspace:
 
     @contextmanager
     def changing(self, owner: str, dialog_id: str) -> Iterator[Live]:
-        """A dialog to be changed; what was done is durable at the end, or undone."""
+        """Lock a dialog for changes, and store them at the end; drop it if storing fails."""
         with self.held(owner, dialog_id) as live:
             try:
                 yield live
@@ -251,7 +251,7 @@ class Workspace:
                 self.write(dialog_id, live)
 
     def write(self, dialog_id: str, live: Live) -> None:
-        """Make all steps of a dialog durable, and where it stands."""
+        """Store all new steps of a dialog, and its current position."""
         history = live.dialog._history
         try:
             stored = self.store.steps(dialog_id)
@@ -273,7 +273,7 @@ class Workspace:
             raise
 
     def ready(self, dialog_id: str, dialog: Dialog, parts: Parts, pinned: bool) -> None:
-        """A dialog is trained: store what it begins with, and have it in memory."""
+        """Store a trained dialog, and keep it in memory."""
         base = b"" if pinned else dump_start(dialog)
         part = dialog._ledger.part
         facts = {
@@ -293,7 +293,7 @@ class Workspace:
         self.write_accepted(dialog_id, live)
 
     def adopt(self, owner: str, title: str, dialog: Dialog) -> str:
-        """A notebook's dialog; it lives as long as its process."""
+        """Add the dialog of a notebook, which lasts as long as the process; return its id."""
         row = self.store.add_dialog(owner, title, None, {"kind": kind_of(dialog)})
         part, n = dialog._ledger.part, dialog.confusion.n
         certify = 0 if part is None else len(part.codes)
@@ -302,15 +302,15 @@ class Workspace:
         return row.id
 
     def write_accepted(self, dialog_id: str, live: Live, reserve: bool = False) -> None:
-        """Make accepted models durable, and what was spent for them, or for a refusal."""
-        acceptance, accounts = live.dialog._ledger, live.account_records()
+        """Store the newly accepted models, and the ledger of the certification set."""
+        ledger, accounts = live.dialog._ledger, live.account_records()
         try:
             known = len(self.store.acceptances(dialog_id))
-            for number, one in enumerate(acceptance.accepted[known:], start=known + 1):
-                record = views.accepted_record(one, number, can_export(one.model))
-                record |= {"samples": one.samples, "reserve": reserve}
-                piece = dump_model(one)
-                self.store.add_acceptance(dialog_id, number, one.step, record, piece, accounts)
+            for number, accepted in enumerate(ledger.accepted[known:], start=known + 1):
+                record = views.accepted_record(accepted, number, can_export(accepted.model))
+                record |= {"samples": accepted.samples, "reserve": reserve}
+                piece = dump_model(accepted)
+                self.store.add_acceptance(dialog_id, number, accepted.step, record, piece, accounts)
             if accounts != live.accounts:
                 self.store.set_accounts(dialog_id, accounts)
                 live.accounts = accounts
@@ -319,21 +319,21 @@ class Workspace:
             raise
 
     def catch_up(self, owner: str, dialog_id: str) -> None:
-        """Write down what was done with a notebook's dialog outside of the page."""
+        """Store the steps of a notebook's dialog that were taken in Python."""
         with self._lock:
             live = self._live.get(dialog_id)
         if live is not None and live.pinned and live.lock.acquire(blocking=False):
             try:
-                self.store.dialog(owner, dialog_id)  # is it theirs
+                self.store.dialog(owner, dialog_id)  # refuses another user's dialog
                 self.write(dialog_id, live)
                 self.write_accepted(dialog_id, live)
             finally:
                 live.lock.release()
 
-    # What samples look like to their user
+    # The tuning set
 
     def tuning_frame(self, owner: str, dialog_id: str) -> pandas.DataFrame:
-        """The tuning samples as the user has them; the index is their place in the table."""
+        """The tuning set as in the user's table; the index is the row number there."""
         live, row = self.live(owner, dialog_id), self.store.dialog(owner, dialog_id)
         if live.frame is None:
             live.frame = self._tuning_frame(owner, row, live.dialog)
@@ -346,22 +346,22 @@ class Workspace:
         at = tuning_data.at
         if row.table_id is not None and at is not None:
             return self.samples(owner, row.table_id, row.choices).X.iloc[at]
-        known, places = tuning_data.X.X, None
+        X, places = tuning_data.X.X, None
         if dialog._given is not None and at is not None:
-            known, places = select_rows(dialog._given, at), at
-        if not isinstance(known, pandas.DataFrame):
-            dense = known.toarray() if hasattr(known, "toarray") else np.asarray(known)
-            known = pandas.DataFrame(dense, columns=[f"x{j}" for j in range(dense.shape[1])])
-        return known.set_axis(pandas.RangeIndex(len(known)) if places is None else places)
+            X, places = select_rows(dialog._given, at), at
+        if not isinstance(X, pandas.DataFrame):
+            dense = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+            X = pandas.DataFrame(dense, columns=[f"x{j}" for j in range(dense.shape[1])])
+        return X.set_axis(pandas.RangeIndex(len(X)) if places is None else places)
 
 
 def source_of(facts: dict[str, Any]) -> Source:
-    """Where a stored table is from."""
+    """The source of a stored table."""
     return Source(**facts["source"])
 
 
 def can_export(model: SteeredClassifier) -> bool:
-    """Whether a model can be written as ONNX."""
+    """Whether a model can be exported to ONNX."""
     try:
         model.to_onnx()
     except (ExportError, ImportError):
@@ -370,5 +370,5 @@ def can_export(model: SteeredClassifier) -> bool:
 
 
 def kind_of(dialog: Dialog) -> str:
-    """Whether a dialog steers a program."""
+    """The kind of a dialog: "committee" or "program"."""
     return "committee" if dialog.program is None else "program"

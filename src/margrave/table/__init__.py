@@ -1,4 +1,4 @@
-"""Tables: kinds of columns, and their encoding as numbers."""
+"""Tables: the kinds of columns, and their encoding as numbers."""
 
 from margrave.table._encoder import TableEncoder
 

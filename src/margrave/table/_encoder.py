@@ -1,4 +1,4 @@
-"""Any table as numbers for a learner: the kinds of its columns guessed, then each encoded."""
+"""`TableEncoder`: guesses what each column of a table holds, and encodes it as numbers."""
 
 from __future__ import annotations
 
@@ -23,51 +23,52 @@ if TYPE_CHECKING:
     import pandas
 
 
-_SHOWN = 5  # names in a message
+_MAX_SHOWN = 5  # names in a message
 _PLURAL = {"number": "numbers", "category": "categories", "date": "dates", "text": "texts"}
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Any table as a dense matrix of numbers.
+    """Encode any table as a dense matrix of numbers.
 
-    What each column of a data frame holds is guessed from its cells; the columns of an array are
-    numbers.
+    The encoder guesses from the cells of a data frame what each column holds; the columns of an
+    array are numbers.
 
     Parameters
     ----------
     max_categories : int, default=30
-        Columns that a category becomes at most: the frequent values, and one for all others.
+        Maximum number of columns for a category: the frequent values, and one for all others.
     text_components : int, default=64
-        Columns that a text becomes at most, besides its length.
+        Maximum number of columns for a text, besides its length.
     random_state : int, RandomState instance or None, default=0
-        For the components of texts.
+        Seed of the truncated SVD of texts.
 
     Attributes
     ----------
     kinds_ : dict
-        For each column "number", "category", "date", "text" or "ignored".
+        The kind of each column: "number", "category", "date", "text" or "ignored".
     ignored_ : dict
-        For each ignored column why: "constant", "all missing" or "an identifier".
+        For each ignored column the reason: "constant", "all missing" or "an identifier".
     n_features_in_, feature_names_in_
-        As in scikit-learn; names that are no text become text.
+        As in scikit-learn; names that are not strings are converted to strings.
 
     See Also
     --------
-    sklearn.compose.ColumnTransformer : The same by hand.
+    sklearn.compose.ColumnTransformer : Combines transformers that you choose for each column.
 
     Notes
     -----
-    *Numbers* are standardised; a missing or infinite one becomes the median, with a column that
-    says so if there were any in training. In new data a text among numbers counts as missing,
-    unless all are: then it is another column, and an error. *Categories* have a 0/1 column for
-    each value; in new data an unseen value, or a first missing one, counts as infrequent, or as
-    none where no value is. *Dates* become days since 1970, month, weekday and hour (UTC), and are
-    treated like numbers. *Texts* are TF-IDF weights of words and pairs of words that come in two
-    rows at least, reduced by a truncated SVD, and the logarithm of the length. All but the 0/1
-    columns have mean 0 and variance 1 in training, and stay within 1e6 of it.
+    *Numbers* are standardised. The median replaces a missing or infinite number; a column that had
+    any in training also gets a 0/1 column that marks them. In new data a text among numbers counts
+    as missing; a column without any number is an error. *Categories* get a 0/1 column for each
+    value. In new data an unseen value, or a missing one where training had none, counts as
+    infrequent, or is all zeros if training had no infrequent value. *Dates* become days since
+    1970, month, weekday and hour (UTC), which are treated like numbers. *Texts* become TF-IDF
+    weights of the words and word pairs that occur in at least two rows, reduced by a truncated
+    SVD, and the logarithm of their length. All but the 0/1 columns have mean 0 and variance 1 in
+    training, and are clipped to [-1e6, 1e6].
 
-    Spaces around a text do not count, and a text of spaces is missing. Dates that may be day or
-    month first throughout are taken day first.
+    The encoder strips spaces around a text, and a text of spaces is missing. If all dates of a
+    column are ambiguous, such as 3/4/2020, it reads them day first.
 
     Examples
     --------
@@ -103,8 +104,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ----------
         X : data frame or array-like of shape (n_samples, n_features)
             The table.
-        y : ignored
-            As in scikit-learn.
+        y : Ignored
+            Not used, present for scikit-learn's API.
 
         Returns
         -------
@@ -113,7 +114,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If two columns have the same name, or no column has anything to learn from.
+            If two columns have the same name, or all columns are ignored.
         """
         self._check_settings()
         _refuse_sparse(X)
@@ -134,8 +135,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : data frame or array-like of shape (n_samples, n_features)
-            A table like that of ``fit``. The columns of a data frame are found by their names:
-            others, and those that are ignored, do not matter.
+            A table like that of ``fit``. The columns of a data frame are found by name; ignored
+            and additional columns may be missing or differ.
 
         Returns
         -------
@@ -144,7 +145,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a column is not there, or holds no number or date where all were.
+            If a column is missing, or a column of numbers or dates holds none.
         """
         check_is_fitted(self)
         _refuse_sparse(X)
@@ -152,40 +153,41 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             values = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
             encoded: Floats = self.encoders_[0].transform(values)
             return encoded
-        frame = _with_text_names(X if _is_frame(X) else self._framed(X))
+        frame = _with_text_names(X if _is_frame(X) else self._to_frame(X))
         if not len(frame):
-            raise ValueError("TableEncoder needs X to have rows; got none.")
+            raise ValueError("TableEncoder needs X to have at least one row; got none.")
         self._check_columns(list(frame.columns))
-        return np.hstack([one.transform(one.read(frame)) for one in self.encoders_])
+        return np.hstack([encoder.transform(encoder.read(frame)) for encoder in self.encoders_])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Names of the columns of the matrix.
+        """Return the names of the encoded columns.
 
         Parameters
         ----------
         input_features : array-like of str, optional
-            Names for the columns of an array; for a data frame those of ``fit``.
+            Names of the columns of an array; for a data frame they must be those of ``fit``.
 
         Returns
         -------
         ndarray of str
         """
         check_is_fitted(self)
-        given = None if input_features is None else [str(name) for name in input_features]
-        if given is not None and len(given) != self.n_features_in_:
+        new_names = None if input_features is None else [str(name) for name in input_features]
+        if new_names is not None and len(new_names) != self.n_features_in_:
             raise ValueError(
                 "TableEncoder needs input_features to have length equal to number of features "
-                f"({self.n_features_in_}); got {len(given)}."
+                f"({self.n_features_in_}); got {len(new_names)}."
             )
-        known = getattr(self, "feature_names_in_", None)
-        if given is not None and known is not None and given != list(known):
+        fit_names = getattr(self, "feature_names_in_", None)
+        if new_names is not None and fit_names is not None and new_names != list(fit_names):
             raise ValueError("input_features is not equal to feature_names_in_.")
-        own = given if known is None else None
-        names = [name for one in self.encoders_ for name in one.names_out(own or one.names)]
+        own = new_names if fit_names is None else None
+        encoders = self.encoders_
+        names = [name for encoder in encoders for name in encoder.names_out(own or encoder.names)]
         return np.array(names, dtype=object)
 
     def describe(self) -> str:
-        """What the columns were taken for: a line for each kind.
+        """Return a summary of the kinds of columns, one line per kind.
 
         Returns
         -------
@@ -194,13 +196,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         lines = []
         for kind in (*_PLURAL, "ignored"):
-            names = [name for name, own in self.kinds_.items() if own == kind]
+            names = [name for name, its_kind in self.kinds_.items() if its_kind == kind]
             if not names:
                 continue
             line = f"{len(names)} {kind if len(names) == 1 else _PLURAL.get(kind, kind)}"
             if kind == "ignored":
                 names = [f"{name} ({self.ignored_[name]})" for name in names]
-            lines.append(f"{line}: {_cut(names)}" if self._by_name else line)
+            lines.append(f"{line}: {_list_names(names)}" if self._by_name else line)
         return "\n".join(lines)
 
     def __sklearn_tags__(self) -> Any:
@@ -213,7 +215,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             value: Any = getattr(self, name)
             if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
                 raise ValueError(
-                    f"TableEncoder needs {name} to be a whole number of at least {least}; "
+                    f"TableEncoder needs {name} to be an integer of at least {least}; "
                     f"got {value!r}."
                 )
 
@@ -230,47 +232,47 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.kinds_ = {name: guess.kind for name, guess in guesses.items()}
         self.ignored_ = {name: guess.why for name, guess in guesses.items() if guess.why}
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        of = {kind: [name for name in names if self.kinds_[name] == kind] for kind in _PLURAL}
+        by_kind = {kind: [name for name in names if self.kinds_[name] == kind] for kind in _PLURAL}
         encoders: list[Any] = [
-            *(DateEncoder([name], guesses[name].format) for name in of["date"]),
-            *(TextEncoder([name], self.text_components, seed) for name in of["text"]),
+            *(DateEncoder([name], guesses[name].format) for name in by_kind["date"]),
+            *(TextEncoder([name], self.text_components, seed) for name in by_kind["text"]),
         ]
-        if of["category"]:
-            encoders.insert(0, CategoryEncoder(of["category"], self.max_categories))
-        if of["number"]:
-            encoders.insert(0, NumberEncoder(of["number"]))
+        if by_kind["category"]:
+            encoders.insert(0, CategoryEncoder(by_kind["category"], self.max_categories))
+        if by_kind["number"]:
+            encoders.insert(0, NumberEncoder(by_kind["number"]))
         if not encoders:
-            told = [f"{name!r} ({why})" for name, why in self.ignored_.items()]
+            reasons = [f"{name!r} ({why})" for name, why in self.ignored_.items()]
             raise ValueError(
-                f"TableEncoder needs a column to learn from; all are ignored: {_cut(told, 20)}."
+                "TableEncoder needs a column of X that is not ignored; got "
+                f"{_list_names(reasons, 20)}."
             )
-        self.encoders_ = [one.fit(one.read(frame)) for one in encoders]
+        self.encoders_ = [encoder.fit(encoder.read(frame)) for encoder in encoders]
 
-    def _framed(self, X: Any) -> pandas.DataFrame:
-        """An array as a data frame with the names of ``fit``."""
+    def _to_frame(self, X: Any) -> pandas.DataFrame:
+        """Return an array as a data frame with the names of ``fit``."""
         import pandas
 
         values = validate_data(self, X, reset=False, dtype=None, ensure_all_finite=False)
         return pandas.DataFrame(values, columns=self.feature_names_in_)
 
-    def _check_columns(self, given: Sequence[str]) -> None:
-        """All columns that matter are there, once."""
-        wanted = [name for name, kind in self.kinds_.items() if kind != "ignored"]
-        among = set(given)
-        missing = [name for name in wanted if name not in among]
+    def _check_columns(self, names: Sequence[str]) -> None:
+        """Check that each column that is not ignored is present once."""
+        needed = [name for name, kind in self.kinds_.items() if kind != "ignored"]
+        present = set(names)
+        missing = [name for name in needed if name not in present]
         if missing:
-            known = set(wanted)
-            spare = {name.lower(): name for name in given if name not in known}
-            near = [spare[low] for name in missing[:_SHOWN] for low in near_names(name, spare)]
+            spare = {name.lower(): name for name in names if name not in set(needed)}
+            near = [spare[low] for name in missing[:_MAX_SHOWN] for low in near_names(name, spare)]
             raise ValueError(
-                f"TableEncoder needs columns that X lacks: {_cut([repr(one) for one in missing])}."
-                f"{did_you_mean(list(dict.fromkeys(near))[:_SHOWN])}"
+                f"TableEncoder needs columns that X lacks: {_list_names(list(map(repr, missing)))}."
+                f"{did_you_mean(list(dict.fromkeys(near))[:_MAX_SHOWN])}"
             )
-        _check_repeated([name for name in given if name in set(wanted)])
+        _check_repeated([name for name in names if name in set(needed)])
 
 
 def _is_frame(X: Any) -> bool:
-    """Whether X is a data frame of pandas; who has none need not import it."""
+    """Return whether X is a pandas data frame, without importing pandas."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(X, pandas.DataFrame)
 
@@ -288,14 +290,15 @@ def _refuse_sparse(X: Any) -> None:
 
 
 def _check_repeated(names: Sequence[str]) -> None:
-    twice = [repr(name) for name, count in Counter(names).items() if count > 1]
-    if twice:
+    repeated = [repr(name) for name, count in Counter(names).items() if count > 1]
+    if repeated:
         raise ValueError(
-            f"TableEncoder needs a different name for each column; these repeat: {_cut(twice)}."
+            "TableEncoder needs a different name for each column of X; these repeat: "
+            f"{_list_names(repeated)}."
         )
 
 
-def _cut(names: Sequence[str], shown: int = _SHOWN) -> str:
-    """The first few names, and how many more there are."""
+def _list_names(names: Sequence[str], shown: int = _MAX_SHOWN) -> str:
+    """Return the first few names, and the number of the others."""
     more = len(names) - shown
     return ", ".join(names[:shown]) + (f" ... and {more} more" if more > 0 else "")

@@ -1,6 +1,6 @@
-"""What a column of a data frame holds: its cells as text, numbers or dates, and a guessed kind.
+"""Kinds of columns: guesses what a column holds, and reads its cells as text, numbers or dates.
 
-The rules of the guess are in :func:`guess_kind`, in the order in which they are asked.
+The rules of the guess are in :func:`guess_kind`, in the order in which they apply.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 Kind = Literal["number", "category", "date", "text", "ignored"]
 
 ISO = "ISO8601"
-_DAYS = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y")  # what fits both is day first
+_DAYS = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y")  # ambiguous dates are day first
 _FORMATS = (ISO, *(day + time for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S")))
-_LIKE_A_DATE = re.compile(r"\d{1,4}[-/.]\d")  # ISO 8601 would take 1001 for a year
-_SAMPLE = 2000  # cells that are looked at one by one
-_NEARLY = 0.95
-_FEW = 20  # distinct values that any table may have in a category
-_LONG = 30  # characters in the mean cell of a text
+_LIKE_A_DATE = re.compile(r"\d{1,4}[-/.]\d")  # ISO 8601 reads 1001 as a year
+_SAMPLE = 2000  # cells that are examined one by one
+_NEARLY_ALL = 0.95
+_FEW = 20  # distinct values that a category may have in a table of any length
+_LONG = 30  # mean number of characters in the cells of a text
 _LONGEST_IDENTIFIER = 40  # a UUID has 36 characters, a SHA-1 sum 40
 
 
 @dataclass(frozen=True)
 class Guess:
-    """A kind, with the format of a date, or why the column is ignored."""
+    """The kind of a column, with the format of a date or the reason why it is ignored."""
 
     kind: Kind
     format: str = ISO
@@ -42,18 +42,19 @@ class Guess:
 
 
 def guess_kind(column: pandas.Series[Any]) -> Guess:
-    """Guess what a column holds; the first rule that fits says so.
+    """Guess what a column holds; the first rule that fits decides.
 
-    1. Nothing but missing values, or one value and none missing: ignored.
-    2. Numbers, Booleans, lengths of time: number. Dates and periods: date. pandas' categories:
-       category.
-    3. Text that is always a number (or True and False as objects): number.
-    4. Text of which 95 % are dates, all in one format: date. At most 2000 cells are tried.
-    5. At most max(20, √n) distinct values that are short (30 characters in the mean) or come five
-       times in the mean: category.
-    6. 95 % distinct, single words, at most 40 characters in the mean: an identifier, ignored.
-    7. Half of the cells of several words, or more than 30 characters in the mean: text.
-    8. Anything else: category.
+    1. Only missing values, or one value and none missing: ignored.
+    2. The type is numeric, Boolean or a time difference: number. Dates and periods: date.
+       pandas' categories: category.
+    3. Every text is a number (or an object True or False): number.
+    4. 95 % of the texts are dates in one format: date. At most 2000 cells are examined.
+    5. At most max(20, √n) distinct values, with at most 30 characters on average or five cells
+       each on average: category.
+    6. 95 % are distinct and single words, with at most 40 characters on average: ignored, as an
+       identifier.
+    7. Half of the cells hold several words, or more than 30 characters on average: text.
+    8. Otherwise: category.
     """
     from pandas.api import types
 
@@ -75,7 +76,7 @@ def guess_kind(column: pandas.Series[Any]) -> Guess:
         return Guess("category")
     if not np.isnan(_parsed_numbers(column)[cells != ""]).any():
         return Guess("number")
-    date_format = _date_format(_spread_sample(present))
+    date_format = _find_date_format(_spread_sample(present))
     if date_format:
         return Guess("date", format=date_format)
     return _guess_words(present, distinct, len(cells))
@@ -97,8 +98,8 @@ def _guess_words(present: NDArray[Any], distinct: int, n_rows: int) -> Guess:
     repeated = len(present) >= 5 * distinct
     if distinct <= max(_FEW, n_rows**0.5) and (mean_length <= _LONG or repeated):
         return Guess("category")
-    differ = distinct >= _NEARLY * len(present)
-    if differ and several_words <= 1 - _NEARLY and mean_length <= _LONGEST_IDENTIFIER:
+    differ = distinct >= _NEARLY_ALL * len(present)
+    if differ and several_words <= 1 - _NEARLY_ALL and mean_length <= _LONGEST_IDENTIFIER:
         return Guess("ignored", why="an identifier")
     if several_words >= 0.5 or mean_length > _LONG:
         return Guess("text")
@@ -106,33 +107,33 @@ def _guess_words(present: NDArray[Any], distinct: int, n_rows: int) -> Guess:
 
 
 def _spread_sample(cells: NDArray[Any]) -> NDArray[Any]:
-    """At most 2000 cells, from the first to the last."""
+    """Return at most 2000 evenly spaced cells."""
     return cells[np.linspace(0, len(cells) - 1, min(len(cells), _SAMPLE)).astype(np.int64)]
 
 
-def _date_format(sample: NDArray[Any]) -> str:
-    """The format in which most of the cells are dates; "" if too few are in any."""
+def _find_date_format(sample: NDArray[Any]) -> str:
+    """Return the format that most cells have as dates; "" if no format has enough."""
     likely = np.array([_LIKE_A_DATE.match(cell) is not None for cell in sample])
-    best, best_share = "", 0.0
-    for one in _FORMATS if likely.mean() >= _NEARLY else ():
-        share = float(np.mean(likely & ~np.isnat(_dates_in(sample, one))))
-        if share >= _NEARLY and share > best_share:
-            best, best_share = one, share
+    best, best_fraction = "", 0.0
+    for date_format in _FORMATS if likely.mean() >= _NEARLY_ALL else ():
+        fraction = float(np.mean(likely & ~np.isnat(_to_dates(sample, date_format))))
+        if fraction >= _NEARLY_ALL and fraction > best_fraction:
+            best, best_fraction = date_format, fraction
     return best
 
 
 def read_texts(column: pandas.Series[Any]) -> NDArray[Any]:
-    """The cells as text without spaces around it; "" for a missing one.
+    """Return the cells as stripped text; "" for a missing one.
 
-    Whole numbers lose their decimals: they have them only while others are missing.
+    Whole numbers lose their decimals, which pandas adds to a column with missing values.
     """
     if str(column.dtype) == "category":
         levels = [_text(level) for level in column.cat.categories]
         return np.array([*levels, ""], dtype=object)[column.cat.codes.to_numpy()]
     missing = column.isna().to_numpy()
     return _objects(
-        "" if gap else _text(cell)
-        for cell, gap in zip(column.astype(object).tolist(), missing, strict=True)
+        "" if is_missing else _text(cell)
+        for cell, is_missing in zip(column.astype(object).tolist(), missing, strict=True)
     )
 
 
@@ -147,7 +148,7 @@ def _text(cell: Any) -> str:
 
 
 def read_numbers(column: pandas.Series[Any]) -> Floats:
-    """The cells as numbers, lengths of time in days; NaN for missing, infinite or no number.
+    """Return the cells as numbers, time differences in days; NaN unless a finite number.
 
     Raises
     ------
@@ -156,7 +157,7 @@ def read_numbers(column: pandas.Series[Any]) -> Floats:
     """
     values = _parsed_numbers(column)
     if len(values) and np.isnan(values).all():
-        _raise_if_any(column, "numbers")
+        _raise_if_not_empty(column, "numbers")
     values[~np.isfinite(values)] = np.nan
     return values
 
@@ -169,7 +170,7 @@ def _parsed_numbers(column: pandas.Series[Any]) -> Floats:
         return column.to_numpy(dtype="timedelta64[us]") / np.timedelta64(1, "D")
     if types.is_numeric_dtype(column.dtype):
         return np.array(column.to_numpy(dtype=np.float64, na_value=np.nan))
-    # A file with gaps among True and False comes as objects, one without as Booleans.
+    # pandas reads True and False as objects if some are missing, else as Booleans.
     cells = _objects(
         str(int(cell)) if isinstance(cell, bool | np.bool_) else text
         for cell, text in zip(column.tolist(), read_texts(column), strict=True)
@@ -179,7 +180,7 @@ def _parsed_numbers(column: pandas.Series[Any]) -> Floats:
 
 
 def read_dates(column: pandas.Series[Any], date_format: str) -> NDArray[np.datetime64]:
-    """The cells as dates in UTC; NaT for a missing one and for what is no date.
+    """Return the cells as dates in UTC; NaT unless a date.
 
     Raises
     ------
@@ -188,7 +189,7 @@ def read_dates(column: pandas.Series[Any], date_format: str) -> NDArray[np.datet
     """
     dates = _parsed_dates(column, date_format)
     if len(dates) and np.isnat(dates).all():
-        _raise_if_any(column, "dates")
+        _raise_if_not_empty(column, "dates")
     return dates
 
 
@@ -198,14 +199,14 @@ def _parsed_dates(column: pandas.Series[Any], date_format: str) -> NDArray[np.da
     if _is_period(column):
         column = column.dt.to_timestamp()
     if is_datetime64_any_dtype(column.dtype):
-        return _dates_in(column, None)
+        return _to_dates(column, None)
     cells = read_texts(column)
-    dates = _dates_in(cells, date_format)
-    # Dates may come as text once and as a date type, which reads as ISO 8601, another time.
-    return dates if date_format == ISO else np.where(np.isnat(dates), _dates_in(cells, ISO), dates)
+    dates = _to_dates(cells, date_format)
+    # New data may hold dates as objects, whose text is ISO 8601.
+    return dates if date_format == ISO else np.where(np.isnat(dates), _to_dates(cells, ISO), dates)
 
 
-def _dates_in(cells: Any, date_format: str | None) -> NDArray[np.datetime64]:
+def _to_dates(cells: Any, date_format: str | None) -> NDArray[np.datetime64]:
     import pandas
 
     cells = cells if date_format is None else pandas.Series(cells, dtype=object)
@@ -214,12 +215,12 @@ def _dates_in(cells: Any, date_format: str | None) -> NDArray[np.datetime64]:
 
 
 def _days(dates: NDArray[np.datetime64]) -> Floats:
-    """Days since 1970, NaN for a missing date."""
+    """Return days since 1970, NaN for a missing date."""
     return (dates - np.datetime64(0, "us")) / np.timedelta64(1, "D")
 
 
 def date_parts(dates: NDArray[np.datetime64]) -> Floats:
-    """Days since 1970, month (1 to 12), weekday (0 is Monday) and hour; NaN where missing."""
+    """Return days since 1970, month (1 to 12), weekday (0 is Monday), hour; NaN if missing."""
     days = _days(dates)
     months, whole_days, hours = (dates.astype(f"datetime64[{unit}]").astype(int) for unit in "MDh")
     parts = np.stack([days, months % 12 + 1, (whole_days + 3) % 7, hours % 24], axis=1)
@@ -231,10 +232,10 @@ def _is_period(column: pandas.Series[Any]) -> bool:
     return str(column.dtype).startswith("period")
 
 
-def _raise_if_any(column: pandas.Series[Any], wanted: str) -> None:
-    """Raise if a column of which no cell could be read has cells at all."""
+def _raise_if_not_empty(column: pandas.Series[Any], expected: str) -> None:
+    """Raise if a column in which no cell could be read has any cell that is not missing."""
     cells = [cell for cell in read_texts(column) if cell]
     if cells:
         raise ValueError(
-            f"TableEncoder needs column {str(column.name)!r} to hold {wanted}; got {cells[0]!r}."
+            f"TableEncoder needs column {str(column.name)!r} to hold {expected}; got {cells[0]!r}."
         )

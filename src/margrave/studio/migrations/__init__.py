@@ -4,7 +4,7 @@ The next version, after a change in ``_tables.py``, on an opened and empty store
 
     with engine.begin() as connection:
         command.revision(
-            configuration(connection), "what changes", autogenerate=True, rev_id="0002"
+            configuration(connection), "what changes", autogenerate=True, rev_id="0003"
         )
 """
 
@@ -50,7 +50,7 @@ def upgrade(connection: Connection, place: str = "The store") -> None:
     Raises
     ------
     StoreError
-        If it was made by a newer version, or is another program's.
+        If an earlier or a newer Margrave wrote it, or another program did; it is left unchanged.
     """
     if connection.dialect.name == "postgresql":
         connection.execute(select(func.pg_advisory_xact_lock(_LOCK_KEY)))
@@ -58,11 +58,15 @@ def upgrade(connection: Connection, place: str = "The store") -> None:
     if tables and VERSION_TABLE not in tables:
         raise StoreError(f"{place} holds another program's tables; give the studio its own.")
     config = configuration(connection)
-    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+    scripts = ScriptDirectory.from_config(config)
+    known = {script.revision for script in scripts.walk_revisions()}
+    newest = scripts.get_current_head() or ""
     context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
-    if not known.issuperset(context.get_current_heads()):
+    for version in set(context.get_current_heads()) - known:
+        writer = "a newer" if version > newest else "an earlier"
         raise StoreError(
-            f"{place} was made by a newer version of Margrave; update Margrave, or name another."
+            f"{place} has database version {version}, of {writer} version of Margrave; this one "
+            f"reads version {newest}. Use the Margrave that wrote it, or name another store."
         )
     with _one_at_a_time:
         command.upgrade(config, "head")

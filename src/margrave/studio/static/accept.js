@@ -1,7 +1,7 @@
-// The acceptance panel: what would be promised, on what, the certificates, and what is taken away.
+// The acceptance panel: the requested guarantee, the certification set, the certificates, and the downloads.
 // @ts-check
 
-import { Certificate, sureText } from './accept_certificate.js';
+import { Certificate, confidenceText } from './accept_certificate.js';
 import { stepOf } from './dialog_state.js';
 import { count, DownloadLink, Empty, Field, html, Modal, Notice, plural, Spinner, useState } from './kit.js';
 
@@ -12,7 +12,7 @@ import { count, DownloadLink, Empty, Field, html, Modal, Notice, plural, Spinner
 
 const CONFIDENCES = [0.9, 0.95, 0.975, 0.99, 0.999];
 
-/** Taking the model away. @param {PanelProps} props */
+/** Certify and download the model. @param {PanelProps} props */
 export function AcceptPanel({ dialog, act }) {
   const step = stepOf(dialog, dialog.position);
   const root = `/api/dialogs/${encodeURIComponent(dialog.id)}`;
@@ -21,24 +21,23 @@ export function AcceptPanel({ dialog, act }) {
     <div class="panel-head">
       <h2>Accept</h2>
       <p class="muted">
-        A matrix on tuning samples is no guarantee. The last step sets the decision anew, on samples that
-        no step has seen, and says what holds for new ones.
+        The matrix on the tuning set is not a guarantee. Accepting adjusts the decision on the certification set,
+        which no step has seen, and states what holds for new rows.
       </p>
     </div>
     ${step && step.asked !== null
       ? html`<${Offer} key=${`${dialog.position} ${dialog.accepted.length}`} dialog=${dialog} step=${step} act=${act} />`
-      : html`<${Empty} title="Ask for something first">
-          Nothing was asked of the matrix where the dialog stands, so there is nothing to guarantee yet. Edit a cell of
-          it, or choose a point of the frontier.
+      : html`<${Empty} title="There is nothing to guarantee yet">
+          The current step has no limits. Edit a cell of the matrix, or choose a point of the frontier.
         <//>`}
     ${newest.map((one) => html`<${Certificate} key=${one.number} accepted=${one} root=${root} act=${act} />`)}
     <section class="panel-part">
-      <h3>The dialog itself</h3>
-      <p class="muted">How this was found, to keep, to read, or to do again.</p>
+      <h3>The dialog</h3>
+      <p class="muted">All steps of the dialog, to read, to archive, or to repeat.</p>
       <div class="downloads">
         ${dialog.table
-          ? html`<${DownloadLink} href=${`${root}/report.html`} name="report.html" note="a page to read">Report<//>
-              <${DownloadLink} href=${`${root}/script.py`} name="script.py" note="does it again">Python script<//>`
+          ? html`<${DownloadLink} href=${`${root}/report.html`} name="report.html" note="HTML">Report<//>
+              <${DownloadLink} href=${`${root}/script.py`} name="script.py" note="repeats the dialog">Python script<//>`
           : null}
         <${DownloadLink} href=${`${root}/dialog.json`} name="dialog.json" note="all steps">Dialog<//>
       </div>
@@ -46,68 +45,67 @@ export function AcceptPanel({ dialog, act }) {
   </div>`;
 }
 
-/** What the current step would guarantee, and the button. @param {{dialog: Dialog, step: Step, act: Act}} props */
+/** The guarantee of the current step, and the button. @param {{dialog: Dialog, step: Step, act: Act}} props */
 function Offer({ dialog, step, act }) {
   const { opened } = dialog;
   const [confidence, setConfidence] = useState(opened ?? dialog.confidence);
   const [reserve, setReserve] = useState(false);
-  const [sure, setSure] = useState(false);
-  const [asking, setAsking] = useState(false);
+  const [confirming, setConfirming] = useState(false);
+  const [accepting, setAccepting] = useState(false);
   const [refused, setRefused] = useState(/** @type {string | null} */ (null));
   const known = dialog.accepted.find((one) => one.step === dialog.position);
-  const nothing = !dialog.parts || dialog.parts.certify === 0;
+  const noRows = !dialog.parts || dialog.parts.certify === 0;
 
-  const working = act.busy && (asking || dialog.job?.kind === 'accept');
+  const working = act.busy && (accepting || dialog.job?.kind === 'accept');
 
   const accept = async () => {
-    setSure(false);
+    setConfirming(false);
     setRefused(null);
-    setAsking(true);
+    setAccepting(true);
     const job = await act.run('accept', { confidence, reserve });
-    setAsking(false);
+    setAccepting(false);
     if (job?.state === 'failed') setRefused(job.error ?? 'The guarantee was refused.');
   };
 
-  return html`<section class="offer" aria-label="What would be promised">
+  return html`<section class="offer" aria-label="Requested guarantee">
     <div class="offer-guarantee">
       <h3>Step ${step.number} would guarantee</h3>
       <ul class="guarantees">
         ${(step.sentences.length ? step.sentences : [step.asked]).map((one) => html`<li>${one}</li>`)}
       </ul>
       ${/(^|[\s,(])\d+($|[\s,;])/.test(step.asked ?? '') && !/%/.test(step.asked ?? '')
-        ? html`<p class="muted small">A count is promised as its rate.</p>`
+        ? html`<p class="muted small">A count is guaranteed as a rate.</p>`
         : null}
     </div>
     ${step.met
       ? null
       : html`<${Notice}
           kind="warn"
-          title="This step does not keep to what was asked"
+          title="This step does not meet its limits"
           action=${step.instead
             ? html`<button type="button" class="button" disabled=${act.busy} onClick=${() => act.prefer([step.instead ?? ''], { keep: false })}>
                 Take the nearest instead
               </button>`
             : null}
         >
-          On the tuning samples ${plural(step.shortfall, 'sample')} too many are in the wrong place, so the
-          guarantee will most likely be refused.
+          On the tuning set it is ${plural(step.shortfall, 'row')} short, so the guarantee will most likely be refused.
         <//>`}
     ${step.sentences.length > 1 && !known && !dialog.used_up
       ? html`<${Notice} kind="warn">
-          Several limits together are much harder to guarantee than one: new samples vary, and room that one limit
-          needs is taken from the other. Leave some room in each, or ask for one of them. A refusal that has looked
-          at the samples spends them too.
+          Several limits together are much harder to guarantee than one, since each needs some margin at the cost of
+          the others. Leave a margin in each, or request only one of them. A refusal can use up the certification
+          set as well.
         <//>`
       : null}
     ${known
-      ? html`<${Notice} kind="good">This step was accepted already: certificate ${known.number} below.<//>`
+      ? html`<${Notice} kind="good">This step is already accepted: see certificate ${known.number} below.<//>`
       : null}
-    ${nothing
-      ? html`<${Notice} kind="warn" title="Nothing was set aside for a certificate">
-          Start again on the same table and set a part of it aside.
+    ${noRows
+      ? html`<${Notice} kind="warn" title="There is no certification set">
+          Begin a new dialog on the same table, with a certification set.
         <//>`
       : null}
-    ${nothing || known || dialog.used_up
+    ${noRows || known || dialog.used_up
       ? null
       : html`<${Terms}
             dialog=${dialog}
@@ -118,25 +116,25 @@ function Offer({ dialog, step, act }) {
             onReserve=${setReserve}
           />
           <div class="row">
-            <button type="button" class="button-primary" disabled=${act.busy} onClick=${() => setSure(true)}>
+            <button type="button" class="button-primary" disabled=${act.busy} onClick=${() => setConfirming(true)}>
               Accept this model
             </button>
-            ${working ? html`<${Spinner} label="Setting the guarantee" />` : null}
+            ${working ? html`<${Spinner} label="Computing the guarantee" />` : null}
           </div>`}
-    ${nothing || (dialog.used_up && !known) ? null : html`<p class="muted small">${dialog.left}</p>`}
+    ${noRows || (dialog.used_up && !known) ? null : html`<p class="muted small">${dialog.left}</p>`}
     ${dialog.used_up && !known ? html`<${Notice} kind="warn">${dialog.left}<//>` : null}
     ${refused ? html`<${Refused} reason=${refused} usedUp=${dialog.used_up} opened=${opened !== null} />` : null}
-    ${sure
-      ? html`<${Sure} dialog=${dialog} reserve=${reserve} confidence=${confidence} onYes=${accept} onNo=${() => setSure(false)} />`
+    ${confirming
+      ? html`<${Confirm} dialog=${dialog} reserve=${reserve} confidence=${confidence} onYes=${accept} onNo=${() => setConfirming(false)} />`
       : null}
   </section>`;
 }
 
-/** The smallest share, in percent, that n samples can support. @param {number} n @param {number} delta */
+/** The smallest limit, in percent, that n rows can support. @param {number} n @param {number} delta */
 const least = (n, delta) => Math.ceil(1e4 * (1 - delta ** (1 / n)) - 1e-9) / 100;
 
 /**
- * Confidence, reserve, and what the certify samples support with them.
+ * The confidence, the reserve, and the limits that the certification set supports with them.
  * @param {{dialog: Dialog, confidence: number, fixed: boolean, reserve: boolean,
  *   onConfidence: (confidence: number) => void, onReserve: (reserve: boolean) => void}} props
  */
@@ -149,8 +147,8 @@ function Terms({ dialog, confidence, fixed, reserve, onConfidence, onReserve }) 
         id="accept-confidence"
         label="Confidence"
         hint=${fixed
-          ? 'All certificates on the same samples share it.'
-          : `At most ${sureText(1 - confidence)} of those who do this get a guarantee that is broken.`}
+          ? 'All certificates on the same certification set have the same confidence.'
+          : `A guarantee is violated with a probability of at most ${confidenceText(1 - confidence)}.`}
       >
         <select
           id="accept-confidence"
@@ -158,7 +156,7 @@ function Terms({ dialog, confidence, fixed, reserve, onConfidence, onReserve }) 
           value=${String(confidence)}
           onChange=${(/** @type {any} */ event) => onConfidence(Number(event.currentTarget.value))}
         >
-          ${choices.map((one) => html`<option value=${String(one)}>${sureText(one)}</option>`)}
+          ${choices.map((one) => html`<option value=${String(one)}>${confidenceText(one)}</option>`)}
         </select>
       <//>
       <div class="field">
@@ -172,18 +170,18 @@ function Terms({ dialog, confidence, fixed, reserve, onConfidence, onReserve }) 
           Reserve half for another model
         </label>
         <p class="field-hint" id="accept-reserve-hint">
-          The samples can be looked at once more later. The price: this guarantee has to be stricter.
+          The certification set can be used once more later, but this guarantee needs a larger margin.
         </p>
       </div>
     </div>
     <div>
       <table class="table table-tight">
-        <caption>What the certify samples support, one limit at a time</caption>
+        <caption>Limits that the certification set supports, one at a time</caption>
         <thead>
           <tr>
-            <th scope="col">Mistakes with</th>
-            <th scope="col" class="number">Samples</th>
-            <th scope="col" class="number">Limits from</th>
+            <th scope="col">Errors on</th>
+            <th scope="col" class="number">Rows</th>
+            <th scope="col" class="number">Smallest limit</th>
           </tr>
         </thead>
         <tbody>
@@ -201,42 +199,42 @@ function Terms({ dialog, confidence, fixed, reserve, onConfidence, onReserve }) 
 }
 
 /**
- * Why there is no guarantee, and what would help: once the samples are spent, only rows that nobody has looked at.
+ * Why there is no guarantee, and what to do: once the certification set is used up, only new rows help.
  * @param {{reason: string, usedUp: boolean, opened: boolean}} props
  */
 const Refused = ({ reason, usedUp, opened }) =>
   html`<${Notice} kind="warn" title="The guarantee was refused">
     <p>${reason}</p>
     ${usedUp
-      ? html`<p>What would help: a new dialog on a table with fresh rows.</p>`
-      : html`<p>What would help:</p>
+      ? html`<p>To get a guarantee, begin a new dialog on a table with new labelled rows.</p>`
+      : html`<p>To get a guarantee, you can:</p>
           <ul class="help">
-            <li>ask for a limit that is less strict, and accept that step;</li>
-            ${opened ? null : html`<li>a lower confidence;</li>`}
-            <li>a table with more rows.</li>
+            <li>request a less strict limit, and accept that step;</li>
+            ${opened ? null : html`<li>choose a lower confidence;</li>`}
+            <li>use a table with more rows.</li>
           </ul>`}
   <//>`;
 
 /**
- * The question before samples are spent.
+ * Asks for confirmation before the certification set is used.
  * @param {{dialog: Dialog, reserve: boolean, confidence: number, onYes: () => void, onNo: () => void}} props
  */
-function Sure({ dialog, reserve, confidence, onYes, onNo }) {
+function Confirm({ dialog, reserve, confidence, onYes, onNo }) {
   return html`<${Modal}
-    title=${reserve ? 'Spend half of what is left?' : 'Spend the certify samples?'}
+    title=${reserve ? 'Use half of the certification set?' : 'Use the certification set?'}
     onClose=${onNo}
     actions=${html`<button type="button" class="button" onClick=${onNo}>Not yet</button>
       <button type="button" class="button-primary" onClick=${onYes}>
-        ${reserve ? 'Spend half and accept' : 'Spend them and accept'}
+        ${reserve ? 'Use half and accept' : 'Use it and accept'}
       </button>`}
   >
     <p>
-      The guarantee is set on ${plural(dialog.parts?.certify ?? 0, 'sample')} that no step has seen, with a
-      confidence of ${sureText(confidence)}.
+      The guarantee is computed on ${plural(dialog.parts?.certify ?? 0, 'row')} that no step has seen, with a
+      confidence of ${confidenceText(confidence)}.
       ${reserve
-        ? ' Half of what may be spent on them stays for one more model.'
-        : ' Afterwards no other model can be promised on them: whoever accepts ten and takes the best breaks guarantees.'}
+        ? ' Half of their error probability is reserved for one more model.'
+        : ' Then the certification set is used up: no other model can be certified on it, since the best of several certified models would violate its guarantee more often than stated.'}
     </p>
-    <p>This cannot be undone, also if the guarantee is refused after looking at them.</p>
+    <p>This cannot be undone, even if the guarantee is refused.</p>
   <//>`;
 }

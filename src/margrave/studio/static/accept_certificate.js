@@ -1,4 +1,4 @@
-// A certificate as a document, and the files that go with it.
+// A certificate, and the files of its model.
 // @ts-check
 
 import { get } from './api.js';
@@ -9,10 +9,10 @@ import { DownloadLink, html, plural, SmallMatrix, useLoad } from './kit.js';
 /** @typedef {import('./types.js').Act} Act */
 
 /** A confidence as a percentage, in full: 95%, 99.9%. @param {number} confidence */
-export const sureText = (confidence) => `${Number((100 * confidence).toFixed(6))}%`;
+export const confidenceText = (confidence) => `${Number((100 * confidence).toFixed(6))}%`;
 
 /**
- * A model that was accepted.
+ * An accepted model and its certificate.
  * @param {{accepted: Accepted, root: string, act: Act}} props
  */
 export function Certificate({ accepted, root, act }) {
@@ -25,18 +25,18 @@ export function Certificate({ accepted, root, act }) {
         <p class="certificate-kind">Certificate ${accepted.number}</p>
         <p class="muted">${accepted.issued}</p>
       </header>
-      <h3 id=${name}>With ${sureText(accepted.confidence)} confidence, on new samples like these:</h3>
+      <h3 id=${name}>With ${confidenceText(accepted.confidence)} confidence, on new rows drawn like the certification set:</h3>
       <ul class="certificate-guarantees">
-        ${accepted.guarantees.map((one) => html`<li><${Promised} text=${one} /></li>`)}
+        ${accepted.guarantees.map((one) => html`<li><${Guarantee} text=${one} /></li>`)}
       </ul>
       <div class="certificate-ground">
-        <${SmallMatrix} matrix=${accepted.confusion} caption=${`The certify samples by certificate ${accepted.number}`} />
+        <${SmallMatrix} matrix=${accepted.confusion} caption=${`Confusion matrix on the certification set, certificate ${accepted.number}`} />
         <dl>
-          <div><dt>Set on</dt><dd>${plural(n, 'sample')} no step had seen</dd></div>
-          <div><dt>By</dt><dd>${accepted.route}</dd></div>
-          <div><dt>Promised</dt><dd class="mono">${accepted.preference}</dd></div>
+          <div><dt>Measured on</dt><dd>the certification set, ${plural(n, 'row')}</dd></div>
+          <div><dt>Method</dt><dd>${accepted.route}</dd></div>
+          <div><dt>Requested</dt><dd class="mono">${accepted.preference}</dd></div>
           <div>
-            <dt>Model of</dt>
+            <dt>Model</dt>
             <dd>
               <button type="button" class="link" disabled=${act.busy} onClick=${() => act.goto(accepted.step)}>
                 step ${accepted.step}
@@ -66,13 +66,14 @@ export function Certificate({ accepted, root, act }) {
 }
 
 /**
- * "at most 2 % of nonspam called spam (4 of 558 certify samples, 0.72%)": the guarantee large, the count small.
+ * "at most 2 % of nonspam predicted as spam (4 of 558 in the certification set, 0.72%)": the guarantee large, the
+ * count small.
  * @param {{text: string}} props
  */
-function Promised({ text }) {
-  const found = /^(.*) (\([^()]* certify samples?, [^()]*\))$/.exec(text);
-  if (!found) return html`<strong>${text}</strong>`;
-  return html`<strong>${found[1]}</strong> <span class="muted">${found[2].slice(1, -1)}</span>`;
+function Guarantee({ text }) {
+  const parts = /^(.*) \((\d+ of [^()]*%)\)$/.exec(text);
+  if (!parts) return html`<strong>${text}</strong>`;
+  return html`<strong>${parts[1]}</strong> <span class="muted">${parts[2]}</span>`;
 }
 
 /** Why there is no ONNX file. */
@@ -83,7 +84,7 @@ function NoOnnx() {
   return html`<p class="muted small">
     There is no ONNX file:
     ${studio.onnx
-      ? ' a part of this model has no form in ONNX.'
-      : ' what writes it is not installed where the studio runs (the extra “onnx” of margrave).'}
+      ? ' a part of this model cannot be converted.'
+      : ' the studio runs without the extra “onnx” of margrave.'}
   </p>`;
 }

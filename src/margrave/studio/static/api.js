@@ -1,4 +1,4 @@
-// Talking to the studio's server: requests, uploads, followed jobs, and whether it can be reached.
+// The connection to the studio's server: requests, uploads, jobs, and whether it can be reached.
 // @ts-check
 
 /** @typedef {import('./types.js').Job} Job */
@@ -7,7 +7,7 @@
 const RETRY_MS = 1000;
 const UNREACHABLE = 'The studio cannot be reached. Nothing that was saved is lost.';
 
-/** A refusal of the server in one plain sentence; status 0 if the server was not reached. */
+/** An error message of the server; status 0 if the server cannot be reached. */
 export class ApiError extends Error {
   /** @param {string} message @param {number} status */
   constructor(message, status) {
@@ -17,14 +17,14 @@ export class ApiError extends Error {
   }
 }
 
-/** Whether the server answers ("up"), does not ("down"), or wants the token ("locked"). */
+/** Whether the server responds ("up"), does not ("down"), or needs the token ("locked"). */
 export const link = {
   /** @type {"up" | "down" | "locked"} */
   state: 'up',
   /** @type {Set<(state: "up" | "down" | "locked", before: "up" | "down" | "locked") => void>} */
   listeners: new Set(),
   /**
-   * Call `listener` at every change; returns the function that ends it.
+   * Call `listener` at every change; returns a function that stops this.
    * @param {(state: "up" | "down" | "locked", before: "up" | "down" | "locked") => void} listener
    */
   watch(listener) {
@@ -44,8 +44,8 @@ export const link = {
 
 /** @param {number} status @param {any} body */
 function refusal(status, body) {
-  const told = body && typeof body.error === 'string' ? body.error : null;
-  return new ApiError(told ?? `The studio answered with an error (${status}).`, status);
+  const message = body && typeof body.error === 'string' ? body.error : null;
+  return new ApiError(message ?? `The studio responded with an error (${status}).`, status);
 }
 
 /**
@@ -57,26 +57,26 @@ async function request(method, path, body, signal) {
   const headers = { Accept: 'application/json' };
   if (method !== 'GET') headers['X-Margrave'] = '1';
   if (body !== undefined) headers['Content-Type'] = 'application/json';
-  let answer;
+  let response;
   let content = null;
   try {
-    answer = await fetch(path, {
+    response = await fetch(path, {
       method,
       headers,
       signal,
       cache: 'no-store',
       body: body === undefined ? undefined : JSON.stringify(body),
     });
-    const text = await answer.text();
+    const text = await response.text();
     content = text ? JSON.parse(text) : null;
   } catch (problem) {
     if (problem instanceof DOMException && problem.name === 'AbortError') throw problem;
-    if (answer && problem instanceof SyntaxError) throw refusal(answer.status, null);
+    if (response && problem instanceof SyntaxError) throw refusal(response.status, null);
     link.set('down');
     throw new ApiError(UNREACHABLE, 0);
   }
-  link.set(answer.status === 401 ? 'locked' : 'up');
-  if (!answer.ok) throw refusal(answer.status, content);
+  link.set(response.status === 401 ? 'locked' : 'up');
+  if (!response.ok) throw refusal(response.status, content);
   return content;
 }
 
@@ -92,7 +92,7 @@ export const patch = (path, body) => request('PATCH', path, body);
 /** @param {string} path @returns {Promise<any>} */
 export const del = (path) => request('DELETE', path);
 
-/** `path?a=1&b=2` without what is null, undefined or "". @param {string} path @param {Record<string, any>} values */
+/** `path?a=1&b=2`, without values that are null, undefined or "". @param {string} path @param {Record<string, any>} values */
 export function query(path, values) {
   const kept = Object.entries(values).filter(([, value]) => value != null && value !== '');
   const text = new URLSearchParams(kept.map(([name, value]) => [name, String(value)])).toString();
@@ -100,24 +100,24 @@ export function query(path, values) {
 }
 
 /**
- * Send a file as the multipart field "file", telling the share (0 to 1) that has been sent.
- * @param {string} path @param {File} file @param {(share: number) => void} tell
+ * Send a file as the multipart field "file", and report the fraction (0 to 1) that has been sent.
+ * @param {string} path @param {File} file @param {(fraction: number) => void} report
  * @param {AbortSignal} [signal] @returns {Promise<any>}
  */
-export function upload(path, file, tell, signal) {
+export function upload(path, file, report, signal) {
   return new Promise((resolve, reject) => {
     const sending = new XMLHttpRequest();
     sending.open('POST', path);
     sending.setRequestHeader('X-Margrave', '1');
     sending.upload.onprogress = (event) => {
-      if (event.lengthComputable) tell(event.loaded / event.total);
+      if (event.lengthComputable) report(event.loaded / event.total);
     };
     sending.onload = () => {
       let content = null;
       try {
         content = JSON.parse(sending.responseText);
       } catch {
-        // The refusal below tells the status.
+        // The refusal below names the status.
       }
       link.set(sending.status === 401 ? 'locked' : 'up');
       if (sending.status >= 200 && sending.status < 300 && content) resolve(content);
@@ -136,12 +136,12 @@ export function upload(path, file, tell, signal) {
 }
 
 /**
- * Follow a job through its server-sent events until it ends, over lost connections too.
- * `end` is called once, with the final job: what it says is durable. A job that the server no longer
- * knows (it was restarted) ends as failed.
+ * Follow a job through its server-sent events until it ends, and reconnect if needed.
+ * `end` is called once, with the final job, whose result is stored. A job that the server no longer
+ * knows, because it was restarted, ends as failed.
  * @param {string} id
  * @param {{job?: (job: Job) => void, reply?: (reply: Reply) => void, end?: (job: Job) => void}} handlers
- * @returns {() => void} stop following (the job itself goes on)
+ * @returns {() => void} stop following (the job itself continues)
  */
 export function follow(id, { job, reply, end }) {
   const path = `/api/jobs/${encodeURIComponent(id)}`;
@@ -161,7 +161,7 @@ export function follow(id, { job, reply, end }) {
     stop();
     end?.(last);
   };
-  const look = async () => {
+  const check = async () => {
     try {
       const now = /** @type {Job} */ (await get(path));
       if (over) return;
@@ -170,7 +170,7 @@ export function follow(id, { job, reply, end }) {
     } catch (problem) {
       if (over) return;
       if (problem instanceof ApiError && problem.status === 404) finish(forgotten(id));
-      else timer = setTimeout(look, RETRY_MS);
+      else timer = setTimeout(check, RETRY_MS);
     }
   };
   const open = () => {
@@ -178,11 +178,11 @@ export function follow(id, { job, reply, end }) {
     source.addEventListener('job', (event) => job?.(JSON.parse(event.data)));
     source.addEventListener('reply', (event) => reply?.(JSON.parse(event.data)));
     source.addEventListener('end', (event) => finish(JSON.parse(event.data)));
-    // Not left to the browser's own retries: the page has to know that the server is away.
+    // The browser would retry by itself, but the page has to know that the server is unreachable.
     source.onerror = () => {
       if (over) return;
       source?.close();
-      timer = setTimeout(look, RETRY_MS);
+      timer = setTimeout(check, RETRY_MS);
     };
   };
   open();
@@ -198,7 +198,7 @@ function forgotten(id) {
     state: 'failed',
     ahead: 0,
     progress: null,
-    error: 'The studio was restarted before this was done. Nothing that was saved is lost; ask again.',
+    error: 'The studio was restarted before this was done. Nothing that was saved is lost; try again.',
     result: null,
   };
 }

@@ -1,4 +1,4 @@
-// The entry: routes, the top bar with the theme, and what to say when the server is away or locked.
+// The entry point: routes, the top bar with the theme, and notices if the server is unreachable or locked.
 // @ts-check
 
 import { get, link, post } from './api.js';
@@ -23,7 +23,7 @@ import { Start } from './start.js';
 
 const RETRY_MS = 2000;
 
-/** A part of an address; one that is not well-formed stays as it is, and leads nowhere. @param {string} part */
+/** Decode a part of an address; a malformed one is left unchanged. @param {string} part */
 function decoded(part) {
   try {
     return decodeURIComponent(part);
@@ -33,26 +33,26 @@ function decoded(part) {
 }
 
 /** `#/d/7/frontier` -> ["d", "7", "frontier"]; `#/` -> []. @param {string} hash */
-const parted = (hash) => hash.replace(/^#\/?/, '').split('/').filter(Boolean).map(decoded);
+const routeParts = (hash) => hash.replace(/^#\/?/, '').split('/').filter(Boolean).map(decoded);
 
 function useRoute() {
   const [hash, setHash] = useState(location.hash);
   useEffect(() => {
     const change = () => setHash(location.hash);
     window.addEventListener('hashchange', change);
-    change(); // it may have changed since the first drawing
+    change(); // it may have changed since the first rendering
     return () => window.removeEventListener('hashchange', change);
   }, []);
-  return parted(hash);
+  return routeParts(hash);
 }
 
-/** "up", "down" or "locked"; while the server is down, tries it again and again. */
+/** "up", "down" or "locked"; polls the server while it is down. */
 function useLink() {
   const [state, setState] = useState(link.state);
   useEffect(() => link.watch(setState), []);
   useEffect(() => {
     if (state !== 'down') return undefined;
-    // Any answer sets the link up again; a failure is what we know already.
+    // Any response sets the link to "up"; a failure changes nothing.
     const timer = setInterval(() => get('/api/studio').catch(() => {}), RETRY_MS);
     return () => clearInterval(timer);
   }, [state]);
@@ -62,7 +62,7 @@ function useLink() {
 function ThemeSwitch() {
   const [theme, setTheme] = useState(chosenTheme());
   const choices = /** @type {const} */ ([
-    ['auto', 'As the system', 'auto'],
+    ['auto', 'Same as the system', 'auto'],
     ['light', 'Light', 'sun'],
     ['dark', 'Dark', 'moon'],
   ]);
@@ -104,7 +104,7 @@ function TokenForm() {
   return html`<form class="card stack token-form" onSubmit=${submit}>
     <h1>Enter the token</h1>
     <p class="muted">
-      This studio is shared, so it asks who comes in. The command that started it has printed the token.
+      This studio is shared and needs a token. The command that started the studio has printed it.
     </p>
     <input type="text" autocomplete="username" value="margrave" readonly hidden />
     <div class="field">
@@ -142,7 +142,7 @@ function App() {
   const first = useRef(true);
   useFocusKept();
   useEffect(() => {
-    // A new place starts at its top, for readers too; the first one is where the browser is already.
+    // A new page starts at its top, also for screen readers; the first page is already there.
     if (first.current) first.current = false;
     else {
       main.current?.focus({ preventScroll: true });
@@ -164,7 +164,7 @@ function App() {
       state === 'down'
         ? html`<div class="top-notice">
           <${Notice} kind="warn" title="The studio cannot be reached.">
-            Nothing that was saved is lost. This page tries again every few seconds and goes on by itself.
+            Nothing that was saved is lost. This page tries again every few seconds and then continues by itself.
           <//>
         </div>`
         : null

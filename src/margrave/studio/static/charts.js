@@ -1,16 +1,16 @@
-// A chart of the page: ECharts, loaded when the first one is drawn, in the colours of the theme.
+// Charts with ECharts, which is loaded for the first chart, in the colours of the theme.
 // @ts-check
 
 import { html, Notice, Spinner, token, useEffect, useLayoutEffect, useReducedMotion, useRef, useState, useTheme } from './kit.js';
 
 /**
- * The colours that charts use, as they are in the theme that is shown.
+ * The colours of charts in the current theme.
  * @typedef {{paper: string, surface: string, raised: string, ink: string, muted: string,
  *   line: string, accent: string, good: string, bad: string, warn: string, font: string}} Colours
  */
 
 /**
- * What is used of an ECharts instance.
+ * The used part of an ECharts instance.
  * @typedef {{setOption: (option: any, settings?: any) => void, resize: () => void,
  *   dispose: () => void, on: (event: string, handler: (params: any) => void) => void,
  *   getZr: () => any, convertFromPixel: (finder: any, pixel: number[]) => number[],
@@ -22,7 +22,7 @@ const SOURCE = './vendor/echarts.js';
 /** @type {Promise<{init: (place: HTMLElement) => Instance}> | null} */
 let library = null;
 
-/** ECharts, fetched once; a failed fetch may be tried again. */
+/** Load ECharts once; a failed load can be repeated. */
 function echarts() {
   library ??= import(SOURCE).then(
     () => /** @type {any} */ (globalThis).echarts,
@@ -35,7 +35,7 @@ function echarts() {
 }
 
 /**
- * A place and its width, now and later; 0 before it is known.
+ * A ref to an element, and its current width; 0 before it is known.
  * @returns {[import('./kit_core.js').Ref<HTMLDivElement | null>, number]}
  */
 export function useWidth() {
@@ -103,9 +103,9 @@ export const axis = (c, name, gap, more = {}) => ({
 });
 
 /**
- * A chart of one option. `option` makes it from the colours, and is made again when it is another
- * function: keep it with useCallback. `onPick` hears a click on a mark (its series and place in the data) before
- * `onPlot` hears a click anywhere in the grid, in the units of the axes; a mark that is picked is not plotted.
+ * A chart. `option` returns the ECharts option for the colours; the chart is drawn again when this function
+ * changes, so wrap it in useCallback. `onPick` handles a click on a mark (its series and index in the data); if it
+ * returns false, `onPlot` handles the click, in the units of the axes.
  * @param {{option: (c: Colours) => any, label: string, tall?: boolean,
  *   onPick?: (series: string, index: number) => boolean, onPlot?: (x: number, y: number) => void}} props
  */
@@ -114,8 +114,8 @@ export function Chart({ option, label, tall = false, onPick, onPlot }) {
   const chart = useRef(/** @type {Instance | null} */ (null));
   const drawn = useRef(/** @type {Instance | null} */ (null));
   const [state, setState] = useState(/** @type {"loading" | "ready" | "failed"} */ ('loading'));
-  const hear = useRef({ onPick, onPlot });
-  hear.current = { onPick, onPlot };
+  const handlers = useRef({ onPick, onPlot });
+  handlers.current = { onPick, onPlot };
   const theme = useTheme();
   const still = useReducedMotion();
 
@@ -123,10 +123,10 @@ export function Chart({ option, label, tall = false, onPick, onPlot }) {
     let gone = false;
     const watcher = new ResizeObserver(() => chart.current?.resize());
     echarts().then(
-      (found) => {
+      (module) => {
         if (gone || !place.current) return;
-        chart.current = found.init(place.current);
-        listen(chart.current, hear);
+        chart.current = module.init(place.current);
+        listen(chart.current, handlers);
         watcher.observe(place.current);
         setState('ready');
       },
@@ -142,7 +142,7 @@ export function Chart({ option, label, tall = false, onPick, onPlot }) {
 
   useEffect(() => {
     const c = colours();
-    const first = drawn.current !== chart.current; // later ones come at once: steps are gone through quickly
+    const first = drawn.current !== chart.current; // later ones without animation: users change steps quickly
     drawn.current = chart.current;
     chart.current?.setOption(
       {
@@ -171,19 +171,19 @@ export function Chart({ option, label, tall = false, onPick, onPlot }) {
  * Clicks on marks and in the grid.
  * @param {Instance} chart
  * @param {{current: {onPick?: (series: string, index: number) => boolean,
- *   onPlot?: (x: number, y: number) => void}}} hear
+ *   onPlot?: (x: number, y: number) => void}}} handlers
  */
-function listen(chart, hear) {
+function listen(chart, handlers) {
   let picked = false;
   chart.on('click', (params) => {
-    picked = hear.current.onPick?.(params.seriesId ?? '', params.dataIndex) ?? false;
+    picked = handlers.current.onPick?.(params.seriesId ?? '', params.dataIndex) ?? false;
   });
   chart.getZr().on('click', (/** @type {{offsetX: number, offsetY: number}} */ event) => {
-    // ECharts tells of a mark from its own handler of this event, which comes first.
+    // ECharts reports a mark from its own handler of this event, which runs first.
     const pixel = [event.offsetX, event.offsetY];
     if (!picked && chart.containPixel('grid', pixel)) {
       const [x, y] = chart.convertFromPixel('grid', pixel);
-      hear.current.onPlot?.(x, y);
+      handlers.current.onPlot?.(x, y);
     }
     picked = false;
   });

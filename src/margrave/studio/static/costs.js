@@ -1,10 +1,10 @@
-// The costs panel: ranges for what a miss costs and how common it is, and which cuts win within them.
+// The costs panel: ranges for the cost of a miss and for the prior, and the thresholds that win within them.
 // @ts-check
 
 import { get, query } from './api.js';
 import { CostMap, logit, ratioText, shade } from './costs_map.js';
 import { NoPositive } from './frontier.js';
-import { isMember, wayText } from './frontier_chart.js';
+import { isMember, strategyText } from './frontier_chart.js';
 import { count, html, Notice, percent, plural, rowTotals, sentence, Spinner, useDebounced, useEffect, useLoad, useState } from './kit.js';
 
 /** @typedef {import('./types.js').Winners} Winners */
@@ -12,9 +12,9 @@ import { count, html, Notice, percent, plural, rowTotals, sentence, Spinner, use
 /** @typedef {import('./types.js').Act} Act */
 /** @typedef {import('./types.js').PanelProps} PanelProps */
 /** @typedef {[number, number]} Pair */
-/** What is known of costs and priors. @typedef {{costs: Pair, priors: Pair}} Ranges */
+/** The ranges of the cost ratio and the prior. @typedef {{costs: Pair, priors: Pair}} Ranges */
 
-/** How a value stands on a slider and in a field. @typedef {{min: number, max: number, step: number, to: (value: number) => number, from: (at: number) => number, least: number, most: number, shown: (value: number) => string, read: (text: string) => number}} Scale */
+/** The scale of a value on a slider and in a field. @typedef {{min: number, max: number, step: number, to: (value: number) => number, from: (at: number) => number, least: number, most: number, shown: (value: number) => string, read: (text: string) => number}} Scale */
 
 /** @type {Scale} */
 const COST = {
@@ -42,7 +42,7 @@ const PRIOR = {
   read: (text) => Number(text) / 100,
 };
 
-/** Which cut is best, when costs and priors are known as ranges only. @param {PanelProps} props */
+/** The best thresholds when costs and priors are only known as ranges. @param {PanelProps} props */
 export const CostsPanel = ({ dialog, act }) =>
   dialog.positive === null
     ? html`<${NoPositive} dialog=${dialog} />`
@@ -53,27 +53,27 @@ function Loaded({ dialog, act }) {
   const [ranges, setRanges] = useState(() => usual(dialog));
   const rested = useDebounced(ranges, 250);
   const { data, error, loading, reload } = useLoad(
-    (signal) => get(query(`/api/dialogs/${encodeURIComponent(dialog.id)}/winners`, asked(rested)), signal),
+    (signal) => get(query(`/api/dialogs/${encodeURIComponent(dialog.id)}/winners`, winnersQuery(rested)), signal),
     [dialog.id, dialog.steps.length, rested],
   );
   const winners = /** @type {Winners | null} */ (data);
   if (!winners && error) {
     return html`<${Notice}
       kind="bad"
-      title="The winners could not be found"
+      title="The winners could not be computed"
       action=${html`<button type="button" class="button" onClick=${reload}>Try again</button>`}
     >
       ${sentence(error)}
     <//>`;
   }
-  if (!winners) return html`<${Spinner} label="Weighing costs" />`;
+  if (!winners) return html`<${Spinner} label="Comparing costs" />`;
   const others = dialog.classes.filter((label) => label !== dialog.positive);
   const other = others.length === 1 ? String(others[0]) : 'others';
   return html`<div class="panel-stack" aria-busy=${loading}>
     <div class="panel-head">
       <h2>Costs and priors</h2>
       <p class="muted">
-        Nobody knows them exactly. Say between what they lie, and see which cuts are worth having.
+        They are rarely known exactly. Give a range for each, and see which thresholds can have the lowest cost.
       </p>
     </div>
     <div class="ranges">
@@ -81,16 +81,16 @@ function Loaded({ dialog, act }) {
         id="cost"
         legend="A miss costs, in false alarms"
         unit=""
-        hint=${`a miss: ${dialog.positive} called ${other === 'others' ? 'something else' : other}`}
+        hint=${`a miss: ${dialog.positive} predicted as ${other === 'others' ? 'another class' : other}`}
         scale=${COST}
         value=${ranges.costs}
         onValue=${(/** @type {Pair} */ costs) => setRanges({ ...ranges, costs })}
       />
       <${RangePair}
         id="prior"
-        legend=${`Share of ${dialog.positive} to come`}
+        legend=${`Expected proportion of ${dialog.positive}`}
         unit="%"
-        hint=${`${percent(winners.prior)} in the samples`}
+        hint=${`${percent(winners.prior)} in the tuning set`}
         scale=${PRIOR}
         value=${ranges.priors}
         onValue=${(/** @type {Pair} */ priors) => setRanges({ ...ranges, priors })}
@@ -101,26 +101,26 @@ function Loaded({ dialog, act }) {
   </div>`;
 }
 
-/** Costs within a factor of ten, and the odds of the samples within one of two. @param {Dialog} dialog @returns {Ranges} */
+/** Costs within a factor of ten, and the odds of the tuning set within a factor of two. @param {Dialog} dialog @returns {Ranges} */
 function usual(dialog) {
   const matrix = dialog.steps[0]?.matrix;
   const sizes = matrix ? rowTotals(matrix) : [1, 1];
   const at = matrix ? matrix.classes.indexOf(dialog.positive ?? '') : 0;
-  const share = (sizes[at] ?? 1) / sizes.reduce((sum, n) => sum + n, 0);
-  const kept = Math.min(PRIOR.most, Math.max(PRIOR.least, share));
-  return { costs: [0.1, 10], priors: [PRIOR.from(logit(kept) - Math.LN2), PRIOR.from(logit(kept) + Math.LN2)] };
+  const proportion = (sizes[at] ?? 1) / sizes.reduce((sum, n) => sum + n, 0);
+  const prior = Math.min(PRIOR.most, Math.max(PRIOR.least, proportion));
+  return { costs: [0.1, 10], priors: [PRIOR.from(logit(prior) - Math.LN2), PRIOR.from(logit(prior) + Math.LN2)] };
 }
 
 /** @param {Ranges} ranges */
-const asked = ({ costs, priors }) => ({
+const winnersQuery = ({ costs, priors }) => ({
   cost_low: costs[0],
   cost_high: costs[1],
   prior_low: priors[0],
   prior_high: priors[1],
 });
 
-/** A share of a range; what is more than nothing is not told as nothing. @param {number} share */
-const partText = (share) => (share > 0 && share < 0.01 ? '<1%' : percent(share, 0));
+/** A fraction of a range as a percentage; "<1%" instead of a rounded 0. @param {number} fraction */
+const fractionText = (fraction) => (fraction > 0 && fraction < 0.01 ? '<1%' : percent(fraction, 0));
 
 /**
  * Two ends of a range: a slider with two thumbs, and a field for each.
@@ -131,7 +131,7 @@ function RangePair({ id, legend, unit, hint, scale, value, onValue }) {
   /** @param {0 | 1} end @param {number} to */
   const move = (end, to) => {
     const kept = Math.min(scale.most, Math.max(scale.least, to));
-    // An end that is moved past the other takes it along.
+    // An end that is moved past the other end moves it too.
     onValue(end === 0 ? [kept, Math.max(kept, value[1])] : [Math.min(kept, value[0]), kept]);
   };
   const [low, high] = value.map((one) => (scale.to(one) - scale.min) / (scale.max - scale.min));
@@ -163,7 +163,7 @@ function RangePair({ id, legend, unit, hint, scale, value, onValue }) {
 }
 
 /**
- * A number that is taken when it is finished: with Enter, or by leaving the field.
+ * A number field that applies its value with Enter, or when it loses the focus.
  * @param {{id: string, label: string, scale: Scale, value: number, onValue: (value: number) => void}} props
  */
 function EndField({ id, label, scale, value, onValue }) {
@@ -195,24 +195,24 @@ function Result({ dialog, act, winners, other }) {
   useEffect(() => setHot(null), [shown]);
   return html`<${CostMap}
       winners=${winners}
-      costLabel="what a miss costs, in false alarms"
-      priorLabel=${`share of ${dialog.positive}`}
+      costLabel="cost of a miss, in false alarms"
+      priorLabel=${`proportion of ${dialog.positive}`}
       hot=${hot}
       onHot=${setHot}
     />
     <p>
       ${shown.length === 1
-        ? 'One cut wins everywhere in these ranges.'
-        : `${plural(shown.length, 'cut')} win somewhere in these ranges; any other costs more whatever holds.`}
+        ? 'One threshold has the lowest cost everywhere in these ranges.'
+        : `${plural(shown.length, 'threshold')} have the lowest cost somewhere in these ranges; any other costs more everywhere.`}
     </p>
     <div class="scroll-x" tabindex="0" role="region" aria-label="Winners">
       <table class="table table-tight">
         <thead>
           <tr>
             <th scope="col"><span class="hidden">Colour in the map</span></th>
-            <th scope="col" class="number">${other} called ${dialog.positive}</th>
+            <th scope="col" class="number">${other} predicted as ${dialog.positive}</th>
             <th scope="col" class="number">${dialog.positive} missed</th>
-            <th scope="col">Way</th>
+            <th scope="col">Strategy</th>
             <th scope="col">Wins in</th>
             <th scope="col"><span class="hidden">Ask</span></th>
           </tr>
@@ -227,13 +227,13 @@ function Result({ dialog, act, winners, other }) {
               <td><span class="key key-side" style=${{ background: shade(place, shown.length) }}></span></td>
               <td class="number">${count(winner.fp)}</td>
               <td class="number">${count(winner.fn)}</td>
-              <td>${wayText(winner.name)}</td>
+              <td>${strategyText(winner.name)}</td>
               <td>
                 <span class="meter">
                   <span class="meter-track" aria-hidden="true">
-                    <span class="meter-fill" style=${{ width: `${100 * winner.share}%` }}></span>
+                    <span class="meter-fill" style=${{ width: `${100 * winner.fraction}%` }}></span>
                   </span>
-                  <span class="number">${partText(winner.share)}</span>
+                  <span class="number">${fractionText(winner.fraction)}</span>
                 </span>
               </td>
               <td class="number">
@@ -241,7 +241,7 @@ function Result({ dialog, act, winners, other }) {
                   type="button"
                   class="button-quiet button-small"
                   disabled=${act.busy}
-                  aria-label=${`Ask for at most ${winner.fp} ${other} called ${dialog.positive}`}
+                  aria-label=${`Ask for at most ${winner.fp} ${other} predicted as ${dialog.positive}`}
                   onClick=${() => act.prefer([`fp <= ${winner.fp}`], { keep: false })}
                 >
                   Ask
@@ -253,9 +253,9 @@ function Result({ dialog, act, winners, other }) {
       </table>
     </div>
     <p class="muted small">
-      “Wins in” is the share of the range of slopes from ${ratioText(winners.slope[0])} to ${ratioText(winners.slope[1])}, on a
+      “Wins in” is the fraction of the range of slopes from ${ratioText(winners.slope[0])} to ${ratioText(winners.slope[1])}, on a
       logarithmic scale.${shown.some((winner) => isMember(winner.name))
-        ? ' Members alone stand here to compare: asking moves the committee, which may miss a few more.'
+        ? ' Single members are shown for comparison: a request moves the decision of the committee, which may miss a few more.'
         : ''}
     </p>`;
 }

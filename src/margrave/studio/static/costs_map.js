@@ -1,4 +1,4 @@
-// Which cut wins at which cost and prior, as a map: its borders are straight lines of equal slope.
+// A map of the winning thresholds by cost and prior: its borders are straight lines of equal slope.
 // @ts-check
 
 import { useWidth } from './charts.js';
@@ -16,8 +16,8 @@ const HEIGHT = 260;
 const COSTS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100];
 const PRIORS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999];
 
-/** The logarithm of the odds. @param {number} share */
-export const logit = (share) => Math.log(share / (1 - share));
+/** The logarithm of the odds. @param {number} p */
+export const logit = (p) => Math.log(p / (1 - p));
 
 /** A ratio with few digits: 0.05, 1.5, 20. @param {number} ratio */
 export const ratioText = (ratio) => String(Number(ratio.toPrecision(2)));
@@ -77,7 +77,7 @@ function thinned(ticks, apart) {
 }
 
 /**
- * The map of the ranges; `hot` is the winner that is pointed at.
+ * The map of the ranges; `hot` is the highlighted winner.
  * @param {{winners: Winners, costLabel: string, priorLabel: string, hot: number | null,
  *   onHot: (place: number | null) => void}} props
  */
@@ -114,7 +114,7 @@ function Drawn({ winners, costLabel, priorLabel, hot, onHot, width }) {
     .filter(({ at }) => inside(at))
     .map(({ at, text }) => ({ at: px(at), text }));
   const priorTicks = (one(priors) ? [priors[0]] : PRIORS)
-    .map((share) => ({ at: along(ground.y, logit(share)), text: percent(share) }))
+    .map((value) => ({ at: along(ground.y, logit(value)), text: percent(value) }))
     .filter(({ at }) => inside(at))
     .map(({ at, text }) => ({ at: py(at), text }));
   const known = along(ground.y, logit(prior));
@@ -124,7 +124,7 @@ function Drawn({ winners, costLabel, priorLabel, hot, onHot, width }) {
     height=${HEIGHT}
     viewBox=${`0 0 ${width} ${HEIGHT}`}
     role="img"
-    aria-label=${`${won.length} cuts win somewhere; the table below tells which and where.`}
+    aria-label=${`${won.length} thresholds win somewhere; the table below lists them.`}
   >
     ${shapes.map((corners, at) =>
       corners.length < 3
@@ -145,7 +145,7 @@ function Drawn({ winners, costLabel, priorLabel, hot, onHot, width }) {
       : null}
     ${inside(known) && !one(priors)
       ? html`<line class="map-known" x1=${px(0)} x2=${px(1)} y1=${py(known)} y2=${py(known)} />
-          <text class="map-note" x=${px(1) - 6} y=${py(known) + (known > 0.5 ? 14 : -6)}>as in the samples</text>`
+          <text class="map-note" x=${px(1) - 6} y=${py(known) + (known > 0.5 ? 14 : -6)}>as in the tuning set</text>`
       : null}
     <rect class="map-frame" x=${px(0)} y=${py(1)} width=${wide} height=${high} />
     ${thinned(costTicks, 34).map(({ at, text }) => html`<text class="map-tick" x=${at} y=${py(0) + 16}>${text}</text>`)}

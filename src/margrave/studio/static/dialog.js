@@ -110,7 +110,7 @@ function Tabs({ dialog, act, current, open }) {
   </section>`;
 }
 
-/** The title, to be changed in place. @param {{dialog: Dialog, refresh: () => Promise<void>}} props */
+/** The title, which can be edited in place. @param {{dialog: Dialog, refresh: () => Promise<void>}} props */
 function Title({ dialog, refresh }) {
   const [draft, setDraft] = useState(/** @type {string | null} */ (null));
   const [problem, setProblem] = useState('');
@@ -138,7 +138,7 @@ function Title({ dialog, refresh }) {
   /** @param {KeyboardEvent} event */
   const keys = (event) => {
     if (event.key !== 'Enter' && event.key !== 'Escape') return;
-    byKey.current = true; // the field that goes away is left too, which would keep it once more
+    byKey.current = true; // removing the field also fires blur, which would save it again
     if (event.key === 'Enter') keep();
     else setDraft(null);
   };
@@ -181,14 +181,14 @@ function Saved({ dialog, busy }) {
 function About({ dialog }) {
   const parts = [
     dialog.table?.name === dialog.title ? null : dialog.table?.name,
-    dialog.state === 'ready' ? `${plural(dialog.n, 'tuning sample')}` : null,
+    dialog.state === 'ready' ? `${plural(dialog.n, 'row')} in the tuning set` : null,
     dialog.kind === 'program' ? 'a martingale program' : plural(dialog.members.length, 'member'),
   ];
   return html`<p class="muted small">${parts.filter(Boolean).join(' · ')}</p>`;
 }
 
 /**
- * Undo and redo by key, where no field is being typed in.
+ * Undo and redo by key, unless a field has the focus.
  * @param {Dialog | null} dialog @param {Omit<Act, "showRows" | "cell">} act
  */
 function useKeys(dialog, act) {
@@ -245,7 +245,7 @@ export function DialogPage({ id, tab }) {
     const gone = error instanceof ApiError && error.status === 404;
     const back = html`<a class="button" href="#/">All dialogs</a>`;
     return html`<${Notice} kind=${gone ? 'warn' : 'bad'} title=${gone ? 'There is no such dialog.' : ''} action=${back}>
-      ${gone ? 'It may have been deleted, or the address is not complete.' : error.message}
+      ${gone ? 'It may have been deleted, or the address is incomplete.' : error.message}
     <//>`;
   }
   const step = stepOf(dialog, dialog.position);

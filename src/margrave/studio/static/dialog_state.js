@@ -1,10 +1,10 @@
-// A dialog as the page holds it: loaded, changed through requests, followed while a job works on it.
+// The state of a dialog in the page: loads it, sends requests, and follows its jobs.
 // @ts-check
 
 import { follow, get, link, post } from './api.js';
 import {
   announce,
-  answerText,
+  predictedText,
   labelText,
   sentence,
   useCallback,
@@ -22,7 +22,7 @@ import {
 /** @typedef {import('./types.js').Step} Step */
 
 /**
- * `job` and `reply` while a job runs; `pending` requests under way; `problem` what went wrong last.
+ * `job` and `reply` while a job runs; `pending`: the number of open requests; `problem`: the last error.
  * @typedef {{dialog: Dialog | null, error: Error | null, job: Job | null, reply: Reply | null,
  *   pending: number, problem: string}} Held
  */
@@ -30,13 +30,13 @@ import {
 /** @param {Dialog} dialog @param {number | null} number @returns {Step | undefined} */
 export const stepOf = (dialog, number) => dialog.steps.find((step) => step.number === number);
 
-/** "nonspam called spam: 65 to 34". @param {Change} change */
+/** "nonspam predicted as spam: 65 to 34". @param {Change} change */
 const changeText = ({ true: label, answer, before, after }) =>
-  `${labelText(label)} ${answerText(answer)}: ${before} to ${after}`;
+  `${labelText(label)} ${predictedText(answer)}: ${before} to ${after}`;
 
-/** What a screen reader is told about a reply. @param {Reply} reply */
+/** A reply as text for screen readers. @param {Reply} reply */
 export function replyText(reply) {
-  const verdict = reply.met ? 'Met' : `Not reachable, ${reply.binding ?? 'it'} binds`;
+  const verdict = reply.met ? 'Met' : reply.binding ? `Not met, ${reply.binding} is the limiting constraint` : 'Not met';
   const changes = reply.changes.length ? reply.changes.map(changeText).join('; ') : 'nothing changes';
   return `${verdict}. ${changes}.`;
 }
@@ -53,7 +53,7 @@ export function useDialog(id) {
   const [held, setHeld] = useState(
     /** @type {Held} */ ({ dialog: null, error: null, job: null, reply: null, pending: 0, problem: '' }),
   );
-  /** The job that is followed, with the guarantee of its end. */
+  /** The followed job, with a promise that resolves when it ends. */
   const followed = useRef(/** @type {{id: string, stop: () => void, end: Promise<Job>} | null} */ (null));
   const change = useCallback(
     (/** @type {Partial<Held>} */ some) => setHeld((now) => ({ ...now, ...some })),
@@ -63,7 +63,7 @@ export function useDialog(id) {
   const load = useCallback(async () => {
     try {
       const dialog = /** @type {Dialog} */ (await get(path));
-      // Answers may overtake each other: an older one does not replace a newer one.
+      // Responses may arrive out of order: an older one does not replace a newer one.
       setHeld((now) => {
         const older = now.dialog !== null && now.dialog.id === dialog.id && now.dialog.updated > dialog.updated;
         return { ...now, dialog: older ? now.dialog : dialog, error: null };
@@ -90,18 +90,18 @@ export function useDialog(id) {
         job: (job) => change({ job }),
         reply: (reply) => {
           change({ reply });
-          if (replies === 0 && !reply.final) announce(`A first answer. ${replyText(reply)}`);
+          if (replies === 0 && !reply.final) announce(`First reply. ${replyText(reply)}`);
           replies += 1;
         },
         end: async (job) => {
           const dialog = await load();
           if (followed.current?.id === first.id) {
             followed.current = null;
-            // A dialog that could not be trained says so itself.
+            // A dialog that could not be trained shows its own error.
             const failed = job.state === 'failed' && dialog?.state === 'ready';
-            change({ job: null, reply: null, problem: failed ? (job.error ?? 'This did not work.') : '' });
+            change({ job: null, reply: null, problem: failed ? (job.error ?? 'The request failed.') : '' });
           }
-          // Another job: begun in another window, or again after a restart.
+          // Another job, started in another window or after a restart.
           if (dialog?.job && isActive(dialog.job)) watch(dialog.job);
           const step = dialog && job.result?.step != null ? stepOf(dialog, job.result.step) : undefined;
           if (step) announce(`Step ${step.number} is saved. ${replyText(step)}`);
@@ -123,10 +123,10 @@ export function useDialog(id) {
     refresh();
     const unwatch = link.watch((now) => {
       if (now !== 'up') return;
-      change({ problem: '' }); // it could not be reached; now it can
+      change({ problem: '' }); // the server can be reached again
       refresh();
     });
-    // Another window may have changed it meanwhile.
+    // Another window may have changed the dialog meanwhile.
     const look = () => document.visibilityState === 'visible' && refresh();
     document.addEventListener('visibilitychange', look);
     return () => {
@@ -137,7 +137,7 @@ export function useDialog(id) {
     };
   }, [refresh]);
 
-  /** POST, count it as pending, and show what goes wrong. */
+  /** POST, count the request as pending, and show its error. */
   const send = useCallback(
     async (/** @type {string} */ below, /** @type {object} */ body) => {
       setHeld((now) => ({ ...now, pending: now.pending + 1, problem: '' }));

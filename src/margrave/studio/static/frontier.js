@@ -1,10 +1,10 @@
-// The frontier panel: every trade-off that can be had, the steps so far, and asking for a point.
+// The frontier panel: all reachable trade-offs, the steps so far, and a form to request a point.
 // @ts-check
 
 import { get } from './api.js';
 import { Chart } from './charts.js';
 import { stepOf } from './dialog_state.js';
-import { alarmsText, frontierOption, isMember, missesText, mistakes, stands, wayText, within } from './frontier_chart.js';
+import { alarmsText, frontierOption, isMember, missesText, mistakes, stepPoints, strategyText, within } from './frontier_chart.js';
 import { count, Empty, html, Notice, plural, rate, sentence, Spinner, Tag, useCallback, useEffect, useLoad, useState } from './kit.js';
 
 /** @typedef {import('./types.js').Frontier} Frontier */
@@ -16,11 +16,11 @@ import { count, Empty, html, Notice, plural, rate, sentence, Spinner, Tag, useCa
 /** @type {{name: Zoom, text: string}[]} */
 const ZOOMS = [
   { name: 'steps', text: 'All steps' },
-  { name: 'here', text: 'Around here' },
+  { name: 'here', text: 'Near this step' },
   { name: 'whole', text: 'Everything' },
 ];
 
-/** What can be had, before asking. @param {PanelProps} props */
+/** The reachable trade-offs. @param {PanelProps} props */
 export const FrontierPanel = ({ dialog, act }) =>
   dialog.positive === null
     ? html`<${NoPositive} dialog=${dialog} />`
@@ -42,7 +42,7 @@ function Loaded({ dialog, act }) {
       ${sentence(error)}
     <//>`;
   }
-  if (!frontier) return html`<${Spinner} label="Finding what can be had" />`;
+  if (!frontier) return html`<${Spinner} label="Computing the frontier" />`;
   return html`<${Drawn}
     dialog=${dialog}
     act=${act}
@@ -52,19 +52,19 @@ function Loaded({ dialog, act }) {
   />`;
 }
 
-/** No class is positive, so nothing is a false alarm or a miss. @param {{dialog: Dialog}} props */
+/** Without a positive class there are no false alarms and misses. @param {{dialog: Dialog}} props */
 export function NoPositive({ dialog }) {
   const classes = dialog.classes.map(String).join(', ');
   return html`<${Empty}
-    title="This needs one class that is meant"
+    title="This view needs a positive class"
     action=${dialog.table
       ? html`<a class="button" href=${`#/new/${encodeURIComponent(dialog.table.id)}`}>
           Start again with a positive class
         </a>`
       : null}
   >
-    There are ${dialog.classes.length} classes (${classes}) and none of them was called positive. False
-    alarms and misses are those of one class against all others.
+    This dialog has ${dialog.classes.length} classes (${classes}) and no positive class. False alarms and misses are
+    defined for one class against all others.
   <//>`;
 }
 
@@ -86,14 +86,14 @@ function Drawn({ dialog, act, frontier, loading, reload }) {
   /** @param {string} series @param {number} index */
   const pick = (series, index) => {
     if (series !== 'steps') return false;
-    const others = stands(frontier)[index].steps.filter((step) => step.step !== dialog.position);
+    const others = stepPoints(frontier)[index].steps.filter((step) => step.step !== dialog.position);
     if (others.length && !act.busy) act.goto(others[others.length - 1].step);
     return true;
   };
   /** @param {number} x */
   const plot = (x) => setLimit(frontier.best[within(frontier.best, x + 0.5)].fp);
   const [trying, setTrying] = useState(false);
-  const tryDear = async () => {
+  const trySlow = async () => {
     setTrying(true);
     const job = await act.run('frontier', {});
     setTrying(false);
@@ -102,13 +102,13 @@ function Drawn({ dialog, act, frontier, loading, reload }) {
 
   return html`<div class="panel-stack" aria-busy=${loading}>
     <div class="panel-head">
-      <h2>What can be had</h2>
+      <h2>Reachable trade-offs</h2>
       <${ZoomChoice} zoom=${zoom} onZoom=${setZoom} />
-      <p class="muted">Every cut of every strategy. Click where you want to be; down and left is better.</p>
+      <p class="muted">All thresholds of all strategies. Click the point you want; lower and further left is better.</p>
     </div>
     <${Chart}
       option=${option}
-      label=${described(frontier, dialog.position)}
+      label=${describeChart(frontier, dialog.position)}
       tall=${true}
       onPick=${pick}
       onPlot=${plot}
@@ -117,36 +117,35 @@ function Drawn({ dialog, act, frontier, loading, reload }) {
     <${AskBar} frontier=${frontier} limit=${limit} onLimit=${setLimit} act=${act} />
     <div class="panel-foot">
       ${frontier.slow
-        ? html`<${Tag}>the slow strategies are in it</${Tag}>`
-        : html`<button type="button" class="button" disabled=${act.busy} onClick=${tryDear}>
+        ? html`<${Tag}>includes the slow strategies</${Tag}>`
+        : html`<button type="button" class="button" disabled=${act.busy} onClick=${trySlow}>
               Try the slow strategies too
             </button>
             ${trying
               ? html`<${Spinner} label="Trying the slow strategies" />`
-              : html`<p class="muted">Weighing anew and tuning learners takes a while, and may reach lower.</p>`}`}
+              : html`<p class="muted">Reweighting and retuning take a while, and may find better trade-offs.</p>`}`}
     </div>
     ${dialog.steps.some((step) => step.matrix.counts.some((row) => row[row.length - 1] > 0))
       ? html`<p class="muted">
-          Lines are of decisions that always answer. A step that leaves some samples unanswered may
-          stand below them.
+          The lines show decisions that reject nothing. A step that rejects some rows may lie below them.
         </p>`
       : null}
     <${Tables} frontier=${frontier} dialog=${dialog} act=${act} />
   </div>`;
 }
 
-/** What a step was about. @param {Dialog} dialog @param {number} number */
+/** The request or the strategy of a step. @param {Dialog} dialog @param {number} number */
 function titleOf(dialog, number) {
   const step = stepOf(dialog, number);
   return step?.asked ?? step?.note ?? (number === 0 ? 'the start' : (step?.strategy ?? ''));
 }
 
-/** One sentence for who does not see the chart. @param {Frontier} frontier @param {number} position */
-function described(frontier, position) {
+/** The chart in words, for screen readers. @param {Frontier} frontier @param {number} position */
+function describeChart(frontier, position) {
   const names = mistakes(frontier);
   const at = frontier.trajectory.find((step) => step.step === position);
-  const stand = at ? ` Step ${position} is at ${count(at.fp)} and ${count(at.fn)}.` : '';
-  return `${names.fp} against ${names.fn}: ${plural(frontier.best.length, 'best trade-off')} of ${plural(frontier.curves.length, 'strategy', 'strategies')}.${stand}`;
+  const current = at ? ` Step ${position} is at ${count(at.fp)} and ${count(at.fn)}.` : '';
+  return `${names.fp} against ${names.fn}: ${plural(frontier.best.length, 'best trade-off')} of ${plural(frontier.curves.length, 'strategy', 'strategies')}.${current}`;
 }
 
 /** @param {{zoom: Zoom, onZoom: (zoom: Zoom) => void}} props */
@@ -168,14 +167,14 @@ const Legend = () =>
   html`<ul class="legend" aria-hidden="true">
     <li><span class="key key-best"></span>the best</li>
     <li><span class="key key-strategy"></span>each strategy</li>
-    <li><span class="key key-hull"></span>wins at some cost</li>
+    <li><span class="key key-hull"></span>lowest cost for some costs</li>
     <li><span class="key key-step">1</span>step</li>
     <li><span class="key key-step key-unmet">2</span>not met</li>
-    <li><span class="key key-step key-here">3</span>here</li>
+    <li><span class="key key-step key-here">3</span>current step</li>
   </ul>`;
 
 /**
- * The chosen limit, by number or slider, what it costs at least, and asking for it.
+ * The limit as a number and a slider, the smallest number of misses, and the button to request it.
  * @param {{frontier: Frontier, limit: number, onLimit: (limit: number) => void, act: Act}} props
  */
 function AskBar({ frontier, limit, onLimit, act }) {
@@ -227,12 +226,12 @@ function AskBar({ frontier, limit, onLimit, act }) {
     />
     <div class="ask-result">
       <p aria-live="polite">
-        costs at least <strong>${cost}</strong>
-        <span class="muted">, strategy: ${wayText(point.name)}</span>
+        causes at least <strong>${cost}</strong>
+        <span class="muted">, strategy: ${strategyText(point.name)}</span>
         ${isMember(point.name) && own !== null
           ? html`<br /><span class="muted">
-                Members alone stand here to compare. Asking moves the committee, at${' '}
-                ${count(own)} so far.
+                Single members are shown for comparison. A request moves the decision of the committee, which
+                reaches${' '}${count(own)} so far.
               </span>`
           : null}
       </p>
@@ -241,7 +240,7 @@ function AskBar({ frontier, limit, onLimit, act }) {
   </form>`;
 }
 
-/** The fewest misses of the strategies that asking tries. @param {Frontier} frontier @param {number} limit */
+/** The smallest number of misses of the strategies that a request tries. @param {Frontier} frontier @param {number} limit */
 function committee(frontier, limit) {
   const found = frontier.curves
     .filter((curve) => !isMember(curve.name))
@@ -251,7 +250,7 @@ function committee(frontier, limit) {
 }
 
 /**
- * The same to read: the steps, each to be revisited, and the points of the best staircase.
+ * The same as tables: the steps, with a button to go to each, and the best trade-offs.
  * @param {{frontier: Frontier, dialog: Dialog, act: Act}} props
  */
 function Tables({ frontier, dialog, act }) {
@@ -266,7 +265,7 @@ function Tables({ frontier, dialog, act }) {
         <thead>
           <tr>
             <th scope="col" class="number">Step</th>
-            <th scope="col">Asked</th>
+            <th scope="col">Requested</th>
             <th scope="col" class="number">${names.fp}</th>
             <th scope="col" class="number">${names.fn}</th>
             <th scope="col"><span class="hidden">Revisit</span></th>
@@ -281,7 +280,7 @@ function Tables({ frontier, dialog, act }) {
               <td class="number">${count(step.fn)}</td>
               <td>
                 ${step.step === dialog.position
-                  ? 'you are here'
+                  ? 'current step'
                   : html`<button
                       type="button"
                       class="button-quiet button-small"
@@ -306,7 +305,7 @@ function Tables({ frontier, dialog, act }) {
           <tr>
             <th scope="col" class="number">${names.fp}</th>
             <th scope="col" class="number">${names.fn}</th>
-            <th scope="col">Way</th>
+            <th scope="col">Strategy</th>
           </tr>
         </thead>
         <tbody>
@@ -318,7 +317,7 @@ function Tables({ frontier, dialog, act }) {
               <td class="number">
                 ${count(point.fn)} <span class="muted">${rate(point.fn, frontier.n_positive)}</span>
               </td>
-              <td>${wayText(point.name)}</td>
+              <td>${strategyText(point.name)}</td>
             </tr>`,
           )}
         </tbody>

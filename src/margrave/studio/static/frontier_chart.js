@@ -8,39 +8,39 @@ import { count, rate } from './kit.js';
 /** @typedef {import('./charts.js').Colours} Colours */
 /** @typedef {{fp: number, fn: number, name: string}} Point */
 /** @typedef {"whole" | "steps" | "here"} Zoom */
-/** Steps that stand at one point. @typedef {{steps: Frontier["trajectory"], fp: number, fn: number}} Stand */
+/** The steps at one point. @typedef {{steps: Frontier["trajectory"], fp: number, fn: number}} StepPoint */
 
 const MEMBER = 'member ';
 
-/** Whether a strategy is a member by itself, which is shown to compare and never asked. @param {string} name */
+/** Whether a curve belongs to a single member, which is only shown for comparison. @param {string} name */
 export const isMember = (name) => name.startsWith(MEMBER);
 
 /** A strategy in words. @param {string} name */
-export function wayText(name) {
+export function strategyText(name) {
   if (isMember(name)) return `${name.slice(MEMBER.length)} alone`;
   return name;
 }
 
-/** Who is mistaken for what: "nonspam called spam". @param {Frontier} frontier */
+/** The two kinds of errors in words: "nonspam predicted as spam". @param {Frontier} frontier */
 export function mistakes(frontier) {
   const { positive, negative } = frontier;
   const others = negative === null ? 'others' : String(negative);
   return {
-    fp: `${others} called ${positive}`,
-    fn: `${positive} called ${negative === null ? 'something else' : negative}`,
+    fp: `${others} predicted as ${positive}`,
+    fn: `${positive} predicted as ${negative === null ? 'another class' : negative}`,
   };
 }
 
-/** "12 of 2,230 nonspam called spam". @param {Frontier} frontier @param {number} fp */
+/** "12 of 2,230 nonspam predicted as spam". @param {Frontier} frontier @param {number} fp */
 export const alarmsText = (frontier, fp) =>
   `${count(fp)} of ${count(frontier.n_negative)} ${mistakes(frontier).fp}`;
 
-/** "462 of 1,450 spam called nonspam". @param {Frontier} frontier @param {number} fn */
+/** "462 of 1,450 spam predicted as nonspam". @param {Frontier} frontier @param {number} fn */
 export const missesText = (frontier, fn) =>
   `${count(fn)} of ${count(frontier.n_positive)} ${mistakes(frontier).fn}`;
 
 /**
- * The place in `best` that has the most false positives within a limit.
+ * The index in `best` with the most false positives within a limit.
  * @param {Point[]} best @param {number} limit
  */
 export function within(best, limit) {
@@ -49,17 +49,17 @@ export function within(best, limit) {
   return found;
 }
 
-/** Steps by where they stand, in their order. @param {Frontier} frontier @returns {Stand[]} */
-export function stands(frontier) {
-  /** @type {Map<string, Stand>} */
-  const found = new Map();
+/** The steps grouped by their point, in their order. @param {Frontier} frontier @returns {StepPoint[]} */
+export function stepPoints(frontier) {
+  /** @type {Map<string, StepPoint>} */
+  const points = new Map();
   for (const step of frontier.trajectory) {
     const key = `${step.fp} ${step.fn}`;
-    const stand = found.get(key) ?? { steps: [], fp: step.fp, fn: step.fn };
-    stand.steps.push(step);
-    found.set(key, stand);
+    const point = points.get(key) ?? { steps: [], fp: step.fp, fn: step.fn };
+    point.steps.push(step);
+    points.set(key, point);
   }
-  return [...found.values()];
+  return [...points.values()];
 }
 
 /**
@@ -107,14 +107,14 @@ function range(frontier, zoom, position) {
 /** @param {number[]} fp @param {number[]} fn */
 const pairs = (fp, fn) => fp.map((x, place) => [x, fn[place]]);
 
-/** @param {Colours} c @param {Stand} stand @param {number} position */
-function mark(c, stand, position) {
-  const met = stand.steps.every((step) => step.met);
-  const here = stand.steps.some((step) => step.step === position);
+/** @param {Colours} c @param {StepPoint} point @param {number} position */
+function mark(c, point, position) {
+  const met = point.steps.every((step) => step.met);
+  const here = point.steps.some((step) => step.step === position);
   const colour = here ? c.accent : c.ink;
-  const text = stand.steps.map((step) => step.step).join(' ');
+  const text = point.steps.map((step) => step.step).join(' ');
   return {
-    value: [stand.fp, stand.fn],
+    value: [point.fp, point.fn],
     symbol: text.length > 2 ? 'roundRect' : 'circle',
     symbolSize: [Math.max(20, 8 + 7 * text.length), 20].map((size) => (here ? size + 4 : size)),
     itemStyle: {
@@ -140,24 +140,25 @@ function arrows(frontier) {
 }
 
 /**
- * @param {Frontier} frontier @param {Stand[]} standing @param {(step: number) => string} title
+ * The text of a tooltip.
+ * @param {Frontier} frontier @param {StepPoint[]} points @param {(step: number) => string} title
  * @param {any} params
  */
-function told(frontier, standing, title, params) {
+function tooltipText(frontier, points, title, params) {
   const [fp, fn] = params.value;
   const lines = [
     `${alarmsText(frontier, fp)} (${rate(fp, frontier.n_negative)})`,
     `${missesText(frontier, fn)} (${rate(fn, frontier.n_positive)})`,
   ];
   if (params.seriesId === 'steps') {
-    const steps = standing[params.dataIndex].steps.map((step) => {
+    const steps = points[params.dataIndex].steps.map((step) => {
       const met = step.met ? '' : ', not met';
       return `Step ${step.step}: ${title(step.step)}${met}`;
     });
     return [...steps, ...lines].join('\n');
   }
-  const points = params.seriesId === 'hull' ? frontier.hull : frontier.best;
-  return [...lines, wayText(points[params.dataIndex].name)].join('\n');
+  const shown = params.seriesId === 'hull' ? frontier.hull : frontier.best;
+  return [...lines, strategyText(shown[params.dataIndex].name)].join('\n');
 }
 
 /**
@@ -167,7 +168,7 @@ function told(frontier, standing, title, params) {
  */
 export function frontierOption(c, frontier, zoom, position, chosen, title) {
   const shown = range(frontier, zoom, position);
-  const standing = stands(frontier);
+  const points = stepPoints(frontier);
   const names = mistakes(frontier);
   const best = pairs(
     frontier.best.map((point) => point.fp),
@@ -176,7 +177,7 @@ export function frontierOption(c, frontier, zoom, position, chosen, title) {
   const stairs = { type: 'line', step: 'end', symbol: 'none', silent: true, animation: false };
   return {
     grid: { left: 58, right: 20, top: 12, bottom: 46, outerBoundsMode: 'none' },
-    tooltip: tooltip(c, (params) => told(frontier, standing, title, params)),
+    tooltip: tooltip(c, (params) => tooltipText(frontier, points, title, params)),
     xAxis: axis(c, `${names.fp}, of ${count(frontier.n_negative)}`, 28, shown.x),
     yAxis: axis(c, `${names.fn}, of ${count(frontier.n_positive)}`, 42, shown.y),
     series: [
@@ -220,7 +221,7 @@ export function frontierOption(c, frontier, zoom, position, chosen, title) {
       {
         id: 'steps',
         type: 'scatter',
-        data: standing.map((stand) => mark(c, stand, position)),
+        data: points.map((point) => mark(c, point, position)),
         label: { fontSize: 11, fontWeight: 600, fontFamily: c.font },
         z: 7,
         markLine: {

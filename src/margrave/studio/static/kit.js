@@ -1,4 +1,4 @@
-// What every part of the page shares, from one place: Preact and hooks, formats, small components.
+// The shared parts of the page in one module: Preact and hooks, formats, small components.
 // @ts-check
 
 export * from './kit_core.js';

@@ -10,39 +10,39 @@ import { link } from './api.js';
  * @typedef {{current: T}} Ref
  */
 
-const found = /** @type {any} */ (preact);
+const untyped = /** @type {any} */ (preact);
 
 /** @type {(strings: TemplateStringsArray, ...values: any[]) => VNode} */
-export const html = found.html;
+export const html = untyped.html;
 /** @type {(tree: VNode, parent: Element) => void} */
-export const render = found.render;
+export const render = untyped.render;
 /** @type {<S>(initial: S | (() => S)) => [S, (next: S | ((now: S) => S)) => void]} */
-export const useState = found.useState;
+export const useState = untyped.useState;
 /** @type {(effect: () => void | (() => void), deps?: any[]) => void} */
-export const useEffect = found.useEffect;
+export const useEffect = untyped.useEffect;
 /** @type {(effect: () => void | (() => void), deps?: any[]) => void} */
-export const useLayoutEffect = found.useLayoutEffect;
+export const useLayoutEffect = untyped.useLayoutEffect;
 /** @type {<T>(initial: T) => Ref<T>} */
-export const useRef = found.useRef;
+export const useRef = untyped.useRef;
 /** @type {<T>(make: () => T, deps: any[]) => T} */
-export const useMemo = found.useMemo;
+export const useMemo = untyped.useMemo;
 /** @type {<F extends Function>(callback: F, deps: any[]) => F} */
-export const useCallback = found.useCallback;
+export const useCallback = untyped.useCallback;
 /** @type {(handler?: (error: any) => void) => [any, () => void]} */
-export const useErrorBoundary = found.useErrorBoundary;
+export const useErrorBoundary = untyped.useErrorBoundary;
 
-/** Tell a screen reader, politely unless `urgent`. @param {string} text @param {boolean} [urgent] */
+/** Announce a text to screen readers, politely unless `urgent`. @param {string} text @param {boolean} [urgent] */
 export function announce(text, urgent = false) {
   const place = document.getElementById(urgent ? 'live-urgent' : 'live');
   if (!place) return;
   place.textContent = '';
-  // A changed text is read; the same text again is not, so it is taken away for a moment.
+  // Screen readers only read a changed text, so it is cleared for a moment.
   requestAnimationFrame(() => {
     place.textContent = text;
   });
 }
 
-/** Whether a media query matches, now and later. @param {string} media @returns {boolean} */
+/** Whether a media query matches; updates when this changes. @param {string} media @returns {boolean} */
 export function useMedia(media) {
   const list = useMemo(() => window.matchMedia(media), [media]);
   const [matches, setMatches] = useState(list.matches);
@@ -55,10 +55,10 @@ export function useMedia(media) {
   return matches;
 }
 
-/** Whether the user asked for less motion. @returns {boolean} */
+/** Whether the user prefers reduced motion. @returns {boolean} */
 export const useReducedMotion = () => useMedia('(prefers-reduced-motion: reduce)');
 
-/** The theme that is shown, "light" or "dark"; changes when the user or the system switches. */
+/** The current theme, "light" or "dark"; updates when the user or the system changes it. */
 export function useTheme() {
   const dark = useMedia('(prefers-color-scheme: dark)');
   const root = document.documentElement;
@@ -71,11 +71,11 @@ export function useTheme() {
   return chosen ?? (dark ? 'dark' : 'light');
 }
 
-/** The value of a CSS token, such as token("--accent"), in the theme that is shown. @param {string} name */
+/** The value of a CSS token, such as token("--accent"), in the current theme. @param {string} name */
 export const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 /**
- * A value that follows `value` once it has rested for `ms`.
+ * The last `value` that did not change for `ms` milliseconds.
  * @template T @param {T} value @param {number} ms @returns {T}
  */
 export function useDebounced(value, ms) {
@@ -88,8 +88,8 @@ export function useDebounced(value, ms) {
 }
 
 /**
- * Load something when `deps` change and when a lost server is back; what was loaded before stays
- * while the new comes. `load` gets a signal that ends a request nobody waits for any more.
+ * Load data when `deps` change and when the server can be reached again; the earlier data stays until
+ * the new data arrives. `load` gets a signal that aborts an outdated request.
  * @template T
  * @param {(signal: AbortSignal) => Promise<T>} load @param {any[]} deps
  * @returns {{data: T | null, error: Error | null, loading: boolean, reload: () => void}}
@@ -121,7 +121,7 @@ export function useLoad(load, deps) {
   return { ...state, reload };
 }
 
-/** What takes the focus of a control inside it that rests or goes away. */
+/** The elements that take over the focus of a control in them that is disabled or removed. */
 const AROUND = 'section, article, dialog, [role="tabpanel"], main';
 
 /** @param {Element | null} element @returns {Element[]} from the inside out */
@@ -132,8 +132,8 @@ function around(element) {
 }
 
 /**
- * Who works by keyboard keeps a place: when the control that has the focus is disabled or goes away,
- * what is around it takes the focus, and gives it back once the control can be used again.
+ * Keeps the position of keyboard users: when the focused control is disabled or removed, an element
+ * around it takes the focus, and returns it when the control is enabled again.
  */
 export function useFocusKept() {
   useEffect(() => {
@@ -168,7 +168,7 @@ export function useFocusKept() {
       byKey = event.type === 'keydown';
     };
     const watcher = new MutationObserver(() => {
-      // Not at once: the focus may be on its way from one control to the next.
+      // In the next frame, since the focus may be moving from one control to the next.
       if (!waits) waits = requestAnimationFrame(look);
     });
     watcher.observe(document.body, { subtree: true, childList: true, attributeFilter: ['disabled'] });

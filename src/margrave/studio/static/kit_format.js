@@ -9,17 +9,17 @@ const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 export const count = (n) => whole.format(n);
 
 /**
- * A share as a percentage: 0.0291 -> "2.9%"; more digits near 0 and 1, where they matter.
- * @param {number} share @param {number} [digits]
+ * A fraction as a percentage: 0.0291 -> "2.9%"; more digits near 0 and 1.
+ * @param {number} fraction @param {number} [digits]
  */
-export function percent(share, digits) {
-  if (!Number.isFinite(share)) return '–';
-  const edge = Math.min(Math.abs(share), Math.abs(1 - share));
+export function percent(fraction, digits) {
+  if (!Number.isFinite(fraction)) return '–';
+  const edge = Math.min(Math.abs(fraction), Math.abs(1 - fraction));
   const places = digits ?? (edge === 0 ? 0 : edge < 0.00995 ? 2 : 1);
-  return `${(share * 100).toFixed(places)}%`;
+  return `${(fraction * 100).toFixed(places)}%`;
 }
 
-/** The share of `n` in `total` as a percentage; "–" of nothing. @param {number} n @param {number} total */
+/** The fraction of `n` in `total` as a percentage; "–" if the total is 0. @param {number} n @param {number} total */
 export const rate = (n, total) => (total > 0 ? percent(n / total) : '–');
 
 /** +51, −31, ±0, with a true minus sign. @param {number} n */
@@ -47,7 +47,7 @@ export function bytes(n) {
   return `${step && size < 9.95 ? size.toFixed(1) : Math.round(size)} ${steps[step]}`;
 }
 
-/** A time that has passed: "just now", "5 min ago", "3 h ago", then the date. @param {string} iso */
+/** The time since a date: "just now", "5 min ago", "3 h ago", then the date. @param {string} iso */
 export function when(iso) {
   const then = new Date(iso);
   const minutes = (Date.now() - then.getTime()) / 60000;
@@ -58,11 +58,14 @@ export function when(iso) {
   return then.toLocaleDateString('en', { day: 'numeric', month: 'short', year: 'numeric' });
 }
 
-/** A class label as text; null is the rejected answer. @param {Label | null} label */
+/** A class label as text; null stands for rejected. @param {Label | null} label */
 export const labelText = (label) => (label === null ? 'rejected' : String(label));
 
-/** "called spam", or "rejected" for null. @param {Label | null} answer */
-export const answerText = (answer) => (answer === null ? 'rejected' : `called ${answer}`);
+/** "predicted as spam", or "rejected" for null. @param {Label | null} answer */
+export const predictedText = (answer) => (answer === null ? 'rejected' : `predicted as ${answer}`);
 
-/** A thrown thing as a sentence. @param {unknown} problem */
+/** The head of a matrix column: "predicted spam", or "rejected" for null. @param {Label | null} answer */
+export const columnText = (answer) => (answer === null ? 'rejected' : `predicted ${answer}`);
+
+/** The message of an error. @param {unknown} problem */
 export const sentence = (problem) => (problem instanceof Error ? problem.message : String(problem));

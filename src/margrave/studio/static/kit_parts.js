@@ -2,12 +2,12 @@
 // @ts-check
 
 import { html, useEffect, useErrorBoundary, useRef } from './kit_core.js';
-import { answerText, count, labelText, rate, sentence } from './kit_format.js';
+import { columnText, count, labelText, rate, sentence } from './kit_format.js';
 
 /** @typedef {import('./types.js').Matrix} Matrix */
 
 /**
- * A sentence in a box. `kind`: "info", "good", "warn" or "bad" (which is read out at once).
+ * A message in a box. `kind`: "info", "good", "warn" or "bad" (an alert for screen readers).
  * @param {{kind?: "info" | "good" | "warn" | "bad", title?: string, children?: any, action?: any}} props
  */
 export function Notice({ kind = 'info', title, children, action }) {
@@ -20,14 +20,14 @@ export function Notice({ kind = 'info', title, children, action }) {
   </div>`;
 }
 
-/** Something is coming. @param {{label?: string}} props */
+/** A spinner with a label. @param {{label?: string}} props */
 export function Spinner({ label = 'Loading' }) {
   return html`<div class="spinner" role="status">
     <span class="spinner-ring" aria-hidden="true"></span><span>${label}</span>
   </div>`;
 }
 
-/** Nothing is here, why, and what to do. @param {{title: string, children?: any, action?: any}} props */
+/** A message in place of missing content, with an action. @param {{title: string, children?: any, action?: any}} props */
 export function Empty({ title, children, action }) {
   return html`<div class="empty">
     <p class="empty-title">${title}</p>
@@ -46,7 +46,7 @@ export function Modal({ title, onClose, children, actions }) {
     const own = box.current;
     own?.showModal();
     return () => {
-      own?.close(); // while it is open, nothing outside of it takes the focus
+      own?.close(); // an open box would keep the focus
       if (back instanceof HTMLElement && back.isConnected) back.focus();
     };
   }, []);
@@ -67,7 +67,7 @@ export function Modal({ title, onClose, children, actions }) {
   </dialog>`;
 }
 
-/** A file that the server gives out. @param {{href: string, name?: string, children?: any, note?: any}} props */
+/** A link to download a file. @param {{href: string, name?: string, children?: any, note?: any}} props */
 export function DownloadLink({ href, name = '', children, note }) {
   return html`<a class="download" href=${href} download=${name}>
     <${Icon} name="download" /><span class="download-name">${children}</span>
@@ -76,25 +76,25 @@ export function DownloadLink({ href, name = '', children, note }) {
 }
 
 /**
- * A bar that fills. `label` is read out; `done` of `total` (a total of 0 shows an empty bar).
+ * A progress bar; `label` is for screen readers. A total of 0 shows an empty bar.
  * @param {{done: number, total: number, label: string}} props
  */
 export function Bar({ done, total, label }) {
-  const share = total > 0 ? Math.min(1, done / total) : 0;
+  const fraction = total > 0 ? Math.min(1, done / total) : 0;
   return html`<div
     class="bar"
     role="progressbar"
     aria-label=${label}
     aria-valuemin="0"
     aria-valuemax="100"
-    aria-valuenow=${Math.round(share * 100)}
+    aria-valuenow=${Math.round(fraction * 100)}
   >
-    <div class="bar-fill" style=${{ width: `${share * 100}%` }}></div>
+    <div class="bar-fill" style=${{ width: `${fraction * 100}%` }}></div>
   </div>`;
 }
 
 /**
- * Keeps a fault in its children from taking the rest of the page down. `what` begins the sentence.
+ * Catches an error in its children, so that the rest of the page still works. `what` begins the message.
  * @param {{what: string, children?: any}} props
  */
 export function Boundary({ what, children }) {
@@ -123,28 +123,28 @@ export const Field = ({ id, label, hint, children }) =>
 export const cellKind = (matrix, row, column) =>
   column === matrix.classes.length ? 'none' : column === row ? 'right' : 'wrong';
 
-/** The samples of each true class. @param {Matrix} matrix @returns {number[]} */
+/** The number of rows of each true class. @param {Matrix} matrix @returns {number[]} */
 export const rowTotals = (matrix) => matrix.counts.map((row) => row.reduce((sum, n) => sum + n, 0));
 
-/** The colour's strength of a cell, as a percentage for color-mix. @param {number} share */
-export const tint = (share) => `${(6 + 20 * Math.sqrt(Math.min(1, Math.max(0, share)))).toFixed(1)}%`;
+/** The colour strength of a cell, as a percentage for color-mix. @param {number} fraction */
+export const tint = (fraction) => `${(6 + 20 * Math.sqrt(Math.min(1, Math.max(0, fraction)))).toFixed(1)}%`;
 
 /**
- * A confusion matrix to read, small. The rejected column is left out if it is empty.
+ * A small read-only confusion matrix, without the rejected column if it is empty.
  * @param {{matrix: Matrix, caption: string}} props
  */
 export function SmallMatrix({ matrix, caption }) {
   const totals = rowTotals(matrix);
   const k = matrix.classes.length;
   const rejects = matrix.counts.some((row) => row[k] > 0);
-  const answers = [...matrix.classes, ...(rejects ? [null] : [])];
+  const columns = [...matrix.classes, ...(rejects ? [null] : [])];
   return html`<div class="scroll-x">
     <table class="small-matrix">
       <caption class="hidden">${caption}</caption>
       <thead>
         <tr>
           <td></td>
-          ${answers.map((answer) => html`<th scope="col">${answerText(answer)}</th>`)}
+          ${columns.map((answer) => html`<th scope="col">${columnText(answer)}</th>`)}
         </tr>
       </thead>
       <tbody>
@@ -152,12 +152,12 @@ export function SmallMatrix({ matrix, caption }) {
           (label, row) =>
             html`<tr>
               <th scope="row">true ${labelText(label)}</th>
-              ${answers.map((_, column) => {
+              ${columns.map((_, column) => {
                 const n = matrix.counts[row][column];
-                const share = totals[row] ? n / totals[row] : 0;
+                const fraction = totals[row] ? n / totals[row] : 0;
                 return html`<td
                   class=${`cell-${cellKind(matrix, row, column)}`}
-                  style=${{ '--tint': tint(share) }}
+                  style=${{ '--tint': tint(fraction) }}
                 >
                   <b>${count(n)}</b><small>${rate(n, totals[row])}</small>
                 </td>`;
@@ -189,6 +189,6 @@ const ICONS = {
   trash: 'M3 4.5h10M6.5 4V2.5h3V4M4.5 4.5l.6 9h5.8l.6-9M6.8 7v4M9.2 7v4',
 };
 
-/** A line drawing of 16 by 16, hidden from readers. @param {{name: string}} props */
+/** A line drawing of 16 by 16, hidden from screen readers. @param {{name: string}} props */
 export const Icon = ({ name }) =>
   html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d=${ICONS[name]} /></svg>`;

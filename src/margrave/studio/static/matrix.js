@@ -1,10 +1,10 @@
-// The card with the large matrix: the grid, the sentence that is asked, and the reply.
+// The card with the large matrix: the grid, the requested limits, and the reply.
 // @ts-check
 
 import { ApiError, link, post } from './api.js';
 import {
   announce,
-  answerText,
+  predictedText,
   count,
   html,
   labelText,
@@ -36,32 +36,32 @@ const READ_MS = 180;
 const MODE_KEY = 'margrave-matrix-mode';
 
 /**
- * What the server makes of the edits, a moment after they rest. `now` reads at once, or gives what is
- * being read already.
+ * The preference that the server reads from the edits, shortly after the last change. `now` reads at once, or
+ * returns the running request.
  * @param {Dialog} dialog @param {Matrix} matrix @param {Edits} edits @param {string} words @param {boolean} keep
  */
 function useReading(dialog, matrix, edits, words, keep) {
   const [reading, setReading] = useState(/** @type {Reading | null} */ (null));
   const [reads, setReads] = useState(false);
   const request = useRef(
-    /** @type {{key: string, control: AbortController, found: Promise<Reading | null>} | null} */ (null),
+    /** @type {{key: string, control: AbortController, result: Promise<Reading | null>} | null} */ (null),
   );
   const wants = words.trim() ? [words.trim()] : [];
   const any = Object.keys(edits).length > 0 || wants.length > 0;
   const body = JSON.stringify({ edits: apiEdits(edits, matrix), wants, keep });
   const key = `${dialog.id} ${dialog.position} ${body}`;
   const now = useCallback(() => {
-    if (request.current?.key === key) return request.current.found;
+    if (request.current?.key === key) return request.current.result;
     request.current?.control.abort();
     const control = new AbortController();
-    const found = read(dialog.id, body, control.signal).then((answer) => {
+    const result = read(dialog.id, body, control.signal).then((found) => {
       if (control.signal.aborted) return null;
-      setReading(answer);
+      setReading(found);
       setReads(false);
-      return answer;
+      return found;
     });
-    request.current = { key, control, found };
-    return found;
+    request.current = { key, control, result };
+    return result;
   }, [key]);
   useEffect(() => {
     if (request.current?.key === key) return undefined;
@@ -98,7 +98,7 @@ async function read(id, body, signal) {
 }
 
 /**
- * The cell that is chosen, in words, with its rows.
+ * The selected cell in words, with a button for its rows.
  * @param {{matrix: Matrix, row: number, column: number, act: Act}} props
  */
 function ChosenCell({ matrix, row, column, act }) {
@@ -111,7 +111,7 @@ function ChosenCell({ matrix, row, column, act }) {
     );
   return html`<div class="matrix-chosen small">
     <span class="muted grow">
-      ${labelText(label)} ${answerText(answer)}: <strong>${count(n)}</strong> of ${count(rowTotals(matrix)[row])}
+      ${labelText(label)} ${predictedText(answer)}: <strong>${count(n)}</strong> of ${count(rowTotals(matrix)[row])}
     </span>
     <button type="button" class="button-quiet button-small" disabled=${n === 0} onClick=${show}>
       ${n === 0 ? 'No rows' : `Show ${n === 1 ? 'this row' : `these ${plural(n, 'row')}`}`}
@@ -137,11 +137,11 @@ function ModeSwitch({ mode, choose }) {
 
 /** @param {Reply} shown */
 const placeText = ({ number }) =>
-  number === null ? 'reply under way' : number === 0 ? 'at the start' : `step ${number}`;
+  number === null ? 'searching' : number === 0 ? 'start' : `step ${number}`;
 
 /**
  * @param {{dialog: Dialog, step: Step, reply: Reply | null, job: Job | null, act: Act, stop: () => void}} props
- *   `step`: where the dialog stands; `reply`: the best so far while a job looks for better ones
+ *   `step`: the current step; `reply`: the best reply so far, while a job searches for better ones
  */
 export function MatrixCard({ dialog, step, reply, job, act, stop }) {
   const [mode, setMode] = useState(
@@ -149,7 +149,7 @@ export function MatrixCard({ dialog, step, reply, job, act, stop }) {
   );
   const [edits, setEdits] = useState(/** @type {Edits} */ ({}));
   const [words, setWords] = useState('');
-  const [strategies, setWays] = useState(/** @type {string[] | null} */ (null));
+  const [strategies, setStrategies] = useState(/** @type {string[] | null} */ (null));
   const [keep, setKeep] = useState(true);
   const [problem, setProblem] = useState('');
   const [chosen, setChosen] = useState({ row: 0, column: Math.min(1, step.matrix.classes.length) });
@@ -166,11 +166,11 @@ export function MatrixCard({ dialog, step, reply, job, act, stop }) {
   const latest = useRef({ still, problem, any, now });
   latest.current = { still, problem, any, now };
   const ask = async () => {
-    await null; // what was typed last is drawn first
+    await null; // render the last input first
     if (latest.current.still || latest.current.problem || !latest.current.any) return;
     const found = await latest.current.now();
     if (!found || found.error || found.preference === null) return;
-    announce(`Asked: ${found.sentences.join('; ')}`);
+    announce(`Requested: ${found.sentences.join('; ')}`);
     await act.prefer([found.preference], { keep: keep && kept !== '', strategies });
   };
   /** @param {Mode} to */
@@ -213,7 +213,7 @@ export function MatrixCard({ dialog, step, reply, job, act, stop }) {
       words=${words}
       setWords=${setWords}
       strategies=${strategies}
-      setWays=${setWays}
+      setStrategies=${setStrategies}
       ask=${ask}
       clear=${clear}
     />

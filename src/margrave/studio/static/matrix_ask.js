@@ -1,37 +1,37 @@
-// What an edit asks for, as a sentence, before it is asked; with words and strategies for who wants them.
+// The limits of an edit as sentences, before they are requested; with a field for words and a choice of strategies.
 // @ts-check
 
 import { Icon, html } from './kit.js';
 
 /** @typedef {import('./types.js').Reading} Reading */
 
-const HINT = 'Change a cell to say what you can afford: type in it, or drag it.';
-const STILL = 'The next edit can be made when this one is answered.';
-const ALREADY = 'The matrix is within this already; asking spends what is left of it.';
+const HINT = 'Change a cell to set a limit: type a number in it, or drag it.';
+const STILL = 'The matrix can be edited again after the reply to this request.';
+const ALREADY = 'The matrix already meets these limits; a request uses the whole allowance.';
 
-/** What can be tried, and what each does. */
-export const WAYS = /** @type {const} */ ([
-  ['move', 'move the decision'],
-  ['reject', 'give no answer to close calls'],
-  ['reweight', 'weigh the members anew'],
-  ['select', 'let one member answer in each region'],
+/** The strategies, and what each does. */
+export const STRATEGIES = /** @type {const} */ ([
+  ['move', 'move the threshold'],
+  ['reject', 'reject uncertain rows'],
+  ['reweight', 'reweight the members'],
+  ['select', 'select one member for each region'],
   ['retune', 'tune the learners'],
 ]);
 
 /**
  * @param {{words: string, setWords: (words: string) => void, strategies: string[] | null,
- *   setWays: (strategies: string[] | null) => void, still: boolean, ask: () => void}} props
+ *   setStrategies: (strategies: string[] | null) => void, still: boolean, ask: () => void}} props
  */
-function Advanced({ words, setWords, strategies, setWays, still, ask }) {
-  const names = WAYS.map(([name]) => /** @type {string} */ (name));
+function Advanced({ words, setWords, strategies, setStrategies, still, ask }) {
+  const names = STRATEGIES.map(([name]) => /** @type {string} */ (name));
   const chosen = strategies ?? names;
   /** @param {string} name */
   const toggle = (name) => {
     const next = names.filter((other) => chosen.includes(other) !== (other === name));
-    setWays(next.length === names.length || next.length === 0 ? null : next);
+    setStrategies(next.length === names.length || next.length === 0 ? null : next);
   };
   return html`<details class="ask-more">
-    <summary>In words, and by which strategies</summary>
+    <summary>Limits in words, and strategies</summary>
     <div class="stack">
       <div class="field">
         <label for="words">Preference in words</label>
@@ -53,8 +53,8 @@ function Advanced({ words, setWords, strategies, setWays, still, ask }) {
         </p>
       </div>
       <fieldset class="strategies">
-        <legend class="field-label">Ways to try</legend>
-        ${WAYS.map(
+        <legend class="field-label">Strategies</legend>
+        ${STRATEGIES.map(
           ([name, about]) =>
             html`<label class="check" key=${name}>
               <input
@@ -72,11 +72,12 @@ function Advanced({ words, setWords, strategies, setWays, still, ask }) {
 }
 
 /**
- * The sentence, the button, and what goes with them.
+ * The requested limits, the button, and the options.
  * @param {{reading: Reading | null, problem: string, reads: boolean, any: boolean, still: boolean, keep: boolean,
  *   kept: string, setKeep: (keep: boolean) => void, words: string, setWords: (words: string) => void,
- *   strategies: string[] | null, setWays: (strategies: string[] | null) => void, ask: () => void, clear: () => void}} props
- *   `any`: something was edited; `reads`: the server is reading it; `kept`: what was asked before, or ""
+ *   strategies: string[] | null, setStrategies: (strategies: string[] | null) => void, ask: () => void,
+ *   clear: () => void}} props
+ *   `any`: something is edited; `reads`: the server is reading it; `kept`: the limits of the current step, or ""
  */
 export function AskBox({
   reading,
@@ -90,7 +91,7 @@ export function AskBox({
   words,
   setWords,
   strategies,
-  setWays,
+  setStrategies,
   ask,
   clear,
 }) {
@@ -124,10 +125,10 @@ export function AskBox({
             disabled=${still}
             onChange=${(/** @type {any} */ event) => setKeep(event.target.checked)}
           />
-          <span>keep what was asked before: <code>${kept}</code></span>
+          <span>keep the earlier limits: <code>${kept}</code></span>
         </label>`
         : null
     }
-    <${Advanced} words=${words} setWords=${setWords} strategies=${strategies} setWays=${setWays} still=${still} ask=${ask} />
+    <${Advanced} words=${words} setWords=${setWords} strategies=${strategies} setStrategies=${setStrategies} still=${still} ask=${ask} />
   </div>`;
 }

@@ -1,4 +1,4 @@
-// One cell of the large matrix: its number, which rolls from old to new, its share, difference, and draft.
+// One cell of the large matrix: its number, animated from old to new, its rate, difference, and draft.
 // @ts-check
 
 import {
@@ -7,6 +7,7 @@ import {
   count,
   html,
   percent,
+  predictedText,
   rate,
   signed,
   tint,
@@ -23,7 +24,7 @@ import { wantedText } from './matrix_edits.js';
 
 const ROLL_MS = 450;
 
-/** A number that runs from what it was to what it is. @param {number} value @returns {number} */
+/** A number that is animated from its old to its new value. @param {number} value @returns {number} */
 function useRolling(value) {
   const still = useReducedMotion();
   const [shown, setShown] = useState(value);
@@ -37,36 +38,36 @@ function useRolling(value) {
     }
     const began = performance.now();
     let frame = requestAnimationFrame(function roll(time) {
-      const share = Math.min(1, Math.max(0, (time - began) / ROLL_MS));
-      const eased = 1 - (1 - share) ** 3;
+      const fraction = Math.min(1, Math.max(0, (time - began) / ROLL_MS));
+      const eased = 1 - (1 - fraction) ** 3;
       now.current = from + (value - from) * eased;
       setShown(now.current);
-      if (share < 1) frame = requestAnimationFrame(roll);
+      if (fraction < 1) frame = requestAnimationFrame(roll);
     });
     return () => cancelAnimationFrame(frame);
   }, [value, still]);
   return shown;
 }
 
-const KINDS = { right: 'correct', wrong: 'mistake', none: 'rejected' };
+const KINDS = { right: 'correct', wrong: 'error', none: 'rejected' };
 
 /**
- * What a screen reader says of a cell.
+ * A cell in words, for screen readers.
  * @param {Matrix} matrix @param {number} row @param {number} column @param {number} total
  * @param {number} before @param {Wanted | undefined} draft
  */
 export function cellLabel(matrix, row, column, total, before, draft) {
   const n = matrix.counts[row][column];
   const kind = cellKind(matrix, row, column);
-  const answer = kind === 'none' ? 'rejected' : `called ${matrix.classes[column]}`;
+  const predicted = predictedText(kind === 'none' ? null : matrix.classes[column]);
   const changed = before === n ? '' : `, was ${before}`;
-  const wanted = draft ? `, changed to ${wantedText(draft)}, not asked yet` : '';
-  const cell = `true ${matrix.classes[row]} ${answer}: ${n} of ${total}, ${rate(n, total)}, ${KINDS[kind]}`;
+  const wanted = draft ? `, changed to ${wantedText(draft)}, not requested yet` : '';
+  const cell = `true ${matrix.classes[row]} ${predicted}: ${n} of ${total}, ${rate(n, total)}, ${KINDS[kind]}`;
   return `${cell}${changed}${wanted}, editable`;
 }
 
 /**
- * The difference to before: good or bad by the kind of the cell.
+ * The difference to the step before: good or bad by the kind of the cell.
  * @param {{difference: number, total: number, kind: "right" | "wrong" | "none", mode: Mode}} props
  */
 function Difference({ difference, total, kind, mode }) {
@@ -79,7 +80,7 @@ function Difference({ difference, total, kind, mode }) {
 }
 
 /**
- * What is inside a cell that is not being typed in.
+ * The content of a cell that is not being edited.
  * @param {{matrix: Matrix, row: number, column: number, total: number, before: number, mode: Mode,
  *   draft: Wanted | undefined, bound: string}} props  `bound`: "≤" or "≥", what an edit here means
  */
@@ -103,5 +104,5 @@ export function CellFace({ matrix, row, column, total, before, mode, draft, boun
   </span>`;
 }
 
-/** The strength of a cell's colour by its share of the row. @param {number} n @param {number} total */
+/** The strength of a cell's colour by its fraction of the row. @param {number} n @param {number} total */
 export const cellTint = (n, total) => ({ '--tint': tint(total ? n / total : 0) });

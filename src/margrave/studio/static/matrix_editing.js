@@ -1,4 +1,4 @@
-// Editing cells of the large matrix: what is being typed, stepped or dragged, and what follows of it.
+// Editing cells of the large matrix: by typing, by steps, and by dragging.
 // @ts-check
 
 import { count, rate, rowTotals, useRef, useState } from './kit.js';
@@ -10,11 +10,11 @@ import { cellKey, dragSteps, held, inputText, parseWanted, same, stepped } from 
 /** @typedef {import('./types.js').Matrix} Matrix */
 /** @typedef {{row: number, column: number}} Place */
 /**
- * The cell that is typed in; whether a key has `begun` it, and what it held before.
+ * The cell that is being edited; `begun`: whether a key started it; `was`: its earlier edit.
  * @typedef {Place & {text: string, begun: boolean, was: Wanted | undefined}} Typing
  */
 /**
- * A cell that is pressed; `fixed` where it cannot be dragged.
+ * A pressed cell; `fixed` if it cannot be dragged.
  * @typedef {Place & {x: number, y: number, start: Wanted, was: Wanted | undefined, fixed: boolean,
  *   moved: boolean}} Pressed
  */
@@ -23,8 +23,8 @@ const DRAG_FROM = 5;
 
 /**
  * @param {{matrix: Matrix, mode: Mode, edits: Edits, still: boolean, change: (edits: Edits) => void,
- *   tell: (problem: string) => void, choose: (place: Place) => void, focus: (place: Place) => void}} given
- *   `still`: nothing can be edited now; `tell`: why what is typed cannot be used, or ""
+ *   tell: (problem: string) => void, choose: (place: Place) => void, focus: (place: Place) => void}} options
+ *   `still`: nothing can be edited now; `tell`: reports why the input is invalid, or ""
  */
 export function useEditing({ matrix, mode, edits, still, change, tell, choose, focus }) {
   const [typing, setTyping] = useState(/** @type {Typing | null} */ (null));
@@ -44,7 +44,7 @@ export function useEditing({ matrix, mode, edits, still, change, tell, choose, f
     change(wanted ? { ...others, [cellKey(row, column)]: wanted } : others);
   };
   /**
-   * So many steps from `start`; back at what the cell holds is no edit.
+   * Change a cell by `steps` from `start`; its current value removes the edit.
    * @param {Place} place @param {Wanted} start @param {number} steps
    */
   const stepFrom = (place, start, steps) => {
@@ -64,7 +64,7 @@ export function useEditing({ matrix, mode, edits, still, change, tell, choose, f
     put(place, typeof wanted === 'object' ? wanted : undefined);
     setTyping((at) => at && { ...at, text });
   };
-  /** Type in a cell, from what it holds or from a first key. @param {Place} place @param {string} [key] */
+  /** Start to edit a cell, with its value or with a first key. @param {Place} place @param {string} [key] */
   const begin = (place, key) => {
     if (still) return;
     choose(place);
@@ -79,7 +79,7 @@ export function useEditing({ matrix, mode, edits, still, change, tell, choose, f
     const wanted = stepFrom(place, draft(place) ?? now(place), steps);
     setTyping((at) => at && { ...at, text: inputText(wanted, mode) });
   };
-  /** Stop typing and keep the edit, or drop it. @param {"keep" | "drop"} how */
+  /** Stop editing, and keep or drop the edit. @param {"keep" | "drop"} how */
   const leave = (how) => {
     if (!typing) return;
     setTyping(null);
@@ -89,7 +89,7 @@ export function useEditing({ matrix, mode, edits, still, change, tell, choose, f
       focus(typing);
     }
   };
-  /** No edit of this cell. @param {Place} place */
+  /** Remove the edit of a cell. @param {Place} place */
   const clear = (place) => draft(place) && put(place, undefined);
   return { typing, problem, still, draft, now, nowText, put, stepFrom, type, begin, step, leave, clear };
 }
@@ -97,7 +97,7 @@ export function useEditing({ matrix, mode, edits, still, change, tell, choose, f
 /** @typedef {ReturnType<typeof useEditing>} Editing */
 
 /**
- * Pressing a cell: a click types in it, a drag upwards or to the right raises it.
+ * Pressing a cell: a click starts to edit it, a drag upwards or to the right increases it.
  * @param {Editing} editing @param {(place: Place) => void} choose @param {(place: Place) => void} focus
  */
 export function useDrag(editing, choose, focus) {
@@ -106,7 +106,7 @@ export function useDrag(editing, choose, focus) {
   const press = (event, place) => {
     const target = /** @type {Element} */ (event.target);
     if (editing.still || event.button !== 0 || target.closest('input')) return;
-    // A finger scrolls the page unless it takes the grip; a mouse may drag anywhere in the cell.
+    // A finger scrolls the page except on the grip; a mouse can drag anywhere in the cell.
     const fixed = event.pointerType === 'touch' && !target.closest('.cell-grip');
     const was = editing.draft(place);
     const start = was ?? editing.now(place);

@@ -1,4 +1,4 @@
-// Edits of cells as data: what was typed, one step more or less, and what is sent. No page.
+// Edits of cells as data: parsing, steps, and the format of the API. No page.
 // @ts-check
 
 /** @typedef {import('./types.js').Edit} ApiEdit */
@@ -10,33 +10,33 @@
 /** @param {number} row @param {number} column */
 export const cellKey = (row, column) => `${row},${column}`;
 
-/** Not more digits than a percentage needs. @param {number} value */
+/** Round to the digits of a percentage. @param {number} value */
 const trimmed = (value) => Number(value.toFixed(3));
 
 /**
- * What was typed: "5" is a count (in percent mode a percentage), "2%" a percentage of the row.
+ * Parse an input: "5" is a count (in percent mode a percentage), "2%" a percentage of the row.
  * @param {string} text @param {Mode} mode @param {number} total of the row
- * @returns {Wanted | string} or why it cannot be used
+ * @returns {Wanted | string} or why it is invalid
  */
 export function parseWanted(text, mode, total) {
   const found = /^(\d+(?:[.,]\d+)?|[.,]\d+)\s*(%?)$/.exec(text.trim());
   if (!found) return 'Type a number such as 5, or a percentage such as 2%.';
   const value = Number(found[1].replace(',', '.'));
   const percent = found[2] === '%' || mode === 'percent';
-  if (percent) return value <= 100 ? { value, percent } : 'There is no more than 100%.';
+  if (percent) return value <= 100 ? { value, percent } : 'A percentage can be at most 100%.';
   if (!Number.isInteger(value)) return 'A count is a whole number; write 2.5% for a percentage.';
-  return value <= total ? { value, percent } : `This row has ${total} samples.`;
+  return value <= total ? { value, percent } : `This class has only ${total} rows.`;
 }
 
 /** "5" or "2%". @param {Wanted} wanted */
 export const wantedText = ({ value, percent }) => (percent ? `${trimmed(value)}%` : String(value));
 
-/** What an input shows: without the % that the mode says already. @param {Wanted} wanted @param {Mode} mode */
+/** The text of an input; without % in percent mode. @param {Wanted} wanted @param {Mode} mode */
 export const inputText = (wanted, mode) =>
   mode === 'percent' && wanted.percent ? String(trimmed(wanted.value)) : wantedText(wanted);
 
 /**
- * What a cell holds, in the units of the mode.
+ * The value of a cell, in the units of the mode.
  * @param {number} n @param {number} total @param {Mode} mode @returns {Wanted}
  */
 export const held = (n, total, mode) =>
@@ -45,7 +45,7 @@ export const held = (n, total, mode) =>
     : { value: n, percent: false };
 
 /**
- * So many steps more (or less): counts by 1, percentages by 0.1.
+ * A value changed by `steps`: counts by 1, percentages by 0.1.
  * @param {Wanted} wanted @param {number} steps @param {number} total @returns {Wanted}
  */
 export function stepped({ value, percent }, steps, total) {
@@ -55,7 +55,7 @@ export function stepped({ value, percent }, steps, total) {
 }
 
 /**
- * How many steps a drag of so many pixels makes; large cells move faster.
+ * The number of steps for a drag of `pixels`; large values change faster.
  * @param {number} pixels @param {Wanted} start
  */
 export function dragSteps(pixels, start) {
@@ -67,7 +67,7 @@ export function dragSteps(pixels, start) {
 /** @param {Wanted | undefined} a @param {Wanted} b */
 export const same = (a, b) => a !== undefined && a.value === b.value && a.percent === b.percent;
 
-/** What POST read takes. @param {Edits} edits @param {Matrix} matrix @returns {ApiEdit[]} */
+/** The edits for POST read. @param {Edits} edits @param {Matrix} matrix @returns {ApiEdit[]} */
 export function apiEdits(edits, matrix) {
   return Object.entries(edits).map(([key, wanted]) => {
     const [row, column] = key.split(',').map(Number);

@@ -1,7 +1,7 @@
-// The large matrix as a grid of cells: moving between them by arrows, and typing in one.
+// The large matrix as a grid of cells: arrow keys move between them, and each can be edited.
 // @ts-check
 
-import { answerText, cellKind, count, html, labelText, rowTotals, useLayoutEffect, useRef } from './kit.js';
+import { cellKind, columnText, count, html, labelText, rowTotals, useLayoutEffect, useRef } from './kit.js';
 import { CellFace, cellLabel, cellTint } from './matrix_cell.js';
 import { useDrag, useEditing } from './matrix_editing.js';
 import { cellKey } from './matrix_edits.js';
@@ -25,19 +25,19 @@ const ARROWS = {
 };
 
 /**
- * The widest number in digits, a comma being half of one; "95.3%" is as wide as five.
+ * The width of the widest number in digits; a comma counts half, and "95.3%" as five.
  * @param {Matrix} matrix
  */
 const digits = (matrix) =>
   Math.max(5, ...matrix.counts.flat().map((n) => count(n).length - (count(n).split(',').length - 1) / 2));
 
 /**
- * The field in the cell that is typed in.
+ * The input field in the cell that is being edited.
  * @param {{label: string, bound: string, typing: Typing, editing: Editing, mode: Mode, ask: () => void}} props
  */
 function CellInput({ label, bound, typing, editing, mode, ask }) {
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
-  // At once, not after the paint: the next key must find the field.
+  // Before the next paint, so that the next key reaches the field.
   useLayoutEffect(() => {
     field.current?.focus();
     if (!typing.begun) field.current?.select();
@@ -130,15 +130,15 @@ function Cell({ matrix, before, place, total, mode, editing, drag, chosen, choos
   </td>`;
 }
 
-/** @param {{answers: (Label | null)[]}} props */
-const Head = ({ answers }) =>
+/** @param {{columns: (Label | null)[]}} props */
+const Head = ({ columns }) =>
   html`<thead>
     <tr role="row">
       <td class="matrix-corner"></td>
-      ${answers.map(
+      ${columns.map(
         (answer) =>
-          html`<th scope="col" role="columnheader" title=${answerText(answer)}>
-            ${answer === null ? null : html`<small>called</small>`}
+          html`<th scope="col" role="columnheader" title=${columnText(answer)}>
+            ${answer === null ? null : html`<small>predicted</small>`}
             <span class="matrix-label">${labelText(answer)}</span>
           </th>`,
       )}
@@ -187,7 +187,7 @@ export function MatrixGrid({ matrix, before, mode, edits, still, change, tell, a
     else return;
     event.preventDefault();
   };
-  const answers = [...matrix.classes, null];
+  const columns = [...matrix.classes, null];
   return html`<div class="scroll-x matrix-scroll">
     <table
       class=${`matrix matrix-${k <= 2 ? 'large' : k <= 4 ? 'middle' : 'dense'}`}
@@ -196,7 +196,7 @@ export function MatrixGrid({ matrix, before, mode, edits, still, change, tell, a
       aria-label="Confusion matrix"
       ref=${grid}
     >
-      <${Head} answers=${answers} />
+      <${Head} columns=${columns} />
       <tbody>
         ${matrix.classes.map(
           (label, row) =>
@@ -205,7 +205,7 @@ export function MatrixGrid({ matrix, before, mode, edits, still, change, tell, a
                 <small>true</small><span class="matrix-label">${labelText(label)}</span>
                 <small class="matrix-total">${count(totals[row])}</small>
               </th>
-              ${answers.map(
+              ${columns.map(
                 (_, column) =>
                   html`<${Cell}
                     key=${column}

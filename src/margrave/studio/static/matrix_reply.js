@@ -1,7 +1,7 @@
-// What became of a request: met or not, what it costs elsewhere, by which strategy, and what to do now.
+// The reply to a request: met or not, the changed cells, the strategy, and what to do next.
 // @ts-check
 
-import { Icon, Notice, Tag, answerText, count, html, labelText, plural, seconds, signed } from './kit.js';
+import { Icon, Notice, Tag, count, html, labelText, plural, predictedText, seconds, signed } from './kit.js';
 
 /** @typedef {import('./types.js').Act} Act */
 /** @typedef {import('./types.js').Change} Change */
@@ -10,25 +10,25 @@ import { Icon, Notice, Tag, answerText, count, html, labelText, plural, seconds,
 
 /** @type {Record<string, string>} */
 const BY = {
-  move: 'moved the decision',
-  reject: 'gave no answer to close calls',
-  reweight: 'weighed the members anew',
-  select: 'chose a member for each region',
+  move: 'moved the threshold',
+  reject: 'rejected uncertain rows',
+  reweight: 'reweighted the members',
+  select: 'selected a member for each region',
   retune: 'tuned the learners',
   nodes: 'tuned a node of the program',
   grow: 'grew the program',
 };
 
-/** "moved the decision", or the strategy's own name. @param {string} strategy */
-export const wayText = (strategy) => BY[strategy] ?? strategy;
+/** "moved the threshold", or the name of the strategy. @param {string} strategy */
+const strategyText = (strategy) => BY[strategy] ?? strategy;
 
-/** The cells that are not as before. @param {{changes: Change[]}} props */
+/** The cells that have changed. @param {{changes: Change[]}} props */
 export function Changes({ changes }) {
   return html`<ul class="changes">
     ${changes.map(({ true: label, answer, before, after }) => {
       const tone = answer === null ? 'muted' : after < before ? 'good' : 'bad';
       return html`<li key=${`${label} ${answer}`}>
-        <span class="changes-cell">${labelText(label)} ${answerText(answer)}</span>
+        <span class="changes-cell">${labelText(label)} ${predictedText(answer)}</span>
         <span class="number">${count(before)} → ${count(after)}</span>
         <span class=${`number changes-difference ${tone}`}>${signed(after - before)}</span>
       </li>`;
@@ -36,30 +36,30 @@ export function Changes({ changes }) {
   </ul>`;
 }
 
-/** What is gained, and what it costs elsewhere. @param {{changes: Change[]}} props */
+/** The improved and the worsened cells. @param {{changes: Change[]}} props */
 function Balance({ changes }) {
-  if (changes.length === 0) return html`<p class="small muted">No cell changes.</p>`;
+  if (changes.length === 0) return html`<p class="small muted">No cell has changed.</p>`;
   const gains = changes.filter(({ before, after }) => after < before);
   const costs = changes.filter(({ before, after }) => after > before);
   return html`${
     gains.length
-      ? html`<div><h3 class="reply-head-small">What it brings</h3><${Changes} changes=${gains} /></div>`
+      ? html`<div><h3 class="reply-head-small">Improved</h3><${Changes} changes=${gains} /></div>`
       : null
   }
     ${
       costs.length
-        ? html`<div><h3 class="reply-head-small">What it costs elsewhere</h3><${Changes} changes=${costs} /></div>`
-        : html`<p class="small muted">It costs nothing elsewhere.</p>`
+        ? html`<div><h3 class="reply-head-small">Cost in other cells</h3><${Changes} changes=${costs} /></div>`
+        : html`<p class="small muted">There is no cost in other cells.</p>`
     }`;
 }
 
 /** @param {{reply: Reply}} props */
 function Facts({ reply }) {
   const facts = [
-    wayText(reply.strategy),
+    strategyText(reply.strategy),
     seconds(reply.seconds),
-    reply.options > 0 ? `${plural(reply.options, 'option')} compared` : null,
-    reply.cancelled ? 'stopped before all was tried' : null,
+    reply.candidates > 0 ? `${plural(reply.candidates, 'candidate')} compared` : null,
+    reply.cancelled ? 'stopped before all strategies were tried' : null,
   ];
   return html`<p class="muted small">${facts.filter(Boolean).join(' · ')}</p>`;
 }
@@ -68,7 +68,7 @@ function Facts({ reply }) {
 function NotMet({ reply, act, live }) {
   const short = Math.max(1, Math.ceil(reply.shortfall));
   const { instead } = reply;
-  // From this step, which is within it: from its parent another search might end elsewhere.
+  // From this step, which meets it: from its parent another search might give another result.
   const take = () => instead && act.prefer([instead], { keep: false });
   const buttons = live
     ? null
@@ -80,17 +80,17 @@ function NotMet({ reply, act, live }) {
           : null
       }
         <button type="button" class="button" disabled=${act.busy} onClick=${act.undo}>Go back</button>`;
-  const title = 'Not found by the strategies that were tried. The matrix shows the nearest that was.';
+  const title = 'No strategy meets these limits. The matrix shows the nearest result.';
   return html`<${Notice} kind="warn" title=${title} action=${buttons}>
-    ${plural(short, 'sample')} too many in wrong places, over all that was asked.${' '}
-    ${reply.binding ? html`<code>${reply.binding}</code> binds.` : null}
-    ${instead ? html`<br />Within reach: <code>${instead}</code>` : null}
+    It is ${plural(short, 'row')} short over all limits.${' '}
+    ${reply.binding ? html`<code>${reply.binding}</code> is the limiting constraint.` : null}
+    ${instead ? html`<br />Reachable: <code>${instead}</code>` : null}
   <//>`;
 }
 
 /**
  * @param {{reply: Reply, live: boolean, job: Job | null, act: Act, stop: () => void}} props
- *   `live`: a job is at work, and a better reply may come
+ *   `live`: a job is running, and a better reply may follow
  */
 export function ReplyBox({ reply, live, job, act, stop }) {
   return html`<section class="reply" aria-label="Reply">
@@ -108,7 +108,7 @@ export function ReplyBox({ reply, live, job, act, stop }) {
       <code class="reply-asked">${reply.asked}</code>
     </div>
     ${reply.met ? null : html`<${NotMet} reply=${reply} act=${act} live=${live} />`}
-    ${reply.met && reply.already ? html`<p class="small">It was met before, and what it allows is spent now.</p>` : null}
+    ${reply.met && reply.already ? html`<p class="small">The limits were already met; now the whole allowance is used.</p>` : null}
     ${reply.note ? html`<p class="small">${reply.note}</p>` : null}
     <${Balance} changes=${reply.changes} />
     <${Facts} reply=${reply} />
@@ -119,6 +119,6 @@ export function ReplyBox({ reply, live, job, act, stop }) {
 export function liveText(job, reply) {
   if (job?.state === 'waiting')
     return job.ahead > 0 ? `Waiting: ${plural(job.ahead, 'job')} ahead` : 'Waiting for its turn';
-  if (reply) return 'A first answer; a better one may come.';
-  return job?.progress?.text || 'Looking for an answer';
+  if (reply) return 'First reply; a better one may follow.';
+  return job?.progress?.text || 'Searching';
 }

@@ -1,4 +1,4 @@
-// The members panel: what each member says, how sure they are together, where they disagree, and rows.
+// The members panel: the errors of each member, the margins of the committee, the disagreement, and rows.
 // @ts-check
 
 import { get } from './api.js';
@@ -11,7 +11,7 @@ import { RowsBehind } from './rows.js';
 /** @typedef {import('./types.js').PanelProps} PanelProps */
 /** @typedef {import('./charts.js').Colours} Colours */
 
-/** Who answers, and the samples behind a cell. @param {PanelProps} props */
+/** The members, and the rows in a cell. @param {PanelProps} props */
 export function MembersPanel({ dialog, act }) {
   const { data, error, loading, reload } = useLoad(
     (signal) => get(`/api/dialogs/${encodeURIComponent(dialog.id)}/members`, signal),
@@ -26,13 +26,13 @@ export function MembersPanel({ dialog, act }) {
     ${error && !members
       ? html`<${Notice}
           kind="bad"
-          title="What the members say could not be shown"
+          title="The members could not be shown"
           action=${html`<button type="button" class="button" onClick=${reload}>Try again</button>`}
         >
           ${sentence(error)}
         <//>`
       : null}
-    ${!error && !members ? html`<${Spinner} label="Asking the members" />` : null}
+    ${!error && !members ? html`<${Spinner} label="Loading the members" />` : null}
     ${members
       ? html`<${Weights} dialog=${dialog} members=${members} />
           <${Margins} margins=${members.margins} />
@@ -47,24 +47,24 @@ export function MembersPanel({ dialog, act }) {
   </div>`;
 }
 
-/** What the weights are. @param {Members} members */
-function weighed({ regions, regions_only }) {
-  if (!regions) return 'Their weight by the rank margin, which is half of the answer (the other half is a logistic regression on all of them)';
-  const parted = `The samples are parted into ${regions} regions, and one member answers in each`;
-  if (regions_only) return `${parted}. Here are the shares of the samples that each answers`;
-  return `${parted}; that is half of the score, the committee\u2019s the other half. Here are the mean of the share of the samples that each answers and of its weight by the rank margin`;
+/** What the weights mean. @param {Members} members */
+function weightsText({ regions, regions_only }) {
+  if (!regions) return 'The weights of the members by the rank margin, which is half of the score (the other half is a logistic regression on all members)';
+  const split = `The rows are split into ${regions} regions, with one member for each`;
+  if (regions_only) return `${split}. A weight is the fraction of the rows that the member predicts`;
+  return `${split}; that is half of the score, the committee\u2019s score the other half. A weight is the mean of the fraction of the rows that the member predicts and of its weight by the rank margin`;
 }
 
 /** @param {{dialog: Dialog, members: Members}} props */
-function Weights({ dialog, members: told }) {
-  const members = told.members;
+function Weights({ dialog, members: data }) {
+  const members = data.members;
   const heaviest = Math.max(...members.map((member) => member.weight), 1e-9);
   const all = members.reduce((sum, member) => sum + member.weight, 0) || 1;
   const positive = dialog.positive;
   const alarms = members.some((member) => member.fp !== null);
   return html`<section class="panel-part">
     <h2>The members</h2>
-    <p class="muted">${weighed(told)}, and what each would do by itself on ${plural(dialog.n, 'sample')}.</p>
+    <p class="muted">${weightsText(data)}. The errors are those of each member alone, on the ${plural(dialog.n, 'row')} of the tuning set.</p>
     <div class="scroll-x" tabindex="0" role="region" aria-label="Members">
       <table class="table table-tight">
         <thead>
@@ -73,7 +73,7 @@ function Weights({ dialog, members: told }) {
             <th scope="col">Weight</th>
             <th scope="col" class="number">Errors</th>
             ${alarms
-              ? html`<th scope="col" class="number">wrongly ${positive}</th>
+              ? html`<th scope="col" class="number">wrongly predicted ${positive}</th>
                   <th scope="col" class="number">${positive} missed</th>`
               : null}
             <th scope="col" class="number">Accuracy</th>
@@ -117,18 +117,18 @@ function marginsOption(c, { edges, right, wrong }) {
     grid: { left: 52, right: 12, top: 12, bottom: 42, outerBoundsMode: 'none' },
     tooltip: tooltip(c, ({ dataIndex }) =>
       [
-        `lead ${between(dataIndex)}`,
-        `${count(right[dataIndex])} answered right`,
-        `${count(wrong[dataIndex])} answered wrong`,
+        `margin ${between(dataIndex)}`,
+        `${count(right[dataIndex])} predicted right`,
+        `${count(wrong[dataIndex])} predicted wrong`,
       ].join('\n'),
     ),
-    xAxis: axis(c, 'lead of the answer over the next one, in the score', 26, {
+    xAxis: axis(c, 'margin of the predicted class over the next one, in the score', 26, {
       type: 'category',
       data: edges.slice(0, -1).map(edgeText),
       splitLine: { show: false },
       axisLabel: { interval: Math.ceil(right.length / 8) - 1 },
     }),
-    yAxis: axis(c, 'samples', 36),
+    yAxis: axis(c, 'rows', 36),
     series: [
       { ...bars, id: 'wrong', name: 'wrong', data: wrong, itemStyle: { color: c.bad } },
       { ...bars, id: 'right', name: 'right', data: right, itemStyle: { color: c.accent, opacity: 0.55 } },
@@ -142,14 +142,14 @@ function Margins({ margins }) {
   const right = margins.right.reduce((sum, n) => sum + n, 0);
   const wrong = margins.wrong.reduce((sum, n) => sum + n, 0);
   return html`<section class="panel-part">
-    <h3>How sure they are together</h3>
+    <h3>Margins of the committee</h3>
     <${Chart}
       option=${option}
-      label=${`Leads of ${count(right)} samples answered right and ${count(wrong)} answered wrong, in ${margins.right.length} bins.`}
+      label=${`Margins of ${count(right)} rows predicted right and ${count(wrong)} predicted wrong, in ${margins.right.length} bins.`}
     />
     <ul class="legend">
-      <li><span class="key key-right"></span>answered right, ${count(right)}</li>
-      <li><span class="key key-wrong"></span>answered wrong, ${count(wrong)}</li>
+      <li><span class="key key-right"></span>predicted right, ${count(right)}</li>
+      <li><span class="key key-wrong"></span>predicted wrong, ${count(wrong)}</li>
     </ul>
   </section>`;
 }
@@ -161,14 +161,14 @@ function Split({ split, of }) {
     .map((votes, place) => ({ votes, n: split.n[place], wrong: split.wrong[place] }))
     .sort((a, b) => b.votes - a.votes);
   return html`<section class="panel-part">
-    <h3>How many agree with the answer</h3>
+    <h3>Members that agree with the prediction</h3>
     <div class="scroll-x" tabindex="0" role="region" aria-label="Votes">
       <table class="table table-tight">
         <thead>
           <tr>
             <th scope="col">Agree</th>
             <th scope="col" class="wide"><span class="hidden">Right and wrong, as bars</span></th>
-            <th scope="col" class="number">Samples</th>
+            <th scope="col" class="number">Rows</th>
             <th scope="col" class="number">Wrong</th>
           </tr>
         </thead>
@@ -194,11 +194,13 @@ function Split({ split, of }) {
 
 /** @param {{disagreement: Members["disagreement"]}} props */
 function Disagreement({ disagreement }) {
-  const { names, shares } = disagreement;
-  const most = Math.max(...shares.flat(), 1e-9);
+  const { names, fractions } = disagreement;
+  const most = Math.max(...fractions.flat(), 1e-9);
   return html`<section class="panel-part">
-    <h3>Where they disagree</h3>
-    <p class="muted">The share of samples that two members call differently. Members that err alike add little.</p>
+    <h3>Where the members disagree</h3>
+    <p class="muted">
+      The fraction of rows for which two members predict different classes. Members with similar errors add little.
+    </p>
     <div class="scroll-x" tabindex="0" role="region" aria-label="Disagreement of members">
       <table class="heat">
         <thead>
@@ -214,8 +216,8 @@ function Disagreement({ disagreement }) {
               ${names.map((_, column) =>
                 row === column
                   ? html`<td class="heat-same">–</td>`
-                  : html`<td style=${{ '--tint': tint(shares[row][column] / most) }}>
-                      ${percent(shares[row][column], 1)}
+                  : html`<td style=${{ '--tint': tint(fractions[row][column] / most) }}>
+                      ${percent(fractions[row][column], 1)}
                     </td>`,
               )}
             </tr>`,

@@ -1,4 +1,4 @@
-// The program panel: the graph, the node that is chosen, the walk over the weak ones, and growing.
+// The program panel: the graph, the selected node, tuning of the weak nodes, and growing.
 // @ts-check
 
 import { ApiError, get, query } from './api.js';
@@ -40,7 +40,7 @@ function Loaded({ dialog, act }) {
       ${sentence(error)}
     <//>`;
   }
-  if (!program) return html`<${Spinner} label="Counting what passes the nodes" />`;
+  if (!program) return html`<${Spinner} label="Loading the program" />`;
   return html`<${Shown}
     act=${act}
     program=${program}
@@ -54,11 +54,11 @@ function Loaded({ dialog, act }) {
 function NoProgram({ dialog }) {
   const place = dialog.table ? `#/new/${encodeURIComponent(dialog.table.id)}/program` : '#/new';
   return html`<${Empty}
-    title="This dialog steers a committee, not a program"
+    title="This dialog has a committee, not a program"
     action=${html`<a class="button" href=${place}>Start a program on ${dialog.table ? 'the same' : 'a'} table</a>`}
   >
-    A program puts learners in layers. Each answer is a vote that sends a sample on to the next layer, and most
-    votes win in the end. Every learner in it can be looked at, and tuned, by itself.
+    A program has learners in layers. The prediction of a learner is a vote, which sends a row to a node of the
+    next layer; in the end the class with the most votes wins. Each learner can be inspected and tuned.
   <//>`;
 }
 
@@ -106,12 +106,12 @@ function Shown({ act, program, loading, threshold, onThreshold }) {
           disabled=${act.busy || weak.length === 0 || walked !== null}
           onClick=${() => setWalked([])}
         >
-          Tune the weak ones
+          Tune the weak nodes
         </button>
       </div>
       <p class="muted">
-        ${plural(program.levels, 'level')}, ${plural(program.nodes.length, 'node')}. Each learner sends a sample to
-        the side of its answer; most votes win.
+        ${plural(program.levels, 'level')}, ${plural(program.nodes.length, 'node')}. Each learner sends a row to
+        the side of its prediction; the class with the most votes wins.
       </p>
     </div>
     <${Sides} program=${program} />
@@ -132,15 +132,15 @@ function Shown({ act, program, loading, threshold, onThreshold }) {
             ? html`<button type="button" class="button" disabled=${act.busy} onClick=${() => skip(walking)}>Skip</button>`
             : null}
         />`
-      : html`<p class="muted">Choose a node to see its matrix and to ask something of it alone.</p>`}
+      : html`<p class="muted">Select a node to see its matrix and to tune it.</p>`}
     <p class="muted small">
-      Nodes are tuned on the samples that these matrices count, so the matrices flatter. The certificate does
-      not: it is set on samples that no step has seen.
+      Nodes are tuned on the rows that these matrices count, so the matrices are optimistic. The certificate is
+      not: it uses rows that no step has seen.
     </p>
   </div>`;
 }
 
-/** Which way votes lead, above the drawing. @param {{program: Program}} props */
+/** The directions of the votes, above the drawing. @param {{program: Program}} props */
 function Sides({ program }) {
   if (program.classes.length !== 2) return null;
   const right = program.positive === program.classes[0] ? 0 : 1;
@@ -153,7 +153,7 @@ function Sides({ program }) {
 /** @param {{value: number, weak: number, onValue: (value: number) => void}} props */
 function Threshold({ value, weak, onValue }) {
   return html`<div class="threshold">
-    <label for="program-threshold">Weak is an advantage below</label>
+    <label for="program-threshold">A node is weak if its advantage is below</label>
     <input
       id="program-threshold"
       class="slider"
@@ -170,15 +170,15 @@ function Threshold({ value, weak, onValue }) {
 }
 
 /**
- * Where the walk over the weak nodes stands.
+ * The progress of tuning the weak nodes.
  * @param {{done: number, left: number, loading: boolean, onStop: () => void}} props
  */
 function Walk({ done, left, loading, onStop }) {
   const total = done + left;
-  const text = left ? `Weak node ${done + 1} of ${total}` : 'No weak node is left to ask';
+  const text = left ? `Weak node ${done + 1} of ${total}` : 'No weak node is left';
   return html`<div class="walk" role="status">
     <strong>${text}</strong>
-    ${loading ? html`<${Spinner} label="Counting again" />` : null}
+    ${loading ? html`<${Spinner} label="Updating" />` : null}
     <button type="button" class="button button-small" onClick=${onStop}>${left ? 'Stop' : 'Done'}</button>
   </div>`;
 }

@@ -1,4 +1,4 @@
-// The drawing of a program: nodes in layers, what flows between them, and a legend.
+// The drawing of a program: nodes in layers, edges, and a legend.
 // @ts-check
 
 import { useWidth } from './charts.js';
@@ -24,7 +24,7 @@ function outline(kind, r) {
 }
 
 /**
- * The program; `chosen` is the key of the node that is looked at.
+ * The program; `chosen` is the key of the selected node.
  * @param {{program: Program, chosen: string | null, onChoose: (key: string) => void}} props
  */
 export function ProgramGraph({ program, chosen, onChoose }) {
@@ -33,7 +33,7 @@ export function ProgramGraph({ program, chosen, onChoose }) {
     () => layout(program, Math.max(width, 240)),
     [program, width],
   );
-  // A drawing that is wider than its place is shown from its middle, where the root is.
+  // A drawing that is wider than its container is scrolled to its middle, where the root is.
   useLayoutEffect(() => {
     if (place.current) place.current.scrollLeft = (wide - width) / 2;
   }, [wide, width]);
@@ -87,7 +87,7 @@ export function ProgramGraph({ program, chosen, onChoose }) {
 /** @param {string} text */
 const clipped = (text) => (text.length > 9 ? `${text.slice(0, 8)}…` : text);
 
-/** The names of answers, as long as there is room. @param {Program} program @param {number} gap */
+/** The names of predicted classes, short if there is little space. @param {Program} program @param {number} gap */
 function namesOf(program, gap) {
   const short = shortNames(program.classes);
   const long = program.classes.map((label) => clipped(String(label)));
@@ -100,7 +100,7 @@ function namesOf(program, gap) {
 }
 
 /**
- * Where a name stands: below, or outside where an edge leaves below. @param {Program} program
+ * The side of a name: below, or beside the node if an edge leaves below. @param {Program} program
  * @param {Placed} one @param {number} wide @returns {-1 | 0 | 1}
  */
 function sideOf(program, one, wide) {
@@ -108,7 +108,7 @@ function sideOf(program, one, wide) {
   return program.classes.length === 2 && one.x < wide / 2 ? -1 : 1;
 }
 
-/** What a node answers, if it always answers the same. @param {{one: Placed, name: string, side: -1 | 0 | 1}} props */
+/** The predicted class of a node without a learner. @param {{one: Placed, name: string, side: -1 | 0 | 1}} props */
 function Name({ one, name, side }) {
   if (!name) return null;
   return html`<text
@@ -128,7 +128,7 @@ function Edge({ edge, program }) {
     d=${edge.path}
     style=${empty ? {} : { stroke: fillOf(edge.balance), strokeWidth: `${edge.width}px` }}
   >
-    <title>${edge.answer === null ? '' : `called ${edge.answer}: `}${sizesText(program, edge.flow)}</title>
+    <title>${edge.answer === null ? '' : `predicted ${edge.answer}: `}${sizesText(program, edge.flow)}</title>
   </path>`;
 }
 
@@ -174,7 +174,7 @@ export function GraphLegend({ program }) {
     ${kinds.map((kind) => html`<li><${Sample} kind=${kind} />${KINDS[kind]}</li>`)}
     ${program.nodes.some((node) => node.weak) ? html`<li><${Sample} kind="learner" weak=${true} />weak</li>` : null}
     ${program.nodes.some((node) => node.tuned) ? html`<li><${Sample} kind="learner" tuned=${true} />tuned</li>` : null}
-    <li class="muted">size and width: the share that comes by, of the class of which most do</li>
+    <li class="muted">size and width: the largest fraction of a class that gets there</li>
   </ul>`;
 }
 

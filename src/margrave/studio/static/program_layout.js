@@ -1,4 +1,4 @@
-// Where the nodes of a program are drawn, how large, and how wide its edges: pure functions.
+// The layout of a program: positions and sizes of nodes, and widths of edges; pure functions.
 // @ts-check
 
 /** @typedef {import('./types.js').Program} Program */
@@ -12,20 +12,20 @@ const WIDEST = 96;
 const NARROWEST = 24;
 const LEAST = 5;
 
-/** A node's name that outlives tuning and growing. @param {ProgramNode} node */
+/** A key of a node that does not change by tuning and growing. @param {ProgramNode} node */
 export const keyOf = (node) => node.votes.join(' ');
 
 /**
- * Which class dominates when all classes weigh the same, as at the nodes of a program.
+ * The dominant class when all classes have the same weight, as at the nodes of a program.
  * @param {number[]} sizes @param {number[]} totals @returns {Balance}
  */
 export function balanceOf(sizes, totals) {
-  const shares = sizes.map((n, side) => (totals[side] ? n / totals[side] : 0));
-  const sum = shares.reduce((all, share) => all + share, 0);
-  const most = Math.max(...shares);
-  const even = 1 / shares.length;
+  const fractions = sizes.map((n, side) => (totals[side] ? n / totals[side] : 0));
+  const sum = fractions.reduce((all, fraction) => all + fraction, 0);
+  const most = Math.max(...fractions);
+  const even = 1 / fractions.length;
   const strength = sum > 0 ? (most / sum - even) / (1 - even) : 0;
-  return { side: shares.indexOf(most), strength };
+  return { side: fractions.indexOf(most), strength };
 }
 
 /** The colour of a balance, from even to the class's own. @param {Balance} balance */
@@ -41,8 +41,8 @@ export function layersOf(program) {
 }
 
 /**
- * Nodes of more than two classes, ordered in each layer so that neighbours feed neighbours: by the
- * mean place of the nodes before, weighted by what flows.
+ * Nodes of more than two classes, ordered in each layer by the mean place of their predecessors,
+ * weighted by the flow, so that edges cross little.
  * @param {Program} program @returns {ProgramNode[][]}
  */
 function ordered(program) {
@@ -103,7 +103,7 @@ function across(program, width) {
 }
 
 /**
- * The whole drawing for a width; it may need more, and then says so.
+ * The layout for a width; the returned width is larger if the drawing needs more.
  * @param {Program} program @param {number} width
  * @returns {{placed: Placed[], drawn: Drawn[], width: number, height: number, gap: number}}
  */
@@ -134,12 +134,12 @@ export function layout(program, width) {
  * @param {number[]} totals @param {number} most @returns {Drawn}
  */
 function edgeOf(edge, from, to, totals, most) {
-  const shares = edge.flow.map((n, side) => (totals[side] ? n / totals[side] : 0));
-  const share = shares.reduce((all, one) => all + one, 0) / shares.length;
+  const fractions = edge.flow.map((n, side) => (totals[side] ? n / totals[side] : 0));
+  const mean = fractions.reduce((all, fraction) => all + fraction, 0) / fractions.length;
   const middle = (from.y + to.y) / 2;
   return {
     path: `M${from.x} ${from.y}C${from.x} ${middle} ${to.x} ${middle} ${to.x} ${to.y}`,
-    width: share > 0 ? 0.75 + 1.3 * most * share : 0,
+    width: mean > 0 ? 0.75 + 1.3 * most * mean : 0,
     balance: balanceOf(edge.flow, totals),
     from: from.node,
     to: to.node,
@@ -149,8 +149,8 @@ function edgeOf(edge, from, to, totals, most) {
 }
 
 /**
- * The node that an arrow key leads to: within a layer to the neighbour, between layers along the
- * widest edge, else to the nearest.
+ * The node that an arrow key leads to: the neighbour within a layer, or along the widest edge to
+ * another layer.
  * @param {Placed[]} placed @param {Drawn[]} drawn @param {Placed} at @param {string} key
  * @returns {Placed | null}
  */

@@ -1,4 +1,4 @@
-// One node of a program: its local matrix, its advantages, and asking for another matrix there.
+// One node of a program: its local matrix, its advantages, and a form to tune it.
 // @ts-check
 
 import { cellKind, count, html, Icon, rate, rowTotals, Tag, tint, useEffect, useState } from './kit.js';
@@ -7,13 +7,13 @@ import { advantageText, KINDS, votesText, wanted } from './program_words.js';
 /** @typedef {import('./types.js').Program} Program */
 /** @typedef {import('./types.js').ProgramNode} ProgramNode */
 
-/** Why a node has nothing to tune. @type {Record<ProgramNode["kind"], string>} */
+/** Why a node cannot be tuned. @type {Record<ProgramNode["kind"], string>} */
 const FIXED = {
   learner: '',
-  constant: 'Only samples of one class came here in training, so it answers that class. There is nothing to tune.',
-  frozen: 'Hardly any sample of a second class comes here, so the path ends. There is nothing to tune.',
-  empty: 'No training sample came here.',
-  leaf: 'The path ends here: most votes win. There is nothing to tune.',
+  constant: 'Only rows of one class reached this node in training, so it predicts that class. There is nothing to tune.',
+  frozen: 'Almost only rows of one class reach this node, so the path ends here. There is nothing to tune.',
+  empty: 'No training row reached this node.',
+  leaf: 'The path ends here, and the class with the most votes wins. There is nothing to tune.',
 };
 
 /**
@@ -22,8 +22,8 @@ const FIXED = {
  *   onAsk: (wants: string[]) => void, actions?: any}} props
  */
 export function NodeCard({ program, node, busy, onAsk, actions }) {
-  const came = node.sizes.filter((n) => n > 0).length;
-  return html`<section class="node-card" aria-label="The node that is chosen">
+  const nClasses = node.sizes.filter((n) => n > 0).length;
+  return html`<section class="node-card" aria-label="Selected node">
     <div class="node-head">
       <h3>${node.layer === 0 ? 'The root' : `Layer ${node.layer}: ${votesText(program, node)}`}</h3>
       <${Tag}>${KINDS[node.kind]}<//>
@@ -31,13 +31,13 @@ export function NodeCard({ program, node, busy, onAsk, actions }) {
       ${node.tuned ? html`<${Tag} kind="good">tuned: ${node.tuned}<//>` : null}
     </div>
     <p class="muted">
-      ${reachText(program, node)}${node.answer === null ? '' : ` All are called ${node.answer}.`}
+      ${reachText(program, node)}${node.answer === null ? '' : ` All are predicted as ${node.answer}.`}
     </p>
     <div class="node-body">
-      ${node.kind === 'learner' && came > 1
+      ${node.kind === 'learner' && nClasses > 1
         ? html`<${MatrixEditor} node=${node} busy=${busy} onAsk=${onAsk} actions=${actions} />`
         : html`<div class="stack">
-            <p>${node.kind === 'learner' ? 'Samples of one class only come here; there is nothing to ask.' : FIXED[node.kind]}</p>
+            <p>${node.kind === 'learner' ? 'Only rows of one class reach this node, so there is nothing to tune.' : FIXED[node.kind]}</p>
             ${actions ? html`<div class="row">${actions}</div>` : null}
           </div>`}
       ${node.kind === 'learner' ? html`<${Advantages} program=${program} node=${node} />` : null}
@@ -48,17 +48,17 @@ export function NodeCard({ program, node, busy, onAsk, actions }) {
 /** @param {Program} program @param {ProgramNode} node */
 function reachText(program, node) {
   const totals = program.nodes[0].sizes;
-  const told = program.classes.map(
+  const counts = program.classes.map(
     (label, side) => `${count(node.sizes[side])} ${label} (${rate(node.sizes[side], totals[side])})`,
   );
-  return `Here come ${told.join(' and ')}.`;
+  return `This node gets ${counts.join(' and ')}.`;
 }
 
-/** The share of right answers less one half, for each class. @param {{program: Program, node: ProgramNode}} props */
+/** The fraction of right predictions minus one half, for each class. @param {{program: Program, node: ProgramNode}} props */
 function Advantages({ program, node }) {
   return html`<div class="advantages">
     <h4>Advantage</h4>
-    <p class="muted small">Right answers less one half; weak below ${program.threshold.toFixed(2)}.</p>
+    <p class="muted small">Fraction of right predictions minus one half; weak below ${program.threshold.toFixed(2)}.</p>
     <dl>
       ${program.classes.map((label, side) => {
         const advantage = node.advantages[side];
@@ -83,7 +83,7 @@ function Advantages({ program, node }) {
 }
 
 /**
- * The local matrix with a field in each cell; what is typed becomes a sentence before it is asked.
+ * The local matrix with a field in each cell, and the limits that the edits mean.
  * @param {{node: ProgramNode, busy: boolean, onAsk: (wants: string[]) => void, actions?: any}} props
  */
 function MatrixEditor({ node, busy, onAsk, actions }) {
@@ -96,21 +96,21 @@ function MatrixEditor({ node, busy, onAsk, actions }) {
     return found ? [found] : [];
   });
   const error = read.flatMap((one) => ('error' in one ? [one.error] : []))[0];
-  const asked = read.flatMap((one) => ('want' in one ? [one] : []));
-  const ready = !error && asked.length > 0 && !busy;
+  const limits = read.flatMap((one) => ('want' in one ? [one] : []));
+  const ready = !error && limits.length > 0 && !busy;
   /** @param {Event} event */
   const ask = (event) => {
     event.preventDefault();
-    if (ready) onAsk(asked.map((one) => one.want));
+    if (ready) onAsk(limits.map((one) => one.want));
   };
   return html`<form class="node-editor" onSubmit=${ask}>
     <${EditorTable} node=${node} typed=${typed} onType=${setTyped} />
-    <p class=${error ? 'bad' : asked.length ? '' : 'muted'} aria-live="polite">
-      ${error ?? (asked.length ? `Here: ${asked.map((one) => one.sentence).join(', and ')}.` : 'Write what you want of this node into a cell: 3, or 2%.')}
+    <p class=${error ? 'bad' : limits.length ? '' : 'muted'} aria-live="polite">
+      ${error ?? (limits.length ? `At this node: ${limits.map((one) => one.sentence).join(', and ')}.` : 'Type a limit into a cell, such as 3 or 2%.')}
     </p>
     <div class="row">
-      <button type="submit" class="button-primary" disabled=${!ready}>Ask this node</button>
-      ${asked.length || error
+      <button type="submit" class="button-primary" disabled=${!ready}>Tune this node</button>
+      ${limits.length || error
         ? html`<button type="button" class="button-quiet" onClick=${() => setTyped({})}>Undo edits</button>`
         : null}
       ${actions ?? null}
@@ -131,7 +131,7 @@ function EditorTable({ node, typed, onType }) {
       <thead>
         <tr>
           <td></td>
-          ${matrix.classes.map((label) => html`<th scope="col">called ${label}</th>`)}
+          ${matrix.classes.map((label) => html`<th scope="col">predicted ${label}</th>`)}
         </tr>
       </thead>
       <tbody>
@@ -152,7 +152,7 @@ function EditorTable({ node, typed, onType }) {
                   inputmode="numeric"
                   autocomplete="off"
                   disabled=${totals[row] === 0}
-                  aria-label=${`${label} called ${answer}, ${row === column ? 'at least' : 'at most'}; now ${n} of ${totals[row]}`}
+                  aria-label=${`${label} predicted as ${answer}, ${row === column ? 'at least' : 'at most'}; now ${n} of ${totals[row]}`}
                   value=${typed[place] ?? String(n)}
                   onFocus=${(/** @type {any} */ event) => event.currentTarget.select()}
                   onInput=${(/** @type {any} */ event) => onType({ ...typed, [place]: event.currentTarget.value })}

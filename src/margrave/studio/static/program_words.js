@@ -1,4 +1,4 @@
-// What is wanted of a cell, in the words of a preference and in a sentence; and a node in words.
+// The limit of an edited cell, as a preference and as a sentence; and a node in words.
 // @ts-check
 
 import { count, percent, plural, rowTotals } from './kit.js';
@@ -8,7 +8,7 @@ import { count, percent, plural, rowTotals } from './kit.js';
 /** @typedef {import('./types.js').Program} Program */
 /** @typedef {import('./types.js').ProgramNode} ProgramNode */
 
-// A class that is read as it is; any other is put in quotes.
+// A class name that needs no quotes in a preference.
 const PLAIN = /^[^\s()<>,;"'-]+(?:-(?!>)[^\s()<>,;"'-]+)*$/;
 
 /** A class as it is written in a preference. @param {Label} label */
@@ -18,7 +18,7 @@ export function quoted(label) {
   return text.includes('"') ? `'${text}'` : `"${text}"`;
 }
 
-/** The word that speaks of a cell. @param {Matrix} matrix @param {number} row @param {number} column */
+/** The word for a cell in a preference. @param {Matrix} matrix @param {number} row @param {number} column */
 function word(matrix, row, column) {
   const { classes, positive } = matrix;
   if (row === column) return `correct(${quoted(classes[row])})`;
@@ -27,28 +27,28 @@ function word(matrix, row, column) {
 }
 
 /**
- * What a number typed into a cell asks for: at most so many mistakes, at least so many right.
+ * The limit of a number in a cell: an upper limit on errors, a lower limit on right predictions.
  * @param {Matrix} matrix @param {number} row @param {number} column @param {string} typed
- * @returns {{want: string, sentence: string} | {error: string} | null} null if nothing is asked
+ * @returns {{want: string, sentence: string} | {error: string} | null} null without an edit
  */
 export function wanted(matrix, row, column, typed) {
   const text = typed.trim().replace(/\s*%$/, '%');
   if (text === '' || text === String(matrix.counts[row][column])) return null;
   const total = rowTotals(matrix)[row];
   const [from, to] = [matrix.classes[row], matrix.classes[column]];
-  const share = text.endsWith('%');
-  const value = Number(share ? text.slice(0, -1) : text);
+  const isPercent = text.endsWith('%');
+  const value = Number(isPercent ? text.slice(0, -1) : text);
   if (!/^(\d+|\d*\.\d+%|\d+%)$/.test(text) || !Number.isFinite(value)) {
-    return { error: `Write a whole number such as 3, or a share such as 2%, for ${from} called ${to}.` };
+    return { error: `${from} predicted as ${to} needs a whole number such as 3, or a percentage such as 2%.` };
   }
-  if (share ? value > 100 : value > total) {
-    return { error: `There are ${plural(total, 'sample')} of ${from} here; ${text} is more.` };
+  if (isPercent ? value > 100 : value > total) {
+    return { error: `${text} is too large: this node gets ${plural(total, 'row')} of ${from}.` };
   }
   const right = row === column;
-  const amount = share ? `${text} of the` : `${count(value)} of`;
+  const amount = isPercent ? `${text} of the` : `${count(value)} of`;
   return {
     want: `${word(matrix, row, column)} ${right ? '>=' : '<='} ${text}`,
-    sentence: `${right ? 'at least' : 'at most'} ${amount} ${count(total)} ${from} called ${to}`,
+    sentence: `${right ? 'at least' : 'at most'} ${amount} ${count(total)} ${from} predicted as ${to}`,
   };
 }
 
@@ -63,11 +63,11 @@ export const KINDS = {
 
 /** "2 nonspam, 1 spam"; "no votes yet" at the root. @param {Program} program @param {ProgramNode} node */
 export function votesText(program, node) {
-  const told = program.classes
+  const votes = program.classes
     .map((label, side) => ({ label, n: node.votes[side] }))
     .filter(({ n }) => n > 0)
     .map(({ label, n }) => `${n} ${label}`);
-  return told.length ? told.join(', ') : 'no votes yet';
+  return votes.length ? votes.join(', ') : 'no votes yet';
 }
 
 /** "267 nonspam, 214 spam". @param {Program} program @param {number[]} sizes */
@@ -76,18 +76,18 @@ export const sizesText = (program, sizes) =>
 
 /** An advantage with its sign. @param {number | null} advantage */
 export const advantageText = (advantage) =>
-  advantage === null ? 'none came' : `${advantage < 0 ? '−' : '+'}${Math.abs(advantage).toFixed(2)}`;
+  advantage === null ? 'no rows' : `${advantage < 0 ? '−' : '+'}${Math.abs(advantage).toFixed(2)}`;
 
-/** A node for who does not see the drawing. @param {Program} program @param {ProgramNode} node */
+/** A node in words, for screen readers. @param {Program} program @param {ProgramNode} node */
 export function nodeText(program, node) {
   const parts = [
     `Layer ${node.layer}, ${votesText(program, node)}`,
-    `${KINDS[node.kind]}${node.answer === null ? '' : `, answers ${node.answer}`}`,
-    `${sizesText(program, node.sizes)} come here, reach ${percent(node.reach)}`,
+    `${KINDS[node.kind]}${node.answer === null ? '' : `, predicts ${node.answer}`}`,
+    `gets ${sizesText(program, node.sizes)}, reach ${percent(node.reach)}`,
   ];
   if (node.kind === 'learner') {
-    const told = program.classes.map((label, side) => `${label} ${advantageText(node.advantages[side])}`);
-    parts.push(`advantage ${told.join(', ')}`);
+    const advantages = program.classes.map((label, side) => `${label} ${advantageText(node.advantages[side])}`);
+    parts.push(`advantage ${advantages.join(', ')}`);
   }
   if (node.weak) parts.push('weak');
   if (node.tuned) parts.push('tuned');
@@ -95,7 +95,7 @@ export function nodeText(program, node) {
 }
 
 /**
- * The shortest beginnings that tell the classes apart, with at least two letters.
+ * The shortest unique prefixes of the class names, with at least two letters.
  * @param {Label[]} classes @returns {string[]}
  */
 export function shortNames(classes) {

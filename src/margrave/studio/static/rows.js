@@ -1,4 +1,4 @@
-// The samples behind a cell of the matrix: sortable, page by page, with every member's vote.
+// The rows in a cell of the matrix: sortable, page by page, with the vote of every member.
 // @ts-check
 
 import { get, query } from './api.js';
@@ -15,7 +15,7 @@ const ANY = 'any';
 const REJECTED = 'rejected';
 
 /**
- * Places of the chosen classes, as the two selects hold them; without a choice, the false alarms.
+ * The values of the two selects for a cell; by default the false alarms.
  * @param {Dialog} dialog @param {CellChoice | null} chosen
  */
 function placesOf(dialog, chosen) {
@@ -31,7 +31,7 @@ function placesOf(dialog, chosen) {
 }
 
 /**
- * A cell by two selects, and the samples in it.
+ * Two selects for a cell, and the rows in it.
  * @param {{dialog: Dialog, cell: CellChoice | null}} props
  */
 export function RowsBehind({ dialog, cell }) {
@@ -56,15 +56,15 @@ export function RowsBehind({ dialog, cell }) {
   );
   const rows = /** @type {Rows | null} */ (data);
   return html`<div class="panel-stack" aria-busy=${loading}>
-    <h2>The samples behind a cell</h2>
+    <h2>Rows in a cell</h2>
     <div class="rows-choice">
       <${CellSelects} dialog=${dialog} places=${places} onPlaces=${setPlaces} />
       <${DownloadLink} href=${query(`${root}/rows.csv`, choice)} name="rows.csv">These rows as CSV<//>
     </div>
     ${error ? html`<${Notice} kind="bad" title="The rows could not be shown">${sentence(error)}<//>` : null}
-    ${!rows && !error ? html`<${Spinner} label="Fetching rows" />` : null}
+    ${!rows && !error ? html`<${Spinner} label="Loading rows" />` : null}
     ${rows && rows.total === 0
-      ? html`<${Empty} title="No sample is in this cell">Choose another one above.<//>`
+      ? html`<${Empty} title="This cell has no rows">Choose another cell above.<//>`
       : null}
     ${rows && rows.total > 0
       ? html`<${RowsTable} rows=${rows} sort=${sort} onSort=${setSort} />
@@ -79,7 +79,7 @@ export function RowsBehind({ dialog, cell }) {
  */
 function CellSelects({ dialog, places, onPlaces }) {
   return html`<div class="field">
-      <label for="rows-true">Truly</label>
+      <label for="rows-true">True class</label>
       <select
         id="rows-true"
         value=${places.truth}
@@ -90,15 +90,15 @@ function CellSelects({ dialog, places, onPlaces }) {
       </select>
     </div>
     <div class="field">
-      <label for="rows-answer">Called</label>
+      <label for="rows-answer">Predicted class</label>
       <select
         id="rows-answer"
         value=${places.answer}
         onChange=${(/** @type {any} */ event) => onPlaces({ ...places, answer: event.currentTarget.value })}
       >
-        <option value=${ANY}>anything</option>
+        <option value=${ANY}>any class</option>
         ${dialog.classes.map((label, place) => html`<option value=${String(place)}>${labelText(label)}</option>`)}
-        <option value=${REJECTED}>nothing (rejected)</option>
+        <option value=${REJECTED}>none (rejected)</option>
       </select>
     </div>`;
 }
@@ -119,13 +119,13 @@ function RowsTable({ rows, sort, onSort }) {
       </button>
     </th>`;
   };
-  return html`<div class="scroll-x" tabindex="0" role="region" aria-label="Samples in the cell">
+  return html`<div class="scroll-x" tabindex="0" role="region" aria-label="Rows in the cell">
     <table class="table table-rows">
       <thead>
         <tr>
           ${head('row', 'Row', true)}
-          <th scope="col">Truly</th>
-          <th scope="col">Called</th>
+          <th scope="col">True class</th>
+          <th scope="col">Predicted class</th>
           ${head('certainty', 'Certainty')}
           ${rows.members.map((name) => head(`member:${name}`, name))}
           ${rows.columns.map((name) => head(name, name))}

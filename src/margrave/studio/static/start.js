@@ -1,4 +1,4 @@
-// The start: the user's dialogs, to open, rename and delete, and the way to a new one.
+// The start page: the user's dialogs, to open, rename and delete, and a link to a new one.
 // @ts-check
 
 import { del, get, patch } from './api.js';
@@ -47,7 +47,7 @@ function Line({ line, rename, remove }) {
       ${
         line.asked
           ? html`<code title=${line.asked}>${line.asked}</code>`
-          : html`<span class="muted small">nothing asked yet</span>`
+          : html`<span class="muted small">no request yet</span>`
       }
     </div>
     <span class="muted small dialog-line-steps">
@@ -65,7 +65,7 @@ function Line({ line, rename, remove }) {
 }
 
 /**
- * Rename a dialog or confirm that it goes, in a box over the page.
+ * A box over the page to rename a dialog, or to confirm that it is deleted.
  * @param {{line: DialogLine, deleting: boolean, done: () => void, close: () => void}} props
  */
 function ChangeBox({ line, deleting, done, close }) {
@@ -97,8 +97,8 @@ function ChangeBox({ line, deleting, done, close }) {
     ${
       deleting
         ? html`<p>
-          <strong>${line.title}</strong> goes, with all of its steps${line.accepted > 0 ? ', its models' : ''} and what
-          was trained. This cannot be undone.
+          This deletes <strong>${line.title}</strong> with all its steps${line.accepted > 0 ? ', its accepted models' : ''}
+          and its trained members. It cannot be undone.
         </p>`
         : html`<form onSubmit=${submit}>
           <${Field} id="new-title" label="Title">
@@ -137,7 +137,7 @@ export function Start() {
       <div>
         <h1>Dialogs</h1>
         <p class="muted">
-          Say which mistakes you can afford, see what that costs, and take away a model that keeps to it.
+          Set limits on the errors of a classifier, see what they cost, and get a model that meets them.
         </p>
       </div>
       ${lines.length ? begin : null}
@@ -148,7 +148,7 @@ export function Start() {
       data && lines.length === 0
         ? html`<div class="card">
           <${Empty} title="No dialogs yet" action=${begin}>
-            Begin with a set that comes with Margrave, or with a table of your own.
+            Start with a bundled data set, or with your own table.
           <//>
         </div>`
         : null

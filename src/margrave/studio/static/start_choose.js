@@ -1,4 +1,4 @@
-// A new dialog, first page: choose a set that comes along, or bring a table of your own.
+// A new dialog, first page: choose a bundled data set, or upload a table.
 // @ts-check
 
 import { post, upload } from './api.js';
@@ -32,17 +32,17 @@ const go = (table) => {
 };
 
 /**
- * Why a file need not be sent at all, or "".
+ * Why a file cannot be uploaded, or "".
  * @param {File} file @param {Limits | undefined} limits
  */
 function objection(file, limits) {
   const name = file.name.toLowerCase();
   if (!ENDINGS.some((ending) => name.endsWith(ending))) {
-    return `${file.name} is neither CSV nor Parquet. A table should end in ${ENDINGS.join(', ')}.`;
+    return `${file.name} is neither CSV nor Parquet. The name has to end in ${ENDINGS.join(', ')}.`;
   }
   if (file.size === 0) return `${file.name} is empty.`;
   if (limits && file.size > limits.upload_bytes) {
-    return `${file.name} has ${bytes(file.size)}; the studio takes ${bytes(limits.upload_bytes)} at most.`;
+    return `${file.name} has ${bytes(file.size)}; the limit is ${bytes(limits.upload_bytes)}.`;
   }
   return '';
 }
@@ -55,7 +55,7 @@ const limitsText = (limits) =>
 function Upload({ studio }) {
   const [over, setOver] = useState(false);
   const [problem, setProblem] = useState('');
-  const [sent, setSent] = useState(/** @type {{name: string, share: number} | null} */ (null));
+  const [sent, setSent] = useState(/** @type {{name: string, fraction: number} | null} */ (null));
   const control = useRef(/** @type {AbortController | null} */ (null));
   const input = useRef(/** @type {HTMLInputElement | null} */ (null));
   const limits = studio?.limits;
@@ -68,10 +68,10 @@ function Upload({ studio }) {
     setProblem(why);
     if (why) return;
     control.current = new AbortController();
-    setSent({ name: file.name, share: 0 });
+    setSent({ name: file.name, fraction: 0 });
     try {
-      const tell = (/** @type {number} */ share) => setSent({ name: file.name, share });
-      go(await upload('/api/tables', file, tell, control.current.signal));
+      const report = (/** @type {number} */ fraction) => setSent({ name: file.name, fraction });
+      go(await upload('/api/tables', file, report, control.current.signal));
     } catch (error) {
       setSent(null);
       if (!(error instanceof DOMException)) setProblem(sentence(error));
@@ -90,20 +90,20 @@ function Upload({ studio }) {
   };
   const busy = sent
     ? html`<p><strong>${sent.name}</strong></p>
-        <div class="drop-bar"><${Bar} done=${sent.share} total=${1} label=${`Sending ${sent.name}`} /></div>
+        <div class="drop-bar"><${Bar} done=${sent.fraction} total=${1} label=${`Uploading ${sent.name}`} /></div>
         <p class="muted small" role="status">
-          ${sent.share < 1 ? `Sending, ${percent(sent.share, 0)}` : 'Sent. The studio reads it.'}
+          ${sent.fraction < 1 ? `Uploading, ${percent(sent.fraction, 0)}` : 'Uploaded. The studio is reading it.'}
         </p>
         <button type="button" class="button" onClick=${() => control.current?.abort()}>Cancel</button>`
     : html`<${Icon} name="upload" />
         <p><strong>Drop a table here</strong></p>
         <p class="muted small">
-          CSV or Parquet, a row for each sample, a column that says its class.
+          CSV or Parquet, with a row for each sample and a column with its class.
           ${limits ? ` At most ${limitsText(limits)}.` : ''}
         </p>
         <button type="button" class="button" onClick=${() => input.current?.click()}>Choose a file</button>`;
   return html`<section class="card stack" aria-labelledby="own-head">
-    <h2 id="own-head">A table of your own</h2>
+    <h2 id="own-head">Your own table</h2>
     <div
       class=${`drop ${over ? 'drop-over' : ''}`}
       onDragEnter=${hover}
@@ -157,13 +157,13 @@ function Bundled({ studio }) {
   };
   return html`<section class="card stack" aria-labelledby="sets-head">
     <div class="row">
-      <h2 id="sets-head" class="grow">A set that comes along</h2>
+      <h2 id="sets-head" class="grow">Bundled data sets</h2>
       <div class="search">
         <${Icon} name="search" />
         <input
           type="search"
           placeholder="Search"
-          aria-label="Search the sets"
+          aria-label="Search the data sets"
           value=${words}
           onInput=${(/** @type {any} */ event) => setWords(event.target.value)}
         />
@@ -173,7 +173,7 @@ function Bundled({ studio }) {
     ${!studio ? html`<${Spinner} />` : null}
     ${
       studio && sets.length === 0
-        ? html`<${Empty} title="No set fits">Nothing is called “${words}”, nor speaks of it.<//>`
+        ? html`<${Empty} title="No data set found">No name or description contains “${words}”.<//>`
         : null
     }
     <ul class="sets">
@@ -193,7 +193,7 @@ function Bundled({ studio }) {
   </section>`;
 }
 
-/** Choose what the new dialog is about. @param {{studio: Studio | null}} props */
+/** Choose the table of the new dialog. @param {{studio: Studio | null}} props */
 export function Choose({ studio }) {
   useEffect(() => {
     document.title = 'New dialog · Margrave';
@@ -202,7 +202,7 @@ export function Choose({ studio }) {
     <div class="start-head">
       <div>
         <h1>New dialog</h1>
-        <p class="muted">First, the samples: each with a class that you know.</p>
+        <p class="muted">First choose a table: rows with known classes.</p>
       </div>
       <a class="button" href="#/">Back to the dialogs</a>
     </div>

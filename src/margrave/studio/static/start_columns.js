@@ -1,11 +1,11 @@
-// The table that was chosen: its first rows, and its columns with what they were taken for and why.
+// The chosen table: its first rows, and its columns with their kinds.
 // @ts-check
 
 import { Tag, count, html, plural } from './kit.js';
 
 /** @typedef {import('./types.js').Table} Table */
 
-/** The first rows as they were read. @param {{table: Table}} props */
+/** The first rows of the table. @param {{table: Table}} props */
 export function Preview({ table }) {
   return html`<div class="scroll-x preview" tabindex="0" role="region" aria-label="First rows of the table">
     <table class="table">
@@ -26,13 +26,13 @@ export function Preview({ table }) {
   </div>`;
 }
 
-/** What tells nothing about new rows, and is left out. */
+/** The kinds of columns that carry no information about new rows. */
 const IGNORED = ['identifier', 'constant', 'empty'];
 
 /**
- * The columns with a tick for each that is used.
+ * The columns, with a check box for each that can be used.
  * @param {{table: Table, target: string, drop: string[], roles: Record<string, string>,
- *   toggle: (name: string) => void}} props  `roles`: columns that are used for something else
+ *   toggle: (name: string) => void}} props  `roles`: columns with another role
  */
 export function Columns({ table, target, drop, roles, toggle }) {
   const used = table.columns.filter(
@@ -51,7 +51,7 @@ export function Columns({ table, target, drop, roles, toggle }) {
           <tr>
             <th scope="col">Use</th>
             <th scope="col">Column</th>
-            <th scope="col">Taken for</th>
+            <th scope="col">Kind</th>
             <th scope="col">Examples</th>
             <th scope="col" class="number">Missing</th>
           </tr>

@@ -1,4 +1,4 @@
-// The four parts of a table, drawn in proportion, and what the certify part can guarantee.
+// The split of a table into parts as a bar, and the limits that the certification set supports.
 // @ts-check
 
 import { count, html, labelText, percent, plural } from './kit.js';
@@ -7,38 +7,38 @@ import { count, html, labelText, percent, plural } from './kit.js';
 /** @typedef {import('./types.js').Parts} Parts */
 /** @typedef {import('./types.js').Support} Support */
 
-/** What the rows to train and to tune on do: @type {Record<Dialog["kind"], [string, string][]>} */
+/** The training and tuning parts. @type {Record<Dialog["kind"], [string, string][]>} */
 const LEARN = {
   committee: [
-    ['Train only', 'the members learn from these'],
+    ['Training only', 'the members are trained on these'],
     [
-      'Train and tune',
-      'the members learn from these too; the matrix counts each as judged by members that have not seen it',
+      'Training and tuning',
+      'the members are also trained on these; the matrix counts out-of-fold predictions',
     ],
   ],
   program: [
-    ['Train', 'the program learns from these'],
-    ['Tune', 'the matrix counts these, which the program has not learned from'],
+    ['Training', 'the program is trained on these'],
+    ['Tuning', 'the matrix counts these; the program is not trained on them'],
   ],
 };
 
 /**
- * The parts as they are drawn. The members of a committee are trained and judged crosswise, so its
- * tuned rows are some of the trained.
+ * The parts of the bar. The tuning set of a committee has out-of-fold predictions, so it is a subset
+ * of the training set.
  * @param {Parts} parts @param {Dialog["kind"]} kind
  */
 function pieces(parts, kind) {
-  const [[train, trains], [tune, tunes]] = LEARN[kind];
+  const [[train, aboutTrain], [tune, aboutTune]] = LEARN[kind];
   const only = kind === 'committee' ? parts.train - parts.tune : parts.train;
-  const certifies =
+  const aboutCertify =
     parts.certify > 0
       ? 'no step sees these before the guarantee'
-      : 'none is kept apart, so nothing can be promised';
+      : 'no rows are set aside, so nothing can be guaranteed';
   return [
-    { key: 'train', name: train, n: only, about: trains },
-    { key: 'tune', name: tune, n: parts.tune, about: tunes },
-    { key: 'certify', name: 'Certify', n: parts.certify, about: certifies },
-    { key: 'unused', name: 'Unused', n: parts.unused, about: 'left out: more rows of groups that certify' },
+    { key: 'train', name: train, n: only, about: aboutTrain },
+    { key: 'tune', name: tune, n: parts.tune, about: aboutTune },
+    { key: 'certify', name: 'Certification', n: parts.certify, about: aboutCertify },
+    { key: 'unused', name: 'Unused', n: parts.unused, about: 'left out: further rows of groups in the certification set' },
   ];
 }
 
@@ -71,17 +71,17 @@ export function PartsBar({ parts, kind }) {
   </div>`;
 }
 
-/** What can be promised, class by class. @param {{support: Support[], confidence: number}} props */
+/** The smallest limit that can be guaranteed for each class. @param {{support: Support[], confidence: number}} props */
 export function SupportList({ support, confidence }) {
   if (support.length === 0) return null;
   return html`<div class="support">
-    <p class="small">At a confidence of ${percent(confidence, 0)} the certify part supports</p>
+    <p class="small">At a confidence of ${percent(confidence, 0)} the certification set supports</p>
     <ul class="small">
       ${support.map(
         ({ label, n, least }) =>
           html`<li key=${labelText(label)}>
-            limits of <strong>${least.toFixed(2)}%</strong> and more on mistakes with
-            <strong> ${labelText(label)}</strong> <span class="muted">(${plural(n, 'sample')})</span>
+            limits of <strong>${least.toFixed(2)}%</strong> or more on errors on
+            <strong> ${labelText(label)}</strong> <span class="muted">(${plural(n, 'row')})</span>
           </li>`,
       )}
     </ul>

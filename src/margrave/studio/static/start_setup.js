@@ -1,4 +1,4 @@
-// A new dialog, second page: the table, what to tell apart, what to steer, the parts, and Train.
+// A new dialog, second page: the table, the target, the model, the split, and Train.
 // @ts-check
 
 import { ApiError, get, post, query } from './api.js';
@@ -45,7 +45,7 @@ const USUAL = {
   title: null,
 };
 
-/** The part of the choices that decides which rows go where. @param {Choices} choices @returns {PlanRequest} */
+/** The choices that decide the split of the rows. @param {Choices} choices @returns {PlanRequest} */
 function planOf({ target, positive, drop, group, time, certify, confidence, kind, guarantee }) {
   return { target, positive, drop, group, time, certify, confidence, kind, guarantee };
 }
@@ -54,39 +54,39 @@ function planOf({ target, positive, drop, group, time, certify, confidence, kind
 function objection(choices, nMembers) {
   if (!choices.target) return 'Choose the column with the classes.';
   const chosen = choices.members?.length ?? nMembers;
-  if (choices.kind === 'committee' && chosen === 0) return 'A committee needs a member.';
+  if (choices.kind === 'committee' && chosen === 0) return 'A committee needs at least one member.';
   const { levels } = choices;
   if (choices.kind === 'program' && !(levels >= 1 && levels <= MOST_LEVELS)) {
-    return `A program has 1 to ${MOST_LEVELS} levels to begin with.`;
+    return `A program starts with 1 to ${MOST_LEVELS} levels.`;
   }
   return '';
 }
 
 /**
- * Not all members suit every number of rows, so those that were not chosen one by one are not counted.
+ * The default members depend on the number of rows, so they are not counted here.
  * @param {Choices} choices @param {Table} table
  */
 function whatIsTrained({ kind, levels, members }, table) {
   const rows = plural(table.rows, 'row');
   if (kind === 'program') return `A program of ${plural(levels, 'level')}, ${rows}`;
-  return members ? `${plural(members.length, 'member')}, ${rows}` : `The members that suit ${rows}`;
+  return members ? `${plural(members.length, 'member')}, ${rows}` : `Default members for ${rows}`;
 }
 
 /**
- * The summary beside the choices: the parts, what they support, and the button.
+ * The summary beside the choices: the split, the supported limits, and the button.
  * @param {{table: Table, choices: Choices, blocked: string}} props
  */
 function Summary({ table, choices, blocked }) {
-  const asked = useDebounced(JSON.stringify(planOf(choices)), REST_MS);
+  const request = useDebounced(JSON.stringify(planOf(choices)), REST_MS);
   const path = `/api/tables/${encodeURIComponent(table.id)}`;
   const [problem, setProblem] = useState('');
   const [sending, setSending] = useState(false);
   const plan = useLoad(
     async (signal) =>
       choices.target && !blocked
-        ? /** @type {Plan} */ (await post(`${path}/plan`, JSON.parse(asked), signal))
+        ? /** @type {Plan} */ (await post(`${path}/plan`, JSON.parse(request), signal))
         : null,
-    [asked, blocked],
+    [request, blocked],
   );
   const train = async () => {
     setSending(true);
@@ -101,7 +101,7 @@ function Summary({ table, choices, blocked }) {
   };
   const { data } = plan;
   return html`<aside class="card stack setup-summary" aria-label="Summary">
-    <h2>Which rows do what</h2>
+    <h2>How the rows are split</h2>
     ${plan.error ? html`<${Notice} kind="warn">${plan.error.message}<//>` : null}
     ${
       data && !plan.error
@@ -112,7 +112,7 @@ function Summary({ table, choices, blocked }) {
         </div>`
         : null
     }
-    ${!data && !plan.error && plan.loading ? html`<${Spinner} label="Dividing the rows" />` : null}
+    ${!data && !plan.error && plan.loading ? html`<${Spinner} label="Splitting the rows" />` : null}
     ${problem ? html`<${Notice} kind="bad">${problem}<//>` : null}
     <button
       type="button"
@@ -163,7 +163,7 @@ function Form({ table, kind, studio }) {
   const members = studio?.members ?? [];
   const unfit = error && !loading ? error.message : '';
   const blocked =
-    unfit || objection(choices, members.length) || (loading || !data ? 'Looking at the classes' : '');
+    unfit || objection(choices, members.length) || (loading || !data ? 'Reading the classes' : '');
   return html`<div class="setup">
     <div class="stack">
       <section class="card stack" aria-labelledby="table-head">
@@ -184,7 +184,7 @@ function Form({ table, kind, studio }) {
 
 /**
  * The second page of a new dialog.
- * @param {{id: string, kind: string | undefined, studio: Studio | null}} props  `kind`: "program", or the usual
+ * @param {{id: string, kind: string | undefined, studio: Studio | null}} props  `kind`: "program", or undefined for a committee
  */
 export function Setup({ id, kind, studio }) {
   const { data, error } = useLoad((signal) => get(`/api/tables/${encodeURIComponent(id)}`, signal), [id]);
@@ -197,13 +197,13 @@ export function Setup({ id, kind, studio }) {
     <div class="start-head">
       <div>
         <h1>New dialog</h1>
-        <p class="muted">Look at what was guessed, then train.</p>
+        <p class="muted">Check the choices, then train.</p>
       </div>
       <a class="button" href="#/new">Another table</a>
     </div>
     ${
       error && !data
-        ? html`<${Notice} kind="bad" action=${back}>${missing ? 'This table is not here any more.' : error.message}<//>`
+        ? html`<${Notice} kind="bad" action=${back}>${missing ? 'This table no longer exists.' : error.message}<//>`
         : null
     }
     ${!data && !error ? html`<${Spinner} />` : null}

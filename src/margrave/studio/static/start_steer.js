@@ -1,4 +1,4 @@
-// A new dialog, the choices: what is told apart, what is steered, and what is rarely needed.
+// A new dialog, the choices: the target, the model, and further options.
 // @ts-check
 
 import { Field, Notice, count, html, labelText, percent } from './kit.js';
@@ -13,7 +13,7 @@ import { Field, Notice, count, html, labelText, percent } from './kit.js';
 
 export const MOST_LEVELS = 15;
 const MANY_CLASSES = 50;
-const GUESSED = 'Guessed from the table; choose another if it is not this one.';
+const GUESSED = 'Guessed from the table; choose another column if the guess is wrong.';
 
 /**
  * The target, its classes, and the positive one.
@@ -26,7 +26,7 @@ export function Target({ table, choices, change, classes, problem }) {
   if (options.length > 2) options.push(null);
   const many = options.length > MANY_CLASSES;
   return html`<section class="card stack" aria-labelledby="target-head">
-    <h2 id="target-head">What to tell apart</h2>
+    <h2 id="target-head">Target</h2>
     <${Field}
       id="target"
       label="Column with the classes"
@@ -47,10 +47,10 @@ export function Target({ table, choices, change, classes, problem }) {
         ? html`<fieldset class="stack classes-set">
           <legend class="field-label">Positive class</legend>
           <p class="field-hint">
-            The one you look for: a false alarm is another called this, a miss is this called another. Frontier and
-            costs are about it.
+            The class to detect: a false alarm is another class predicted as this one, a miss is this class predicted
+            as another. The frontier and the costs refer to it.
           </p>
-          ${many ? html`<p>${count(options.length - 1)} classes: is this the column that is meant?</p>` : null}
+          ${many ? html`<p>${count(options.length - 1)} classes: is this the right column?</p>` : null}
           <div class="classes">
             ${(many ? [null] : options).map((label, at) => {
               const n = label === null ? null : classes.classes[at].count;
@@ -89,16 +89,16 @@ export function Steered({ choices, change, members }) {
     [
       'committee',
       'A committee',
-      'Members that err differently, weighed against each other. The usual choice.',
+      'Several members with different errors, combined by weights. The usual choice.',
     ],
     [
       'program',
       'A martingale program',
-      'A layered graph of small learners. Each node can be looked at and tuned.',
+      'A layered graph of small learners. Each node can be inspected and tuned.',
     ],
   ]);
   return html`<section class="card stack" aria-labelledby="steer-head">
-    <h2 id="steer-head">What to steer</h2>
+    <h2 id="steer-head">Model</h2>
     <div class="kinds" role="radiogroup" aria-labelledby="steer-head">
       ${kinds.map(
         ([kind, name, about]) =>
@@ -123,12 +123,12 @@ export function Steered({ choices, change, members }) {
                 </li>`,
             )}
           </ul>
-          ${chosen.length === 0 ? html`<p class="bad small">A committee needs a member.</p>` : null}
+          ${chosen.length === 0 ? html`<p class="bad small">A committee needs at least one member.</p>` : null}
         </fieldset>`
         : html`<${Field}
           id="levels"
           label="Levels"
-          hint="Each adds a layer of learners; more can be grown later, one at a time. An odd number leaves no ties."
+          hint="Each level adds a layer of learners; more can be added later. An odd number avoids ties."
         >
           <input
             id="levels"
@@ -144,7 +144,7 @@ export function Steered({ choices, change, members }) {
   </section>`;
 }
 
-/** What is rarely needed. @param {{table: Table, choices: Choices, change: Change}} props */
+/** Further options. @param {{table: Table, choices: Choices, change: Change}} props */
 export function More({ table, choices, change }) {
   const columns = table.columns.map(({ name }) => name).filter((name) => name !== choices.target);
   /** @param {"group" | "time"} key @param {string} label @param {string} hint */
@@ -159,13 +159,13 @@ export function More({ table, choices, change }) {
         ${columns.map((name) => html`<option value=${name}>${name}</option>`)}
       </select>
     <//>`;
-  const shares = [
-    ['auto', 'As much as the guarantee needs'],
-    ...['0.2', '0.3', '0.4', '0.5'].map((share) => [share, percent(Number(share), 0)]),
-    ['none', 'Nothing'],
+  const fractions = [
+    ['auto', 'As large as the guarantee needs'],
+    ...['0.2', '0.3', '0.4', '0.5'].map((fraction) => [fraction, percent(Number(fraction), 0)]),
+    ['none', 'None'],
   ];
   return html`<details class="card more">
-    <summary>More: title, groups, time, what is kept apart</summary>
+    <summary>More options: title, groups, time, certification set</summary>
     <div class="more-fields">
       <${Field} id="title" label="Title of the dialog">
         <input
@@ -190,13 +190,13 @@ export function More({ table, choices, change }) {
       ${column(
         'group',
         'Rows that belong together',
-        'Such as mails of one sender: whole groups are kept apart, and one row of each certifies.',
+        'Such as mails of one sender: a group is never split, and the certification set has one row of each.',
       )}
-      ${column('time', 'When a row was taken', 'The latest rows certify, and members are judged on what came later.')}
+      ${column('time', 'Time of a row', 'The latest rows are the certification set, and members are evaluated on later rows.')}
       <${Field}
         id="guarantee"
-        label="A guarantee you have in mind"
-        hint=${html`Such as <code>${'fp <= 2%'}</code>: enough is kept apart for it, if it can be.`}
+        label="Planned guarantee"
+        hint=${html`Such as <code>${'fp <= 2%'}</code>: the certification set is made large enough for it, if possible.`}
       >
         <input
           id="guarantee"
@@ -206,7 +206,7 @@ export function More({ table, choices, change }) {
           onInput=${(/** @type {any} */ event) => change({ guarantee: event.target.value || null })}
         />
       <//>
-      <${Field} id="certify" label="Kept apart for the guarantee">
+      <${Field} id="certify" label="Size of the certification set">
         <select
           id="certify"
           value=${choices.certify === null ? 'none' : String(choices.certify)}
@@ -215,7 +215,7 @@ export function More({ table, choices, change }) {
             change({ certify: value === 'none' ? null : value === 'auto' ? 'auto' : Number(value) });
           }}
         >
-          ${shares.map(([share, text]) => html`<option value=${share}>${text}</option>`)}
+          ${fractions.map(([fraction, text]) => html`<option value=${fraction}>${text}</option>`)}
         </select>
       <//>
       <${Field} id="confidence" label="Confidence of the guarantee">

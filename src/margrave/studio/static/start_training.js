@@ -1,4 +1,4 @@
-// Training under strategy: a bar for each member and for all, cancel; or why it failed, and again.
+// A running training: a bar for each member and for all, with a button to cancel; or its error, with a retry.
 // @ts-check
 
 import { post } from './api.js';
@@ -10,7 +10,7 @@ import { PartsBar, SupportList } from './start_parts.js';
 
 /** @param {{name: string, done: number, total: number}} props */
 function Line({ name, done, total }) {
-  const word = total > 0 && done >= total ? 'done' : done > 0 ? `${count(done)} of ${count(total)}` : 'waits';
+  const word = total > 0 && done >= total ? 'done' : done > 0 ? `${count(done)} of ${count(total)}` : 'waiting';
   return html`<li class="training-line">
     <span class="training-name">${name}</span>
     <${Bar} done=${done} total=${total} label=${name} />
@@ -27,13 +27,13 @@ function Progress({ job }) {
         ? `Waiting: ${plural(job.ahead, 'job')} ahead`
         : 'Waiting for its turn'
       : progress?.text || 'Training';
-  const share = progress && progress.total > 0 ? progress.done / progress.total : 0;
+  const fraction = progress && progress.total > 0 ? progress.done / progress.total : 0;
   return html`<div class="stack">
     <div class="row">
       <strong class="grow">${head}</strong>
-      <span class="muted">${percent(share, 0)}</span>
+      <span class="muted">${percent(fraction, 0)}</span>
     </div>
-    <${Bar} done=${share} total=${1} label="All of the training" />
+    <${Bar} done=${fraction} total=${1} label="Whole training" />
     ${
       progress?.members?.length
         ? html`<ul class="training-lines">
@@ -45,7 +45,7 @@ function Progress({ job }) {
 }
 
 /**
- * A dialog that has no model yet.
+ * A dialog that is not trained yet.
  * @param {{dialog: Dialog, job: Job | null, refresh: () => Promise<void>}} props
  */
 export function Training({ dialog, job, refresh }) {
@@ -77,9 +77,9 @@ export function Training({ dialog, job, refresh }) {
       <h2 id="training-head">${failed ? 'Not trained' : `Training the ${dialog.kind}`}</h2>
       ${
         failed
-          ? html`<${Notice} kind="bad" action=${again}>${dialog.error ?? 'The training did not come to an end.'}<//>`
+          ? html`<${Notice} kind="bad" action=${again}>${dialog.error ?? 'The training failed.'}<//>`
           : html`<p class="muted">
-              You can leave this page, or close it: the training goes on, and this is where you find it.
+              You can leave or close this page: the training continues, and this page shows it again.
             </p>
             ${job ? html`<${Progress} job=${job} />` : html`<${Spinner} label="Starting" />`}
             <div>
@@ -97,8 +97,8 @@ export function Training({ dialog, job, refresh }) {
     </section>
     ${
       dialog.parts && !failed
-        ? html`<section class="card stack" aria-label="Which rows do what">
-          <h2>Which rows do what</h2>
+        ? html`<section class="card stack" aria-label="How the rows are split">
+          <h2>How the rows are split</h2>
           <${PartsBar} parts=${dialog.parts} kind=${dialog.kind} />
           <${SupportList} support=${dialog.support} confidence=${dialog.confidence} />
         </section>`

@@ -1,4 +1,4 @@
-// The theme, set before the first paint: light, dark, or as the system has it (auto).
+// The theme, applied before the first paint: light, dark, or that of the system (auto).
 // @ts-check
 
 /** @typedef {"auto" | "light" | "dark"} Theme */
@@ -6,13 +6,13 @@
 const KEY = 'margrave-theme';
 const system = window.matchMedia('(prefers-color-scheme: dark)');
 
-/** What the user chose. @returns {Theme} */
+/** The theme that the user has chosen. @returns {Theme} */
 export function chosenTheme() {
   const kept = localStorage.getItem(KEY);
   return kept === 'light' || kept === 'dark' ? kept : 'auto';
 }
 
-/** Choose, keep the choice, and show it. @param {Theme} theme */
+/** Store the user's choice, and apply it. @param {Theme} theme */
 export function chooseTheme(theme) {
   if (theme === 'auto') localStorage.removeItem(KEY);
   else localStorage.setItem(KEY, theme);

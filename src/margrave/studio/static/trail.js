@@ -1,4 +1,4 @@
-// The trail: every step of the dialog as a tree, to revisit and to compare, with undo and redo.
+// The trail: the tree of all steps, to go to a step and to compare two, with undo and redo.
 // @ts-check
 
 import { get, query } from './api.js';
@@ -64,16 +64,16 @@ function stepLabel(step) {
 
 /**
  * @param {{step: Step, place: Place, width: number, here: boolean, off: boolean, marked: boolean, accepted: boolean,
- *   go: () => void, mark: () => void}} props  `off`: not on the strategy to where the dialog stands
+ *   go: () => void, mark: () => void}} props  `off`: not on the path to the current step
  */
 function Line({ step, place, width, here, off, marked, accepted, go, mark }) {
-  // Drawn again only if something of it has changed: a long trail has to stay fluid.
+  // Rendered again only after a change, so that a long trail stays fast.
   const deps = [stepLabel(step), JSON.stringify(place), width, here, off, marked, accepted];
-  return useMemo(() => drawnLine({ step, place, width, here, off, marked, accepted, go, mark }), deps);
+  return useMemo(() => renderLine({ step, place, width, here, off, marked, accepted, go, mark }), deps);
 }
 
 /** @param {Parameters<typeof Line>[0]} props */
-function drawnLine({ step, place, width, here, off, marked, accepted, go, mark }) {
+function renderLine({ step, place, width, here, off, marked, accepted, go, mark }) {
   const start = step.strategy === 'start' && step.asked === null;
   return html`<li class=${`trail-line ${here ? 'trail-line-here' : ''} ${off ? 'trail-line-off' : ''}`}>
     <button
@@ -83,7 +83,7 @@ function drawnLine({ step, place, width, here, off, marked, accepted, go, mark }
       aria-current=${here ? 'step' : undefined}
       onClick=${() => !here && go()}
     >
-      <span class="hidden">${stepLabel(step)}${here ? ', here' : ''}</span>
+      <span class="hidden">${stepLabel(step)}${here ? ', current step' : ''}</span>
       <span class="trail-face" aria-hidden="true">
       <${Graph} place=${place} width=${width} step=${step} here=${here} />
       <span class="trail-number muted">${step.number}</span>
@@ -117,10 +117,10 @@ function drawnLine({ step, place, width, here, off, marked, accepted, go, mark }
   </li>`;
 }
 
-/** @param {Comparison} found */
+/** @param {Comparison} comparison */
 function comparedText({ first, second, n, changed, only_first, only_second }) {
-  if (changed === 0) return `All ${plural(n, 'sample')} are answered alike.`;
-  const differ = `${count(changed)} of ${plural(n, 'sample')} are answered differently`;
+  if (changed === 0) return `All ${plural(n, 'row')} have the same predictions.`;
+  const differ = `${count(changed)} of ${plural(n, 'row')} have different predictions`;
   const right = `${count(only_first)} right in step ${first} only, ${count(only_second)} right in step ${second} only`;
   return `${differ}: ${right}.`;
 }
@@ -152,16 +152,16 @@ function Compared({ dialog, first, second, close }) {
   </section>`;
 }
 
-/** The steps that lead to where the dialog stands. @param {Dialog} dialog */
+/** The steps on the path to the current step. @param {Dialog} dialog */
 function pathTo(dialog) {
   const parents = new Map(dialog.steps.map(({ number, parent }) => [number, parent]));
-  const found = new Set();
+  const path = new Set();
   let at = /** @type {number | null | undefined} */ (dialog.position);
-  while (at != null && !found.has(at)) {
-    found.add(at);
+  while (at != null && !path.has(at)) {
+    path.add(at);
     at = parents.get(at);
   }
-  return found;
+  return path;
 }
 
 /** Undo or redo. @param {{name: string, title: string, keys: string, can: boolean, go: () => void}} props */
@@ -182,7 +182,7 @@ export function Trail({ dialog, act }) {
   const [marks, setMarks] = useState(/** @type {number[]} */ ([]));
   const list = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => {
-    // The list scrolls to where the dialog stands; the page stays where it is.
+    // Scrolls the list to the current step, but not the page.
     const box = list.current;
     const here = /** @type {HTMLElement | null | undefined} */ (box?.querySelector('.trail-line-here'));
     if (
@@ -210,8 +210,8 @@ export function Trail({ dialog, act }) {
   acts.current = act;
   const lines = useMemo(() => {
     const { places, width } = lanes(dialog.steps);
-    const on = pathTo(dialog);
-    const taken = new Set(dialog.accepted.map(({ step }) => step));
+    const path = pathTo(dialog);
+    const accepted = new Set(dialog.accepted.map(({ step }) => step));
     return dialog.steps.map(
       (step, row) =>
         html`<${Line}
@@ -220,9 +220,9 @@ export function Trail({ dialog, act }) {
           place=${places[row]}
           width=${width}
           here=${step.number === dialog.position}
-          off=${!on.has(step.number)}
+          off=${!path.has(step.number)}
           marked=${marks.includes(step.number)}
-          accepted=${taken.has(step.number)}
+          accepted=${accepted.has(step.number)}
           go=${() => acts.current.busy || acts.current.goto(step.number)}
           mark=${() => mark(step.number)}
         />`,

@@ -1,4 +1,4 @@
-// The trail as lanes: which column each step stands in, and the lines between steps. No page.
+// The trail as lanes: the column of each step, and the lines between steps. No page.
 // @ts-check
 
 /**
@@ -8,8 +8,8 @@
  */
 
 /**
- * A row for each step in order; the first child goes on in its parent's lane, others branch off into
- * the lowest lane that is free.
+ * A row for each step in order; the first child continues in its parent's lane, others branch off into
+ * the lowest free lane.
  * @param {{number: number, parent: number | null}[]} steps
  * @returns {{places: Place[], width: number}}
  */

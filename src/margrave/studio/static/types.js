@@ -4,16 +4,19 @@
 /** @typedef {string | number | boolean} Label */
 
 /**
- * Rows are the true classes; columns are the answers in the same order, then the rejected.
+ * Rows are the true classes; columns are the predicted classes in the same order, then the rejected.
  * @typedef {{classes: Label[], positive: Label | null, counts: number[][]}} Matrix
  */
 
-/** @typedef {{true: Label, answer: Label | null, before: number, after: number}} Change */
+/**
+ * A changed cell; `answer` is the predicted class, null for rejected.
+ * @typedef {{true: Label, answer: Label | null, before: number, after: number}} Change
+ */
 
 /** @typedef {{train: number, tune: number, certify: number, unused: number}} Parts */
 
 /**
- * What the certify samples of one class can guarantee: rates of `least` percent and more.
+ * The smallest limit, in percent, that the certification set of a class supports.
  * @typedef {{label: Label, n: number, least: number}} Support
  */
 
@@ -43,7 +46,7 @@
 /** @typedef {{parts: Parts, support: Support[], remarks: string[]}} Plan */
 
 /**
- * What POST /api/dialogs takes; POST plan takes the part of it up to `guarantee`.
+ * The body of POST plan; POST /api/dialogs takes more, see DialogRequest.
  * @typedef {{target: string, positive: Label | null, drop: string[], group: string | null,
  *   time: string | null, certify: "auto" | number | null, confidence: number,
  *   kind: "committee" | "program", guarantee: string | null}} PlanRequest
@@ -58,7 +61,7 @@
  * `number` and `parent` are null in a reply that is not yet final.
  * @typedef {{number: number | null, parent: number | null, asked: string | null,
  *   already: boolean, sentences: string[], strategy: string, met: boolean, shortfall: number, binding: string | null,
- *   instead: string | null, seconds: number, options: number, cancelled: boolean, final: boolean,
+ *   instead: string | null, seconds: number, candidates: number, cancelled: boolean, final: boolean,
  *   matrix: Matrix, before: Matrix, changes: Change[], fp: number | null, fn: number | null,
  *   note: string | null}} Reply
  */
@@ -120,7 +123,7 @@
 
 /**
  * @typedef {{winners: {name: string, fp: number, fn: number, low: number, high: number | null,
- *   share: number}[], slope: [number, number], prior: number, costs: [number, number],
+ *   fraction: number}[], slope: [number, number], prior: number, costs: [number, number],
  *   priors: [number, number]}} Winners
  */
 
@@ -129,7 +132,7 @@
  *     fn: number | null, accuracy: number}[],
  *   regions: number, regions_only: boolean,
  *   margins: {edges: number[], right: number[], wrong: number[]},
- *   disagreement: {names: string[], shares: number[][]},
+ *   disagreement: {names: string[], fractions: number[][]},
  *   split: {votes: number[], n: number[], wrong: number[]}}} Members
  */
 
@@ -155,15 +158,15 @@
  */
 
 /**
- * Which cell's rows to show; `rejected` for the last column.
+ * The cell whose rows are shown; `rejected` for the last column.
  * @typedef {{true?: Label, answer?: Label, rejected?: boolean}} CellChoice
  */
 
 /**
- * What a panel can do to the dialog. `busy` while a job of this dialog runs. `prefer` asks in words
- * (from step `from`, else from where the dialog stands) and resolves with the final job; `run` POSTs
- * to a path below /api/dialogs/ID, follows the job, refreshes the dialog and resolves with the final
- * job (null if the request was refused: the error has been shown already).
+ * The actions of a panel. `busy` while a job of this dialog runs. `prefer` requests limits in words (from
+ * step `from`, by default from the current step) and resolves with the final job; `run` POSTs to a path
+ * below /api/dialogs/ID, follows the job, refreshes the dialog and resolves with the final job (null if
+ * the request was refused; its error is already shown).
  * @typedef {{busy: boolean,
  *   prefer: (wants: string[],
  *     options: {keep: boolean, from?: number | null, strategies?: string[] | null}) => Promise<Job | null>,

@@ -1,11 +1,14 @@
-"""The first version: users, tables, dialogs, their steps and what was accepted."""
+"""Users, tables, dialogs, their steps and the accepted models.
+
+Stores of version 0001 hold records with other names and cannot be read any more.
+"""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0001"
+revision = "0002"
 down_revision = None
 
 

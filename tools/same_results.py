@@ -1,0 +1,305 @@
+"""Compare the numbers of two checkouts of the package: ``python -m tools.same_results OTHER``.
+
+Each checkout steers the bundled data sets with the same seeds, in a process of its own, and records
+matrices, replies, thresholds, weights, frontiers and certificates. The script prints every value
+that differs by more than 1e-9 and exits with 1 if there is any. Names that the other checkout
+spells differently are in `RENAMED`.
+"""
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+DATA = ("pima", "breast_wisconsin", "spambase", "german", "ionosphere", "contraceptive", "segment")
+ROWS = 1200
+TOLERANCE = 1e-9
+
+# New name: the name before, for attributes, parameters and values.
+RENAMED = {
+    "GuaranteeError": "PromiseError",
+    "candidate": "option",
+    "extra-trees": "random-trees",
+    "gradient-boosting": "boosted-trees",
+    "guarantees": "promises",
+    "logistic": "line",
+    "logistic-quantile": "quantile-line",
+    "martingale": "program",
+    "n_candidates": "n_options",
+    "qda": "gaussians",
+    "requested": "asked",
+    "reweight": "reweigh",
+    "scores": "held",
+    "strategies": "ways",
+    "strategy": "way",
+    "svm": "kernel",
+    "threshold": "cut",
+    "thresholds": "cuts",
+}
+
+
+def get(holder: object, name: str) -> Any:
+    """Return an attribute by its new name, or by the name before."""
+    return getattr(holder, name if hasattr(holder, name) else RENAMED[name])
+
+
+def as_new(text: str) -> str:
+    """Return a text with the new names of members and strategies."""
+    before = {old: new for new, old in RENAMED.items()}
+    return " ".join(before.get(word, word) for word in text.split(" "))
+
+
+def of_decision(decision: Any) -> list[Any]:
+    """Return the thresholds or offsets of a decision."""
+    import numpy as np
+
+    fields = (vars(decision).get(name) for name in ("low", "high", "offset", "doubt", "margin"))
+    return [np.asarray(value).tolist() for value in fields if value is not None]
+
+
+def of_reply(reply: Any) -> dict[str, Any]:
+    """Return the numbers of a reply."""
+    candidate = get(reply, "candidate")
+    return {
+        "strategy": as_new(get(reply, "strategy")),
+        "met": bool(reply.met),
+        "after": reply.after.counts.tolist(),
+        "before": reply.before.counts.tolist(),
+        "n_candidates": get(reply, "n_candidates"),
+        "shortfall": reply.shortfall,
+        "decision": of_decision(candidate.decision),
+        "scores": float(get(candidate, "scores").sum()),
+        "weights": candidate.scorer.weights.tolist(),
+    }
+
+
+def of_certificate(certificate: Any) -> dict[str, Any]:
+    """Return the numbers of a certificate."""
+    return {
+        "preference": certificate.preference,
+        "requested": get(certificate, "requested"),
+        "delta": certificate.delta,
+        "number": certificate.number,
+        "strategy": as_new(get(certificate, "strategy")),
+        "guarantees": [
+            [one.bound, one.limit, one.count, one.n, one.delta]
+            for one in get(certificate, "guarantees")
+        ],
+        "confusion": certificate.confusion.counts.tolist(),
+        "tuning": certificate.tuning.counts.tolist(),
+        "cells": [[cell.count, cell.n, cell.low, cell.high] for cell in certificate.cells],
+    }
+
+
+def of_frontier(frontier: Any) -> dict[str, Any]:
+    """Return the numbers of a frontier."""
+    return {
+        "curves": [
+            [
+                as_new(curve.name),
+                curve.fp.tolist(),
+                curve.fn.tolist(),
+                get(curve, "thresholds").sum(),
+            ]
+            for curve in frontier.curves
+        ],
+        "hull": [
+            [as_new(one.name), get(one, "threshold"), one.fp, one.fn] for one in frontier.hull
+        ],
+        "least_fn": [frontier.least_fn(limit)[0] for limit in ("0%", "1%", "5%", "10%")],
+    }
+
+
+def accept(dialog: Any, X: Any, **options: Any) -> dict[str, Any]:
+    """Return the numbers of an accepted model, or that it was refused."""
+    import numpy as np
+
+    from margrave import steer
+
+    try:
+        model = dialog.accept(**options)
+    except get(steer, "GuaranteeError"):
+        return {"refused": True}
+    values = model.decision_function(X)
+    return {
+        "certificate": of_certificate(model.certificate_),
+        "decision": of_decision(model.decision_),
+        "predictions": np.unique(model.predict(X).astype(str), return_counts=True)[1].tolist(),
+        "values": float(np.abs(values[np.isfinite(values)]).sum()),
+    }
+
+
+def record_numbers(name: str) -> Iterator[tuple[str, Any]]:
+    """Steer one data set in several ways; yield what each step gives."""
+    import numpy as np
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.tree import DecisionTreeClassifier
+
+    from margrave import Scores, datasets, fuse, select, steer
+
+    before = not hasattr(steer, "GuaranteeError")
+    X, y = datasets.load(name, return_X_y=True)
+    rows = np.random.RandomState(0).permutation(len(y))[:ROWS]
+    X, y = np.nan_to_num(np.asarray(X[rows], dtype=float)), y[rows]
+    classes = np.unique(y).tolist()
+    binary = len(classes) == 2
+    first, second = (
+        ("fp <= 3%", "fn <= 4%") if binary else (f"fn({classes[-1]}) <= 4%", "accuracy >= 80%")
+    )
+
+    dialog = steer.Dialog.from_data(X, y, random_state=0)
+    yield "start", of_reply(dialog.reply)
+    yield "first", of_reply(dialog.prefer(first))
+    yield "both", of_reply(dialog.prefer(second, keep=True))
+    compared = dialog.compare(0, 2)
+    yield "compared", [compared.n_changed, compared.n_only_first]
+    dialog.goto(1)
+    yield "accepted", accept(dialog, X, reserve=True)
+    dialog.goto(0)
+    yield "rejecting", of_reply(dialog.prefer(f"{first}, rejected <= 10%"))
+    yield "rejecting, accepted", accept(dialog, X)
+    if binary:
+        yield "frontier", of_frontier(dialog.frontier())
+
+    committee = RENAMED["martingale"] if before else "martingale"
+    program = steer.Dialog.from_data(X, y, committee=committee, random_state=1)
+    yield "program", of_reply(program.reply)
+    if program.program is not None:
+        yield "nodes", [counts.tolist() for counts in program.program.counts]
+        yield "weak nodes", [list(node) for node in program.weak_nodes(0.2)]
+    yield "retuned", of_reply(program.prefer(first))
+    yield "grown", of_reply(program.grow(1))
+    yield "program, accepted", accept(program, X)
+
+    model = steer.SteeredClassifier(
+        LogisticRegression(max_iter=2000), preference=first, random_state=0
+    )
+    try:
+        model.fit(X, y)
+    except get(steer, "GuaranteeError"):
+        yield "steered", "refused"
+    else:
+        checks = get(model.check(X, y), "guarantees")
+        yield "steered", of_certificate(model.certificate_)
+        yield "checked", [[one.count, one.n, one.p, bool(one.alarm)] for one in checks]
+
+    half = np.arange(len(y)) % 2 == 0
+    kinds = {
+        "bayes": GaussianNB(),
+        "tree": DecisionTreeClassifier(max_depth=4, random_state=0),
+        "logistic": LogisticRegression(max_iter=2000),
+    }
+    members = [(kind, member.fit(X[half], y[half])) for kind, member in kinds.items()]
+    own = steer.Dialog(members, X[~half], y[~half])
+    yield "own members", of_reply(own.prefer(first))
+    own.goto(0)
+    if binary:
+        options = {"ways": ["reweigh"]} if before else {"strategies": ["reweight"]}
+        yield "own members, reweighted", of_reply(own.prefer(first, **options))
+    scores = Scores.of(members, X)
+    yield "scores", [float(scores.values.sum()), int(scores.codes.sum()), float(scores.raw().sum())]
+
+    for combine in (
+        fuse.RankMarginClassifier(list(kinds.values())),
+        fuse.VoteClassifier(list(kinds.values())),
+        select.LocalSelectionClassifier(list(kinds.values())),
+        select.RegionSelectionClassifier(list(kinds.values()), random_state=0),
+    ):
+        predicted = combine.fit(X, y).predict(X)
+        yield type(combine).__name__, np.unique(predicted, return_counts=True)[1].tolist()
+
+
+def record_table() -> Iterator[tuple[str, Any]]:
+    """Steer a data frame with text and missing values, split by groups and by time."""
+    import numpy as np
+    import pandas as pd
+
+    from margrave import datasets, steer
+
+    X, y = datasets.load("pima", return_X_y=True)
+    table = pd.DataFrame(X, columns=[f"column {i}" for i in range(X.shape[1])])
+    table["kind"] = np.where(X[:, 0] > 3, "many", "few")
+    table.loc[::7, "kind"] = None
+    table.loc[::5, "column 3"] = np.nan
+    rows = np.arange(len(y))
+    for name, options in (("groups", {"groups": rows // 2}), ("time", {"time": rows})):
+        dialog = steer.Dialog.from_data(table, y, random_state=3, **options)
+        yield f"{name}, start", of_reply(dialog.reply)
+        yield f"{name}, first", of_reply(dialog.prefer("fn <= 20"))
+        yield f"{name}, accepted", accept(dialog, table)
+
+
+def record(path: Path, names: list[str]) -> None:
+    """Write the numbers of the package on the import path as JSON."""
+    warnings.simplefilter("ignore")
+    numbers = {name: dict(record_numbers(name)) for name in names}
+    numbers["table"] = dict(record_table())
+    path.write_text(json.dumps(numbers, default=float))
+
+
+def flatten(values: Any, place: str = "") -> dict[str, Any]:
+    """Return the numbers and texts of nested lists and dicts by their place."""
+    if isinstance(values, dict):
+        items = list(values.items())
+    elif isinstance(values, list):
+        items = list(enumerate(values))
+    else:
+        return {place: values}
+    return {
+        key: value
+        for name, part in items
+        for key, value in flatten(part, f"{place}/{name}").items()
+    }
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are equal, or two numbers equal but for rounding."""
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=TOLERANCE)
+    return bool(one == other)
+
+
+def main() -> int:
+    """Record both checkouts and compare them."""
+    parser = argparse.ArgumentParser(description=__doc__.partition(":")[0])
+    parser.add_argument("other", type=Path, help="the other checkout, or with --record a file")
+    parser.add_argument("--record", action="store_true", help="only write this package's numbers")
+    parser.add_argument("--data", nargs="+", default=list(DATA), help="names of data sets")
+    given = parser.parse_args()
+    if given.record:
+        record(given.other, given.data)
+        return 0
+    here = Path(__file__).resolve()
+    with TemporaryDirectory() as folder:
+        numbers: list[Any] = []
+        for source in (given.other.resolve(), here.parents[1]):
+            path = Path(folder) / f"{len(numbers)}.json"
+            print(f"Recording {source.name} ...", flush=True)
+            subprocess.run(  # noqa: S603 - this script, on another checkout
+                [sys.executable, here, path, "--record", "--data", *given.data],
+                check=True,
+                cwd=folder,
+                env=os.environ | {"PYTHONPATH": str(source / "src"), "OMP_NUM_THREADS": "1"},
+            )
+            numbers.append(json.loads(path.read_text()))
+    before, now = map(flatten, numbers)
+    places = sorted(before.keys() | now.keys())
+    differing = [
+        place for place in places if not same(before.get(place, "none"), now.get(place, "none"))
+    ]
+    for place in differing:
+        print(f"{place}: {before.get(place)} before, {now.get(place)} now")
+    print(f"{len(places):,} values on {len(numbers[0])} tables, {len(differing)} differ.")
+    return 1 if differing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -364,7 +364,7 @@ def test_answers_are_those_of_the_model_whatever_the_order_of_the_columns(run, t
     _, text, _ = run("predict", trained / "model.skops", "new.csv", "--json")
     told = json.loads(text)
     assert (told["n"], told["rejected"], told["ignored"]) == (40, 0, ["extra"])
-    assert [row["label"] for row in told["answers"]] == answers["label"].tolist()
+    assert [row["label"] for row in told["predictions"]] == answers["label"].tolist()
 
 
 def test_missing_columns_are_named(run, trained):

@@ -50,7 +50,7 @@ def check_sample_weight(
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (n_samples,):
         raise ValueError(
-            f"{owner} needs sample_weight with one number for each of {n_samples} samples; "
+            f"{owner} needs sample_weight with a number for each of {n_samples} samples; "
             f"got shape {weights.shape}."
         )
     if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():

@@ -60,7 +60,7 @@ def _entry(name: str, summary: str, source: str, estimator: str, /, **defaults: 
 
 _SLIDES = "Multi-classifiers (slides)"
 _SURVEY = "Survey of Ensemble Classifiers (Nair, 2015)"
-_MARTINGALE = "Interactive Martingale Boosting (Kulkarni et al., 2015)"
+_MARTINGALE = "Interactive Martingale Boosting (Kulkarni et al., 2016)"
 _PARZEN = "A Risk Minimization Principle for a Class of Parzen Estimators (Pelckmans et al., 2008)"
 _RANK_MARGIN = (
     "A Linear Combination of Classifiers via Rank Margin Maximization (Marrocco et al., 2010)"

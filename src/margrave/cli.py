@@ -307,7 +307,7 @@ def predict(
         message = f"margrave: {new.name}: the model does not use the columns {names}."
         sys.stderr.write(replace_control(message) + "\n")
     if as_json:
-        rows = {"answers": predictions.to_dict("records")} if out is None else {"out": str(out)}
+        rows = {"predictions": predictions.to_dict("records")} if out is None else {"out": str(out)}
         _print_json(record | rows)
     elif out is None:
         text = csv_text(predictions)

@@ -93,7 +93,7 @@ def test_the_page_shows_the_guarantee_and_its_evidence(met):
     assert text.count('<table class="matrix">') == 3
     certificate = met.model.certificate_
     for cell in certificate.cells:
-        if cell.answer is not None:
+        if cell.predicted is not None:
             low, high = f"{100 * cell.low:.1f}", f"{100 * cell.high:.1f}"
             assert re.search(rf"<b>{cell.count}</b><small>{low}\D+{high}\D*</small>", text)
     assert "<code>fp &lt;= 20%</code>" in text

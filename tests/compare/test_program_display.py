@@ -10,8 +10,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from margrave.compare import MartingaleDisplay
 from margrave._plotting import COLOURS
+from margrave.compare import MartingaleDisplay
 from margrave.martingale._program import Edge, Node, Program
 
 plt = pytest.importorskip("matplotlib.pyplot")

@@ -178,9 +178,9 @@ class TestCells:
         matrix = Confusion(np.reshape(counts, (3, 4)), classes=["a", "b", "c"])
         found = make_cells(matrix, level)
         places = [(true, answer) for true in "abc" for answer in ("a", "b", "c", None)]
-        assert [(cell.true, cell.answer) for cell in found] == places
+        assert [(cell.true, cell.predicted) for cell in found] == places
         for cell in found:
-            assert cell.count == matrix[cell.true, cell.answer]
+            assert cell.count == matrix[cell.true, cell.predicted]
             assert cell.n == matrix.counts["abc".index(cell.true)].sum()
             if cell.n == 0:
                 assert (cell.low, cell.high) == (0, 1)
@@ -300,9 +300,9 @@ class TestIssued:
         known = make_cells(certificate.confusion, 0.95)
         for cell, narrow in zip(certificate.cells, known, strict=True):
             # After several tests on the same samples an interval is wider.
-            assert (cell.true, cell.answer, cell.count) == (
+            assert (cell.true, cell.predicted, cell.count) == (
                 narrow.true,
-                narrow.answer,
+                narrow.predicted,
                 narrow.count,
             )
             assert cell.low <= narrow.low <= narrow.high <= cell.high
@@ -474,8 +474,8 @@ class TestWhatItTells:
             certificate.confusion.counts.sum(axis=1).tolist()
         )
         for change in certificate.changes:
-            assert change.before == certificate.start[change.true, change.answer]
-            assert change.after == certificate.confusion[change.true, change.answer]
+            assert change.before == certificate.start[change.true, change.predicted]
+            assert change.after == certificate.confusion[change.true, change.predicted]
             assert str(change) in str(certificate)
 
     def test_a_model_that_predicts_one_class_only_says_so(self):

@@ -112,7 +112,7 @@ def check_reply(reply, wanted):
     told = np.zeros_like(moved)
     places = {label: i for i, label in enumerate(reply.after.classes)} | {None: moved.shape[0]}
     for change in reply.changes:
-        told[places[change.true], places[change.answer]] = change.after - change.before
+        told[places[change.true], places[change.predicted]] = change.after - change.before
         assert str(change.before) in str(change)
     np.testing.assert_array_equal(told, moved)
     assert str(wanted) in str(reply)

@@ -4,7 +4,7 @@ from margrave.studio.store import Store, StoreError
 
 
 def record(number):
-    return {"asked": f"fp <= {number}", "met": number % 2 == 0}
+    return {"preference": f"fp <= {number}", "met": number % 2 == 0}
 
 
 def piece(number):

@@ -202,7 +202,7 @@ def test_the_whole_story(client):
     """From a table to a certificate: asked, not met, taken instead, undone, branched, accepted."""
     name = client.dialog("pima", title="The story")
     read = client.ok(
-        f"{name}/read", {"edits": [{"true": "neg", "answer": "pos", "to": 30}], "wants": []}
+        f"{name}/read", {"edits": [{"true": "neg", "predicted": "pos", "to": 30}], "wants": []}
     )
     (sentence,) = read.pop("sentences")
     assert read == {"preference": "fp <= 30", "error": None, "already": False}
@@ -213,7 +213,7 @@ def test_the_whole_story(client):
     assert replies
     for reply in replies:
         assert (reply["number"], reply["parent"], reply["final"]) == (None, 0, False)
-        assert reply["asked"] == "fp <= 30"
+        assert reply["preference"] == "fp <= 30"
     assert heard[-1][1]["result"] == {"step": 1}
     first = client.ok(name)["steps"][1]
     assert (first["met"], first["final"], first["cancelled"]) == (True, True, False)
@@ -222,7 +222,7 @@ def test_the_whole_story(client):
 
     # What was asked still holds, and both cannot be: the nearest, and what to take instead.
     short = client.asked(name, "fn <= 20", strategies=CHEAP)
-    assert short["asked"] == "fp <= 30, fn <= 20"
+    assert short["preference"] == "fp <= 30, fn <= 20"
     assert (short["met"], short["parent"]) == (False, 1)
     assert short["shortfall"] > 0
     assert short["binding"] in ("fp <= 30", "fn <= 20")
@@ -266,14 +266,15 @@ def test_the_whole_story(client):
     assert [one["number"] for one in client.ok(name)["accepted"]] == [1]
     (line,) = [one for one in client.ok("/dialogs")["dialogs"] if one["title"] == "The story"]
     told = {
-        key: line[key] for key in ("table", "kind", "state", "steps", "asked", "met", "accepted")
+        key: line[key]
+        for key in ("table", "kind", "state", "steps", "preference", "met", "accepted")
     }
     assert told == {
         "table": "pima",
         "kind": "committee",
         "state": "ready",
         "steps": 5,
-        "asked": "fn <= 60",
+        "preference": "fn <= 60",
         "met": True,
         "accepted": 1,
     }
@@ -324,7 +325,7 @@ def test_a_program_is_tuned_node_by_node_and_grown(client):
     assert after["matrix"]["counts"][1][0] <= before[1][0] // 2
     assert after["tuned"] == want
     step = client.ok(name)["steps"][1]
-    assert (step["strategy"], step["asked"], step["met"]) == ("nodes", None, True)
+    assert (step["strategy"], step["preference"], step["met"]) == ("nodes", None, True)
     assert want in step["note"]
     grown = client.finished(client.post(f"{name}/program/grow", {"levels": 1}))
     assert (grown["kind"], grown["result"]) == ("grow", {"step": 2})
@@ -352,7 +353,7 @@ def test_three_classes(client):
     record = client.ok(name)
     assert (len(record["classes"]), record["positive"]) == (3, None)
     assert all(len(row) == 4 for row in record["steps"][0]["matrix"]["counts"])
-    edit = {"true": "versicolor", "answer": "virginica", "to": 0}
+    edit = {"true": "versicolor", "predicted": "virginica", "to": 0}
     read = client.ok(f"{name}/read", {"edits": [edit]})
     assert read["preference"] == "errors(versicolor -> virginica) <= 0"
     (sentence,) = read["sentences"]
@@ -415,7 +416,7 @@ def looked(dialog, table):
     """The same for requests that only look."""
     return [
         (f"{dialog}/rows", {"true": "maybe"}, ["true", "'neg'", "'pos'", "'maybe'"]),
-        (f"{dialog}/rows", {"answer": ""}, ["answer", "'neg'", "'pos'", "''"]),
+        (f"{dialog}/rows", {"predicted": ""}, ["predicted", "'neg'", "'pos'", "''"]),
         (f"{dialog}/rows", {"sort": "zzz"}, ["sort", "'zzz'"]),
         (f"{dialog}/rows", {"sort": "member:zzz"}, ["sort", "'member:zzz'"]),
         (f"{dialog}/compare", {"first": 0, "second": 7}, ["step", "7"]),
@@ -465,8 +466,8 @@ def test_what_does_not_fit_the_description_is_told_with_its_place(client, dialog
     ("path", "content"),
     [
         ("/prefer", b'{"wants": ['),
-        ("/read", b'{"edits": [{"true": "neg", "answer": "pos", "to": -1}]}'),
-        ("/read", b'{"edits": [{"true": null, "answer": "pos", "to": 1}]}'),
+        ("/read", b'{"edits": [{"true": "neg", "predicted": "pos", "to": -1}]}'),
+        ("/read", b'{"edits": [{"true": null, "predicted": "pos", "to": 1}]}'),
     ],
 )
 def test_what_does_not_fit_is_told_without_names_of_types(client, dialog, path, content):
@@ -484,7 +485,7 @@ def test_what_does_not_fit_is_told_without_names_of_types(client, dialog, path, 
         ("goto", {"step": False}),
         ("goto", {"step": "0"}),
         ("read", {"wants": ["fp <= 5"], "keep": "no"}),
-        ("read", {"edits": [{"true": "neg", "answer": "pos", "to": True}]}),
+        ("read", {"edits": [{"true": "neg", "predicted": "pos", "to": True}]}),
     ],
     ids=str,
 )
@@ -615,7 +616,7 @@ def test_what_is_read_while_a_branch_is_searched_is_where_the_dialog_stands(clie
     job = client.ok(f"{name}/prefer", {"wants": ["fp <= 30"], "strategies": CHEAP, "at": 0})["id"]
     assert reached.wait(SECONDS)
     record = client.ok(name)
-    total = client.ok(f"{name}/rows", params={"true": "neg", "answer": "pos"})["total"]
+    total = client.ok(f"{name}/rows", params={"true": "neg", "predicted": "pos"})["total"]
     free.set()
     ended(client, job)
     assert (record["position"], total) == (1, record["steps"][1]["fp"])
@@ -634,7 +635,7 @@ def test_a_search_that_is_stopped_keeps_the_best_so_far(client, held):
     record = client.ok(name)
     step = record["steps"][1]
     assert (record["position"], step["cancelled"], step["final"]) == (1, True, True)
-    assert step["asked"] == "fp <= 30"
+    assert step["preference"] == "fp <= 30"
     assert step["matrix"] == reply["matrix"]
     assert step["strategy"] in CHEAP
     after = client.ok(f"/jobs/{job}/cancel", {})  # too late, and no error
@@ -903,16 +904,16 @@ def test_every_cell_can_be_edited_whatever_the_classes_are_called(studio, kind):
     assert set(classes) == set(LABELS[kind])
     for i, true in enumerate(classes):
         for j, answer in enumerate([*classes, None]):
-            cell = {"rejected": True} if answer is None else {"answer": str(answer)}
+            cell = {"rejected": True} if answer is None else {"predicted": str(answer)}
             page = client.ok(f"{name}/rows", params={"true": str(true), "limit": 1, **cell})
             assert page["total"] == counts[i][j]
-            edit = {"true": true, "answer": answer, "to": counts[i][j]}
+            edit = {"true": true, "predicted": answer, "to": counts[i][j]}
             read = client.ok(f"{name}/read", {"edits": [edit]})
             assert read["error"] is None
             named = [counts[i][j], sum(counts[i]), true, *([] if answer is None else [answer])]
             assert lacks(read["sentences"][0], *named) == []
             assert read["already"]
-    edit = {"true": classes[0], "answer": classes[1], "to": 0}
+    edit = {"true": classes[0], "predicted": classes[1], "to": 0}
     wanted = client.ok(f"{name}/read", {"edits": [edit]})["preference"]
     step = client.asked(name, wanted, strategies=["move"])
     assert step["matrix"]["counts"][0][1] == 0
@@ -926,7 +927,7 @@ def test_a_class_with_both_kinds_of_quotes_can_be_edited(studio):
     begun = client.post("/dialogs", {"table": table, "target": "y", "members": ["logistic"]})
     client.finished(begun)
     name = f"/dialogs/{begun.json()['dialog']['id']}"
-    edit = {"true": 'it\'s "x"', "answer": 'it\'s "x"', "to": 1}
+    edit = {"true": 'it\'s "x"', "predicted": 'it\'s "x"', "to": 1}
     assert client.ok(f"{name}/read", {"edits": [edit]})["error"] is None
 
 
@@ -936,7 +937,7 @@ def test_what_is_read_can_be_asked_however_long_the_classes_are(studio):
     begun = client.post("/dialogs", {"table": table, "target": "y", "members": ["logistic"]})
     client.finished(begun)
     name = f"/dialogs/{begun.json()['dialog']['id']}"
-    edit = {"true": "x" * 300, "answer": "y" * 300, "to": 1}
+    edit = {"true": "x" * 300, "predicted": "y" * 300, "to": 1}
     read = client.ok(f"{name}/read", {"edits": [edit]})
     assert client.post(f"{name}/prefer", {"wants": [read["preference"]]}).status_code == 202
 

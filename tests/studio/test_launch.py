@@ -326,7 +326,7 @@ def test_what_is_done_on_the_page_is_done_to_the_dialog_and_the_reverse(dialog):
     with user_of(url) as user:
         record = user.ok(name)
         assert (record["saved"], record["table"], record["position"]) == (False, None, 1)
-        assert [step["asked"] for step in record["steps"]] == [None, "fp <= 60"]
+        assert [step["preference"] for step in record["steps"]] == [None, "fp <= 60"]
         user.asked(name, "fp <= 30", strategies=["move"])
         assert [str(reply.preference) for reply in dialog.history[1:]] == ["fp <= 60", "fp <= 30"]
         user.ok(f"{name}/undo", {})
@@ -335,7 +335,7 @@ def test_what_is_done_on_the_page_is_done_to_the_dialog_and_the_reverse(dialog):
         record = user.ok(name)
         assert (record["position"], len(record["steps"])) == (3, 4)
         assert record["steps"][3]["matrix"]["counts"] == dialog.confusion.counts.tolist()
-        total = user.ok(f"{name}/rows", params={"true": "neg", "answer": "pos"})["total"]
+        total = user.ok(f"{name}/rows", params={"true": "neg", "predicted": "pos"})["total"]
         assert total == dialog.confusion.fp
         dialog.goto(1)
         accepted = user.finished(user.post(f"{name}/accept", {"confidence": 0.8}))

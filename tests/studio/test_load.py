@@ -23,7 +23,7 @@ def story(studio, number):
         step = user.asked(dialog, f"fp <= {20 + number}")
         assert step["met"]
         assert step["matrix"]["counts"][0][1] <= 20 + number
-        rows = user.ok(f"{dialog}/rows", params={"true": "neg", "answer": "pos"})
+        rows = user.ok(f"{dialog}/rows", params={"true": "neg", "predicted": "pos"})
         assert rows["total"] == step["matrix"]["counts"][0][1]
         lines = user.ok("/dialogs")["dialogs"]
         assert [line["title"] for line in lines] == [f"of user {number}"]
@@ -44,7 +44,7 @@ def test_twenty_dialogs_at_once(studio):
             assert stranger.get(f"{dialog}/dialog.json").status_code == 404
             assert stranger.post(f"{dialog}/undo").status_code == 404
             stranger.http.cookies.update(cookies)
-            assert stranger.ok(dialog)["steps"][1]["asked"] == f"fp <= {20 + number}"
+            assert stranger.ok(dialog)["steps"][1]["preference"] == f"fp <= {20 + number}"
             assert len(stranger.ok(f"{dialog}/frontier")["trajectory"]) == 2
 
 

@@ -307,7 +307,7 @@ def check_files(files, mails, dialog, monkeypatch):
     monkeypatch.chdir(mails.parent)
     repeated = runpy.run_path(str(files["script.py"]))
     assert [str(one.preference) for one in repeated["dialog"].history[1:]] == [
-        one["asked"] for one in dialog["steps"][1:]
+        one["preference"] for one in dialog["steps"][1:]
     ]
     assert repeated["model"].certificate_.confusion == model.certificate_.confusion
     assert repeated["model"].predict(X).tolist() == model.predict(X).tolist()
@@ -520,7 +520,7 @@ def test_requests_in_words_and_by_chosen_ways(show, user, mails_table):
     words.press("Enter")
     at_step(page, 2)
     found = record(user, page)["steps"][2]
-    assert found["asked"].split(", ") == ["fp <= 12", "rejected <= 20%"]
+    assert found["preference"].split(", ") == ["fp <= 12", "rejected <= 20%"]
     assert found["strategy"] in ("move", "reject")
     assert found["met"]
 

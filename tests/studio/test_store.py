@@ -67,7 +67,7 @@ def owner(store):
 def ready(store, owner, title="Spam"):
     """A dialog with its start."""
     dialog = store.add_dialog(owner, title, None, {"kind": "committee"})
-    store.set_ready(dialog.id, b"base", {"n": 3}, {"asked": None}, b"start")
+    store.set_ready(dialog.id, b"base", {"n": 3}, {"preference": None}, b"start")
     return dialog.id
 
 
@@ -126,7 +126,10 @@ def test_a_dialog_from_its_beginning_to_an_acceptance(store, owner):
     assert store.set_state(new.id, "failed", "No member learned anything.") == 1
     assert store.dialog(owner, new.id).error == "No member learned anything."
     assert store.set_state(new.id, "training") == 2
-    assert store.set_ready(new.id, b"base", {"n": 279}, {"asked": None, "met": None}, b"start") == 3
+    assert (
+        store.set_ready(new.id, b"base", {"n": 279}, {"preference": None, "met": None}, b"start")
+        == 3
+    )
     assert step(store, new.id, 1) == 4
     assert step(store, new.id, 2) == 5
     assert store.set_position(new.id, 1, [2]) == 6
@@ -146,7 +149,7 @@ def test_a_dialog_from_its_beginning_to_an_acceptance(store, owner):
         accounts=[{"used": [0.05, 0.1]}],
         n_steps=4,
         n_accepted=1,
-        asked="fp <= 3",
+        preference="fp <= 3",
         met=False,
         updated=row.updated,
     )
@@ -154,7 +157,7 @@ def test_a_dialog_from_its_beginning_to_an_acceptance(store, owner):
     assert store.unfinished() == [one for one in store.unfinished() if one.id != new.id]
     steps = store.steps(new.id)
     assert [(one.number, one.parent) for one in steps] == [(0, 0), (1, 0), (2, 1), (3, 1)]
-    assert steps[3].record == {"asked": "fp <= 3", "met": False}
+    assert steps[3].record == {"preference": "fp <= 3", "met": False}
     assert steps[3].created.tzinfo is UTC
     [accepted] = store.acceptances(new.id)
     assert (accepted.number, accepted.step, accepted.record) == (1, 3, {"route": "set"})
@@ -178,7 +181,7 @@ def test_dialogs_are_listed_newest_first_with_where_they_stand(store, owner):
     store.set_position(first, 1, [2])
     rows = store.dialogs(owner)
     assert [row.id for row in rows] == [first, third, second]
-    assert [(row.n_steps, row.asked, row.met) for row in rows] == [
+    assert [(row.n_steps, row.preference, row.met) for row in rows] == [
         (3, "fp <= 1", False),
         (0, None, None),
         (1, None, None),
@@ -387,7 +390,7 @@ def test_many_threads_write_and_read_each_their_own(store):
         for number in range(1, n_steps + 1):
             step(store, dialog, number)
             [row] = store.dialogs(owner)
-            assert (row.n_steps, row.asked) == (number + 1, f"fp <= {number}")
+            assert (row.n_steps, row.preference) == (number + 1, f"fp <= {number}")
         return len(store.pieces(dialog).steps)
 
     with ThreadPoolExecutor(n_threads) as pool:
@@ -416,7 +419,7 @@ JSON = st.recursive(
 )
 OBJECTS = st.dictionaries(WORDS, JSON | WORDS, max_size=2)
 RECORDS = st.fixed_dictionaries(
-    {"asked": st.none() | WORDS, "met": st.none() | st.booleans()},
+    {"preference": st.none() | WORDS, "met": st.none() | st.booleans()},
     optional={"more": OBJECTS},
 )
 PIECES = st.binary(max_size=20)
@@ -543,8 +546,8 @@ class Comparison(RuleBasedStateMachine):
                 assert getattr(row, name) == kept[name]
             assert (row.n_steps, row.n_accepted) == (len(kept["steps"]), len(kept["accepted"]))
             _, record, _ = kept["steps"].get(kept["position"], (0, {}, b""))
-            asked = record.get("asked")
-            assert row.asked == (None if asked is None else asked.replace("\0", "\ufffd"))
+            asked = record.get("preference")
+            assert row.preference == (None if asked is None else asked.replace("\0", "\ufffd"))
             assert row.met == record.get("met")
 
 

@@ -45,7 +45,7 @@ def ready(store):
     """A dialog of the user "local" with its start."""
     store.add_user("local")
     dialog = store.add_dialog("local", "Spam", None, {"kind": "committee"})
-    store.set_ready(dialog.id, b"base", {"n": 3}, {"asked": None}, b"start")
+    store.set_ready(dialog.id, b"base", {"n": 3}, {"preference": None}, b"start")
     return dialog.id
 
 
@@ -92,7 +92,7 @@ def test_a_killed_process_has_stored_all_that_it_told(url):
             # The last may have been stored and not yet told.
             assert row.n_steps - 1 in (told[-1], told[-1] + 1)
             assert (row.position, row.revision) == (row.n_steps - 1, row.n_steps)
-            assert row.asked == f"fp <= {row.position}"
+            assert row.preference == f"fp <= {row.position}"
             assert [one.piece for one in pieces.steps[1:]] == [
                 store_children.piece(number) for number in range(1, row.n_steps)
             ]

@@ -102,7 +102,7 @@ def counted(rows, classes):
     answers = [*classes, None]
     matrix = [[0] * len(answers) for _ in classes]
     for row in rows:
-        matrix[classes.index(row["true"])][answers.index(row["answer"])] += 1
+        matrix[classes.index(row["true"])][answers.index(row["predicted"])] += 1
     return matrix
 
 
@@ -128,7 +128,7 @@ def test_steps_are_those_of_the_library(client, which, request):
         assert step["strategy"] == reply.strategy
         assert step["met"] == reply.met
         assert step["shortfall"] == pytest.approx(reply.shortfall, rel=1e-9)
-        assert step["asked"] == (None if reply.preference is None else str(reply.preference))
+        assert step["preference"] == (None if reply.preference is None else str(reply.preference))
         assert step["instead"] == (None if reply.instead is None else str(reply.instead))
         assert len(step["sentences"]) == (
             0 if reply.preference is None else len(reply.preference.bounds)
@@ -147,7 +147,7 @@ def test_changes_are_the_cells_of_mistakes_that_differ(client, two):
         classes = step["matrix"]["classes"]
         before, after = step["before"]["counts"], step["matrix"]["counts"]
         differing = [
-            {"true": true, "answer": answer, "before": before[i][j], "after": after[i][j]}
+            {"true": true, "predicted": answer, "before": before[i][j], "after": after[i][j]}
             for i, true in enumerate(classes)
             for j, answer in enumerate([*classes, None])
             if i != j and before[i][j] != after[i][j]
@@ -189,12 +189,14 @@ def test_the_rows_behind_every_cell_are_as_many_as_it_says(client, which, steps,
             total = client.ok(f"{name}/rows", params={"true": as_text(true), "limit": 1})["total"]
             assert total == sum(counts[i])
             for j, answer in enumerate([*classes, None]):
-                cell = {"rejected": True} if answer is None else {"answer": as_text(answer)}
+                cell = {"rejected": True} if answer is None else {"predicted": as_text(answer)}
                 page = client.ok(
                     f"{name}/rows", params={"true": as_text(true), "limit": 200, **cell}
                 )
                 assert page["total"] == counts[i][j]
-                assert all(row["true"] == true and row["answer"] == answer for row in page["rows"])
+                assert all(
+                    row["true"] == true and row["predicted"] == answer for row in page["rows"]
+                )
 
 
 def test_a_row_is_the_line_of_the_table_that_it_names(client, two):
@@ -232,7 +234,7 @@ def test_certainty_is_the_share_of_samples_that_are_nearer_to_another_answer(cli
             nearer = sum(other < size for other in sizes) / len(sizes)
             assert row["certainty"] == pytest.approx(nearer, abs=1.5 / len(sizes))
             assert 0 <= row["certainty"] < 1
-            assert row["answer"] is not None or row["certainty"] == 0
+            assert row["predicted"] is not None or row["certainty"] == 0
 
 
 def test_rows_by_certainty_begin_with_the_doubtful(client, three):
@@ -335,17 +337,17 @@ def test_values_are_short_texts_and_nothing_where_there_is_none(client, odd):
 def test_the_csv_has_all_rows_and_no_formulas(client, odd):
     name, frame = odd
     matrix = client.ok(name)["steps"][0]["matrix"]["counts"]
-    answer = client.get(f"{name}/rows.csv", params={"true": "no", "answer": "yes"})
+    answer = client.get(f"{name}/rows.csv", params={"true": "no", "predicted": "yes"})
     assert answer.headers["content-type"] == "text/csv; charset=utf-8"
     assert 'filename="rows.csv"' in answer.headers["content-disposition"]
     head, *lines = csv.reader(io.StringIO(answer.text))
     assert len(lines) == matrix[0][1]
-    assert head[:5] == ["row_", "true_", "answer", "certainty", "member:logistic"]
+    assert head[:5] == ["row_", "true_", "predicted", "certainty", "member:logistic"]
     assert head[5:] == ["'=cmd" if name == "=cmd" else name for name in frame.columns[:-1]]
     for line in lines:
         told = dict(zip(head, line, strict=True))
         source = frame.iloc[int(told["row_"]) - 1]
-        assert (told["true_"], told["answer"], source["y"]) == ("no", "yes", "no")
+        assert (told["true_"], told["predicted"], source["y"]) == ("no", "yes", "no")
         assert told["'=cmd"] == "'" + source["=cmd"]
         assert 0 <= float(told["certainty"]) <= 1
     for cell in (cell for line in lines for cell in line):
@@ -380,8 +382,8 @@ def test_what_members_say_is_what_their_votes_in_the_rows_say(client, which, ste
         for j in range(len(MEMBERS)):
             differing = sum(row["votes"][i] != row["votes"][j] for row in rows)
             assert shares[i][j] == pytest.approx(differing / len(rows))
-    agreeing = [sum(vote == row["answer"] for vote in row["votes"]) for row in rows]
-    wrong = [row["answer"] != row["true"] for row in rows]
+    agreeing = [sum(vote == row["predicted"] for vote in row["votes"]) for row in rows]
+    wrong = [row["predicted"] != row["true"] for row in rows]
     assert told["split"]["votes"] == [0, 1, 2]
     assert told["split"]["n"] == [agreeing.count(n) for n in range(3)]
     assert told["split"]["wrong"] == [
@@ -442,8 +444,8 @@ def test_the_trajectory_is_where_the_dialog_has_been(client, two):
     name = two[0]
     steps = client.ok(name)["steps"]
     told = client.ok(f"{name}/frontier")["trajectory"]
-    assert [(one["step"], one["fp"], one["fn"], one["met"], one["asked"]) for one in told] == [
-        (step["number"], step["fp"], step["fn"], step["met"], step["asked"]) for step in steps
+    assert [(one["step"], one["fp"], one["fn"], one["met"], one["preference"]) for one in told] == [
+        (step["number"], step["fp"], step["fn"], step["met"], step["preference"]) for step in steps
     ]
     assert [one["parent"] for one in told] == [step["parent"] or 0 for step in steps]
 
@@ -527,15 +529,15 @@ def test_two_steps_are_compared_sample_by_sample(client, two, first, second):
     one, other = at[first], at[second]
     told = client.ok(f"{name}/compare", params={"first": first, "second": second})
     assert told["n"] == len(one)
-    assert told["changed"] == sum(one[row]["answer"] != other[row]["answer"] for row in one)
-    right = {row: (one[row]["answer"] == one[row]["true"], other[row]["answer"] == one[row]["true"]) for row in one}  # fmt: skip # noqa: E501
+    assert told["changed"] == sum(one[row]["predicted"] != other[row]["predicted"] for row in one)
+    right = {row: (one[row]["predicted"] == one[row]["true"], other[row]["predicted"] == one[row]["true"]) for row in one}  # fmt: skip # noqa: E501
     assert told["only_first"] == sum(a and not b for a, b in right.values())
     assert told["only_second"] == sum(b and not a for a, b in right.values())
     steps = client.ok(name)["steps"]
     before, after = (steps[number]["matrix"]["counts"] for number in (first, second))
     for change in told["changes"]:
         i = ["neg", "pos"].index(change["true"])
-        j = ["neg", "pos", None].index(change["answer"])
+        j = ["neg", "pos", None].index(change["predicted"])
         assert (change["before"], change["after"]) == (before[i][j], after[i][j])
     if first == second:
         assert (told["changed"], told["changes"]) == (0, [])
@@ -606,8 +608,8 @@ def test_a_program_counts_its_samples_on_every_path(client, program):
             else:
                 assert advantage is None
         if node["kind"] == "leaf":
-            assert node["answer"] in classes
-            ends[:, classes.index(node["answer"])] += node["sizes"]
+            assert node["predicted"] in classes
+            ends[:, classes.index(node["predicted"])] += node["sizes"]
         else:
             assert going[key] == node["sizes"]
     steps = client.ok(name)["steps"]
@@ -637,7 +639,7 @@ def test_after_growing_the_votes_are_the_grown_programs(client, program):
     grown = client.finished(client.post(f"{name}/program/grow", {"levels": 2}))
     assert grown["state"] == "done"
     assert client.ok(f"{name}/program")["levels"] == 5
-    errors = sum(row["answer"] != row["true"] for row in all_rows(client, name))
+    errors = sum(row["predicted"] != row["true"] for row in all_rows(client, name))
     told = client.ok(f"{name}/members")
     assert told["split"]["n"][0] == 0  # one member, and the decision is its own
     assert [one["errors"] for one in told["members"]] == [errors]
@@ -716,7 +718,10 @@ def test_a_share_is_told_with_its_count(client, two, percent, i, j):
     name = two[0]
     classes = ["neg", "pos"]
     answer = None if j == 2 else classes[j]
-    body = {"edits": [{"true": classes[i], "answer": answer, "to": f"{percent}%"}], "keep": False}
+    body = {
+        "edits": [{"true": classes[i], "predicted": answer, "to": f"{percent}%"}],
+        "keep": False,
+    }
     told = client.ok(f"{name}/read", body)
     dialog = client.ok(name)
     row = dialog["steps"][dialog["position"]]["matrix"]["counts"][i]

@@ -84,7 +84,7 @@ def in_store(store, dialog_id):
     row, steps = store.dialog("local", dialog_id), store.steps(dialog_id)
     return (
         [step.record["matrix"]["counts"] for step in steps],
-        [step.record["asked"] for step in steps],
+        [step.record["preference"] for step in steps],
         [step.parent for step in steps],
         row.position,
         list(row.undone),

@@ -95,7 +95,7 @@ def views_of_dialog(page, url, dialog):
     yield view("Dialog with an edited cell", page.locator("body"))
     page.keyboard.press("Escape")
     for name, ready in (
-        ("Members", "Samples in the cell"),
+        ("Members", "Rows in the cell"),
         ("Costs", "Winners"),
         ("Accept", None),
         ("Program", None),

@@ -24,9 +24,9 @@ pytestmark = pytest.mark.core
 
 MOVE = ["move"]
 EDITS = [
-    {"true": "neg", "answer": "pos", "to": 30},
-    {"true": "pos", "answer": "pos", "to": "80%"},
-    {"true": "pos", "answer": None, "to": 3},
+    {"true": "neg", "predicted": "pos", "to": 30},
+    {"true": "pos", "predicted": "pos", "to": "80%"},
+    {"true": "pos", "predicted": None, "to": 3},
 ]
 WANTS = ("fp", "fpp <= 5", "recall(zzz) >= 5%", "fp <= 100000", "fp <= 5, fp <= 5, fn <")
 UNFIT = ({}, {"wants": "fp <= 5"}, {"wants": ["fp <= 5"], "at": -1, "more": 1}, [])

@@ -30,7 +30,7 @@ def reply_record(reply: Reply) -> dict[str, Any]:
         "binding": None if reply.binding is None else str(reply.binding),
         "strategy": reply.strategy,
         "seconds": round(reply.seconds, 3),
-        "options": reply.n_candidates,
+        "candidates": reply.n_candidates,
         "cancelled": reply.cancelled,
         "before": matrix_record(reply.before),
         "after": matrix_record(reply.after),
@@ -41,7 +41,7 @@ def certificate_record(certificate: Certificate) -> dict[str, Any]:
     """Convert a certificate with its guarantees and cells."""
     return {
         "preference": certificate.preference,
-        "asked": certificate.requested,
+        "requested": certificate.requested,
         "confidence": certificate.confidence,
         "delta": certificate.delta,
         "number": certificate.number,

@@ -165,7 +165,7 @@ def _matrices(outcome: Outcome) -> str:
     certificate = None if outcome.model is None else outcome.model.certificate_
     if certificate is not None:
         intervals = {
-            (cell.true, cell.answer): f"{100 * cell.low:.1f} – {cell.high:.1%}"
+            (cell.true, cell.predicted): f"{100 * cell.low:.1f} – {cell.high:.1%}"
             for cell in certificate.cells
         }
         matrices.append(

@@ -311,7 +311,7 @@ class Confusion:
 
     # Edits
 
-    def edit(self, true: Any, answer: Any, to: int | str) -> Preference:
+    def edit(self, true: Any, predicted: Any, to: int | str) -> Preference:
         """Translate another number in a cell into a preference.
 
         A cell of errors or of rejected samples becomes "at most", a cell of correct predictions "at
@@ -320,8 +320,8 @@ class Confusion:
 
         Parameters
         ----------
-        true, answer : label
-            The true and the predicted class of the cell; ``answer=None`` is the rejected column.
+        true, predicted : label
+            The true and the predicted class of the cell; ``predicted=None`` is the rejected column.
         to : int or str
             The new count, or a percentage of the row such as ``"2%"``.
 
@@ -336,7 +336,7 @@ class Confusion:
         >>> matrix.edit("ham", "spam", 5) & matrix.edit("spam", "spam", "90%")
         Preference('fp <= 5, correct(spam) >= 90%')
         """
-        row, column = self._index(true), self._column_index(answer)
+        row, column = self._index(true), self._column_index(predicted)
         size = int(self._counts[row].sum())
         text = str(to).strip()
         if not (text.isdecimal() and int(text) <= size) and not _PERCENTAGE.fullmatch(text):
@@ -349,8 +349,8 @@ class Confusion:
         if row == column:
             return Preference(f"correct({quote_label(true)}) >= {to}")
         if len(self._classes) == 2:
-            return Preference(f"{'fp' if answer == self._positive else 'fn'} <= {to}")
-        return Preference(f"errors({quote_label(true)} -> {quote_label(answer)}) <= {to}")
+            return Preference(f"{'fp' if predicted == self._positive else 'fn'} <= {to}")
+        return Preference(f"errors({quote_label(true)} -> {quote_label(predicted)}) <= {to}")
 
     # Positions
 

@@ -32,7 +32,7 @@ OUTPUTS = ("label", "score", "rejected")
 class ExportError(ValueError):
     """A model has no equivalent in ONNX."""
 
-    __module__ = "margrave.steer"
+    __module__ = "margrave.export"
 
 
 def package(name: str) -> ModuleType:

@@ -108,7 +108,9 @@ class Tuning:
         elif self.met:
             said = "met"
         else:
-            said = f"not met, {self.shortfall:g} short ('{self.binding}' binds)"
+            said = (
+                f"not met, {self.shortfall:g} short ('{self.binding}' is the limiting constraint)"
+            )
         return f"{self.preference}{positive}: {said}"
 
 
@@ -240,7 +242,8 @@ def report(objective: Objective, outcome: Outcome, owner: str) -> Tuning:
     if not tuning.met:
         warnings.warn(
             f"{owner} did not meet '{tuning.preference}': the nearest of {tuning.n_models + 1} "
-            f"models is {tuning.shortfall:g} samples short, and '{tuning.binding}' binds.",
+            f"models is {tuning.shortfall:g} samples short, and '{tuning.binding}' is the limiting "
+            "constraint.",
             NotMetWarning,
             stacklevel=3,
         )

@@ -18,19 +18,19 @@ class Change:
 
     Attributes
     ----------
-    true, answer : label
+    true, predicted : label
         The true and the predicted class; None as the predicted class means rejected.
     before, after : int
         The counts.
     """
 
     true: Any
-    answer: Any
+    predicted: Any
     before: int
     after: int
 
     def __str__(self) -> str:
-        predicted = "rejected" if self.answer is None else f"predicted as {self.answer}"
+        predicted = "rejected" if self.predicted is None else f"predicted as {self.predicted}"
         difference = self.after - self.before
         return f"{self.true} {predicted}: {self.before} -> {self.after} ({difference:+d})"
 
@@ -124,7 +124,7 @@ class Cell:
 
     Attributes
     ----------
-    true, answer : label
+    true, predicted : label
         The true and the predicted class; None as the predicted class means rejected.
     count, n : int
         The count of the cell in the certification set, and of its true class.
@@ -133,7 +133,7 @@ class Cell:
     """
 
     true: Any
-    answer: Any
+    predicted: Any
     count: int
     n: int
     low: float

@@ -115,7 +115,7 @@ def _table(matrix: Confusion, cells: Any = ()) -> str:
     """Write a confusion matrix in Markdown, with the intervals of its cells if there are any."""
     heads = ["", *(f"predicted {_plain(label)}" for label in matrix.classes), "rejected"]
     intervals = {
-        (cell.true, cell.answer): f" ({cell.low:.1%} to {cell.high:.1%})" for cell in cells
+        (cell.true, cell.predicted): f" ({cell.low:.1%} to {cell.high:.1%})" for cell in cells
     }
     rows = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for true in matrix.classes:

@@ -38,7 +38,7 @@ class TableRow:
 class DialogRow:
     """A dialog: its settings, its current step, and its numbers of steps and accepted models.
 
-    ``asked`` and ``met`` belong to the step at ``position``; each change adds one to ``revision``.
+    ``preference`` and ``met`` belong to the step at ``position``; each change adds one to ``revision``.
     """
 
     id: str
@@ -58,7 +58,7 @@ class DialogRow:
     accounts: list[Record]
     n_steps: int
     n_accepted: int
-    asked: str | None
+    preference: str | None
     met: bool | None
 
 
@@ -163,7 +163,7 @@ def dialog_query() -> Select[Any]:
             Table.name.label("table_name"),
             steps.scalar_subquery().label("n_steps"),
             acceptances.scalar_subquery().label("n_accepted"),
-            current.asked,
+            current.preference,
             current.met,
         )
         .outerjoin_from(Dialog, Table, Dialog.table_id == Table.id)
@@ -222,5 +222,5 @@ def insert_step(
     if number:  # the start is its own parent
         check_step(connection, dialog_id, parent)
     row = {"dialog_id": dialog_id, "number": number, "parent": parent, "created": now()}
-    short = {"asked": record.get("asked"), "met": record.get("met")}
+    short = {"preference": record.get("preference"), "met": record.get("met")}
     connection.execute(insert(Step).values(**row, **short, record=record, piece=piece))

@@ -139,7 +139,7 @@ class Basis(Base):
 
 
 class Step(Base):
-    """A reply; ``asked`` and ``met`` are its record's, for lists of dialogs."""
+    """A reply; ``preference`` and ``met`` are its record's, for lists of dialogs."""
 
     __tablename__ = "steps"
     # No cascade along the parents: SQLite allows 1000 levels of it, and a dialog may be longer.
@@ -151,7 +151,7 @@ class Step(Base):
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     parent: Mapped[int]
     created: Mapped[datetime]
-    asked: Mapped[str | None]
+    preference: Mapped[str | None]
     met: Mapped[bool | None]
     record: Mapped[dict[str, Any]]
     piece: Mapped[bytes]

@@ -157,7 +157,7 @@ def _step_call(step: Record) -> str:
             strategy for strategy in tried if strategies is None or strategy in strategies
         ]
     more = "" if strategies is None else f", strategies={strategies!r}"
-    return f"dialog.prefer({step['asked']!r}{more})  # step {step['number']}"
+    return f"dialog.prefer({step['preference']!r}{more})  # step {step['number']}"
 
 
 def _accept_lines(record: Record, accounts: list[Record]) -> Iterator[str]:

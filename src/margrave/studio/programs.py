@@ -80,7 +80,7 @@ def program_record(dialog: Dialog, threshold: float) -> Record:
                 "votes": [int(vote) for vote in node.position],
                 "layer": node.layer,
                 "kind": node.kind,
-                "answer": None if node.answer is None else labels[node.answer],
+                "predicted": None if node.answer is None else labels[node.answer],
                 "sizes": sizes[place].tolist(),
                 "reach": float(np.max(reach[place])),
                 "advantages": [None if math.isnan(a) else a for a in advantages[place].tolist()],
@@ -101,7 +101,7 @@ def program_record(dialog: Dialog, threshold: float) -> Record:
             {
                 "start": ids[edge.start],
                 "end": ids[edge.end],
-                "answer": None if edge.answer is None else labels[edge.answer],
+                "predicted": None if edge.answer is None else labels[edge.answer],
                 "flow": flow,
             }
             for edge, flow in zip(program.edges, program.flow.tolist(), strict=True)

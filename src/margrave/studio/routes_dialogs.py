@@ -67,7 +67,7 @@ def dialogs(studio: StudioParameter, user: UserParameter) -> Record:
             "kind": row.choices["kind"],
             "state": row.state,
             "steps": row.n_steps,
-            "asked": row.asked,
+            "preference": row.preference,
             "met": row.met,
             "accepted": row.n_accepted,
             "updated": row.updated.isoformat(),
@@ -112,7 +112,7 @@ def read(
     matrix = live.dialog.confusion
     try:
         check_number_of_limits(body.wants)
-        wants = [matrix.edit(edit.true, edit.answer, edit.to) for edit in body.edits]
+        wants = [matrix.edit(edit.true, edit.predicted, edit.to) for edit in body.edits]
         wanted = live.dialog._wanted([*wants, *body.wants], body.keep)
     except ValueError as error:
         return {

@@ -81,7 +81,7 @@ def some_rows(
     studio: StudioParameter,
     user: UserParameter,
     true: Label = None,
-    answer: Label = None,
+    predicted: Label = None,
     rejected: bool = False,
     sort: Annotated[str, Query(max_length=1000)] = "certainty",
     descending: bool = False,
@@ -93,7 +93,7 @@ def some_rows(
     return rows.rows_record(
         studio.workspace.live(user, dialog).dialog,
         frame,
-        rows.Cell(true, answer, rejected),
+        rows.Cell(true, predicted, rejected),
         sort=sort,
         descending=descending,
         offset=offset,
@@ -126,13 +126,13 @@ def all_rows(
     studio: StudioParameter,
     user: UserParameter,
     true: Label = None,
-    answer: Label = None,
+    predicted: Label = None,
     rejected: bool = False,
 ) -> Response:
     """All rows of the tuning set in a cell, as CSV; formulas are escaped."""
     frame = studio.workspace.tuning_frame(user, dialog)
     table = rows.rows_table(
-        studio.workspace.live(user, dialog).dialog, frame, rows.Cell(true, answer, rejected)
+        studio.workspace.live(user, dialog).dialog, frame, rows.Cell(true, predicted, rejected)
     )
     return attachment("rows.csv", "text/csv; charset=utf-8", csv_text(table).encode())
 

@@ -29,14 +29,14 @@ class Cell:
 
     Attributes
     ----------
-    true, answer : str or None
+    true, predicted : str or None
         Labels as text.
     rejected : bool
         Whether to select the rejected rows.
     """
 
     true: str | None = None
-    answer: str | None = None
+    predicted: str | None = None
     rejected: bool = False
 
     def select(self, tuning_data: TuningData, predictions: Codes) -> Codes:
@@ -47,8 +47,8 @@ class Cell:
             selected &= tuning_data.codes == _code(self.true, classes, "true")
         if self.rejected:
             selected &= predictions == _labels.REJECTED
-        elif self.answer is not None:
-            selected &= predictions == _code(self.answer, classes, "answer")
+        elif self.predicted is not None:
+            selected &= predictions == _code(self.predicted, classes, "predicted")
         return np.flatnonzero(selected)
 
 
@@ -100,7 +100,7 @@ def rows_record(
         {
             "row": int(values.index[i]) + 1,
             "true": classes[tuning_data.codes[at]],
-            "answer": None if predictions[at] < 0 else classes[predictions[at]],
+            "predicted": None if predictions[at] < 0 else classes[predictions[at]],
             "certainty": float(certainty[at]),
             "votes": [classes[vote] for vote in votes[at].tolist()],
             "values": [column[i] for column in texts],
@@ -120,7 +120,7 @@ def rows_table(dialog: Dialog, frame: pandas.DataFrame, cell: Cell) -> pandas.Da
     added: dict[str, Any] = {
         "row": table.index.to_numpy() + 1,
         "true": [classes[code] for code in tuning_data.codes[chosen]],
-        "answer": [None if code < 0 else classes[code] for code in predictions[chosen]],
+        "predicted": [None if code < 0 else classes[code] for code in predictions[chosen]],
         "certainty": certainty_of(reply)[chosen].round(4),
     }
     for j, name in enumerate(tuning_data.committee.names):

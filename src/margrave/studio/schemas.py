@@ -187,7 +187,7 @@ class Change(BaseModel):
     """A cell of errors or rejections, before and after a step."""
 
     true: Label
-    answer: Label | None
+    predicted: Label | None
     before: int
     after: int
 
@@ -197,7 +197,7 @@ class Step(BaseModel):
 
     number: int | None
     parent: int | None
-    asked: str | None
+    preference: str | None
     sentences: list[str]
     strategy: str
     met: bool
@@ -310,7 +310,7 @@ class DialogLine(BaseModel):
     kind: Kind
     state: State
     steps: int
-    asked: str | None
+    preference: str | None
     met: bool | None
     accepted: int
     updated: str
@@ -336,10 +336,10 @@ class Renamed(RequestBody):
 
 
 class Edit(RequestBody):
-    """A new number in a cell; `answer` is the predicted class, null for the rejected column."""
+    """A new number in a cell; `predicted` is the predicted class, null for the rejected column."""
 
     true: Label
-    answer: Label | None = None
+    predicted: Label | None = None
     to: Annotated[int, Field(ge=0)] | Text
 
 

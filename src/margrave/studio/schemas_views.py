@@ -52,7 +52,7 @@ class Visited(BaseModel):
     fp: int
     fn: int
     met: bool
-    asked: str | None
+    preference: str | None
 
 
 class Frontier(BaseModel):
@@ -140,7 +140,7 @@ class Row(BaseModel):
 
     row: int
     true: Label
-    answer: Label | None
+    predicted: Label | None
     certainty: float
     votes: list[Label]
     values: list[str]
@@ -162,7 +162,7 @@ class Node(BaseModel):
     votes: list[int]
     layer: int
     kind: Literal["learner", "constant", "frozen", "empty", "leaf"]
-    answer: Label | None
+    predicted: Label | None
     sizes: list[int]
     reach: float
     advantages: list[float | None]
@@ -176,7 +176,7 @@ class Edge(BaseModel):
 
     start: str
     end: str
-    answer: Label | None
+    predicted: Label | None
     flow: list[int]
 
 

@@ -101,12 +101,12 @@ class Store:
     >>> with TemporaryDirectory() as folder, Store(f"sqlite:///{folder}/studio.sqlite3") as store:
     ...     store.add_user("local")
     ...     dialog = store.add_dialog("local", "Spam", None, {"kind": "committee"})
-    ...     _ = store.set_ready(dialog.id, b"members", {"n": 279}, {"asked": None}, b"start")
+    ...     _ = store.set_ready(dialog.id, b"members", {"n": 279}, {"preference": None}, b"start")
     ...     _ = store.add_step(
-    ...         dialog.id, 1, 0, {"asked": "fp <= 5", "met": True}, b"reply", position=1, undone=()
+    ...         dialog.id, 1, 0, {"preference": "fp <= 5", "met": True}, b"reply", position=1, undone=()
     ...     )
     ...     [dialog] = store.dialogs("local")
-    >>> dialog.title, dialog.state, dialog.n_steps, dialog.asked, dialog.met
+    >>> dialog.title, dialog.state, dialog.n_steps, dialog.preference, dialog.met
     ('Spam', 'ready', 2, 'fp <= 5', True)
     """
 

@@ -46,7 +46,7 @@ def changes_record(changes: Sequence[Any]) -> list[Record]:
     return [
         {
             "true": change.true,
-            "answer": change.answer,
+            "predicted": change.predicted,
             "before": change.before,
             "after": change.after,
         }
@@ -60,7 +60,7 @@ def step_record(reply: Reply, number: int | None, parent: int | None) -> Record:
     return {
         "number": number,
         "parent": parent,
-        "asked": None if wanted is None else str(wanted),
+        "preference": None if wanted is None else str(wanted),
         "sentences": [] if wanted is None else sentences(wanted, after),
         "strategy": reply.strategy,
         "met": reply.met,
@@ -162,7 +162,7 @@ def frontier_record(dialog: Dialog, slow: Sequence[Candidate]) -> Record:
                 "fp": int(reply.after.fp),
                 "fn": int(reply.after.fn),
                 "met": reply.met,
-                "asked": None if reply.preference is None else str(reply.preference),
+                "preference": None if reply.preference is None else str(reply.preference),
             }
             for number, reply in enumerate(dialog.history)
         ],

@@ -25,7 +25,7 @@ export function AcceptPanel({ dialog, act }) {
         which no step has seen, and states what holds for new rows.
       </p>
     </div>
-    ${step && step.asked !== null
+    ${step && step.preference !== null
       ? html`<${Offer} key=${`${dialog.position} ${dialog.accepted.length}`} dialog=${dialog} step=${step} act=${act} />`
       : html`<${Empty} title="There is nothing to guarantee yet">
           The current step has no limits. Edit a cell of the matrix, or choose a point of the frontier.
@@ -71,9 +71,9 @@ function Offer({ dialog, step, act }) {
     <div class="offer-guarantee">
       <h3>Step ${step.number} would guarantee</h3>
       <ul class="guarantees">
-        ${(step.sentences.length ? step.sentences : [step.asked]).map((one) => html`<li>${one}</li>`)}
+        ${(step.sentences.length ? step.sentences : [step.preference]).map((one) => html`<li>${one}</li>`)}
       </ul>
-      ${/(^|[\s,(])\d+($|[\s,;])/.test(step.asked ?? '') && !/%/.test(step.asked ?? '')
+      ${/(^|[\s,(])\d+($|[\s,;])/.test(step.preference ?? '') && !/%/.test(step.preference ?? '')
         ? html`<p class="muted small">A count is guaranteed as a rate.</p>`
         : null}
     </div>

@@ -31,8 +31,8 @@ import {
 export const stepOf = (dialog, number) => dialog.steps.find((step) => step.number === number);
 
 /** "nonspam predicted as spam: 65 to 34". @param {Change} change */
-const changeText = ({ true: label, answer, before, after }) =>
-  `${labelText(label)} ${predictedText(answer)}: ${before} to ${after}`;
+const changeText = ({ true: label, predicted, before, after }) =>
+  `${labelText(label)} ${predictedText(predicted)}: ${before} to ${after}`;
 
 /** A reply as text for screen readers. @param {Reply} reply */
 export function replyText(reply) {
@@ -165,7 +165,7 @@ export function useDialog(id) {
       if (!dialog) return;
       change({ dialog });
       const step = stepOf(dialog, dialog.position);
-      announce(`Step ${dialog.position}: ${step?.asked ?? 'the start'}.`);
+      announce(`Step ${dialog.position}: ${step?.preference ?? 'the start'}.`);
     };
     return {
       run,

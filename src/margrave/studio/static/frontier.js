@@ -137,7 +137,7 @@ function Drawn({ dialog, act, frontier, loading, reload }) {
 /** The request or the strategy of a step. @param {Dialog} dialog @param {number} number */
 function titleOf(dialog, number) {
   const step = stepOf(dialog, number);
-  return step?.asked ?? step?.note ?? (number === 0 ? 'the start' : (step?.strategy ?? ''));
+  return step?.preference ?? step?.note ?? (number === 0 ? 'the start' : (step?.strategy ?? ''));
 }
 
 /** The chart in words, for screen readers. @param {Frontier} frontier @param {number} position */

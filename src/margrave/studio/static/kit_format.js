@@ -61,11 +61,11 @@ export function when(iso) {
 /** A class label as text; null stands for rejected. @param {Label | null} label */
 export const labelText = (label) => (label === null ? 'rejected' : String(label));
 
-/** "predicted as spam", or "rejected" for null. @param {Label | null} answer */
-export const predictedText = (answer) => (answer === null ? 'rejected' : `predicted as ${answer}`);
+/** "predicted as spam", or "rejected" for null. @param {Label | null} predicted */
+export const predictedText = (predicted) => (predicted === null ? 'rejected' : `predicted as ${predicted}`);
 
-/** The head of a matrix column: "predicted spam", or "rejected" for null. @param {Label | null} answer */
-export const columnText = (answer) => (answer === null ? 'rejected' : `predicted ${answer}`);
+/** The head of a matrix column: "predicted spam", or "rejected" for null. @param {Label | null} predicted */
+export const columnText = (predicted) => (predicted === null ? 'rejected' : `predicted ${predicted}`);
 
 /** The message of an error. @param {unknown} problem */
 export const sentence = (problem) => (problem instanceof Error ? problem.message : String(problem));

@@ -144,7 +144,7 @@ export function SmallMatrix({ matrix, caption }) {
       <thead>
         <tr>
           <td></td>
-          ${columns.map((answer) => html`<th scope="col">${columnText(answer)}</th>`)}
+          ${columns.map((predicted) => html`<th scope="col">${columnText(predicted)}</th>`)}
         </tr>
       </thead>
       <tbody>

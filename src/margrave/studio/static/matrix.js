@@ -102,16 +102,16 @@ async function read(id, body, signal) {
  * @param {{matrix: Matrix, row: number, column: number, act: Act}} props
  */
 function ChosenCell({ matrix, row, column, act }) {
-  const answer = column === matrix.classes.length ? null : matrix.classes[column];
+  const predicted = column === matrix.classes.length ? null : matrix.classes[column];
   const n = matrix.counts[row][column];
   const label = matrix.classes[row];
   const show = () =>
     act.showRows(
-      answer === null ? { true: label, rejected: true } : { true: label, answer, rejected: false },
+      predicted === null ? { true: label, rejected: true } : { true: label, predicted, rejected: false },
     );
   return html`<div class="matrix-chosen small">
     <span class="muted grow">
-      ${labelText(label)} ${predictedText(answer)}: <strong>${count(n)}</strong> of ${count(rowTotals(matrix)[row])}
+      ${labelText(label)} ${predictedText(predicted)}: <strong>${count(n)}</strong> of ${count(rowTotals(matrix)[row])}
     </span>
     <button type="button" class="button-quiet button-small" disabled=${n === 0} onClick=${show}>
       ${n === 0 ? 'No rows' : `Show ${n === 1 ? 'this row' : `these ${plural(n, 'row')}`}`}
@@ -154,7 +154,7 @@ export function MatrixCard({ dialog, step, reply, job, act, stop }) {
   const [problem, setProblem] = useState('');
   const [chosen, setChosen] = useState({ row: 0, column: Math.min(1, step.matrix.classes.length) });
   const shown = reply ?? step;
-  const kept = step.asked ?? '';
+  const kept = step.preference ?? '';
   const { reading, reads, any, now } = useReading(dialog, step.matrix, edits, words, keep && kept !== '');
   const clear = useCallback(() => {
     setEdits({});
@@ -190,7 +190,7 @@ export function MatrixCard({ dialog, step, reply, job, act, stop }) {
     </div>
     <${MatrixGrid}
       matrix=${shown.matrix}
-      before=${shown.asked === null && shown.strategy === 'start' ? shown.matrix : shown.before}
+      before=${shown.preference === null && shown.strategy === 'start' ? shown.matrix : shown.before}
       mode=${mode}
       edits=${drafts}
       still=${still}

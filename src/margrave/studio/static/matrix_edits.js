@@ -71,7 +71,7 @@ export const same = (a, b) => a !== undefined && a.value === b.value && a.percen
 export function apiEdits(edits, matrix) {
   return Object.entries(edits).map(([key, wanted]) => {
     const [row, column] = key.split(',').map(Number);
-    const answer = column === matrix.classes.length ? null : matrix.classes[column];
-    return { true: matrix.classes[row], answer, to: wanted.percent ? wantedText(wanted) : wanted.value };
+    const predicted = column === matrix.classes.length ? null : matrix.classes[column];
+    return { true: matrix.classes[row], predicted, to: wanted.percent ? wantedText(wanted) : wanted.value };
   });
 }

@@ -136,10 +136,10 @@ const Head = ({ columns }) =>
     <tr role="row">
       <td class="matrix-corner"></td>
       ${columns.map(
-        (answer) =>
-          html`<th scope="col" role="columnheader" title=${columnText(answer)}>
-            ${answer === null ? null : html`<small>predicted</small>`}
-            <span class="matrix-label">${labelText(answer)}</span>
+        (predicted) =>
+          html`<th scope="col" role="columnheader" title=${columnText(predicted)}>
+            ${predicted === null ? null : html`<small>predicted</small>`}
+            <span class="matrix-label">${labelText(predicted)}</span>
           </th>`,
       )}
     </tr>

@@ -25,10 +25,10 @@ const strategyText = (strategy) => BY[strategy] ?? strategy;
 /** The cells that have changed. @param {{changes: Change[]}} props */
 export function Changes({ changes }) {
   return html`<ul class="changes">
-    ${changes.map(({ true: label, answer, before, after }) => {
-      const tone = answer === null ? 'muted' : after < before ? 'good' : 'bad';
-      return html`<li key=${`${label} ${answer}`}>
-        <span class="changes-cell">${labelText(label)} ${predictedText(answer)}</span>
+    ${changes.map(({ true: label, predicted, before, after }) => {
+      const tone = predicted === null ? 'muted' : after < before ? 'good' : 'bad';
+      return html`<li key=${`${label} ${predicted}`}>
+        <span class="changes-cell">${labelText(label)} ${predictedText(predicted)}</span>
         <span class="number">${count(before)} → ${count(after)}</span>
         <span class=${`number changes-difference ${tone}`}>${signed(after - before)}</span>
       </li>`;
@@ -105,7 +105,7 @@ export function ReplyBox({ reply, live, job, act, stop }) {
     }
     <div class="row reply-head">
       ${reply.met ? html`<${Tag} kind="good"><${Icon} name="check" />met<//>` : html`<${Tag} kind="warn">not met<//>`}
-      <code class="reply-asked">${reply.asked}</code>
+      <code class="reply-preference">${reply.preference}</code>
     </div>
     ${reply.met ? null : html`<${NotMet} reply=${reply} act=${act} live=${live} />`}
     ${reply.met && reply.already ? html`<p class="small">The limits were already met; now the whole allowance is used.</p>` : null}

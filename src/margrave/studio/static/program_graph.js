@@ -92,10 +92,10 @@ function namesOf(program, gap) {
   const short = shortNames(program.classes);
   const long = program.classes.map((label) => clipped(String(label)));
   return (/** @type {ProgramNode} */ node) => {
-    if (node.answer === null) return '';
+    if (node.predicted === null) return '';
     const crowded = node.kind === 'constant' && program.classes.length > 2;
     if (crowded && gap < 88) return '';
-    return (crowded || gap < 64 ? short : long)[program.classes.indexOf(node.answer)];
+    return (crowded || gap < 64 ? short : long)[program.classes.indexOf(node.predicted)];
   };
 }
 
@@ -128,7 +128,7 @@ function Edge({ edge, program }) {
     d=${edge.path}
     style=${empty ? {} : { stroke: fillOf(edge.balance), strokeWidth: `${edge.width}px` }}
   >
-    <title>${edge.answer === null ? '' : `predicted ${edge.answer}: `}${sizesText(program, edge.flow)}</title>
+    <title>${edge.predicted === null ? '' : `predicted ${edge.predicted}: `}${sizesText(program, edge.flow)}</title>
   </path>`;
 }
 

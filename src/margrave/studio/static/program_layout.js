@@ -5,7 +5,7 @@
 /** @typedef {import('./types.js').ProgramNode} ProgramNode */
 /** The class that dominates, and by how much (0: all alike, 1: it alone). @typedef {{side: number, strength: number}} Balance */
 /** @typedef {{node: ProgramNode, x: number, y: number, r: number, balance: Balance}} Placed */
-/** @typedef {{path: string, width: number, balance: Balance, from: ProgramNode, to: ProgramNode, flow: number[], answer: any}} Drawn */
+/** @typedef {{path: string, width: number, balance: Balance, from: ProgramNode, to: ProgramNode, flow: number[], predicted: any}} Drawn */
 
 const MARGIN = 34;
 const WIDEST = 96;
@@ -58,7 +58,7 @@ function ordered(program) {
       for (const edge of program.edges) {
         if (edge.end !== node.id) continue;
         const flow = 0.1 + edge.flow.reduce((all, n) => all + n, 0);
-        const lean = program.classes.findIndex((label) => label === edge.answer);
+        const lean = program.classes.findIndex((label) => label === edge.predicted);
         const from = (place.get(edge.start) ?? 0) + (lean - (program.classes.length - 1) / 2) / 2;
         sum += flow * from;
         weight += flow;
@@ -144,7 +144,7 @@ function edgeOf(edge, from, to, totals, most) {
     from: from.node,
     to: to.node,
     flow: edge.flow,
-    answer: edge.answer,
+    predicted: edge.predicted,
   };
 }
 

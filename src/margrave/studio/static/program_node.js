@@ -31,7 +31,7 @@ export function NodeCard({ program, node, busy, onAsk, actions }) {
       ${node.tuned ? html`<${Tag} kind="good">tuned: ${node.tuned}<//>` : null}
     </div>
     <p class="muted">
-      ${reachText(program, node)}${node.answer === null ? '' : ` All are predicted as ${node.answer}.`}
+      ${reachText(program, node)}${node.predicted === null ? '' : ` All are predicted as ${node.predicted}.`}
     </p>
     <div class="node-body">
       ${node.kind === 'learner' && nClasses > 1
@@ -138,7 +138,7 @@ function EditorTable({ node, typed, onType }) {
         ${matrix.classes.map(
           (label, row) => html`<tr>
             <th scope="row">true ${label}</th>
-            ${matrix.classes.map((answer, column) => {
+            ${matrix.classes.map((predicted, column) => {
               const place = `${row} ${column}`;
               const n = matrix.counts[row][column];
               const changed = place in typed && typed[place].trim() !== String(n);
@@ -152,7 +152,7 @@ function EditorTable({ node, typed, onType }) {
                   inputmode="numeric"
                   autocomplete="off"
                   disabled=${totals[row] === 0}
-                  aria-label=${`${label} predicted as ${answer}, ${row === column ? 'at least' : 'at most'}; now ${n} of ${totals[row]}`}
+                  aria-label=${`${label} predicted as ${predicted}, ${row === column ? 'at least' : 'at most'}; now ${n} of ${totals[row]}`}
                   value=${typed[place] ?? String(n)}
                   onFocus=${(/** @type {any} */ event) => event.currentTarget.select()}
                   onInput=${(/** @type {any} */ event) => onType({ ...typed, [place]: event.currentTarget.value })}

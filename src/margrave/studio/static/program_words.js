@@ -82,7 +82,7 @@ export const advantageText = (advantage) =>
 export function nodeText(program, node) {
   const parts = [
     `Layer ${node.layer}, ${votesText(program, node)}`,
-    `${KINDS[node.kind]}${node.answer === null ? '' : `, predicts ${node.answer}`}`,
+    `${KINDS[node.kind]}${node.predicted === null ? '' : `, predicts ${node.predicted}`}`,
     `gets ${sizesText(program, node.sizes)}, reach ${percent(node.reach)}`,
   ];
   if (node.kind === 'learner') {

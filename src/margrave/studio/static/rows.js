@@ -20,14 +20,14 @@ const REJECTED = 'rejected';
  */
 function placesOf(dialog, chosen) {
   const others = dialog.classes.filter((label) => label !== dialog.positive);
-  const alarms = dialog.positive === null ? null : { true: others[0], answer: dialog.positive };
+  const alarms = dialog.positive === null ? null : { true: others[0], predicted: dialog.positive };
   const cell = chosen ?? (others.length === 1 ? alarms : null);
   /** @param {any} label */
   const place = (label) => {
     const at = dialog.classes.indexOf(label);
     return at < 0 ? ANY : String(at);
   };
-  return { truth: place(cell?.true), answer: chosen?.rejected ? REJECTED : place(cell?.answer) };
+  return { truth: place(cell?.true), predicted: chosen?.rejected ? REJECTED : place(cell?.predicted) };
 }
 
 /**
@@ -45,8 +45,8 @@ export function RowsBehind({ dialog, cell }) {
 
   const choice = {
     true: places.truth === ANY ? null : dialog.classes[Number(places.truth)],
-    answer: places.answer === ANY || places.answer === REJECTED ? null : dialog.classes[Number(places.answer)],
-    rejected: places.answer === REJECTED ? true : null,
+    predicted: places.predicted === ANY || places.predicted === REJECTED ? null : dialog.classes[Number(places.predicted)],
+    rejected: places.predicted === REJECTED ? true : null,
   };
   const root = `/api/dialogs/${encodeURIComponent(dialog.id)}`;
   const { data, error, loading } = useLoad(
@@ -74,8 +74,8 @@ export function RowsBehind({ dialog, cell }) {
 }
 
 /**
- * @param {{dialog: Dialog, places: {truth: string, answer: string},
- *   onPlaces: (places: {truth: string, answer: string}) => void}} props
+ * @param {{dialog: Dialog, places: {truth: string, predicted: string},
+ *   onPlaces: (places: {truth: string, predicted: string}) => void}} props
  */
 function CellSelects({ dialog, places, onPlaces }) {
   return html`<div class="field">
@@ -90,11 +90,11 @@ function CellSelects({ dialog, places, onPlaces }) {
       </select>
     </div>
     <div class="field">
-      <label for="rows-answer">Predicted class</label>
+      <label for="rows-predicted">Predicted class</label>
       <select
-        id="rows-answer"
-        value=${places.answer}
-        onChange=${(/** @type {any} */ event) => onPlaces({ ...places, answer: event.currentTarget.value })}
+        id="rows-predicted"
+        value=${places.predicted}
+        onChange=${(/** @type {any} */ event) => onPlaces({ ...places, predicted: event.currentTarget.value })}
       >
         <option value=${ANY}>any class</option>
         ${dialog.classes.map((label, place) => html`<option value=${String(place)}>${labelText(label)}</option>`)}
@@ -140,11 +140,11 @@ function RowsTable({ rows, sort, onSort }) {
 
 /** @param {{row: Row}} props */
 function OneRow({ row }) {
-  const wrong = row.answer !== row.true;
+  const wrong = row.predicted !== row.true;
   return html`<tr>
     <th scope="row" class="number">${count(row.row)}</th>
     <td>${labelText(row.true)}</td>
-    <td class=${wrong ? 'vote-wrong' : ''}>${labelText(row.answer)}</td>
+    <td class=${wrong ? 'vote-wrong' : ''}>${labelText(row.predicted)}</td>
     <td>
       <span class="meter">
         <span class="meter-track" aria-hidden="true">

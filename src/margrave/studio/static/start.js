@@ -29,7 +29,7 @@ function State({ line }) {
   if (line.state === 'training') return html`<${Tag}>training<//>`;
   if (line.state === 'failed') return html`<${Tag} kind="bad">not trained<//>`;
   if (line.accepted > 0) return html`<${Tag} kind="good">accepted<//>`;
-  if (line.asked === null) return html`<${Tag}>ready<//>`;
+  if (line.preference === null) return html`<${Tag}>ready<//>`;
   return line.met ? html`<${Tag} kind="good">met<//>` : html`<${Tag} kind="warn">not met<//>`;
 }
 
@@ -42,11 +42,11 @@ function Line({ line, rename, remove }) {
       <a href=${`#/d/${encodeURIComponent(line.id)}`}>${line.title}</a>
       <span class="muted small">${about.join(' · ')}</span>
     </div>
-    <div class="dialog-line-asked">
+    <div class="dialog-line-preference">
       <${State} line=${line} />
       ${
-        line.asked
-          ? html`<code title=${line.asked}>${line.asked}</code>`
+        line.preference
+          ? html`<code title=${line.preference}>${line.preference}</code>`
           : html`<span class="muted small">no request yet</span>`
       }
     </div>

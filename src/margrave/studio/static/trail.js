@@ -56,10 +56,10 @@ function Graph({ place, width, step, here }) {
 
 /** @param {Step} step */
 function stepLabel(step) {
-  if (step.asked === null && step.strategy === 'start') return 'Step 0, the start';
+  if (step.preference === null && step.strategy === 'start') return 'Step 0, the start';
   const counts = step.fp === null ? '' : `, fp ${step.fp}, fn ${step.fn}`;
   const from = step.parent === step.number - 1 ? '' : `, from step ${step.parent}`;
-  return `Step ${step.number}${from}: ${step.asked ?? step.strategy}, ${step.met ? 'met' : 'not met'}${counts}, ${step.strategy}`;
+  return `Step ${step.number}${from}: ${step.preference ?? step.strategy}, ${step.met ? 'met' : 'not met'}${counts}, ${step.strategy}`;
 }
 
 /**
@@ -74,7 +74,7 @@ function Line({ step, place, width, here, off, marked, accepted, go, mark }) {
 
 /** @param {Parameters<typeof Line>[0]} props */
 function renderLine({ step, place, width, here, off, marked, accepted, go, mark }) {
-  const start = step.strategy === 'start' && step.asked === null;
+  const start = step.strategy === 'start' && step.preference === null;
   return html`<li class=${`trail-line ${here ? 'trail-line-here' : ''} ${off ? 'trail-line-off' : ''}`}>
     <button
       type="button"
@@ -89,8 +89,8 @@ function renderLine({ step, place, width, here, off, marked, accepted, go, mark 
       <span class="trail-number muted">${step.number}</span>
       ${
         start
-          ? html`<span class="trail-asked">start</span>`
-          : html`<code class="trail-asked" title=${step.asked ?? step.strategy}>${step.asked ?? step.strategy}</code>`
+          ? html`<span class="trail-preference">start</span>`
+          : html`<code class="trail-preference" title=${step.preference ?? step.strategy}>${step.preference ?? step.strategy}</code>`
       }
       ${accepted ? html`<${Tag} kind="good">accepted<//>` : null}
       ${start || step.met ? null : html`<${Tag} kind="warn">not met<//>`}

@@ -9,8 +9,8 @@
  */
 
 /**
- * A changed cell; `answer` is the predicted class, null for rejected.
- * @typedef {{true: Label, answer: Label | null, before: number, after: number}} Change
+ * A changed cell; `predicted` is the predicted class, null for rejected.
+ * @typedef {{true: Label, predicted: Label | null, before: number, after: number}} Change
  */
 
 /** @typedef {{train: number, tune: number, certify: number, unused: number}} Parts */
@@ -59,7 +59,7 @@
 
 /**
  * `number` and `parent` are null in a reply that is not yet final.
- * @typedef {{number: number | null, parent: number | null, asked: string | null,
+ * @typedef {{number: number | null, parent: number | null, preference: string | null,
  *   already: boolean, sentences: string[], strategy: string, met: boolean, shortfall: number, binding: string | null,
  *   instead: string | null, seconds: number, candidates: number, cancelled: boolean, final: boolean,
  *   matrix: Matrix, before: Matrix, changes: Change[], fp: number | null, fn: number | null,
@@ -96,11 +96,11 @@
 
 /**
  * @typedef {{id: string, title: string, table: string | null, kind: "committee" | "program",
- *   state: "training" | "ready" | "failed", steps: number, asked: string | null,
+ *   state: "training" | "ready" | "failed", steps: number, preference: string | null,
  *   met: boolean | null, accepted: number, updated: string}} DialogLine
  */
 
-/** @typedef {{true: Label, answer: Label | null, to: number | string}} Edit */
+/** @typedef {{true: Label, predicted: Label | null, to: number | string}} Edit */
 
 /**
  * @typedef {{preference: string | null, sentences: string[], error: string | null,
@@ -118,7 +118,7 @@
  *   best: {fp: number, fn: number, name: string}[],
  *   hull: {name: string, fp: number, fn: number, low: number, high: number | null}[],
  *   trajectory: {step: number, parent: number | null, fp: number, fn: number, met: boolean,
- *     asked: string | null}[], slow: boolean}} Frontier
+ *     preference: string | null}[], slow: boolean}} Frontier
  */
 
 /**
@@ -137,7 +137,7 @@
  */
 
 /**
- * @typedef {{row: number, true: Label, answer: Label | null, certainty: number, votes: Label[],
+ * @typedef {{row: number, true: Label, predicted: Label | null, certainty: number, votes: Label[],
  *   values: string[]}} Row
  */
 
@@ -145,7 +145,7 @@
 
 /**
  * @typedef {{id: string, votes: number[], layer: number,
- *   kind: "learner" | "constant" | "frozen" | "empty" | "leaf", answer: Label | null,
+ *   kind: "learner" | "constant" | "frozen" | "empty" | "leaf", predicted: Label | null,
  *   sizes: number[], reach: number, advantages: (number | null)[], weak: boolean, matrix: Matrix,
  *   tuned: string | null}} ProgramNode
  */
@@ -153,13 +153,13 @@
 /**
  * @typedef {{levels: number, n: number, classes: Label[], positive: Label, threshold: number,
  *   nodes: ProgramNode[],
- *   edges: {start: string, end: string, answer: Label | null, flow: number[]}[],
+ *   edges: {start: string, end: string, predicted: Label | null, flow: number[]}[],
  *   weak: string[]}} Program
  */
 
 /**
  * The cell whose rows are shown; `rejected` for the last column.
- * @typedef {{true?: Label, answer?: Label, rejected?: boolean}} CellChoice
+ * @typedef {{true?: Label, predicted?: Label, rejected?: boolean}} CellChoice
  */
 
 /**

@@ -72,7 +72,7 @@ def _parts_of_dialogs() -> None:
         sa.Column("number", sa.Integer(), nullable=False),
         sa.Column("parent", sa.Integer(), nullable=False),
         _time("created"),
-        sa.Column("asked", sa.Text(), nullable=True),
+        sa.Column("preference", sa.Text(), nullable=True),
         sa.Column("met", sa.Boolean(), nullable=True),
         sa.Column("record", sa.JSON(), nullable=False),
         sa.Column("piece", sa.LargeBinary(), nullable=False),

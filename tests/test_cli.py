@@ -146,7 +146,7 @@ def test_repeated_preferences_are_steps_that_add_up(run, ready, trained):
     assert code in (0, 3)
 
 
-def test_what_cannot_be_promised_ends_with_3_and_no_model(run, ready, trained):
+def test_what_cannot_be_guaranteed_ends_with_3_and_no_model(run, ready, trained):
     ask = ("--target", "spam", "--limit", "fp <= 1%", "--out", "m.skops", "--strategies", "move")
     code, out, err = run("steer", trained / "mail.csv", *ask, "--report", "p.html")
     assert (code, err) == (3, "")

@@ -106,7 +106,7 @@ def test_steps_and_json(run, mails):
     assert (err == "") == (code == 0)
 
 
-def test_not_reachable_and_not_promised(run, mails):
+def test_not_reachable_and_not_guaranteed(run, mails):
     code, out, _ = run("steer", "mails", *ASK[:2], "--limit", "fp <= 0.1%", "--out", "m.skops")
     assert code == 3
     assert re.search(r"'fp <= 0\.1%'.*\b0\.95\b.*\b2995\b", out)
@@ -152,7 +152,7 @@ def test_a_file_that_cannot_be_answered_leaves_no_answers(run, mails, model, tmp
     assert not list(tmp_path.glob("answers*"))
 
 
-def test_a_promise_is_checked_on_a_folder(run, mails, model, tmp_path):
+def test_a_guarantee_is_checked_on_a_folder(run, mails, model, tmp_path):
     whole(mails).to_parquet(tmp_path / "all.parquet", index=False)
     code, out, err = run("check", model, "mails", "--target", "spam")
     assert (code, err) == (0, "")

@@ -195,7 +195,7 @@ def test_each_step_sees_its_own_rows_only(synchronous):
     ["fp <= 5%", "fn <= 3", "alarms <= 20%", "precision >= 90%", "recall >= 90%, fp <= 30%",
      "correct(0) >= 97%", "errors(1 -> 0) <= 10%", "fp <= 0.1%, fn <= 0.1%", "accuracy >= 80%"],
 )  # fmt: skip
-def test_the_cut_is_that_of_memory_on_the_same_rows(wanted, chunks, synchronous):
+def test_the_threshold_is_that_of_memory_on_the_same_rows(wanted, chunks, synchronous):
     X, y = normal(4000, 2)
     draw = Draw.of(*blocks(X, y, chunks), 3)
     found = tune_rows(draw, estimator=Known(), random_state=3)
@@ -242,7 +242,7 @@ def test_what_cannot_be_met_warns_as_in_memory(synchronous):
 # The promise
 
 
-def test_promises_are_kept_on_new_samples(synchronous):
+def test_guarantees_are_kept_on_new_samples(synchronous):
     """The share that a cut lets through is known: a promise may fail in one of ten seeds."""
     broken = 0
     for seed in range(25):
@@ -256,7 +256,7 @@ def test_promises_are_kept_on_new_samples(synchronous):
     assert broken <= 6  # 2.5 are expected; more than 6 come in one of a hundred times
 
 
-def test_too_few_rows_for_a_promise(synchronous):
+def test_too_few_rows_for_a_guarantee(synchronous):
     with pytest.raises(GuaranteeError, match=r"'fn <= 0\.1%'.*0\.95"):
         SteeredClassifier(Known(), preference="fn <= 0.1%").fit(*blocks(*normal(3000, 0)))
 

@@ -200,7 +200,7 @@ class TestChecking:
     certificate = certificate_of(wanted, TWO)
 
     @given(st.lists(st.integers(0, 60), min_size=6, max_size=6), st.floats(0.001, 0.5))
-    def test_an_alarm_is_a_count_too_improbable_for_the_promise(self, counts, level):
+    def test_an_alarm_is_a_count_too_improbable_for_the_guarantee(self, counts, level):
         matrix = Confusion(np.reshape(counts, (2, 3)), classes=["ham", "spam"])
         check = check_guarantees(self.certificate, self.wanted, matrix, level)
         sizes = matrix.counts.sum(axis=1)
@@ -228,7 +228,7 @@ class TestChecking:
         assert binomtest(n_alarms, n_checks, 0.1, alternative="greater").pvalue > 1e-4
         assert n_alarms > 5
 
-    def test_a_promise_that_is_plainly_broken(self):
+    def test_a_guarantee_that_is_plainly_broken(self):
         matrix = Confusion([[50, 50, 0], [10, 90, 0]], ["ham", "spam"])
         check = check_guarantees(self.certificate, self.wanted, matrix, 0.05)
         assert not check
@@ -321,7 +321,7 @@ class TestIssued:
         assert certificate.route == ordered
         assert Preference(text).met(certificate.confusion)
 
-    def test_a_count_is_promised_as_its_rate_and_the_certificate_says_so(self):
+    def test_a_count_is_guaranteed_as_its_rate_and_the_certificate_says_so(self):
         certificate = accepted("fp <= 15").certificate_
         n = certificate.tuning.counts[0].sum()
         assert certificate.requested == "fp <= 15"
@@ -331,7 +331,7 @@ class TestIssued:
         assert "fp <= 15" in remark
         assert accepted("fp <= 15%").certificate_.remarks == ()
 
-    def test_two_promises_share_delta(self):
+    def test_two_guarantees_share_delta(self):
         guaranteed = accepted("fp <= 25%, fn <= 25%").certificate_.guarantees
         assert [one.delta for one in guaranteed] == pytest.approx([0.025, 0.025])
 
@@ -366,7 +366,7 @@ class TestCheck:
         assert check.guarantees[2].count == check.confusion.n_rejected
         assert check.guarantees[2].n == 400
 
-    def test_a_model_that_promises_nothing(self):
+    def test_a_model_that_guarantees_nothing(self):
         dialog = Dialog(MODEL, *samples(300, 1))
         with pytest.raises(ValueError, match=r"SteeredClassifier\.check.*Dialog\.accept"):
             dialog.model.check(*samples(50, 3))
@@ -389,7 +389,7 @@ class TestRecertify:
         np.testing.assert_array_equal(new.predict_proba(X), model.predict_proba(X))
 
     @pytest.mark.parametrize("backwards", [False, True])
-    def test_the_samples_it_was_set_on_are_spent(self, backwards):
+    def test_the_samples_it_was_set_on_are_used_up(self, backwards):
         X, y = samples(500, 2)
         given = (X[::-1], y[::-1]) if backwards else (X, y)
         with pytest.raises(GuaranteeError, match=r"SteeredClassifier\.recertify"):
@@ -446,7 +446,7 @@ class TestRecertify:
 
 
 class TestCard:
-    def test_it_tells_the_promise_and_the_evidence(self):
+    def test_it_tells_the_guarantee_and_the_evidence(self):
         model = accepted("fp <= 18%, fn <= 18%, rejected <= 50%")
         card, certificate = model.model_card(), model.certificate_
         for guarantee in certificate.guarantees:
@@ -461,13 +461,13 @@ class TestCard:
                 assert numbers(text) == [cell.count, *percents]
         assert f"`{model.reject_label_}`" in card
 
-    def test_a_model_without_a_promise_has_no_evidence(self):
+    def test_a_model_without_a_guarantee_has_no_evidence(self):
         dialog = Dialog(MODEL, *samples(300, 1))
         assert "|" not in dialog.model.model_card()
 
 
 class TestWhatItTells:
-    def test_what_the_promise_costs_is_told_on_the_certify_samples(self):
+    def test_what_the_guarantee_costs_is_told_on_the_certify_samples(self):
         model = accepted("fp <= 10%")
         certificate = model.certificate_
         assert certificate.start.counts.sum(axis=1).tolist() == (

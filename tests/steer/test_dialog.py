@@ -343,7 +343,9 @@ def wanted_from(bounds, rejects):
 @pytest.mark.core
 @pytest.mark.parametrize("name", ["logistic", "labels"])
 @given(bounds=st.lists(BOUNDS, min_size=1, max_size=3), rejects=REJECTS)
-def test_any_request_is_answered_truly_and_no_cut_would_be_better(opened, name, bounds, rejects):
+def test_any_request_is_answered_truly_and_no_threshold_would_be_better(
+    opened, name, bounds, rejects
+):
     wanted = wanted_from(bounds, rejects)
     if wanted is None:
         return
@@ -374,7 +376,7 @@ def test_any_request_is_answered_truly_and_no_cut_would_be_better(opened, name, 
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("text", ["fn <= 8", "fp <= 5, rejected <= 15%", "precision(spam) >= 95%"])
-def test_a_reply_is_never_worse_than_the_moved_cut_alone(opened, name, text):
+def test_a_reply_is_never_worse_than_the_moved_threshold_alone(opened, name, text):
     dialog, _ = opened(name)
     wanted = Preference(text)
     alone = copy.deepcopy(dialog).prefer(wanted, strategies=["move"])
@@ -404,7 +406,7 @@ def three():
     return Dialog(GaussianNB().fit(X3[TRAIN], Y3[TRAIN]), X3[TUNE], Y3[TUNE])
 
 
-def test_what_is_allowed_is_spent(opened):
+def test_what_is_allowed_is_used_up(opened):
     dialog, _ = opened("logistic")
     negatives = int(dialog.confusion.counts[0].sum())
     assert dialog.prefer(f"fp <= {negatives}").after.fn == 0
@@ -461,7 +463,7 @@ def test_requests_that_make_no_sense_leave_the_history_as_it_is(opened, wants, k
     dialog.redo()
 
 
-def test_ways_restrict_what_is_tried(opened):
+def test_strategies_restrict_what_is_tried(opened):
     dialog, _ = opened("tunable")
     wanted = "fp <= 5, rejected <= 10%"
     for strategy in ("move", "reject", "retune"):
@@ -481,7 +483,7 @@ def test_ways_restrict_what_is_tried(opened):
         (["reweight", "retune"], r"fp <= 5.*\breweight\b.*\bretune\b"),
     ],
 )
-def test_ways_that_cannot_be_gone(opened, strategies, match):
+def test_strategies_that_cannot_be_gone(opened, strategies, match):
     dialog, _ = opened("logistic")
     with pytest.raises(ValueError, match=match):
         dialog.prefer("fp <= 5", strategies=strategies)
@@ -572,7 +574,7 @@ def test_an_edit_of_the_rejected_column_allows_rejects_of_that_class_only(opened
 
 
 @given(limit=st.integers(0, 100))
-def test_the_frontier_says_what_moving_the_cut_reaches(opened, limit):
+def test_the_frontier_says_what_moving_the_threshold_reaches(opened, limit):
     dialog, _ = opened("logistic")
     frontier = dialog.frontier()
     assert [curve.name for curve in frontier.curves] == ["start"]
@@ -582,7 +584,7 @@ def test_the_frontier_says_what_moving_the_cut_reaches(opened, limit):
     assert reply.after.fp == frontier.least_fp(limit)[0]
 
 
-def test_the_frontier_shows_members_and_other_ways(committee):
+def test_the_frontier_shows_members_and_other_strategies(committee):
     dialog = Dialog(committee, X[TUNE], Y[TUNE])
     names = [curve.name for curve in dialog.frontier().curves]
     assert names == ["start", "member line", "member bayes", "member svc"]
@@ -592,7 +594,7 @@ def test_the_frontier_shows_members_and_other_ways(committee):
     assert len(dialog.history) == 1, "looking is not asking"
 
 
-def test_more_ways_never_reach_less(committee):
+def test_more_strategies_never_reach_less(committee):
     dialog = Dialog(committee, X[TUNE], Y[TUNE])
     bare, more = dialog.frontier(), dialog.frontier(slow=True)
     for limit in (0, 5, 20, 60):
@@ -624,7 +626,7 @@ def test_accepting_is_the_same_for_the_same_step_and_samples(asked):
     assert dialog.accept(reserve=True) is model
 
 
-def test_a_second_step_on_spent_samples_is_refused(asked):
+def test_a_second_step_on_used_up_samples_is_refused(asked):
     dialog = copy.deepcopy(asked)
     first = dialog.accept()
     dialog.prefer("fn <= 25%", strategies=["move"])
@@ -646,7 +648,7 @@ def test_fresh_samples_support_another_certificate(asked):
     assert model.certificate_.confusion == model.confusion(fresh, WORDS[codes])
 
 
-def test_a_reserve_is_spent_by_halves(asked):
+def test_a_reserve_is_used_up_by_halves(asked):
     dialog = copy.deepcopy(asked)
     deltas = []
     for step in range(3):
@@ -667,7 +669,7 @@ def test_samples_opened_at_one_confidence_stay_there(asked):
         dialog.accept(confidence=0.95)
 
 
-def test_nothing_asked_nothing_promised(asked):
+def test_nothing_asked_nothing_guaranteed(asked):
     dialog = copy.deepcopy(asked)
     dialog.undo()
     with pytest.raises(GuaranteeError, match=r"\bprefer\b"):
@@ -676,7 +678,7 @@ def test_nothing_asked_nothing_promised(asked):
     assert dialog.accept().certificate_.requested == str(reply.preference)
 
 
-def test_the_promise_is_about_the_accepted_model(asked):
+def test_the_guarantee_is_about_the_accepted_model(asked):
     dialog = copy.deepcopy(asked)
     model = dialog.accept()
     certificate = model.certificate_
@@ -701,7 +703,7 @@ def test_counts_become_rates(asked):
     assert f"fn <= {n // 4}" in certificate.remarks[0]
 
 
-def test_a_promise_out_of_reach_of_the_numbers_spends_nothing(asked):
+def test_a_guarantee_out_of_reach_of_the_numbers_spends_nothing(asked):
     dialog = copy.deepcopy(asked)
     dialog.prefer("fn <= 0", strategies=["move"])
     with pytest.raises(GuaranteeError, match="fn <= 0%"):
@@ -713,7 +715,7 @@ def test_a_promise_out_of_reach_of_the_numbers_spends_nothing(asked):
     assert dialog.accept().certificate_.number == 1
 
 
-def test_a_promise_that_failed_on_the_scores_is_spent(asked):
+def test_a_guarantee_that_failed_on_the_scores_is_used_up(asked):
     dialog = copy.deepcopy(asked)
     dialog.prefer("fn <= 4%, fp <= 4%", strategies=["move"])
     with pytest.raises(GuaranteeError, match=r"fn <= 4%.*fp <= 4%") as caught:
@@ -809,7 +811,7 @@ def test_samples_of_which_many_are_alike_may_certify():
     )
 
 
-def test_a_promise_that_nothing_can_break_is_none():
+def test_a_guarantee_that_nothing_can_break_is_none():
     dialog = Dialog(LogisticRegression().fit(X[TRAIN], Y[TRAIN]), X[TUNE], Y[TUNE])
     dialog.prefer("fp <= 100%", strategies=["move"])
     with pytest.raises(GuaranteeError, match="fp <= 100%"):

@@ -149,7 +149,7 @@ def test_a_file_leaves_out_the_table_that_its_user_has(talked, tmp_path):
     assert there_and_back(talked, tmp_path)._given is None
 
 
-def test_what_is_spent_stays_spent(dialog, tmp_path):
+def test_what_is_used_up_stays_used_up(dialog, tmp_path):
     model = dialog.accept(confidence=0.9)
     loaded = there_and_back(dialog, tmp_path)
     again = loaded.accept(confidence=0.9)
@@ -161,7 +161,7 @@ def test_what_is_spent_stays_spent(dialog, tmp_path):
         loaded.accept(confidence=0.8)
 
 
-def test_samples_brought_again_after_loading_are_still_spent(tmp_path):
+def test_samples_brought_again_after_loading_are_still_used_up(tmp_path):
     dialog = Dialog.from_data(X[:200], Y[:200], committee=GaussianNB(), certify=None)
     dialog.prefer("fn <= 30%", strategies=["move"])
     dialog.accept(X[200:], Y[200:])

@@ -42,7 +42,7 @@ def every_cut(scores, y):
 
 class TestCurves:
     @given(tables)
-    def test_a_curve_is_what_no_other_cut_beats(self, table):
+    def test_a_curve_is_what_no_other_threshold_beats(self, table):
         frontier, scores, y = frontier_of(table)
         for curve in frontier.curves:
             points = every_cut(scores[curve.name], y)
@@ -89,7 +89,7 @@ class TestCurves:
         assert (curve.fp.tolist(), curve.fn.tolist()) == ([0, 1], [2, 0])
         assert [(one > threshold) for threshold in curve.thresholds] == [False, True]
 
-    def test_cuts_tell_neighbouring_numbers_apart(self):
+    def test_thresholds_tell_neighbouring_numbers_apart(self):
         for low in (1.0, -1.0, 0.0, -5e-324, -1.7e308):
             scores = np.array([low, np.nextafter(low, math.inf)])
             (curve,) = Frontier.of({"way": scores}, [0, 1]).curves
@@ -209,7 +209,7 @@ class TestWinners:
         assert [one.low for one in hull[1:]] == ends[:-1]
         assert frontier.winners((1e-9, 1e9))[1:-1] == hull[1:-1]
 
-    def test_of_equals_the_first_way_and_fewer_false_positives(self):
+    def test_of_equals_the_first_strategy_and_fewer_false_positives(self):
         frontier = Frontier.of({"one": SCORES["sharp"], "two": SCORES["sharp"]}, Y)
         assert {one.name for one in frontier.hull} == {"one"}
         assert frontier.best().fp == 0  # one mistake of either kind costs the same

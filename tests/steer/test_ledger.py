@@ -31,7 +31,7 @@ def dialog():
 
 class TestAccount:
     @given(st.floats(1e-6, 0.5), st.lists(st.booleans(), max_size=40))
-    def test_what_is_spent_is_never_more_than_there_is(self, delta, reserves):
+    def test_what_is_used_up_is_never_more_than_there_is(self, delta, reserves):
         account = Account("x", delta)
         for reserve in reserves:
             if not account.left:
@@ -85,7 +85,7 @@ class TestAccepting:
         with pytest.raises(GuaranteeError, match=SPENT):
             dialog.accept(*CERTIFY, reserve=True)
 
-    def test_fresh_samples_are_not_spent(self, dialog):
+    def test_fresh_samples_are_not_used_up(self, dialog):
         dialog.accept(*CERTIFY)
         dialog.prefer("fn <= 10%", strategies=["move"])
         again = dialog.accept(*samples(400, 3)).certificate_
@@ -119,7 +119,7 @@ class TestAccepting:
         with pytest.raises(GuaranteeError, match=SPENT):
             dialog.accept(*CERTIFY, reserve=True)
 
-    def test_less_to_spend_is_a_stricter_cut(self, dialog):
+    def test_less_to_spend_is_a_stricter_threshold(self, dialog):
         half = dialog.accept(*CERTIFY, reserve=True)
         other = Dialog(MODEL, *samples(200, 1))
         other.prefer("fp <= 10%", strategies=["move"])

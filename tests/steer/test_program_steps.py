@@ -477,7 +477,7 @@ class Recorder(ClassifierMixin, BaseEstimator):
         Recorder.seen |= set(X[:, 0].astype(int).tolist())
 
 
-def test_a_promise_is_set_on_samples_that_no_step_has_seen(monkeypatch):
+def test_a_guarantee_is_set_on_samples_that_no_step_has_seen(monkeypatch):
     monkeypatch.setattr(Recorder, "seen", set())
     X, y = datasets.load("liver", return_X_y=True)
     names = np.column_stack([np.arange(len(y)), X])
@@ -520,7 +520,7 @@ def test_an_accepted_program_gives_no_training_data_away(tmp_path):
     assert model.estimator[-1].n_levels == 3
 
 
-def test_nothing_is_promised_where_nothing_was_asked_of_the_whole():
+def test_nothing_is_guaranteed_where_nothing_was_asked_of_the_whole():
     dialog = dialog_on()
     dialog.tune_nodes({(0, 0): "fn <= 12"})
     with pytest.raises(GuaranteeError, match=r"\bprefer\b"):

@@ -76,7 +76,7 @@ def values(replies, wanted=WANTED):
     return [objective.evaluate(reply.candidate.predictions) for reply in replies]
 
 
-def test_a_first_reply_comes_before_any_dear_way_is_begun(dialog, with_ways):
+def test_a_first_reply_comes_before_any_slow_strategy_is_begun(dialog, with_ways):
     strategy = Gains()
     with_ways(strategy)
     replies = dialog.replies(WANTED)
@@ -112,13 +112,13 @@ def test_the_last_reply_is_the_one_in_the_history(dialog, with_ways):
     assert last is dialog.history[-1]
 
 
-def test_options_that_are_no_better_give_no_reply(dialog, with_ways):
+def test_candidates_that_are_no_better_give_no_reply(dialog, with_ways):
     with_ways(Gains(1), Gains(1))
     assert [reply.strategy for reply in dialog.replies(WANTED)] == ["move", "gains", "gains"]
     assert dialog.reply.n_candidates == 3
 
 
-def test_all_ways_of_the_real_ones():
+def test_all_strategies_of_the_real_ones():
     members = [TunableLogistic(), GaussianNB()]
     dialog = Dialog([one.fit(X[:100], Y[:100]) for one in members], X[100:], Y[100:])
     replies = list(dialog.replies("fp <= 4, rejected <= 10%"))
@@ -177,7 +177,7 @@ def test_a_callback_that_stops_at_the_last_reply_cancelled_nothing(dialog, with_
     assert not dialog.prefer(WANTED, callback=lambda reply: reply.final).cancelled
 
 
-def test_stop_is_asked_between_options(dialog, with_ways):
+def test_stop_is_asked_between_candidates(dialog, with_ways):
     strategy = Gains(9)
     with_ways(strategy)
     reply = dialog.prefer(WANTED, stop=lambda: strategy.given >= 4)
@@ -189,14 +189,14 @@ def test_stop_is_asked_between_options(dialog, with_ways):
 
 
 @pytest.mark.parametrize("strategies", [["move", "reweight"], ["move", "retune"]])
-def test_one_who_has_stopped_gets_the_cheap_reply(strategies):
+def test_one_who_has_stopped_gets_the_fast_reply(strategies):
     members = [TunableLogistic(), GaussianNB()]
     dialog = Dialog([one.fit(X[:100], Y[:100]) for one in members], X[100:], Y[100:])
     reply = dialog.prefer(WANTED, strategies=strategies, stop=lambda: True)
     assert (reply.strategy, reply.n_candidates, reply.cancelled) == ("move", 1, True)
 
 
-def test_no_dear_way_is_begun_after_a_stop(dialog, with_ways):
+def test_no_slow_strategy_is_begun_after_a_stop(dialog, with_ways):
     """A way may work for long before its first option, and need not ask by itself."""
     strategy = Gains()
     with_ways(strategy)
@@ -204,7 +204,7 @@ def test_no_dear_way_is_begun_after_a_stop(dialog, with_ways):
     assert strategy.started == 0
 
 
-def test_an_interrupt_in_a_dear_way_keeps_the_best(dialog, with_ways):
+def test_an_interrupt_in_a_slow_strategy_keeps_the_best(dialog, with_ways):
     with_ways(Gains(2, after=KeyboardInterrupt()))
     reply = dialog.prefer(WANTED)
     assert reply is dialog.reply
@@ -237,7 +237,7 @@ def test_an_interrupt_before_anything_was_found_goes_through(dialog, with_ways):
     assert (len(dialog.history), dialog.position) == (2, 1)
 
 
-def test_an_interrupt_among_the_cheap_ways_either_keeps_or_goes_through(dialog, with_ways):
+def test_an_interrupt_among_the_fast_strategies_either_keeps_or_goes_through(dialog, with_ways):
     """Not both: who gets the interrupt must find the dialog where it was."""
     with_ways(Raises(KeyboardInterrupt(), slow=False))
     try:
@@ -249,14 +249,14 @@ def test_an_interrupt_among_the_cheap_ways_either_keeps_or_goes_through(dialog, 
 
 
 @pytest.mark.parametrize("slow", [False, True])
-def test_an_error_in_a_way_is_told_and_is_no_cancelling(dialog, with_ways, slow):
+def test_an_error_in_a_strategy_is_told_and_is_no_cancelling(dialog, with_ways, slow):
     with_ways(Raises(ZeroDivisionError("of a way"), slow))
     with pytest.raises(ZeroDivisionError, match="of a way"):
         dialog.prefer(WANTED)
     assert not any(reply.cancelled for reply in dialog.history), "nobody cancelled"
 
 
-def test_an_error_in_a_way_leaves_the_dialog_in_use(dialog, with_ways):
+def test_an_error_in_a_strategy_leaves_the_dialog_in_use(dialog, with_ways):
     with_ways(Raises(ZeroDivisionError("of a way"), slow=True))
     with pytest.raises(ZeroDivisionError):
         dialog.prefer(WANTED)

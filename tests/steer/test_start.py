@@ -106,7 +106,7 @@ def test_certify_samples_of_ones_own_leave_all_others_to_tune_on():
     assert model.confusion(X[200:], Y[200:]) == model.certificate_.confusion
 
 
-def test_more_is_set_aside_where_a_promise_needs_it():
+def test_more_is_set_aside_where_a_guarantee_needs_it():
     bare, more = open_dialog(), open_dialog(guarantee="fp <= 10%")
     negatives = int((CODES == 0).sum())
     for confidence in (0.95, 0.8):
@@ -448,7 +448,7 @@ def test_certify_samples_with_other_columns_are_refused_at_once(fast_default):
         open_dialog(certify=(X[:, :2], Y))
 
 
-def test_a_promise_of_a_class_that_is_not_there_is_refused():
+def test_a_guarantee_of_a_class_that_is_not_there_is_refused():
     with pytest.raises(PreferenceError, match="'eggs'"):
         open_dialog(guarantee="fp(eggs) <= 5%")
 

@@ -57,7 +57,7 @@ def doubting():
 # Training
 
 
-def test_fit_keeps_to_the_preference_with_a_promise(guaranteed):
+def test_fit_keeps_to_the_preference_with_a_guarantee(guaranteed):
     certificate = guaranteed.certificate_
     assert certificate.preference == "fn <= 20%"
     assert certificate.confidence == 0.8
@@ -211,7 +211,7 @@ def test_scores_are_rounded_so_that_rounding_errors_do_not_decide(request, name)
     assert len(np.unique(scores)) == N, "but samples are still told apart"
 
 
-def test_the_samples_of_a_dialog_do_not_tip_to_the_other_side_of_the_cut(guaranteed):
+def test_the_samples_of_a_dialog_do_not_tip_to_the_other_side_of_the_threshold(guaranteed):
     """A cut lies on a certify sample, so rounding errors would show first there."""
     scores = guaranteed.scorer_(X)
     at = np.flatnonzero(np.abs(scores - guaranteed.decision_.high) < 1e-6)
@@ -251,7 +251,7 @@ def test_rejects_count_as_wrong_for_scikit_learn(doubting):
     assert doubting.score(X, Y) == pytest.approx(matrix.accuracy)
 
 
-def test_rejects_are_promised_too(doubting):
+def test_rejects_are_guaranteed_too(doubting):
     guarantees = {guarantee.bound: guarantee for guarantee in doubting.certificate_.guarantees}
     assert set(guarantees) == {"fp <= 20%", "fn <= 20%", "rejected <= 50%"}
     matrix = doubting.certificate_.confusion
@@ -431,7 +431,7 @@ def test_a_new_certificate_needs_a_label_for_each_sample(guaranteed):
         guaranteed.recertify(X, Y[:-1])
 
 
-def test_the_model_card_tells_what_is_promised(guaranteed):
+def test_the_model_card_tells_what_is_guaranteed(guaranteed):
     card = guaranteed.model_card()
     for told in (
         f"{guaranteed.certificate_.confidence:g}",

@@ -156,7 +156,7 @@ def test_a_plan_says_who_sees_which_rows(client, table, choices, parts):
     assert sum(one["n"] for one in told["support"]) == parts["certify"]
 
 
-def test_a_plan_sets_aside_what_a_promise_needs(client, table):
+def test_a_plan_sets_aside_what_a_guarantee_needs(client, table):
     few = client.ok(f"/tables/{table}/plan", {"target": "target"})
     body = {"target": "target", "guarantee": "fp <= 1.5%"}
     more = client.ok(f"/tables/{table}/plan", body)

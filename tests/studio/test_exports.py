@@ -130,7 +130,7 @@ def test_an_onnx_file_answers_as_the_model_does(client, story, pima, tmp_path, n
     assert rejected.any() == (number == 2)
 
 
-def test_cards_and_certificates_say_what_is_promised(client, story):
+def test_cards_and_certificates_say_what_is_guaranteed(client, story):
     for one in client.ok(story)["accepted"]:
         place = f"{story}/accepted/{one['number']}"
         certificate = client.ok(f"{place}/certificate.json")
@@ -313,7 +313,7 @@ def test_a_script_reads_the_file_as_the_studio_did(studio, file, separator, yes,
     assert [reply.after.counts.tolist() for reply in dialog.history] == matrices(client.ok(name))
 
 
-def test_a_script_uses_the_ways_that_were_allowed(client, tmp_path):
+def test_a_script_uses_the_strategies_that_were_allowed(client, tmp_path):
     name = client.dialog("pima", members=["logistic"])
     step = client.asked(name, "fp <= 3, rejected <= 60%", strategies=["move"])
     assert step["strategy"] == "move"
@@ -321,7 +321,7 @@ def test_a_script_uses_the_ways_that_were_allowed(client, tmp_path):
     assert dialog.reply.after.counts.tolist() == step["matrix"]["counts"]
 
 
-def test_a_script_spends_what_was_spent(client, tmp_path):
+def test_a_script_spends_what_was_used_up(client, tmp_path):
     name = client.dialog("pima", members=["logistic"])
     client.asked(name, "fp <= 45, fn <= 90", strategies=CHEAP)
     refused = client.finished(client.post(f"{name}/accept", {"confidence": 0.8, "reserve": True}))

@@ -74,7 +74,7 @@ def test_a_dialog_that_is_dropped_before_it_is_held_is_taken_anew(studio, user, 
         assert held is fresh
 
 
-def test_a_failure_after_the_promise_leaves_what_the_store_has(studio, user, monkeypatch):
+def test_a_failure_after_the_guarantee_leaves_what_the_store_has(studio, user, monkeypatch):
     dialog = user.dialog("pima", members=["logistic"])
     user.asked(dialog, "fp <= 40")
 
@@ -245,7 +245,7 @@ def test_steps_count_for_the_memory_a_dialog_takes(studio, user):
     assert live.size > before
 
 
-def test_what_the_dear_ways_reach_is_from_where_requests_begin(user):
+def test_what_the_slow_strategies_reach_is_from_where_requests_begin(user):
     dialog = user.dialog("pima", members=None, kind="program", levels=2)
     assert user.finished(user.post(f"{dialog}/frontier"))["state"] == "done"
     assert user.ok(f"{dialog}/frontier")["slow"]

@@ -506,7 +506,7 @@ def test_cells_are_edited_by_arrows_by_dragging_and_in_percent(show, user, mails
 
 
 @pytest.mark.full
-def test_requests_in_words_and_by_chosen_ways(show, user, mails_table):
+def test_requests_in_words_and_by_chosen_strategies(show, user, mails_table):
     page = show(f"#/d/{trained(user, mails_table, 'fp <= 12')}")
     at_step(page, 1)
     in_words(page).click()

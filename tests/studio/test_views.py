@@ -552,7 +552,7 @@ def test_three_classes_without_a_positive_one_have_no_trade_off(client, three):
     assert (step["fp"], step["fn"]) == (None, None)
 
 
-def test_the_dear_ways_add_curves_and_take_none_away(client, two):
+def test_the_slow_strategies_add_curves_and_take_none_away(client, two):
     name, own, _ = two
     client.ok(f"{name}/goto", {"step": 0})
     before = client.ok(f"{name}/frontier")
@@ -646,7 +646,7 @@ def test_after_growing_the_votes_are_the_grown_programs(client, program):
 
 
 @pytest.mark.full
-def test_the_dear_frontier_of_a_tuned_program_begins_with_it(client, program):
+def test_the_slow_frontier_of_a_tuned_program_begins_with_it(client, program):
     name, own = program
     client.ok(f"{name}/goto", {"step": 0})
     tuned = client.finished(

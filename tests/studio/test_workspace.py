@@ -414,7 +414,7 @@ def test_a_job_tells_why_the_store_failed(served, monkeypatch):
     assert (last["state"], last["error"]) == ("failed", FULL)
 
 
-def test_the_dear_frontier_can_be_asked_for_again_after_the_dialog_was_dropped(served):
+def test_the_slow_frontier_can_be_asked_for_again_after_the_dialog_was_dropped(served):
     """It is found again, and not stored."""
     studio, client, name = served
     frontiers = []

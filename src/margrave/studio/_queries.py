@@ -38,7 +38,8 @@ class TableRow:
 class DialogRow:
     """A dialog: its settings, its current step, and its numbers of steps and accepted models.
 
-    ``preference`` and ``met`` belong to the step at ``position``; each change adds one to ``revision``.
+    ``preference`` and ``met`` belong to the step at ``position``; each change adds one to
+    ``revision``.
     """
 
     id: str

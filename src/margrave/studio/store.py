@@ -103,7 +103,8 @@ class Store:
     ...     dialog = store.add_dialog("local", "Spam", None, {"kind": "committee"})
     ...     _ = store.set_ready(dialog.id, b"members", {"n": 279}, {"preference": None}, b"start")
     ...     _ = store.add_step(
-    ...         dialog.id, 1, 0, {"preference": "fp <= 5", "met": True}, b"reply", position=1, undone=()
+    ...         dialog.id, 1, 0, {"preference": "fp <= 5", "met": True}, b"reply",
+    ...         position=1, undone=(),
     ...     )
     ...     [dialog] = store.dialogs("local")
     >>> dialog.title, dialog.state, dialog.n_steps, dialog.preference, dialog.met

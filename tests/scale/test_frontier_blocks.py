@@ -52,7 +52,7 @@ def test_as_in_memory_while_scores_are_few(chunks):
 
 
 @pytest.mark.parametrize("chunks", [2500, 300])
-def test_every_count_is_exact_where_cuts_are_left_out(chunks, monkeypatch):
+def test_every_count_is_exact_where_thresholds_are_left_out(chunks, monkeypatch):
     monkeypatch.setattr(_summary, "EXACT", 200)
     monkeypatch.setattr(_summary, "FINENESS", 20)
     scores, y = scored(5000, decimals=9)

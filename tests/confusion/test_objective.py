@@ -131,7 +131,7 @@ def test_a_limit_that_is_just_reached_is_met():
         ("correct >= 9", 0),
     ],
 )
-def test_the_price_is_the_errors_in_cells_of_which_nothing_is_said(text, cost):
+def test_the_cost_is_the_errors_in_cells_of_which_nothing_is_said(text, cost):
     matrix = Confusion([[10, 20, 40], [30, 10, 50], [70, 80, 10]], ["a", "b", "c"])
     codes = np.repeat(np.arange(3), matrix.counts.sum(axis=1))
     answers = np.concatenate([np.repeat(np.arange(3), row[:3]) for row in matrix.counts])
@@ -149,7 +149,7 @@ def test_fp_and_fn_speak_of_the_positive_class():
     )
 
 
-def test_what_is_missed_counts_before_the_price_and_the_price_before_all_errors():
+def test_what_is_missed_counts_before_the_cost_and_the_cost_before_all_errors():
     assert ObjectiveValue(0.0, 9, 9) < ObjectiveValue(0.5, 0, 1)
     assert ObjectiveValue(0.0, 1, 9) < ObjectiveValue(0.0, 2, 2)
     assert ObjectiveValue(0.0, 1, 2) < ObjectiveValue(0.0, 1, 3)
@@ -336,7 +336,7 @@ def test_without_a_rejected_column_none_is_rejected(counts, preference):
         ("precision(1) >= 9%, rejected <= 9", 7),
     ],
 )
-def test_rejected_samples_have_no_price_but_count_as_errors(text, cost):
+def test_rejected_samples_have_no_cost_but_count_as_errors(text, cost):
     matrix = Confusion([[10, 5, 3], [7, 10, 2]])
     codes = np.repeat([0, 1], [18, 19])
     answers = np.concatenate([np.repeat([0, 1, -1], row) for row in matrix.counts])
@@ -345,7 +345,7 @@ def test_rejected_samples_have_no_price_but_count_as_errors(text, cost):
 
 
 @given(doubted(3), st.sampled_from(THREE))
-def test_what_is_unspoken_is_what_the_price_counts(data, preference):
+def test_what_is_unspoken_is_what_the_cost_counts(data, preference):
     codes, answers = data
     objective = Objective(preference, codes, (0, 1, 2))
     unspoken = objective.is_cost(answers)

@@ -394,7 +394,7 @@ def test_a_program_with_nodes_that_have_no_learner(freeze, kind, offset):
     check_equal(made(program), np.vstack([X + apart, X, NEW]))
 
 
-def test_a_promise_is_in_the_file():
+def test_a_guarantee_is_in_the_file():
     model = SteeredClassifier(
         PAIR, preference="fn <= 25%", confidence=0.8, random_state=0, strategies=["move"]
     ).fit(X, Y)
@@ -402,7 +402,7 @@ def test_a_promise_is_in_the_file():
     assert facts_of(model.to_onnx())["certificate"] == str(model.certificate_)
 
 
-def test_nothing_promised():
+def test_nothing_guaranteed():
     facts = facts_of(made(LogisticRegression().fit(X, Y), preference="fn <= 3").to_onnx())
     assert (facts["certificate"], facts["preference"]) == ("", "fn <= 3")
 
@@ -415,7 +415,7 @@ def test_a_band_of_doubt(decision):
     assert (share > 0) == decision.rejects
 
 
-def test_scores_at_a_cut_and_their_rounding():
+def test_scores_at_a_threshold_and_their_rounding():
     line = RidgeClassifier().fit(X, Y)
     score = made(line, Threshold(0.0, 0.0)).decision_function(NEW)
     for decision in (Threshold(score[0], score[0]), Threshold(*np.sort(score[:2]))):

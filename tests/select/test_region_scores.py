@@ -235,13 +235,13 @@ def test_specialists_are_nearly_as_good_as_with_a_perfect_guide():
 # What it needs
 
 
-def test_one_member_gives_no_option():
+def test_one_member_gives_no_candidate():
     rows, labels = of_the_slide(300, 0)
     alone = Dialog(LogisticRegression().fit(rows, labels), rows, labels)
     assert not list(SelectByRegion().candidates(request_for("fp <= 5", alone)))
 
 
-def test_samples_that_are_not_numbers_give_no_option():
+def test_samples_that_are_not_numbers_give_no_candidate():
     rows, labels = of_the_slide(300, 0)
     frame = pd.DataFrame({"x": rows[:, 0], "side": np.where(rows[:, 0] > 0, "right", "left")})
     members = [
@@ -272,7 +272,7 @@ def test_what_can_be_parted(X, can):
     assert can_split(X) == can
 
 
-def test_too_few_samples_to_part_give_no_option():
+def test_too_few_samples_to_part_give_no_candidate():
     rows, labels = of_the_slide(50, 0)
     dialog = Dialog(slide_members(), rows, labels)
     assert not list(SelectByRegion().candidates(request_for("fp <= 5", dialog)))

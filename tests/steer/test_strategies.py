@@ -40,7 +40,7 @@ def request_for(text, data, **more):
 # By name
 
 
-def test_ways_are_chosen_by_name():
+def test_strategies_are_chosen_by_name():
     assert [strategy.name for strategy in get_strategies(None, "X")] == [
         "move",
         "reject",
@@ -69,12 +69,12 @@ def test_a_name_that_is_none(names):
 
 
 @pytest.mark.parametrize("names", [["move", None], [3]])
-def test_what_is_neither_a_name_nor_a_way(names):
+def test_what_is_neither_a_name_nor_a_strategy(names):
     with pytest.raises(ValueError, match=rf"\bstrategies\b.*\b{names[-1]}\b"):
         get_strategies(names, "X")
 
 
-def test_a_new_way_needs_nothing_but_itself(monkeypatch):
+def test_a_new_strategy_needs_nothing_but_itself(monkeypatch):
     class Oracle:
         """The classifier one dreams of."""
 
@@ -143,7 +143,7 @@ def test_nothing_is_rejected_that_need_not_be():
     assert reply.after.n_rejected == 0
 
 
-def test_rejects_take_what_a_cut_cannot():
+def test_rejects_take_what_a_threshold_cannot():
     dialog = Dialog(LogisticRegression().fit(X[TRAIN], Y[TRAIN]), X[TUNE], Y[TUNE])
     both = "fp <= 10, fn <= 10"
     assert not dialog.prefer(both).met
@@ -191,7 +191,7 @@ def test_weights_are_tried_for_a_committee_only(data):
 
 
 @pytest.mark.parametrize("strategy", [Reweight(), Retune()])
-def test_a_way_that_is_stopped_offers_nothing(data, strategy):
+def test_a_strategy_that_is_stopped_offers_nothing(data, strategy):
     assert not list(strategy.candidates(request_for("fp <= 5", data, stopped=lambda: True)))
 
 
@@ -309,7 +309,7 @@ def test_no_sample_is_ever_judged_by_what_has_seen_it(from_data):
         assert dialog.accept().certificate_.requested == "fp <= 20%"
 
 
-def test_an_option_tells_what_its_answers_are(data):
+def test_an_candidate_tells_what_its_answers_are(data):
     candidate = next(iter(Reweight().candidates(request_for("fp <= 5", data))))
     of = data[0]
     counted = Confusion.of(of.codes, candidate.predictions)

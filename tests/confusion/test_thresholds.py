@@ -35,7 +35,7 @@ def test_thresholds_tell_neighbouring_numbers_apart(low, high):
 
 
 @given(rows)
-def test_no_cut_has_a_larger_balanced_accuracy(table):
+def test_no_threshold_has_a_larger_balanced_accuracy(table):
     scores, positive, weight = (np.array(column) for column in zip(*table, strict=True))
     scores = scores / 4
 
@@ -59,7 +59,7 @@ def test_no_cut_has_a_larger_balanced_accuracy(table):
 @pytest.mark.parametrize(
     ("scores", "cut"), [([-0.9, -0.8, 0.0, 0.2], 0.1), ([-0.9, -0.3, 0.0, 0.2], -0.6)]
 )
-def test_the_cut_is_in_the_widest_gap_worked_by_hand(scores, cut):
+def test_the_threshold_is_in_the_widest_gap_worked_by_hand(scores, cut):
     positive = np.array([False, True, False, True])  # the first and the third gap have 3/4
     found = balanced_threshold(np.array(scores), *shares(positive, np.ones(4)))
     assert found == pytest.approx(cut)

@@ -88,7 +88,7 @@ class TestCut:
         scores = np.array([-1.0, 0.5, np.nextafter(0.5, 1), 2])
         assert Threshold(0.5, 0.5).predict(scores).tolist() == [0, 0, 1, 1]
 
-    def test_between_the_cuts_is_no_answer(self):
+    def test_between_the_thresholds_is_no_answer(self):
         scores = np.array([-2.0, -1, np.nextafter(-1, 0), 0, 1, np.nextafter(1, 2)])
         reject = REJECTED
         assert Threshold(-1.0, 1.0).predict(scores).tolist() == [0, 0, reject, reject, reject, 1]
@@ -98,7 +98,7 @@ class TestCut:
         assert Threshold(0.0, 1.0).rejects
         assert not default_decision(2).rejects
 
-    def test_a_cut_at_infinity_answers_one_class(self):
+    def test_a_threshold_at_infinity_answers_one_class(self):
         scores = np.array([-1e300, 0.0, 1e300])
         assert Threshold(np.inf, np.inf).predict(scores).tolist() == [0, 0, 0]
         assert Threshold(-np.inf, -np.inf).predict(scores).tolist() == [1, 1, 1]
@@ -117,7 +117,7 @@ class TestCut:
         assert (lead[answers == 0] <= 0).all()
         assert (np.diff(lead[np.argsort(scores)]) >= 0).all()
 
-    def test_the_plain_cut_is_at_zero(self):
+    def test_the_plain_threshold_is_at_zero(self):
         assert default_decision(2).predict(np.array([-0.1, 0.0, 0.1])).tolist() == [0, 0, 1]
 
 
@@ -156,7 +156,7 @@ class TestMoved:
         (np.array([0, 0, 1, 0, 1, 1, 1, 1]), np.array([0.5, 0.5, 0, 0.5, 0.5, 0.5, 0.5, 0.5])),
         "precision >= 90%, precision(0) >= 90%, rejected <= 50%",
     )
-    def test_no_cut_is_better(self, data, text):
+    def test_no_threshold_is_better(self, data, text):
         codes, scores = data
         objective = Objective(Preference(text), codes, (0, 1))
         decision = best_decision(objective, scores)
@@ -206,7 +206,7 @@ class TestMoved:
 class TestDoubtful:
     @given(scored(), st.sampled_from(WITH_REJECTS))
     @example((np.array([1, 0, 1, 0]), np.array([0.0, 0, 0, 0])), WITH_REJECTS[0])
-    def test_no_pair_of_cuts_is_better(self, data, text):
+    def test_no_pair_of_thresholds_is_better(self, data, text):
         codes, scores = data
         objective = Objective(Preference(text), codes, (0, 1))
         found = rounded(evaluate(objective, best_rejecting_decision(objective, scores), scores))

@@ -100,7 +100,7 @@ def test_a_step_is_small(talked):
     assert all(len(piece.data) < base for piece in pieces(talked))
 
 
-def test_what_was_spent_stays_spent(talked):
+def test_what_was_used_up_stays_used_up(talked):
     dialog = copy.deepcopy(talked)
     dialog.goto(1)
     model = dialog.accept(confidence=0.9)

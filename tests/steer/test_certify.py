@@ -207,7 +207,7 @@ class TestTheCut:
         ("text", "of", "answer", "share"),
         [("fp <= 10%", 0, 1, 0.1), ("fn <= 20%", 1, 0, 0.2), ("recall >= 70%", 1, 0, 0.3)],
     )
-    def test_as_many_are_beyond_it_as_are_allowed_and_no_cut_goes_farther(
+    def test_as_many_are_beyond_it_as_are_allowed_and_no_threshold_goes_farther(
         self, world, text, of, answer, share
     ):
         scores, codes = world.draw(np.random.default_rng(5), 400)
@@ -246,7 +246,7 @@ class TestTheCut:
             len(positives), 0.1, DELTA / 2
         )
 
-    def test_where_both_sides_leave_room_the_cut_stays_where_the_dialog_had_it(self):
+    def test_where_both_sides_leave_room_the_threshold_stays_where_the_dialog_had_it(self):
         world = Normals(gap=10.0)
         scores, codes = world.draw(np.random.default_rng(7), 400)
         plan = Plan(Preference("fp <= 10%, fn <= 10%"), (0, 1), 1, Threshold(5.125, 5.125))
@@ -405,7 +405,7 @@ class TestWhatWouldBreakIt:
         assert not kept(n_broken, 200)
         assert n_broken > 3 * DELTA * 200
 
-    def test_an_order_statistic_with_answers_at_the_cut_too(self):
+    def test_an_order_statistic_with_answers_at_the_threshold_too(self):
         """METHODS: positive iff strictly above; with "at or above" ties break it."""
         world, rng = tied(), np.random.default_rng(1)
         plan = plan_of("fp <= 10%", world)
@@ -649,7 +649,7 @@ class TestRefusals:
         X, y = mails(200, 1)
         assert not refused(asked("fp <= 5%"), (X[:-1], y[:-1]), "'spam'").used_up
 
-    def test_nothing_to_promise(self):
+    def test_nothing_to_guarantee(self):
         refused(Dialog(First(), *mail(300)), mails(99, 99), "prefer(")
 
     def test_nothing_set_aside(self):

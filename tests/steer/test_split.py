@@ -132,7 +132,7 @@ class TestGroups:
         with pytest.raises(ValueError, match=r"\bgroups\b"):
             tuning_folds(y, groups)
 
-    def test_a_promise_over_both_classes_is_kept_with_groups(self):
+    def test_a_guarantee_over_both_classes_is_kept_with_groups(self):
         """Groups of one sample of each class that score alike: they are not two samples."""
         rng, n_draws, n_broken, delta = np.random.default_rng(0), 500, 0, 0.1
         groups, y = np.repeat(np.arange(200), 2), np.tile([0, 1], 200)
@@ -210,7 +210,7 @@ class TestShare:
         assert self.share(0.35) == 0.35
         assert self.share(0.35, "fp <= 1%") == 0.35
 
-    def test_a_fifth_if_nothing_is_going_to_be_promised(self):
+    def test_a_fifth_if_nothing_is_going_to_be_guaranteed(self):
         assert self.share() == 0.2
 
     @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ class TestShare:
             ("fp <= 40", 0.02, 2000),
         ],
     )
-    def test_room_for_what_is_going_to_be_promised(self, guarantee, limit, size):
+    def test_room_for_what_is_going_to_be_guaranteed(self, guarantee, limit, size):
         share = self.share(guarantee=guarantee, sizes=(2000, 1000))
         assert share == pytest.approx(max(3 * samples_needed(limit, 0.05) / size, 0.2))
         assert share * size >= 2 * samples_needed(limit, 0.05)
@@ -242,7 +242,7 @@ class TestShare:
     def test_two_fifths_at_most(self, guarantee):
         assert self.share(guarantee=guarantee) == 0.4
 
-    def test_a_promise_of_none_needs_no_number_that_exists(self):
+    def test_a_guarantee_of_none_needs_no_number_that_exists(self):
         assert self.share(guarantee="fp <= 0") == 0.2
 
     def test_more_classes_get_a_fifth(self):

@@ -34,10 +34,10 @@ from margrave.confusion._objective import Objective as Objective
 from margrave.confusion._objective import ObjectiveValue as ObjectiveValue
 from margrave.confusion._objective import count_predictions as count_predictions
 from margrave.confusion._preference import Preference
-from margrave.confusion._thresholds import Tally as Tally
-from margrave.confusion._thresholds import are_separated as are_separated
-from margrave.confusion._thresholds import balanced_threshold as balanced_threshold
-from margrave.confusion._thresholds import midpoint as midpoint
+from margrave.confusion._tally import Tally as Tally
+from margrave.confusion._tally import are_separated as are_separated
+from margrave.confusion._tally import balanced_threshold as balanced_threshold
+from margrave.confusion._tally import midpoint as midpoint
 
 # Names imported with "as" are for the other packages of Margrave.
 __all__ = ["Bound", "Confusion", "Preference", "PreferenceError"]

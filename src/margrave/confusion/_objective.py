@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from margrave._typing import Floats
 from margrave.confusion._bounds import Bound
 from margrave.confusion._confusion import Confusion
-from margrave.confusion._thresholds import are_separated
+from margrave.confusion._tally import are_separated
 
 _DIGITS = 9
 

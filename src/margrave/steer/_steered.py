@@ -171,7 +171,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         The prediction for a rejected sample. It is never one of the classes.
     n_features_in_ : int
         Number of columns of X.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns, if X has any.
     parts_ : dict
         For Dask collections only: the number of rows for "train", "tune" and "certify".

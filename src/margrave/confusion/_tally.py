@@ -1,4 +1,4 @@
-"""Thresholds of a score: between its values, and the one of largest balanced accuracy."""
+"""Tally of a score: counts on both sides of every threshold, and the balanced threshold."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ class CrucialPairs:
         fractions = [self._at_most(point).sum() / self.n_pairs for point in points.ravel()]
         return np.array(fractions, dtype=np.float64).reshape(points.shape)
 
-    def quantile(self, shares: ArrayLike) -> Floats:
+    def quantile(self, q: ArrayLike) -> Floats:
         """Return the smallest margin m such that at least a fraction of the pairs is at most m.
 
         The quantile is exact: one of the N⁺·N⁻ margins, as ``numpy.quantile`` returns with
@@ -190,17 +190,17 @@ class CrucialPairs:
 
         Parameters
         ----------
-        shares : array-like of float in [0, 1]
+        q : array-like of float in [0, 1]
             The fractions, for instance 0.5 for the median margin.
 
         Returns
         -------
         ndarray of float64
-            Of the same shape as ``shares``.
+            Of the same shape as ``q``.
         """
-        fractions = np.asarray(shares, dtype=np.float64)
+        fractions = np.asarray(q, dtype=np.float64)
         if not ((fractions >= 0) & (fractions <= 1)).all():
-            raise ValueError(f"CrucialPairs.quantile needs shares in [0, 1]; got {shares!r}.")
+            raise ValueError(f"CrucialPairs.quantile needs q in [0, 1]; got {q!r}.")
         margins = [self._margin_at(_rank_of(f, self.n_pairs)) for f in fractions.ravel()]
         return np.array(margins, dtype=np.float64).reshape(fractions.shape)
 

@@ -198,7 +198,7 @@ def make_file(path: Path) -> None:
 
 
 @contextmanager
-def told(place: str = "The store", url: URL | None = None) -> Iterator[None]:
+def translate_errors(place: str = "The store", url: URL | None = None) -> Iterator[None]:
     """Turn an error of the database into one sentence about a place.
 
     Parameters
@@ -207,7 +207,7 @@ def told(place: str = "The store", url: URL | None = None) -> Iterator[None]:
         How the sentence begins. Once the store is open this is no path or address, since the
         sentence may be shown to any user.
     url : URL, optional
-        While a store is being opened: then the server's own reason is told too.
+        While a store is being opened: then the message includes the server's own reason.
     """
     try:
         yield

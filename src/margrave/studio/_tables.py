@@ -130,7 +130,7 @@ class Dialog(Base):
 
 
 class Basis(Base):
-    """What a dialog's steps build on: members, samples and what they said."""
+    """What a dialog's steps build on: members, samples and the members' scores."""
 
     __tablename__ = "bases"
 

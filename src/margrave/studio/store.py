@@ -27,7 +27,7 @@ from margrave.studio._engine import (
     place_of,
     read_url,
     reading,
-    told,
+    translate_errors,
     writing,
 )
 from margrave.studio._queries import (
@@ -128,7 +128,7 @@ class Store:
         if self._url.get_backend_name() == "sqlite":
             make_file(Path(self._url.database or ""))
         try:
-            with self._turn, told(place, self._url), self._writer.begin() as connection:
+            with self._turn, translate_errors(place, self._url), self._writer.begin() as connection:
                 upgrade(connection, place)
         except BaseException:
             self.close()
@@ -136,7 +136,7 @@ class Store:
         return self
 
     def claim(self, who: str) -> None:
-        """Keep other studios from this store until it is closed; `who` is told to them."""
+        """Keep other studios from this store until it is closed; they see `who`."""
         if self._url.get_backend_name() == "sqlite":
             self._claim = claim_file(Path(self._url.database or ""), who)
         else:
@@ -332,7 +332,7 @@ class Store:
         piece: bytes,
         accounts: list[Record],
     ) -> int:
-        """Add an acceptance, and with it what is left of the certify samples."""
+        """Add an accepted model, and the accounts of the certification set after it."""
         self._check_size(piece)
         with self._write() as connection:
             revision = change_dialog(connection, dialog_id, accounts=accounts)
@@ -351,7 +351,7 @@ class Store:
             return found(connection.scalars(query).one_or_none(), "acceptance")
 
     def set_accounts(self, dialog_id: str, accounts: list[Record]) -> int:
-        """Set what is left of the certify samples."""
+        """Set the accounts of the certification set."""
         with self._write() as connection:
             return change_dialog(connection, dialog_id, accounts=accounts)
 
@@ -381,13 +381,13 @@ class Store:
 
     @contextmanager
     def _read(self) -> Iterator[Connection]:
-        with told(), self._reader.connect() as connection:
+        with translate_errors(), self._reader.connect() as connection:
             yield connection
 
     @contextmanager
     def _write(self) -> Iterator[Connection]:
         """A transaction, committed at its end."""
-        with self._turn, told(), self._writer.begin() as connection:
+        with self._turn, translate_errors(), self._writer.begin() as connection:
             yield connection
 
     def _check_size(self, *pieces: bytes) -> None:

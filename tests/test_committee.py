@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from margrave.catalogue import default_committee
 from margrave.committee import fit_members
@@ -125,3 +127,18 @@ def test_the_default_committee_trains_on_few_samples_without_a_warning(n):
     X = RANDOM.normal(size=(n, 3)) + y[:, None]
     for _, member in default_committee(n, random_state=0):
         assert member.fit(X, y).predict(X).shape == (n,)
+
+
+class CountsThreads(LogisticRegression):
+    """A classifier that records how many threads it may use."""
+
+    def fit(self, X, y):
+        self.n_threads_ = max(pool["num_threads"] for pool in threadpool_info())
+        return super().fit(X, y)
+
+
+def test_small_models_are_fitted_with_one_thread_each():
+    X, y = make_classification(100, random_state=0)
+    with threadpool_limits(2):
+        (member,), _ = fit_members([("a", CountsThreads())], X, y)
+    assert member.n_threads_ == 1

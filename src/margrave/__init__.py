@@ -2,7 +2,8 @@
 
 This package contains ``Confusion``, ``Preference`` and ``Scores``. It loads its subpackages when
 they are first used: ``margrave.steer``, ``fuse``, ``select``, ``members``, ``mam``, ``martingale``,
-``catalogue``, ``compare``, ``confusion``, ``datasets``, ``pairs``, ``scale`` and ``studio``.
+``catalogue``, ``compare``, ``confusion``, ``datasets``, ``export``, ``pairs``, ``scale``,
+``studio`` and ``table``.
 """
 
 from importlib import import_module

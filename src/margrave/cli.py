@@ -29,7 +29,6 @@ except ModuleNotFoundError as error:
     sys.stderr.write(missing_extra("The command margrave", str(error.name), "app") + "\n")
     raise SystemExit(2) from error
 
-from margrave.app._answers import check_folder, predict_folder, predict_rows, select_features
 from margrave.app._folder import FolderOutcome, describe_folder, run_folder, use_cluster
 from margrave.app._job import Outcome, run_request
 from margrave.app._options import (
@@ -55,6 +54,7 @@ from margrave.app._options import (
     check_folder_options,
     read_fraction,
 )
+from margrave.app._predict import check_folder, predict_folder, predict_rows, select_features
 from margrave.app._records import outcome_record
 from margrave.app._report import page, write_page
 from margrave.app._samples import Table, find_table, read_labels, samples_of

@@ -349,7 +349,7 @@ class Committee(ClassifierMixin, BaseEstimator):
         self._kept_columns = list(self._columns().values())
 
     @property
-    def asks_as_given(self) -> bool:
+    def uses_all_columns(self) -> bool:
         """Whether every member uses all columns."""
         return all(columns is None for columns in self._kept_columns or [])
 
@@ -526,17 +526,16 @@ def fit_members(
             jobs.append((j, -1, own, None))
     fitted: list[Any] = [None] * len(members)
     scores: list[list[Any]] = [[None] * len(members) for _ in folds]
-    with threadpool_limits(1 if len(y) < _MIN_SAMPLES_FOR_THREADS else None):
-        results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-            delayed(_fit_one)(own, X, y, fold, (j, f)) for j, f, own, fold in jobs
-        )
-        for done, ((j, f), result) in enumerate(results, start=1):
-            if f < 0:
-                fitted[j] = result
-            else:
-                scores[f][j] = result
-            if callback is not None:
-                callback(Progress(done, len(jobs), members[j][0]))
+    results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
+        delayed(_fit_one)(own, X, y, fold, (j, f)) for j, f, own, fold in jobs
+    )
+    for done, ((j, f), result) in enumerate(results, start=1):
+        if f < 0:
+            fitted[j] = result
+        else:
+            scores[f][j] = result
+        if callback is not None:
+            callback(Progress(done, len(jobs), members[j][0]))
     return fitted, [Scores.side_by_side(parts) for parts in scores]
 
 
@@ -558,11 +557,12 @@ def _fit_one(
     """Fit a member on all samples and return it, or on a fold and return its predictions."""
     member, params = clone(own.member), own.params
     with stay_local():
-        if fold is None:
-            return job, member.fit(select_columns(X, own.columns, own.name, None), y, **params)
-        training, held_out = fold
-        X_train = select_columns(select_rows(X, training), own.columns, own.name, None)
-        member.fit(X_train, y[training], **_split_params(params, training, len(y)))
+        with threadpool_limits(1 if len(y) < _MIN_SAMPLES_FOR_THREADS else None):
+            if fold is None:
+                return job, member.fit(select_columns(X, own.columns, own.name, None), y, **params)
+            training, held_out = fold
+            X_train = select_columns(select_rows(X, training), own.columns, own.name, None)
+            member.fit(X_train, y[training], **_split_params(params, training, len(y)))
         X_test, features = select_rows(X, held_out), [own.columns]
         named = [(own.name, member)]
         return job, Scores.of(named, X_test, classes=own.classes, features=features, ask=own.ask)

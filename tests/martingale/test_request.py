@@ -9,7 +9,7 @@ import pytest
 from margrave import Confusion, Preference
 from margrave.confusion import PreferenceError
 from margrave.martingale import NotMetWarning, Step, Tuning
-from margrave.martingale._request import Outcome, check_wanted, judge_of, report
+from margrave.martingale._request import Outcome, check_wanted, make_objective, report
 
 TWO = np.array(["ham", "spam"])
 
@@ -25,7 +25,7 @@ TWO = np.array(["ham", "spam"])
     ],
 )
 def test_labels_become_places(y, classes, expected):
-    objective = judge_of("accuracy >= 50%", y, classes, None, 3, "Thing.tune")
+    objective = make_objective("accuracy >= 50%", y, classes, None, 3, "Thing.tune")
     assert objective.codes.tolist() == expected
     assert objective.classes == tuple(classes.tolist())
     assert objective.preference == Preference("accuracy >= 50%")
@@ -33,7 +33,7 @@ def test_labels_become_places(y, classes, expected):
 
 def test_a_preference_may_be_given_as_one():
     wanted = Preference("fp <= 1")
-    objective = judge_of(wanted, ["ham", "spam"], TWO, "ham", 2, "Thing.tune")
+    objective = make_objective(wanted, ["ham", "spam"], TWO, "ham", 2, "Thing.tune")
     assert (objective.preference, objective.positive) == (wanted, "ham")
 
 
@@ -73,24 +73,24 @@ def test_a_preference_may_be_given_as_one():
 )
 def test_what_cannot_be_judged_or_done_is_refused(preference, y, error, named):
     with pytest.raises(error, match=named):
-        judge_of(preference, y, TWO, None, 3, "Thing.tune")
+        make_objective(preference, y, TWO, None, 3, "Thing.tune")
 
 
 def test_the_first_missing_class_is_named_in_its_own_type():
     with pytest.raises(ValueError, match=r"y_tune.* 2\b"):
-        judge_of("accuracy >= 50%", [1, 1, 4], np.array([1, 2, 3, 4]), None, 3, "Thing.tune")
+        make_objective("accuracy >= 50%", [1, 1, 4], np.array([1, 2, 3, 4]), None, 3, "Thing.tune")
 
 
 def test_fp_of_three_classes_needs_a_positive_one():
     y, classes = [0, 1, 2], np.arange(3)
     with pytest.raises(PreferenceError, match=r"'fp <= 1'.*\b3\b"):
-        judge_of("fp <= 1", y, classes, None, 3, "Thing.tune")
-    assert judge_of("fp <= 1", y, classes, 2, 3, "Thing.tune").positive == 2
+        make_objective("fp <= 1", y, classes, None, 3, "Thing.tune")
+    assert make_objective("fp <= 1", y, classes, 2, 3, "Thing.tune").positive == 2
 
 
 def test_a_positive_class_that_is_not_there_is_refused():
     with pytest.raises(ValueError, match=r"\bpositive\b.*'eggs'"):
-        judge_of("fp <= 1", ["ham", "spam"], TWO, "eggs", 2, "Thing.tune")
+        make_objective("fp <= 1", ["ham", "spam"], TWO, "eggs", 2, "Thing.tune")
 
 
 def numbers(text):
@@ -100,7 +100,7 @@ def numbers(text):
 def account(text, after, positive=None):
     """The report on six samples, three of each class: before, after and by the offset."""
     y = ["ham"] * 3 + ["spam"] * 3
-    objective = judge_of(text, y, TWO, positive, 6, "Thing.tune")
+    objective = make_objective(text, y, TWO, positive, 6, "Thing.tune")
     before, by_offset = np.array([0, 1, 1, 0, 1, 1]), np.array([0, 0, 0, 0, 0, 1])
     outcome = Outcome(before, np.array(after), by_offset, n_models=3, cancelled=True)
     return report(objective, outcome, "Thing.tune")
@@ -154,7 +154,7 @@ def test_the_account_speaks_of_the_positive_class():
 
 
 def test_the_account_of_three_classes_speaks_of_what_was_wanted_and_of_errors():
-    objective = judge_of("accuracy >= 50%", [0, 1, 2], np.arange(3), None, 3, "Thing.tune")
+    objective = make_objective("accuracy >= 50%", [0, 1, 2], np.arange(3), None, 3, "Thing.tune")
     right, wrong = np.array([0, 1, 2]), np.array([0, 2, 2])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -166,7 +166,7 @@ def test_the_account_of_three_classes_speaks_of_what_was_wanted_and_of_errors():
 
 def test_what_a_classifier_that_always_answers_cannot_do_is_refused():
     with pytest.raises(PreferenceError, match=r"Thing\.tune.*'rejected >= 1'"):
-        judge_of("rejected >= 1", ["ham", "spam"], TWO, None, 2, "Thing.tune")
+        make_objective("rejected >= 1", ["ham", "spam"], TWO, None, 2, "Thing.tune")
 
 
 @pytest.mark.parametrize("preference", [5, None, {"fp": 1}])
@@ -186,7 +186,7 @@ def test_steps_and_accounts_cannot_be_changed():
 
 
 def test_errors_are_counted_once():
-    objective = judge_of("errors <= 0", [0, 1, 2], np.arange(3), None, 3, "Thing.tune")
+    objective = make_objective("errors <= 0", [0, 1, 2], np.arange(3), None, 3, "Thing.tune")
     right, wrong = np.array([0, 1, 2]), np.array([0, 2, 2])
     told = report(objective, Outcome(wrong, right, right, 1, cancelled=False), "Thing.tune")
     head, before, *_ = str(told).splitlines()

@@ -499,7 +499,7 @@ def test_the_derivative_of_the_divergence(k, groups, monkeypatch):
     )  # fmt: skip
     scores = np.log(model.predict_proba(X_tune))
     search.targets = target_states(objective, scores)
-    search.first = search.best = search._judged(model._at)
+    search.first = search.best = search._make_candidate(model._at)
     rng = np.random.default_rng(0)
     theta = np.concatenate([start, rng.normal(size=k) / 4, rng.normal(size=k)])
     value, ours = search._divergence(theta)

@@ -68,7 +68,7 @@ def synchronous():
 
 def roles_of(X, y, seed=0, certify=0.2):
     draw = Draw.of(X, y, seed)
-    roles = draw.shared(certify)
+    roles = draw.steering_roles(certify)
     found = draw.blocks.reduce(
         lambda number, _, y, roles: roles.of(number, y)[0], np.concatenate, roles, numbered=True
     )
@@ -119,7 +119,7 @@ def test_a_rare_class_certifies_with_its_share(wanted, apart, monkeypatch, synch
     draw = Draw.of(*blocks(X, y, 5000), 0)
     found = tune_rows(draw, estimator=Known(), certify=0.2, guarantee=Preference(wanted))
     rare = round(0.2 * y.sum()) if apart else round(1000 * y.mean())
-    assert found.roles.apart == apart
+    assert found.roles.proportions_differ == apart
     assert found.roles.counts[CERTIFY].tolist() == [1000 - rare, rare]
     assert np.bincount(found.codes).tolist() == [1000 - rare, rare]
 
@@ -140,7 +140,7 @@ def test_another_proportion_of_the_classes_is_noted(monkeypatch, synchronous):
     )
     reply = found.reply(Preference("accuracy >= 50%"), found.start.after)
     with pytest.raises(GuaranteeError, match="'accuracy >= 50%'"):
-        found.accepted(reply, 0.95)
+        found.accept(reply, 0.95)
 
 
 @pytest.mark.parametrize("chunks", [5000, 300])

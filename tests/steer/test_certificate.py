@@ -489,6 +489,6 @@ class TestWhatItTells:
         X, y = samples(500, 2)
         model = accepted("fp <= 10%")
         few, many = model.check(X[:1], y[:1]), model.check(X, y)
-        assert [kept.telling for kept in few.guarantees] == [False]
-        assert [kept.telling for kept in many.guarantees] == [True]
-        assert str(few) != str(with_promises(few, telling=True))
+        assert [kept.conclusive for kept in few.guarantees] == [False]
+        assert [kept.conclusive for kept in many.guarantees] == [True]
+        assert str(few) != str(with_promises(few, conclusive=True))

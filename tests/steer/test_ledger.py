@@ -36,9 +36,9 @@ class TestAccount:
         for reserve in reserves:
             if not account.left:
                 with pytest.raises(GuaranteeError, match=SPENT):
-                    account.share(delta, reserve)
+                    account.next_part(delta, reserve)
                 continue
-            share = account.share(delta, reserve)
+            share = account.next_part(delta, reserve)
             assert 0 < share <= delta
             account = account.with_used(share)
         assert sum(account.used) <= delta * (1 + 1e-12)
@@ -47,19 +47,19 @@ class TestAccount:
     def test_shares_are_a_half_a_quarter_an_eighth(self):
         account = Account("x", 0.5)
         for _ in range(4):
-            account = account.with_used(account.share(0.5, reserve=True))
+            account = account.with_used(account.next_part(0.5, reserve=True))
         assert account.used == (0.25, 0.125, 0.0625, 0.03125)
-        assert account.share(0.5, reserve=False) == account.left == 0.03125
+        assert account.next_part(0.5, reserve=False) == account.left == 0.03125
         assert account.with_used(account.left).left == 0
 
     def test_all_at_once_leaves_nothing(self):
         account = Account("x", 0.05)
-        account = account.with_used(account.share(0.05, reserve=False))
+        account = account.with_used(account.next_part(0.05, reserve=False))
         assert account.used == (0.05,)
         assert account.left == 0
         for reserve in (False, True):
             with pytest.raises(GuaranteeError, match=SPENT) as caught:
-                account.share(0.05, reserve)
+                account.next_part(0.05, reserve)
             assert not caught.value.used_up
 
     def test_spending_leaves_the_account_as_it_was(self):
@@ -69,10 +69,10 @@ class TestAccount:
 
     def test_another_confidence_is_refused(self):
         with pytest.raises(GuaranteeError, match=r"\b0\.95\b.*\b0\.99\b"):
-            Account("x", 1 - 0.95).share(1 - 0.99, reserve=False)
+            Account("x", 1 - 0.95).next_part(1 - 0.99, reserve=False)
 
     def test_the_same_confidence_but_for_rounding_is_not(self):
-        assert Account("x", 1 - 0.95).share(0.05, reserve=False) == 1 - 0.95
+        assert Account("x", 1 - 0.95).next_part(0.05, reserve=False) == 1 - 0.95
 
 
 class TestAccepting:
@@ -191,3 +191,29 @@ class TestAccepting:
     def test_both_or_neither(self, dialog):
         with pytest.raises(ValueError, match=r"\bX_certify\b.*\by_certify\b"):
             dialog.accept(CERTIFY[0])
+
+
+class Interrupted(LogisticRegression):
+    """A classifier that Ctrl-C interrupts at its next predictions but `left`."""
+
+    left = None
+
+    def predict_proba(self, X):
+        if self.left is not None:
+            self.left -= 1
+            if self.left < 0:
+                raise KeyboardInterrupt
+        return super().predict_proba(X)
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_ctrl_c_before_the_labels_are_used_leaves_the_certification_set(left):
+    model = Interrupted().fit(*samples(100, 0))
+    dialog = Dialog(model, *samples(200, 1))
+    dialog.prefer("fp <= 10%", strategies=["move"])
+    member = dialog._data.committee.members[0]
+    member.left = left
+    with pytest.raises(KeyboardInterrupt):
+        dialog.accept(*CERTIFY)
+    member.left = None
+    assert dialog.accept(*CERTIFY).certificate_.number == 1

@@ -5,12 +5,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from margrave.confusion import Objective, Preference, PreferenceError
 from margrave.martingale import TunableLogistic
-from margrave.steer import Dialog, _strategies
+from margrave.steer import Dialog, SteeredClassifier, _strategies
 from margrave.steer._thresholds import Threshold, best_decision
 from margrave.steer._tuning_data import Candidate
 
@@ -26,7 +27,7 @@ def dialog():
 
 
 class Gains:
-    """A dear way that knows the labels: every option has fewer mistakes than the one before."""
+    """A slow strategy that knows the labels: each candidate has fewer errors than the last."""
 
     name, slow = "gains", True
 
@@ -50,7 +51,9 @@ class Gains:
 
 
 class Raises:
-    """A way that offers nothing and ends in an exception."""
+    """A strategy that offers nothing and ends in an exception."""
+
+    rejects = False
 
     def __init__(self, error, slow, name="raises"):
         self.error, self.slow, self.name = error, slow, name
@@ -62,7 +65,7 @@ class Raises:
 
 
 @pytest.fixture
-def with_ways(monkeypatch):
+def with_strategies(monkeypatch):
     def change(*strategies, kept=2):
         monkeypatch.setattr(
             _strategies, "STRATEGIES", (*_strategies.STRATEGIES[:kept], *strategies)
@@ -76,9 +79,9 @@ def values(replies, wanted=WANTED):
     return [objective.evaluate(reply.candidate.predictions) for reply in replies]
 
 
-def test_a_first_reply_comes_before_any_slow_strategy_is_begun(dialog, with_ways):
+def test_a_first_reply_comes_before_any_slow_strategy_is_begun(dialog, with_strategies):
     strategy = Gains()
-    with_ways(strategy)
+    with_strategies(strategy)
     replies = dialog.replies(WANTED)
     assert strategy.started == 0
     first = next(replies)
@@ -91,8 +94,8 @@ def test_a_first_reply_comes_before_any_slow_strategy_is_begun(dialog, with_ways
     replies.close()
 
 
-def test_replies_only_get_better_and_the_last_is_kept(dialog, with_ways):
-    with_ways(Gains(5))
+def test_replies_only_get_better_and_the_last_is_kept(dialog, with_strategies):
+    with_strategies(Gains(5))
     replies = list(dialog.replies(WANTED))
     told = values(replies)
     assert len(replies) == 7
@@ -105,15 +108,15 @@ def test_replies_only_get_better_and_the_last_is_kept(dialog, with_ways):
     assert len(dialog.history) == 2
 
 
-def test_the_last_reply_is_the_one_in_the_history(dialog, with_ways):
-    with_ways(Gains())
+def test_the_last_reply_is_the_one_in_the_history(dialog, with_strategies):
+    with_strategies(Gains())
     *_, last = dialog.replies(WANTED)
     assert last == dialog.reply
     assert last is dialog.history[-1]
 
 
-def test_candidates_that_are_no_better_give_no_reply(dialog, with_ways):
-    with_ways(Gains(1), Gains(1))
+def test_candidates_that_are_no_better_give_no_reply(dialog, with_strategies):
+    with_strategies(Gains(1), Gains(1))
     assert [reply.strategy for reply in dialog.replies(WANTED)] == ["move", "gains", "gains"]
     assert dialog.reply.n_candidates == 3
 
@@ -130,9 +133,9 @@ def test_all_strategies_of_the_real_ones():
     assert replies[0].n_candidates == 2
 
 
-def test_leaving_the_loop_keeps_the_best_and_says_so(dialog, with_ways):
+def test_leaving_the_loop_keeps_the_best_and_says_so(dialog, with_strategies):
     strategy = Gains(5)
-    with_ways(strategy)
+    with_strategies(strategy)
     for reply in dialog.replies(WANTED):
         if reply.n_candidates == 3:
             break
@@ -157,29 +160,29 @@ def test_what_makes_no_sense_is_refused_before_the_first_reply(dialog):
         dialog.replies(WANTED, strategies=["walk"])
 
 
-def test_a_callback_sees_every_reply_and_may_stop(dialog, with_ways):
-    with_ways(Gains(5))
+def test_a_callback_sees_every_reply_and_may_stop(dialog, with_strategies):
+    with_strategies(Gains(5))
     seen = []
     reply = dialog.prefer(WANTED, callback=seen.append)
     assert len(seen) == 7
     assert reply is dialog.reply
     assert not reply.cancelled
     strategy = Gains(5)
-    with_ways(strategy)
+    with_strategies(strategy)
     stopped = dialog.prefer(WANTED, callback=lambda reply: reply.n_candidates >= 2)
     assert stopped.cancelled
     assert strategy.given == 1
     assert dialog.position == 2
 
 
-def test_a_callback_that_stops_at_the_last_reply_cancelled_nothing(dialog, with_ways):
-    with_ways(Gains(2))
+def test_a_callback_that_stops_at_the_last_reply_cancelled_nothing(dialog, with_strategies):
+    with_strategies(Gains(2))
     assert not dialog.prefer(WANTED, callback=lambda reply: reply.final).cancelled
 
 
-def test_stop_is_asked_between_candidates(dialog, with_ways):
+def test_stop_is_asked_between_candidates(dialog, with_strategies):
     strategy = Gains(9)
-    with_ways(strategy)
+    with_strategies(strategy)
     reply = dialog.prefer(WANTED, stop=lambda: strategy.given >= 4)
     assert reply.cancelled
     assert reply.final
@@ -196,16 +199,16 @@ def test_one_who_has_stopped_gets_the_fast_reply(strategies):
     assert (reply.strategy, reply.n_candidates, reply.cancelled) == ("move", 1, True)
 
 
-def test_no_slow_strategy_is_begun_after_a_stop(dialog, with_ways):
+def test_no_slow_strategy_is_begun_after_a_stop(dialog, with_strategies):
     """A way may work for long before its first option, and need not ask by itself."""
     strategy = Gains()
-    with_ways(strategy)
+    with_strategies(strategy)
     dialog.prefer(WANTED, stop=lambda: True)
     assert strategy.started == 0
 
 
-def test_an_interrupt_in_a_slow_strategy_keeps_the_best(dialog, with_ways):
-    with_ways(Gains(2, after=KeyboardInterrupt()))
+def test_an_interrupt_in_a_slow_strategy_keeps_the_best(dialog, with_strategies):
+    with_strategies(Gains(2, after=KeyboardInterrupt()))
     reply = dialog.prefer(WANTED)
     assert reply is dialog.reply
     assert reply.cancelled
@@ -215,8 +218,8 @@ def test_an_interrupt_in_a_slow_strategy_keeps_the_best(dialog, with_ways):
     assert len(dialog.history) == 2
 
 
-def test_an_interrupt_in_the_callback_keeps_the_best(dialog, with_ways):
-    with_ways(Gains(3))
+def test_an_interrupt_in_the_callback_keeps_the_best(dialog, with_strategies):
+    with_strategies(Gains(3))
 
     def interrupt(reply):
         if reply.n_candidates == 2:
@@ -225,21 +228,46 @@ def test_an_interrupt_in_the_callback_keeps_the_best(dialog, with_ways):
     assert dialog.prefer(WANTED, callback=interrupt).cancelled
 
 
-def test_an_interrupt_before_anything_was_found_goes_through(dialog, with_ways):
+def test_an_interrupt_while_the_final_reply_is_saved_adds_no_second_step(
+    dialog, with_strategies, tmp_path, monkeypatch
+):
+    with_strategies(Gains(1))
+    dialog.autosave(tmp_path / "dialog.skops")
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(dialog), "save", interrupt)
     dialog.prefer(WANTED)
-    with_ways(Raises(KeyboardInterrupt(), slow=False), kept=0)
+    assert len(dialog.history) == 2
+
+
+def test_an_interrupt_while_a_classifier_is_fitted_keeps_the_best():
+    X, y = make_classification(300, random_state=0)
+    strategies = ["move", Raises(KeyboardInterrupt(), slow=True)]
+    model = SteeredClassifier(
+        LogisticRegression(), preference="fp <= 20%", strategies=strategies, random_state=0
+    )
+    assert model.fit(X, y).certificate_.strategy == "move"
+
+
+def test_an_interrupt_before_anything_was_found_goes_through(dialog, with_strategies):
+    dialog.prefer(WANTED)
+    with_strategies(Raises(KeyboardInterrupt(), slow=False), kept=0)
     with pytest.raises(KeyboardInterrupt):
         dialog.prefer("fn <= 3")
     assert (len(dialog.history), dialog.position) == (2, 1)
-    with_ways(Raises(KeyboardInterrupt(), slow=True), kept=0)
+    with_strategies(Raises(KeyboardInterrupt(), slow=True), kept=0)
     with pytest.raises(KeyboardInterrupt):
         dialog.prefer("fn <= 3")
     assert (len(dialog.history), dialog.position) == (2, 1)
 
 
-def test_an_interrupt_among_the_fast_strategies_either_keeps_or_goes_through(dialog, with_ways):
+def test_an_interrupt_among_fast_strategies_either_keeps_or_goes_through(
+    dialog, with_strategies
+):
     """Not both: who gets the interrupt must find the dialog where it was."""
-    with_ways(Raises(KeyboardInterrupt(), slow=False))
+    with_strategies(Raises(KeyboardInterrupt(), slow=False))
     try:
         reply = dialog.prefer(WANTED)
     except KeyboardInterrupt:
@@ -249,24 +277,24 @@ def test_an_interrupt_among_the_fast_strategies_either_keeps_or_goes_through(dia
 
 
 @pytest.mark.parametrize("slow", [False, True])
-def test_an_error_in_a_strategy_is_told_and_is_no_cancelling(dialog, with_ways, slow):
-    with_ways(Raises(ZeroDivisionError("of a way"), slow))
+def test_an_error_in_a_strategy_is_told_and_is_no_cancelling(dialog, with_strategies, slow):
+    with_strategies(Raises(ZeroDivisionError("of a way"), slow))
     with pytest.raises(ZeroDivisionError, match="of a way"):
         dialog.prefer(WANTED)
     assert not any(reply.cancelled for reply in dialog.history), "nobody cancelled"
 
 
-def test_an_error_in_a_strategy_leaves_the_dialog_in_use(dialog, with_ways):
-    with_ways(Raises(ZeroDivisionError("of a way"), slow=True))
+def test_an_error_in_a_strategy_leaves_the_dialog_in_use(dialog, with_strategies):
+    with_strategies(Raises(ZeroDivisionError("of a way"), slow=True))
     with pytest.raises(ZeroDivisionError):
         dialog.prefer(WANTED)
-    with_ways()
+    with_strategies()
     dialog.goto(0)
     assert dialog.prefer(WANTED).met
 
 
-def test_requests_that_overlap_each_hang_where_they_were_asked(dialog, with_ways):
-    with_ways(Gains(2))
+def test_requests_that_overlap_each_hang_where_they_were_asked(dialog, with_strategies):
+    with_strategies(Gains(2))
     slow = dialog.replies(WANTED)
     next(slow)
     dialog.prefer("fn <= 5")

@@ -13,7 +13,7 @@ from margrave import Preference
 from margrave.steer import Dialog
 from margrave.steer._certify import Plan, set_decision
 from margrave.steer._order_statistic import samples_needed
-from margrave.steer._split import FOLDS, _certify_share, split_rows, tuning_folds
+from margrave.steer._split import FOLDS, certification_fraction, split_rows, tuning_folds
 from margrave.steer._thresholds import Threshold
 
 LABELS = np.array(["ash", "birch", "cedar"])
@@ -203,7 +203,8 @@ class TestShare:
     def share(self, certify="auto", guarantee=None, sizes=(600, 400), delta=0.05, classes="ab"):
         codes = np.repeat(np.arange(len(sizes)), sizes)
         wanted = None if guarantee is None else Preference(guarantee)
-        return _certify_share(certify, wanted, codes, tuple(classes), None, delta)
+        counts = np.bincount(codes, minlength=len(classes))
+        return certification_fraction(certify, wanted, counts, tuple(classes), None, delta)
 
     def test_what_is_given_is_taken(self):
         assert self.share(None) == 0

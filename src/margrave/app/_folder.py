@@ -254,6 +254,6 @@ def run_folder(
             on_reply(str(want), reply)
     outcome = FolderOutcome(samples, tuned, tuple(replies[1:]), confidence)
     try:
-        return replace(outcome, model=tuned.accepted(replies[-1], confidence))
+        return replace(outcome, model=tuned.accept(replies[-1], confidence))
     except GuaranteeError as error:
         return replace(outcome, refusal=str(error))

@@ -135,7 +135,11 @@ class Outcome(Result):
         """The number of samples in each role."""
         if self.roles is not None:
             return self.roles
-        n, tune, held_out = len(self.samples.y), self.start.after.n, self.dialog._ledger.part
+        n, tune, held_out = (
+            len(self.samples.y),
+            self.start.after.n,
+            self.dialog._ledger.certification_set,
+        )
         certify = 0 if held_out is None else len(held_out.codes)
         train = tune if self.samples.time is None else n - certify
         return Parts(train, tune, certify, n - train - certify)

@@ -200,18 +200,18 @@ def soft_margin(
     """
     weights = best = np.full(n_members, 1 / n_members)
     best_value, bound, unsure = -np.inf, np.inf, 0.0
-    thresholds: list[Floats] = []
-    while bound - best_value > max(tol, unsure / LEVEL) and len(thresholds) < max_iter:
-        value, threshold = evaluate(weights)
-        thresholds.append(threshold)
-        unsure = max(unsure, float(threshold @ weights) - value)
+    planes: list[Floats] = []
+    while bound - best_value > max(tol, unsure / LEVEL) and len(planes) < max_iter:
+        value, plane = evaluate(weights)
+        planes.append(plane)
+        unsure = max(unsure, float(plane @ weights) - value)
         if value > best_value:
             best, best_value = weights, value
-        G = np.array(thresholds)
+        G = np.array(planes)
         peak, bound = _matrix_game(G)
         nearest = _nearest(best, G, best_value + LEVEL * (bound - best_value))
         weights = peak if nearest is None else nearest
-    return Solution(best, best_value, max(bound, best_value), len(thresholds))
+    return Solution(best, best_value, max(bound, best_value), len(planes))
 
 
 def _split_program(P: Floats, N: Floats) -> tuple[Floats, float]:

@@ -73,7 +73,7 @@ class Combination:
         Brings raw values to [-1, 1].
     found : RankMarginWeights
         The weights.
-    slope, cut : float
+    slope, threshold : float
         ``slope · (score - cut)`` is the log-odds of the class; slope 1 if not calibrated.
     margins : CrucialPairs
         The combined scores of the tuning data.

@@ -47,7 +47,7 @@ class Drawn:
     keys: Floats
     most: int
 
-    def threshold(self) -> Drawn:
+    def limit_per_class(self) -> Drawn:
         """At most so many of each class."""
         kept = np.zeros(len(self.codes), dtype=bool)
         for code in np.unique(self.codes):
@@ -75,7 +75,7 @@ class Drawn:
         )
         return cls(
             _joined([one.X for one in parts]), codes, weight, keys, parts[0].most
-        ).threshold()
+        ).limit_per_class()
 
 
 def most_of_class(n_classes: int) -> int:
@@ -92,7 +92,9 @@ def draw(
     used = np.flatnonzero(own > 0)
     if not len(used):
         return None
-    return Drawn(X, codes, own, keys_of(CHOICE, number, len(codes)), most).rows(used).threshold()
+    return (
+        Drawn(X, codes, own, keys_of(CHOICE, number, len(codes)), most).rows(used).limit_per_class()
+    )
 
 
 def _joined(parts: list[Any]) -> Any:

@@ -169,10 +169,10 @@ class BlockProblem(Problem):
             between=True,
         )
 
-    def threshold(self, nu: float, weights: Floats) -> tuple[float, Floats]:
+    def cutting_plane(self, nu: float, weights: Floats) -> tuple[float, Floats]:
         """A value that the weights reach, and a cut, for the share ν."""
         tail, _ = self._tail(nu, weights)
-        return tail.value, tail.threshold
+        return tail.value, tail.plane
 
     def tied(self, margin: float) -> float:
         """Share of the pairs, by weight, with at most this margin under equal weights."""
@@ -249,8 +249,8 @@ class BlockProblem(Problem):
                 binned, merged_binned, *asked, grid, peaks, tell, numbered=True
             )
             tail = tail_of_sums(sums, grid, nu, self.hardest)
-            tail = replace(tail, threshold=self._own(tail.threshold))
-            unsure = float(tail.threshold @ weights) - tail.value
+            tail = replace(tail, plane=self._own(tail.plane))
+            unsure = float(tail.plane @ weights) - tail.value
             if unsure <= LEVEL * self.tol / 2 or self.passes.n_bins == self.passes.most_bins:
                 return tail, found
             self.passes.n_bins = min(self.passes.n_bins * _FINER, self.passes.most_bins)

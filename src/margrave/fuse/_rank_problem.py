@@ -179,7 +179,7 @@ class Problem(ABC):
         """The weights with the largest worst margin."""
 
     @abstractmethod
-    def threshold(self, nu: float, weights: Floats) -> tuple[float, Floats]:
+    def cutting_plane(self, nu: float, weights: Floats) -> tuple[float, Floats]:
         """A value that the weights reach, and a cut, for the share ν."""
 
     @abstractmethod
@@ -219,7 +219,7 @@ class Problem(ABC):
         return replace(told, tie_nu=tie_nu)
 
     def _soft(self, nu: float) -> Solution:
-        return soft_margin(partial(self.threshold, nu), self.n_members, self.tol, self.max_iter)
+        return soft_margin(partial(self.cutting_plane, nu), self.n_members, self.tol, self.max_iter)
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,7 @@ class ArrayProblem(Problem):
     def _sides(self, weights: Floats) -> tuple[Side, Side]:
         return Side(self.P @ weights, self.a), Side(self.N @ weights, self.b)
 
-    def threshold(self, nu: float, weights: Floats) -> tuple[float, Floats]:
+    def cutting_plane(self, nu: float, weights: Floats) -> tuple[float, Floats]:
         """A value that the weights reach, and a cut; bins where they are fine enough and save."""
         width = self.tol / FINER
         if _SAVING * 2 / width < len(self.P) + len(self.N):

@@ -53,8 +53,8 @@ class TailOfSums:
     ----------
     value : float
         The mean margin in the tail is at least this.
-    cut : ndarray of shape (K,)
-        ``cut @ v`` is at least the mean margin in the tail of any weights v.
+    plane : ndarray of shape (K,)
+        ``plane @ v`` is at least the mean margin in the tail of any weights v.
     rho : float
         The largest margin in the tail, within a bin or two.
     n_pairs : int
@@ -62,7 +62,7 @@ class TailOfSums:
     """
 
     value: float
-    threshold: Floats
+    plane: Floats
     rho: float
     n_pairs: int
 
@@ -114,14 +114,14 @@ def tail_of_sums(sums: Floats, grid: Grid, nu: float, hardest: float = 1.0) -> T
     centres: Floats = grid.low + grid.width * (np.arange(grid.n_bins, dtype=np.float64) + 0.5)
     rho, _, per_positive, per_negative = bin_tail(centres, a, b, nu, hardest, grid.width)
     columns = sums[_COLUMNS:] / total[:, None]
-    threshold = columns[:, 0] @ per_positive - columns[:, 1] @ per_negative
+    plane = columns[:, 0] @ per_positive - columns[:, 1] @ per_negative
     value, rho = _reached(sums, a, b, nu, hardest, rho / grid.width)
     x, z = np.arange(grid.n_bins) + _moments(sums)[0]
     rho = min(rho, float(x[a > 0][-1] - z[b > 0][0]))
     counts = sums[_COUNT]
     above = _from(counts[1] * _kept_part(b, hardest))
     n_pairs = round(float(counts[0] @ above[np.searchsorted(z, x - rho - _NEAR)]))
-    return TailOfSums(value * grid.width, threshold, rho * grid.width, n_pairs)
+    return TailOfSums(value * grid.width, plane, rho * grid.width, n_pairs)
 
 
 def _reached(

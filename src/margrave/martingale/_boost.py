@@ -35,7 +35,7 @@ from margrave.martingale._request import (
     check_limits,
     check_positive,
     check_wanted,
-    judge_of,
+    make_objective,
     report,
     tuning_codes,
 )
@@ -173,7 +173,9 @@ class MartingaleBoostClassifier(ProgramClassifier):
             check_limits(owner, max_models=max_models)
         rows = self._validated(X_tune, reset=False)
         if granularity == "root":
-            objective = judge_of(wanted, y_tune, self.classes_, positive, rows.shape[0], owner)
+            objective = make_objective(
+                wanted, y_tune, self.classes_, positive, rows.shape[0], owner
+            )
             best, outcome = self._root_search(rows, objective, max_models, callback).run()
             tuned = self._with(best.program, best.node_offset, best.end_offset)
             tuned.tuning_ = report(objective, outcome, owner)

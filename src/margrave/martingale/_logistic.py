@@ -26,7 +26,7 @@ from margrave.martingale._request import (
     Tuning,
     check_limits,
     check_wanted,
-    judge_of,
+    make_objective,
     report,
 )
 from margrave.martingale._scored import ScoredClassifier
@@ -260,7 +260,7 @@ class TunableLogistic(ScoredClassifier):
         check_wanted(preference, owner)
         check_limits(owner, patience=patience, max_models=max_models)
         rows = validate_data(self, X_tune, reset=False, dtype=np.float64)
-        objective = judge_of(preference, y_tune, self.classes_, positive, len(rows), owner)
+        objective = make_objective(preference, y_tune, self.classes_, positive, len(rows), owner)
         tuned, outcome = self._tuned(objective, rows, patience, max_models, callback)
         tuned.tuning_ = report(objective, outcome, owner)
         return tuned

@@ -179,7 +179,7 @@ def tuning_codes(
     return codes
 
 
-def judge_of(
+def make_objective(
     preference: Preference | str,
     y_tune: ArrayLike,
     classes: NDArray[Any],
@@ -187,7 +187,7 @@ def judge_of(
     n_samples: int,
     owner: str,
 ) -> Objective:
-    """The judge of a request.
+    """The objective of a request.
 
     Raises
     ------

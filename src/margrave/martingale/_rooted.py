@@ -119,7 +119,7 @@ class Candidate:
         What is added at every node, and at the end.
     answers : ndarray of shape (m,)
         To the tuning set.
-    verdict : Verdict
+    value : ObjectiveValue
         How good they are.
     """
 
@@ -127,7 +127,7 @@ class Candidate:
     node_offset: Floats
     end_offset: Floats
     answers: Codes
-    evaluate: ObjectiveValue
+    value: ObjectiveValue
 
 
 class RootSearch:
@@ -144,7 +144,7 @@ class RootSearch:
         nodes' learners or None.
     X : array of shape (m, d)
         The tuning samples.
-    judge : Judge
+    objective : Objective
         What is wanted of them.
     n_training : int
         How many training samples stand before them among the rows of a growing program.
@@ -210,11 +210,11 @@ class RootSearch:
 
     def _over(self) -> bool:
         """Tell the callback; whether the search is over."""
-        met = self.best.evaluate.shortfall == 0
+        met = self.best.value.shortfall == 0
         if self.callback is not None:
             matrix = self.objective.matrix(self.best.answers)
             self.cancelled = bool(self.callback(Step(self.n_models, self.most, met, matrix)))
-        return self.cancelled or (met and self.best.evaluate.cost == 0)
+        return self.cancelled or (met and self.best.value.cost == 0)
 
     def _consider(self, program: Settled, as_is: Candidate) -> None:
         """Judge a program with every offset at its nodes, then with finer ones about the best.
@@ -256,7 +256,7 @@ def combined(layered: Layered, node_offset: Floats) -> Floats:
 
 
 def _rank(candidate: Candidate) -> ObjectiveValue:
-    return candidate.evaluate
+    return candidate.value
 
 
 @dataclass(frozen=True)
@@ -271,7 +271,7 @@ class LocalTargets:
 
     Parameters
     ----------
-    judge : Judge
+    objective : Objective
         What is wanted of the global matrix.
     before : ndarray of shape (m,)
         Answers when the request began.

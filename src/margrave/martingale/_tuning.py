@@ -8,9 +8,9 @@ between targets and current states over the log-penalties, the log-costs of the 
 offset of the decision; the gradient is by implicit differentiation (`_newton`).
 
 The document tunes the penalties only, and they cannot reach every count. Here every model on the
-way is judged with the best offset it could have (`_objective`), so with two classes the first of
-them, the untuned model with its threshold moved, meets all that a threshold can meet. The search
-goes on from there for a model that meets it at a lower price.
+path is evaluated with the best offset it could have (`margrave.confusion.Objective`), so with two
+classes the first of them, the untuned model with its threshold moved, meets all that a threshold
+can meet. The search continues from there for a model that meets it at a lower cost.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ class Candidate:
         Its weights.
     answers : ndarray of shape (m,)
         To the tuning set.
-    verdict : Verdict
+    value : ObjectiveValue
         How good they are.
     """
 
     setting: Setting
     solution: Solution
     answers: NDArray[np.intp]
-    evaluate: ObjectiveValue
+    value: ObjectiveValue
 
 
 def target_states(objective: Objective, scores: Floats) -> Floats:
@@ -64,7 +64,7 @@ def target_states(objective: Objective, scores: Floats) -> Floats:
 
     Parameters
     ----------
-    judge : Judge
+    objective : Objective
         What is wanted.
     scores : ndarray of shape (n, k)
         Logarithms of probabilities, up to a number for each point, when the request begins.
@@ -157,7 +157,7 @@ class Search:
     ask : callable
         From weights to the scores of the tuning samples, of shape (m, k), without offset; as the
         estimator computes them, to the last digit.
-    judge : Judge
+    objective : Objective
         What is wanted of them.
     start : Setting
         Where the search begins.
@@ -202,8 +202,8 @@ class Search:
         if value.shortfall == 0:
             same = Candidate(self.start, self.solution, before, value)
             return same, Outcome(before, before, before, 0, cancelled=False)
-        self.first = self.best = self._judged(self.start, self.objective.wide_starts())
-        if self.max_models and self.first.evaluate[:2] != (0, 0):  # else nothing can be cheaper
+        self.first = self.best = self._make_candidate(self.start, self.objective.wide_starts())
+        if self.max_models and self.first.value[:2] != (0, 0):  # else nothing can be cheaper
             self.targets = target_states(self.objective, scores)
             self._descend()
         answers = before, self.best.answers, self.first.answers
@@ -221,7 +221,7 @@ class Search:
         except _DoneError:
             pass
 
-    def _judged(self, setting: Setting, starts: Iterable[Floats] = ()) -> Candidate:
+    def _make_candidate(self, setting: Setting, starts: Iterable[Floats] = ()) -> Candidate:
         """The present weights with the best offset they could have."""
         scores = self.ask(self.solution.w)
         offset = setting.offset + self.objective.best_offsets(scores + setting.offset, starts)[0]
@@ -231,11 +231,11 @@ class Search:
 
     def _tell(self) -> None:
         """Tell the callback where the search stands, and stop if that is enough."""
-        met = self.best.evaluate.shortfall == 0
+        met = self.best.value.shortfall == 0
         if self.callback is not None:
             matrix = self.objective.matrix(self.best.answers)
             self.cancelled = bool(self.callback(Step(self.n_models, self.max_models, met, matrix)))
-        cheaper = met and self.best.evaluate < self.first.evaluate
+        cheaper = met and self.best.value < self.first.value
         waited = self.n_models - self.gained_at >= self.patience
         if self.cancelled or self.n_models == self.max_models or (cheaper and waited):
             raise _DoneError
@@ -269,8 +269,8 @@ class Search:
         self.n_models += 1
         for tol in sorted({max(self.tol, ROUGH), self.tol}, reverse=True):
             self.solution = self.problem.solved(penalty, weights, self.solution.w, tol, _STEPS)
-            candidate = self._judged(setting, [self.best.setting.offset - setting.offset])
-            if not candidate.evaluate < self.best.evaluate:
+            candidate = self._make_candidate(setting, [self.best.setting.offset - setting.offset])
+            if not candidate.value < self.best.value:
                 break
         else:
             self.best, self.gained_at = candidate, self.n_models

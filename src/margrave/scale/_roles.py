@@ -148,7 +148,7 @@ class Draw:
         counts = np.maximum((fraction * self.sizes).astype(np.int64), np.minimum(self.sizes, 2))
         return self._roles(counts, np.zeros_like(counts))
 
-    def shared(self, certify: float, by_class: bool = False) -> Roles:
+    def steering_roles(self, certify: float, by_class: bool = False) -> Roles:
         """Assign the rows to training, tuning and certification set.
 
         Parameters
@@ -206,7 +206,7 @@ class Roles:
         Rows with keys up to `low` are in the certification set, from `high` on in the training set.
     counts : ndarray of shape (3, k)
         Rows of each class in the training, the tuning and the certification set.
-    apart : bool
+    proportions_differ : bool
         Whether the classes have other proportions in the certification set than in the data.
     """
 
@@ -215,7 +215,7 @@ class Roles:
     low: Floats
     high: Floats
     counts: Ints
-    apart: bool = False
+    proportions_differ: bool = False
 
     def of(self, number: int, y: Any) -> tuple[Ints, Codes]:
         """Return the roles of a block's rows, and their classes."""

@@ -27,7 +27,12 @@ from margrave.confusion import Confusion, Objective, Preference, Tally
 from margrave.scale._frontier import Runs, summary_of, tally_of
 from margrave.scale._predict import plain_rows
 from margrave.scale._roles import CERTIFY, OWNER, TRAIN, TUNE, Draw, Roles
-from margrave.steer._certify import APART, check_confidence, issue_certificate, make_plan
+from margrave.steer._certify import (
+    PROPORTIONS_DIFFER,
+    check_confidence,
+    issue_certificate,
+    make_plan,
+)
 from margrave.steer._dialog import Dialog
 from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._reply import Reply
@@ -126,18 +131,18 @@ class TunedRows:
             wanted, met, before, after, MOVE, seconds, n_candidates, True, candidate=candidate
         )
 
-    def accepted(self, reply: Reply, confidence: float) -> SteeredClassifier:
+    def accept(self, reply: Reply, confidence: float) -> SteeredClassifier:
         """Make the model of a reply, with a guarantee from the certification set."""
         wanted, candidate = reply.preference, reply.candidate
         if wanted is None:
             raise RuntimeError("There is no preference to guarantee.")
         sizes = self.roles.counts.sum(axis=0)
-        if self.roles.apart and not rates_within_classes(
+        if self.roles.proportions_differ and not rates_within_classes(
             wanted, sizes, self.classes, self.positive
         ):
             raise GuaranteeError(
-                f"'{wanted}' cannot be guaranteed: {APART}, and not all bounds are rates within a "
-                "class. Limit only such rates, as in fp <= 2%."
+                f"'{wanted}' cannot be guaranteed: {PROPORTIONS_DIFFER}, and not all bounds are "
+                "rates within a class. Limit only such rates, as in fp <= 2%."
             )
         n, objective = len(self.codes), self.objective(wanted)
         plan = make_plan(
@@ -154,7 +159,10 @@ class TunedRows:
             confidence=confidence,
             delta=1 - confidence,
             number=1,
-            notes=(self._split_note, *([self._proportions_note] if self.roles.apart else [])),
+            notes=(
+                self._split_note,
+                *([self._proportions_note] if self.roles.proportions_differ else []),
+            ),
             start=plan.matrix(default.predict(self.scores), self.codes),
         )
         return SteeredClassifier._from_parts(
@@ -183,7 +191,10 @@ class TunedRows:
             f"{n:,} of {size:,} rows of {label}"
             for n, size, label in zip(certify, sizes, self.classes, strict=True)
         ]
-        return f"{APART} ({' and '.join(counts)}): only rates within a class are those of the data."
+        return (
+            f"{PROPORTIONS_DIFFER} ({' and '.join(counts)}): only rates within a class are those "
+            "of the data."
+        )
 
 
 def tune_rows(
@@ -217,7 +228,9 @@ def tune_rows(
     fraction = certification_fraction(
         certify, guarantee, draw.sizes, labels, positive, 1 - confidence
     )
-    roles = draw.shared(fraction, rates_within_classes(guarantee, draw.sizes, labels, positive))
+    roles = draw.steering_roles(
+        fraction, rates_within_classes(guarantee, draw.sizes, labels, positive)
+    )
     if guarantee is not None:
         guarantee.check_counts(Confusion(np.diag(roles.counts[TUNE]), labels, positive))
     X, codes = training_rows(draw, roles)
@@ -262,7 +275,7 @@ def fit_steered(
         random_state=model.random_state,
     )
     reply = tuned.reply(wanted, tuned.start.after)
-    fitted = reply.model if model.certify is None else tuned.accepted(reply, model.confidence)
+    fitted = reply.model if model.certify is None else tuned.accept(reply, model.confidence)
     fitted.parts_ = tuned.roles.parts
     return fitted, reply.after
 

@@ -252,7 +252,7 @@ class GuaranteeCheck:
         The p-value: the probability of a count at least as bad if the rate is exactly at its limit.
     alarm : bool
         Whether the p-value is too small to trust the guarantee any longer.
-    telling : bool
+    conclusive : bool
         Whether there are enough samples to raise an alarm at all.
     """
 
@@ -261,7 +261,7 @@ class GuaranteeCheck:
     n: int
     p: float
     alarm: bool
-    telling: bool = True
+    conclusive: bool = True
 
 
 @dataclass(frozen=True)
@@ -292,7 +292,7 @@ class Check:
         lines = []
         for check in self.guarantees:
             result = "BROKEN" if check.alarm else "holds, as far as these samples show"
-            result = result if check.telling else "too few samples to tell"
+            result = result if check.conclusive else "too few samples to tell"
             counts = f"{check.count} of {check.n}, p = {check.p:.2g}"
             lines.append(f"{check.guarantee.sentence}: {result} ({counts})")
         return "\n".join(lines)

@@ -16,6 +16,7 @@ There are two routes:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
@@ -365,7 +366,7 @@ def _describe_failed_path(plan: Plan, codes: Codes, delta: float) -> str:
     )
 
 
-APART = "the class proportions of the certification set differ from those of the data"
+PROPORTIONS_DIFFER = "the class proportions of the certification set differ from those of the data"
 """The start of a note that is about one certification set, and not about later ones."""
 _DIGITS = 6  # more digits may depend on the other samples of the same call
 
@@ -480,7 +481,7 @@ def renew_certificate(
         confidence=confidence,
         delta=1 - confidence,
         number=1,
-        notes=tuple(note for note in before.notes if not note.startswith(APART)),
+        notes=tuple(note for note in before.notes if not note.startswith(PROPORTIONS_DIFFER)),
         renews=before.renews or before.issued,
     )
 
@@ -555,6 +556,7 @@ def certify(
     delta: float,
     number: int = 1,
     notes: tuple[str, ...] = (),
+    use: AbstractContextManager[object] | None = None,
 ) -> Certified:
     """Certify a candidate: set its decision on the certification set.
 
@@ -570,11 +572,13 @@ def certify(
         The certification set.
     confidence, delta, number, notes
         As in :func:`issue_certificate`.
+    use : context manager, optional
+        Entered for as long as the labels of the certification set are used.
     """
     if overlaps_tuning_set(data, certification_set):
         raise GuaranteeError(
-            "Dialog.accept needs samples that no step has used; most of these are in the tuning "
-            "set. Pass other samples as X_certify and y_certify."
+            "A guarantee needs samples that no step has used; most of these are in the tuning set. "
+            "Pass other samples to certify on."
         )
     X, codes = certification_set.X.X, certification_set.codes
     objective = data.objective(wanted)
@@ -586,19 +590,22 @@ def certify(
         len(codes),
         wanted.allows_rejecting,
     )
-    decision, certificate = issue_certificate(
-        plan,
-        candidate.scorer.score_encoded(X),
-        codes,
-        requested=str(wanted),
-        strategy=candidate.strategy,
-        tuning=data.matrix(candidate.predictions),
-        confidence=confidence,
-        delta=delta,
-        number=number,
-        notes=notes,
-        start=plan.matrix(start.decision.predict(start.scorer.score_encoded(X)), codes),
-    )
+    scores = candidate.scorer.score_encoded(X)
+    start_predictions = start.decision.predict(start.scorer.score_encoded(X))
+    with use or nullcontext():
+        decision, certificate = issue_certificate(
+            plan,
+            scores,
+            codes,
+            requested=str(wanted),
+            strategy=candidate.strategy,
+            tuning=data.matrix(candidate.predictions),
+            confidence=confidence,
+            delta=delta,
+            number=number,
+            notes=notes,
+            start=plan.matrix(start_predictions, codes),
+        )
     scorer = replace(candidate.scorer, committee=candidate.scorer.committee.without_training_data())
     return Certified(scorer, decision, plan, certificate)
 

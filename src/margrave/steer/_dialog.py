@@ -565,9 +565,9 @@ class Dialog(Saved):
         try:
             for found in search.run():
                 reply = self._make_reply(search.wanted, before, found)
+                pending = not found.final
                 if found.final:
                     self._add_step(reply, parent)
-                pending = not found.final
                 yield reply
         except (GeneratorExit, KeyboardInterrupt):
             if pending:

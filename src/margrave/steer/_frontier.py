@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -429,7 +429,7 @@ def _check_range(
 
 def offer_candidates(
     data: TuningData, start: Candidate, matrix: Confusion, strategies: Sequence[Strategy]
-) -> Any:
+) -> Iterator[Candidate]:
     """Yield the candidates for half the false positives, and for half the false negatives.
 
     Candidates with equal scores are yielded once.

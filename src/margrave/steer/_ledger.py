@@ -7,6 +7,8 @@ of it, and there is no second; or it uses a half, the next one a quarter, and so
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -48,7 +50,7 @@ class Account:
         used = sum(self.used)
         return 0.0 if used >= self.delta * (1 - 1e-9) else self.delta - used
 
-    def share(self, delta: float, reserve: bool) -> float:
+    def next_part(self, delta: float, reserve: bool) -> float:
         """Return what the next certificate may use: all that is left, or half with `reserve`.
 
         Raises
@@ -101,7 +103,7 @@ class Ledger:
 
     Attributes
     ----------
-    part : CertificationSet or None
+    certification_set : CertificationSet or None
         The certification set that was set aside, if any.
     notes : tuple of str
         Notes about the samples for every certificate.
@@ -113,7 +115,7 @@ class Ledger:
         The accepted models, in order.
     """
 
-    part: CertificationSet | None
+    certification_set: CertificationSet | None
     notes: tuple[str, ...]
     estimator: Any = None
     accounts: dict[str, Account] = field(default_factory=dict)
@@ -121,9 +123,9 @@ class Ledger:
 
     def support(self, classes: tuple[Any, ...], confidence: float) -> str:
         """Describe the limits that the certification set can support."""
-        if self.part is None:
+        if self.certification_set is None:
             return "There is no certification set: accept needs X_certify and y_certify."
-        return describe_support(self.part.codes, classes, confidence)
+        return describe_support(self.certification_set.codes, classes, confidence)
 
     def model(
         self,
@@ -154,25 +156,19 @@ class Ledger:
                 return accepted.model
         delta = 1 - confidence
         account = self.accounts.get(name, Account(name, delta))
-        part, used_up = account.share(delta, reserve), True
-        try:
-            certified = certify(
-                reply.preference,
-                reply.candidate,
-                start,
-                data,
-                certification_set,
-                confidence=confidence,
-                delta=part,
-                number=len(account.used) + 1,
-                notes=self.notes,
-            )
-        except GuaranteeError as error:
-            used_up = error.used_up
-            raise
-        finally:
-            if used_up:
-                self.accounts[name] = account.with_used(part)
+        part = account.next_part(delta, reserve)
+        certified = certify(
+            reply.preference,
+            reply.candidate,
+            start,
+            data,
+            certification_set,
+            confidence=confidence,
+            delta=part,
+            number=len(account.used) + 1,
+            notes=self.notes,
+            use=self._record_use(account, part),
+        )
         model = SteeredClassifier._from_certified(
             certified,
             estimator=self.estimator,
@@ -183,6 +179,19 @@ class Ledger:
         self.accepted.append(Accepted(step, name, model))
         return model
 
+    @contextmanager
+    def _record_use(self, account: Account, part: float) -> Iterator[None]:
+        """Record that part of the error probability is used, also if an error ends the use."""
+        used = True
+        try:
+            yield
+        except GuaranteeError as error:
+            used = error.used_up
+            raise
+        finally:
+            if used:
+                self.accounts[account.samples] = account.with_used(part)
+
     def _certification_set(self, data: TuningData, X: Any, y: ArrayLike | None) -> CertificationSet:
         """Return the certification set of the caller, else the one that was set aside."""
         if (X is None) != (y is None):
@@ -191,9 +200,9 @@ class Ledger:
             )
         if y is not None:
             return make_certification_set(X, y, data.committee, "Dialog.accept")
-        if self.part is None:
+        if self.certification_set is None:
             raise GuaranteeError(
                 "Dialog.accept needs a certification set, and none was set aside. Pass labelled "
                 "samples that no step has used as X_certify and y_certify."
             )
-        return self.part
+        return self.certification_set

@@ -44,26 +44,26 @@ class Split:
         Positions of the certification set.
     folds : list of (training, held out)
         Positions within ``build``, for cross-fitting; empty with a separate tuning set.
-    apart : ndarray or None
+    tuning : ndarray or None
         Positions within ``build`` of a separate tuning set; None with cross-fitting.
     """
 
     build: Codes
     certify: Codes
     folds: list[tuple[Codes, Codes]]
-    apart: Codes | None = None
+    tuning: Codes | None = None
 
     @property
     def training(self) -> Codes:
         """Positions within ``build`` of the training set."""
         positions = np.arange(len(self.build))
-        return positions if self.apart is None else np.setdiff1d(positions, self.apart)
+        return positions if self.tuning is None else np.setdiff1d(positions, self.tuning)
 
     @property
     def held(self) -> Codes:
         """Positions within ``build`` of the tuning set: separate, or held out by the folds."""
-        if self.apart is not None:
-            return self.apart
+        if self.tuning is not None:
+            return self.tuning
         return np.sort(np.concatenate([held_out for _, held_out in self.folds]))
 
 
@@ -75,19 +75,6 @@ def check_fraction(fraction: float, sizes: NDArray[np.intp], name: str = "certif
             f"Dialog.from_data needs {name} to leave samples of every class on both sides of the "
             f"split; got {name}={fraction:g}, and the smallest class has {smallest} samples."
         )
-
-
-def _certify_share(
-    certify: Any,
-    guarantee: Preference | None,
-    codes: Codes,
-    labels: Any,
-    positive: Any,
-    delta: float,
-) -> float:
-    """Call `certification_fraction` for samples with these codes."""
-    counts = np.bincount(codes, minlength=len(labels))
-    return certification_fraction(certify, guarantee, counts, labels, positive, delta)
 
 
 def certification_fraction(

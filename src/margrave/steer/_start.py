@@ -23,14 +23,20 @@ from margrave.fuse import fit_log_odds
 from margrave.martingale import MartingaleBoostClassifier
 from margrave.steer._certify import CertificationSet, make_certification_set
 from margrave.steer._scorer import Scorer, SingleMember, decimals_for
-from margrave.steer._split import Split, _certify_share, split_rows, time_folds, tuning_folds
+from margrave.steer._split import (
+    Split,
+    certification_fraction,
+    split_rows,
+    time_folds,
+    tuning_folds,
+)
 from margrave.steer._thresholds import default_decision
 from margrave.steer._tuning_data import Candidate, Rows, TuningData, encode_labels, refuse_dask
 from margrave.table import TableEncoder
 
 _MIN_PER_CLASS = 10
 PROGRAM = "martingale"
-_PROGRAM_TUNE = 0.4  # default of `tune` for a martingale program
+PROGRAM_TUNE = 0.4  # default of `tune` for a martingale program
 
 
 def check_class_labels(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
@@ -190,7 +196,7 @@ def start_from_model(
     columns = describe_columns(X_tune)
     names, members = [name for name, _ in pairs], [member for _, member in pairs]
     whole = committee = FittedMembers(names, members, classes, None, columns)
-    if alone and isinstance(model, Committee) and model.asks_as_given:
+    if alone and isinstance(model, Committee) and model.uses_all_columns:
         # The strategies may reweight the members of a committee.
         committee = FittedMembers(model.member_names_, model.estimators_, classes, None, columns)
     positive = check_positive(positive, classes, owner)
@@ -227,15 +233,17 @@ def split_table(
     counted = codes
     if groups is not None and isinstance(certify, str):
         counted = codes[np.unique(groups, return_index=True)[1]]  # one sample of each group
-    fraction = _certify_share(
-        None if own_set else certify, guarantee, counted, tuple(classes.tolist()), positive, delta
+    fraction = certification_fraction(
+        None if own_set else certify,
+        guarantee,
+        np.bincount(counted, minlength=len(classes)),
+        tuple(classes.tolist()),
+        positive,
+        delta,
     )
-    tune_fraction = _PROGRAM_TUNE if isinstance(tune, str) and tune == PROGRAM else tune
-    if tune_fraction is not None and (
-        not isinstance(tune_fraction, float) or not 0 < tune_fraction < 1
-    ):
+    if tune is not None and (not isinstance(tune, float) or not 0 < tune < 1):
         raise ValueError(f"{owner} needs tune to be None or a fraction in (0, 1); got {tune!r}.")
-    parts = split_rows(labels, fraction, groups, time, random_state, tune_fraction)
+    parts = split_rows(labels, fraction, groups, time, random_state, tune)
     return TableSplit(labels, codes, classes, positive, groups, time, parts)
 
 
@@ -267,12 +275,12 @@ def start_from_table(
         positive=positive,
         groups=groups,
         time=time,
-        tune=PROGRAM if names == [PROGRAM] and tune is None else tune,
+        tune=PROGRAM_TUNE if names == [PROGRAM] and tune is None else tune,
         random_state=random_state,
     )
     members, encoder = _members_to_fit(committee, names, levels, X, split, random_state)
     fitted, rows, raw = _fit_committee(X, split, members, encoder, n_jobs, callback)
-    at, apart = split.tuning, split.parts.apart is not None
+    at, apart = split.tuning, split.parts.tuning is not None
     data = TuningData(
         fitted,
         raw,
@@ -308,7 +316,7 @@ def _fit_committee(
     rows, labels = select_rows(X, learned), split.labels[learned]
     rows = rows if encoder is None else encoder.transform(rows)
     names = [name for name, _ in members]
-    if parts.apart is None:
+    if parts.tuning is None:
         trained, scores = fit_members(
             members, rows, labels, parts.folds, n_jobs=n_jobs, callback=callback
         )

@@ -299,8 +299,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
             return self._from_parts(first.scorer, first.decision), None
         preference.check_counts(data.matrix(first.predictions))
         strategies = get_strategies(self.strategies, "SteeredClassifier")
-        *_, last = Search(preference, data, [first], strategies).run()
-        best = last.candidate
+        best = Search(preference, data, [first], strategies).run_to_end()
         tuning = data.matrix(best.predictions)
         if start.certify is None:
             return self._from_parts(best.scorer, best.decision), tuning

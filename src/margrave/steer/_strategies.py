@@ -473,6 +473,16 @@ class Search:
             )
         yield self.found(final=True, cancelled=self.request.stopped())
 
+    def run_to_end(self) -> Candidate:
+        """Return the final candidate; after Ctrl-C the best so far, if there is one."""
+        try:
+            *_, last = self.run()
+        except KeyboardInterrupt:
+            if self.best is None:
+                raise
+            return self.best
+        return last.candidate
+
     def found(self, *, final: bool = False, cancelled: bool = False) -> Found:
         """Return the best candidate so far."""
         if self.best is None:

@@ -14,7 +14,7 @@ from margrave.app._job import Parts
 from margrave.app._samples import Samples, Table, samples_of
 from margrave.app._words import one_line
 from margrave.confusion import Preference
-from margrave.steer._start import split_table
+from margrave.steer._start import PROGRAM_TUNE, split_table
 from margrave.studio.views import Record, support_record
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def sized(data: Samples, choices: Mapping[str, Any]) -> tuple[Parts, list[tuple[
         positive=data.positive,
         groups=data.groups,
         time=data.time,
-        tune="martingale" if choices.get("kind") == "program" else None,
+        tune=PROGRAM_TUNE if choices.get("kind") == "program" else None,
         random_state=choices.get("seed", 0),
     )
     parts, n = split.parts, len(data.y)

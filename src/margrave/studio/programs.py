@@ -28,14 +28,14 @@ def node_id(votes: tuple[float, ...]) -> str:
     return "-".join(str(int(vote)) for vote in votes)
 
 
-def node_votes(dialog: Dialog, node: str) -> tuple[int, ...]:
+def node_votes(dialog: Dialog, name: str) -> tuple[int, ...]:
     """The votes of a node that can be tuned."""
-    for candidate in current_program(dialog).nodes:
-        if node_id(candidate.position) == node:
-            if candidate.kind != "learner":
-                raise ValueError(f"Node {node!r} has no learner, so it cannot be tuned.")
-            return tuple(int(vote) for vote in candidate.position)
-    raise ValueError(f"There is no node {node!r} in this program.")
+    for node in current_program(dialog).nodes:
+        if node_id(node.position) == name:
+            if node.kind != "learner":
+                raise ValueError(f"Node {name!r} has no learner, so it cannot be tuned.")
+            return tuple(int(vote) for vote in node.position)
+    raise ValueError(f"There is no node {name!r} in this program.")
 
 
 def call_of(dialog: Dialog, step: int) -> str | None:

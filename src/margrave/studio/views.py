@@ -112,7 +112,7 @@ def support_record(sizes: Sequence[tuple[Any, int]], confidence: float) -> list[
 
 def certify_sizes(dialog: Dialog) -> list[tuple[Any, int]]:
     """The number of samples of each class in the certification set."""
-    part = dialog._ledger.part
+    part = dialog._ledger.certification_set
     if part is None:
         return []
     counts = np.bincount(part.codes, minlength=len(dialog.classes)).tolist()
@@ -129,7 +129,7 @@ def full_frontier(dialog: Dialog, slow: Sequence[Candidate]) -> Frontier:
 def frontier_record(dialog: Dialog, slow: Sequence[Candidate]) -> Record:
     """All known trade-offs, and the steps of the dialog among them."""
     frontier = full_frontier(dialog, slow)
-    fp, fn, strategies, _ = frontier._lowest
+    fp, fn, owners, _ = frontier._lowest
     names = [curve.name for curve in frontier.curves]
     parents = dialog._history.parents
     return {
@@ -142,8 +142,8 @@ def frontier_record(dialog: Dialog, slow: Sequence[Candidate]) -> Record:
             for curve in frontier.curves
         ],
         "best": [
-            {"fp": a, "fn": b, "name": names[strategy]}
-            for a, b, strategy in zip(fp.tolist(), fn.tolist(), strategies.tolist(), strict=True)
+            {"fp": a, "fn": b, "name": names[owner]}
+            for a, b, owner in zip(fp.tolist(), fn.tolist(), owners.tolist(), strict=True)
         ],
         "hull": [
             {

@@ -89,8 +89,8 @@ class Live:
     def refuse(self, look: dict[str, Any]) -> None:
         """Record a use of the certification set that ended in a refusal."""
         ledger = self.dialog._ledger
-        if ledger.part is not None:
-            name = ledger.part.name
+        if ledger.certification_set is not None:
+            name = ledger.certification_set.name
             number = len(ledger.accounts[name].used)
             self.refused.append({"look": number, "samples": name, **look})
 
@@ -275,7 +275,7 @@ class Workspace:
     def ready(self, dialog_id: str, dialog: Dialog, parts: Parts, pinned: bool) -> None:
         """Store a trained dialog, and keep it in memory."""
         base = b"" if pinned else dump_start(dialog)
-        part = dialog._ledger.part
+        part = dialog._ledger.certification_set
         facts = {
             "classes": list(dialog.classes),
             "positive": dialog.confusion.positive,
@@ -295,7 +295,7 @@ class Workspace:
     def adopt(self, owner: str, title: str, dialog: Dialog) -> str:
         """Add the dialog of a notebook, which lasts as long as the process; return its id."""
         row = self.store.add_dialog(owner, title, None, {"kind": kind_of(dialog)})
-        part, n = dialog._ledger.part, dialog.confusion.n
+        part, n = dialog._ledger.certification_set, dialog.confusion.n
         certify = 0 if part is None else len(part.codes)
         parts = Parts(n if dialog._data.trained_on else 0, n, certify, 0)
         self.ready(row.id, dialog, parts, pinned=True)

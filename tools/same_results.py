@@ -56,6 +56,15 @@ def as_new(text: str) -> str:
     return " ".join(before.get(word, word) for word in text.split(" "))
 
 
+def of_array(values: Any) -> list[float]:
+    """Return sums that tell arrays apart, also if only their order differs."""
+    import numpy as np
+
+    flat = np.asarray(values, dtype=float).ravel()
+    flat = flat[np.isfinite(flat)]
+    return [float(flat.sum()), float(flat @ np.arange(len(flat)))]
+
+
 def of_decision(decision: Any) -> list[Any]:
     """Return the thresholds or offsets of a decision."""
     import numpy as np
@@ -75,7 +84,7 @@ def of_reply(reply: Any) -> dict[str, Any]:
         "n_candidates": get(reply, "n_candidates"),
         "shortfall": reply.shortfall,
         "decision": of_decision(candidate.decision),
-        "scores": float(get(candidate, "scores").sum()),
+        "scores": of_array(get(candidate, "scores")),
         "weights": candidate.scorer.weights.tolist(),
     }
 
@@ -127,17 +136,16 @@ def accept(dialog: Any, X: Any, **options: Any) -> dict[str, Any]:
         model = dialog.accept(**options)
     except get(steer, "GuaranteeError"):
         return {"refused": True}
-    values = model.decision_function(X)
     return {
         "certificate": of_certificate(model.certificate_),
         "decision": of_decision(model.decision_),
-        "predictions": np.unique(model.predict(X).astype(str), return_counts=True)[1].tolist(),
-        "values": float(np.abs(values[np.isfinite(values)]).sum()),
+        "predictions": of_array(np.unique(model.predict(X), return_inverse=True)[1]),
+        "values": of_array(model.decision_function(X)),
     }
 
 
 def record_numbers(name: str) -> Iterator[tuple[str, Any]]:
-    """Steer one data set in several ways; yield what each step gives."""
+    """Steer one data set with several models; yield what each step gives."""
     import numpy as np
     from sklearn.linear_model import LogisticRegression
     from sklearn.naive_bayes import GaussianNB
@@ -205,7 +213,7 @@ def record_numbers(name: str) -> Iterator[tuple[str, Any]]:
         options = {"ways": ["reweigh"]} if before else {"strategies": ["reweight"]}
         yield "own members, reweighted", of_reply(own.prefer(first, **options))
     scores = Scores.of(members, X)
-    yield "scores", [float(scores.values.sum()), int(scores.codes.sum()), float(scores.raw().sum())]
+    yield "scores", [of_array(part) for part in (scores.values, scores.codes, scores.raw())]
 
     for combine in (
         fuse.RankMarginClassifier(list(kinds.values())),
@@ -214,7 +222,7 @@ def record_numbers(name: str) -> Iterator[tuple[str, Any]]:
         select.RegionSelectionClassifier(list(kinds.values()), random_state=0),
     ):
         predicted = combine.fit(X, y).predict(X)
-        yield type(combine).__name__, np.unique(predicted, return_counts=True)[1].tolist()
+        yield type(combine).__name__, of_array(np.unique(predicted, return_inverse=True)[1])
 
 
 def record_table() -> Iterator[tuple[str, Any]]:
@@ -273,18 +281,18 @@ def main() -> int:
     parser.add_argument("other", type=Path, help="the other checkout, or with --record a file")
     parser.add_argument("--record", action="store_true", help="only write this package's numbers")
     parser.add_argument("--data", nargs="+", default=list(DATA), help="names of data sets")
-    given = parser.parse_args()
-    if given.record:
-        record(given.other, given.data)
+    chosen = parser.parse_args()
+    if chosen.record:
+        record(chosen.other, chosen.data)
         return 0
     here = Path(__file__).resolve()
     with TemporaryDirectory() as folder:
         numbers: list[Any] = []
-        for source in (given.other.resolve(), here.parents[1]):
+        for source in (chosen.other.resolve(), here.parents[1]):
             path = Path(folder) / f"{len(numbers)}.json"
             print(f"Recording {source.name} ...", flush=True)
             subprocess.run(  # noqa: S603 - this script, on another checkout
-                [sys.executable, here, path, "--record", "--data", *given.data],
+                [sys.executable, here, path, "--record", "--data", *chosen.data],
                 check=True,
                 cwd=folder,
                 env=os.environ | {"PYTHONPATH": str(source / "src"), "OMP_NUM_THREADS": "1"},

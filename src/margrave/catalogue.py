@@ -9,7 +9,7 @@ library. Nothing here scales the features; where a method needs it (`knn`, `perc
 `svm`, `mam`, `neural-network`), put the method after a scaler in a pipeline.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
@@ -35,11 +35,11 @@ class Entry:
     source : str
         The paper and section that describe the method.
     estimator : str
-        The import path of the class.
+        The import path of the class, or of the function that makes the classifier.
     needs : str or None
         The extra of Margrave that installs its library; None if the core does.
     defaults : mapping of str to object
-        Settings that differ from the defaults of the class.
+        Settings that differ from the defaults of the estimator.
     encodes : bool
         Whether `make` wraps the class so that it accepts labels of any type. In `set_params` and in
         a grid search, the parameters of a wrapped class start with `estimator__`.
@@ -320,10 +320,10 @@ def make(name: str, /, *, random_state: Any = None, **params: Any) -> Any:
     return EncodedLabelsClassifier(made)
 
 
-def _load(entry: Entry) -> type:
-    module, _, cls = entry.estimator.rpartition(".")
+def _load(entry: Entry) -> Callable[..., Any]:
+    module, _, name = entry.estimator.rpartition(".")
     try:
-        loaded: type = getattr(import_module(module), cls)
+        loaded: Callable[..., Any] = getattr(import_module(module), name)
     except ModuleNotFoundError as error:
         # An installed package that lacks a dependency of its own is another problem: re-raise.
         if entry.needs is None or error.name != module:
@@ -368,7 +368,8 @@ def default_committee(
         Number of training samples.
     names : sequence of str, default=None
         Names of the catalogue. By default the six that were chosen; above 10,000 samples without
-        "svm", which would take most of the time. Other names have the settings of `make`.
+        "svm", which would take most of the time. The six have settings of their own, and
+        "logistic" can be tuned by `steer`; other names have the settings of `make`.
     random_state : int, RandomState instance or None, default=None
         Seed for the members with randomness.
 

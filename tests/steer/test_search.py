@@ -263,9 +263,7 @@ def test_an_interrupt_before_anything_was_found_goes_through(dialog, with_strate
     assert (len(dialog.history), dialog.position) == (2, 1)
 
 
-def test_an_interrupt_among_fast_strategies_either_keeps_or_goes_through(
-    dialog, with_strategies
-):
+def test_an_interrupt_among_fast_strategies_either_keeps_or_goes_through(dialog, with_strategies):
     """Not both: who gets the interrupt must find the dialog where it was."""
     with_strategies(Raises(KeyboardInterrupt(), slow=False))
     try:

@@ -334,9 +334,10 @@ def test_a_script_spends_what_was_used_up(client, tmp_path):
     assert one["text"] in printed
     assert refused["error"] in printed
     written = client.get(f"{name}/dialog.json").json()
-    (look,) = written["refused"]
-    assert (look["look"], look["step"], look["confidence"], look["reserve"]) == (1, 1, 0.8, True)
-    assert written["accepted"][0]["look"] == 2
+    (refusal,) = written["refused"]
+    assert (refusal["use_number"], refusal["step"]) == (1, 1)
+    assert (refusal["confidence"], refusal["reserve"]) == (0.8, True)
+    assert written["accepted"][0]["use_number"] == 2
 
 
 # The report

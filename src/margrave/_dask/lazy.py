@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,12 @@ def check_in_memory(owner: str, *objects: Any) -> None:
 
 
 def predict_lazily(
-    owner: str, model: Any, method: str, X: Any, empty: NDArray[Any]
+    owner: str,
+    model: Any,
+    method: str,
+    X: Any,
+    empty: NDArray[Any],
+    prepare: Callable[[Any], Any] | None = None,
 ) -> NDArray[Any]:
     """Apply a method of a model to each block of a Dask collection, lazily, as a Dask array.
 
@@ -38,13 +43,15 @@ def predict_lazily(
         The rows.
     empty : ndarray
         The result for no rows, which has the dtype and the number of columns.
+    prepare : callable, optional
+        Applied to the rows of each block before the method.
     """
     import dask
 
     blocks = Blocks.of(owner, X)
     sent = dask.delayed(model, pure=False, traverse=False)
     predict = dask.delayed(_predict_block, pure=False, traverse=False)
-    parts = [predict(sent, method, part, empty) for (part,) in blocks.parts]
+    parts = [predict(sent, method, part, empty, prepare) for (part,) in blocks.parts]
     return stack_blocks(parts, block_sizes(X, len(blocks)), empty)
 
 
@@ -66,7 +73,14 @@ def stack_blocks(parts: Sequence[Any], sizes: Sequence[float], empty: NDArray[An
     return whole
 
 
-def _predict_block(model: Any, method: str, part: Any, empty: NDArray[Any]) -> NDArray[Any]:
+def _predict_block(
+    model: Any,
+    method: str,
+    part: Any,
+    empty: NDArray[Any],
+    prepare: Callable[[Any], Any] | None,
+) -> NDArray[Any]:
     if not len(part):
         return empty
+    part = part if prepare is None else prepare(part)
     return np.asarray(getattr(model, method)(part)).astype(empty.dtype, copy=False)

@@ -124,12 +124,12 @@ def describe_folder(
             "Add columns, or drop fewer."
         )
     y = column.map_partitions(
-        _read_block_labels, target, table.name, meta=(target, object), enforce_metadata=False
+        _encode_block_labels, target, table.name, meta=(target, object), enforce_metadata=False
     )
     return Folder(table, target, frame[features], y, positive)
 
 
-def _read_block_labels(column: Any, target: str, name: str) -> Any:
+def _encode_block_labels(column: Any, target: str, name: str) -> Any:
     """Return the labels of a block in their own type, as for a single file."""
     from pandas import Series
     from pandas.api import types

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave._dask.blocks import Blocks
-from margrave._dask.lazy import block_sizes, stack_blocks
+from margrave._dask.lazy import predict_lazily
 
 
 def plain_rows(X: Any) -> Any:
@@ -40,16 +39,5 @@ def predict_blocks(model: Any, method: str, X: Any, meta: NDArray[Any]) -> Any:
     meta : ndarray
         The result for no rows, which has the dtype and the number of columns.
     """
-    import dask
-
-    blocks = Blocks.of(f"{type(model).__name__}.{method}", X)
-    sent = dask.delayed(model, pure=False, traverse=False)
-    predict = dask.delayed(_predict_block, pure=False, traverse=False)
-    parts = [predict(sent, method, part, meta) for (part,) in blocks.parts]
-    return stack_blocks(parts, block_sizes(X, len(blocks)), meta)
-
-
-def _predict_block(model: Any, method: str, X: Any, meta: NDArray[Any]) -> NDArray[Any]:
-    if not len(X):
-        return meta
-    return np.asarray(getattr(model, method)(plain_rows(X))).astype(meta.dtype, copy=False)
+    owner = f"{type(model).__name__}.{method}"
+    return predict_lazily(owner, model, method, X, meta, prepare=plain_rows)

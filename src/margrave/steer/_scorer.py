@@ -22,7 +22,7 @@ _DIGITS = 9
 _USUAL_QUANTILE = 0.9
 
 
-class Combination(Protocol):
+class ScoreCombination(Protocol):
     """Combines the members' raw values into one score, or into one for each class."""
 
     @property
@@ -36,12 +36,12 @@ class Combination(Protocol):
         """
 
 
-def needs_samples(combine: Combination) -> bool:
+def needs_samples(combine: ScoreCombination) -> bool:
     """Whether a combination uses the samples, not only the members' raw values."""
     return bool(getattr(combine, "needs_samples", False))
 
 
-def combine_scores(combine: Combination, raw: Floats, X: Any) -> Floats:
+def combine_scores(combine: ScoreCombination, raw: Floats, X: Any) -> Floats:
     """Compute scores from raw values, and from encoded samples if the combination needs them."""
     return combine(raw, X) if needs_samples(combine) else combine(raw)  # type: ignore[call-arg]
 
@@ -54,14 +54,14 @@ class Scorer:
     ----------
     committee : FittedMembers
         The fitted members.
-    combine : Combination
+    combine : ScoreCombination
         Combines the members' raw values into scores.
     decimals : int
         The number of decimals that scores are rounded to.
     """
 
     committee: FittedMembers
-    combine: Combination
+    combine: ScoreCombination
     decimals: int
 
     @property
@@ -99,12 +99,12 @@ class MeanScore:
 
     Attributes
     ----------
-    first, second : Combination
+    first, second : ScoreCombination
         The combinations.
     """
 
-    first: Combination
-    second: Combination
+    first: ScoreCombination
+    second: ScoreCombination
 
     @property
     def needs_samples(self) -> bool:
@@ -149,7 +149,7 @@ class SingleMember:
         return np.asarray(logit(p) if values.ndim == 1 else np.log(p))
 
 
-def class_probabilities(scores: Floats, combine: Combination) -> Floats:
+def class_probabilities(scores: Floats, combine: ScoreCombination) -> Floats:
     """Convert scores to probabilities of the classes."""
     if scores.ndim == 1:
         p = expit(scores)
@@ -158,7 +158,7 @@ def class_probabilities(scores: Floats, combine: Combination) -> Floats:
     return np.asarray(unnormalized / unnormalized.sum(axis=1, keepdims=True))
 
 
-def find_regions(combine: Combination) -> RegionScores | None:
+def find_regions(combine: ScoreCombination) -> RegionScores | None:
     """Find the selection by region within a combination; None if there is none."""
     if isinstance(combine, MeanScore):
         return find_regions(combine.first) or find_regions(combine.second)

@@ -19,7 +19,7 @@ from margrave.committee import FittedMembers
 from margrave.confusion import Confusion, Objective, Preference
 from margrave.select import fit_region_scores
 from margrave.steer._scorer import (
-    Combination,
+    ScoreCombination,
     Scorer,
     SingleMember,
     combine_scores,
@@ -140,7 +140,7 @@ class TuningData:
         """Make the objective of a preference on these samples."""
         return Objective(preference, self.codes, self.labels, self.positive)
 
-    def cross_fit(self, learn: Callable[[Codes], Combination]) -> tuple[Scorer, Floats]:
+    def cross_fit(self, learn: Callable[[Codes], ScoreCombination]) -> tuple[Scorer, Floats]:
         """Return a scorer fitted on all samples, and out-of-fold scores of the samples.
 
         Parameters
@@ -154,7 +154,7 @@ class TuningData:
         scorer = Scorer(self.committee, combine, decimals_for(self._scores(combine, everything)))
         return scorer, self.join_folds(parts, scorer.decimals)
 
-    def _scores(self, combine: Combination, at: Codes) -> Floats:
+    def _scores(self, combine: ScoreCombination, at: Codes) -> Floats:
         """Compute the scores of some of the samples."""
         return combine_scores(
             combine, self.raw[at], self.rows(at) if needs_samples(combine) else None

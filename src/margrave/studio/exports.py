@@ -54,7 +54,7 @@ def dialog_json(store: Store, owner: str, record: Record) -> str:
             "choices": row.choices,
             "steps": record["steps"],
             "accepted": record["accepted"],
-            "refused": [look for account in row.accounts for look in account["refused"]],
+            "refused": [use for account in row.accounts for use in account["refused"]],
         }
     )
 
@@ -162,13 +162,13 @@ def _step_call(step: Record) -> str:
 
 def _accept_lines(record: Record, accounts: list[Record]) -> Iterator[str]:
     """The uses of the certification set, in order; a refusal may use part of it as well."""
-    refused = [look for account in accounts for look in account["refused"]]
-    for look in sorted([*record["accepted"], *refused], key=lambda look: look["look"]):
-        reserve = ", reserve=True" if look["reserve"] else ""
-        call = f"dialog.accept(confidence={look['confidence']!r}{reserve})"
+    refused = [use for account in accounts for use in account["refused"]]
+    for use in sorted([*record["accepted"], *refused], key=lambda use: use["use_number"]):
+        reserve = ", reserve=True" if use["reserve"] else ""
+        call = f"dialog.accept(confidence={use['confidence']!r}{reserve})"
         yield ""
-        yield f"dialog.goto({look['step']})"
-        if look in refused:
+        yield f"dialog.goto({use['step']})"
+        if use in refused:
             yield "try:"
             yield f"    {call}"
             yield "except GuaranteeError as refusal:"

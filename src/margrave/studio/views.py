@@ -88,7 +88,7 @@ def accepted_record(accepted: Accepted, number: int, onnx: bool) -> Record:
         raise ValueError("The accepted model has no certificate.")
     return {
         "number": number,
-        "look": certificate.number,
+        "use_number": certificate.number,
         "step": accepted.step,
         "confidence": certificate.confidence,
         "preference": certificate.preference,

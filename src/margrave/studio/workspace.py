@@ -86,13 +86,13 @@ class Live:
     refused: list[dict[str, Any]] = field(default_factory=list)
     frame: pandas.DataFrame | None = None
 
-    def refuse(self, look: dict[str, Any]) -> None:
+    def refuse(self, use: dict[str, Any]) -> None:
         """Record a use of the certification set that ended in a refusal."""
         ledger = self.dialog._ledger
         if ledger.certification_set is not None:
             name = ledger.certification_set.name
             number = len(ledger.accounts[name].used)
-            self.refused.append({"look": number, "samples": name, **look})
+            self.refused.append({"use_number": number, "samples": name, **use})
 
     def account_records(self) -> list[dict[str, Any]]:
         """The ledger of the certification set, as plain records."""
@@ -101,7 +101,7 @@ class Live:
                 "samples": account.samples,
                 "delta": account.delta,
                 "used": list(account.used),
-                "refused": [look for look in self.refused if look["samples"] == account.samples],
+                "refused": [use for use in self.refused if use["samples"] == account.samples],
             }
             for account in self.dialog._ledger.accounts.values()
         ]
@@ -186,7 +186,7 @@ class Workspace:
             [StoredModel(a.step, a.record["samples"], a.piece) for a in pieces.acceptances],
         )
         size = _TIMES * (len(pieces.base) + sum(len(step.piece) for step in pieces.steps))
-        refused = [look for account in pieces.accounts for look in account["refused"]]
+        refused = [use for account in pieces.accounts for use in account["refused"]]
         return Live(dialog, size, accounts=pieces.accounts, refused=refused)
 
     def keep(self, dialog_id: str, live: Live) -> None:

@@ -58,7 +58,7 @@ def ready(dialog, monkeypatch):
         fresh = copy.copy(dialog)
         fresh._path = None  # as no file was named yet
         fresh._history = History([dialog.history[0]])
-        fresh._ledger = Ledger(dialog._ledger.part, ())
+        fresh._ledger = Ledger(dialog._ledger.certification_set, ())
         return fresh
 
     monkeypatch.setattr(_job.Dialog, "from_data", from_data)

@@ -53,6 +53,7 @@ from margrave.app._options import (
     Time,
     check_folder_options,
     read_fraction,
+    read_limit,
 )
 from margrave.app._predict import check_folder, predict_folder, predict_rows, select_features
 from margrave.app._records import outcome_record
@@ -61,7 +62,6 @@ from margrave.app._samples import Table, find_table, read_labels, samples_of
 from margrave.app._table_file import csv_text, read_table, write_table
 from margrave.app._terminal import Printer, print_outcome, progress
 from margrave.app._words import one_line, replace_control
-from margrave.confusion import Preference
 from margrave.steer._steered import SteeredClassifier
 
 BAD_INPUT, ALARM, INTERRUPTED = 2, 4, 130
@@ -165,7 +165,7 @@ def steer(
     chosen = (
         None if strategies is None else [strategy.strip() for strategy in strategies.split(",")]
     )
-    fraction, wants = read_fraction(certify), [Preference(text) for text in limit]
+    fraction, wants = read_fraction(certify), [read_limit(text) for text in limit]
     run: Callable[..., Outcome | FolderOutcome]
     with ExitStack() as stack:
         stack.enter_context(use_cluster(cluster))
@@ -304,7 +304,8 @@ def predict(
         record = {"n": len(predictions), "rejected": rejected, "ignored": ignored}
     if ignored := record["ignored"]:
         names = ", ".join(map(repr, ignored[:5])) + (" ..." if len(ignored) > 5 else "")
-        message = f"margrave: {new.name}: the model does not use the columns {names}."
+        columns = "column" if len(ignored) == 1 else "columns"
+        message = f"margrave: {new.name}: the model does not use the {columns} {names}."
         sys.stderr.write(replace_control(message) + "\n")
     if as_json:
         rows = {"predictions": predictions.to_dict("records")} if out is None else {"out": str(out)}

@@ -102,7 +102,7 @@ def test_a_model_file_answers_as_it_was_certified(studio, client, story, pima, t
     X = pima.drop(columns="target")
     inside = dialog._ledger.accepted[number - 1].model
     assert (model.predict(X) == inside.predict(X)).all()
-    at = dialog._ledger.part.at
+    at = dialog._ledger.certification_set.at
     answers, true = model.predict(X.iloc[at]), pima["target"].iloc[at]
     told = client.ok(story)["accepted"][number - 1]["confusion"]
     columns = [*told["classes"], model.reject_label_]

@@ -160,7 +160,7 @@ def test_changes_are_the_cells_of_mistakes_that_differ(client, two):
 def test_parts_and_support_count_the_rows(client, two, three, program):
     for name, own in (two[:2], three[:2], program):
         told = client.ok(name)
-        parts, certify = told["parts"], own._ledger.part.codes
+        parts, certify = told["parts"], own._ledger.certification_set.codes
         assert parts["tune"] == told["n"] == own.confusion.n
         assert parts["certify"] == len(certify) == sum(one["n"] for one in told["support"])
         sizes = [int((certify == code).sum()) for code in range(len(own.classes))]

@@ -83,7 +83,7 @@ class Result:
         if self.met:
             return "Met on the tuning set, but not certified: the model was not accepted."
         shortfall = (
-            f"Not met on the tuning set: the nearest is {reply.shortfall:g} short; "
+            f"Not met on the tuning set: the nearest is {reply.shortfall:g} samples short; "
             f"'{reply.binding}' is the limiting constraint."
         )
         if self.model is not None:

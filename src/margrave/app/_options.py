@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from margrave.confusion import Preference, PreferenceError
 from margrave.scale._steer import check_strategies
 
 Model = Annotated[
@@ -99,3 +100,11 @@ def read_fraction(text: str) -> str | float:
     if not 0 < fraction < 1:
         raise ValueError(f"--certify must be 'auto' or a fraction between 0 and 1; got {text!r}.")
     return fraction
+
+
+def read_limit(text: str) -> Preference:
+    """Parse the preference that --limit gives."""
+    try:
+        return Preference(text)
+    except PreferenceError as error:
+        raise ValueError(f"--limit {text!r}: {error}") from error

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave._messages import did_you_mean, near_names
 from margrave._typing import Flags
 
 # A class as written in a text: in quotes (doubled inside the label), or bare if it contains no
@@ -229,7 +230,10 @@ def _find_class(label: str, classes: Sequence[Any], bound: Bound) -> int:
         if is_number and _equals(label, known):
             return position
     known_classes = ", ".join(map(quote_label, classes))
-    raise PreferenceError(f"'{bound}' names the class {label!r}; the classes are {known_classes}.")
+    raise PreferenceError(
+        f"'{bound}' names the class {label!r}; the classes are {known_classes}."
+        f"{did_you_mean(near_names(label, texts))}"
+    )
 
 
 def _equals(text: str, number: float) -> bool:

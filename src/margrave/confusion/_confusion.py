@@ -341,7 +341,7 @@ class Confusion:
         text = str(to).strip()
         if not (text.isdecimal() and int(text) <= size) and not _PERCENTAGE.fullmatch(text):
             raise ValueError(
-                f"Confusion.edit needs a count of at most the {size} samples of {true!r}, or a "
+                f"Confusion.edit needs a count from 0 to {size}, the samples of {true!r}, or a "
                 f"percentage such as '2%'; got {to!r}."
             )
         if column == len(self._classes):

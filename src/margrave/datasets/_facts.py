@@ -100,7 +100,7 @@ class Facts:
         if self.positive is not None:
             target += f" Positive: {self.positive}."
         size = f"{self.rows} rows, {self.features} features, {self.missing} missing values."
-        used = f"Used by: {' and '.join(f'{author} et al.' for author in self.documents)}."
+        used = f"Used by {' and '.join(f'{author} et al.' for author in self.documents)}"
         parts = [self.title, f"{size} {target}", f"Source: {self.source}"]
         parts += [f"Licence: {self.licence}", self.notes, used]
         return "\n\n".join(part for part in parts if part) + "\n"

@@ -375,7 +375,7 @@ def check_confidence(confidence: Any, owner: str) -> None:
     """Raise an error if `confidence` is not a number in (0, 1)."""
     number = isinstance(confidence, int | float | np.floating) and not isinstance(confidence, bool)
     if not number or not 0 < confidence < 1:
-        raise ValueError(f"{owner} needs confidence to be a number in (0, 1); got {confidence!r}.")
+        raise ValueError(f"{owner} needs a confidence in (0, 1); got {confidence!r}.")
 
 
 def fingerprint(scores: Floats, codes: Codes) -> str:

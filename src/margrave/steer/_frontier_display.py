@@ -31,10 +31,10 @@ _BESIDE: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1, 0.5)}  # 
 class FrontierDisplay:
     """Plot of the curves of a frontier.
 
-    The height of a curve is the fewest misses (false negatives) for a number of false alarms (false
-    positives): low and to the left is good. The dashed line is the convex hull. Whatever the costs
-    and priors are, one of its corners costs least; `plot_winners` shows which one.
-    Make the display with `from_scores` or `from_frontier`, or with the constructor and `plot`.
+    The height of a curve is the fewest false negatives for a number of false positives: low and to
+    the left is good. The dashed line is the convex hull. Whatever the costs and priors are, one of
+    its corners costs least; `plot_winners` shows which one. Make the display
+    with `from_scores` or `from_frontier`, or with the constructor and `plot`.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class FrontierDisplay:
     >>> scores = {"sharp": [1, 2, 3, 7, 4, 8, 9, 10], "even": [1, 2, 3, 4, 2, 3, 5, 6]}
     >>> display = FrontierDisplay.from_scores(scores, ["ham"] * 4 + ["spam"] * 4)
     >>> display.ax_.get_xlabel()
-    'false alarms (of 4 ham)'
+    'false positives (of 4 ham)'
     >>> list(display.lines_)
     ['sharp', 'even']
     """
@@ -208,8 +208,8 @@ class FrontierDisplay:
         negative = f"not {positive}"
         if frontier.negative is not None:
             negative = _format_label(frontier.negative)
-        ax.set_xlabel(f"false alarms (of {frontier.n_negative:,} {negative})")
-        ax.set_ylabel(f"misses (of {frontier.n_positive:,} {positive})")
+        ax.set_xlabel(f"false positives (of {frontier.n_negative:,} {negative})")
+        ax.set_ylabel(f"false negatives (of {frontier.n_positive:,} {positive})")
         ax.spines[["top", "right"]].set_visible(False)
 
     def _draw_curves(self, ax: "Axes", unit: Floats, log: bool) -> None:
@@ -330,9 +330,11 @@ class FrontierDisplay:
         ax.xaxis.set_ticks([], minor=True)
         ax.xaxis.set_major_formatter(FuncFormatter(lambda ratio, _: f"{ratio:g}"))
         ax.yaxis.set_major_formatter(FuncFormatter(_format_percent))
-        ax.set_xlabel("cost of a miss, in false alarms")
+        ax.set_xlabel("cost of a false negative, in false positives")
         ax.set_ylabel(f"proportion of {_format_label(frontier.positive)}")
-        ax.legend(handles=handles, title="false alarms / misses", frameon=False, **_BESIDE)
+        ax.legend(
+            handles=handles, title="false positives / false negatives", frameon=False, **_BESIDE
+        )
         self.ax_, self.figure_ = ax, ax.figure
 
 

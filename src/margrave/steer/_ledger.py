@@ -125,6 +125,9 @@ class Ledger:
         """Describe the limits that the certification set can support."""
         if self.certification_set is None:
             return "There is no certification set: accept needs X_certify and y_certify."
+        account = self.accounts.get(self.certification_set.name)
+        if account is not None and not account.left:
+            return "The certification set is used up: another guarantee needs new labelled samples."
         return describe_support(self.certification_set.codes, classes, confidence)
 
     def model(

@@ -123,11 +123,11 @@ class Reply:
             return notes
         if not self.met:
             outcome = (
-                f"not met: the nearest is {self.shortfall:g} short; "
+                f"not met: the nearest is {self.shortfall:g} samples short; "
                 f"'{self.binding}' is the limiting constraint"
             )
         elif self.note is None and self.preference.met(self.before):
-            outcome = "met before; now the whole allowance is used"
+            outcome = "met, as before"
         else:
             outcome = "met"
         return [*notes, f"{self.preference}: {outcome}"]

@@ -35,7 +35,8 @@ LIMITS = (
     "`check(X, y)` on newly labelled samples raises an alarm, and `recertify(X, y)` computes a new "
     "guarantee.",
     "The guarantee is about rates over many samples, not about a single prediction.",
-    "Each interval holds at the stated confidence by itself, not all of them at once.",
+    "Each interval is two-sided and holds at the stated confidence by itself, not all of them at "
+    "once. A guarantee is one-sided, so its limit can be below the upper end of an interval.",
     "The certificate in a model file is not signed: whoever has the file can change it.",
 )
 """What a guarantee does not cover."""
@@ -70,7 +71,7 @@ def model_card(model: Any) -> str:
             + _table(certificate.confusion, certificate.cells)
         )
         parts.append("## Measured on the tuning set\n\n" + _table(certificate.tuning))
-    parts.append("## Limits\n\n" + "\n".join(f"- {limit}" for limit in LIMITS))
+    parts.append("## Limitations\n\n" + "\n".join(f"- {limit}" for limit in LIMITS))
     return "\n\n".join(parts) + "\n"
 
 

@@ -380,8 +380,7 @@ def get_strategies(
             if strategy not in known:
                 near = did_you_mean(near_names(strategy, known))
                 raise ValueError(
-                    f"{owner} needs strategies to be among {', '.join(known)}; got "
-                    f"{strategy!r}.{near}"
+                    f"{owner} needs strategies among {', '.join(known)}; got {strategy!r}.{near}"
                 )
             strategy = known[strategy]
         elif not all(hasattr(strategy, name) for name in _ATTRIBUTES):

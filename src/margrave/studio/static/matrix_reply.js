@@ -108,7 +108,7 @@ export function ReplyBox({ reply, live, job, act, stop }) {
       <code class="reply-preference">${reply.preference}</code>
     </div>
     ${reply.met ? null : html`<${NotMet} reply=${reply} act=${act} live=${live} />`}
-    ${reply.met && reply.already ? html`<p class="small">The limits were already met; now the whole allowance is used.</p>` : null}
+    ${reply.met && reply.already ? html`<p class="small">The limits were already met.</p>` : null}
     ${reply.note ? html`<p class="small">${reply.note}</p>` : null}
     <${Balance} changes=${reply.changes} />
     <${Facts} reply=${reply} />

@@ -11,10 +11,10 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from margrave.catalogue import default_committee
 from margrave.committee import fit_members
 from margrave.scores import Scores
 from margrave.steer import Progress
+from margrave.steer._default_committee import default_committee
 from margrave.steer._split import tuning_folds
 
 RANDOM = np.random.default_rng(1)

@@ -33,7 +33,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 import margrave
 from margrave import datasets
-from margrave.catalogue import default_committee
 from margrave.committee import FittedMembers
 from margrave.export import ExportError
 from margrave.export._graph import Graph, session
@@ -45,6 +44,7 @@ from margrave.martingale import (
     TunableLogistic,
 )
 from margrave.steer import Dialog, SteeredClassifier
+from margrave.steer._default_committee import default_committee
 from margrave.steer._scorer import MeanScore, Scorer, SingleMember
 from margrave.steer._thresholds import Offsets, Threshold
 from margrave.table import TableEncoder

@@ -16,12 +16,12 @@ from margrave._indexing import select_columns, select_rows
 from margrave._messages import did_you_mean, near_names
 from margrave._typing import Codes, Floats
 from margrave._validation import check_labels, fitted_classes, is_count, name_members
-from margrave.catalogue import default_committee
 from margrave.committee import Committee, FittedMembers, Progress, describe_columns, fit_members
 from margrave.confusion import Preference
 from margrave.fuse import fit_log_odds
 from margrave.martingale import MartingaleBoostClassifier
 from margrave.steer._certify import CertificationSet, make_certification_set
+from margrave.steer._default_committee import default_committee
 from margrave.steer._scorer import Scorer, SingleMember, decimals_for
 from margrave.steer._split import (
     Split,

@@ -138,8 +138,8 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     estimator : classifier, list of classifiers or of (name, classifier), default=None
-        The classifier or committee to fit and steer. None is the default committee,
-        :func:`margrave.catalogue.default_committee`, on encoded columns.
+        The classifier or committee to fit and steer. None is the default committee
+        of :meth:`Dialog.from_data`, on encoded columns.
     preference : str or Preference, default=None
         The errors that you can tolerate, such as ``"fp <= 2%"``. With None the model is not
         steered, and nothing is guaranteed.

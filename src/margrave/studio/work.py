@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from margrave.app._samples import Samples
-from margrave.catalogue import default_committee
 from margrave.committee import Progress
+from margrave.steer._default_committee import default_committee
 from margrave.steer._dialog import Dialog
 from margrave.steer._frontier import offer_candidates
 from margrave.steer._order_statistic import GuaranteeError

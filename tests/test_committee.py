@@ -137,8 +137,19 @@ class CountsThreads(LogisticRegression):
         return super().fit(X, y)
 
 
-def test_small_models_are_fitted_with_one_thread_each():
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_small_models_are_fitted_with_one_thread_each(n_jobs):
     X, y = make_classification(100, random_state=0)
-    with threadpool_limits(2):
-        (member,), _ = fit_members([("a", CountsThreads())], X, y)
-    assert member.n_threads_ == 1
+    members = [("a", CountsThreads()), ("b", CountsThreads())]
+    with threadpool_limits(2), parallel_config("loky", inner_max_num_threads=2):
+        fitted, _ = fit_members(members, X, y, n_jobs=n_jobs)
+    assert [member.n_threads_ for member in fitted] == [1, 1]
+
+
+def test_threads_of_the_process_are_as_before_when_jobs_overlap():
+    X, y = make_classification(100, random_state=0)
+    members = [(name, CountsThreads()) for name in "abcdef"]
+    with threadpool_limits(2), parallel_config("threading"):
+        before = threadpool_info()
+        fit_members(members, X, y, n_jobs=2)
+        assert threadpool_info() == before

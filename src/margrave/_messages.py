@@ -37,11 +37,12 @@ def near_names(text: str, known: Iterable[str]) -> list[str]:
     >>> near_names("heart disease", ["heart_statlog", "housing", "iris"])
     ['heart_statlog']
     """
-    known, text = list(known), text.lower()
+    lower = {name.lower(): name for name in known}
+    text = text.lower()
     # A name that contains the whole text contains its words too.
     words = re.findall(r"[^\W_]{3,}", text)
-    containing = [name for name in known if any(word in name for word in words)]
-    return list(dict.fromkeys(get_close_matches(text, known) + containing))
+    containing = [name for name in lower if any(word in name for word in words)]
+    return [lower[name] for name in dict.fromkeys(get_close_matches(text, lower) + containing)]
 
 
 def did_you_mean(near: Iterable[str]) -> str:

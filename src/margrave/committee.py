@@ -7,7 +7,9 @@ the result. `fit_members` fits clones on all samples and on folds; the last func
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -526,16 +528,17 @@ def fit_members(
             jobs.append((j, -1, own, None))
     fitted: list[Any] = [None] * len(members)
     scores: list[list[Any]] = [[None] * len(members) for _ in folds]
-    results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-        delayed(_fit_one)(own, X, y, fold, (j, f)) for j, f, own, fold in jobs
-    )
-    for done, ((j, f), result) in enumerate(results, start=1):
-        if f < 0:
-            fitted[j] = result
-        else:
-            scores[f][j] = result
-        if callback is not None:
-            callback(Progress(done, len(jobs), members[j][0]))
+    with _limit_threads(len(y)):
+        results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
+            delayed(_fit_one)(own, X, y, fold, (j, f), os.getpid()) for j, f, own, fold in jobs
+        )
+        for done, ((j, f), result) in enumerate(results, start=1):
+            if f < 0:
+                fitted[j] = result
+            else:
+                scores[f][j] = result
+            if callback is not None:
+                callback(Progress(done, len(jobs), members[j][0]))
     return fitted, [Scores.side_by_side(parts) for parts in scores]
 
 
@@ -551,18 +554,29 @@ class _OneMember:
     ask: Ask
 
 
+def _limit_threads(n_samples: int) -> Any:
+    """Let small models use one thread each: more would wait for each other."""
+    return threadpool_limits(1 if n_samples < _MIN_SAMPLES_FOR_THREADS else None)
+
+
 def _fit_one(
-    own: _OneMember, X: Any, y: NDArray[Any], fold: tuple[Codes, Codes] | None, job: tuple[int, int]
+    own: _OneMember,
+    X: Any,
+    y: NDArray[Any],
+    fold: tuple[Codes, Codes] | None,
+    job: tuple[int, int],
+    parent: int,
 ) -> tuple[tuple[int, int], Any]:
     """Fit a member on all samples and return it, or on a fold and return its predictions."""
     member, params = clone(own.member), own.params
-    with stay_local():
-        with threadpool_limits(1 if len(y) < _MIN_SAMPLES_FOR_THREADS else None):
-            if fold is None:
-                return job, member.fit(select_columns(X, own.columns, own.name, None), y, **params)
-            training, held_out = fold
-            X_train = select_columns(select_rows(X, training), own.columns, own.name, None)
-            member.fit(X_train, y[training], **_split_params(params, training, len(y)))
+    # Limits hold for a process: the parent sets its own around all of its jobs.
+    limits = nullcontext() if os.getpid() == parent else _limit_threads(len(y))
+    with stay_local(), limits:
+        if fold is None:
+            return job, member.fit(select_columns(X, own.columns, own.name, None), y, **params)
+        training, held_out = fold
+        X_train = select_columns(select_rows(X, training), own.columns, own.name, None)
+        member.fit(X_train, y[training], **_split_params(params, training, len(y)))
         X_test, features = select_rows(X, held_out), [own.columns]
         named = [(own.name, member)]
         return job, Scores.of(named, X_test, classes=own.classes, features=features, ask=own.ask)

@@ -380,7 +380,7 @@ class TestKept:
             scores, codes = world.draw(rng, 300)
             account, any_broken = Account("x", DELTA), False
             for plan in plans:
-                share = account.share(DELTA, reserve=True)
+                share = account.next_part(DELTA, reserve=True)
                 found = set_decision(plan, scores, codes, share)
                 account = account.with_used(share)
                 any_broken |= broken(plan.preference, world.truth(found.decision))
@@ -462,7 +462,7 @@ class TestWhatWouldBreakIt:
             account = Account("x", DELTA)
             taken = False
             for scores in candidates:
-                share = account.share(DELTA, reserve=True)
+                share = account.next_part(DELTA, reserve=True)
                 account = account.with_used(share)
                 taken |= passes(scores, share)
             with_ledger += taken

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from margrave.steer import Dialog, GuaranteeError
+from margrave.steer import Dialog, GuaranteeError, _certify
 from margrave.steer._ledger import Account
 
 SPENT = r"\breserve\b"  # the parameter that would have left some; no other refusal names it
@@ -194,7 +194,7 @@ class TestAccepting:
 
 
 class Interrupted(LogisticRegression):
-    """A classifier that Ctrl-C interrupts at its next predictions but `left`."""
+    """A classifier that raises KeyboardInterrupt after `left` more predictions."""
 
     left = None
 
@@ -206,7 +206,7 @@ class Interrupted(LogisticRegression):
         return super().predict_proba(X)
 
 
-@pytest.mark.parametrize("left", [0, 1])
+@pytest.mark.parametrize("left", [0, 1, 2])
 def test_ctrl_c_before_the_labels_are_used_leaves_the_certification_set(left):
     model = Interrupted().fit(*samples(100, 0))
     dialog = Dialog(model, *samples(200, 1))
@@ -217,3 +217,27 @@ def test_ctrl_c_before_the_labels_are_used_leaves_the_certification_set(left):
         dialog.accept(*CERTIFY)
     member.left = None
     assert dialog.accept(*CERTIFY).certificate_.number == 1
+
+
+def test_ctrl_c_while_the_labels_are_used_counts_as_a_use(dialog, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_certify, "issue_certificate", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            dialog.accept(*CERTIFY)
+    with pytest.raises(GuaranteeError, match=SPENT):
+        dialog.accept(*CERTIFY)
+
+
+def test_support_follows_what_is_left_of_the_certification_set():
+    dialog = Dialog.from_data(*samples(600, 3), committee=LogisticRegression(), random_state=0)
+    dialog.prefer("fp <= 20%", strategies=["move"])
+    whole = dialog.support()
+    dialog.accept(reserve=True)
+    half = dialog.support()
+    dialog.goto(0)
+    dialog.prefer("fp <= 30%", strategies=["move"])
+    dialog.accept()
+    assert len({whole, half, dialog.support()}) == 3

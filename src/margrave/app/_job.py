@@ -12,7 +12,7 @@ import numpy as np
 from margrave.app._samples import Samples
 from margrave.committee import Progress
 from margrave.confusion import Confusion, Preference
-from margrave.steer._certify import check_confidence
+from margrave.steer._certify import check_confidence, describe_support
 from margrave.steer._dialog import Dialog
 from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._reply import Reply
@@ -172,7 +172,12 @@ class Outcome(Result):
                 "scored by models trained on earlier rows"
             )
         unused = f"\n{parts.unused:,} more rows of the groups in the certification set are not used"
-        support = self.dialog.support(self.confidence)
+        held_out = self.dialog._ledger.certification_set
+        support = (
+            self.dialog.support(self.confidence)
+            if held_out is None
+            else describe_support(held_out.codes, self.dialog.classes, self.confidence)
+        )
         return f"{roles}\n{support}{unused if parts.unused else ''}"
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from margrave._messages import did_you_mean, near_names
 from margrave.app._folder import open_folder
 from margrave.app._samples import Table, read_labels
 from margrave.app._table_file import write_table
@@ -25,15 +24,12 @@ def select_features(model: SteeredClassifier, frame: Any) -> tuple[Any, list[str
     if names is None:  # the model was trained on an array
         return frame.to_numpy(), []
     ignored = [name for name in frame.columns if name not in set(names)]
-    missing = [name for name in names if name not in frame.columns]
+    if model.scorer_.committee.encoder is not None:  # it checks the columns itself
+        return frame, ignored
+    missing = [repr(name) for name in names if name not in frame.columns]
     if missing:
-        near = [name for column in missing for name in near_names(column, ignored)]
-        raise ValueError(
-            f"The table lacks columns that the model needs: {', '.join(map(repr, missing))}."
-            f"{did_you_mean(near)}"
-        )
-    encodes = model.scorer_.committee.encoder is not None
-    return frame if encodes else frame[list(names)], ignored
+        raise ValueError(f"The table lacks columns that the model needs: {', '.join(missing)}.")
+    return frame[list(names)], ignored
 
 
 def predict_rows(model: SteeredClassifier, X: Any) -> Any:

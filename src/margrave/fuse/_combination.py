@@ -74,7 +74,7 @@ class Combination:
     found : RankMarginWeights
         The weights.
     slope, threshold : float
-        ``slope · (score - cut)`` is the log-odds of the class; slope 1 if not calibrated.
+        ``slope · (score - threshold)`` is the log-odds of the class; slope 1 if not calibrated.
     margins : CrucialPairs
         The combined scores of the tuning data.
     auc_by_nu : dict

@@ -170,7 +170,7 @@ class BlockProblem(Problem):
         )
 
     def cutting_plane(self, nu: float, weights: Floats) -> tuple[float, Floats]:
-        """A value that the weights reach, and a cut, for the share ν."""
+        """A value that the weights reach, and a cutting plane, for the share ν."""
         tail, _ = self._tail(nu, weights)
         return tail.value, tail.plane
 

@@ -180,7 +180,7 @@ class Problem(ABC):
 
     @abstractmethod
     def cutting_plane(self, nu: float, weights: Floats) -> tuple[float, Floats]:
-        """A value that the weights reach, and a cut, for the share ν."""
+        """A value that the weights reach, and a cutting plane, for the share ν."""
 
     @abstractmethod
     def tied(self, margin: float) -> float:
@@ -262,7 +262,7 @@ class ArrayProblem(Problem):
         return Side(self.P @ weights, self.a), Side(self.N @ weights, self.b)
 
     def cutting_plane(self, nu: float, weights: Floats) -> tuple[float, Floats]:
-        """A value that the weights reach, and a cut; bins where they are fine enough and save."""
+        """A value that the weights reach, and a cutting plane; in bins where that saves time."""
         width = self.tol / FINER
         if _SAVING * 2 / width < len(self.P) + len(self.N):
             tail = binned_tail(*self._sides(weights), nu, self.hardest, width=width)

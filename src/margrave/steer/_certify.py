@@ -610,15 +610,18 @@ def certify(
     return Certified(scorer, decision, plan, certificate)
 
 
-def describe_support(codes: Codes, classes: tuple[Any, ...], confidence: float) -> str:
-    """Describe the limits that a certification set of these classes can support."""
+def describe_support(
+    codes: Codes, classes: tuple[Any, ...], confidence: float, delta: float | None = None
+) -> str:
+    """Describe the limits that a certification set supports; `delta` is what is left of it."""
+    delta = 1 - confidence if delta is None else delta
     sizes = np.bincount(codes, minlength=len(classes)).tolist()
     lines = [
         f"The certification set has {sum(sizes)} samples. At confidence {confidence:.9g} it "
         "supports"
     ]
     for label, n in zip(classes, sizes, strict=True):
-        rate = supported_rate(n, 1 - confidence)
+        rate = supported_rate(n, delta)
         lines.append(f"  limits of {rate:.2f}% or more on the error rate of {label} ({n} samples)")
     return "\n".join(lines)
 

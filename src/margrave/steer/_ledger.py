@@ -128,7 +128,8 @@ class Ledger:
         account = self.accounts.get(self.certification_set.name)
         if account is not None and not account.left:
             return "The certification set is used up: another guarantee needs new labelled samples."
-        return describe_support(self.certification_set.codes, classes, confidence)
+        delta = 1 - confidence if account is None else min(1 - confidence, account.left)
+        return describe_support(self.certification_set.codes, classes, confidence, delta)
 
     def model(
         self,

@@ -218,7 +218,7 @@ def split_table(
     tune: Any = None,
     random_state: Any = None,
 ) -> TableSplit:
-    """Check a table and split its rows; tune="martingale" is the default of a program."""
+    """Check a table and split its rows."""
     owner = "Dialog.from_data"
     labels = check_class_labels(X, y, owner)
     classes, codes = np.unique(labels, return_inverse=True)

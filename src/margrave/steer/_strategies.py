@@ -473,14 +473,15 @@ class Search:
         yield self.found(final=True, cancelled=self.request.stopped())
 
     def run_to_end(self) -> Candidate:
-        """Return the final candidate; after Ctrl-C the best so far, if there is one."""
+        """Return the final candidate; after Ctrl-C in a slow strategy, the best so far."""
+        fast_done = False
         try:
-            *_, last = self.run()
+            for _ in self.run():
+                fast_done = True
         except KeyboardInterrupt:
-            if self.best is None:
+            if not fast_done:
                 raise
-            return self.best
-        return last.candidate
+        return self.found().candidate
 
     def found(self, *, final: bool = False, cancelled: bool = False) -> Found:
         """Return the best candidate so far."""

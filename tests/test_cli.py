@@ -115,7 +115,7 @@ def test_json_is_alone_on_the_output_and_has_everything(run, ready, trained):
     promise = told["certificate"]["guarantees"][0]
     assert (promise["bound"], promise["limit"]) == ("fp <= 10%", 0.1)
     cells = told["certificate"]["cells"]
-    assert [cell["answer"] for cell in cells] == ["no", "yes", None] * 2
+    assert [cell["predicted"] for cell in cells] == ["no", "yes", None] * 2
     assert sum(cell["count"] for cell in cells) == 120
 
 

@@ -151,11 +151,11 @@ def test_sums_over_bins_hold_the_tail(positives, negatives, nu, hardest, n_bins)
     tail = tail_of_sums(sums, grid, nu, hardest)
     exact = exact_tail(*(Side(s[of], w[of] / w[of].sum()) for of in (y, ~y)), nu, hardest)
     assert tail.value <= exact.mean + 1e-12 / nu**0.5
-    assert tail.threshold[0] >= exact.mean - 1e-9
-    assert tail.threshold[0] - tail.value <= 4 * grid.width + 1e-9
+    assert tail.plane[0] >= exact.mean - 1e-9
+    assert tail.plane[0] - tail.value <= 4 * grid.width + 1e-9
     if n_bins == 1000 and nu > 1e-3:  # all scores of a bin are equal, and nothing is hidden
         assert tail.value == pytest.approx(exact.mean, abs=0.01 * grid.width)
-        assert tail.threshold[0] == pytest.approx(exact.mean, abs=1e-9)
+        assert tail.plane[0] == pytest.approx(exact.mean, abs=1e-9)
 
 
 @pytest.mark.parametrize("nu", [0.0, 0.1])

@@ -587,7 +587,7 @@ def test_the_frontier_says_what_moving_the_threshold_reaches(opened, limit):
 def test_the_frontier_shows_members_and_other_strategies(committee):
     dialog = Dialog(committee, X[TUNE], Y[TUNE])
     names = [curve.name for curve in dialog.frontier().curves]
-    assert names == ["start", "member line", "member bayes", "member svc"]
+    assert names == ["start", "member logistic", "member bayes", "member svc"]
     more = [curve.name for curve in dialog.frontier(slow=True).curves]
     assert set(names) < set(more)
     assert any(name.startswith("reweight") for name in more)

@@ -42,7 +42,7 @@ QUICK = Plan(
     n_splits=2,
     n_asked=1,
     percents=(5, 10),
-    committee=("kernel", "qda"),
+    committee=("svm", "qda"),
 )
 
 

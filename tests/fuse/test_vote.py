@@ -337,7 +337,7 @@ def test_metadata_routing_sends_weights_where_they_are_requested():
     assert vote.named_estimators_.nb.class_prior_[1] > 0.8
     assert alias.estimators_[0].class_prior_[1] > 0.8
     np.testing.assert_allclose(
-        vote.named_estimators_.line.coef_, LogisticRegression().fit(X, y).coef_
+        vote.named_estimators_.logistic.coef_, LogisticRegression().fit(X, y).coef_
     )
 
 

@@ -198,7 +198,7 @@ def test_a_script_in_a_process_of_its_own_repeats_the_dialog(client, story, tmp_
     more = (
         "import json, runpy; made = runpy.run_path('script.py'); dialog = made['dialog'];"
         "print(json.dumps([[reply.after.counts.tolist() for reply in dialog.history],"
-        " [reply.way for reply in dialog.history], dialog._history.parents]))"
+        " [reply.strategy for reply in dialog.history], dialog._history.parents]))"
     )
     done = subprocess.run(  # noqa: S603 - our own script
         [sys.executable, "-W", "error", "-c", more],

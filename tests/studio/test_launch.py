@@ -280,7 +280,7 @@ def test_a_set_whose_target_is_a_number_is_refused(tmp_path):
     studio = open_studio(Settings.of(store=f"sqlite:///{tmp_path / 'studio.db'}"))
     try:
         with pytest.raises(ValueError, match="abalone"):
-            launch._opened(studio, launch.find_table("abalone"), Beginning("abalone"))
+            launch._open_table(studio, launch.find_table("abalone"), Beginning("abalone"))
     finally:
         studio.queue.shutdown(SECONDS)
         studio.store.close()

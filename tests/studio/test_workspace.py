@@ -396,7 +396,7 @@ def test_a_model_that_cannot_be_written_is_not_accepted(served, monkeypatch):
     def broken(_):
         raise ValueError("not now")
 
-    monkeypatch.setattr("margrave.studio.workspace.model_bytes", broken)
+    monkeypatch.setattr("margrave.studio.workspace.dump_model", broken)
     assert client.finished(client.post(f"{name}/accept", {"confidence": 0.8}))["state"] == "failed"
     monkeypatch.undo()
     again = client.finished(client.post(f"{name}/accept", {"confidence": 0.8}))

@@ -62,16 +62,16 @@ def best_member(data: TuningData) -> int:
 def scorers(dialog: Dialog) -> dict[str, Scorer]:
     """The rivals, for what the members say in their own units."""
     data = dialog._data
-    heard = data.committee.gives_probabilities
+    has_proba = data.committee.gives_probabilities
     best = best_member(data)
-    alone = SingleMember(bool(heard[best]))
-    plain = LogisticRegression().fit(_probabilities(data.raw, heard), data.codes)
+    alone = SingleMember(bool(has_proba[best]))
+    plain = LogisticRegression().fit(_probabilities(data.raw, has_proba), data.codes)
     scaled = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-    scaled.fit(_log_odds(data.raw, heard), data.codes)
+    scaled.fit(_log_odds(data.raw, has_proba), data.codes)
     combiners: dict[str, Any] = {  # they have no weights to show
         MEMBER: lambda raw: alone(raw[:, [best]]),
-        STACKING: lambda raw: np.asarray(plain.decision_function(_probabilities(raw, heard))),
-        LOG_ODDS: lambda raw: np.asarray(scaled.decision_function(_log_odds(raw, heard))),
+        STACKING: lambda raw: np.asarray(plain.decision_function(_probabilities(raw, has_proba))),
+        LOG_ODDS: lambda raw: np.asarray(scaled.decision_function(_log_odds(raw, has_proba))),
     }
     found = {
         name: Scorer(data.committee, combine, decimals_for(combine(data.raw)))
@@ -80,13 +80,13 @@ def scorers(dialog: Dialog) -> dict[str, Scorer]:
     return {**found, START: dialog.history[0].candidate.scorer}
 
 
-def _probabilities(raw: Floats, heard: Any) -> Floats:
+def _probabilities(raw: Floats, has_proba: Any) -> Floats:
     """What StackingClassifier hands on: probabilities, or what a member decides by."""
-    return np.where(heard, (raw + 1) / 2, raw)
+    return np.where(has_proba, (raw + 1) / 2, raw)
 
 
-def _log_odds(raw: Floats, heard: Any) -> Floats:
-    each = [SingleMember(bool(yes))(raw[:, [j]]) for j, yes in enumerate(heard)]
+def _log_odds(raw: Floats, has_proba: Any) -> Floats:
+    each = [SingleMember(bool(yes))(raw[:, [j]]) for j, yes in enumerate(has_proba)]
     return np.column_stack(each)
 
 

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
+from tests.classifiers import Scored
 
 from margrave.confusion import Preference, PreferenceError
 from margrave.export import ExportError
@@ -115,23 +116,6 @@ def request_for(text, dialog, **more):
 
 
 # Judged on samples it was not learned from
-
-
-class Scored(ClassifierMixin, BaseEstimator):
-    """A classifier whose scores are given; samples begin with their positions."""
-
-    def __init__(self, scores=None):
-        self.scores = scores
-
-    def fit(self, X, y):
-        self.classes_ = np.unique(y)
-        return self
-
-    def decision_function(self, X):
-        return np.asarray(self.scores)[np.asarray(X)[:, 0].astype(int)]
-
-    def predict(self, X):
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

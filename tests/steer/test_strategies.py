@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
+from tests.classifiers import Scored
 
 from margrave import Confusion
 from margrave.confusion import Preference
@@ -117,23 +118,6 @@ def test_no_band_of_doubt_is_better_than_the_one_found(fp, fn, rejected, seed):
     for low, high in itertools.combinations_with_replacement(thresholds, 2):
         answers = np.where(scores > high, 1, np.where(scores <= low, 0, -1))
         assert found <= objective.evaluate(answers)
-
-
-class Scored(ClassifierMixin, BaseEstimator):
-    """A classifier whose scores are given; samples are their positions."""
-
-    def __init__(self, scores=None):
-        self.scores = scores
-
-    def fit(self, X, y):
-        self.classes_ = np.unique(y)
-        return self
-
-    def decision_function(self, X):
-        return np.asarray(self.scores)[np.asarray(X)[:, 0].astype(int)]
-
-    def predict(self, X):
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
 
 
 def test_nothing_is_rejected_that_need_not_be():

@@ -150,11 +150,11 @@ class Reweight:
         for hardest in _HARDEST:
             if request.stopped():
                 return
-            focused = data.cross_fit(
-                lambda at, h=hardest: fit_focused_log_odds(  # type: ignore[misc]
-                    raw[at], gives_proba, codes[at], strictest, h
-                )
-            )
+
+            def fit(at: Any, hardest: float = hardest) -> LogOddsCombination:
+                return fit_focused_log_odds(raw[at], gives_proba, codes[at], strictest, hardest)
+
+            focused = data.cross_fit(fit)
             yield request.best_candidate(self.name, *_mean(scorer, scores, *focused))
 
 

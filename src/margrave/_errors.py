@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from math import isfinite
+from collections.abc import Callable
 from typing import Any
+
+from margrave._json import json_ready
 
 
 class MargraveError(ValueError):
@@ -43,7 +44,7 @@ class MargraveError(ValueError):
     def __init__(self, message: str, *, code: str, **fields: Any) -> None:
         super().__init__(message)
         self.code = code
-        self.fields = {name: _json_ready(value) for name, value in fields.items()}
+        self.fields = {name: json_ready(value) for name, value in fields.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the error in values that JSON can hold.
@@ -87,24 +88,15 @@ class ParameterError(MargraveError):
             message, code="parameter", parameter=parameter, allowed=allowed, received=received
         )
 
+    @classmethod
+    def of(cls, owner: str, parameter: str, allowed: str, received: Any) -> ParameterError:
+        """Make the error of a parameter that is not what its owner allows."""
+        message = f"{owner} needs {parameter} to be {allowed}; got {received!r}."
+        return cls(message, parameter=parameter, allowed=allowed, received=received)
+
 
 def _restore(cls: type[MargraveError], args: tuple[Any, ...], state: dict[str, Any]) -> Any:
     """Rebuild an error, whatever the parameters of its class."""
     error = cls.__new__(cls, *args)
     error.__dict__.update(state)
     return error
-
-
-def _json_ready(value: Any) -> Any:
-    """Convert a value to what JSON can hold: its own type, a list, a dict, or its ``repr``."""
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    if isinstance(value, float):
-        return float(value) if isfinite(value) else repr(float(value))
-    if isinstance(value, Mapping):
-        return {str(key): _json_ready(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_json_ready(item) for item in value]
-    if hasattr(value, "tolist"):  # NumPy's scalars and arrays
-        return _json_ready(value.tolist())
-    return repr(value)

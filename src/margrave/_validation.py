@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from margrave import _labels
+from margrave._errors import ParameterError
 from margrave._indexing import Columns
 
 Rules = Mapping[str, tuple[str, bool]]
@@ -25,10 +26,8 @@ def check_parameters(estimator: Any, rules: Rules) -> None:
     """Raise a ValueError for the first parameter whose value is not allowed."""
     for name, (allowed, is_allowed) in rules.items():
         if not is_allowed:
-            raise ValueError(
-                f"{type(estimator).__name__} needs {name} to be {allowed}; "
-                f"got {getattr(estimator, name)!r}."
-            )
+            owner = type(estimator).__name__
+            raise ParameterError.of(owner, name, allowed, getattr(estimator, name))
 
 
 def is_count(value: Any) -> bool:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from margrave import _labels
 from margrave._dask.blocks import is_dask
 from margrave._dask.counts import count_labels
+from margrave._json import SCHEMA_VERSION, json_ready
 from margrave.confusion._bounds import quote_label
 from margrave.confusion._preference import Preference
 
@@ -209,6 +210,28 @@ class Confusion:
             for row in [heads, *rows]
         ]
         return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the matrix in values that JSON can hold.
+
+        Returns
+        -------
+        dict
+            With the keys ``schema_version``; ``classes``, the classes in the order of the rows;
+            ``positive``, the positive class or None; and ``counts``, a list of k + 1 counts for
+            each true class, the rejected samples last.
+
+        Examples
+        --------
+        >>> Confusion([[90, 10], [7, 93]], classes=["ham", "spam"]).to_dict()["counts"]
+        [[90, 10, 0], [7, 93, 0]]
+        """
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "classes": json_ready(self._classes),
+            "positive": json_ready(self._positive),
+            "counts": self._counts.tolist(),
+        }
 
     # Counts
 

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, floor, log10
+from typing import Any
 
+from margrave._json import SCHEMA_VERSION
 from margrave.confusion._bounds import Bound, Matrix, PreferenceError, implied_bound, quote_label
 from margrave.confusion._clash import UnknownMatrix, find_conflict
 from margrave.confusion._grammar import mark_error, parse
@@ -95,6 +97,35 @@ class Preference:
 
     def __repr__(self) -> str:
         return f"Preference({str(self)!r})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the preference in values that JSON can hold.
+
+        Returns
+        -------
+        dict
+            With the keys ``schema_version``; ``text``, the preference as it is written; and
+            ``bounds``, a dictionary for each bound with the keys text, word, labels, at_most, limit
+            (the count, or the fraction) and is_fraction.
+
+        Examples
+        --------
+        >>> from margrave import Preference
+        >>> Preference("fp <= 5, recall(spam) >= 90%").to_dict()["bounds"][1]["limit"]
+        0.9
+        """
+        bounds = [
+            {
+                "text": str(bound),
+                "word": bound.word,
+                "labels": list(bound.labels),
+                "at_most": bound.at_most,
+                "limit": float(bound.limit),
+                "is_fraction": bound.is_fraction,
+            }
+            for bound in self.bounds
+        ]
+        return {"schema_version": SCHEMA_VERSION, "text": str(self), "bounds": bounds}
 
     def __and__(self, other: Preference) -> Preference:
         """Join two preferences."""

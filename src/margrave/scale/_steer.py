@@ -142,7 +142,9 @@ class TunedRows:
         ):
             raise GuaranteeError(
                 f"'{wanted}' cannot be guaranteed: {PROPORTIONS_DIFFER}, and not all bounds are "
-                "rates within a class. Limit only such rates, as in fp <= 2%."
+                "rates within a class. Limit only such rates, as in fp <= 2%.",
+                code="not_supported",
+                preference=str(wanted),
             )
         n, objective = len(self.codes), self.objective(wanted)
         plan = make_plan(

@@ -7,19 +7,26 @@ the result: a classifier with a :class:`Certificate` that states what is guarant
 
 from margrave.committee import Progress
 from margrave.steer._certificate import Cell, Certificate, Change, Check, Guarantee, GuaranteeCheck
-from margrave.steer._dialog import Dialog
+from margrave.steer._default_committee import default_members
+from margrave.steer._dialog import Dialog, StoppedError
 from margrave.steer._files import FileError
 from margrave.steer._frontier import Curve, Frontier, Winner
 from margrave.steer._frontier_display import FrontierDisplay
+from margrave.steer._ledger import Accepted, Account
 from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._reply import Comparison, Reply
+from margrave.steer._rows import CellRows
+from margrave.steer._split import SplitError, SplitSizes
 from margrave.steer._steered import SteeredClassifier
 from margrave.steer._strategies import Request, Strategy
 from margrave.steer._tuning_data import Candidate
 
 __all__ = [
+    "Accepted",
+    "Account",
     "Candidate",
     "Cell",
+    "CellRows",
     "Certificate",
     "Change",
     "Check",
@@ -35,7 +42,11 @@ __all__ = [
     "Progress",
     "Reply",
     "Request",
+    "SplitError",
+    "SplitSizes",
     "SteeredClassifier",
+    "StoppedError",
     "Strategy",
     "Winner",
+    "default_members",
 ]

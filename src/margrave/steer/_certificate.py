@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from scipy.stats import binom
 
+from margrave._json import SCHEMA_VERSION, json_ready
 from margrave.confusion import Bound, Confusion, Preference, format_decimal
 from margrave.steer._order_statistic import clopper_pearson
 
@@ -220,6 +221,36 @@ class Certificate:
         if self.renews:
             remarks.append(f"recertified; the first certificate was issued {self.renews}.")
         return tuple(remarks)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the certificate in values that JSON can hold.
+
+        Returns
+        -------
+        dict
+            With the key ``schema_version`` and the attributes of the certificate by their names;
+            ``guarantees`` and ``cells`` are lists of dictionaries, the confusion matrices are as in
+            :meth:`margrave.Confusion.to_dict`, and ``remarks`` is a list of texts.
+        """
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "preference": self.preference,
+            "requested": self.requested,
+            "confidence": self.confidence,
+            "delta": self.delta,
+            "number": self.number,
+            "route": self.route,
+            "strategy": self.strategy,
+            "guarantees": [json_ready(asdict(guarantee)) for guarantee in self.guarantees],
+            "confusion": self.confusion.to_dict(),
+            "cells": [json_ready(asdict(cell)) for cell in self.cells],
+            "tuning": self.tuning.to_dict(),
+            "issued": self.issued,
+            "samples": self.samples,
+            "renews": self.renews or None,
+            "start": None if self.start is None else self.start.to_dict(),
+            "remarks": list(self.remarks),
+        }
 
     def __str__(self) -> str:
         lines = [

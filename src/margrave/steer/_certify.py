@@ -28,6 +28,7 @@ from sklearn.utils import check_consistent_length
 
 from margrave import _labels
 from margrave._dask.blocks import is_dask
+from margrave._errors import ParameterError
 from margrave._extensions import load_extension
 from margrave._typing import Codes, Floats
 from margrave.committee import FittedMembers
@@ -272,7 +273,14 @@ def set_decision(plan: Plan, scores: Floats, codes: Codes, delta: float) -> Cert
             break
         n_passed += 1
     if not n_passed:
-        raise GuaranteeError(_describe_failed_path(plan, codes, delta), used_up=True)
+        raise GuaranteeError(
+            _describe_failed_path(plan, codes, delta),
+            code="not_supported",
+            used_up=True,
+            bounds=[str(bound) for bound in plan.preference.bounds],
+            confidence=1 - delta,
+            n=len(codes),
+        )
     best = int(np.argmin(plan.costs[:n_passed]))
     n_tested = min(n_passed + 1, len(plan.path))
     return CertifiedDecision(plan.path[best], "tested path", delta, n_tested)
@@ -301,7 +309,15 @@ def _order_statistic_threshold(
         n, limit = len(ordered), float(bound.limit if bound.at_most else 1 - bound.limit)
         allowed = largest_allowed_count(n, limit, delta)
         if allowed < 0:
-            raise GuaranteeError(_describe_too_few(bound, limit, n, rows, plan, delta))
+            raise GuaranteeError(
+                _describe_too_few(bound, limit, n, rows, plan, delta),
+                code="too_few_samples",
+                bound=str(bound),
+                confidence=1 - delta,
+                n=n,
+                needed=samples_needed(limit, delta),
+                supported=supported_rate(n, delta) / 100,
+            )
         if allowed >= n:
             continue
         if prediction == 1:  # at most `allowed` scores above the threshold
@@ -314,7 +330,10 @@ def _order_statistic_threshold(
             f"{names} cannot be guaranteed together on the {len(codes)} samples of the "
             "certification set: meeting one breaks the other. Allow rejection (such as "
             "'rejected <= 10%'), request less strict limits, or use a larger certification set.",
+            code="conflict",
             used_up=True,
+            bounds=[str(bound) for bound, *_ in bounds],
+            n=len(codes),
         )
     tuned = plan.decision
     threshold = min(max(tuned.high, lowest), highest) if isinstance(tuned, Threshold) else lowest
@@ -375,7 +394,12 @@ def check_confidence(confidence: Any, owner: str) -> None:
     """Raise an error if `confidence` is not a number in (0, 1)."""
     number = isinstance(confidence, int | float | np.floating) and not isinstance(confidence, bool)
     if not number or not 0 < confidence < 1:
-        raise ValueError(f"{owner} needs a confidence in (0, 1); got {confidence!r}.")
+        raise ParameterError(
+            f"{owner} needs a confidence in (0, 1); got {confidence!r}.",
+            parameter="confidence",
+            allowed="a number in (0, 1)",
+            received=confidence,
+        )
 
 
 def fingerprint(scores: Floats, codes: Codes) -> str:
@@ -415,14 +439,20 @@ def issue_certificate(
     check_confidence(confidence, "SteeredClassifier")
     sizes = np.bincount(codes, minlength=len(plan.classes))
     if not sizes.all():
+        missing = _labels.plain(plan.classes[int(np.argmin(sizes))])
         raise GuaranteeError(
             "A guarantee needs samples of every class in the certification set; it has none of "
-            f"{_labels.plain(plan.classes[int(np.argmin(sizes))])!r}."
+            f"{missing!r}.",
+            code="too_few_samples",
+            label=missing,
+            n=0,
         )
     if all(is_trivial(float(bound.limit), bound.at_most) for bound in plan.preference.bounds):
         raise GuaranteeError(
             f"'{plan.preference}' guarantees nothing: every model meets it. Request a stricter "
-            "limit."
+            "limit.",
+            code="trivial",
+            preference=str(plan.preference),
         )
     certified = set_decision(plan, scores, codes, delta)
     matrix = plan.matrix(certified.decision.predict(scores), codes)
@@ -469,7 +499,8 @@ def renew_certificate(
     if fingerprint(scores, codes) == before.samples:
         raise GuaranteeError(
             "SteeredClassifier.recertify needs samples that no step has used; got the "
-            "certification set of the present certificate. Pass newly labelled samples."
+            "certification set of the present certificate. Pass newly labelled samples.",
+            code="used_samples",
         )
     return issue_certificate(
         plan,
@@ -578,7 +609,8 @@ def certify(
     if overlaps_tuning_set(data, certification_set):
         raise GuaranteeError(
             "A guarantee needs samples that no step has used; most of these are in the tuning set. "
-            "Pass other samples to certify on."
+            "Pass other samples to certify on.",
+            code="used_samples",
         )
     X, codes = certification_set.X.X, certification_set.codes
     objective = data.objective(wanted)

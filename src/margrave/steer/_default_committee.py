@@ -7,9 +7,33 @@ from typing import Any
 
 from margrave import catalogue
 from margrave.martingale import TunableLogistic
+from margrave.steer._split import FOLDS
 
 _MAX_SAMPLES_FOR_SVM = 10_000
 _N_QUANTILES = 200
+
+
+def default_members(n_samples: int) -> tuple[str, ...]:
+    """List the members that :meth:`Dialog.from_data` trains by default.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of samples for training and tuning.
+
+    Returns
+    -------
+    tuple of str
+        Names in the catalogue.
+
+    Examples
+    --------
+    >>> from margrave.steer import default_members
+    >>> "svm" in default_members(5_000), "svm" in default_members(50_000)
+    (True, False)
+    """
+    smallest_fold = n_samples * (FOLDS - 1) // FOLDS
+    return tuple(name for name, _ in default_committee(smallest_fold))
 
 
 def default_committee(

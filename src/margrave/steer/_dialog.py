@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
@@ -19,7 +20,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
+from margrave._errors import MargraveError, ParameterError
 from margrave._extensions import load_extension
+from margrave._json import SCHEMA_VERSION, json_ready
 from margrave._messages import missing_extra
 from margrave._validation import is_count, is_number
 from margrave.committee import Progress
@@ -28,11 +31,20 @@ from margrave.martingale import NotMetWarning, Program, Step, Tuning
 from margrave.steer._certify import check_confidence
 from margrave.steer._files import Saved
 from margrave.steer._frontier import Frontier, dialog_frontier, offer_candidates
-from margrave.steer._ledger import Ledger
+from margrave.steer._ledger import Accepted, Account, Ledger
 from margrave.steer._program import SteeredProgram, Votes
 from margrave.steer._reply import Comparison, Reply, dialog_html
-from margrave.steer._start import DialogStart, start_from_model, start_from_table
+from margrave.steer._rows import CellRows, select_rows_of_cell
+from margrave.steer._split import SplitSizes
+from margrave.steer._start import (
+    DialogStart,
+    default_tune,
+    split_table,
+    start_from_model,
+    start_from_table,
+)
 from margrave.steer._steered import SteeredClassifier
+from margrave.steer._steps import dump_step, load_step
 from margrave.steer._strategies import Found, Search, Strategy, get_strategies
 from margrave.steer._tuning_data import Candidate, TuningData
 
@@ -74,14 +86,16 @@ class History:
     def undo(self) -> None:
         """Return to the step at which the current request was made."""
         if self.at == 0:
-            raise ValueError("Dialog.undo has nothing to undo: the dialog is at its start.")
+            message = "Dialog.undo has nothing to undo: the dialog is at its start."
+            raise MargraveError(message, code="nothing_to_undo")
         self.undone.append(self.at)
         self.at = self.parents[self.at]
 
     def redo(self) -> None:
         """Reverse the last undo."""
         if not self.undone:
-            raise ValueError("Dialog.redo has nothing to redo: no step was undone.")
+            message = "Dialog.redo has nothing to redo: no step was undone."
+            raise MargraveError(message, code="nothing_to_redo")
         self.at = self.undone.pop()
 
     def goto(self, step: Any) -> None:
@@ -92,8 +106,12 @@ class History:
         """Return the number of a step that exists."""
         is_integer = isinstance(step, int | np.integer) and not isinstance(step, bool)
         if not is_integer or not 0 <= step < len(self.replies):
-            raise ValueError(
-                f"Dialog.{method} needs a step from 0 to {len(self.replies) - 1}; got {step!r}."
+            allowed = f"a step from 0 to {len(self.replies) - 1}"
+            raise ParameterError(
+                f"Dialog.{method} needs {allowed}; got {step!r}.",
+                parameter="step",
+                allowed=allowed,
+                received=step,
             )
         return int(step)
 
@@ -168,6 +186,7 @@ class Dialog(Saved):
         """Begin the history with the model at the start."""
         self._path: str | None = None
         self._data = start.data
+        self._sizes = start.sizes
         self._ledger = Ledger(start.certify, start.notes, start.estimator)
         candidate = start.candidate
         matrix = self._data.matrix(candidate.predictions)
@@ -192,6 +211,7 @@ class Dialog(Saved):
         n_jobs: int | None = None,
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> Self:
         """Start a dialog from a table, without a fitted model.
 
@@ -239,6 +259,9 @@ class Dialog(Saved):
             Seed of the split and of the members.
         callback : callable, default=None
             Called with a :class:`Progress` after each fit.
+        stop : callable, default=None
+            Called without arguments after each fit. If it returns a true value, the training stops
+            with a `StoppedError` error; another thread may set it.
 
         Returns
         -------
@@ -247,8 +270,12 @@ class Dialog(Saved):
 
         Raises
         ------
-        ValueError
-            If a parameter is invalid, or a class has too few samples.
+        ParameterError
+            If a parameter is invalid.
+        SplitError
+            If a class has too few samples for the split.
+        StoppedError
+            If `stop` returns a true value.
 
         Examples
         --------
@@ -282,11 +309,70 @@ class Dialog(Saved):
                 time=time,
                 n_jobs=n_jobs,
                 random_state=random_state,
-                callback=callback,
+                callback=_with_stop(callback, stop),
             )
         )
         dialog._given = X
         return dialog
+
+    @staticmethod
+    def plan_split(
+        X: Any,
+        y: ArrayLike,
+        *,
+        committee: Any = None,
+        tune: float | None = None,
+        certify: Any = "auto",
+        guarantee: Preference | str | None = None,
+        confidence: float = 0.95,
+        positive: Any = None,
+        groups: ArrayLike | None = None,
+        time: ArrayLike | None = None,
+        random_state: Any = None,
+    ) -> SplitSizes:
+        """Compute the sizes of the split that :meth:`from_data` makes, without any training.
+
+        Parameters
+        ----------
+        X, y, committee, tune, certify, guarantee, confidence, positive, groups, time, random_state
+            As in :meth:`from_data`; `certify` cannot be a certification set of your own.
+
+        Returns
+        -------
+        SplitSizes
+            The number of samples for training, tuning and certification.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is invalid.
+        SplitError
+            If a class has too few samples for the split.
+
+        Examples
+        --------
+        >>> from margrave import datasets
+        >>> from margrave.steer import Dialog
+        >>> X, y = datasets.load("pima", return_X_y=True)
+        >>> sizes = Dialog.plan_split(X, y, random_state=0)
+        >>> sizes.tune, sizes.certify
+        (614, 154)
+        >>> sizes.smallest_limits(confidence=0.9)
+        {'neg': 0.0228, 'pos': 0.0418}
+        """
+        check_confidence(confidence, "Dialog.plan_split")
+        return split_table(
+            X,
+            y,
+            certify=certify,
+            guarantee=None if guarantee is None else Preference(guarantee),
+            delta=1 - confidence,
+            positive=positive,
+            groups=groups,
+            time=time,
+            tune=default_tune(committee, tune),
+            random_state=random_state,
+        ).sizes
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for a file: without the table, which the user has."""
@@ -355,6 +441,16 @@ class Dialog(Saved):
     def position(self) -> int:
         """Number of the current step in the history."""
         return self._history.at
+
+    @property
+    def parents(self) -> tuple[int, ...]:
+        """For each step, the number of the step at which it was requested; 0 for the start."""
+        return tuple(self._history.parents)
+
+    @property
+    def undone(self) -> tuple[int, ...]:
+        """Numbers of the steps that :meth:`redo` returns to, the next one last."""
+        return tuple(self._history.undone)
 
     @property
     def reply(self) -> Reply:
@@ -454,13 +550,119 @@ class Dialog(Saved):
             int(((before != codes) & (after == codes)).sum()),
         )
 
+    def rows(self, true: Any = None, predicted: Any = None, *, rejected: bool = False) -> CellRows:
+        """Select the samples of the tuning set behind a cell of the confusion matrix.
+
+        Parameters
+        ----------
+        true : label, default=None
+            The true class; None is any.
+        predicted : label, default=None
+            The class that the current model predicts; None is any, rejected samples included.
+        rejected : bool, default=False
+            Whether to select the rejected samples instead of those with a prediction.
+
+        Returns
+        -------
+        CellRows
+            Their positions, true and predicted classes, margins, and the members' predictions.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such class.
+
+        Examples
+        --------
+        >>> from margrave import datasets
+        >>> from margrave.steer import Dialog
+        >>> X, y = datasets.load("pima", return_X_y=True)
+        >>> dialog = Dialog.from_data(X, y, committee=["logistic", "qda"], random_state=0)
+        >>> rows = dialog.rows(true="pos", predicted="neg")
+        >>> len(rows) == dialog.confusion.fn
+        True
+        >>> bool((y[rows.at] == "pos").all())
+        True
+        """
+        reply, position = self.reply, self.position
+        votes_data = self._base(position)[1]
+        return select_rows_of_cell(reply, self._data, votes_data, true, predicted, rejected)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the dialog in values that JSON can hold.
+
+        Returns
+        -------
+        dict
+            With the keys ``schema_version``, ``classes``, ``positive``, ``members``, ``position``;
+            ``sizes``, the number of samples for train, tune, certify and unused; ``steps``, the
+            replies as in :meth:`Reply.to_dict` with their number and parent; and ``accepted``, a
+            dictionary for each accepted model with the keys step and certificate.
+        """
+        sizes = self._sizes
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "classes": json_ready(self.classes),
+            "positive": json_ready(self.confusion.positive),
+            "members": list(self.members),
+            "sizes": {
+                "train": sizes.train,
+                "tune": sizes.tune,
+                "certify": sizes.certify,
+                "unused": sizes.unused,
+            },
+            "position": self.position,
+            "steps": [
+                {"number": number, "parent": parent, **reply.to_dict()}
+                for number, (reply, parent) in enumerate(
+                    zip(self.history, self.parents, strict=True)
+                )
+            ],
+            "accepted": [
+                {"step": one.step, "certificate": one.certificate.to_dict()}
+                for one in self.accepted
+            ],
+        }
+
     # Requests
+
+    def check_request(
+        self,
+        *wants: Preference | str,
+        keep: bool = False,
+        strategies: Sequence[str | Strategy] | None = None,
+        at: int | None = None,
+    ) -> Preference:
+        """Check a request without a search.
+
+        Parameters
+        ----------
+        *wants, keep, strategies, at
+            As in :meth:`prefer`.
+
+        Returns
+        -------
+        Preference
+            The preference that :meth:`prefer` would search for.
+
+        Raises
+        ------
+        PreferenceError, ParameterError
+            As :meth:`prefer` raises them.
+        """
+        get_strategies(strategies, "Dialog.prefer")
+        return self._wanted(wants, keep, self._history.replies[self._step(at)])
+
+    def _step(self, at: int | None) -> int:
+        """Return the number of the step at which a request is made."""
+        return self.position if at is None else self._history.number(at, "prefer")
 
     def prefer(
         self,
         *wants: Preference | str,
         keep: bool = False,
         strategies: Sequence[str | Strategy] | None = None,
+        at: int | None = None,
         callback: Callable[[Reply], Any] | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> Reply:
@@ -483,6 +685,8 @@ class Dialog(Saved):
         strategies : list of str or Strategy, default=None
             Strategies to try: "move", "reject", "reweight", "select", "retune", or your own. None
             tries all five.
+        at : int, default=None
+            Number of the step at which the request is made. None is the current step.
         callback : callable, default=None
             Called with each better :class:`Reply`. If it returns a true value, the search stops and
             the best reply so far is kept. Ctrl-C does the same.
@@ -518,7 +722,7 @@ class Dialog(Saved):
         (False, 'fn <= 10%')
         """
         n_before = len(self.history)
-        replies = self.replies(*wants, keep=keep, strategies=strategies, stop=stop)
+        replies = self.replies(*wants, keep=keep, strategies=strategies, at=at, stop=stop)
         try:
             for reply in replies:
                 if callback is not None and callback(reply):
@@ -536,6 +740,7 @@ class Dialog(Saved):
         *wants: Preference | str,
         keep: bool = False,
         strategies: Sequence[str | Strategy] | None = None,
+        at: int | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> Generator[Reply]:
         """Yield the replies to a request as they are found, each better than the one before.
@@ -545,7 +750,7 @@ class Dialog(Saved):
 
         Parameters
         ----------
-        *wants, keep, strategies, stop
+        *wants, keep, strategies, at, stop
             As in :meth:`prefer`.
 
         Yields
@@ -554,11 +759,14 @@ class Dialog(Saved):
             The best reply so far.
         """
         allowed = get_strategies(strategies, "Dialog.prefer")
-        preference = self._wanted(wants, keep)
-        current, (base, data) = self.reply.candidate, self._base()
-        known = [base] if current.scorer is base.scorer else [base, current]
+        parent = self._step(at)
+        current = self._history.replies[parent]
+        preference = self._wanted(wants, keep, current)
+        base, data = self._base(parent)
+        scored = current.candidate
+        known = [base] if scored.scorer is base.scorer else [base, scored]
         search = Search(preference, data, known, allowed, stop)
-        return self._search_replies(search, self.position, self.confusion)
+        return self._search_replies(search, parent, current.after)
 
     def _search_replies(self, search: Search, parent: int, before: Confusion) -> Generator[Reply]:
         """Yield the replies of a search; if it is stopped, add the best so far as a step."""
@@ -592,13 +800,13 @@ class Dialog(Saved):
             candidate=found.candidate,
         )
 
-    def _wanted(self, wants: Sequence[Preference | str], keep: bool) -> Preference:
+    def _wanted(self, wants: Sequence[Preference | str], keep: bool, current: Reply) -> Preference:
         """Parse the preference of a request, and check it against the tuning set."""
         if not wants:
             raise PreferenceError("Dialog.prefer needs a preference such as 'fp <= 5'; got none.")
-        current = self.reply.preference if keep else None
-        preference = Preference(*wants).keeping(current, self.confusion)
-        preference.check_counts(self.confusion)
+        kept = current.preference if keep else None
+        preference = Preference(*wants).keeping(kept, current.after)
+        preference.check_counts(current.after)
         return preference
 
     # What is achievable
@@ -626,14 +834,16 @@ class Dialog(Saved):
         """
         data = self._data
         if data.positive is None:
-            raise ValueError(
+            raise MargraveError(
                 "Dialog.frontier needs a positive class; got more than two classes and no positive "
-                "one. Start the dialog with positive=..."
+                "one. Start the dialog with positive=...",
+                code="no_positive",
+                classes=self.classes,
             )
         candidates = [reply.candidate for reply in self.history]
         if slow:
             strategies = [s for s in get_strategies(None, "Dialog.frontier") if s.slow]
-            base, base_data = self._base()
+            base, base_data = self._base(self.position)
             matrix = data.matrix(base.predictions)
             candidates += offer_candidates(base_data, base, matrix, strategies)
         return dialog_frontier(data, candidates)
@@ -654,7 +864,22 @@ class Dialog(Saved):
         check_confidence(confidence, "Dialog.support")
         return self._ledger.support(self.classes, confidence)
 
+    @property
+    def sizes(self) -> SplitSizes:
+        """The number of samples for training, tuning and certification."""
+        return self._sizes
+
     # The certified model
+
+    @property
+    def accepted(self) -> tuple[Accepted, ...]:
+        """The accepted models, in order."""
+        return tuple(self._ledger.accepted)
+
+    @property
+    def certification(self) -> Account | None:
+        """The use of the certification set that was set aside; None if there is none."""
+        return self._ledger.account()
 
     def accept(
         self,
@@ -738,6 +963,127 @@ class Dialog(Saved):
         self._path = str(path)
         self.save(path)
 
+    # A store that writes each step
+
+    def dump_start(self) -> bytes:
+        """Return the dialog as it was at its start, for a store that writes each step.
+
+        Returns
+        -------
+        bytes
+            The first argument of :meth:`restore`. The members are in it, so it is large.
+        """
+        start = copy(self)
+        start._history = History([self.history[0]])
+        start._ledger = replace(self._ledger, accounts={}, accepted=[])
+        start._path = None
+        return start.to_bytes()
+
+    def dump_step(self, step: int) -> bytes:
+        """Return one step, without what the start or an earlier step holds.
+
+        This takes milliseconds where the step has the members of the start.
+
+        Parameters
+        ----------
+        step : int
+            Number of the step, from 1.
+
+        Returns
+        -------
+        bytes
+            One of the steps that :meth:`restore` takes.
+        """
+        number, history = self._history.number(step, "dump_step"), self._history
+        if not number:
+            raise ParameterError.of("Dialog.dump_step", "step", "at least 1", step)
+        earlier = history.replies[:number]
+        return dump_step(history.replies[number], history.parents[number], earlier, self._data)
+
+    def dump_state(self) -> dict[str, Any]:
+        """Return what changes between the steps: the position and the use of certification sets.
+
+        Returns
+        -------
+        dict
+            Values that JSON can hold, the last argument of :meth:`restore`: ``schema_version``,
+            ``position``, ``undone``; ``accounts``, a dictionary for each certification set with the
+            keys samples, delta and used; and ``accepted``, a dictionary for each accepted model
+            with the keys step and samples.
+        """
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "position": self.position,
+            "undone": list(self.undone),
+            "accounts": [
+                {"samples": account.samples, "delta": account.delta, "used": list(account.used)}
+                for account in self._ledger.accounts.values()
+            ],
+            "accepted": [{"step": one.step, "samples": one.samples} for one in self.accepted],
+        }
+
+    @classmethod
+    def restore(
+        cls,
+        start: bytes,
+        steps: Sequence[bytes] = (),
+        models: Sequence[bytes] = (),
+        state: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Restore a dialog from its start, its steps, its accepted models and its state.
+
+        Parameters
+        ----------
+        start : bytes
+            From :meth:`dump_start`.
+        steps : sequence of bytes, default=()
+            From :meth:`dump_step`, for the steps from 1 on.
+        models : sequence of bytes, default=()
+            The accepted models in order, from :meth:`SteeredClassifier.to_bytes`.
+        state : dict, default=None
+            From :meth:`dump_state`. None is the last step, without accepted models.
+
+        Returns
+        -------
+        Dialog
+            The dialog.
+
+        Raises
+        ------
+        FileError
+            If some bytes are damaged, or another version of Margrave wrote them.
+
+        Examples
+        --------
+        >>> from margrave import datasets
+        >>> from margrave.steer import Dialog
+        >>> X, y = datasets.load("pima", return_X_y=True)
+        >>> dialog = Dialog.from_data(X, y, committee="logistic", random_state=0)
+        >>> start = dialog.dump_start()
+        >>> reply = dialog.prefer("fn <= 30%")
+        >>> step, state = dialog.dump_step(1), dialog.dump_state()
+        >>> len(step) < len(start)
+        True
+        >>> Dialog.restore(start, [step], state=state).confusion == reply.after
+        True
+        """
+        dialog = cls.from_bytes(start)
+        history, ledger = dialog._history, dialog._ledger
+        for step in steps:
+            history.add(*load_step(step, history.replies, dialog._data))
+        if state is not None:
+            history.at, history.undone = state["position"], list(state["undone"])
+            for account in state["accounts"]:
+                used = tuple(account["used"])
+                ledger.accounts[account["samples"]] = Account(
+                    account["samples"], account["delta"], used
+                )
+            ledger.accepted.extend(
+                Accepted(one["step"], one["samples"], SteeredClassifier.from_bytes(data))
+                for one, data in zip(state["accepted"], models, strict=True)
+            )
+        return dialog
+
     # Martingale programs
 
     @property
@@ -795,9 +1141,7 @@ class Dialog(Saved):
         ((0, 1), (0, 2), (1, 1), (2, 0))
         """
         if not is_number(threshold):
-            raise ValueError(
-                f"Dialog.weak_nodes needs threshold to be a number; got {threshold!r}."
-            )
+            raise ParameterError.of("Dialog.weak_nodes", "threshold", "a number", threshold)
         return tuple(self._current_program("weak_nodes").weak(threshold))
 
     def tune_nodes(
@@ -867,10 +1211,13 @@ class Dialog(Saved):
         tuning = cast(Tuning, tuned.tuning_)
         results = tuning.asked
         if not results and not tuning.cancelled:
-            raise ValueError(
+            raise ParameterError(
                 "Dialog.tune_nodes needs nodes in wants at which the tuning set has samples of "
                 f"every class; got {', '.join(map(str, requests))}. weak_nodes(1) lists the nodes "
-                "that can be tuned."
+                "that can be tuned.",
+                parameter="wants",
+                allowed="nodes at which the tuning set has samples of every class",
+                received=list(map(str, requests)),
             )
         if all(_was_met(node) for _, node in results):
             candidate = replace(steered.candidate, strategy=NODES)
@@ -925,9 +1272,8 @@ class Dialog(Saved):
         """
         steered, parent, began = self._current_program("grow"), self.position, perf_counter()
         if not is_count(levels):
-            raise ValueError(
-                f"Dialog.grow needs levels to be a whole number of at least 1; got {levels!r}."
-            )
+            allowed = "a whole number of at least 1"
+            raise ParameterError.of("Dialog.grow", "levels", allowed, levels)
         model, name = steered.model, self.reply.candidate.scorer.committee.names[0]
         done, cancelled = 0, False
         while done < levels and not cancelled:
@@ -938,17 +1284,20 @@ class Dialog(Saved):
             cancelled = done < levels and bool(wants_stop or (stop is not None and stop()))
         candidate = steered.with_program(GROW, model, self.reply.preference)
         note = f"grown by {done} level{'' if done == 1 else 's'} to {model.n_levels}"
-        return self._add_program_step(candidate, parent, began, note, cancelled=cancelled)
+        return self._add_program_step(
+            candidate, parent, began, note, cancelled=cancelled, levels=done
+        )
 
     def _current_program(self, method: str) -> SteeredProgram:
         """Return the program of the current step; raise an error if there is none."""
         steered = SteeredProgram.of(self.reply.candidate, self._data)
         if steered is None:
-            raise ValueError(
+            raise MargraveError(
                 f"Dialog.{method} needs a dialog about a martingale program that was not trained "
                 "on the tuning set. Start one with "
                 "Dialog.from_data(X, y, committee='martingale'), or with "
-                "Dialog(model, X_tune, y_tune) and a fitted MartingaleBoostClassifier."
+                "Dialog(model, X_tune, y_tune) and a fitted MartingaleBoostClassifier.",
+                code="no_program",
             )
         return steered
 
@@ -961,6 +1310,7 @@ class Dialog(Saved):
         *,
         cancelled: bool,
         node_results: tuple[tuple[Votes, Tuning], ...] = (),
+        levels: int = 0,
     ) -> Reply:
         """Add a step of the program to the history."""
         preference, after = self.reply.preference, self._data.matrix(candidate.predictions)
@@ -976,6 +1326,7 @@ class Dialog(Saved):
             cancelled,
             note,
             node_results,
+            levels,
             candidate=candidate,
         )
         self._add_step(reply, parent)
@@ -987,9 +1338,9 @@ class Dialog(Saved):
         if self._path is not None:
             self.save(self._path)
 
-    def _base(self) -> tuple[Candidate, TuningData]:
-        """Return what a search begins with: the last program made by hand, or the start."""
-        history, at = self._history, self.position
+    def _base(self, at: int) -> tuple[Candidate, TuningData]:
+        """Return what a search at a step begins with: the last program, or the start."""
+        history = self._history
         while at and history.replies[at].strategy not in (NODES, GROW):
             at = history.parents[at]
         candidate, data = history.replies[at].candidate, self._data
@@ -997,6 +1348,41 @@ class Dialog(Saved):
             return candidate, data
         committee = candidate.scorer.committee
         return candidate, replace(data, committee=committee, raw=committee.raw(data.X.X))
+
+
+class StoppedError(MargraveError):
+    """The user stopped the training.
+
+    Attributes
+    ----------
+    code : str
+        "stopped".
+    fields : dict
+        The number of fits ``done`` and their ``total``.
+    """
+
+    __module__ = "margrave.steer"
+
+
+def _with_stop(
+    callback: Callable[[Progress], Any] | None, stop: Callable[[], bool] | None
+) -> Callable[[Progress], Any] | None:
+    """Return a callback that ends the training if `stop` says so."""
+    if stop is None:
+        return callback
+
+    def report(progress: Progress) -> None:
+        if callback is not None:
+            callback(progress)
+        if stop():
+            raise StoppedError(
+                f"The training was stopped after {progress.done} of {progress.total} fits.",
+                code="stopped",
+                done=progress.done,
+                total=progress.total,
+            )
+
+    return report
 
 
 def _check_wants(
@@ -1011,16 +1397,24 @@ def _check_wants(
         )
     requests = {votes: preference for votes, preference in wants.items() if preference is not None}
     if not requests:
-        raise ValueError(f"{owner} needs wants with a preference for at least one node; got none.")
+        raise ParameterError(
+            f"{owner} needs wants with a preference for at least one node; got none.",
+            parameter="wants",
+            allowed="a preference for at least one node",
+            received={},
+        )
     nodes = steered.model.program_.nodes
     known = [nodes[place].position for place in sorted(steered.model.learners_)]
     for votes in requests:
         if votes not in known:
             shown = ", ".join(str(tuple(map(int, position))) for position in known[:6])
             more = f", ... ({len(known)} in all)" if len(known) > 6 else ""
-            raise ValueError(
+            raise ParameterError(
                 f"{owner} needs the votes of nodes with a learner in wants: {shown}{more}; "
-                f"got {votes!r}."
+                f"got {votes!r}.",
+                parameter="wants",
+                allowed=known,
+                received=votes,
             )
     return requests
 

@@ -21,6 +21,7 @@ from typing import Any, Self, TypeVar
 
 import margrave
 from margrave._atomic_write import atomic_write
+from margrave._errors import MargraveError
 from margrave._messages import missing_extra
 
 T = TypeVar("T")
@@ -50,8 +51,17 @@ _PARTS = frozenset(
 _COMPRESSED: dict[str, Any] = {"compression": zipfile.ZIP_DEFLATED, "compresslevel": 1}
 
 
-class FileError(ValueError):
-    """A file that cannot be loaded: missing, damaged, of another format or kind, or untrusted."""
+class FileError(MargraveError):
+    """A file that cannot be loaded.
+
+    Attributes
+    ----------
+    code : str
+        "missing", "damaged", "format" (another version of Margrave wrote it), "kind" (it holds
+        another object) or "untrusted" (it holds types that are not trusted).
+    fields : dict
+        The ``name`` of the file, and the values that the message mentions.
+    """
 
     __module__ = "margrave.steer"
 
@@ -111,7 +121,7 @@ def load_object(path: str | Path, kind: type[T], trusted: Sequence[str] = ()) ->
     _skops()
     place = Path(path)
     if not place.is_file():
-        raise FileError(f"There is no file {str(place)!r}.")
+        raise FileError(f"There is no file {str(place)!r}.", code="missing", name=str(place))
     return load_bytes(place.read_bytes(), kind, trusted, place.name)
 
 
@@ -149,15 +159,27 @@ def load_bytes(data: bytes, kind: type[T], trusted: Sequence[str] = (), name: st
         if unknown:
             raise FileError(
                 f"{name!r} holds types that are not trusted: {', '.join(unknown)}. If you know "
-                "where the file is from, name them in trusted=."
+                "where the file is from, name them in trusted=.",
+                code="untrusted",
+                name=name,
+                types=unknown,
             )
         loaded = io.loads(data, trusted=sorted(types))
     except FileError:
         raise
     except Exception as error:
-        raise FileError(f"{name!r} is damaged, or not a file that Margrave wrote.") from error
+        raise FileError(
+            f"{name!r} is damaged, or not a file that Margrave wrote.", code="damaged", name=name
+        ) from error
     if not isinstance(loaded, kind):
-        raise FileError(f"{name!r} holds a {type(loaded).__name__}; a {kind.__name__} is needed.")
+        held = type(loaded).__name__
+        raise FileError(
+            f"{name!r} holds a {held}; a {kind.__name__} is needed.",
+            code="kind",
+            name=name,
+            kind=held,
+            needed=kind.__name__,
+        )
     return loaded
 
 
@@ -169,7 +191,12 @@ def _check_format(schema: dict[str, Any], name: str) -> None:
         raise FileError(
             f"{name!r} was written by Margrave {stamp['version']}, in file format "
             f"{stamp['format']}; this version, {margrave.__version__}, reads format {_FORMAT}. "
-            "Load it with the version that wrote it, or train and save again."
+            "Load it with the version that wrote it, or train and save again.",
+            code="format",
+            name=name,
+            format=stamp["format"],
+            version=stamp["version"],
+            readable=_FORMAT,
         )
 
 
@@ -208,3 +235,35 @@ class Saved:
             If it is missing, damaged, of another format or kind, or holds types not trusted.
         """
         return load_object(path, cls, trusted)
+
+    def to_bytes(self) -> bytes:
+        """Return the bytes of the file that :meth:`save` writes, for a store of your own.
+
+        Returns
+        -------
+        bytes
+        """
+        return dump_bytes(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, trusted: Sequence[str] = ()) -> Self:
+        """Read what :meth:`to_bytes` returned, as :meth:`load` reads a file.
+
+        Parameters
+        ----------
+        data : bytes
+            The bytes of a file.
+        trusted : list of str, optional
+            Types of your own models to accept, as ``package.module.Class``.
+
+        Returns
+        -------
+        object
+            An instance of this class.
+
+        Raises
+        ------
+        FileError
+            If they are damaged, of another format or kind, or hold types not trusted.
+        """
+        return load_bytes(data, cls, trusted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from numbers import Real
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from margrave import _labels
 from margrave._dask.blocks import is_dask
 from margrave._extensions import load_extension
+from margrave._json import SCHEMA_VERSION, json_ready
 from margrave._typing import Flags, Floats, Ints
 from margrave.confusion import Confusion, Preference, Tally
 from margrave.steer._strategies import Request, Strategy
@@ -395,6 +396,45 @@ class Frontier:
         if name is not None and name not in named:
             raise_invalid(method, f"curve to be one of {', '.join(map(repr, named))}", repr(name))
         return self if name is None else replace(self, curves=(named[name],))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the frontier in values that JSON can hold.
+
+        Returns
+        -------
+        dict
+            With the keys ``schema_version``, ``positive``, ``negative``, ``n_positive`` and
+            ``n_negative``; ``curves``, a dictionary for each curve with the keys name, fp, fn and
+            thresholds; ``best``, the trade-offs that no other one dominates, each with the keys
+            name, threshold, fp and fn; and ``hull``, each vertex with the keys of a `Winner`, whose
+            ``high`` is None if it is infinite.
+        """
+        names = [curve.name for curve in self.curves]
+        columns = [column.tolist() for column in self._lowest]
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "positive": json_ready(self.positive),
+            "negative": json_ready(self.negative),
+            "n_positive": self.n_positive,
+            "n_negative": self.n_negative,
+            "curves": [
+                {
+                    "name": curve.name,
+                    "fp": curve.fp.tolist(),
+                    "fn": curve.fn.tolist(),
+                    "thresholds": curve.thresholds.tolist(),
+                }
+                for curve in self.curves
+            ],
+            "best": [
+                {"name": names[owner], "threshold": threshold, "fp": fp, "fn": fn}
+                for fp, fn, owner, threshold in zip(*columns, strict=True)
+            ],
+            "hull": [
+                asdict(vertex) | {"high": None if math.isinf(vertex.high) else vertex.high}
+                for vertex in self.hull
+            ],
+        }
 
     def __str__(self) -> str:
         text = f"fp at most  fewest fn  curve ({self.positive} is positive)"

@@ -14,6 +14,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from margrave._errors import ParameterError
+from margrave.steer._certificate import Certificate
 from margrave.steer._certify import (
     CertificationSet,
     certify,
@@ -45,6 +47,11 @@ class Account:
     used: tuple[float, ...] = ()
 
     @property
+    def used_up(self) -> bool:
+        """Whether no further certificate is possible on this certification set."""
+        return bool(self.used) and not self.left
+
+    @property
     def left(self) -> float:
         """The error probability that is left."""
         used = sum(self.used)
@@ -61,7 +68,10 @@ class Account:
         if abs(delta - self.delta) > 1e-12:
             raise GuaranteeError(
                 "All certificates on one certification set need the same confidence, here "
-                f"{1 - self.delta:.10g}; got {1 - delta:.10g}."
+                f"{1 - self.delta:.10g}; got {1 - delta:.10g}.",
+                code="confidence",
+                confidence=1 - self.delta,
+                received=1 - delta,
             )
         if not self.left:
             raise GuaranteeError(
@@ -69,7 +79,9 @@ class Account:
                 "Choosing among several guarantees tested on the same samples would break them "
                 "more often than the confidence says. Pass new samples to "
                 "accept(X_certify, y_certify). To keep half of the error probability for later, "
-                "call accept(reserve=True) the first time."
+                "call accept(reserve=True) the first time.",
+                code="used_up",
+                n_certificates=len(self.used),
             )
         return self.left / 2 if reserve else self.left
 
@@ -96,6 +108,13 @@ class Accepted:
     samples: str
     model: SteeredClassifier
 
+    @property
+    def certificate(self) -> Certificate:
+        """The certificate of the model."""
+        if self.model.certificate_ is None:
+            raise RuntimeError("An accepted model has a certificate.")
+        return self.model.certificate_
+
 
 @dataclass(eq=False)
 class Ledger:
@@ -120,6 +139,13 @@ class Ledger:
     estimator: Any = None
     accounts: dict[str, Account] = field(default_factory=dict)
     accepted: list[Accepted] = field(default_factory=list)
+
+    def account(self) -> Account | None:
+        """Return the account of the certification set that was set aside, if there is one."""
+        if self.certification_set is None:
+            return None
+        name = self.certification_set.name
+        return self.accounts.get(name, Account(name, 0.0))
 
     def support(self, classes: tuple[Any, ...], confidence: float) -> str:
         """Describe the limits that the certification set can support."""
@@ -146,17 +172,14 @@ class Ledger:
         if reply.preference is None:
             raise GuaranteeError(
                 "Dialog.accept needs a preference to guarantee; this step has none. Request one "
-                "first, such as prefer('fp <= 1%')."
+                "first, such as prefer('fp <= 1%').",
+                code="no_preference",
             )
         certification_set = self._certification_set(data, X, y)
         name = certification_set.name
         for accepted in self.accepted:
-            certificate = accepted.model.certificate_
-            if (
-                certificate is not None
-                and (accepted.step, accepted.samples) == (step, name)
-                and certificate.confidence == confidence
-            ):
+            same = (accepted.step, accepted.samples) == (step, name)
+            if same and accepted.certificate.confidence == confidence:
                 return accepted.model
         delta = 1 - confidence
         account = self.accounts.get(name, Account(name, delta))
@@ -199,14 +222,18 @@ class Ledger:
     def _certification_set(self, data: TuningData, X: Any, y: ArrayLike | None) -> CertificationSet:
         """Return the certification set of the caller, else the one that was set aside."""
         if (X is None) != (y is None):
-            raise ValueError(
-                "Dialog.accept needs both X_certify and y_certify, or neither; got only one."
+            raise ParameterError(
+                "Dialog.accept needs both X_certify and y_certify, or neither; got only one.",
+                parameter="X_certify" if X is None else "y_certify",
+                allowed="both, or neither",
+                received=None,
             )
         if y is not None:
             return make_certification_set(X, y, data.committee, "Dialog.accept")
         if self.certification_set is None:
             raise GuaranteeError(
                 "Dialog.accept needs a certification set, and none was set aside. Pass labelled "
-                "samples that no step has used as X_certify and y_certify."
+                "samples that no step has used as X_certify and y_certify.",
+                code="no_certification_set",
             )
         return self.certification_set

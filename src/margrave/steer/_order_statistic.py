@@ -10,11 +10,13 @@ P(Bin(n, 1 − α) ≥ k) ≤ δ.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta, binom
 
+from margrave._errors import MargraveError
 from margrave._typing import Floats
 from margrave.confusion import Bound, Confusion, Preference
 
@@ -76,7 +78,7 @@ def clopper_pearson(count: int, n: int, level: float) -> tuple[float, float]:
     return low, high
 
 
-class GuaranteeError(ValueError):
+class GuaranteeError(MargraveError):
     """Raised if the certification set cannot support a guarantee.
 
     The message says what it would take.
@@ -85,20 +87,37 @@ class GuaranteeError(ValueError):
     ----------
     message : str
         The reason.
-    used_up : bool, default False
+    code : str
+        One of the codes below.
+    used_up : bool, default=False
         Whether the scores of the certification set were used to find this out.
+    **fields
+        The values that the message mentions.
 
     Attributes
     ----------
+    code : str
+        "no_preference", "no_certification_set", "used_up" or "confidence" (the ledger allows no
+        such certificate), "used_samples" (the samples were used before), "too_few_samples",
+        "trivial" (every model meets the limits), "conflict" (the limits cannot be guaranteed
+        together) or "not_supported" (the rates of the certification set do not support the
+        guarantee).
+    fields : dict
+        The values that the message mentions; for "too_few_samples" the bound, the confidence, the
+        number of samples ``n``, the number ``needed`` (None if no number is enough) and the
+        smallest limit that is ``supported``, as a fraction.
     used_up : bool
-        The same. If True, the ledger of a dialog counts this test as a certificate.
+        Whether the scores of the certification set were used. If True, the ledger of a dialog
+        counts this test as a certificate.
     """
 
     __module__ = "margrave.steer"
 
-    def __init__(self, message: str, used_up: bool = False) -> None:
+    used_up: bool
+
+    def __init__(self, message: str, *, code: str, used_up: bool = False, **fields: Any) -> None:
         suffix = " This test counts as a use of the certification set." if used_up else ""
-        super().__init__(message + suffix)
+        super().__init__(message + suffix, code=code, **fields)
         self.used_up = used_up
 
 

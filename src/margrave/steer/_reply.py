@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from html import escape
 from math import ceil, floor
 from typing import Any
 
+from margrave._json import SCHEMA_VERSION, json_ready
 from margrave.confusion import Bound, Confusion, Preference
 from margrave.martingale import Tuning
 from margrave.steer._certificate import Change, list_changes
@@ -43,6 +44,8 @@ class Reply:
         For a step of a martingale program, what was done.
     node_results : tuple of (votes, Tuning)
         For the strategy "nodes", the result at each node that was tuned.
+    levels : int
+        For the strategy "grow", the number of levels that were added.
     candidate : Candidate
         The scores of the tuning set and the decision on them.
     """
@@ -58,6 +61,7 @@ class Reply:
     cancelled: bool = False
     note: str | None = None
     node_results: tuple[tuple[tuple[int, ...], Tuning], ...] = field(default=(), repr=False)
+    levels: int = 0
     candidate: Candidate = field(repr=False, compare=False, kw_only=True)
 
     @property
@@ -101,6 +105,42 @@ class Reply:
     def changes(self) -> tuple[Change, ...]:
         """The cells of errors and of rejected samples whose counts this step changed."""
         return list_changes(self.before, self.after)
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weight of each member in the score."""
+        scorer = self.candidate.scorer
+        return dict(zip(scorer.committee.names, scorer.weights.tolist(), strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the reply in values that JSON can hold.
+
+        Returns
+        -------
+        dict
+            With the key ``schema_version`` and the attributes by their names. ``preference`` and
+            ``instead`` are as in :meth:`margrave.Preference.to_dict` or None, ``before`` and
+            ``after`` as in :meth:`margrave.Confusion.to_dict`, ``binding`` is a text or None, and
+            ``changes`` is a list of dictionaries with the keys true, predicted, before and after.
+        """
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "preference": None if self.preference is None else self.preference.to_dict(),
+            "met": self.met,
+            "shortfall": self.shortfall,
+            "binding": None if self.binding is None else str(self.binding),
+            "instead": None if self.instead is None else self.instead.to_dict(),
+            "strategy": self.strategy,
+            "seconds": round(self.seconds, 3),
+            "n_candidates": self.n_candidates,
+            "final": self.final,
+            "cancelled": self.cancelled,
+            "note": self.note,
+            "before": self.before.to_dict(),
+            "after": self.after.to_dict(),
+            "changes": [json_ready(asdict(change)) for change in self.changes],
+            "weights": self.weights,
+        }
 
     def __str__(self) -> str:
         if self.preference is None and self.note is None:

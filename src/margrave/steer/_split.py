@@ -18,9 +18,10 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, train
 from sklearn.utils import check_random_state
 
 from margrave import _labels
+from margrave._errors import MargraveError, ParameterError
 from margrave._typing import Codes
 from margrave.confusion import Confusion, Preference
-from margrave.steer._order_statistic import one_sided_bounds, samples_needed
+from margrave.steer._order_statistic import one_sided_bounds, samples_needed, supported_rate
 
 FOLDS = 5
 _DEFAULT_FRACTION, _LARGEST_FRACTION = 0.2, 0.4
@@ -30,6 +31,64 @@ _CLASS_IN_ONE_GROUP = (
 )
 # The minimum number of samples supports a guarantee only if there is no error among them.
 _SIZE_FACTOR = 3
+
+
+class SplitError(MargraveError):
+    """Samples that cannot be split into a training, a tuning and a certification set.
+
+    Attributes
+    ----------
+    code : str
+        "one_class", "too_few_samples" (of a class), "groups" or "time".
+    fields : dict
+        The class ``label``, its number of samples ``n`` and the number ``needed``, as far as the
+        message mentions them.
+    """
+
+    __module__ = "margrave.steer"
+
+
+@dataclass(frozen=True)
+class SplitSizes:
+    """The number of samples in each set of a split.
+
+    Attributes
+    ----------
+    train : int
+        Samples that the members are trained on; 0 if they were trained before.
+    tune : int
+        Samples of the tuning set. With out-of-fold predictions they are training samples too.
+    certify : int
+        Samples of the certification set.
+    unused : int
+        Further samples of the groups in the certification set.
+    certify_by_class : dict
+        The number of samples of each class in the certification set.
+    """
+
+    train: int
+    tune: int
+    certify: int
+    unused: int
+    certify_by_class: dict[Any, int]
+
+    def smallest_limits(self, confidence: float = 0.95) -> dict[Any, float]:
+        """Compute the smallest limit on each class's error rate that can be guaranteed.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            Confidence of the guarantee.
+
+        Returns
+        -------
+        dict
+            A fraction for each class, rounded up to a hundredth of a percent.
+        """
+        return {
+            label: supported_rate(n, 1 - confidence) / 100
+            for label, n in self.certify_by_class.items()
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +130,12 @@ def check_fraction(fraction: float, sizes: NDArray[np.intp], name: str = "certif
     """Raise an error if the split leaves a class without samples on one side."""
     smallest = int(sizes.min())
     if fraction > 0 and not 1 <= round(fraction * smallest) <= smallest - 2:
-        raise ValueError(
+        raise SplitError(
             f"Dialog.from_data needs {name} to leave samples of every class on both sides of the "
-            f"split; got {name}={fraction:g}, and the smallest class has {smallest} samples."
+            f"split; got {name}={fraction:g}, and the smallest class has {smallest} samples.",
+            code="too_few_samples",
+            parameter=name,
+            n=smallest,
         )
 
 
@@ -93,10 +155,8 @@ def certification_fraction(
         return 0.0
     if not isinstance(certify, str) or certify != "auto":
         if isinstance(certify, bool) or not isinstance(certify, float) or not 0 < certify < 1:
-            raise ValueError(
-                "Dialog.from_data needs certify to be 'auto', a fraction in (0, 1), None or "
-                f"(X, y); got {certify!r}."
-            )
+            allowed = "'auto', a fraction in (0, 1), None or (X, y)"
+            raise ParameterError.of("Dialog.from_data", "certify", allowed, certify)
         check_fraction(certify, counts)
         return certify
     fraction = _DEFAULT_FRACTION
@@ -152,10 +212,11 @@ def split_rows(
         latest = _latest_rows(time, fraction)
         build, certify = np.flatnonzero(~latest), np.flatnonzero(latest)
         if len(np.unique(y[build])) < len(np.unique(y)):
-            raise ValueError(
+            raise SplitError(
                 "Steering by time needs samples of each class that are earlier than the "
                 "certification set; there are too few different times, or a class is only in the "
-                "latest samples."
+                "latest samples.",
+                code="time",
             )
         if tune is not None:
             return Split(build, certify, [], _tuning_set(y[build], tune, None, time[build], None))
@@ -207,10 +268,14 @@ def _tuning_set(
     tuning_sizes = np.bincount(codes[tuning], minlength=len(classes))
     for label, n, n_tuning in zip(classes, sizes.tolist(), tuning_sizes.tolist(), strict=True):
         if n_tuning < 2 or n_tuning == n:
-            raise ValueError(
+            raise SplitError(
                 "Dialog.from_data needs tune to leave at least one sample of every class for "
                 f"training and two for tuning; tune={fraction:g} leaves {n - n_tuning} and "
-                f"{n_tuning} of {_labels.plain(label)!r}."
+                f"{n_tuning} of {_labels.plain(label)!r}.",
+                code="too_few_samples",
+                parameter="tune",
+                label=_labels.plain(label),
+                n=int(n),
             )
     return np.sort(tuning)
 
@@ -244,17 +309,22 @@ def tuning_folds(y: NDArray[Any], groups: NDArray[Any] | None = None) -> list[tu
     if groups is not None:
         n_folds = min(n_folds, len(np.unique(groups)))
     if sizes.min() < 2:
-        raise ValueError(
+        smallest = _labels.plain(classes[sizes.argmin()])
+        raise SplitError(
             "Steering needs at least two samples of each class in the tuning set; "
-            f"{_labels.plain(classes[sizes.argmin()])!r} has {sizes.min()}."
+            f"{smallest!r} has {sizes.min()}.",
+            code="too_few_samples",
+            label=smallest,
+            n=int(sizes.min()),
+            needed=2,
         )
     if n_folds < 2:
-        raise ValueError(_ONE_GROUP)
+        raise SplitError(_ONE_GROUP, code="groups")
     splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
     folds = list(splitter(n_folds, shuffle=True, random_state=0).split(y, y, groups))
     for training, held_out in folds:
         if len(np.unique(y[training])) < len(classes) or not len(held_out):
-            raise ValueError(_CLASS_IN_ONE_GROUP)
+            raise SplitError(_CLASS_IN_ONE_GROUP, code="groups")
     return folds
 
 
@@ -268,9 +338,10 @@ def _forward_folds(y: NDArray[Any], time: NDArray[Any]) -> list[tuple[Codes, Cod
             folds.append((training, held_out))
     labels = [y[held_out] for _, held_out in folds]
     if not labels or len(np.unique(np.concatenate(labels))) < len(np.unique(y)):
-        raise ValueError(
+        raise SplitError(
             "Steering by time needs early and late samples of each class; all samples of a class "
-            "are early or all are late."
+            "are early or all are late.",
+            code="time",
         )
     return folds
 
@@ -302,11 +373,11 @@ def _split_groups(
     """
     names = random.permutation(np.unique(groups))
     if len(names) < 2:
-        raise ValueError(_ONE_GROUP)
+        raise SplitError(_ONE_GROUP, code="groups")
     n_drawn = min(max(round(fraction * len(names)), 1), len(names) - 1)
     in_drawn = np.isin(groups, names[:n_drawn])
     build, drawn = np.flatnonzero(~in_drawn), random.permutation(np.flatnonzero(in_drawn))
     _, first = np.unique(groups[drawn], return_index=True)
     if len(np.unique(y[build])) < len(np.unique(y)):
-        raise ValueError(_CLASS_IN_ONE_GROUP)
+        raise SplitError(_CLASS_IN_ONE_GROUP, code="groups")
     return build, drawn[first]

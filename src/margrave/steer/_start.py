@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from margrave import _labels, catalogue
+from margrave._errors import ParameterError
 from margrave._indexing import select_columns, select_rows
 from margrave._messages import did_you_mean, near_names
 from margrave._typing import Codes, Floats
@@ -25,6 +26,8 @@ from margrave.steer._default_committee import default_committee
 from margrave.steer._scorer import Scorer, SingleMember, decimals_for
 from margrave.steer._split import (
     Split,
+    SplitError,
+    SplitSizes,
     certification_fraction,
     split_rows,
     time_folds,
@@ -45,9 +48,11 @@ def check_class_labels(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
     labels = check_labels(X, y, owner)
     classes = np.unique(labels)
     if len(classes) < 2:
-        raise ValueError(
-            f"{owner} needs y with at least two classes; got one class, "
-            f"{_labels.plain(classes[0])!r}."
+        only = _labels.plain(classes[0])
+        raise SplitError(
+            f"{owner} needs y with at least two classes; got one class, {only!r}.",
+            code="one_class",
+            label=only,
         )
     return labels
 
@@ -57,9 +62,13 @@ def check_sizes(classes: NDArray[Any], codes: Codes, owner: str) -> None:
     sizes = np.bincount(codes, minlength=len(classes))
     if sizes.min() < _MIN_PER_CLASS:
         label = _labels.plain(classes[sizes.argmin()])
-        raise ValueError(
+        raise SplitError(
             f"{owner} needs at least {_MIN_PER_CLASS} samples of each class to train, tune and "
-            f"certify on; got {sizes.min()} of {label!r}."
+            f"certify on; got {sizes.min()} of {label!r}.",
+            code="too_few_samples",
+            label=label,
+            n=int(sizes.min()),
+            needed=_MIN_PER_CLASS,
         )
 
 
@@ -67,9 +76,13 @@ def check_every_class(classes: NDArray[Any], codes: Codes, owner: str) -> None:
     """Raise an error if the tuning set has no samples of some class."""
     sizes = np.bincount(codes, minlength=len(classes))
     if not sizes.all():
-        raise ValueError(
-            f"{owner} needs samples of every class in the tuning set; got none of "
-            f"{_labels.plain(classes[sizes.argmin()])!r}."
+        missing = _labels.plain(classes[sizes.argmin()])
+        raise SplitError(
+            f"{owner} needs samples of every class in the tuning set; got none of {missing!r}.",
+            code="too_few_samples",
+            label=missing,
+            n=0,
+            needed=1,
         )
 
 
@@ -79,13 +92,21 @@ def check_one_per_sample(values: ArrayLike, n: int, name: str, owner: str) -> ND
     if array.dtype == object and not _labels.has_missing(array):
         array = array.astype(str)  # entries of mixed types
     if array.shape != (n,):
-        raise ValueError(
+        raise ParameterError(
             f"{owner} needs {name} with one entry for each of the {n} samples; "
-            f"got shape {array.shape}."
+            f"got shape {array.shape}.",
+            parameter=name,
+            allowed=f"one entry for each of the {n} samples",
+            received=array.shape,
         )
     missing = np.isnat(array) if array.dtype.kind in "mM" else np.array(_labels.has_missing(array))
     if missing.any():
-        raise ValueError(f"{owner} needs {name} without missing entries; got at least one.")
+        raise ParameterError(
+            f"{owner} needs {name} without missing entries; got at least one.",
+            parameter=name,
+            allowed="entries that are not missing",
+            received=None,
+        )
     return array
 
 
@@ -94,9 +115,7 @@ def check_positive(positive: Any, classes: NDArray[Any], owner: str) -> Any:
     if positive is None:
         return _labels.plain(classes[1]) if len(classes) == 2 else None
     if positive not in classes.tolist():
-        raise ValueError(
-            f"{owner} needs positive to be one of {_labels.shown(classes)}; got {positive!r}."
-        )
+        raise ParameterError.of(owner, "positive", f"one of {_labels.shown(classes)}", positive)
     return classes.tolist()[classes.tolist().index(positive)]
 
 
@@ -112,6 +131,8 @@ class DialogStart:
         Computes the scores of new samples.
     scores : ndarray
         Scores of the tuning set.
+    sizes : SplitSizes
+        The number of samples in each set.
     certify : CertificationSet or None
         The certification set, if there is one.
     notes : tuple of str
@@ -123,6 +144,7 @@ class DialogStart:
     data: TuningData
     scorer: Scorer
     scores: Floats
+    sizes: SplitSizes
     certify: CertificationSet | None = None
     notes: tuple[str, ...] = ()
     estimator: Any = None
@@ -170,6 +192,20 @@ class TableSplit:
     def tuning(self) -> Codes:
         """Positions of the tuning set."""
         return self.parts.build[self.parts.held]
+
+    @property
+    def sizes(self) -> SplitSizes:
+        """The number of samples in each set."""
+        parts, k = self.parts, len(self.classes)
+        by_class = np.bincount(self.codes[parts.certify], minlength=k).tolist()
+        n_used = len(np.unique(parts.build)) + len(parts.certify)
+        return SplitSizes(
+            len(parts.training),
+            len(parts.held),
+            len(parts.certify),
+            len(self.labels) - n_used,
+            dict(zip(self.classes.tolist(), by_class, strict=True)),
+        )
 
     def tuning_folds(self) -> list[tuple[Codes, Codes]]:
         """Return folds of the tuning set, in time order if there is a time."""
@@ -228,7 +264,12 @@ def split_table(
     groups = None if groups is None else check_one_per_sample(groups, n, "groups", owner)
     time = None if time is None else check_one_per_sample(time, n, "time", owner)
     if groups is not None and time is not None:
-        raise ValueError(f"{owner} needs groups or time, not both; got both.")
+        raise ParameterError(
+            f"{owner} needs groups or time, not both; got both.",
+            parameter="groups",
+            allowed="None, if time is set",
+            received="both",
+        )
     own_set = isinstance(certify, tuple) and len(certify) == 2
     counted = codes
     if groups is not None and isinstance(certify, str):
@@ -242,7 +283,7 @@ def split_table(
         delta,
     )
     if tune is not None and (not isinstance(tune, float) or not 0 < tune < 1):
-        raise ValueError(f"{owner} needs tune to be None or a fraction in (0, 1); got {tune!r}.")
+        raise ParameterError.of(owner, "tune", "None or a fraction in (0, 1)", tune)
     parts = split_rows(labels, fraction, groups, time, random_state, tune)
     return TableSplit(labels, codes, classes, positive, groups, time, parts)
 
@@ -275,7 +316,7 @@ def start_from_table(
         positive=positive,
         groups=groups,
         time=time,
-        tune=PROGRAM_TUNE if names == [PROGRAM] and tune is None else tune,
+        tune=default_tune(committee, tune),
         random_state=random_state,
     )
     members, encoder = _members_to_fit(committee, names, levels, X, split, random_state)
@@ -292,9 +333,15 @@ def start_from_table(
         in_time=split.time is not None and not apart,  # if apart, all training samples are earlier
         at=at,
     )
+    certification_set, sizes = _certification_set(X, certify, split, fitted), split.sizes
+    if isinstance(certify, tuple) and certification_set is not None:  # the user's own samples
+        by_class = np.bincount(certification_set.codes, minlength=len(split.classes)).tolist()
+        own = dict(zip(split.classes.tolist(), by_class, strict=True))
+        sizes = replace(sizes, certify=len(certification_set.codes), certify_by_class=own)
     return replace(
         _score_start(data),
-        certify=_certification_set(X, certify, split, fitted),
+        sizes=sizes,
+        certify=certification_set,
         notes=_notes(split.groups, split.time),
         estimator=clone_untrained(committee if names is None else _with_encoder(members)),
     )
@@ -372,6 +419,12 @@ def _catalogue_names(committee: Any) -> list[str] | None:
     return list(listed) if named and len(listed) else None
 
 
+def default_tune(committee: Any, tune: float | None) -> float | None:
+    """Return `tune`, or its default for a martingale program."""
+    alone = _catalogue_names(committee) == [PROGRAM]
+    return PROGRAM_TUNE if alone and tune is None else tune
+
+
 def _with_encoder(members: list[tuple[str, Any]]) -> Any:
     """Put an encoder before each member, so that it can be fitted on any table."""
     pipelines = [(name, make_pipeline(TableEncoder(), member)) for name, member in members]
@@ -405,18 +458,24 @@ def _members_by_name(
     """Make members by their names in the catalogue; a martingale program has `levels` levels."""
     owner = "Dialog.from_data"
     if not is_count(levels):
-        raise ValueError(
-            f"{owner} needs levels to be a whole number of at least 1; got {levels!r}."
-        )
+        raise ParameterError.of(owner, "levels", "a whole number of at least 1", levels)
     known = catalogue.names()
     for name in names:
         if name not in known:
-            raise ValueError(
+            raise ParameterError(
                 f"{owner} needs names in committee that are in the catalogue: "
-                f"{', '.join(known)}; got {name!r}.{did_you_mean(near_names(name, known))}"
+                f"{', '.join(known)}; got {name!r}.{did_you_mean(near_names(name, known))}",
+                parameter="committee",
+                allowed=known,
+                received=name,
             )
         if names.count(name) > 1:
-            raise ValueError(f"{owner} needs each name in committee once; got {name!r} twice.")
+            raise ParameterError(
+                f"{owner} needs each name in committee once; got {name!r} twice.",
+                parameter="committee",
+                allowed="each name once",
+                received=name,
+            )
     members = default_committee(n_samples, names, random_state=random_state)
     for name, member in members:
         if name == PROGRAM:
@@ -451,13 +510,14 @@ def _score_start(
 ) -> DialogStart:
     """Score the tuning set: with the model itself, or with the members' weighted scores."""
     committee, raw = data.committee, data.raw
+    sizes = SplitSizes(0, len(data.codes), 0, 0, {})  # of a tuning set alone
     if model is not None or len(committee.members) == 1:
         raw = raw if model is None else model.raw(X_tune)
         scorer = _single_scorer(model or committee, raw)
-        return DialogStart(data, scorer, scorer.score_raw(raw))
+        return DialogStart(data, scorer, scorer.score_raw(raw), sizes)
     proba = committee.gives_probabilities
     scorer, held = data.cross_fit(lambda at: fit_log_odds(raw[at], proba, data.codes[at], data.k))
-    return DialogStart(data, scorer, held)
+    return DialogStart(data, scorer, held, sizes)
 
 
 def _single_scorer(committee: FittedMembers, raw: Floats) -> Scorer:

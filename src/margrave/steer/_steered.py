@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from margrave import _labels
 from margrave._atomic_write import atomic_write
 from margrave._dask.blocks import is_dask
+from margrave._errors import MargraveError, ParameterError
 from margrave._extensions import load_extension
 from margrave._typing import Floats
 from margrave._validation import check_columns, is_number
@@ -500,9 +501,8 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         """
         certificate, plan = self._require_certificate("check")
         if not is_number(level) or not 0 < level < 1:
-            raise ValueError(
-                f"SteeredClassifier.check needs level to be a number in (0, 1); got {level!r}."
-            )
+            owner = "SteeredClassifier.check"
+            raise ParameterError.of(owner, "level", "a number in (0, 1)", level)
         return check_guarantees(certificate, plan.preference, self.confusion(X, y), level)
 
     def recertify(self, X: Any, y: ArrayLike, *, confidence: float | None = None) -> Self:
@@ -623,9 +623,10 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
     def _require_certificate(self, method: str) -> tuple[Certificate, Plan]:
         check_is_fitted(self, "scorer_")
         if self.certificate_ is None or self._plan is None:
-            raise ValueError(
+            raise MargraveError(
                 f"SteeredClassifier.{method} needs a model with a certificate; this model has "
-                "none. Use the model that Dialog.accept returns, or fit with a preference."
+                "none. Use the model that Dialog.accept returns, or fit with a preference.",
+                code="no_certificate",
             )
         return self.certificate_, self._plan
 

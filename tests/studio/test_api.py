@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from tests.studio.serving import connected, serving
 
+from margrave.steer import Dialog
 from margrave.studio import work
 from margrave.studio.choices import Source
 from margrave.studio.context import BUSY
@@ -70,14 +71,14 @@ def held(monkeypatch):
 def reading(monkeypatch):
     """Training waits after the table was read: `(reached, free)`."""
     reached, free = threading.Event(), threading.Event()
-    sized = work.sized
+    from_data = Dialog.from_data
 
-    def waiting(*given):
+    def waiting(*given, **options):
         reached.set()
         assert free.wait(SECONDS)
-        return sized(*given)
+        return from_data(*given, **options)
 
-    monkeypatch.setattr(work, "sized", waiting)
+    monkeypatch.setattr(Dialog, "from_data", waiting)
     yield reached, free
     free.set()
 
@@ -748,7 +749,7 @@ def test_back_and_forth_from_many_tabs_at_once_ends_where_the_store_says(studio)
     assert {answer.status_code for answer in answers} <= {200, 400}
     record = client.ok(name)
     live = made.workspace.live("local", record["id"]).dialog
-    assert (live.position, live._history.undone) == (record["position"], record["undone"])
+    assert (live.position, list(live.undone)) == (record["position"], record["undone"])
     assert len(record["steps"]) == len(live.history) == 4
 
 

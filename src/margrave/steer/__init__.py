@@ -7,6 +7,7 @@ the result: a classifier with a :class:`Certificate` that states what is guarant
 
 from margrave.committee import Progress
 from margrave.steer._certificate import Cell, Certificate, Change, Check, Guarantee, GuaranteeCheck
+from margrave.steer._certificate import describe_bound as describe_bound
 from margrave.steer._default_committee import default_members
 from margrave.steer._dialog import Dialog, StoppedError
 from margrave.steer._files import FileError
@@ -21,6 +22,7 @@ from margrave.steer._steered import SteeredClassifier
 from margrave.steer._strategies import Request, Strategy
 from margrave.steer._tuning_data import Candidate
 
+# Names imported with "as" are for the other packages of Margrave.
 __all__ = [
     "Accepted",
     "Account",

@@ -185,8 +185,10 @@ def test_the_dialog_as_json_is_all_of_it(client, story):
     for name in ("title", "kind", "target", "classes", "positive", "members", "parts", "position"):
         assert told[name] == record[name]
     assert told["table"] == "pima"
-    more = {"call": None, "strategies": None}  # for a script, not for the page
-    assert [step | more for step in record["steps"]] == [step | more for step in told["steps"]]
+    for step, shown in zip(told["steps"], record["steps"], strict=True):
+        matrices = {name: step[name]["counts"] for name in ("matrix", "before")}
+        assert matrices == {name: shown[name]["counts"] for name in matrices}
+        assert {name: step[name] for name in shown} | matrices == shown | matrices
     assert [one["text"] for one in told["accepted"]] == [one["text"] for one in record["accepted"]]
     assert told["choices"]["seed"] == 0
 

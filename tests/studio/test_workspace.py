@@ -506,7 +506,7 @@ def test_a_dialog_with_a_past_is_adopted_with_it(store, base):
     assert workspace.live("local", name).dialog is dialog
     frame = workspace.tuning_frame("local", name)
     assert len(frame) == dialog.confusion.n
-    assert np.array_equal(frame.index, range(len(frame)))
+    assert np.array_equal(frame.index, dialog.rows().at)
 
 
 def test_what_was_accepted_in_a_notebook_is_adopted_too(store, base):

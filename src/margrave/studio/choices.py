@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,6 @@ import numpy as np
 
 from margrave import datasets
 from margrave.app._samples import Samples, Table, samples_of
-from margrave.app._words import one_line
 from margrave.steer import Dialog, SplitSizes
 from margrave.studio.views import Record, parts_record, support_record
 
@@ -29,8 +27,6 @@ ABOUT = {
 """The members that can be trained."""
 
 _LIMITS = 60
-_OPTION = re.compile(r"(?<!\S)--(\w+)")
-_OWNER = re.compile(r"^[A-Z]\w*(\.\w+)* needs ")
 
 
 def check_number_of_limits(wants: Sequence[str]) -> None:
@@ -40,11 +36,6 @@ def check_number_of_limits(wants: Sequence[str]) -> None:
         raise ValueError(
             f"A request has {n} limits; it can have at most {_LIMITS}. Use several requests."
         )
-
-
-def plain_message(error: Exception) -> str:
-    """Describe an error in one line, without names from the command line or from Python."""
-    return _OPTION.sub(r"\1", _OWNER.sub("This needs ", one_line(str(error))))
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from fastapi.responses import StreamingResponse
 from margrave.confusion import Preference, PreferenceError
 from margrave.steer import default_members
 from margrave.studio import programs, schemas, views, work
-from margrave.studio.choices import check_number_of_limits, plain_message, split_sizes
+from margrave.studio.choices import check_number_of_limits, split_sizes
 from margrave.studio.context import Studio, StudioParameter, UserParameter
 from margrave.studio.jobs import Closed, Job, TooMany, stream
+from margrave.studio.problems import problem_record
 from margrave.studio.views import Record
 
 router = APIRouter(prefix="/api")
@@ -113,12 +114,7 @@ def read(
         wants = [matrix.edit(edit.true, edit.predicted, edit.to) for edit in body.edits]
         wanted = live.dialog.check_request(*wants, *body.wants, keep=body.keep)
     except ValueError as error:
-        return {
-            "preference": None,
-            "sentences": [],
-            "error": plain_message(error),
-            "already": False,
-        }
+        return {"preference": None, "sentences": [], "already": False, **problem_record(error)}
     return {
         "preference": str(wanted),
         "sentences": views.sentences(wanted, matrix),

@@ -122,6 +122,10 @@ def classes(
         raise ValueError(
             f"Column {target!r} holds numbers with fractions, not classes; choose another column."
         )
+    if 2 * len(labels) > len(data.y):
+        raise ValueError(
+            f"Column {target!r} has a different value in most rows; choose a column with classes."
+        )
     Dialog.plan_split(data.X, data.y)  # refuses a class with too few rows
     known: Any = data.positive
     if known is None and len(labels) == 2:

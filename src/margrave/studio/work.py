@@ -13,16 +13,12 @@ from typing import Any
 from margrave.app import Samples
 from margrave.steer import Dialog, GuaranteeError, Progress, StoppedError
 from margrave.studio import views
-from margrave.studio.choices import plain_message
 from margrave.studio.jobs import Cancelled, Handle
+from margrave.studio.problems import plain_message
 from margrave.studio.views import Record
 from margrave.studio.workspace import Workspace
 
 CANCELLED = "Training was cancelled."
-
-
-class RefusedError(ValueError):
-    """A request that cannot be fulfilled; the message is meant for the user."""
 
 
 def train(workspace: Workspace, owner: str, dialog_id: str, handle: Handle) -> Record:
@@ -33,7 +29,7 @@ def train(workspace: Workspace, owner: str, dialog_id: str, handle: Handle) -> R
     workspace.store.set_state(dialog_id, "training")
     try:
         if row.table_id is None:
-            raise RefusedError("This dialog has no table to train on.")
+            raise ValueError("This dialog has no table to train on.")
         handle.progress(0, 1, "Reading the table")
         samples = workspace.samples(owner, row.table_id, row.choices)
         dialog = _train_dialog(samples, row.choices, handle)
@@ -46,7 +42,7 @@ def train(workspace: Workspace, owner: str, dialog_id: str, handle: Handle) -> R
         raise Cancelled from None
     except ValueError as error:
         workspace.store.set_state(dialog_id, "failed", plain_message(error))
-        raise RefusedError(plain_message(error)) from error
+        raise
     except BaseException:
         workspace.store.set_state(
             dialog_id,

@@ -26,6 +26,7 @@ from margrave.steer._scorer import (
     decimals_for,
     needs_samples,
 )
+from margrave.steer._used_rows import UsedRows
 
 # Kinds of arrays that a file holds unchanged; other columns become texts, numbers or None.
 _PLAIN = "biufUM"
@@ -99,6 +100,8 @@ class TuningData:
         The encoded samples, as the members take them.
     trained_on : bool
         Whether the tuning set is also the training set; its predictions are then out-of-fold.
+    used : UsedRows
+        The rows that the members were trained on, as far as they are known, and the tuning set.
     in_time : bool
         Whether the samples are in the order of time, so that no member may be trained on later
         ones.
@@ -113,6 +116,7 @@ class TuningData:
     folds: list[tuple[Codes, Codes]]
     X: Rows
     trained_on: bool
+    used: UsedRows
     in_time: bool = False
     at: Codes | None = None
 

@@ -51,7 +51,7 @@ class Voices:
         """Scores by what the members said, or by those who replace them."""
         if scorer.committee is not self.committee:
             return scorer(self.X)
-        return scorer.score_raw(self.raw, self.committee.encode(self.X))
+        return scorer.score_raw(self.raw)
 
 
 def best_member(data: TuningData) -> int:

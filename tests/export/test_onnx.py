@@ -626,3 +626,25 @@ def test_packages_that_are_not_installed(name, monkeypatch):
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match=rf"\b{name}\b.*\[onnx\]"):
         model.to_onnx()
+
+
+def test_the_columns_of_a_model_are_those_of_the_dialog():
+    """Not those of its first member: others may look at more."""
+    random = np.random.default_rng(0)
+
+    def drawn(n):
+        X = pd.DataFrame(random.normal(size=(n, 3)), columns=["a", "b", "unused"])
+        return X, (X["a"] + X["b"] + 0.3 * random.normal(size=n) > 0).to_numpy().astype(int)
+
+    X, y = drawn(800)
+    members = [(name, LogisticRegression().fit(X[[name]], y)) for name in ("a", "b")]
+    dialog = Dialog(members, *drawn(800))
+    dialog.prefer("fp <= 10%")
+    model = dialog.accept(*drawn(800))
+    assert model.feature_names_in_.tolist() == ["a", "b", "unused"]
+    new = drawn(500)
+    assert model.confusion(*new).accuracy > 0.8
+    told = session(model.to_onnx()).run(
+        None, {name: new[0][[name]].to_numpy(float) for name in ("a", "b")}
+    )
+    assert (told[0] == model.predict(new[0])).all()

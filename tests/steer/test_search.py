@@ -68,7 +68,9 @@ class Raises:
 def with_strategies(monkeypatch):
     def change(*strategies, kept=2):
         monkeypatch.setattr(
-            _strategies, "STRATEGIES", (*_strategies.STRATEGIES[:kept], *strategies)
+            _strategies,
+            "DEFAULT_STRATEGIES",
+            (*_strategies.DEFAULT_STRATEGIES[:kept], *strategies),
         )
 
     return change
@@ -124,12 +126,13 @@ def test_candidates_that_are_no_better_give_no_reply(dialog, with_strategies):
 def test_all_strategies_of_the_real_ones():
     members = [TunableLogistic(), GaussianNB()]
     dialog = Dialog([one.fit(X[:100], Y[:100]) for one in members], X[100:], Y[100:])
-    replies = list(dialog.replies("fp <= 4, rejected <= 10%"))
+    strategies = ["move", "reject", "reweight", "retune"]
+    replies = list(dialog.replies("fp <= 4, rejected <= 10%", strategies=strategies))
     told = values(replies, "fp <= 4, rejected <= 10%")
     assert told == sorted(told, reverse=True)
     assert replies[-1].final
-    # Move and reject; two weights; regions are not better here; tuned alone and in its place.
-    assert replies[-1].n_candidates == 2 + 2 + 0 + 2
+    # Move and reject; two weights; tuned alone and in its place.
+    assert replies[-1].n_candidates == 2 + 2 + 2
     assert replies[0].n_candidates == 2
 
 

@@ -155,7 +155,7 @@ def test_no_certify_sample_is_ever_learned_from(monkeypatch, how):
     dialog = open_dialog(IDS, committee=[("spy", Recorder()), ("bayes", GaussianNB())], **more[how])
     dialog.prefer("fp <= 20%, rejected <= 10%")
     dialog.prefer("fn <= 20%", strategies=["move", "retune"])
-    dialog.frontier(slow=True)
+    dialog.frontier()
     dialog.accept(confidence=0.8)
     assert len(Recorder.trained_on) > N / 2
     assert not Recorder.trained_on & certify_ids(dialog)

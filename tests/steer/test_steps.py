@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from margrave import Confusion, Preference
-from margrave.martingale import TunableLogistic
 from margrave._errors import ParameterError
+from margrave.martingale import TunableLogistic
 from margrave.steer import Dialog, FileError, GuaranteeError
 from margrave.steer._certificate import describe_bound
 from margrave.steer._reply import Reply

@@ -127,7 +127,6 @@ class Name:
     ROWS_FILE = "These rows as CSV"
     SCRIPT_FILE = "Python script"
     SKIP = "Skip"
-    SLOW_STRATEGIES = "Try the slow strategies too"
     STOP = "Stop"
     SUMMARY = "Summary"
     TABLES = "As tables"

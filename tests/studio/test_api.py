@@ -363,7 +363,7 @@ def test_three_classes(client):
     assert step["matrix"]["counts"][1][2] == 0
     unclear = client.ok(f"{name}/read", {"wants": ["fp <= 3"]})
     assert lacks(unclear["error"], "fp", 3) == []
-    assert client.post(f"{name}/frontier").status_code == 400
+    assert client.get(f"{name}/frontier").status_code == 400
     assert client.get(f"{name}/program").status_code == 409
 
 
@@ -586,7 +586,6 @@ def test_a_dialog_at_work_is_not_changed_but_can_be_read(client, held):
         ("redo", {}),
         ("goto", {"step": 0}),
         ("accept", {}),
-        ("frontier", {}),
         ("retry", {}),
         ("program/grow", {}),
         ("program/tune", {"node": "0-0", "wants": ["fp <= 5"]}),
@@ -656,7 +655,7 @@ def test_training_that_is_stopped_can_be_tried_again(client, table, reading):
     record = client.ok(name)
     assert (record["state"], record["error"]) == ("failed", work.CANCELLED)
     assert record["job"] is None
-    for path, body in (("undo", {}), ("read", {}), ("accept", {}), ("frontier", {})):
+    for path, body in (("undo", {}), ("read", {}), ("accept", {})):
         assert untrained(client.post(f"{name}/{path}", body)), path
     again = client.post(f"{name}/retry")
     assert client.finished(again)["state"] == "done"
@@ -779,7 +778,7 @@ def test_of_two_requests_at_once_one_is_refused(studio, monkeypatch):
 
 
 def test_a_listener_that_comes_late_or_again_hears_the_end(client, dialog):
-    answer = client.post(f"{dialog}/frontier")
+    answer = client.post(f"{dialog}/prefer", {"wants": ["fp <= 30"], "strategies": CHEAP})
     assert client.finished(answer)["state"] == "done"
     job = answer.json()["id"]
     for last in ("", "1", "999999", "zzz"):

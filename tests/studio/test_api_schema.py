@@ -14,7 +14,7 @@ from tests.studio.serving import serving
 from margrave.studio import Settings, create_app
 
 EXAMPLES = 6  # of each kind, for each operation
-FEW = ("accept", "grow", "tune", "prefer", "frontier", "report.html", "model.onnx", "dialogs")
+FEW = ("accept", "grow", "tune", "prefer", "report.html", "model.onnx", "dialogs")
 FEWER = 3  # where each takes long
 MEANT = {
     "name": "iris",

@@ -243,11 +243,3 @@ def test_steps_count_for_the_memory_a_dialog_takes(studio, user):
     before = live.size
     assert user.finished(user.post(f"{dialog}/program/grow", {}))["state"] == "done"
     assert live.size > before
-
-
-def test_what_the_slow_strategies_reach_is_from_where_requests_begin(user):
-    dialog = user.dialog("pima", members=None, kind="program", levels=2)
-    assert user.finished(user.post(f"{dialog}/frontier"))["state"] == "done"
-    assert user.ok(f"{dialog}/frontier")["slow"]
-    assert user.finished(user.post(f"{dialog}/program/grow", {}))["state"] == "done"
-    assert not user.ok(f"{dialog}/frontier")["slow"]  # they were tried on the smaller program

@@ -515,14 +515,15 @@ def test_requests_in_words_and_by_chosen_strategies(show, user, mails_table):
     expect(sentence(page).locator(".bad")).to_be_visible()
     words.fill("rejected <= 20%")
     expect(sentence(page).get_by_role("listitem")).to_have_count(2)  # what was asked is kept
-    for way in ("reweight", "select", "retune"):
-        page.get_by_role("checkbox", name=re.compile(f"^{way}")).click()
+    for name, usual in (("move", True), ("reject", True), ("reweight", False), ("retune", False)):
+        box = page.get_by_role("checkbox", name=re.compile(f"^{name}"))
+        expect(box).to_be_checked(checked=usual)
+    page.get_by_role("checkbox", name=re.compile("^reject")).click()
     words.press("Enter")
     at_step(page, 2)
     found = record(user, page)["steps"][2]
     assert found["preference"].split(", ") == ["fp <= 12", "rejected <= 20%"]
-    assert found["strategy"] in ("move", "reject")
-    assert found["met"]
+    assert (found["strategy"], found["met"]) == ("move", True)
 
 
 @pytest.mark.full
@@ -581,18 +582,6 @@ def test_half_can_be_reserved_for_another_model(show, user, mails_table):
     page.reload()
     tells(shown.get_by_role("article"), "90%")
     expect(shown.locator(".offer .notice-good")).to_be_visible()  # accepted already
-
-
-@pytest.mark.full
-def test_the_slow_strategies_of_the_frontier(show, user, mails_table):
-    page = show(f"#/d/{trained(user, mails_table)}/frontier")
-    shown = panel(page, "Frontier")
-    shown.get_by_role("button", name=Name.SLOW_STRATEGIES).click()
-    expect(shown.locator(".panel-foot .tag")).to_be_visible(timeout=LONG)
-    shown.get_by_text(Name.TABLES).click()
-    expect(shown.get_by_role("region", name=Name.FRONTIER_TABLE)).to_contain_text(
-        re.compile("retune|reweight|select")
-    )
 
 
 # Coming back

@@ -402,7 +402,6 @@ def test_members_weigh_what_the_library_says(client, two):
     weights = own.history[0].candidate.scorer.weights.tolist()
     told = client.ok(f"{name}/members")
     assert [one["weight"] for one in told["members"]] == pytest.approx(weights, rel=1e-9)
-    assert (told["regions"], told["regions_only"]) == (0, False)
 
 
 def test_rows_sort_by_a_members_vote(client, two):
@@ -552,27 +551,6 @@ def test_three_classes_without_a_positive_one_have_no_trade_off(client, three):
     assert (step["fp"], step["fn"]) == (None, None)
 
 
-def test_the_slow_strategies_add_curves_and_take_none_away(client, two):
-    name, own, _ = two
-    client.ok(f"{name}/goto", {"step": 0})
-    before = client.ok(f"{name}/frontier")
-    assert before["slow"] is False
-    last = client.finished(client.post(f"{name}/frontier"))
-    assert last["state"] == "done"
-    after = client.ok(f"{name}/frontier")
-    assert after["slow"] is True
-    names = [curve["name"] for curve in after["curves"]]
-    assert len(names) == len(set(names)) == len(before["curves"]) + last["result"]["candidates"]
-    for one in before["best"]:
-        assert any(a["fp"] <= one["fp"] and a["fn"] <= one["fn"] for a in after["best"])
-    own.goto(0)
-    dear = {curve.name: curve for curve in own.frontier(slow=True).curves}
-    assert set(names) == set(dear)
-    for curve in after["curves"]:
-        assert curve["fp"] == dear[curve["name"]].fp.tolist()
-        assert curve["fn"] == dear[curve["name"]].fn.tolist()
-
-
 # Programs
 
 
@@ -643,23 +621,6 @@ def test_after_growing_the_votes_are_the_grown_programs(client, program):
     told = client.ok(f"{name}/members")
     assert told["split"]["n"][0] == 0  # one member, and the decision is its own
     assert [one["errors"] for one in told["members"]] == [errors]
-
-
-@pytest.mark.full
-def test_the_slow_frontier_of_a_tuned_program_begins_with_it(client, program):
-    name, own = program
-    client.ok(f"{name}/goto", {"step": 0})
-    tuned = client.finished(
-        client.post(f"{name}/program/tune", {"node": "0-0", "wants": ["fn <= 10"]})
-    )
-    assert tuned["state"] == "done"
-    own.goto(0)
-    own.tune_nodes({(0, 0): "fn <= 10"})
-    assert client.finished(client.post(f"{name}/frontier"))["state"] == "done"
-    curves = {one["name"]: one for one in client.ok(f"{name}/frontier")["curves"]}
-    found = [one for one in own.frontier(slow=True).curves if one.name.startswith("retune")]
-    for one in found:
-        assert curves[one.name]["fp"] == one.fp.tolist()
 
 
 # Words

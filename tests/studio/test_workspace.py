@@ -414,19 +414,6 @@ def test_a_job_tells_why_the_store_failed(served, monkeypatch):
     assert (last["state"], last["error"]) == ("failed", FULL)
 
 
-def test_the_slow_frontier_can_be_asked_for_again_after_the_dialog_was_dropped(served):
-    """It is found again, and not stored."""
-    studio, client, name = served
-    frontiers = []
-    for _ in range(2):
-        assert client.finished(client.post(f"{name}/frontier"))["state"] == "done"
-        frontiers.append(client.ok(f"{name}/frontier"))
-        studio.workspace.forget(name.removeprefix("/dialogs/"))
-        assert client.ok(f"{name}/frontier")["slow"] is False
-    assert frontiers[0]["slow"] is True
-    assert frontiers[0] == frontiers[1]
-
-
 # Ended and begun again
 
 

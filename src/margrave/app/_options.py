@@ -64,8 +64,8 @@ Drop = Annotated[
 Strategies = Annotated[
     str | None,
     typer.Option(
-        help="The strategies to try, separated by commas: move, reject, reweight, select, retune. "
-        "By default all."
+        help="The strategies to try, separated by commas: move, reject, reweight, retune. By "
+        "default move and reject; the other two are slow."
     ),
 ]
 Seed = Annotated[int, typer.Option(help="The random seed of the split and of the members.")]

@@ -26,10 +26,13 @@ from margrave.confusion import Confusion
 from margrave.steer._frontier import Frontier
 from margrave.steer._frontier_display import FrontierDisplay
 from margrave.steer._reply import Reply
-from margrave.steer._scorer import Scorer, find_regions
 from margrave.steer._steered import LIMITS, SteeredClassifier
 
 _CODE = re.compile("`([^`]+)`")
+_WEIGHTS = (
+    "The weights maximize the rank margin. The score is the mean of the weighted sum and of a "
+    "logistic regression on all members."
+)
 
 
 def page(outcome: Outcome, command: str) -> str:
@@ -284,30 +287,13 @@ def _members(outcome: Outcome, model: SteeredClassifier, curves: Frontier | None
             row.append(f"{alone[name]:,}")
         rows.append(row)
     heads = ["Member", "Weight"]
-    note = _describe_weights(scorer) if len(weights) > 1 else "The model has a single member."
+    note = _WEIGHTS if len(weights) > 1 else "The model has a single member."
     if alone:
         heads.append(f"False negatives alone, with at most {current.fp:,} false positives")
         note += f" The model has {current.fn:,} false negatives" + (
             f" and rejects {current.n_rejected:,} rows." if current.n_rejected else "."
         )
     return _table(heads, rows, "members") + f'<p class="note">{note}</p>'
-
-
-def _describe_weights(scorer: Scorer) -> str:
-    """Describe what the weights of a committee mean."""
-    regions = find_regions(scorer.combine)
-    if regions is None:
-        return (
-            "The weights maximize the rank margin. The score is the mean of the weighted sum and "
-            "of a logistic regression on all members."
-        )
-    split = f"The rows are split into {regions.leaves.n} regions, and one member predicts in each"
-    if regions is scorer.combine:
-        return f"{split}. A weight is the fraction of the tuning set that a member predicts."
-    return (
-        f"{split}; the score is the mean of its score and of the committee's. A weight is the mean "
-        "of the fraction of the tuning set that a member predicts and of its rank-margin weight."
-    )
 
 
 def _misses_alone(curves: Frontier, fp: int) -> dict[str, int]:

@@ -49,9 +49,7 @@ def to_onnx(model: Any) -> bytes:
     graph, scorer, decision = Graph(), model.scorer_, model.decision_
     samples = _convert_samples(graph, model)
     raw, single = _convert_members(graph, scorer, samples)
-    scores = convert_scores(
-        graph, scorer, raw, lambda columns: _select_samples(graph, model, samples, columns)
-    )
+    scores = convert_scores(graph, scorer, raw)
     codes, compared = _decide(graph, decision, scores)
     labels, k, proto = _label_table(model), len(model.classes_), graph.onnx.TensorProto
     onnx_model = graph.model(
@@ -116,21 +114,6 @@ def _convert_samples(graph: Graph, model: Any) -> Samples:
         return join_numbers(graph, list(getattr(member, "feature_names_in_", names)))
 
     return samples_for
-
-
-def _select_samples(graph: Graph, model: Any, samples: Samples, columns: list[Any]) -> str:
-    """Return the columns of the members' input that the regions use."""
-    if model.scorer_.committee.encoder is not None:
-        return graph.take(str(samples(None)), columns)
-    by_name = isinstance(columns[0], str)
-    if by_name and (graph.columns or not graph.inputs):
-        return join_numbers(graph, columns)
-    if by_name or graph.columns or not hasattr(model, "n_features_in_"):
-        raise ExportError(
-            "The regions cannot be written as ONNX: the regions and the members must both use "
-            "columns by name, or both by position."
-        )
-    return graph.take(graph.matrix(model.n_features_in_), columns)
 
 
 def _convert_members(graph: Graph, scorer: Scorer, samples: Samples) -> tuple[list[str], list[str]]:

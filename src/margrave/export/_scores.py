@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from margrave._typing import Flags
-from margrave.export._graph import ExportError, Graph, Tree
+from margrave.export._graph import ExportError, Graph
 from margrave.fuse import LineScale, LogOddsCombination, OneVsRest
 from margrave.scores import NOISE
-from margrave.select import DECIMALS, Regions, RegionScores
 from margrave.steer._scorer import _SURE, MeanScore, Scorer, SingleMember
 
-SelectColumns = Callable[[list[Any]], str]
 
-
-def convert_scores(graph: Graph, scorer: Scorer, raw: list[str], select: SelectColumns) -> str:
+def convert_scores(graph: Graph, scorer: Scorer, raw: list[str]) -> str:
     """Add a scorer and return its rounded scores, of shape (n, 1) for two classes, else (n, k).
 
     Parameters
@@ -28,22 +24,20 @@ def convert_scores(graph: Graph, scorer: Scorer, raw: list[str], select: SelectC
         The scorer to convert.
     raw : list of str
         The values of each member, of the same shape as the scores.
-    select : callable
-        Returns the samples, reduced to a list of columns.
 
     Returns
     -------
     str
     """
-    scores = _combine(graph, scorer.combine, raw, len(scorer.committee.classes), select)
+    scores = _combine(graph, scorer.combine, raw, len(scorer.committee.classes))
     return _round(graph, scores, scorer.decimals)
 
 
-def _combine(graph: Graph, combine: Any, raw: list[str], k: int, select: SelectColumns) -> str:
+def _combine(graph: Graph, combine: Any, raw: list[str], k: int) -> str:
     """Return scores of shape (n, 1) for two classes, else (n, k)."""
     if isinstance(combine, MeanScore):
         parts = (combine.first, combine.second)
-        total = graph.add("Add", *(_combine(graph, part, raw, k, select) for part in parts))
+        total = graph.add("Add", *(_combine(graph, part, raw, k) for part in parts))
         return graph.add("Div", total, 2.0)
     if isinstance(combine, SingleMember):
         if not combine.probability:
@@ -60,8 +54,6 @@ def _combine(graph: Graph, combine: Any, raw: list[str], k: int, select: SelectC
                 for c, side in enumerate(combine.sides)
             ]
         )
-    if isinstance(combine, RegionScores):
-        return _score_by_region(graph, combine, raw, k, select)
     raise ExportError(
         f"The scores cannot be written as ONNX: {type(combine).__name__} is not supported."
     )
@@ -101,44 +93,6 @@ def _replace_by_log_odds(graph: Graph, log_odds: Flags, raw: str) -> str:
     p = graph.add("Div", graph.add("Add", raw, 1.0), 2.0)
     p = graph.add("Add", graph.add("Mul", p, 1 - 2 * NOISE), NOISE)
     return graph.add("Where", log_odds, graph.log_odds(p), raw)
-
-
-def _score_by_region(
-    graph: Graph, combine: RegionScores, raw: list[str], k: int, select: SelectColumns
-) -> str:
-    """Return the log-odds of the member selected in each sample's region."""
-    region = graph.leaves(select(combine.leaves.columns), [_tree(combine.leaves)])
-    member = graph.add("Gather", combine.charge.astype(np.int64), region)
-    trust = graph.add("Gather", combine.trust, region)
-    if k == 2:
-        second = graph.add("Greater", _round(graph, graph.together(raw), DECIMALS), 0.0)
-        codes = graph.integers(second)
-    else:
-        rounded = [_round(graph, values, DECIMALS) for values in raw]
-        codes = graph.together([graph.add("ArgMax", r, axis=1, keepdims=1) for r in rounded])
-    predicted = graph.add("GatherElements", codes, member, axis=1)
-    parts = []
-    scale = graph.add("Gather", combine.scale, region)
-    for c in range(combine.shift.shape[1]):
-        values = graph.together(raw) if k == 2 else _values_of_class(graph, raw, c)
-        values = _replace_by_log_odds(graph, combine.log_odds, values)
-        values = graph.add("Div", values, combine.size)
-        odds = graph.add("Mul", graph.add("GatherElements", values, member, axis=1), scale)
-        toward = graph.add("Equal", predicted, np.array(1 if k == 2 else c))
-        odds = graph.add("Add", odds, graph.add("Where", toward, trust, graph.add("Neg", trust)))
-        parts.append(graph.add("Add", odds, graph.add("Gather", combine.shift[:, c], region)))
-    return graph.together(parts)
-
-
-def _tree(leaves: Regions) -> Tree:
-    return Tree(
-        feature=leaves.feature,
-        threshold=leaves.threshold,
-        left=leaves.left,
-        right=leaves.right,
-        missing_left=np.zeros(len(leaves.feature), dtype=bool),
-        is_leaf=leaves.is_leaf,
-    )
 
 
 def _round(graph: Graph, scores: str, decimals: int) -> str:

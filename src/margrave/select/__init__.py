@@ -11,15 +11,8 @@
 from margrave.select._explanations import LocalExplanation, RegionExplanation
 from margrave.select._local import LocalSelectionClassifier
 from margrave.select._references import Oracle, SingleBestClassifier
-from margrave.select._region_scores import DECIMALS as DECIMALS
-from margrave.select._region_scores import Regions as Regions
-from margrave.select._region_scores import RegionScores as RegionScores
-from margrave.select._region_scores import can_split as can_split
-from margrave.select._region_scores import fit_region_scores as fit_region_scores
-from margrave.select._region_scores import significantly_better as significantly_better
 from margrave.select._regions import RegionSelectionClassifier
 
-# Names imported with "as" are for the other packages of Margrave.
 __all__ = [
     "LocalExplanation",
     "LocalSelectionClassifier",

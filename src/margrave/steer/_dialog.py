@@ -30,7 +30,7 @@ from margrave.confusion import Confusion, Preference, PreferenceError
 from margrave.martingale import NotMetWarning, Program, Step, Tuning
 from margrave.steer._certify import check_confidence
 from margrave.steer._files import Saved
-from margrave.steer._frontier import Frontier, dialog_frontier, offer_candidates
+from margrave.steer._frontier import Frontier, dialog_frontier
 from margrave.steer._ledger import Accepted, Account, Ledger
 from margrave.steer._program import SteeredProgram, Votes
 from margrave.steer._reply import Comparison, Reply, dialog_html
@@ -670,9 +670,9 @@ class Dialog(Saved):
 
         Each strategy proposes candidates. Among those that meet the preference, the reply is the
         one with the fewest errors in the cells that the preference does not limit, so it uses the
-        whole allowance. A candidate of a slow strategy ("reweight", "select", "retune") replaces
-        the best fast one only if it has fewer errors by two standard errors of the difference. If
-        no candidate meets the preference, the reply is the nearest one.
+        whole allowance. A candidate of a slow strategy ("reweight", "retune") replaces the best
+        fast one only if it has fewer errors by two standard errors of the difference. If no
+        candidate meets the preference, the reply is the nearest one.
 
         Parameters
         ----------
@@ -683,8 +683,8 @@ class Dialog(Saved):
             Whether the preference of the current step still holds, except for the quantities that
             `wants` limits.
         strategies : list of str or Strategy, default=None
-            Strategies to try: "move", "reject", "reweight", "select", "retune", or your own. None
-            tries all five.
+            Strategies to try: "move", "reject", "reweight", "retune", or your own. None tries
+            "move" and "reject". The other two are slow and seldom reach more.
         at : int, default=None
             Number of the step at which the request is made. None is the current step.
         callback : callable, default=None
@@ -811,15 +811,10 @@ class Dialog(Saved):
 
     # What is achievable
 
-    def frontier(self, slow: bool = False) -> Frontier:
+    def frontier(self) -> Frontier:
         """Compute which rates of false positives and false negatives are achievable.
 
-        Parameters
-        ----------
-        slow : bool, default=False
-            Whether to include candidates of the slow strategies, for half of the false positives
-            and for half of the false negatives. Without them the frontier includes the start, each
-            member alone, and the steps of this dialog, and is computed at once.
+        The frontier includes the start, each member alone, and the steps of this dialog.
 
         Returns
         -------
@@ -840,13 +835,7 @@ class Dialog(Saved):
                 code="no_positive",
                 classes=self.classes,
             )
-        candidates = [reply.candidate for reply in self.history]
-        if slow:
-            strategies = [s for s in get_strategies(None, "Dialog.frontier") if s.slow]
-            base, base_data = self._base(self.position)
-            matrix = data.matrix(base.predictions)
-            candidates += offer_candidates(base_data, base, matrix, strategies)
-        return dialog_frontier(data, candidates)
+        return dialog_frontier(data, [reply.candidate for reply in self.history])
 
     def support(self, confidence: float = 0.95) -> str:
         """Describe which limits the certification set is large enough to guarantee.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -19,8 +19,7 @@ from margrave._dask.blocks import is_dask
 from margrave._extensions import load_extension
 from margrave._json import SCHEMA_VERSION, json_ready
 from margrave._typing import Flags, Floats, Ints
-from margrave.confusion import Confusion, Preference, Tally
-from margrave.steer._strategies import Request, Strategy
+from margrave.confusion import Tally
 from margrave.steer._tuning_data import Candidate, TuningData
 
 
@@ -465,24 +464,6 @@ def _check_range(
     if not numbers or not 0 < low <= high < end:
         raise_invalid(method, rule, repr(value))
     return float(low), float(high)
-
-
-def offer_candidates(
-    data: TuningData, start: Candidate, matrix: Confusion, strategies: Sequence[Strategy]
-) -> Iterator[Candidate]:
-    """Yield the candidates for half the false positives, and for half the false negatives.
-
-    Candidates with equal scores are yielded once.
-    """
-    known: list[Floats] = []
-    for text in (f"fp <= {matrix.fp // 2}", f"fn <= {matrix.fn // 2}"):
-        preference = Preference(text)
-        request = Request(preference, data, data.objective(preference), [start])
-        for strategy in strategies:
-            for candidate in strategy.candidates(request):
-                if not any(np.array_equal(candidate.scores, scores) for scores in known):
-                    known.append(candidate.scores)
-                    yield candidate
 
 
 def dialog_frontier(data: TuningData, candidates: Iterable[Candidate]) -> Frontier:

@@ -14,7 +14,6 @@ from scipy.special import expit, logit
 
 from margrave._typing import Floats
 from margrave.committee import FittedMembers
-from margrave.select import RegionScores
 
 # Scores are rounded to so many digits of their usual size: a sample must get the same score in
 # any batch, or samples with tied scores at a threshold would fall on either side of it.
@@ -30,20 +29,7 @@ class ScoreCombination(Protocol):
         """The members' weights, shape (K,) or (k, K)."""
 
     def __call__(self, raw: Floats) -> Floats:
-        """Compute scores from raw values of shape (n, K) or (n, K, k).
-
-        A combination with a true attribute ``needs_samples`` also takes the encoded samples.
-        """
-
-
-def needs_samples(combine: ScoreCombination) -> bool:
-    """Whether a combination uses the samples, not only the members' raw values."""
-    return bool(getattr(combine, "needs_samples", False))
-
-
-def combine_scores(combine: ScoreCombination, raw: Floats, X: Any) -> Floats:
-    """Compute scores from raw values, and from encoded samples if the combination needs them."""
-    return combine(raw, X) if needs_samples(combine) else combine(raw)  # type: ignore[call-arg]
+        """Compute scores from raw values of shape (n, K) or (n, K, k)."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +61,11 @@ class Scorer:
 
     def score_encoded(self, X: Any) -> Floats:
         """Score samples that are encoded already."""
-        return self.score_raw(self.committee.raw(X), X)
+        return self.score_raw(self.committee.raw(X))
 
-    def score_raw(self, raw: Floats, X: Any = None) -> Floats:
-        """Compute scores from raw values, and from encoded samples if they are needed."""
-        return np.round(combine_scores(self.combine, raw, X), self.decimals)
+    def score_raw(self, raw: Floats) -> Floats:
+        """Compute scores from raw values."""
+        return np.round(self.combine(raw), self.decimals)
 
 
 def decimals_for(scores: Floats) -> int:
@@ -106,16 +92,9 @@ class MeanScore:
     first: ScoreCombination
     second: ScoreCombination
 
-    @property
-    def needs_samples(self) -> bool:
-        """Whether either combination needs the samples."""
-        return needs_samples(self.first) or needs_samples(self.second)
-
-    def __call__(self, raw: Floats, X: Any = None) -> Floats:
+    def __call__(self, raw: Floats) -> Floats:
         """Compute log-odds from raw values of shape (n, K) or (n, K, k)."""
-        return np.asarray(
-            (combine_scores(self.first, raw, X) + combine_scores(self.second, raw, X)) / 2
-        )
+        return np.asarray((self.first(raw) + self.second(raw)) / 2)
 
     @property
     def weights(self) -> Floats:
@@ -156,10 +135,3 @@ def class_probabilities(scores: Floats, combine: ScoreCombination) -> Floats:
         return np.column_stack([1 - p, p])
     unnormalized = np.exp(scores) if isinstance(combine, SingleMember) else expit(scores)
     return np.asarray(unnormalized / unnormalized.sum(axis=1, keepdims=True))
-
-
-def find_regions(combine: ScoreCombination) -> RegionScores | None:
-    """Find the selection by region within a combination; None if there is none."""
-    if isinstance(combine, MeanScore):
-        return find_regions(combine.first) or find_regions(combine.second)
-    return combine if isinstance(combine, RegionScores) else None

@@ -33,7 +33,7 @@ from margrave.steer._certify import (
     renew_certificate,
 )
 from margrave.steer._files import Saved
-from margrave.steer._scorer import Scorer, SingleMember, class_probabilities, find_regions
+from margrave.steer._scorer import Scorer, SingleMember, class_probabilities
 from margrave.steer._start import fit_unsteered, start_from_table
 from margrave.steer._strategies import Search, get_strategies
 from margrave.steer._thresholds import Decision, default_decision
@@ -102,17 +102,8 @@ def _describe_model(model: Any) -> str:
     encoder = scorer.committee.encoder
     if encoder is not None:
         lines.append("- Columns: " + "; ".join(encoder.describe().splitlines()))
-    quantity = "weight"
-    regions = find_regions(scorer.combine)
-    if regions is not None:
-        alone = regions is scorer.combine
-        quantity = "fraction of the tuning set" if alone else "weight"
-        lines.append(
-            f"- Regions: {regions.leaves.n}, each with one member that predicts in it"
-            + ("" if alone else "; the score is the mean of this member's and the committee's")
-        )
     members = [
-        f"{name} ({type(member).__name__}, {quantity} {weight:.2f})"
+        f"{name} ({type(member).__name__}, weight {weight:.2f})"
         for name, member, weight in zip(
             scorer.committee.names, scorer.committee.members, scorer.weights, strict=True
         )
@@ -160,8 +151,8 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         Fraction of the samples in the certification set. "auto" is 0.2, or up to 0.4 if the
         preference needs it. None makes no certificate.
     strategies : list of str, default=None
-        Strategies to try, among "move", "reject", "reweight", "select" and "retune". None tries
-        all of them.
+        Strategies to try, among "move", "reject", "reweight" and "retune". None tries "move" and
+        "reject".
     n_jobs : int, default=None
         Number of members to fit in parallel.
     random_state : int, RandomState or None, default=None

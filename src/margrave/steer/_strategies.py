@@ -1,12 +1,12 @@
 """Strategies that meet a preference, each a small class, and the search that compares them.
 
-A strategy moves the threshold, rejects close calls, reweights the committee, selects one member
-for each region of the feature space, or retunes the members as Kulkarni et al. (2016) do. The
-comparison is fair: every candidate has out-of-fold scores for the tuning set, and one objective
-evaluates them all.
+A strategy moves the threshold, rejects close calls, reweights the committee, or retunes the members
+as Kulkarni et al. (2016) do. The first two are the default; the others are slow, and are tried if
+the user names them. The comparison is fair: every candidate has out-of-fold scores for the tuning
+set, and one objective evaluates them all.
 
 A new strategy is a class with the attributes of `Strategy`. Pass an instance to
-``prefer(strategies=...)``, or add it to `STRATEGIES`.
+``prefer(strategies=...)``, or add it to `STRATEGIES` to select it by name.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from margrave.confusion import Objective, Preference, PreferenceError
 from margrave.fuse import LogOddsCombination, fit_focused_log_odds, fit_log_odds
 from margrave.martingale import MartingaleBoostClassifier, NotMetWarning
 from margrave.scores import Scores
-from margrave.select import can_split, significantly_better
 from margrave.steer._scorer import MeanScore, Scorer, SingleMember
 from margrave.steer._thresholds import Decision, best_decision, best_rejecting_decision, evaluate
 from margrave.steer._tuning_data import Candidate, TuningData
@@ -193,40 +192,6 @@ def _strictest_class(request: Request) -> int:
     return strictest
 
 
-class SelectByRegion:
-    """Split the feature space into regions, and select one member for each."""
-
-    name, slow, rejects = "select", True, False
-
-    def candidates(self, request: Request) -> Iterator[Candidate]:
-        """Yield the scores of the selected members, and their mean with the committee's scores.
-
-        Each is a candidate only if it is significantly better than the committee, whatever the
-        request: among equally good scores, the best one for a request is so by chance.
-        """
-        data = request.data
-        if self.why_not(request) or request.stopped():
-            return
-        by_region = data.region_scores
-        if request.stopped():
-            return
-        committee = _weighted_committee(request)
-        for scorer, scores in (by_region, _mean(*committee, *by_region)):
-            if significantly_better(scores, committee[1], data.codes):
-                yield request.best_candidate(self.name, scorer, scores)
-
-    def why_not(self, request: Request) -> str:
-        """Give the reason why it has no candidates, for a message; empty if there is none."""
-        data = request.data
-        if data.raw.shape[1] < 2:
-            return "it needs two or more members"
-        if not can_split(data.X.X):
-            return "it needs numeric features without missing values"
-        if data.region_scores[0].combine.leaves.n < 2:  # type: ignore[attr-defined]
-            return "the members do not differ between regions"
-        return ""
-
-
 class Retune:
     """Retune the members that have ``tune``: logistic regressions and martingale programs."""
 
@@ -356,13 +321,8 @@ def _without_offset(tuned: Any) -> Any:
     return tuned
 
 
-STRATEGIES: tuple[Strategy, ...] = (
-    MoveThreshold(),
-    RejectCloseCalls(),
-    Reweight(),
-    SelectByRegion(),
-    Retune(),
-)
+DEFAULT_STRATEGIES: tuple[Strategy, ...] = (MoveThreshold(), RejectCloseCalls())
+STRATEGIES: tuple[Strategy, ...] = (*DEFAULT_STRATEGIES, Reweight(), Retune())
 
 
 _ATTRIBUTES = ("name", "slow", "rejects", "candidates")
@@ -371,10 +331,10 @@ _ATTRIBUTES = ("name", "slow", "rejects", "candidates")
 def get_strategies(
     strategies: Sequence[str | Strategy] | str | None, owner: str
 ) -> tuple[Strategy, ...]:
-    """Look up strategies by name, and check those that are objects; all of them if None."""
+    """Look up strategies by name, and check those that are objects; None is the default."""
     known = {strategy.name: strategy for strategy in STRATEGIES}
     if strategies is None:
-        return STRATEGIES
+        return DEFAULT_STRATEGIES
     chosen: list[Strategy] = []
     for strategy in [strategies] if isinstance(strategies, str) else strategies:
         if isinstance(strategy, str):
@@ -472,7 +432,7 @@ class Search:
         for _ in self._improvements(slow=True):
             yield self.found()
         if self.best is None:
-            tried = ", ".join(map(self._describe_failure, self.strategies))
+            tried = ", ".join(strategy.name for strategy in self.strategies)
             raise PreferenceError(
                 f"No strategy applies to '{self.wanted}'; got no candidate from {tried}. "
                 "Add other strategies."
@@ -496,13 +456,6 @@ class Search:
             raise RuntimeError("There is no candidate yet.")
         seconds = perf_counter() - self.began
         return Found(self.best, seconds, self.n_candidates, final, cancelled)
-
-    def _describe_failure(self, strategy: Strategy) -> str:
-        """Name a strategy without candidates, with its reason if it gives one."""
-        why_not = getattr(strategy, "why_not", None)
-        if why_not is None:
-            return strategy.name
-        return f"{strategy.name} ({why_not(self.request) or 'it is no better than the committee'})"
 
     def _improvements(self, slow: bool) -> Iterator[None]:
         """Try the candidates of the fast or of the slow strategies; yield at each better one."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,15 +16,7 @@ from margrave._indexing import select_rows
 from margrave._typing import Codes, Floats
 from margrave.committee import FittedMembers
 from margrave.confusion import Confusion, Objective, Preference
-from margrave.select import fit_region_scores
-from margrave.steer._scorer import (
-    ScoreCombination,
-    Scorer,
-    SingleMember,
-    combine_scores,
-    decimals_for,
-    needs_samples,
-)
+from margrave.steer._scorer import ScoreCombination, Scorer, SingleMember, decimals_for
 from margrave.steer._used_rows import UsedRows
 
 # Kinds of arrays that a file holds unchanged; other columns become texts, numbers or None.
@@ -152,32 +143,10 @@ class TuningData:
         learn : callable
             Takes positions of samples, and returns a combination fitted on them.
         """
-        parts = [(at, self._scores(learn(training), at)) for training, at in self.folds]
-        everything = np.arange(len(self.codes))
-        combine = learn(everything)
-        scorer = Scorer(self.committee, combine, decimals_for(self._scores(combine, everything)))
+        parts = [(at, learn(training)(self.raw[at])) for training, at in self.folds]
+        combine = learn(np.arange(len(self.codes)))
+        scorer = Scorer(self.committee, combine, decimals_for(combine(self.raw)))
         return scorer, self.join_folds(parts, scorer.decimals)
-
-    def _scores(self, combine: ScoreCombination, at: Codes) -> Floats:
-        """Compute the scores of some of the samples."""
-        return combine_scores(
-            combine, self.raw[at], self.rows(at) if needs_samples(combine) else None
-        )
-
-    @cached_property
-    def region_scores(self) -> tuple[Scorer, Floats]:
-        """A scorer with one selected member for each region, and its out-of-fold scores.
-
-        It does not depend on the preference.
-        """
-        raw, codes, gives_proba = self.raw, self.codes, self.committee.gives_probabilities
-        return self.cross_fit(
-            lambda at: fit_region_scores(raw[at], gives_proba, codes[at], self.k, self.rows(at))
-        )
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the state to pickle, without `region_scores`, which can be computed again."""
-        return {name: value for name, value in vars(self).items() if name != "region_scores"}
 
     def members_alone(self) -> Iterator[tuple[str, Floats]]:
         """Yield the name and the scores of each member alone."""

@@ -175,14 +175,6 @@ def goto(dialog: str, body: schemas.Going, studio: StudioParameter, user: UserPa
     return studio.record(user, dialog)
 
 
-@router.post("/dialogs/{dialog}/frontier", status_code=202, response_model=schemas.Job)
-def slow(dialog: str, studio: StudioParameter, user: UserParameter) -> Record:
-    """Start a job that tries the slow strategies for the frontier."""
-    studio.idle(user, dialog)
-    studio.workspace.live(user, dialog).dialog.frontier()  # refuses without a positive class
-    return studio.submit(user, "frontier", dialog, work.slow_frontier).record()
-
-
 @router.post("/dialogs/{dialog}/program/tune", status_code=202, response_model=schemas.Job)
 def tune(
     dialog: str, body: schemas.NodeWish, studio: StudioParameter, user: UserParameter

@@ -44,8 +44,7 @@ def compare(
 @router.get("/frontier", response_model=schemas_views.Frontier)
 def frontier(dialog: str, studio: StudioParameter, user: UserParameter) -> Record:
     """All known trade-offs, and the steps of the dialog among them."""
-    live = studio.workspace.live(user, dialog)
-    return views.frontier_record(live.dialog, live.offers)
+    return views.frontier_record(studio.workspace.live(user, dialog).dialog)
 
 
 @router.get("/winners", response_model=schemas_views.Winners)
@@ -59,8 +58,7 @@ def winners(
     prior_high: Prior = None,
 ) -> Record:
     """The trade-offs with the lowest cost, for each part of a range of costs and priors."""
-    live = studio.workspace.live(user, dialog)
-    known = views.full_frontier(live.dialog, live.offers)
+    known = studio.workspace.live(user, dialog).dialog.frontier()
     if (prior_low is None) != (prior_high is None):
         raise ValueError(
             "A range of priors needs both prior_low and prior_high; got only one of them."

@@ -18,7 +18,7 @@ from pydantic import (
 Label = StrictBool | StrictInt | StrictFloat | StrictStr
 Kind = Literal["committee", "program"]
 State = Literal["training", "ready", "failed"]
-JobKind = Literal["train", "prefer", "frontier", "nodes", "grow", "accept"]
+JobKind = Literal["train", "prefer", "nodes", "grow", "accept"]
 JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 Text = Annotated[str, Field(max_length=500)]

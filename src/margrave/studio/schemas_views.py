@@ -66,7 +66,6 @@ class Frontier(BaseModel):
     best: list[Best]
     hull: list[Vertex]
     trajectory: list[Visited]
-    slow: bool
 
 
 class Winner(Best):
@@ -128,8 +127,6 @@ class Members(BaseModel):
     """The members of a dialog and their predictions."""
 
     members: list[MemberRecord]
-    regions: int
-    regions_only: bool
     margins: Margins
     disagreement: Disagreement
     split: Split

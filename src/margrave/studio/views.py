@@ -14,13 +14,12 @@ from margrave.app._records import matrix_record
 from margrave.confusion import Confusion, Preference
 from margrave.steer._certificate import describe_bound
 from margrave.steer._dialog import Dialog
-from margrave.steer._frontier import Frontier, dialog_frontier
+from margrave.steer._frontier import Frontier
 from margrave.steer._ledger import Accepted
 from margrave.steer._order_statistic import supported_rate
 from margrave.steer._reply import Reply
-from margrave.steer._scorer import find_regions
 from margrave.steer._thresholds import lead_of_largest
-from margrave.steer._tuning_data import Candidate, TuningData
+from margrave.steer._tuning_data import TuningData
 
 Record = dict[str, Any]
 
@@ -119,16 +118,9 @@ def certify_sizes(dialog: Dialog) -> list[tuple[Any, int]]:
     return list(zip(dialog.classes, counts, strict=True))
 
 
-def full_frontier(dialog: Dialog, slow: Sequence[Candidate]) -> Frontier:
-    """The frontier of a dialog, with the candidates of the slow strategies."""
-    known = dialog.frontier()  # refuses without a positive class
-    candidates = [reply.candidate for reply in dialog.history]
-    return dialog_frontier(dialog._data, [*candidates, *slow]) if slow else known
-
-
-def frontier_record(dialog: Dialog, slow: Sequence[Candidate]) -> Record:
+def frontier_record(dialog: Dialog) -> Record:
     """All known trade-offs, and the steps of the dialog among them."""
-    frontier = full_frontier(dialog, slow)
+    frontier = dialog.frontier()
     fp, fn, owners, _ = frontier._lowest
     names = [curve.name for curve in frontier.curves]
     parents = dialog._history.parents
@@ -166,7 +158,6 @@ def frontier_record(dialog: Dialog, slow: Sequence[Candidate]) -> Record:
             }
             for number, reply in enumerate(dialog.history)
         ],
-        "slow": bool(slow),
     }
 
 
@@ -252,11 +243,8 @@ def members_record(dialog: Dialog) -> Record:
     wrong = predictions != codes
     counts = np.bincount(agreeing, minlength=len(names) + 1)
     missed = np.bincount(agreeing[wrong], minlength=len(names) + 1)
-    regions = find_regions(scorer.combine)
     return {
         "members": members,
-        "regions": 0 if regions is None else regions.leaves.n,
-        "regions_only": regions is not None and regions is scorer.combine,
         "margins": _margins(reply, wrong),
         "disagreement": {
             "names": names,

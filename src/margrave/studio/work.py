@@ -14,10 +14,8 @@ from margrave.app._samples import Samples
 from margrave.committee import Progress
 from margrave.steer._default_committee import default_committee
 from margrave.steer._dialog import Dialog
-from margrave.steer._frontier import offer_candidates
 from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._split import FOLDS
-from margrave.steer._strategies import STRATEGIES
 from margrave.studio import views
 from margrave.studio.choices import plain_message, sized
 from margrave.studio.jobs import Cancelled, Handle
@@ -128,23 +126,6 @@ def prefer(
         step = dialog.position
         live.strategies[step] = None if strategies is None else list(strategies)
     return {"step": step}
-
-
-def slow_frontier(workspace: Workspace, owner: str, dialog_id: str, handle: Handle) -> Record:
-    """Collect the candidates of the slow strategies for the frontier."""
-    with workspace.held(owner, dialog_id) as live:
-        base, tuning_data = live.dialog._base()
-        matrix = tuning_data.matrix(base.predictions)
-        strategies = [strategy for strategy in STRATEGIES if strategy.slow]
-        candidates = []
-        for candidate in offer_candidates(tuning_data, base, matrix, strategies):
-            if handle.stopped():
-                raise Cancelled
-            candidates.append(candidate)
-            n = len(candidates)
-            handle.progress(n, n + 1, f"{n} candidates, the last by {candidate.strategy}")
-        live.slow, live.slow_base = candidates, base
-    return {"candidates": len(candidates)}
 
 
 def tune_node(

@@ -31,7 +31,6 @@ from margrave.steer._steps import (
     dump_step,
     restore_dialog,
 )
-from margrave.steer._tuning_data import Candidate
 from margrave.studio import views
 from margrave.studio.choices import Source, samples
 from margrave.studio.programs import call_of
@@ -61,10 +60,6 @@ class Live:
         Whether it belongs to a notebook, and cannot be restored from the store.
     lock : RLock
         Held by the thread that changes the dialog.
-    slow : list of Candidate
-        The candidates of the slow strategies, for the frontier.
-    slow_base : Candidate or None
-        The candidate that they were derived from.
     strategies : dict of int to list
         The strategies that a step was allowed to use, until it is stored.
     accounts : list of dict
@@ -79,8 +74,6 @@ class Live:
     size: int
     pinned: bool = False
     lock: Any = field(default_factory=threading.RLock)
-    slow: list[Candidate] = field(default_factory=list)
-    slow_base: Candidate | None = None
     strategies: dict[int, list[str] | None] = field(default_factory=dict)
     accounts: list[dict[str, Any]] = field(default_factory=list)
     refused: list[dict[str, Any]] = field(default_factory=list)
@@ -105,11 +98,6 @@ class Live:
             }
             for account in self.dialog._ledger.accounts.values()
         ]
-
-    @property
-    def offers(self) -> list[Candidate]:
-        """The candidates of the slow strategies, if they fit the current base."""
-        return self.slow if self.slow_base is self.dialog._base()[0] else []
 
 
 class Workspace:

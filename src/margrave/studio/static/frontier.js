@@ -5,7 +5,7 @@ import { get } from './api.js';
 import { Chart } from './charts.js';
 import { stepOf } from './dialog_state.js';
 import { alarmsText, frontierOption, isMember, missesText, mistakes, stepPoints, strategyText, within } from './frontier_chart.js';
-import { count, Empty, html, Notice, plural, rate, sentence, Spinner, Tag, useCallback, useEffect, useLoad, useState } from './kit.js';
+import { count, Empty, html, Notice, plural, rate, sentence, Spinner, useCallback, useEffect, useLoad, useState } from './kit.js';
 
 /** @typedef {import('./types.js').Frontier} Frontier */
 /** @typedef {import('./types.js').Dialog} Dialog */
@@ -48,7 +48,6 @@ function Loaded({ dialog, act }) {
     act=${act}
     frontier=${frontier}
     loading=${loading}
-    reload=${reload}
   />`;
 }
 
@@ -69,9 +68,9 @@ export function NoPositive({ dialog }) {
 }
 
 /**
- * @param {{dialog: Dialog, act: Act, frontier: Frontier, loading: boolean, reload: () => void}} props
+ * @param {{dialog: Dialog, act: Act, frontier: Frontier, loading: boolean}} props
  */
-function Drawn({ dialog, act, frontier, loading, reload }) {
+function Drawn({ dialog, act, frontier, loading }) {
   const here = stepOf(dialog, dialog.position);
   const [zoom, setZoom] = useState(/** @type {Zoom} */ ('steps'));
   const [limit, setLimit] = useState(here?.fp ?? 0);
@@ -92,13 +91,6 @@ function Drawn({ dialog, act, frontier, loading, reload }) {
   };
   /** @param {number} x */
   const plot = (x) => setLimit(frontier.best[within(frontier.best, x + 0.5)].fp);
-  const [trying, setTrying] = useState(false);
-  const trySlow = async () => {
-    setTrying(true);
-    const job = await act.run('frontier', {});
-    setTrying(false);
-    if (job) reload();
-  };
 
   return html`<div class="panel-stack" aria-busy=${loading}>
     <div class="panel-head">
@@ -115,16 +107,6 @@ function Drawn({ dialog, act, frontier, loading, reload }) {
     />
     <${Legend} />
     <${AskBar} frontier=${frontier} limit=${limit} onLimit=${setLimit} act=${act} />
-    <div class="panel-foot">
-      ${frontier.slow
-        ? html`<${Tag}>includes the slow strategies</${Tag}>`
-        : html`<button type="button" class="button" disabled=${act.busy} onClick=${trySlow}>
-              Try the slow strategies too
-            </button>
-            ${trying
-              ? html`<${Spinner} label="Trying the slow strategies" />`
-              : html`<p class="muted">Reweighting and retuning take a while, and may find better trade-offs.</p>`}`}
-    </div>
     ${dialog.steps.some((step) => step.matrix.counts.some((row) => row[row.length - 1] > 0))
       ? html`<p class="muted">
           The lines show decisions that reject nothing. A step that rejects some rows may lie below them.

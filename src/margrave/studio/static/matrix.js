@@ -179,7 +179,7 @@ export function MatrixCard({ dialog, step, reply, job, act, stop }) {
     localStorage.setItem(MODE_KEY, to);
   };
   const drafts = useMemo(() => (reply ? {} : edits), [reply, edits]);
-  const searching = job !== null && job.kind !== 'train' && job.kind !== 'frontier' && job.kind !== 'accept';
+  const searching = job !== null && job.kind !== 'train' && job.kind !== 'accept';
   return html`<section class="card matrix-card" aria-labelledby="matrix-head">
     <div class="row matrix-head">
       <h2 id="matrix-head" class="grow">

@@ -9,12 +9,11 @@ const HINT = 'Change a cell to set a limit: type a number in it, or drag it.';
 const STILL = 'The matrix can be edited again after the reply to this request.';
 const ALREADY = 'The matrix already meets these limits; a request uses the whole allowance.';
 
-/** The strategies, and what each does. */
+/** The strategies, and what each does; the first two are the default. */
 export const STRATEGIES = /** @type {const} */ ([
   ['move', 'move the threshold'],
   ['reject', 'reject uncertain rows'],
   ['reweight', 'reweight the members'],
-  ['select', 'select one member for each region'],
   ['retune', 'tune the learners'],
 ]);
 
@@ -24,11 +23,12 @@ export const STRATEGIES = /** @type {const} */ ([
  */
 function Advanced({ words, setWords, strategies, setStrategies, still, ask }) {
   const names = STRATEGIES.map(([name]) => /** @type {string} */ (name));
-  const chosen = strategies ?? names;
+  const usual = names.slice(0, 2);
+  const chosen = strategies ?? usual;
   /** @param {string} name */
   const toggle = (name) => {
     const next = names.filter((other) => chosen.includes(other) !== (other === name));
-    setStrategies(next.length === names.length || next.length === 0 ? null : next);
+    setStrategies(next.length === 0 || next.join() === usual.join() ? null : next);
   };
   return html`<details class="ask-more">
     <summary>Limits in words, and strategies</summary>

@@ -13,7 +13,6 @@ const BY = {
   move: 'moved the threshold',
   reject: 'rejected uncertain rows',
   reweight: 'reweighted the members',
-  select: 'selected a member for each region',
   retune: 'tuned the learners',
   nodes: 'tuned a node of the program',
   grow: 'grew the program',

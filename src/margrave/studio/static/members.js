@@ -47,13 +47,8 @@ export function MembersPanel({ dialog, act }) {
   </div>`;
 }
 
-/** What the weights mean. @param {Members} members */
-function weightsText({ regions, regions_only }) {
-  if (!regions) return 'The weights of the members by the rank margin, which is half of the score (the other half is a logistic regression on all members)';
-  const split = `The rows are split into ${regions} regions, with one member for each`;
-  if (regions_only) return `${split}. A weight is the fraction of the rows that the member predicts`;
-  return `${split}; that is half of the score, the committee\u2019s score the other half. A weight is the mean of the fraction of the rows that the member predicts and of its weight by the rank margin`;
-}
+/** What the weights mean. */
+const WEIGHTS = 'The weights of the members by the rank margin, which is half of the score (the other half is a logistic regression on all members)';
 
 /** @param {{dialog: Dialog, members: Members}} props */
 function Weights({ dialog, members: data }) {
@@ -64,7 +59,7 @@ function Weights({ dialog, members: data }) {
   const alarms = members.some((member) => member.fp !== null);
   return html`<section class="panel-part">
     <h2>The members</h2>
-    <p class="muted">${weightsText(data)}. The errors are those of each member alone, on the ${plural(dialog.n, 'row')} of the tuning set.</p>
+    <p class="muted">${WEIGHTS}. The errors are those of each member alone, on the ${plural(dialog.n, 'row')} of the tuning set.</p>
     <div class="scroll-x" tabindex="0" role="region" aria-label="Members">
       <table class="table table-tight">
         <thead>

@@ -80,7 +80,7 @@
  */
 
 /**
- * @typedef {{id: string, kind: "train" | "prefer" | "frontier" | "nodes" | "grow" | "accept",
+ * @typedef {{id: string, kind: "train" | "prefer" | "nodes" | "grow" | "accept",
  *   dialog: string, state: "waiting" | "running" | "done" | "failed" | "cancelled", ahead: number,
  *   progress: Progress | null, error: string | null, result: Record<string, any> | null}} Job
  */
@@ -118,7 +118,7 @@
  *   best: {fp: number, fn: number, name: string}[],
  *   hull: {name: string, fp: number, fn: number, low: number, high: number | null}[],
  *   trajectory: {step: number, parent: number | null, fp: number, fn: number, met: boolean,
- *     preference: string | null}[], slow: boolean}} Frontier
+ *     preference: string | null}[]}} Frontier
  */
 
 /**
@@ -130,7 +130,6 @@
 /**
  * @typedef {{members: {name: string, weight: number, errors: number, fp: number | null,
  *     fn: number | null, accuracy: number}[],
- *   regions: number, regions_only: boolean,
  *   margins: {edges: number[], right: number[], wrong: number[]},
  *   disagreement: {names: string[], fractions: number[][]},
  *   split: {votes: number[], n: number[], wrong: number[]}}} Members

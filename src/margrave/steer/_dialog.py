@@ -595,9 +595,14 @@ class Dialog(Saved):
     def _wanted(self, wants: Sequence[Preference | str], keep: bool) -> Preference:
         """Parse the preference of a request, and check it against the tuning set."""
         if not wants:
-            raise PreferenceError("Dialog.prefer needs a preference such as 'fp <= 5'; got none.")
+            raise PreferenceError(
+                "Dialog.prefer needs a preference such as 'fp <= 5'; got none.",
+                code="no_preference",
+            )
         current = self.reply.preference if keep else None
-        preference = Preference(*wants).keeping(current, self.confusion)
+        classes, positive = self.confusion.classes, self.confusion.positive
+        preference = Preference(*wants, classes=classes, positive=positive)
+        preference = preference.keeping(current, self.confusion)
         preference.check_counts(self.confusion)
         return preference
 

@@ -435,7 +435,10 @@ class Search:
             tried = ", ".join(strategy.name for strategy in self.strategies)
             raise PreferenceError(
                 f"No strategy applies to '{self.wanted}'; got no candidate from {tried}. "
-                "Add other strategies."
+                "Add other strategies.",
+                code="no_candidate",
+                preference=str(self.wanted),
+                strategies=[strategy.name for strategy in self.strategies],
             )
         yield self.found(final=True, cancelled=self.request.stopped())
 

@@ -13,7 +13,7 @@ from margrave import datasets
 from margrave.app._job import Parts
 from margrave.app._samples import Samples, Table, samples_of
 from margrave.app._words import one_line
-from margrave.confusion import Preference
+from margrave.confusion import Confusion, Preference
 from margrave.steer._start import PROGRAM_TUNE, split_table
 from margrave.studio.views import Record, support_record
 
@@ -31,17 +31,25 @@ ABOUT = {
 """The members that can be trained."""
 
 _LIMITS = 60
+_SEPARATOR = re.compile(r"[,;\n]|\band\b", re.IGNORECASE)
 _OPTION = re.compile(r"(?<!\S)--(\w+)")
 _OWNER = re.compile(r"^[A-Z]\w*(\.\w+)* needs ")
 
 
 def check_number_of_limits(wants: Sequence[str]) -> None:
     """Refuse a request with so many limits that parsing it would take too much memory."""
-    n = sum(want.count("<") + want.count(">") for want in wants)
+    n = sum(len(_SEPARATOR.findall(want)) + 1 for want in wants)
     if n > _LIMITS:
         raise ValueError(
             f"A request has {n} limits; it can have at most {_LIMITS}. Use several requests."
         )
+
+
+def check_texts(wants: Sequence[str], confusion: Confusion) -> None:
+    """Refuse limits that cannot be parsed, with examples that fit the classes."""
+    check_number_of_limits(wants)
+    for want in wants:
+        Preference(want, classes=confusion.classes, positive=confusion.positive)
 
 
 def plain_message(error: Exception) -> str:

@@ -8,7 +8,7 @@ from fastapi.responses import StreamingResponse
 from margrave.confusion import Preference, PreferenceError
 from margrave.steer._strategies import get_strategies
 from margrave.studio import programs, schemas, views, work
-from margrave.studio.choices import check_number_of_limits, plain_message, sized
+from margrave.studio.choices import check_number_of_limits, check_texts, plain_message, sized
 from margrave.studio.context import Studio, StudioParameter, UserParameter
 from margrave.studio.jobs import Closed, Job, TooMany, stream
 from margrave.studio.views import Record
@@ -137,9 +137,7 @@ def prefer(
     studio.idle(user, dialog)
     live = studio.workspace.live(user, dialog)
     get_strategies(body.strategies, "strategies")
-    check_number_of_limits(body.wants)
-    for want in body.wants:
-        Preference(want)
+    check_texts(body.wants, live.dialog.confusion)
     if body.at is not None:
         live.dialog._history.number(body.at, "goto")
     job = studio.submit(
@@ -182,9 +180,7 @@ def tune(
     """Start a job that tunes one node of the program."""
     studio.idle(user, dialog)
     live = studio.workspace.live(user, dialog)
-    check_number_of_limits(body.wants)
-    for want in body.wants:
-        Preference(want)
+    check_texts(body.wants, live.dialog.confusion)
     votes = programs.node_votes(live.dialog, body.node)
     return studio.submit(user, "nodes", dialog, work.tune_node, votes, body.wants).record()
 
@@ -209,7 +205,8 @@ def accept(
     if live.dialog.reply.preference is None:
         raise PreferenceError(
             "The current step has no preference, so there is nothing to guarantee; edit the matrix "
-            "first."
+            "first.",
+            code="no_preference",
         )
     job = studio.submit(user, "accept", dialog, work.accept, body.confidence, body.reserve)
     return job.record()

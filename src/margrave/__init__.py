@@ -1,24 +1,30 @@
 """Margrave: committees of classifiers, steered by the errors that their user can tolerate.
 
-This package contains ``Confusion``, ``Preference`` and ``Scores``. It loads its subpackages when
-they are first used: ``margrave.steer``, ``fuse``, ``select``, ``members``, ``mam``, ``martingale``,
-``catalogue``, ``compare``, ``confusion``, ``datasets``, ``export``, ``pairs``, ``scale``,
-``studio`` and ``table``.
+This package contains ``Confusion``, ``Preference``, ``Scores`` and ``MargraveError``, the base
+class of its errors. It loads its subpackages when they are first used: ``margrave.steer``,
+``fuse``, ``select``, ``members``, ``mam``, ``martingale``, ``catalogue``, ``compare``,
+``confusion``, ``datasets``, ``export``, ``pairs``, ``scale``, ``studio`` and ``table``.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from margrave._errors import MargraveError as MargraveError
     from margrave.confusion import Confusion as Confusion
     from margrave.confusion import Preference as Preference
     from margrave.scores import Scores as Scores
 
 __version__ = "0.1.0"
 
-_MODULES = {"Confusion": "confusion", "Preference": "confusion", "Scores": "scores"}
+_MODULES = {
+    "Confusion": "confusion",
+    "MargraveError": "_errors",
+    "Preference": "confusion",
+    "Scores": "scores",
+}
 
-__all__ = ["Confusion", "Preference", "Scores"]
+__all__ = ["Confusion", "MargraveError", "Preference", "Scores"]
 
 _PACKAGES = (
     "catalogue",

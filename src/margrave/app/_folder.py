@@ -16,14 +16,15 @@ from margrave.app._job import Parts, Result
 from margrave.app._samples import Table, list_names, match_label
 from margrave.committee import Progress
 from margrave.confusion import Confusion, Preference
-from margrave.scale import cluster, read_parquet
-from margrave.scale._roles import Draw
-from margrave.scale._steer import TunedRows, tune_rows
-from margrave.steer._certify import check_confidence, describe_support
-from margrave.steer._order_statistic import GuaranteeError
-from margrave.steer._reply import Reply
-from margrave.steer._steered import SteeredClassifier
-from margrave.table._kinds import read_texts
+from margrave.scale import Draw, TunedRows, check_strategies, cluster, read_parquet, tune_rows
+from margrave.steer import (
+    GuaranteeError,
+    Reply,
+    SteeredClassifier,
+    check_confidence,
+    describe_support,
+)
+from margrave.table import read_texts
 
 _TIMEOUT = 3.0  # seconds: a wrong address is reported within ten, imports included
 
@@ -81,6 +82,17 @@ class Folder:
     X: Any
     y: Any
     positive: str | None = None
+
+
+def check_folder_options(options: dict[str, Any], strategies: Sequence[str] | None) -> None:
+    """Raise an error if an option needs all rows in memory."""
+    for option, value in options.items():
+        if value is not None:
+            raise ValueError(
+                f"{option} needs all rows in memory, but DATA is a folder. Leave out {option}, or "
+                "use a single file."
+            )
+    check_strategies(strategies, "--strategies")
 
 
 def open_folder(path: Path) -> Table:

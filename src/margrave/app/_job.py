@@ -11,13 +11,16 @@ import numpy as np
 
 from margrave.app._samples import Samples
 from margrave.committee import Progress
-from margrave.confusion import Confusion, Preference
-from margrave.steer._certify import check_confidence, describe_support
-from margrave.steer._dialog import Dialog
-from margrave.steer._order_statistic import GuaranteeError
-from margrave.steer._reply import Reply
-from margrave.steer._steered import SteeredClassifier
-from margrave.steer._strategies import get_strategies
+from margrave.confusion import Confusion, Preference, PreferenceError
+from margrave.steer import (
+    Dialog,
+    GuaranteeError,
+    Reply,
+    SteeredClassifier,
+    check_confidence,
+    describe_support,
+    get_strategies,
+)
 
 MET, NOT_MET = 0, 3
 
@@ -179,6 +182,27 @@ class Outcome(Result):
             else describe_support(held_out.codes, self.dialog.classes, self.confidence)
         )
         return f"{roles}\n{support}{unused if parts.unused else ''}"
+
+
+def read_fraction(text: str) -> str | float:
+    """Parse the value of --certify."""
+    if text == "auto":
+        return text
+    try:
+        fraction = float(text)
+    except ValueError:
+        fraction = 0.0
+    if not 0 < fraction < 1:
+        raise ValueError(f"--certify must be 'auto' or a fraction between 0 and 1; got {text!r}.")
+    return fraction
+
+
+def read_limit(text: str) -> Preference:
+    """Parse the preference that --limit gives."""
+    try:
+        return Preference(text)
+    except PreferenceError as error:
+        raise ValueError(f"--limit {text!r}: {error}") from error
 
 
 def check_request(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from margrave._messages import missing_extra
-from margrave.app._job import Parts, Result
+from margrave.app._job import Result
 from margrave.app._samples import Table, list_names, match_label
 from margrave.committee import Progress
 from margrave.confusion import Confusion, Preference
@@ -20,6 +20,7 @@ from margrave.scale import Draw, TunedRows, check_strategies, cluster, read_parq
 from margrave.steer import (
     GuaranteeError,
     Reply,
+    SplitSizes,
     SteeredClassifier,
     check_confidence,
     describe_support,
@@ -192,9 +193,15 @@ class FolderOutcome(Result):
         return self.replies[-1]
 
     @property
-    def parts(self) -> Parts:
-        """The number of rows in each role."""
-        return Parts(**self.tuned.roles.parts, unused=0)
+    def sizes(self) -> SplitSizes:
+        """The number of rows in each set."""
+        classes, codes = self.tuned.classes, self.tuned.codes
+        by_class = np.bincount(codes, minlength=len(classes)).tolist()
+        return SplitSizes(
+            **self.tuned.roles.parts,
+            unused=0,
+            certify_by_class=dict(zip(classes, by_class, strict=True)),
+        )
 
     @property
     def n_rows(self) -> int:
@@ -208,11 +215,11 @@ class FolderOutcome(Result):
 
     def describe_parts(self) -> str:
         """Describe how the rows were split, and which limits the certification set supports."""
-        parts = self.parts
-        support = describe_support(self.tuned.codes, self.tuned.classes, self.confidence)
+        sizes = self.sizes
+        support = describe_support(sizes.certify_by_class, self.confidence)
         return (
-            f"{parts.train:,} rows to train the members, in memory\n"
-            f"{parts.tune:,} other rows to set the threshold\n{support}"
+            f"{sizes.train:,} rows to train the members, in memory\n"
+            f"{sizes.tune:,} other rows to set the threshold\n{support}"
         )
 
 

@@ -16,6 +16,7 @@ from margrave.steer import (
     Dialog,
     GuaranteeError,
     Reply,
+    SplitSizes,
     SteeredClassifier,
     check_confidence,
     describe_support,
@@ -23,28 +24,6 @@ from margrave.steer import (
 )
 
 MET, NOT_MET = 0, 3
-
-
-@dataclass(frozen=True)
-class Parts:
-    """The number of samples in each role.
-
-    Attributes
-    ----------
-    train : int
-        Samples that the members are trained on.
-    tune : int
-        Samples of the tuning set; members that were not trained on a sample score it.
-    certify : int
-        Samples of the certification set, which no step uses before the certificate.
-    unused : int
-        Further samples of the groups in the certification set.
-    """
-
-    train: int
-    tune: int
-    certify: int
-    unused: int
 
 
 class Result:
@@ -112,8 +91,6 @@ class Outcome(Result):
         The certified model.
     refusal : str
         Why there is no certified model; empty if none was requested.
-    roles : Parts or None
-        The number of samples in each role; derived from the dialog if None.
     """
 
     samples: Samples
@@ -121,7 +98,6 @@ class Outcome(Result):
     confidence: float
     model: SteeredClassifier | None = None
     refusal: str = ""
-    roles: Parts | None = None
 
     @property
     def start(self) -> Reply:
@@ -134,18 +110,9 @@ class Outcome(Result):
         return self.dialog.history[1:]
 
     @property
-    def parts(self) -> Parts:
-        """The number of samples in each role."""
-        if self.roles is not None:
-            return self.roles
-        n, tune, held_out = (
-            len(self.samples.y),
-            self.start.after.n,
-            self.dialog._ledger.certification_set,
-        )
-        certify = 0 if held_out is None else len(held_out.codes)
-        train = tune if self.samples.time is None else n - certify
-        return Parts(train, tune, certify, n - train - certify)
+    def sizes(self) -> SplitSizes:
+        """The number of samples in each set."""
+        return self.dialog.sizes
 
     @property
     def reply(self) -> Reply:
@@ -164,7 +131,7 @@ class Outcome(Result):
 
     def describe_parts(self) -> str:
         """Describe how the rows were split, and which limits the certification set supports."""
-        parts = self.parts
+        parts = self.sizes
         if parts.tune == parts.train:
             roles = (
                 f"{parts.train:,} rows to train and tune, each scored by models trained without it"
@@ -175,11 +142,10 @@ class Outcome(Result):
                 "scored by models trained on earlier rows"
             )
         unused = f"\n{parts.unused:,} more rows of the groups in the certification set are not used"
-        held_out = self.dialog._ledger.certification_set
         support = (
-            self.dialog.support(self.confidence)
-            if held_out is None
-            else describe_support(held_out.codes, self.dialog.classes, self.confidence)
+            describe_support(parts.certify_by_class, self.confidence)
+            if parts.certify
+            else self.dialog.support(self.confidence)
         )
         return f"{roles}\n{support}{unused if parts.unused else ''}"
 

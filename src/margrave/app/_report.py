@@ -120,7 +120,7 @@ def _header(outcome: Outcome) -> str:
 
 def _roles(outcome: Outcome) -> str:
     """Return a bar with the number of rows in each role, and a table that explains the roles."""
-    parts = outcome.parts
+    parts = outcome.sizes
     sizes = [
         ("train", "Train only", parts.train - parts.tune),
         ("tune", "Train and tune", parts.tune),

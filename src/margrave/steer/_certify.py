@@ -15,7 +15,7 @@ There are two routes:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import date
@@ -662,16 +662,23 @@ def refuse_used_rows(used: UsedRows, hashes: Hashes, owner: str) -> int:
 
 
 def describe_support(
-    codes: Codes, classes: tuple[Any, ...], confidence: float, delta: float | None = None
+    sizes: Mapping[Any, int], confidence: float, delta: float | None = None
 ) -> str:
-    """Describe the limits that a certification set supports; `delta` is what is left of it."""
+    """Describe the limits that a certification set supports; `delta` is what is left of it.
+
+    Parameters
+    ----------
+    sizes : mapping of label to int
+        The number of samples of each class.
+    confidence, delta : float
+        The confidence, and the error probability that is left.
+    """
     delta = 1 - confidence if delta is None else delta
-    sizes = np.bincount(codes, minlength=len(classes)).tolist()
     lines = [
-        f"The certification set has {sum(sizes)} samples. At confidence {confidence:.9g} it "
-        "supports"
+        f"The certification set has {sum(sizes.values())} samples. At confidence "
+        f"{confidence:.9g} it supports"
     ]
-    for label, n in zip(classes, sizes, strict=True):
+    for label, n in sizes.items():
         rate = supported_rate(n, delta)
         lines.append(f"  limits of {rate:.2f}% or more on the error rate of {label} ({n} samples)")
     return "\n".join(lines)

@@ -100,9 +100,9 @@ def test_a_model_file_answers_as_it_was_certified(studio, client, story, pima, t
     model = loaded(client, story, number, tmp_path)
     dialog = live_dialog(studio, story)
     X = pima.drop(columns="target")
-    inside = dialog._ledger.accepted[number - 1].model
+    inside = dialog.accepted[number - 1].model
     assert (model.predict(X) == inside.predict(X)).all()
-    at = dialog._ledger.certification_set.at
+    at = np.setdiff1d(np.arange(len(X)), dialog.rows().at)  # all rows are used
     answers, true = model.predict(X.iloc[at]), pima["target"].iloc[at]
     told = client.ok(story)["accepted"][number - 1]["confusion"]
     columns = [*told["classes"], model.reject_label_]
@@ -185,8 +185,10 @@ def test_the_dialog_as_json_is_all_of_it(client, story):
     for name in ("title", "kind", "target", "classes", "positive", "members", "parts", "position"):
         assert told[name] == record[name]
     assert told["table"] == "pima"
-    more = {"call": None, "strategies": None}  # for a script, not for the page
-    assert [step | more for step in record["steps"]] == [step | more for step in told["steps"]]
+    for step, shown in zip(told["steps"], record["steps"], strict=True):
+        matrices = {name: step[name]["counts"] for name in ("matrix", "before")}
+        assert matrices == {name: shown[name]["counts"] for name in matrices}
+        assert {name: step[name] for name in shown} | matrices == shown | matrices
     assert [one["text"] for one in told["accepted"]] == [one["text"] for one in record["accepted"]]
     assert told["choices"]["seed"] == 0
 
@@ -198,7 +200,7 @@ def test_a_script_in_a_process_of_its_own_repeats_the_dialog(client, story, tmp_
     more = (
         "import json, runpy; made = runpy.run_path('script.py'); dialog = made['dialog'];"
         "print(json.dumps([[reply.after.counts.tolist() for reply in dialog.history],"
-        " [reply.strategy for reply in dialog.history], dialog._history.parents]))"
+        " [reply.strategy for reply in dialog.history], dialog.parents]))"
     )
     done = subprocess.run(  # noqa: S603 - our own script
         [sys.executable, "-W", "error", "-c", more],
@@ -235,7 +237,7 @@ def test_a_script_repeats_a_program_node_by_node(client, tmp_path):
     dialog, _ = replayed(client, name, tmp_path)
     record = client.ok(name)
     assert [reply.after.counts.tolist() for reply in dialog.history] == matrices(record)
-    assert dialog._history.parents == [0, 0, 1, 2, 1]
+    assert dialog.parents == (0, 0, 1, 2, 1)
     assert dialog.position == record["position"] == 4
 
 

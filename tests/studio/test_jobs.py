@@ -428,6 +428,8 @@ class TestFinding:
                     "members": [{"name": "forest", "done": 1, "total": 2}],
                 },
                 "error": None,
+                "code": None,
+                "fields": None,
                 "result": {"step": 1},
             }
             assert [name for _, name, _ in asyncio.run(heard(job))] == ["job", "end"]

@@ -19,7 +19,7 @@ from tests.studio.serving import Client
 
 from margrave import cli, datasets
 from margrave.steer import Dialog
-from margrave.studio import Settings, launch, open_studio, view, work
+from margrave.studio import Settings, launch, open_studio, routes_dialogs, view
 from margrave.studio.launch import Beginning, listening, serve
 from margrave.studio.store import Store
 
@@ -175,7 +175,7 @@ def test_two_that_start_at_once_get_different_ports():
 @pytest.fixture
 def started(tmp_path, monkeypatch):
     """`with started("mails.csv") as url`: a studio that was started with a table."""
-    monkeypatch.setattr(work, "usual_members", lambda _: ["logistic"])
+    monkeypatch.setattr(routes_dialogs, "default_members", lambda _: ("logistic",))
     settings = Settings.of(store=f"sqlite:///{tmp_path / 'studio.db'}")
     servers, server_of = [], launch.server_of
 
@@ -340,7 +340,7 @@ def test_what_is_done_on_the_page_is_done_to_the_dialog_and_the_reverse(dialog):
         dialog.goto(1)
         accepted = user.finished(user.post(f"{name}/accept", {"confidence": 0.8}))
         assert accepted["result"] == {"accepted": 1}
-        assert len(dialog._ledger.accepted) == 1
+        assert len(dialog.accepted) == 1
         for path in ("script.py", "report.html"):
             answer = user.get(f"{name}/{path}")
             assert answer.status_code == 400

@@ -160,13 +160,11 @@ def test_changes_are_the_cells_of_mistakes_that_differ(client, two):
 def test_parts_and_support_count_the_rows(client, two, three, program):
     for name, own in (two[:2], three[:2], program):
         told = client.ok(name)
-        parts, certify = told["parts"], own._ledger.certification_set.codes
+        parts, sizes = told["parts"], own.sizes
         assert parts["tune"] == told["n"] == own.confusion.n
-        assert parts["certify"] == len(certify) == sum(one["n"] for one in told["support"])
-        sizes = [int((certify == code).sum()) for code in range(len(own.classes))]
-        assert [(one["label"], one["n"]) for one in told["support"]] == list(
-            zip(own.classes, sizes, strict=True)
-        )
+        assert parts["certify"] == sizes.certify == sum(one["n"] for one in told["support"])
+        by_class = {one["label"]: one["n"] for one in told["support"]}
+        assert by_class == sizes.certify_by_class
         rows = 150 if told["title"] == "iris" else 768
         apart = parts["tune"] if told["kind"] == "program" else 0
         assert parts["train"] + apart + parts["certify"] + parts["unused"] == rows
@@ -206,7 +204,7 @@ def test_a_row_is_the_line_of_the_table_that_it_names(client, two):
     assert page["columns"] == [column for column in frame.columns if column != "target"]
     rows = all_rows(client, name)
     places = [row["row"] - 1 for row in rows]
-    assert sorted(places) == sorted(own._data.at.tolist())
+    assert sorted(places) == sorted(own.rows().at.tolist())
     for row in rows[::20]:
         line = frame.iloc[row["row"] - 1]
         assert row["true"] == line["target"]
@@ -228,7 +226,7 @@ def test_certainty_is_the_share_of_samples_that_are_nearer_to_another_answer(cli
                 sizes.append(max(cut.low - score, math.ulp(0.0) if cut.rejects else 0.0))
             else:
                 sizes.append(0.0)
-        at = {place: i for i, place in enumerate(own._data.at.tolist())}
+        at = {place: i for i, place in enumerate(own.rows().at.tolist())}
         for row in all_rows(client, name)[::40]:
             size = sizes[at[row["row"] - 1]]
             nearer = sum(other < size for other in sizes) / len(sizes)

@@ -9,9 +9,7 @@ import pytest
 from tests.studio.serving import serving
 
 from margrave import datasets
-from margrave.app._job import Parts
-from margrave.steer import Dialog
-from margrave.steer._steps import dump_start, restore_dialog
+from margrave.steer import Dialog, SteeredClassifier
 from margrave.studio import Limits, Settings, open_studio, work
 from margrave.studio.jobs import Handle, Queue
 from margrave.studio.routes_tables import add_bundled
@@ -20,7 +18,6 @@ from margrave.studio.uploads import parquet_of
 from margrave.studio.workspace import Workspace
 
 SECONDS = 30
-PARTS = Parts(614, 614, 154, 0)
 FULL = "The disk is full."
 
 
@@ -29,7 +26,7 @@ def base():
     """What a small dialog began with."""
     X, y = datasets.load("pima", return_X_y=True, as_frame=True)
     dialog = Dialog.from_data(X, y, committee=["logistic"], positive="pos", random_state=0)
-    return dump_start(dialog)
+    return dialog.dump_start()
 
 
 @pytest.fixture
@@ -45,7 +42,7 @@ def begin(base):
 
     def begun(workspace, pinned=False):
         row = workspace.store.add_dialog("local", "one", None, {"kind": "committee"})
-        workspace.ready(row.id, restore_dialog(base, [], 0, []), PARTS, pinned=pinned)
+        workspace.ready(row.id, Dialog.restore(base), pinned=pinned)
         return row.id
 
     return begun
@@ -69,13 +66,13 @@ def asked(workspace, dialog_id, *wants):
 
 def told(dialog):
     """Where a dialog stands and how it came there."""
-    history = dialog._history
+    history = dialog.history
     return (
-        [reply.after.counts.tolist() for reply in history.replies],
-        [None if reply.preference is None else str(reply.preference) for reply in history.replies],
-        list(history.parents),
-        history.at,
-        list(history.undone),
+        [reply.after.counts.tolist() for reply in history],
+        [None if reply.preference is None else str(reply.preference) for reply in history],
+        list(dialog.parents),
+        dialog.position,
+        list(dialog.undone),
     )
 
 
@@ -142,10 +139,10 @@ def test_models_and_what_is_left_come_back_too(store, begin, handle):
     name = begin(workspace)
     asked(workspace, name, "fp <= 60")
     assert work.accept(workspace, "local", name, handle, 0.8, True) == {"accepted": 1}
-    before = workspace.live("local", name).dialog._ledger
+    before = workspace.live("local", name).dialog
     workspace.forget(name)
-    after = workspace.live("local", name).dialog._ledger
-    assert after.accounts == before.accounts
+    after = workspace.live("local", name).dialog
+    assert after.certification == before.certification
     (one,), (other,) = before.accepted, after.accepted
     assert (one.step, one.samples) == (other.step, other.samples)
     assert str(one.model.certificate_) == str(other.model.certificate_)
@@ -363,7 +360,7 @@ def memory(studio, name):
 
 def test_a_dialog_in_memory_does_not_hold_its_whole_table(served):
     studio, _, name = served
-    assert memory(studio, name)._given is None
+    assert not isinstance(memory(studio, name).tuning_samples(), pd.DataFrame)  # but encoded
 
 
 def test_the_message_of_a_store_that_fails_is_passed_on(served, monkeypatch):
@@ -384,7 +381,7 @@ def test_what_was_not_stored_is_not_accepted(served, monkeypatch):
     assert last["state"] == "failed"
     monkeypatch.undo()
     assert client.ok(name)["accepted"] == []
-    assert memory(studio, name)._ledger.accepted == []
+    assert memory(studio, name).accepted == ()
     again = client.finished(client.post(f"{name}/accept", {"confidence": 0.8}))
     assert again["result"] == {"accepted": 1}
     assert [one["number"] for one in client.ok(name)["accepted"]] == [1]
@@ -396,13 +393,13 @@ def test_a_model_that_cannot_be_written_is_not_accepted(served, monkeypatch):
     def broken(_):
         raise ValueError("not now")
 
-    monkeypatch.setattr("margrave.studio.workspace.dump_model", broken)
+    monkeypatch.setattr(SteeredClassifier, "to_bytes", broken)
     assert client.finished(client.post(f"{name}/accept", {"confidence": 0.8}))["state"] == "failed"
     monkeypatch.undo()
     again = client.finished(client.post(f"{name}/accept", {"confidence": 0.8}))
     assert again["state"] == "done"
     record = client.ok(name)
-    assert len(record["accepted"]) == len(memory(studio, name)._ledger.accepted) == 1
+    assert len(record["accepted"]) == len(memory(studio, name).accepted) == 1
     assert record["used_up"]
 
 
@@ -500,7 +497,7 @@ def test_what_is_done_in_a_notebook_is_in_the_store_when_it_is_looked_at(store, 
 
 def test_a_dialog_with_a_past_is_adopted_with_it(store, base):
     workspace = Workspace(store, 1)
-    dialog = restore_dialog(base, [], 0, [])
+    dialog = Dialog.restore(base)
     dialog.prefer("fp <= 30", strategies=["move"])
     dialog.goto(0)
     dialog.prefer("fn <= 60", strategies=["move"])
@@ -509,12 +506,12 @@ def test_a_dialog_with_a_past_is_adopted_with_it(store, base):
     assert workspace.live("local", name).dialog is dialog
     frame = workspace.tuning_frame("local", name)
     assert len(frame) == dialog.confusion.n
-    assert np.array_equal(frame.index, range(len(frame)))
+    assert np.array_equal(frame.index, dialog.rows().at)
 
 
 def test_what_was_accepted_in_a_notebook_is_adopted_too(store, base):
     workspace = Workspace(store, 1)
-    dialog = restore_dialog(base, [], 0, [])
+    dialog = Dialog.restore(base)
     dialog.prefer("fp <= 60", strategies=["move"])
     dialog.accept(confidence=0.8)
     name = workspace.adopt("local", "mine", dialog)

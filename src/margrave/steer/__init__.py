@@ -7,6 +7,7 @@ the result: a classifier with a :class:`Certificate` that states what is guarant
 
 from margrave.committee import Progress
 from margrave.steer._certificate import Cell, Certificate, Change, Check, Guarantee, GuaranteeCheck
+from margrave.steer._certificate import describe_bound as describe_bound
 from margrave.steer._certify import check_confidence as check_confidence
 from margrave.steer._certify import describe_support as describe_support
 from margrave.steer._default_committee import default_members

@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from margrave._errors import MargraveError, ParameterError
 from margrave._extensions import load_extension
+from margrave._indexing import select_rows
 from margrave._json import SCHEMA_VERSION, json_ready
 from margrave._messages import missing_extra
 from margrave._validation import is_count, is_number
@@ -584,9 +585,35 @@ class Dialog(Saved):
         >>> bool((y[rows.at] == "pos").all())
         True
         """
-        reply, position = self.reply, self.position
-        votes_data = self._base(position)[1]
+        position = self.position  # read once: another thread may add a step
+        reply, votes_data = self._history.replies[position], self._base(position)[1]
         return select_rows_of_cell(reply, self._data, votes_data, true, predicted, rejected)
+
+    def tuning_samples(self) -> Any:
+        """Return the samples of the tuning set, in the order of :attr:`CellRows.positions`.
+
+        Returns
+        -------
+        array-like or data frame of shape (n_samples, n_features)
+            The samples as the user passed them. If :meth:`from_data` got them and the dialog was
+            loaded from a file, or has forgotten its table, they are encoded as the members take
+            them.
+
+        Examples
+        --------
+        >>> from margrave import datasets
+        >>> from margrave.steer import Dialog
+        >>> X, y = datasets.load("pima", return_X_y=True, as_frame=True)
+        >>> dialog = Dialog.from_data(X, y, committee="logistic", random_state=0)
+        >>> dialog.tuning_samples().equals(X.iloc[dialog.rows().at])
+        True
+        """
+        at = self._data.at
+        return self._data.X.X if self._given is None or at is None else select_rows(self._given, at)
+
+    def forget_table(self) -> None:
+        """Release the table that :meth:`from_data` got; only :meth:`tuning_samples` uses it."""
+        self._given = None
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the dialog in values that JSON can hold.

@@ -27,6 +27,18 @@ PACE = 0.1  # seconds between two records that differ only in their progress
 REPLIES = 4  # replies kept for late listeners
 
 HEARTBEAT = b": \n\n"
+_RECORD = (
+    "id",
+    "kind",
+    "dialog",
+    "state",
+    "ahead",
+    "progress",
+    "error",
+    "code",
+    "fields",
+    "result",
+)
 
 
 def one_line(data: object) -> str:
@@ -228,8 +240,10 @@ class Job:
         Approximately how many jobs start before it.
     progress, result : dict or None
         Its progress, and its result once it is done.
-    error : str or None
-        Why it failed, as a message for its owner.
+    error, code : str or None
+        Why it failed, as a message for its owner, and the code of the error if it has one.
+    fields : dict or None
+        The fields of an error that has a code.
     stopping : bool
         Whether its owner has cancelled it.
     events : Log
@@ -248,6 +262,8 @@ class Job:
     ahead: int = 0
     progress: dict[str, Any] | None = None
     error: str | None = None
+    code: str | None = None
+    fields: dict[str, Any] | None = None
     result: dict[str, Any] | None = None
     stopping: bool = False
     events: Log = field(init=False, repr=False)
@@ -262,9 +278,8 @@ class Job:
 
     def record(self) -> dict[str, Any]:
         """The job as plain data."""
-        names = ("id", "kind", "dialog", "state", "ahead", "progress", "error", "result")
         with self.lock:
-            return {name: getattr(self, name) for name in names}
+            return {name: getattr(self, name) for name in _RECORD}
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it has finished, at most `timeout` seconds; return whether it has."""

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from margrave import datasets
-from margrave.app._job import Parts
 from margrave.app._samples import Samples, Table, samples_of
-from margrave.app._words import one_line
-from margrave.confusion import Confusion, Preference
-from margrave.steer._start import PROGRAM_TUNE, split_table
-from margrave.studio.views import Record, support_record
+from margrave.steer import Dialog, SplitSizes
+from margrave.studio.views import Record, parts_record, support_record
 
 if TYPE_CHECKING:
     import pandas
@@ -32,8 +28,6 @@ ABOUT = {
 
 _LIMITS = 60
 _SEPARATOR = re.compile(r"[,;\n]|\band\b", re.IGNORECASE)
-_OPTION = re.compile(r"(?<!\S)--(\w+)")
-_OWNER = re.compile(r"^[A-Z]\w*(\.\w+)* needs ")
 
 
 def check_number_of_limits(wants: Sequence[str]) -> None:
@@ -43,18 +37,6 @@ def check_number_of_limits(wants: Sequence[str]) -> None:
         raise ValueError(
             f"A request has {n} limits; it can have at most {_LIMITS}. Use several requests."
         )
-
-
-def check_texts(wants: Sequence[str], confusion: Confusion) -> None:
-    """Refuse limits that cannot be parsed, with examples that fit the classes."""
-    check_number_of_limits(wants)
-    for want in wants:
-        Preference(want, classes=confusion.classes, positive=confusion.positive)
-
-
-def plain_message(error: Exception) -> str:
-    """Describe an error in one line, without names from the command line or from Python."""
-    return _OPTION.sub(r"\1", _OWNER.sub("This needs ", one_line(str(error))))
 
 
 @dataclass(frozen=True)
@@ -101,33 +83,25 @@ def samples(frame: pandas.DataFrame, source: Source, choices: Mapping[str, Any])
     )
 
 
-def sized(data: Samples, choices: Mapping[str, Any]) -> tuple[Parts, list[tuple[Any, int]]]:
-    """Count the rows of each part, and the certification set by class."""
-    split = split_table(
+def split_sizes(data: Samples, choices: Mapping[str, Any]) -> SplitSizes:
+    """Compute the sizes of the split that the choices lead to; refuse invalid choices."""
+    return Dialog.plan_split(
         data.X,
         data.y,
+        committee="martingale" if choices.get("kind") == "program" else None,
         certify=choices.get("certify", "auto"),
-        guarantee=_guarantee(choices),
-        delta=1 - choices.get("confidence", 0.95),
+        guarantee=choices.get("guarantee"),
+        confidence=choices.get("confidence", 0.95),
         positive=data.positive,
         groups=data.groups,
         time=data.time,
-        tune=PROGRAM_TUNE if choices.get("kind") == "program" else None,
         random_state=choices.get("seed", 0),
-    )
-    parts, n = split.parts, len(data.y)
-    tune, train = len(parts.held), len(parts.training)
-    counts = np.bincount(split.codes[parts.certify], minlength=len(split.classes)).tolist()
-    used = len(set(parts.build.tolist()))
-    return (
-        Parts(train, tune, len(parts.certify), n - used - len(parts.certify)),
-        list(zip(split.classes.tolist(), counts, strict=True)),
     )
 
 
 def plan_record(data: Samples, choices: Mapping[str, Any]) -> Record:
     """Describe the split that the choices lead to, before anything is trained."""
-    parts, sizes = sized(data, choices)
+    sizes = split_sizes(data, choices)
     remarks = []
     smallest = min(np.unique(data.y, return_counts=True)[1].tolist())
     if smallest < _FEW:
@@ -143,13 +117,11 @@ def plan_record(data: Samples, choices: Mapping[str, Any]) -> Record:
             "The latest rows are the certification set; members are evaluated on rows after those "
             "they were trained on."
         )
-    support = support_record(sizes, choices.get("confidence", 0.95)) if parts.certify else []
-    return {"parts": asdict(parts), "support": support, "remarks": remarks}
+    return {
+        "parts": parts_record(sizes),
+        "support": support_record(sizes, choices.get("confidence", 0.95)),
+        "remarks": remarks,
+    }
 
 
 _FEW = 50
-
-
-def _guarantee(choices: Mapping[str, Any]) -> Preference | None:
-    text = choices.get("guarantee")
-    return None if text is None else Preference(text)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 from threadpoolctl import threadpool_limits
 
-from margrave.steer._ledger import Account
+from margrave.steer import Account, SplitSizes
 from margrave.studio.jobs import Cancelled, Handle, Job, TooMany
 from margrave.studio.lines import Lines
 from margrave.studio.settings import Settings
@@ -120,7 +120,10 @@ class Studio:
         left = fraction_left(certify, row.accounts)
         opened = first_confidence(certify, row.accounts)
         elsewhere = ELSEWHERE if self._certified_elsewhere(owner, row) else ""
-        sizes = [(label, n) for label, n in facts.get("sizes", ())]
+        support = []
+        if facts:
+            sizes = SplitSizes(**facts["parts"], certify_by_class=dict(facts["sizes"]))
+            support = support_record(sizes, 1 - (1 - (opened or confidence)) * (left or 1))
         return {
             "id": row.id,
             "title": row.title,
@@ -133,7 +136,7 @@ class Studio:
             "positive": facts.get("positive"),
             "members": facts.get("members", choices.get("members") or []),
             "parts": facts.get("parts"),
-            "support": support_record(sizes, 1 - (1 - (opened or confidence)) * (left or 1)),
+            "support": support,
             "confidence": confidence,
             "n": facts.get("n", 0),
             "position": row.position,

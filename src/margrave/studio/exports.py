@@ -9,13 +9,11 @@ from typing import Any
 
 from margrave import __version__
 from margrave.app._job import Outcome, Parts
-from margrave.app._records import certificate_record
 from margrave.app._report import page
-from margrave.steer._files import load_bytes
-from margrave.steer._steered import SteeredClassifier
+from margrave.steer import SteeredClassifier
 from margrave.studio.choices import Source
 from margrave.studio.store import DialogRow, NotFound, Store
-from margrave.studio.views import Record
+from margrave.studio.views import Record, parts_record
 from margrave.studio.workspace import Workspace, source_of
 
 _FAST = ("move", "reject")
@@ -31,7 +29,7 @@ def model_file(store: Store, owner: str, dialog_id: str, number: int) -> bytes:
 
 def accepted(store: Store, owner: str, dialog_id: str, number: int) -> SteeredClassifier:
     """An accepted model by its number."""
-    return load_bytes(model_file(store, owner, dialog_id, number), SteeredClassifier)
+    return SteeredClassifier.from_bytes(model_file(store, owner, dialog_id, number))
 
 
 def certificate_json(model: SteeredClassifier) -> bytes:
@@ -39,7 +37,7 @@ def certificate_json(model: SteeredClassifier) -> bytes:
     certificate = model.certificate_
     if certificate is None:
         raise NotFound("This model has no certificate.")
-    return _json(certificate_record(certificate)).encode()
+    return _json(certificate.to_dict()).encode()
 
 
 def dialog_json(store: Store, owner: str, record: Record) -> str:
@@ -72,13 +70,13 @@ def report(workspace: Workspace, owner: str, row: DialogRow) -> str:
     facts = workspace.store.table(owner, row.table_id).facts
     if not source_of(facts).bundled:
         samples = replace(samples, table=replace(samples.table, digest=facts["digest"]))
-    ledger, position = live.dialog._ledger, live.dialog.position
-    current = [accepted for accepted in ledger.accepted if accepted.step == position]
+    dialog = live.dialog
+    current = [accepted for accepted in dialog.accepted if accepted.step == dialog.position]
     model = current[-1].model if current else None
     certificate = None if model is None else model.certificate_
     confidence = row.choices["confidence"] if certificate is None else certificate.confidence
-    parts = Parts(**(row.facts or {})["parts"])
-    outcome = Outcome(samples, live.dialog, confidence, model, "", parts)
+    parts = Parts(**parts_record(dialog.sizes))
+    outcome = Outcome(samples, dialog, confidence, model, "", parts)
     return page(outcome, "python script.py")
 
 

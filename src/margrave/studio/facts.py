@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from margrave.table._kinds import Guess, guess_kind, read_numbers
+from margrave.table import Guess, guess_kind, read_numbers
 
 if TYPE_CHECKING:
     import pandas

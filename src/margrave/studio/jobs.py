@@ -15,6 +15,7 @@ from time import monotonic
 from typing import Any
 
 from margrave.studio._events import Handle, Job, State, Work, one_line, stream
+from margrave.studio.problems import WENT_WRONG, problem_record
 
 __all__ = [
     "WENT_WRONG",
@@ -29,8 +30,6 @@ __all__ = [
     "Work",
     "stream",
 ]
-
-WENT_WRONG = "An internal error occurred; the studio has written the details to its log."
 
 _log = logging.getLogger(__name__)
 
@@ -265,7 +264,7 @@ class Queue:
         self,
         job: Job,
         state: State,
-        error: str | None = None,
+        problem: dict[str, Any] | None = None,
         result: dict[str, Any] | None = None,
     ) -> None:
         with self._lock:
@@ -273,7 +272,9 @@ class Queue:
                 return
             self._waiting.pop(job, None)
             self._running.pop(job, None)
-            job.state, job.ahead, job.error, job.result = state, 0, error, result
+            job.state, job.ahead, job.result = state, 0, result
+            if problem is not None:
+                job.error, job.code, job.fields = map(problem.get, ("error", "code", "fields"))
             job.work = None  # it refers to a dialog
             job.events.end()
             self._finished.append(job)
@@ -310,9 +311,9 @@ class Queue:
         except Cancelled:
             self._finish(job, "cancelled")
         except self._told as error:
-            self._finish(job, "failed", " ".join(str(error).split()) or WENT_WRONG)
+            self._finish(job, "failed", problem_record(error))
         except BaseException:  # even SystemExit ends the job only, not the worker
             _log.exception("A job of kind %r failed.", job.kind)
-            self._finish(job, "failed", WENT_WRONG)
+            self._finish(job, "failed", {"error": WENT_WRONG})
         else:
             self._finish(job, "done", result=result)

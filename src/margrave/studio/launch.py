@@ -20,7 +20,7 @@ import uvicorn
 from threadpoolctl import threadpool_limits
 
 from margrave.app._samples import Table, find_table
-from margrave.steer._dialog import Dialog
+from margrave.steer import Dialog
 from margrave.studio import routes_dialogs, routes_tables, schemas, uploads
 from margrave.studio.choices import Source, bundled_frame, samples
 from margrave.studio.context import Studio

@@ -6,11 +6,8 @@ import math
 
 import numpy as np
 
-from margrave.app._records import matrix_record
 from margrave.martingale import Program
-from margrave.steer._dialog import GROW, NODES, Dialog
-from margrave.steer._reply import Reply
-from margrave.steer._strategies import split_pipeline
+from margrave.steer import Dialog, Reply
 from margrave.studio.store import Conflict
 from margrave.studio.views import Record
 
@@ -38,30 +35,22 @@ def node_votes(dialog: Dialog, name: str) -> tuple[int, ...]:
     raise ValueError(f"There is no node {name!r} in this program.")
 
 
-def call_of(dialog: Dialog, step: int) -> str | None:
+def call_of(reply: Reply) -> str | None:
     """A step that tunes or grows a program, as a call for a script; None for other steps."""
-    reply, parent = dialog.history[step], dialog.history[dialog._history.parents[step]]
-    if reply.strategy == NODES:
+    if reply.strategy == "nodes":
         wants = {votes: str(node.preference) for votes, node in reply.node_results}
         return f"tune_nodes({wants!r})"
-    if reply.strategy == GROW:
-        return f"grow({_levels(reply) - _levels(parent)})"
-    return None
-
-
-def _levels(reply: Reply) -> int:
-    levels: int = split_pipeline(reply.candidate.scorer.committee.members[0])[1].n_levels
-    return levels
+    return f"grow({reply.levels})" if reply.strategy == "grow" else None
 
 
 def _tuned(dialog: Dialog) -> dict[tuple[int, ...], str]:
     """The last preference of each tuned node, on the path to the current step."""
     preferences: dict[tuple[int, ...], str] = {}
-    history, at = dialog._history, dialog.position
+    at = dialog.position
     while at:
-        for votes, node in history.replies[at].node_results:
+        for votes, node in dialog.history[at].node_results:
             preferences.setdefault(votes, str(node.preference))
-        at = history.parents[at]
+        at = dialog.parents[at]
     return preferences
 
 
@@ -85,7 +74,7 @@ def program_record(dialog: Dialog, threshold: float) -> Record:
                 "reach": float(np.max(reach[place])),
                 "advantages": [None if math.isnan(a) else a for a in advantages[place].tolist()],
                 "weak": name in weak,
-                "matrix": matrix_record(program.confusion(place)),
+                "matrix": program.confusion(place).to_dict(),
                 "tuned": tuned.get(tuple(int(vote) for vote in node.position)),
             }
         )

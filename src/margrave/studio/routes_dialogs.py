@@ -5,12 +5,13 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
-from margrave.confusion import Preference, PreferenceError
-from margrave.steer._strategies import get_strategies
+from margrave.confusion import PreferenceError
+from margrave.steer import default_members
 from margrave.studio import programs, schemas, views, work
-from margrave.studio.choices import check_number_of_limits, check_texts, plain_message, sized
+from margrave.studio.choices import check_number_of_limits, split_sizes
 from margrave.studio.context import Studio, StudioParameter, UserParameter
 from margrave.studio.jobs import Closed, Job, TooMany, stream
+from margrave.studio.problems import problem_record
 from margrave.studio.views import Record
 
 router = APIRouter(prefix="/api")
@@ -20,12 +21,10 @@ def begin(studio: Studio, owner: str, body: schemas.NewDialog) -> tuple[str, Job
     """Add a dialog and start its training."""
     choices = body.model_dump(exclude={"table", "title"})
     table = studio.store.table(owner, body.table)
-    if body.guarantee is not None:
-        Preference(body.guarantee)
     samples = studio.workspace.samples(owner, table.id, choices)
-    parts, _ = sized(samples, choices)  # refuses invalid choices before training
+    sizes = split_sizes(samples, choices)  # refuses invalid choices before training
     if body.kind == "committee" and body.members is None:
-        choices["members"] = work.usual_members(parts.train)
+        choices["members"] = list(default_members(sizes.train))
     row = studio.store.add_dialog(owner, body.title or table.name, table.id, choices)
     try:
         return row.id, studio.submit(owner, "train", row.id, work.train)
@@ -113,14 +112,9 @@ def read(
     try:
         check_number_of_limits(body.wants)
         wants = [matrix.edit(edit.true, edit.predicted, edit.to) for edit in body.edits]
-        wanted = live.dialog._wanted([*wants, *body.wants], body.keep)
+        wanted = live.dialog.check_request(*wants, *body.wants, keep=body.keep)
     except ValueError as error:
-        return {
-            "preference": None,
-            "sentences": [],
-            "error": plain_message(error),
-            "already": False,
-        }
+        return {"preference": None, "sentences": [], "already": False, **problem_record(error)}
     return {
         "preference": str(wanted),
         "sentences": views.sentences(wanted, matrix),
@@ -136,10 +130,8 @@ def prefer(
     """Start a job that searches for a preference."""
     studio.idle(user, dialog)
     live = studio.workspace.live(user, dialog)
-    get_strategies(body.strategies, "strategies")
-    check_texts(body.wants, live.dialog.confusion)
-    if body.at is not None:
-        live.dialog._history.number(body.at, "goto")
+    check_number_of_limits(body.wants)
+    live.dialog.check_request(*body.wants, keep=body.keep, strategies=body.strategies, at=body.at)
     job = studio.submit(
         user, "prefer", dialog, work.prefer, body.wants, body.keep, body.strategies, body.at
     )

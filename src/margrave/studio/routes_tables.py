@@ -12,7 +12,7 @@ import numpy as np
 from fastapi import APIRouter, Query, UploadFile
 
 from margrave import __version__, datasets
-from margrave.steer._start import check_sizes
+from margrave.steer import Dialog
 from margrave.studio import schemas, uploads
 from margrave.studio.choices import ABOUT, Source, bundled_frame, plan_record, samples
 from margrave.studio.context import Studio, StudioParameter, UserParameter
@@ -112,7 +112,7 @@ def classes(
     """The classes in a column, if it can be a target."""
     source = source_of(studio.store.table(user, table).facts)
     data = samples(studio.workspace.frame(user, table), source, {"target": target})
-    labels, codes, counts = np.unique(data.y, return_inverse=True, return_counts=True)
+    labels, counts = np.unique(data.y, return_counts=True)
     if len(labels) < 2:
         raise ValueError(
             f"Column {target!r} has too few classes for a target ({len(labels)}); choose a column "
@@ -122,7 +122,11 @@ def classes(
         raise ValueError(
             f"Column {target!r} holds numbers with fractions, not classes; choose another column."
         )
-    check_sizes(labels, codes, "Dialog.from_data")
+    if 2 * len(labels) > len(data.y):
+        raise ValueError(
+            f"Column {target!r} has a different value in most rows; choose a column with classes."
+        )
+    Dialog.plan_split(data.X, data.y)  # refuses a class with too few rows
     known: Any = data.positive
     if known is None and len(labels) == 2:
         known = labels.tolist()[int(counts.argmin())]

@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave import _labels
-from margrave._typing import Codes
 from margrave.app._samples import match_label
-from margrave.steer._dialog import Dialog
-from margrave.steer._tuning_data import TuningData
-from margrave.studio.views import Record, certainty_of, votes_of
+from margrave.steer import CellRows, Dialog
+from margrave.studio.views import Record
 
 if TYPE_CHECKING:
     import pandas
@@ -39,23 +36,16 @@ class Cell:
     predicted: str | None = None
     rejected: bool = False
 
-    def select(self, tuning_data: TuningData, predictions: Codes) -> Codes:
-        """Positions of the selected rows in the tuning set."""
-        classes = tuning_data.committee.classes
-        selected = np.ones(len(predictions), dtype=bool)
-        if self.true is not None:
-            selected &= tuning_data.codes == _code(self.true, classes, "true")
-        if self.rejected:
-            selected &= predictions == _labels.REJECTED
-        elif self.predicted is not None:
-            selected &= predictions == _code(self.predicted, classes, "predicted")
-        return np.flatnonzero(selected)
-
-
-def _code(text: str, classes: NDArray[Any], name: str) -> int:
-    """The position of a class in `classes`, from its label as text."""
-    label = match_label(text, classes, name)
-    return int(classes.tolist().index(label))
+    def select(self, dialog: Dialog) -> CellRows:
+        """The selected rows of the tuning set, at the current step."""
+        classes = np.array(dialog.classes)
+        texts = {"true": self.true, "predicted": None if self.rejected else self.predicted}
+        labels = {
+            name: match_label(text, classes, name)
+            for name, text in texts.items()
+            if text is not None
+        }
+        return dialog.rows(**labels, rejected=self.rejected)
 
 
 def rows_record(
@@ -85,46 +75,46 @@ def rows_record(
     offset, limit : int
         The first row of the page, and the largest number of rows.
     """
-    tuning_data, reply = dialog._data, dialog.reply  # read once: another step may follow meanwhile
-    predictions, votes = reply.candidate.predictions, votes_of(dialog)
-    certainty = certainty_of(reply)
-    chosen = cell.select(tuning_data, predictions)
-    names = list(tuning_data.committee.names)
-    keys = _keys(frame, sort, chosen, certainty, votes, names, descending)
-    order = np.argsort(keys, kind="stable")
-    shown = chosen[order[::-1] if descending else order][offset : offset + limit]
-    values = frame.iloc[shown]
+    chosen = cell.select(dialog)
+    order = np.argsort(_keys(frame, sort, chosen, descending), kind="stable")
+    shown = (order[::-1] if descending else order)[offset : offset + limit].tolist()
+    values = frame.iloc[chosen.positions[shown]]
     texts = [_texts(values.iloc[:, j]) for j in range(values.shape[1])]
-    classes = dialog.classes
+    true, predicted, certainty = (
+        array.tolist() for array in (chosen.true, chosen.predicted, chosen.certainty)
+    )
+    votes = [labels.tolist() for labels in chosen.votes.values()]
     rows = [
         {
             "row": int(values.index[i]) + 1,
-            "true": classes[tuning_data.codes[at]],
-            "predicted": None if predictions[at] < 0 else classes[predictions[at]],
-            "certainty": float(certainty[at]),
-            "votes": [classes[vote] for vote in votes[at].tolist()],
+            "true": true[at],
+            "predicted": predicted[at],
+            "certainty": certainty[at],
+            "votes": [labels[at] for labels in votes],
             "values": [column[i] for column in texts],
         }
-        for i, at in enumerate(shown.tolist())
+        for i, at in enumerate(shown)
     ]
     columns = [str(name) for name in frame.columns]
-    return {"total": len(chosen), "columns": columns, "members": names, "rows": rows}
+    return {
+        "total": len(chosen),
+        "columns": columns,
+        "members": list(chosen.votes),
+        "rows": rows,
+    }
 
 
 def rows_table(dialog: Dialog, frame: pandas.DataFrame, cell: Cell) -> pandas.DataFrame:
     """All rows in a cell, as a table."""
-    tuning_data, reply = dialog._data, dialog.reply
-    predictions, votes, classes = reply.candidate.predictions, votes_of(dialog), dialog.classes
-    chosen = cell.select(tuning_data, predictions)
-    table = frame.iloc[chosen].copy()
+    chosen = cell.select(dialog)
+    table = frame.iloc[chosen.positions].copy()
     added: dict[str, Any] = {
         "row": table.index.to_numpy() + 1,
-        "true": [classes[code] for code in tuning_data.codes[chosen]],
-        "predicted": [None if code < 0 else classes[code] for code in predictions[chosen]],
-        "certainty": certainty_of(reply)[chosen].round(4),
+        "true": chosen.true,
+        "predicted": chosen.predicted,
+        "certainty": chosen.certainty.round(4),
+        **{f"{_MEMBER}{name}": votes for name, votes in chosen.votes.items()},
     }
-    for j, name in enumerate(tuning_data.committee.names):
-        added[f"{_MEMBER}{name}"] = [classes[vote] for vote in votes[chosen, j]]
     for place, (name, column) in enumerate(added.items()):
         while name in table.columns:  # a column of the user keeps its name
             name += "_"
@@ -132,27 +122,18 @@ def rows_table(dialog: Dialog, frame: pandas.DataFrame, cell: Cell) -> pandas.Da
     return table.reset_index(drop=True)
 
 
-def _keys(
-    frame: pandas.DataFrame,
-    sort: str,
-    chosen: Codes,
-    certainty: NDArray[np.float64],
-    votes: Codes,
-    names: list[str],
-    descending: bool,
-) -> NDArray[Any]:
+def _keys(frame: pandas.DataFrame, sort: str, chosen: CellRows, descending: bool) -> NDArray[Any]:
     """The sort keys of the rows; missing values come last in both directions."""
     if sort == "row":
-        places: Codes = frame.index.to_numpy(dtype=np.intp)
-        return places[chosen]
+        return frame.index.to_numpy(dtype=np.intp)[chosen.positions]
     if sort == "certainty":
-        return certainty[chosen]
-    if sort.startswith(_MEMBER) and sort.removeprefix(_MEMBER) in names:
-        return np.asarray(votes[chosen, names.index(sort.removeprefix(_MEMBER))])
+        return chosen.certainty
+    if sort.startswith(_MEMBER) and sort.removeprefix(_MEMBER) in chosen.votes:
+        return chosen.votes[sort.removeprefix(_MEMBER)]
     columns = [str(name) for name in frame.columns]
     if sort not in columns:
         raise ValueError(f"The rows cannot be sorted by {sort!r}: there is no such column.")
-    column = frame.iloc[chosen, columns.index(sort)]
+    column = frame.iloc[chosen.positions, columns.index(sort)]
     if column.dtype.kind not in "biufM":
         column = column.astype(str).where(column.notna())
     return column.rank(method="dense", na_option="top" if descending else "bottom").to_numpy()

@@ -35,9 +35,11 @@ class RequestBody(BaseModel):
 
 
 class Problem(BaseModel):
-    """An error message."""
+    """An error message; if a program can use it, with the code and the fields of the error."""
 
     error: str
+    code: str | None = None
+    fields: dict[str, Any] | None = None
 
 
 class Count(BaseModel):
@@ -260,6 +262,8 @@ class Job(BaseModel):
     ahead: int
     progress: Progress | None
     error: str | None
+    code: str | None
+    fields: dict[str, Any] | None
     result: dict[str, Any] | None
 
 
@@ -357,6 +361,8 @@ class Read(BaseModel):
     preference: str | None
     sentences: list[str]
     error: str | None
+    code: str | None = None
+    fields: dict[str, Any] | None = None
     already: bool
 
 

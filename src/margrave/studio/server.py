@@ -17,12 +17,12 @@ from starlette.exceptions import HTTPException
 
 from margrave import __version__
 from margrave.studio import routes_dialogs, routes_tables, routes_views, schemas, work
-from margrave.studio.choices import plain_message
 from margrave.studio.context import Studio
 from margrave.studio.guard import LOCAL, Guard
 from margrave.studio.jobs import WENT_WRONG, Closed, Queue, TooMany, UnknownJob
 from margrave.studio.lines import Lines
 from margrave.studio.pages import Pages
+from margrave.studio.problems import problem_record
 from margrave.studio.settings import Settings
 from margrave.studio.store import Conflict, NotFound, Store, StoreError, default_url
 from margrave.studio.workspace import Workspace
@@ -182,7 +182,7 @@ async def _refused(_: Request, error: Exception) -> JSONResponse:
         status = codes[0] if codes else 503 if isinstance(error, StoreError) else 400
         if not codes:
             _log.info("A request was refused.", exc_info=error)
-    return _error_response(status, plain_message(error))
+    return JSONResponse(problem_record(error), status_code=status)
 
 
 async def _broken(_: Request, error: Exception) -> JSONResponse:

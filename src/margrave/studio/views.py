@@ -7,23 +7,26 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from margrave._typing import Codes, Floats
-from margrave.app._records import matrix_record
 from margrave.confusion import Confusion, Preference
-from margrave.steer._certificate import describe_bound
-from margrave.steer._dialog import Dialog
-from margrave.steer._frontier import Frontier
-from margrave.steer._ledger import Accepted
-from margrave.steer._order_statistic import supported_rate
-from margrave.steer._reply import Reply
-from margrave.steer._thresholds import lead_of_largest
-from margrave.steer._tuning_data import TuningData
+from margrave.steer import Accepted, CellRows, Dialog, Frontier, Reply, SplitSizes, describe_bound
 
 Record = dict[str, Any]
 
 _BINS = 20
+_STEP = (
+    "strategy",
+    "met",
+    "shortfall",
+    "binding",
+    "seconds",
+    "cancelled",
+    "final",
+    "note",
+    "before",
+    "changes",
+)
+_ACCEPTED = ("confidence", "preference", "issued", "confusion", "route", "remarks")
 
 
 def sentences(wanted: Preference, matrix: Confusion) -> list[str]:
@@ -56,109 +59,67 @@ def changes_record(changes: Sequence[Any]) -> list[Record]:
 def step_record(reply: Reply, number: int | None, parent: int | None) -> Record:
     """A step of a dialog."""
     wanted, after, two = reply.preference, reply.after, reply.after.positive is not None
+    described = reply.to_dict()
     return {
         "number": number,
         "parent": parent,
+        **{name: described[name] for name in _STEP},
         "preference": None if wanted is None else str(wanted),
         "sentences": [] if wanted is None else sentences(wanted, after),
-        "strategy": reply.strategy,
-        "met": reply.met,
         "already": wanted is not None and wanted.met(reply.before),
-        "shortfall": float(reply.shortfall),
-        "binding": None if reply.binding is None else str(reply.binding),
         "instead": None if reply.instead is None else str(reply.instead),
-        "seconds": round(reply.seconds, 3),
         "candidates": reply.n_candidates,
-        "cancelled": reply.cancelled,
-        "final": reply.final,
-        "matrix": matrix_record(after),
-        "before": matrix_record(reply.before),
-        "changes": changes_record(reply.changes),
-        "fp": int(after.fp) if two else None,
-        "fn": int(after.fn) if two else None,
-        "note": reply.note,
+        "matrix": described["after"],
+        "fp": after.fp if two else None,
+        "fn": after.fn if two else None,
     }
 
 
 def accepted_record(accepted: Accepted, number: int, onnx: bool) -> Record:
     """An accepted model."""
-    certificate = accepted.model.certificate_
-    if certificate is None:
-        raise ValueError("The accepted model has no certificate.")
+    certificate = accepted.certificate
+    described = certificate.to_dict()
     return {
         "number": number,
         "use_number": certificate.number,
         "step": accepted.step,
-        "confidence": certificate.confidence,
-        "preference": certificate.preference,
-        "issued": certificate.issued,
+        **{name: described[name] for name in _ACCEPTED},
         "guarantees": [str(guarantee) for guarantee in certificate.guarantees],
-        "confusion": matrix_record(certificate.confusion),
-        "route": certificate.route,
-        "remarks": list(certificate.remarks),
         "text": str(certificate),
         "onnx": onnx,
     }
 
 
-def support_record(sizes: Sequence[tuple[Any, int]], confidence: float) -> list[Record]:
+def parts_record(sizes: SplitSizes) -> Record:
+    """The number of rows in each part."""
+    return {name: getattr(sizes, name) for name in ("train", "tune", "certify", "unused")}
+
+
+def support_record(sizes: SplitSizes, confidence: float) -> list[Record]:
     """The smallest limit that the certification set can support for each class, in percent."""
-    return [
-        {"label": label, "n": n, "least": round(supported_rate(n, 1 - confidence), 4)}
-        for label, n in sizes
-    ]
-
-
-def certify_sizes(dialog: Dialog) -> list[tuple[Any, int]]:
-    """The number of samples of each class in the certification set."""
-    part = dialog._ledger.certification_set
-    if part is None:
+    if not sizes.certify:
         return []
-    counts = np.bincount(part.codes, minlength=len(dialog.classes)).tolist()
-    return list(zip(dialog.classes, counts, strict=True))
+    limits = sizes.smallest_limits(confidence)
+    return [
+        {"label": label, "n": n, "least": round(100 * limits[label], 4)}
+        for label, n in sizes.certify_by_class.items()
+    ]
 
 
 def frontier_record(dialog: Dialog) -> Record:
     """All known trade-offs, and the steps of the dialog among them."""
-    frontier = dialog.frontier()
-    fp, fn, owners, _ = frontier._lowest
-    names = [curve.name for curve in frontier.curves]
-    parents = dialog._history.parents
-    return {
-        "positive": frontier.positive,
-        "negative": frontier.negative,
-        "n_positive": frontier.n_positive,
-        "n_negative": frontier.n_negative,
-        "curves": [
-            {"name": curve.name, "fp": curve.fp.tolist(), "fn": curve.fn.tolist()}
-            for curve in frontier.curves
-        ],
-        "best": [
-            {"fp": a, "fn": b, "name": names[owner]}
-            for a, b, owner in zip(fp.tolist(), fn.tolist(), owners.tolist(), strict=True)
-        ],
-        "hull": [
-            {
-                "name": vertex.name,
-                "fp": vertex.fp,
-                "fn": vertex.fn,
-                "low": vertex.low,
-                "high": None if math.isinf(vertex.high) else vertex.high,
-            }
-            for vertex in frontier.hull
-        ],
-        "trajectory": [
-            {
-                "step": number,
-                "parent": parents[number],
-                "fp": int(reply.after.fp),
-                "fn": int(reply.after.fn),
-                "met": reply.met,
-                "preference": None if reply.preference is None else str(reply.preference),
-            }
-            for number, reply in enumerate(dialog.history)
-        ],
-    }
+    trajectory = [
+        {
+            "step": number,
+            "parent": parent,
+            "fp": reply.after.fp,
+            "fn": reply.after.fn,
+            "met": reply.met,
+            "preference": None if reply.preference is None else str(reply.preference),
+        }
+        for number, (reply, parent) in enumerate(zip(dialog.history, dialog.parents, strict=False))
+    ]
+    return dialog.frontier().to_dict() | {"trajectory": trajectory}
 
 
 def winners_record(
@@ -188,69 +149,37 @@ def winners_record(
     }
 
 
-def votes_of(dialog: Dialog) -> Codes:
-    """The prediction of each member for each sample of the tuning set; shape (n, K)."""
-    tuning_data: TuningData = dialog._base()[1]  # of a program: as last tuned or grown
-    columns = [
-        scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)
-        for _, scores in tuning_data.members_alone()
-    ]
-    return np.column_stack(columns)
-
-
-def leads_of(reply: Reply) -> Floats:
-    """The margin of each prediction on the tuning set, in the units of the scores."""
-    lead = reply.candidate.decision.decision_values(reply.candidate.scores)
-    return lead_of_largest(lead) if lead.ndim == 2 else np.abs(lead)
-
-
-def certainty_of(reply: Reply) -> Floats:
-    """The certainty of each prediction: the fraction of samples with a smaller margin.
-
-    The scores of different strategies have different scales, so only the order is comparable.
-    """
-    size = leads_of(reply)
-    order = np.sort(size)
-    return np.asarray(np.searchsorted(order, size, "left") / max(len(size), 1))
-
-
 def members_record(dialog: Dialog) -> Record:
     """The predictions of the members, and their disagreement."""
-    tuning_data, reply = dialog._data, dialog.reply
-    votes, predictions, codes = votes_of(dialog), reply.candidate.predictions, tuning_data.codes
-    names = list(tuning_data.committee.names)
-    scorer = reply.candidate.scorer
-    weights = np.zeros(len(names))
-    for name, weight in zip(scorer.committee.names, scorer.weights.tolist(), strict=True):
-        if name in names:
-            weights[names.index(name)] = weight
+    rows, matrix, weights = dialog.rows(), dialog.confusion, dialog.reply.weights
     members = []
-    for j, name in enumerate(names):
-        matrix = tuning_data.matrix(votes[:, j])
-        errors = int((votes[:, j] != codes).sum())
-        two = matrix.positive is not None
+    for name, votes in rows.votes.items():
+        own = Confusion.of(rows.true, votes, classes=matrix.classes, positive=matrix.positive)
+        errors = int((votes != rows.true).sum())
+        two = own.positive is not None
         members.append(
             {
                 "name": name,
-                "weight": float(weights[j]),
+                "weight": weights.get(name, 0.0),
                 "errors": errors,
-                "fp": int(matrix.fp) if two else None,
-                "fn": int(matrix.fn) if two else None,
-                "accuracy": 1 - errors / len(codes),
+                "fp": own.fp if two else None,
+                "fn": own.fn if two else None,
+                "accuracy": own.accuracy,
             }
         )
-    agreeing = (votes == predictions[:, None]).sum(axis=1)
-    wrong = predictions != codes
+    votes = np.column_stack(list(rows.votes.values()))
+    names, agreeing = list(rows.votes), (votes == rows.predicted[:, None]).sum(axis=1)
+    wrong = rows.predicted != rows.true
     counts = np.bincount(agreeing, minlength=len(names) + 1)
     missed = np.bincount(agreeing[wrong], minlength=len(names) + 1)
     return {
         "members": members,
-        "margins": _margins(reply, wrong),
+        "margins": _margins(rows),
         "disagreement": {
             "names": names,
             "fractions": [
-                [float((votes[:, i] != votes[:, j]).mean()) for j in range(len(names))]
-                for i in range(len(names))
+                [float((one != other).mean()) for other in rows.votes.values()]
+                for one in rows.votes.values()
             ],
         },
         "split": {
@@ -261,11 +190,10 @@ def members_record(dialog: Dialog) -> Record:
     }
 
 
-def _margins(reply: Reply, wrong: NDArray[np.bool_]) -> Record:
+def _margins(rows: CellRows) -> Record:
     """Histograms of the margins of right and wrong predictions, clipped at the 98 % quantile."""
-    size = leads_of(reply)
-    top = float(np.quantile(size, 0.98)) or 1.0
+    top = float(np.quantile(rows.margin, 0.98)) or 1.0
     edges = np.linspace(0.0, top, _BINS + 1)
-    clipped = np.minimum(size, top)
+    clipped, wrong = np.minimum(rows.margin, top), rows.predicted != rows.true
     right, missed = (np.histogram(clipped[at], edges)[0] for at in (~wrong, wrong))
     return {"edges": edges.tolist(), "right": right.tolist(), "wrong": missed.tolist()}

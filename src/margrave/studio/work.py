@@ -10,28 +10,15 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from margrave.app._samples import Samples
-from margrave.committee import Progress
-from margrave.steer._default_committee import default_committee
-from margrave.steer._dialog import Dialog
-from margrave.steer._order_statistic import GuaranteeError
-from margrave.steer._split import FOLDS
+from margrave.app import Samples
+from margrave.steer import Dialog, GuaranteeError, Progress, StoppedError
 from margrave.studio import views
-from margrave.studio.choices import plain_message, sized
 from margrave.studio.jobs import Cancelled, Handle
+from margrave.studio.problems import plain_message
 from margrave.studio.views import Record
 from margrave.studio.workspace import Workspace
 
 CANCELLED = "Training was cancelled."
-
-
-class RefusedError(ValueError):
-    """A request that cannot be fulfilled; the message is meant for the user."""
-
-
-def usual_members(rows: int) -> list[str]:
-    """The members of the default committee for this number of training rows, in folds."""
-    return [name for name, _ in default_committee(rows * (FOLDS - 1) // FOLDS)]
 
 
 def train(workspace: Workspace, owner: str, dialog_id: str, handle: Handle) -> Record:
@@ -42,21 +29,20 @@ def train(workspace: Workspace, owner: str, dialog_id: str, handle: Handle) -> R
     workspace.store.set_state(dialog_id, "training")
     try:
         if row.table_id is None:
-            raise RefusedError("This dialog has no table to train on.")
+            raise ValueError("This dialog has no table to train on.")
         handle.progress(0, 1, "Reading the table")
         samples = workspace.samples(owner, row.table_id, row.choices)
-        parts, _ = sized(samples, row.choices)
         dialog = _train_dialog(samples, row.choices, handle)
         bars = [{"name": name, "done": 1, "total": 1} for name in row.choices.get("members") or ()]
         handle.progress(1, 1, "Saving", bars or None)
-        workspace.ready(dialog_id, dialog, parts, pinned=False)
-    except Cancelled:
+        workspace.ready(dialog_id, dialog, pinned=False)
+    except StoppedError:
         if not workspace.closing:  # otherwise it continues at the next start of the studio
             workspace.store.set_state(dialog_id, "failed", CANCELLED)
-        raise
+        raise Cancelled from None
     except ValueError as error:
         workspace.store.set_state(dialog_id, "failed", plain_message(error))
-        raise RefusedError(plain_message(error)) from error
+        raise
     except BaseException:
         workspace.store.set_state(
             dialog_id,
@@ -74,8 +60,6 @@ def _train_dialog(samples: Samples, choices: dict[str, Any], handle: Handle) -> 
     names = [] if program else list(choices.get("members") or ())
 
     def report(progress: Progress) -> None:
-        if handle.stopped():
-            raise Cancelled
         done[progress.member] += 1
         of_each = progress.total // max(len(names), 1) if names else progress.total
         members = [{"name": name, "done": done[name], "total": of_each} for name in names]
@@ -94,8 +78,9 @@ def _train_dialog(samples: Samples, choices: dict[str, Any], handle: Handle) -> 
         time=samples.time,
         random_state=choices["seed"],
         callback=report,
+        stop=handle.stopped,
     )
-    dialog._given = None  # the store has the table, and memory is limited
+    dialog.forget_table()  # the store has it, and memory is limited
     return dialog
 
 
@@ -111,15 +96,11 @@ def prefer(
 ) -> Record:
     """Search for a preference, and send each better reply."""
     with workspace.changing(owner, dialog_id) as live:
-        dialog, history = live.dialog, live.dialog._history
-        before = history.at, history.undone
+        dialog = live.dialog
         parent = dialog.position if at is None else at
-        try:
-            if parent != dialog.position:
-                dialog.goto(parent)
-            replies = dialog.replies(*wants, keep=keep, strategies=strategies, stop=handle.stopped)
-        finally:  # the dialog moves only when the new step exists
-            history.at, history.undone = before
+        replies = dialog.replies(
+            *wants, keep=keep, strategies=strategies, at=at, stop=handle.stopped
+        )
         for reply in replies:
             if not reply.final:
                 handle.emit("reply", views.step_record(reply, None, parent))
@@ -166,7 +147,6 @@ def accept(
     """Certify the current model; the use of the certification set is stored, also if refused."""
     handle.progress(0, 1, "Computing the guarantee on the certification set")
     with workspace.held(owner, dialog_id) as live:
-        ledger = live.dialog._ledger
         try:
             model = live.dialog.accept(confidence=confidence, reserve=reserve)
         except GuaranteeError as error:
@@ -177,5 +157,5 @@ def accept(
         finally:
             handle.progress(1, 2, "Saving")
             workspace.write_accepted(dialog_id, live, reserve)
-        same = [accepted.model is model for accepted in ledger.accepted]
+        same = [accepted.model is model for accepted in live.dialog.accepted]
         return {"accepted": same.index(True) + 1}

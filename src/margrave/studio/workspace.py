@@ -11,26 +11,14 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from margrave._indexing import select_rows
-from margrave.app._job import Parts
-from margrave.app._samples import Samples
-from margrave.export._graph import ExportError
-from margrave.steer._dialog import Dialog
-from margrave.steer._ledger import Account
-from margrave.steer._steered import SteeredClassifier
-from margrave.steer._steps import (
-    StoredModel,
-    StoredStep,
-    dump_model,
-    dump_start,
-    dump_step,
-    restore_dialog,
-)
+from margrave.app import Samples
+from margrave.export import ExportError
+from margrave.steer import Dialog, SteeredClassifier
 from margrave.studio import views
 from margrave.studio.choices import Source, samples
 from margrave.studio.programs import call_of
@@ -81,22 +69,17 @@ class Live:
 
     def refuse(self, use: dict[str, Any]) -> None:
         """Record a use of the certification set that ended in a refusal."""
-        ledger = self.dialog._ledger
-        if ledger.certification_set is not None:
-            name = ledger.certification_set.name
-            number = len(ledger.accounts[name].used)
-            self.refused.append({"use_number": number, "samples": name, **use})
+        account = self.dialog.certification
+        if account is not None:
+            number = len(account.used)
+            self.refused.append({"use_number": number, "samples": account.samples, **use})
 
     def account_records(self) -> list[dict[str, Any]]:
         """The ledger of the certification set, as plain records."""
         return [
-            {
-                "samples": account.samples,
-                "delta": account.delta,
-                "used": list(account.used),
-                "refused": [use for use in self.refused if use["samples"] == account.samples],
-            }
-            for account in self.dialog._ledger.accounts.values()
+            account
+            | {"refused": [use for use in self.refused if use["samples"] == account["samples"]]}
+            for account in self.dialog.dump_state()["accounts"]
         ]
 
 
@@ -164,14 +147,19 @@ class Workspace:
     def _load(self, dialog_id: str) -> Live:
         """Restore a dialog from the store."""
         pieces = self.store.pieces(dialog_id)
-        accounts = [Account(a["samples"], a["delta"], tuple(a["used"])) for a in pieces.accounts]
-        dialog = restore_dialog(
+        accepted = pieces.acceptances
+        dialog = Dialog.restore(
             pieces.base,
-            [StoredStep(step.parent, step.piece) for step in pieces.steps if step.number],
-            pieces.position,
-            pieces.undone,
-            accounts,
-            [StoredModel(a.step, a.record["samples"], a.piece) for a in pieces.acceptances],
+            [step.piece for step in pieces.steps if step.number],
+            [model.piece for model in accepted],
+            {
+                "position": pieces.position,
+                "undone": pieces.undone,
+                "accounts": pieces.accounts,
+                "accepted": [
+                    {"step": model.step, "samples": model.record["samples"]} for model in accepted
+                ],
+            },
         )
         size = _TIMES * (len(pieces.base) + sum(len(step.piece) for step in pieces.steps))
         refused = [use for account in pieces.accounts for use in account["refused"]]
@@ -240,38 +228,38 @@ class Workspace:
 
     def write(self, dialog_id: str, live: Live) -> None:
         """Store all new steps of a dialog, and its current position."""
-        history = live.dialog._history
+        dialog = live.dialog
         try:
             stored = self.store.steps(dialog_id)
-            for number in range(len(stored), len(history.replies)):
-                parent, reply = history.parents[number], history.replies[number]
+            for number in range(len(stored), len(dialog.history)):
+                parent, reply = dialog.parents[number], dialog.history[number]
                 more = {
-                    "call": call_of(live.dialog, number),
+                    "call": call_of(reply),
                     "strategies": live.strategies.pop(number, None),
                 }
-                piece = b"" if live.pinned else dump_step(live.dialog, number)
+                piece = b"" if live.pinned else dialog.dump_step(number)
                 record = views.step_record(reply, number, parent) | more
                 self.store.add_step(
                     dialog_id, number, parent, record, piece, position=number, undone=[]
                 )
                 live.size += _TIMES * len(piece)
-            self.store.set_position(dialog_id, history.at, list(history.undone))
+            self.store.set_position(dialog_id, dialog.position, dialog.undone)
         except BaseException:
             self.forget(dialog_id)
             raise
 
-    def ready(self, dialog_id: str, dialog: Dialog, parts: Parts, pinned: bool) -> None:
+    def ready(self, dialog_id: str, dialog: Dialog, pinned: bool) -> None:
         """Store a trained dialog, and keep it in memory."""
-        base = b"" if pinned else dump_start(dialog)
-        part = dialog._ledger.certification_set
+        base = b"" if pinned else dialog.dump_start()
+        account, sizes = dialog.certification, dialog.sizes
         facts = {
             "classes": list(dialog.classes),
             "positive": dialog.confusion.positive,
             "members": list(dialog.members),
-            "parts": asdict(parts),
+            "parts": views.parts_record(sizes),
             "n": dialog.confusion.n,
-            "certify": None if part is None else {"name": part.name, "n": len(part.codes)},
-            "sizes": views.certify_sizes(dialog),
+            "certify": None if account is None else {"name": account.samples, "n": sizes.certify},
+            "sizes": list(sizes.certify_by_class.items()) if sizes.certify else [],
         }
         start = views.step_record(dialog.history[0], 0, None)
         self.store.set_ready(dialog_id, base, facts, start, b"")
@@ -283,21 +271,18 @@ class Workspace:
     def adopt(self, owner: str, title: str, dialog: Dialog) -> str:
         """Add the dialog of a notebook, which lasts as long as the process; return its id."""
         row = self.store.add_dialog(owner, title, None, {"kind": kind_of(dialog)})
-        part, n = dialog._ledger.certification_set, dialog.confusion.n
-        certify = 0 if part is None else len(part.codes)
-        parts = Parts(n if dialog._data.trained_on else 0, n, certify, 0)
-        self.ready(row.id, dialog, parts, pinned=True)
+        self.ready(row.id, dialog, pinned=True)
         return row.id
 
     def write_accepted(self, dialog_id: str, live: Live, reserve: bool = False) -> None:
         """Store the newly accepted models, and the ledger of the certification set."""
-        ledger, accounts = live.dialog._ledger, live.account_records()
+        accounts = live.account_records()
         try:
             known = len(self.store.acceptances(dialog_id))
-            for number, accepted in enumerate(ledger.accepted[known:], start=known + 1):
+            for number, accepted in enumerate(live.dialog.accepted[known:], start=known + 1):
                 record = views.accepted_record(accepted, number, can_export(accepted.model))
                 record |= {"samples": accepted.samples, "reserve": reserve}
-                piece = dump_model(accepted)
+                piece = accepted.model.to_bytes()
                 self.store.add_acceptance(dialog_id, number, accepted.step, record, piece, accounts)
             if accounts != live.accounts:
                 self.store.set_accounts(dialog_id, accounts)
@@ -330,17 +315,14 @@ class Workspace:
     def _tuning_frame(self, owner: str, row: DialogRow, dialog: Dialog) -> pandas.DataFrame:
         import pandas
 
-        tuning_data = dialog._data
-        at = tuning_data.at
+        at = dialog.rows().at
         if row.table_id is not None and at is not None:
             return self.samples(owner, row.table_id, row.choices).X.iloc[at]
-        X, places = tuning_data.X.X, None
-        if dialog._given is not None and at is not None:
-            X, places = select_rows(dialog._given, at), at
+        X = dialog.tuning_samples()
         if not isinstance(X, pandas.DataFrame):
             dense = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
             X = pandas.DataFrame(dense, columns=[f"x{j}" for j in range(dense.shape[1])])
-        return X.set_axis(pandas.RangeIndex(len(X)) if places is None else places)
+        return X.set_axis(pandas.RangeIndex(len(X)) if at is None else at)
 
 
 def source_of(facts: dict[str, Any]) -> Source:

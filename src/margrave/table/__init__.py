@@ -1,6 +1,7 @@
 """Tables: the kinds of columns, and their encoding as numbers."""
 
 from margrave.table._encoder import TableEncoder
+from margrave.table._kinds import Guess as Guess
 from margrave.table._kinds import guess_kind as guess_kind
 from margrave.table._kinds import read_dates as read_dates
 from margrave.table._kinds import read_numbers as read_numbers

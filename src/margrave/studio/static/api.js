@@ -9,11 +9,12 @@ const UNREACHABLE = 'The studio cannot be reached. Nothing that was saved is los
 
 /** An error message of the server; status 0 if the server cannot be reached. */
 export class ApiError extends Error {
-  /** @param {string} message @param {number} status */
-  constructor(message, status) {
+  /** @param {string} message @param {number} status @param {string | null} [code] */
+  constructor(message, status, code = null) {
     super(message);
     this.name = 'ApiError';
     this.status = status;
+    this.code = code;
   }
 }
 
@@ -45,7 +46,7 @@ export const link = {
 /** @param {number} status @param {any} body */
 function refusal(status, body) {
   const message = body && typeof body.error === 'string' ? body.error : null;
-  return new ApiError(message ?? `The studio responded with an error (${status}).`, status);
+  return new ApiError(message ?? `The studio responded with an error (${status}).`, status, body?.code);
 }
 
 /**
@@ -199,6 +200,8 @@ function forgotten(id) {
     ahead: 0,
     progress: null,
     error: 'The studio was restarted before this was done. Nothing that was saved is lost; try again.',
+    code: null,
+    fields: null,
     result: null,
   };
 }

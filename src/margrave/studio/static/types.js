@@ -82,7 +82,8 @@
 /**
  * @typedef {{id: string, kind: "train" | "prefer" | "nodes" | "grow" | "accept",
  *   dialog: string, state: "waiting" | "running" | "done" | "failed" | "cancelled", ahead: number,
- *   progress: Progress | null, error: string | null, result: Record<string, any> | null}} Job
+ *   progress: Progress | null, error: string | null, code: string | null,
+ *   fields: Record<string, any> | null, result: Record<string, any> | null}} Job
  */
 
 /**
@@ -104,7 +105,7 @@
 
 /**
  * @typedef {{preference: string | null, sentences: string[], error: string | null,
- *   already: boolean}} Reading
+ *   code: string | null, fields: Record<string, any> | null, already: boolean}} Reading
  */
 
 /**

@@ -7,7 +7,17 @@ import platform
 import sys
 from importlib.metadata import version
 
-from benchmarks import foundation, mam, martingale, members, rank_margin, selection, steer, studio
+from benchmarks import (
+    command,
+    foundation,
+    mam,
+    martingale,
+    members,
+    rank_margin,
+    selection,
+    steer,
+    studio,
+)
 from benchmarks._timing import at_most
 
 IMPORT_BAR = 0.050
@@ -57,6 +67,8 @@ def table(n: int, n_rows: int | None) -> int:
         selection.many(n // 2),
         steer.on_spambase(n_rows),
         studio.on_spambase(n_rows),
+        command.starts(),
+        command.predictions(n_rows),
     ):
         for one in group:
             missed += not one.kept

@@ -99,7 +99,7 @@ def crucial_pairs(n: int) -> Iterator[Comparison]:
         )
 
 
-_OPTIONAL = ("pandas", "matplotlib", "xgboost", "lightgbm", "catboost", "skops", "rich", "typer")
+_OPTIONAL = ("pandas", "matplotlib", "xgboost", "lightgbm", "catboost", "skops", "rich")
 
 
 def extra_import_seconds(repeats: int = 7) -> float:

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,8 @@ import pandas as pd
 import pytest
 from tests.command import STEER, call, mail, steer_mail
 
-from margrave import _atomic_write, cli, datasets
+import margrave
+from margrave import MargraveError, _atomic_write, cli, datasets
 from margrave.app import _job
 from margrave.steer import Dialog, SteeredClassifier, _strategies
 from margrave.steer._dialog import History
@@ -190,7 +192,9 @@ def test_not_reachable_shows_the_nearest(run, ready, trained):
 
 def test_bundled_sets_need_no_target(run, monkeypatch):
     seen = []
-    monkeypatch.setattr(cli, "run_request", lambda samples, *_, **__: seen.append(samples) or 1 / 0)
+    monkeypatch.setattr(
+        _job, "run_request", lambda samples, *_, **__: seen.append(samples) or 1 / 0
+    )
     with pytest.raises(ZeroDivisionError):
         cli.main(["steer", "german", "--limit", "fp <= 10%", "--out", "m"])
     assert seen[0].positive == datasets.load("german").positive
@@ -263,7 +267,7 @@ def test_bad_tables(run, text, named):
         (("--report", "absent/p.html"), r"^--report.*\babsent\b"),
         (("--dialog", "."), r"^--dialog.*\."),
         (("--out", "t.csv"), r"^--out.*t\.csv.*DATA"),
-        (("--jobs", "two"), "'--jobs'"),
+        (("--jobs", "two"), "--jobs.*'two'"),
     ],
 )
 def test_bad_options(run, more, named):
@@ -283,6 +287,9 @@ def test_gaps_in_times_and_groups_are_reported_with_their_line(run):
 def test_a_target_of_numbers_is_no_class(run):
     text = "x,spam\n" + "".join(f"{i},{i / 7}\n" for i in range(50))
     assert re.search(r"--target.*'spam'.*t\.csv.*\b50\b", bad(run, text))
+    code, _, err = run("steer", "abalone", "--limit", "fp <= 10%", "--out", "m.skops")
+    assert code == 2
+    assert re.search(r"--target.*'target'.*abalone.*\bnumber\b.*\bclasses\b", err)
 
 
 def test_no_target_and_no_file(run):
@@ -298,6 +305,23 @@ def test_errors_are_json_too(run):
     told = json.loads(out)
     assert (code, told["exit_code"]) == (2, 2)
     assert err == f"margrave: {told['error']}\n"
+
+
+def test_errors_in_json_have_the_code_and_the_fields_of_the_library(run, monkeypatch):
+    def refuse(*_, **__):
+        raise MargraveError("Refused.", code="refused", received=4)
+
+    def wrap(*_, **__):
+        try:
+            refuse()
+        except MargraveError as error:
+            raise ValueError("--limit: refused.") from error
+
+    for fail in (refuse, wrap):
+        monkeypatch.setattr(_job, "read_limit", fail)
+        code, out, _ = run("steer", "iris", *ASK, "--json")
+        told = json.loads(out)
+        assert (code, told["code"], told["fields"]) == (2, "refused", {"received": 4})
 
 
 def test_control_characters_do_not_reach_the_terminal(run):
@@ -467,15 +491,67 @@ def test_data_sets(run):
 
 
 def test_help_version_and_unknown_commands(run):
-    assert run("--version")[:2] == (0, f"margrave {cli.__version__}\n")
+    assert run("--version")[:2] == (0, f"margrave {margrave.__version__}\n")
     assert run("steer", "--help")[0] == 0
     code, out, err = run("steering")
     assert (code, out) == (2, "")
     assert "'steering'" in err
 
 
-@pytest.mark.parametrize(("package", "extra"), [("typer", "app"), ("uvicorn", "studio")])
-def test_without_its_extra_the_error_names_the_extra(package, extra):
+def loaded_by(*arguments, cwd):
+    """Run the command in a process of its own; return the packages that it imports."""
+    code = """
+import sys
+from margrave.cli import main
+try:
+    main(sys.argv[1:])
+finally:
+    sys.stderr.write(" ".join({name.partition(".")[0] for name in sys.modules}))
+"""
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", code, *map(str, arguments)],
+        cwd=cwd, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["steer", "--help"]])
+def test_help_and_version_load_no_other_package(arguments, tmp_path):
+    loaded = loaded_by(*arguments, cwd=tmp_path)
+    assert "margrave" in loaded
+    installed = loaded & set(packages_distributions())
+    assert installed <= {"margrave", "_distutils_hack"}  # setuptools starts its own
+
+
+def test_predicting_a_table_loads_neither_dask_nor_matplotlib(trained, tmp_path):
+    mail(20).drop(columns="spam").to_csv(tmp_path / "new.csv", index=False)
+    model, new = trained / "model.skops", tmp_path / "new.csv"
+    loaded = loaded_by("predict", model, new, "--out", "a.csv", cwd=tmp_path)
+    assert (tmp_path / "a.csv").exists()
+    assert "pandas" in loaded
+    assert loaded.isdisjoint({"dask", "distributed", "matplotlib", "torch", "uvicorn"})
+
+
+def test_without_arguments_the_help_is_shown(run):
+    code, out, err = run()
+    assert (code, err) == (2, "")
+    assert [name for name in ("steer", "predict", "studio") if name not in out] == []
+
+
+def test_options_are_not_abbreviated_and_may_stand_anywhere(run, trained):
+    mail(20).drop(columns="spam").to_csv("new.csv", index=False)
+    model = trained / "model.skops"
+    assert run("predict", model, "--out", "a.csv", "new.csv") == (0, "", "")
+    code, _, err = run("predict", model, "new.csv", "--ou", "b.csv")
+    assert code == 2
+    assert "--ou" in err
+
+
+@pytest.mark.parametrize(
+    ("command", "package", "extra"), [("data", "rich", "app"), ("studio", "uvicorn", "studio")]
+)
+def test_without_its_extra_the_error_names_the_extra(command, package, extra):
     code = f"""
 import sys
 class Missing:
@@ -484,7 +560,7 @@ class Missing:
             raise ModuleNotFoundError(name, name=name)
 sys.meta_path.insert(0, Missing())
 from margrave.cli import main
-main(["studio"])
+main([{command!r}])
 """
     done = subprocess.run(  # noqa: S603 - our own interpreter
         [sys.executable, "-c", code], capture_output=True, text=True, check=False

@@ -16,7 +16,6 @@ from tests.command import PAIR, call
 dask = pytest.importorskip("dask", reason="the extra 'dask' is not installed")
 pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
 
-from margrave import cli  # noqa: E402
 from margrave.app import _folder  # noqa: E402
 from margrave.steer import SteeredClassifier, _start  # noqa: E402
 from margrave.table import TableEncoder  # noqa: E402
@@ -260,7 +259,7 @@ def test_workers_that_are_lost_again_and_again(run, mails, monkeypatch):
     def lost(*_, **__):
         raise KilledWorker("task", None, 3)
 
-    monkeypatch.setattr(cli, "run_folder", lost)
+    monkeypatch.setattr(_folder, "run_folder", lost)
     code, _, err = run("steer", "mails", *ASK)
     assert (code, err.count("\n")) == (2, 1)
     assert re.match(r"margrave: .*\bworkers\b", err)

@@ -1,1 +1,1 @@
-"""Steering: whether promises are kept, what they cost, and how many requests are met."""
+"""The steering study: whether guarantees hold on new samples, and what they cost."""

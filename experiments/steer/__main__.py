@@ -13,18 +13,21 @@ from experiments.steer.results import Results
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Parse the arguments, run with progress, write the page."""
-    chosen = asked("steer", "two data sets, two splits, requests on one, two members", arguments)
-    if chosen is None:
+    """Parse the arguments, run with a progress bar, and write the page."""
+    options = asked("steer", "two data sets, two splits, two rates, three members", arguments)
+    if options is None:
         return 2
     mpl.use("agg")
     console = Console()
-    plan = study.QUICK if chosen.quick else study.full()
-    runs = study.all_runs(plan, chosen.seed, chosen.jobs)
-    total = len(plan.titles) * plan.n_splits
-    told = shown(console, runs, total, of=lambda run: f"{run.title}, {run.split}")
-    written = page.write(Results.of(plan, chosen.seed, told), chosen.out, chosen.command)
-    console.print(f"Written: {written}", highlight=False, soft_wrap=True)
+    plan = study.QUICK if options.quick else study.full_plan()
+    runs = shown(
+        console,
+        study.run_all(plan, options.seed, options.jobs),
+        len(plan.titles) * plan.n_splits,
+        of=lambda run: f"{run.title}, {run.split}",
+    )
+    path = page.write(Results.of(plan, options.seed, runs), options.out, options.command)
+    console.print(f"Written: {path}", highlight=False, soft_wrap=True)
     return 0
 
 

@@ -1,9 +1,10 @@
-"""What a test part shows of a promise that is kept: sums of beta-binomial counts.
+"""The distribution of test errors under a valid guarantee: sums of beta-binomial counts.
 
-A cut that leaves c of n certify samples of a class on the wrong side has, if scores do not tie, a
-true rate of Beta(c + 1, n − c): the share beyond an order statistic. Of m test samples of the class
-so many are wrong as a beta-binomial says. That holds for a random split whatever the data are: the
-certify and test samples of a class are exchangeable. With ties the count is smaller.
+If the threshold is the order statistic that leaves c of n certification samples of a class on the
+wrong side, and scores do not tie, the true error rate of that class is Beta(c + 1, n − c), and the
+number of errors among m test samples of the class is beta-binomial. This holds for a random split
+whatever the distribution of the data, because the certification and test samples of a class are
+exchangeable. Ties make the count smaller, and so does a stricter threshold.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ from scipy.stats import betabinom, binom
 
 from experiments._parts import Ints
 
-DRAWS = 20_000
+N_DRAWS = 20_000
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """What a count depends on.
+class Sizes:
+    """What the distribution of a count of test errors depends on.
 
     Attributes
     ----------
     n, allowed : int
-        Certify samples of the class, and how many of them may be wrong.
+        Certification samples of the limited class, and how many of them may be errors.
     m : int
-        Test samples of the class.
+        Test samples of the limited class.
     """
 
     n: int
@@ -38,32 +39,32 @@ class Drawn:
     m: int
 
 
-def sums(drawn: Iterable[Drawn], seed: int, draws: int = DRAWS) -> Ints:
-    """Draws of the sum of independent counts."""
+def draw_sums(sizes: Iterable[Sizes], seed: int, n_draws: int = N_DRAWS) -> Ints:
+    """Draw the sum of independent beta-binomial counts."""
     rng = np.random.default_rng(seed)
-    total = np.zeros(draws, dtype=np.int64)
-    for one in drawn:
-        rates = rng.beta(one.allowed + 1, one.n - one.allowed, draws)
+    total = np.zeros(n_draws, dtype=np.int64)
+    for one in sizes:
+        rates = rng.beta(one.allowed + 1, one.n - one.allowed, n_draws)
         total += rng.binomial(one.m, rates)
     return total
 
 
-def p_value(observed: int, drawn: Ints) -> float:
-    """How probable a sum as large is; never 0, since the draws are finite."""
-    return float((1 + (drawn >= observed).sum()) / (1 + len(drawn)))
+def p_value(observed: int, draws: Ints) -> float:
+    """Estimate the probability of a sum at least as large; it is never 0, as draws are finite."""
+    return float((1 + (draws >= observed).sum()) / (1 + len(draws)))
 
 
 def p_at_limit(observed: int, m: int, rate: float) -> float:
-    """How probable a count as large is if every true rate were just the limit."""
+    """Compute the probability of a count at least as large if every true rate is the limit."""
     return float(binom.sf(observed - 1, m, rate))
 
 
-def most_within(m: int, rate: float) -> int:
-    """The largest count of m that is not above the rate."""
+def largest_count_within(m: int, rate: float) -> int:
+    """Compute the largest count of m samples that does not exceed a rate."""
     return floor(m * rate + _ROUNDING)
 
 
-def broken_by_chance(one: Drawn, rate: float) -> float:
-    """How often a test part shows a larger rate although nothing is wrong."""
-    beyond = betabinom.sf(most_within(one.m, rate), one.m, one.allowed + 1, one.n - one.allowed)
-    return float(beyond)
+def probability_exceeded(one: Sizes, rate: float) -> float:
+    """Compute how often a test set shows more than the rate although the guarantee is valid."""
+    most = largest_count_within(one.m, rate)
+    return float(betabinom.sf(most, one.m, one.allowed + 1, one.n - one.allowed))

@@ -1,4 +1,4 @@
-"""The figures of the page."""
+"""The plots of the page."""
 
 from __future__ import annotations
 
@@ -9,81 +9,85 @@ import numpy as np
 
 from experiments._page import save_figure
 from experiments._parts import Floats
-from experiments.steer.results import Results
-from experiments.steer.rivals import MEMBER, OURS, STACKING, TUNED
+from experiments.steer.guarantees import ACCEPTED, MARGRAVE, TUNED
+from experiments.steer.results import Results, is_higher
+from experiments.steer.tables import ORDER_STATISTIC
 
-COLOURS = {OURS: "C0", TUNED: "C1", MEMBER: "C2", STACKING: "C3"}
-MARKERS = {MEMBER: "o", STACKING: "D"}
-_TOP = 4.0
+LABELS = {ACCEPTED: ACCEPTED, MARGRAVE: ORDER_STATISTIC, TUNED: TUNED}
+COLOURS = {ACCEPTED: "C0", MARGRAVE: "C2", TUNED: "C1"}
+SHIFTS = {ACCEPTED: -0.28, MARGRAVE: 0.0, TUNED: 0.28}
+_TOP = 4.0  # rates above so many times the guaranteed one are drawn there
+_LINEAR = 1.0  # points within which the axis of differences is linear
+_TICKS = (-50, -20, -10, -5, -2, -1, 0, 1, 2, 5, 10, 20, 50)
 
 
 def write_all(results: Results, folder: Path) -> None:
-    """Write them beside the page."""
-    _promises(results, folder / "steer_promises.png")
-    _price(results, folder / "steer_price.png")
+    """Write the plots to the folder of the page."""
+    _plot_guarantees(results, folder / "steer_guarantees.png")
+    _plot_cost(results, folder / "steer_cost.png")
 
 
-def _promises(results: Results, path: Path) -> None:
-    """Test rate over promised rate, a dot for each promise, by rate and rule."""
+def _plot_guarantees(results: Results, path: Path) -> None:
+    """Plot the test rate over the guaranteed rate, a dot for each guarantee."""
     figure, ax = plt.subplots(figsize=(9, 5.2), layout="constrained")
     rng = np.random.default_rng(0)
-    rates = {
-        (p, rule): _rates(results, p, rule) for p in results.percents for rule in (OURS, TUNED)
-    }
-    top = min(max(float(each.max()) for each in rates.values()), _TOP)
-    for (percent, rule), each in rates.items():
-        middle = results.percents.index(percent) + (-0.2 if rule == OURS else 0.2)
-        x = middle + rng.uniform(-0.15, 0.15, len(each))
-        ax.scatter(x, np.minimum(each, top), 14, c=COLOURS[rule], alpha=0.4, lw=0)
+    ratios = {(p, rule): _ratios(results, p, rule) for p in results.percents for rule in LABELS}
+    top = min(max(float(each.max()) for each in ratios.values()), _TOP)
+    for (percent, rule), each in ratios.items():
+        middle = results.percents.index(percent) + SHIFTS[rule]
+        x = middle + rng.uniform(-0.1, 0.1, len(each))
+        ax.scatter(x, np.minimum(each, top), 12, c=COLOURS[rule], alpha=0.35, lw=0)
         one = results.pooled(percent, rule)
         pooled = one.wrong / one.m / (percent / 100)
-        ax.plot([middle - 0.17, middle + 0.17], [pooled, pooled], c="k", lw=2)
-        told = f"{one.broken:.0%} above"
-        ax.text(middle, top * 1.05, told, ha="center", fontsize=9, c=COLOURS[rule])
+        ax.plot([middle - 0.12, middle + 0.12], [pooled, pooled], c="k", lw=2)
+        text = f"{one.exceeded:.0%}"
+        ax.text(middle, top * 1.05, text, ha="center", fontsize=9, c=COLOURS[rule])
     ax.axhline(1, c="0.3", lw=1, ls="--", zorder=0)
     ax.set_xticks(range(len(results.percents)), [f"{percent} %" for percent in results.percents])
     ax.set_ylim(-0.04 * top, 1.13 * top)
-    ax.set_xlabel("promised rate")
-    ax.set_ylabel("rate on test / promised rate")
+    ax.set_xlabel("guaranteed rate")
+    ax.set_ylabel("rate on test / guaranteed rate")
     beyond = f"; above {_TOP:g} drawn there" if top == _TOP else ""
-    ax.set_title(f"Each promise on its test part (bars: pooled{beyond})")
-    for rule in (OURS, TUNED):
-        ax.scatter([], [], 30, c=COLOURS[rule], label=rule)
-    figure.legend(loc="outside lower center", ncols=2, frameon=False)
+    ax.set_title(f"Rates on test (line: pooled; number: exceeded{beyond})")
+    for rule, label in LABELS.items():
+        ax.scatter([], [], 30, c=COLOURS[rule], label=label)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False)
     save_figure(figure, path)
 
 
-def _rates(results: Results, percent: int, rule: str) -> Floats:
-    """Of each promise of a rate, the rate on test over it."""
+def _ratios(results: Results, percent: int, rule: str) -> Floats:
+    """Return the test rate over the guaranteed rate for each guarantee of a rate."""
     cases = [case for case in results.cases if case.percent == percent]
-    kept = [(case, outcome) for case in cases if (outcome := case.by[rule]) is not None]
-    return np.array([outcome.wrong / case.drawn.m / case.rate for case, outcome in kept])
+    found = [(case, outcome) for case in cases if (outcome := case.outcomes[rule]) is not None]
+    return np.array([outcome.wrong / case.sizes.m / case.rate for case, outcome in found])
 
 
-def _price(results: Results, path: Path) -> None:
-    """Recall of the other class, Margrave less its rivals, by data set."""
-    titles = sorted(results.titles, key=lambda title: results.gap(title, MEMBER).mean)
-    height = 1.9 + 0.3 * len(titles)
-    figure, ax = plt.subplots(figsize=(9, height), layout="constrained")
-    for rule, shift in ((MEMBER, 0.15), (STACKING, -0.15)):
-        gaps = [results.gap(title, rule) for title in titles]
-        ax.errorbar(
-            [gap.mean for gap in gaps],
-            np.arange(len(titles)) + shift,
-            xerr=[gap.error for gap in gaps],
-            fmt=MARKERS[rule],
-            c=COLOURS[rule],
-            ms=5,
-            lw=1.2,
-            label=f"{OURS} − {rule}",
-        )
-        ax.axvline(results.gap_over_sets(rule).mean, c=COLOURS[rule], lw=1, ls=":")
+def _plot_cost(results: Results, path: Path) -> None:
+    """Plot the differences in recall between the rivals and Margrave, a dot for each data set."""
+    rules = [rule for rule in results.rivals if results.mean_difference(rule)]
+    figure, ax = plt.subplots(figsize=(9, 1.6 + 0.5 * len(rules)), layout="constrained")
+    rng = np.random.default_rng(0)
+    widest = _LINEAR
+    for y, rule in enumerate(reversed(rules)):
+        each = [values for t in results.titles if (values := results.differences(t, rule))]
+        dots = np.array([np.mean(values) for values in each])
+        widest = max(widest, float(np.abs(dots).max()))
+        ax.scatter(dots, y + rng.uniform(-0.22, 0.22, len(dots)), 14, c="0.6", lw=0)
+        gap = results.mean_difference(rule)
+        if gap is not None:
+            colour = "C3" if is_higher(gap) else "C0"
+            ax.errorbar(gap.mean, y, xerr=gap.error, fmt="D", c=colour, ms=6, lw=2, capsize=4)
     ax.axvline(0, c="0.3", lw=1)
-    ax.set_yticks(range(len(titles)), titles)
-    ax.set_ylim(-0.6, len(titles) - 0.4)
-    ax.grid(axis="y", c="0.93")
+    ax.set_xscale("symlog", linthresh=_LINEAR)
+    ticks = [tick for tick in _TICKS if abs(tick) <= 1.3 * widest]
+    ax.set_xticks(ticks, [f"{tick:+d}" if tick else "0" for tick in ticks])
+    ax.minorticks_off()
+    ax.set_yticks(range(len(rules)), rules[::-1])
+    ax.set_ylim(-0.6, len(rules) - 0.4)
+    ax.grid(axis="x", c="0.93")
     ax.set_axisbelow(True)
-    ax.set_xlabel("recall of the other class, difference in points (bar: one standard error)")
-    ax.set_title("At the same certified rate (dotted: mean over the data sets)")
-    figure.legend(loc="outside lower center", ncols=2, frameon=False)
+    ax.set_xlabel(
+        f"recall of the other class minus {MARGRAVE}'s, in points (logarithmic beyond ±{_LINEAR:g})"
+    )
+    ax.set_title("Dots: data sets; diamonds: their mean ± one standard error, red if higher")
     save_figure(figure, path)

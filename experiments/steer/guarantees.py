@@ -1,4 +1,4 @@
-"""Promises on one split: what each rule does on the test part at the same certified rate."""
+"""The guarantees of one split, and what each rule does on the test set at the same guarantee."""
 
 from __future__ import annotations
 
@@ -6,119 +6,157 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments._parts import Ints
-from experiments.steer import rivals
-from experiments.steer.chance import Drawn, most_within
-from experiments.steer.data import Parts
-from experiments.steer.rivals import CONFIDENCE, OURS, START, TUNED, Voices
+from experiments.steer import learn_then_test
+from experiments.steer.chance import Sizes, largest_count_within
+from experiments.steer.rivals import (
+    CONFIDENCE,
+    MEMBER,
+    SELECTION,
+    STACKING,
+    STACKING_LOG_ODDS,
+    Predicted,
+    fit_rivals,
+    order_statistic_threshold,
+    threshold_leaving,
+)
 from margrave.steer import Dialog
 from margrave.steer._certify import make_certification_set
 from margrave.steer._ledger import Ledger
 from margrave.steer._order_statistic import largest_allowed_count, samples_needed
 
-SIDES = {"fp": 0, "fn": 1}
-"""Which class's errors a word limits."""
+CLASSES = {"fp": 0, "fn": 1}
+"""The class whose errors a quantity counts."""
+
+MARGRAVE, ACCEPTED, TUNED = "Margrave", "accepted model", "tuning quantile"
+START, REWEIGHT, RETUNE = "start committee", "with reweight", "with retune"
+STRATEGIES = {MARGRAVE: None, REWEIGHT: ["move", "reweight"], RETUNE: ["move", "retune"]}
+"""Rules of Margrave, and the strategies of their requests; None is the default."""
+
+RIVALS = (
+    START,
+    MEMBER,
+    STACKING,
+    STACKING_LOG_ODDS,
+    SELECTION,
+    REWEIGHT,
+    RETUNE,
+    *(learn_then_test.METHODS if learn_then_test.HAS_MAPIE else ()),
+)
+"""The rules that are compared with Margrave."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Errors on the test part: in the class that is limited, and in the other one."""
+    """Test errors: `wrong` in the limited class, `missed` in the other one."""
 
     wrong: int
     missed: int
 
+    @property
+    def total(self) -> int:
+        """All errors."""
+        return self.wrong + self.missed
+
 
 @dataclass(frozen=True)
 class Case:
-    """A promise on one split.
+    """A guarantee on one split.
 
     Attributes
     ----------
     side : str
         "fp" or "fn".
     percent : int
-        The promised rate.
-    drawn : Drawn
-        Sizes.
-    others : int
+        The guaranteed rate.
+    sizes : Sizes
+        Numbers of samples of the limited class.
+    n_others : int
         Test samples of the class that is not limited.
-    by : dict of Outcome
-        What each rule does; None where it refuses.
-    way : str
-        How Margrave's model was found.
+    outcomes : dict of Outcome
+        What each rule does on the test set; None where it finds no threshold.
+    strategies : dict of str
+        The strategy that the reply to each of Margrave's requests used.
     """
 
     side: str
     percent: int
-    drawn: Drawn
-    others: int
-    by: dict[str, Outcome | None]
-    strategy: str
+    sizes: Sizes
+    n_others: int
+    outcomes: dict[str, Outcome | None]
+    strategies: dict[str, str]
 
     @property
     def rate(self) -> float:
-        """The promised rate as a share."""
+        """The guaranteed rate as a fraction."""
         return self.percent / 100
 
     def recall(self, rule: str) -> float:
-        """The share of the other class that is found, in %."""
-        outcome = self.by[rule]
-        return float("nan") if outcome is None else 100 * (1 - outcome.missed / self.others)
+        """Recall of the class that is not limited, in percent; nan without a threshold."""
+        outcome = self.outcomes[rule]
+        return float("nan") if outcome is None else 100 * (1 - outcome.missed / self.n_others)
 
-    def broken(self, rule: str) -> bool:
-        """Whether the test part shows more than the promised rate."""
-        outcome = self.by[rule]
-        return outcome is not None and outcome.wrong > most_within(self.drawn.m, self.rate)
+    def is_exceeded(self, rule: str) -> bool:
+        """Whether the test set shows more than the guaranteed rate."""
+        outcome = self.outcomes[rule]
+        most = largest_count_within(self.sizes.m, self.rate)
+        return outcome is not None and outcome.wrong > most
 
 
-def supported(y_certify: Ints, percents: tuple[int, ...]) -> list[tuple[str, int]]:
-    """Sides and rates that the certify part can support."""
+def supported_limits(y_certify: Ints, percents: tuple[int, ...]) -> list[tuple[str, int]]:
+    """List the limits that a certification set is large enough to guarantee."""
     return [
         (side, percent)
-        for side, limited in SIDES.items()
+        for side, limited in CLASSES.items()
         for percent in percents
         if int((y_certify == limited).sum()) >= (samples_needed(percent / 100, 1 - CONFIDENCE) or 0)
     ]
 
 
-def outcome(positive: Any, y: Ints, limited: int) -> Outcome:
-    """Errors of answers, by class."""
+def count_errors(positive: Any, y: Ints, limited: int) -> Outcome:
+    """Count the errors of predictions by class."""
     wrong = positive != (y == 1)
     return Outcome(int(wrong[y == limited].sum()), int(wrong[y != limited].sum()))
 
 
-def cases(dialog: Dialog, parts: Parts, test: Voices, percents: tuple[int, ...]) -> list[Case]:
-    """Every promise that the split supports."""
-    certify = Voices.of(dialog, parts.X_certify)
-    scored = {
-        name: (certify.scores(scorer), test.scores(scorer))
-        for name, scorer in rivals.scorers(dialog).items()
-    }
-    part = make_certification_set(parts.X_certify, parts.y_certify, test.committee, "the study")
-    y_certify, y = parts.y_certify, parts.y_test
-    found = []
-    for side, percent in supported(y_certify, percents):
-        limited, rate = SIDES[side], percent / 100
-        # Each promise is judged as a first and only one, so each has its own ledger: a user who
-        # makes several on the same samples is refused, or spends a part of δ on each.
-        dialog._ledger = Ledger(part, ())
-        dialog.goto(0)
-        reply = dialog.prefer(f"{side} <= {percent}%")
-        accepted = dialog.accept(confidence=CONFIDENCE)
-        scores = test.scores(reply.candidate.scorer)
-        answers = {
-            OURS: accepted.decision_.predict(scores) == 1,
-            TUNED: reply.candidate.decision.predict(scores) == 1,
+def certify_all(
+    dialog: Dialog, certify: Predicted, test: Predicted, percents: tuple[int, ...]
+) -> list[Case]:
+    """Request, certify and test every limit that the certification set supports."""
+    rivals = {name: (f(certify.raw), f(test.raw)) for name, f in fit_rivals(dialog).items()}
+    start = dialog.history[0].candidate
+    rivals[START] = certify.scores(start.scorer), test.scores(start.scorer)
+    certification_set = make_certification_set(certify.X, certify.y, certify.committee, "the study")
+    y_tune = dialog._data.codes
+    cases = []
+    for side, percent in supported_limits(certify.y, percents):
+        limited, rate = CLASSES[side], percent / 100
+        # Each guarantee is evaluated as the only one, so each has its own ledger: a user who
+        # certifies several on the same samples is refused, or uses a part of δ for each.
+        dialog._ledger = Ledger(certification_set, ())
+        scored, strategies, predicted = dict(rivals), {}, {}
+        for rule, names in STRATEGIES.items():
+            dialog.goto(0)
+            reply = dialog.prefer(f"{side} <= {percent}%", strategies=names)
+            scorer, strategies[rule] = reply.candidate.scorer, reply.strategy
+            scored[rule] = certify.scores(scorer), test.scores(scorer)
+            if rule == MARGRAVE:
+                model = dialog.accept(confidence=CONFIDENCE)
+                predicted[ACCEPTED] = model.decision_.predict(scored[rule][1]) == 1
+                allowed = largest_count_within(int((y_tune == limited).sum()), rate)
+                tuned = threshold_leaving(reply.candidate.scores, y_tune, limited, allowed)
+                predicted[TUNED] = scored[rule][1] > tuned
+        for rule, (known, new) in scored.items():
+            predicted[rule] = new > order_statistic_threshold(known, certify.y, limited, rate)
+        if learn_then_test.HAS_MAPIE:
+            known, new = rivals[START]
+            predicted |= learn_then_test.predict_with_mapie(
+                (start.scores, y_tune), (known, certify.y), new, limited, rate
+            )
+        outcomes = {
+            rule: None if positive is None else count_errors(positive, test.y, limited)
+            for rule, positive in predicted.items()
         }
-        for name, (known, new) in scored.items():
-            answers[name] = new > rivals.certified_cut(known, y_certify, limited, rate)
-        answers |= rivals.mapie_answers(
-            scored[START][0], y_certify, scored[START][1], limited, rate
-        )
-        n, m = int((y_certify == limited).sum()), int((y == limited).sum())
-        by = {
-            name: None if positive is None else outcome(positive, y, limited)
-            for name, positive in answers.items()
-        }
-        drawn = Drawn(n, largest_allowed_count(n, rate, 1 - CONFIDENCE), m)
-        found.append(Case(side, percent, drawn, len(y) - m, by, reply.strategy))
-    return found
+        n, m = (int((y == limited).sum()) for y in (certify.y, test.y))
+        sizes = Sizes(n, largest_allowed_count(n, rate, 1 - CONFIDENCE), m)
+        cases.append(Case(side, percent, sizes, len(test.y) - m, outcomes, strategies))
+    return cases

@@ -1,22 +1,24 @@
-"""The page that the study writes: a Markdown template filled in, with the figures beside it."""
+"""The page of the study: a Markdown template filled in, with the plots beside it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 
 from experiments._page import versions, write_page
-from experiments.steer import figures, said, tables
-from experiments.steer.chance import DRAWS
-from experiments.steer.data import KNOWN, LEAST, TWICE
+from experiments.steer import figures, findings, tables
+from experiments.steer.chance import N_DRAWS
+from experiments.steer.data import DUPLICATES, MIN_ROWS, NOT_NEW
+from experiments.steer.learn_then_test import HAS_MAPIE, MAX_RATIO, N_ABOVE, N_QUANTILES
 from experiments.steer.results import Results
-from experiments.steer.rivals import CONFIDENCE, HAS_MAPIE
+from experiments.steer.rivals import CONFIDENCE, N_ROUNDS
 
 TEMPLATE = Path(__file__).with_name("template.md")
 
 
 def write(results: Results, folder: Path, command: str) -> Path:
-    """Write the page and its figures; gives back where the page is."""
+    """Write the page and its plots; return the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
     figures.write_all(results, folder)
     plan = results.plan
@@ -26,26 +28,34 @@ def write(results: Results, folder: Path, command: str) -> Path:
         command=command,
         n_sets=len(plan.titles),
         n_splits=plan.n_splits,
-        n_asked=plan.n_asked,
-        least=LEAST,
+        min_rows=MIN_ROWS,
         seed=results.seed,
         versions=versions() + (f", mapie {version('mapie')}" if HAS_MAPIE else ""),
+        mapie_version=version("mapie") if HAS_MAPIE else "",
         confidence=f"{CONFIDENCE:g}",
         percents=", ".join(f"{percent} %" for percent in plan.percents),
-        n_promises=len(results.cases),
-        bars="\n".join(f"- {sentence}" for sentence in said.bars(results)),
-        plainly="\n".join(f"- {sentence}" for sentence in said.plainly(results)),
-        draws=f"{DRAWS:,}",
+        n_cases=len(results.cases),
+        targets=_bullets(findings.targets(results)),
+        other=_bullets(findings.other(results)),
+        n_draws=f"{N_DRAWS:,}",
         guarantees=tables.guarantees(results),
-        quantile=said.quantile(results),
+        tuning_quantile=findings.tuning_quantile(results),
+        total_errors=tables.total_errors(results),
+        score=findings.score(results),
+        best_members=tables.best_members(results),
+        n_rounds=N_ROUNDS,
+        rivals=tables.rivals(results),
         strategies=tables.strategies(results),
-        cost=tables.cost(results),
-        by_rate=tables.by_rate(results),
-        members=tables.members(results),
+        n_quantiles=N_QUANTILES,
+        n_above=N_ABOVE,
+        max_ratio=f"{MAX_RATIO:g}",
         mapie=tables.mapie(results),
-        peer=said.peer(results),
-        requests=tables.requests(results),
-        known=", ".join(KNOWN),
-        known_said=said.of_known(results),
-        twice=" and ".join(f"{copy} ({of})" for copy, of in TWICE.items()),
+        data_sets=tables.data_sets(results),
+        limits=tables.limits(results),
+        not_new=", ".join(NOT_NEW),
+        duplicates=" and ".join(f"{copy} ({of})" for copy, of in DUPLICATES.items()),
     )
+
+
+def _bullets(sentences: Iterable[str]) -> str:
+    return "\n".join(f"- {sentence}" for sentence in sentences)

@@ -1,49 +1,48 @@
-"""All that the runs found, with the sums, means and differences that the page shows."""
+"""The results of all runs, with the sums, means and differences that the page shows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from experiments._parts import Floats, Ints
+from experiments._parts import Ints
 from experiments.martingale.results import Gap
 from experiments.steer import chance
-from experiments.steer.asking import Tally
-from experiments.steer.guarantees import Case
-from experiments.steer.rivals import OURS
+from experiments.steer.guarantees import MARGRAVE, RIVALS, START, Case
 from experiments.steer.study import Plan, Run
 
-BAR = 0.01
-"""A pooled count less probable than this breaks the bar."""
+MIN_P = 0.01
+"""The target on guarantees is missed if a pooled count is less probable than this."""
 
 
 @dataclass(frozen=True)
 class Pooled:
-    """The promises of one rate, all sets, splits and sides together, as one rule keeps them.
+    """The guarantees of one rate over all data sets, splits and sides, by one rule.
 
     Attributes
     ----------
-    promises : int
-        How many; a rule that refuses some has fewer.
+    n_cases : int
+        Number of guarantees; fewer for a rule that finds no threshold for some.
     wrong, m : int
-        So many of m test samples are wrong.
-    broken : float
-        Share of the promises that the test part shows broken.
+        Test errors in the limited class, and test samples of it.
+    exceeded : float
+        Fraction of the guarantees whose rate is exceeded on test.
     expected : float
-        What that share would be by chance, by order statistics.
+        The fraction that is expected by chance for order statistics.
     p : float
-        How probable as many wrong ones are by order statistics; nan if the rule refuses some.
+        Probability of as many errors or more for order statistics; nan if the rule finds no
+        threshold for some guarantees.
     p_at_limit : float
-        How probable they are if every true rate were the promised one.
+        The same if every true rate is the guaranteed one.
     """
 
-    guarantees: int
+    n_cases: int
     wrong: int
     m: int
-    broken: float
+    exceeded: float
     expected: float
     p: float
     p_at_limit: float
@@ -51,16 +50,16 @@ class Pooled:
 
 @dataclass(frozen=True)
 class Results:
-    """What was found.
+    """The runs of a plan.
 
     Attributes
     ----------
     plan : Plan
-        What was run.
+        The plan.
     seed : int
         The seed of the first split.
     runs : list of Run
-        In order.
+        The runs, by data set and split.
     """
 
     plan: Plan
@@ -69,90 +68,104 @@ class Results:
 
     @classmethod
     def of(cls, plan: Plan, seed: int, runs: Iterable[Run]) -> Results:
-        """Put runs, which come in any order, into their places."""
+        """Sort runs, which come in any order."""
         return cls(plan, seed, sorted(runs, key=lambda run: (run.title, run.split)))
 
     @property
     def titles(self) -> list[str]:
-        """Data sets in the order of their names."""
+        """The data sets, sorted."""
         return sorted(self.plan.titles)
 
     @property
     def cases(self) -> list[Case]:
-        """All promises."""
+        """All guarantees."""
         return [case for run in self.runs for case in run.cases]
 
     @property
     def percents(self) -> list[int]:
-        """Rates that were promised."""
+        """The guaranteed rates."""
         return sorted({case.percent for case in self.cases})
 
     @property
-    def rules(self) -> list[str]:
-        """What was compared."""
-        return list(self.cases[0].by)
+    def n_start_scores(self) -> int:
+        """Number of guarantees for which Margrave's score is the start committee's."""
+        return sum(case.strategies[MARGRAVE] == "move" for case in self.cases)
+
+    @property
+    def rivals(self) -> list[str]:
+        """The rules to compare with Margrave; the start committee only if its scores differ."""
+        same = self.n_start_scores == len(self.cases)
+        return [rule for rule in RIVALS if not (same and rule == START)]
 
     @cached_property
-    def _by_chance(self) -> dict[int, Ints]:
-        """Draws of how many are wrong in all, by rate."""
-        drawn = {p: [case.drawn for case in self._promised(p)] for p in self.percents}
-        return {percent: chance.sums(each, self.seed) for percent, each in drawn.items()}
-
-    def _promised(self, percent: int) -> list[Case]:
-        return [case for case in self.cases if case.percent == percent]
+    def _draws(self) -> dict[int, Ints]:
+        """Draws of the number of test errors, by rate."""
+        return {
+            percent: chance.draw_sums(
+                [case.sizes for case in self.cases if case.percent == percent], self.seed
+            )
+            for percent in self.percents
+        }
 
     def pooled(self, percent: int, rule: str) -> Pooled:
-        """The promises of one rate, as one rule keeps them."""
-        guaranteed, rate = self._promised(percent), percent / 100
-        cases = [case for case in guaranteed if case.by[rule] is not None]
-        wrong = sum(outcome.wrong for case in cases if (outcome := case.by[rule]) is not None)
-        m = sum(case.drawn.m for case in cases)
-        expected = [chance.broken_by_chance(case.drawn, rate) for case in cases]
+        """Pool the guarantees of one rate."""
+        every, rate = [case for case in self.cases if case.percent == percent], percent / 100
+        cases = [case for case in every if case.outcomes[rule] is not None]
+        wrong = sum(outcome.wrong for case in cases if (outcome := case.outcomes[rule]))
+        m = sum(case.sizes.m for case in cases)
         return Pooled(
             len(cases),
             wrong,
             m,
-            _mean([case.broken(rule) for case in cases]),
-            _mean(expected),
-            chance.p_value(wrong, self._by_chance[percent]) if cases == guaranteed else np.nan,
+            _mean([case.is_exceeded(rule) for case in cases]),
+            _mean([chance.probability_exceeded(case.sizes, rate) for case in cases]),
+            chance.p_value(wrong, self._draws[percent]) if cases == every else np.nan,
             chance.p_at_limit(wrong, m, rate),
         )
 
-    def recalls(self, title: str, rule: str) -> Floats:
-        """For each split, the mean over its promises of the other class's recall, in %."""
-        runs = [run for run in self.runs if run.title == title]
-        return np.array([np.mean([case.recall(rule) for case in run.cases]) for run in runs])
+    def by_split(self, title: str, of: Callable[[Case], float]) -> list[float]:
+        """Average a value over the guarantees of each split; nan values are left out."""
+        each = [[of(case) for case in run.cases] for run in self.runs if run.title == title]
+        known = [[value for value in values if not np.isnan(value)] for values in each]
+        return [_mean(values) for values in known if values]
 
-    def recall(self, rule: str, titles: Sequence[str] | None = None) -> float:
-        """The mean over the data sets."""
-        each = self.titles if titles is None else titles
-        return float(np.mean([self.recalls(title, rule).mean() for title in each]))
+    def recall(self, title: str, rule: str) -> float:
+        """Mean recall of the other class on a data set, in percent."""
+        return _mean(self.by_split(title, lambda case: case.recall(rule)))
 
-    def gap(self, title: str, rule: str) -> Gap:
-        """Margrave less another, split by split."""
-        return Gap.of(self.recalls(title, OURS) - self.recalls(title, rule))
+    def mean_recall(self, rule: str) -> float:
+        """Mean over the data sets of the recall of the other class."""
+        recalls = [self.recall(title, rule) for title in self.titles]
+        return _mean([recall for recall in recalls if not np.isnan(recall)])
 
-    def gap_over_sets(self, rule: str, titles: Sequence[str] | None = None) -> Gap:
-        """Margrave less another, data set by data set."""
-        each = self.titles if titles is None else titles
-        return Gap.of(np.array([self.gap(title, rule).mean for title in each]))
+    def differences(self, title: str, rule: str) -> list[float]:
+        """For each split of a data set, the recall of a rule minus Margrave's, in points."""
+        return self.by_split(title, lambda case: case.recall(rule) - case.recall(MARGRAVE))
 
-    def worse(self, rule: str) -> list[str]:
-        """Data sets where Margrave is below another by more than one standard error."""
-        gaps = {title: self.gap(title, rule) for title in self.titles}
-        return [title for title, gap in gaps.items() if gap.mean < -gap.error]
+    def difference(self, title: str, rule: str) -> Gap | None:
+        """Mean and standard error over the splits of a rule minus Margrave."""
+        return _gap(self.differences(title, rule))
 
-    def beside(self, rule: str) -> tuple[int, float, float]:
-        """Where a rule does not refuse: how many promises, its recall and Margrave's there."""
-        there = [case for case in self.cases if case.by[rule] is not None]
-        theirs, ours = (_mean([case.recall(name) for case in there]) for name in (rule, OURS))
-        return len(there), theirs, ours
+    def mean_difference(self, rule: str, titles: Sequence[str] | None = None) -> Gap | None:
+        """Mean and standard error over the data sets of a rule minus Margrave."""
+        each = [self.differences(title, rule) for title in titles or self.titles]
+        return _gap([_mean(values) for values in each if values])
 
-    def tally(self, title: str | None = None) -> Tally:
-        """What became of the requests."""
-        runs = (run for run in self.runs if title in (None, run.title))
-        return sum((run.tally for run in runs), Tally())
+
+def is_higher(gap: Gap | None) -> bool:
+    """Whether a difference is above 0 by more than one standard error."""
+    return gap is not None and gap.mean > gap.error
+
+
+def is_lower(gap: Gap | None) -> bool:
+    """Whether a difference is below 0 by more than one standard error."""
+    return gap is not None and gap.mean < -gap.error
+
+
+def _gap(values: Sequence[float]) -> Gap | None:
+    """Return mean and standard error; None for fewer than two values."""
+    return Gap.of(np.array(values)) if len(values) > 1 else None
 
 
 def _mean(values: Sequence[float]) -> float:
-    return float(np.mean(values)) if values else float("nan")
+    return float(np.mean(values)) if len(values) else float("nan")

@@ -1,18 +1,16 @@
-"""What else could be cut where Margrave's committee is: scores of the same trained members.
+"""Scores that a user could threshold instead of Margrave's, all from the same trained members.
 
-All from one training: a dialog's members have said about each sample of the build part what they
-say when it is held out, and are trained on all of it for new samples.
+A rival is fitted to the out-of-fold predictions of the members, and scores new samples with members
+that were trained on all training samples.
 """
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
@@ -22,111 +20,145 @@ from experiments._parts import Floats, Ints
 from margrave.committee import FittedMembers
 from margrave.steer import Dialog
 from margrave.steer._order_statistic import largest_allowed_count
-from margrave.steer._scorer import Scorer, SingleMember, decimals_for
-from margrave.steer._tuning_data import TuningData
+from margrave.steer._scorer import Scorer, SingleMember
 
 CONFIDENCE = 0.95
-OURS, TUNED, START = "Margrave", "tuning quantile", "start committee"
-MEMBER, STACKING, LOG_ODDS = "best member", "stacking", "stacking on log-odds"
-MAPIE, SEQUENCE = "MAPIE", "MAPIE, fixed sequence"
-HAS_MAPIE = find_spec("mapie") is not None
-_METHODS = {MAPIE: "bonferroni_holm", SEQUENCE: "fixed_sequence"}
+MEMBER, STACKING, STACKING_LOG_ODDS = "best member", "stacking", "stacking on log-odds"
+SELECTION = "ensemble selection"
+N_ROUNDS = 25
+"""Rounds of ensemble selection."""
+
+_DECIMALS = 9  # a sample must get the same score in any batch, or tied scores would be separated
+
+RawScorer = Callable[[Floats], Floats]
+"""Computes scores from the raw predictions of the members."""
 
 
 @dataclass(frozen=True, eq=False)
-class Voices:
-    """What a committee says about some samples, asked once."""
+class Predicted:
+    """Labelled samples with the raw predictions of the members.
+
+    Attributes
+    ----------
+    committee : FittedMembers
+        The members.
+    X, y : ndarray
+        Samples and labels.
+    raw : ndarray of shape (n, n_members)
+        The members' predictions: 2p − 1 for a probability p, or decision values.
+    """
 
     committee: FittedMembers
     X: Floats
+    y: Ints
     raw: Floats
 
     @classmethod
-    def of(cls, dialog: Dialog, X: Floats) -> Voices:
-        """Ask a dialog's members."""
+    def by_members_of(cls, dialog: Dialog, X: Floats, y: Ints) -> Predicted:
+        """Let the members of a dialog predict."""
         committee = dialog._data.committee
-        return cls(committee, X, committee.raw(committee.encode(X)))
+        return cls(committee, X, y, committee.raw(committee.encode(X)))
 
     def scores(self, scorer: Scorer) -> Floats:
-        """Scores by what the members said, or by those who replace them."""
-        if scorer.committee is not self.committee:
-            return scorer(self.X)
-        return scorer.score_raw(self.raw)
+        """Compute a scorer's scores, from the raw predictions if it has the same members."""
+        return scorer.score_raw(self.raw) if scorer.committee is self.committee else scorer(self.X)
 
 
-def best_member(data: TuningData) -> int:
-    """The member with the best AUC on samples it was not trained on."""
-    return int(np.argmax([roc_auc_score(data.codes, said) for said in data.raw.T]))
-
-
-def scorers(dialog: Dialog) -> dict[str, Scorer]:
-    """The rivals, for what the members say in their own units."""
+def find_best_member(dialog: Dialog) -> int:
+    """Find the member with the highest AUC of its out-of-fold predictions."""
     data = dialog._data
-    has_proba = data.committee.gives_probabilities
-    best = best_member(data)
-    alone = SingleMember(bool(has_proba[best]))
-    plain = LogisticRegression().fit(_probabilities(data.raw, has_proba), data.codes)
+    return int(np.argmax([roc_auc_score(data.codes, column) for column in data.raw.T]))
+
+
+def fit_rivals(dialog: Dialog) -> dict[str, RawScorer]:
+    """Fit the rivals to the out-of-fold predictions of a dialog's members."""
+    data = dialog._data
+    raw, y, has_proba = data.raw, data.codes, data.committee.gives_probabilities
+    best = find_best_member(dialog)
+    plain = LogisticRegression().fit(_stacking_features(raw, has_proba), y)
     scaled = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-    scaled.fit(_log_odds(data.raw, has_proba), data.codes)
-    combiners: dict[str, Any] = {  # they have no weights to show
-        MEMBER: lambda raw: alone(raw[:, [best]]),
-        STACKING: lambda raw: np.asarray(plain.decision_function(_probabilities(raw, has_proba))),
-        LOG_ODDS: lambda raw: np.asarray(scaled.decision_function(_log_odds(raw, has_proba))),
+    scaled.fit(_log_odds(raw, has_proba), y)
+    to_unit = _fit_unit_scale(raw, has_proba, y)
+    weights = select_ensemble(to_unit(raw), y)
+    rivals: dict[str, RawScorer] = {
+        MEMBER: lambda raw: _log_odds(raw, has_proba)[:, best],
+        STACKING: lambda raw: plain.decision_function(_stacking_features(raw, has_proba)),
+        STACKING_LOG_ODDS: lambda raw: scaled.decision_function(_log_odds(raw, has_proba)),
+        SELECTION: lambda raw: to_unit(raw) @ weights,
     }
-    found = {
-        name: Scorer(data.committee, combine, decimals_for(combine(data.raw)))
-        for name, combine in combiners.items()
-    }
-    return {**found, START: dialog.history[0].candidate.scorer}
+    return {name: _rounded(score) for name, score in rivals.items()}
 
 
-def _probabilities(raw: Floats, has_proba: Any) -> Floats:
-    """What StackingClassifier hands on: probabilities, or what a member decides by."""
+def _rounded(score: RawScorer) -> RawScorer:
+    return lambda raw: np.round(score(raw), _DECIMALS)
+
+
+def _stacking_features(raw: Floats, has_proba: Any) -> Floats:
+    """Return the features of StackingClassifier: probabilities, or decision values."""
     return np.where(has_proba, (raw + 1) / 2, raw)
 
 
 def _log_odds(raw: Floats, has_proba: Any) -> Floats:
-    each = [SingleMember(bool(yes))(raw[:, [j]]) for j, yes in enumerate(has_proba)]
-    return np.column_stack(each)
+    """Return log-odds, or decision values."""
+    columns = [SingleMember(bool(yes))(raw[:, [j]]) for j, yes in enumerate(has_proba)]
+    return np.column_stack(columns)
 
 
-def certified_cut(scores: Floats, y: Ints, limited: int, rate: float) -> float:
-    """The cut, positive above it, that keeps a class's errors to a rate: its order statistic."""
-    known = np.sort(scores[y == limited])
-    allowed = largest_allowed_count(len(known), rate, 1 - CONFIDENCE)
-    if allowed < 0:
-        raise ValueError(f"{len(known)} samples cannot support a rate of {rate:g}.")
-    if limited == 0:
-        return float(known[len(known) - allowed - 1])
-    return float(np.nextafter(known[allowed], -np.inf))
+def _fit_unit_scale(raw: Floats, has_proba: Any, y: Ints) -> RawScorer:
+    """Fit the scale for averages: probabilities as they are, decision values by Platt scaling."""
+    platt = {
+        j: LogisticRegression().fit(raw[:, [j]], y) for j in np.flatnonzero(~np.asarray(has_proba))
+    }
+
+    def to_unit(raw: Floats) -> Floats:
+        unit = (raw + 1) / 2
+        for j, model in platt.items():
+            unit[:, j] = model.predict_proba(raw[:, [j]])[:, 1]
+        return unit
+
+    return to_unit
 
 
-def mapie_answers(
-    certify: Floats, y: Ints, test: Floats, limited: int, rate: float
-) -> dict[str, Any]:
-    """Which test samples MAPIE calls positive by some log-odds; None where it finds no threshold.
+def select_ensemble(predictions: Floats, y: Ints, n_rounds: int = N_ROUNDS) -> Floats:
+    """Select members greedily, with replacement; return their weights.
 
-    Learn then Test over a hundred thresholds of the probability, corrected as it does by default
-    and, since the risk is monotone, by a fixed sequence.
+    Each round adds the member that maximises the AUC of the average, the first one of equals. The
+    result is the best of the nested ensembles (Caruana et al., 2004, section 2).
+
+    Parameters
+    ----------
+    predictions : ndarray of shape (n, n_members)
+        Out-of-fold predictions on a common scale.
+    y : ndarray of shape (n,)
+        Labels.
+    n_rounds : int
+        Number of rounds.
     """
-    if not HAS_MAPIE:
-        return {}
-    from mapie.risk_control import BinaryClassificationController
-
-    risk, level = ("fpr", rate) if limited == 0 else ("recall", 1 - rate)
-    found: dict[str, Any] = {}
-    for name, method in _METHODS.items():
-        controller = BinaryClassificationController(
-            _two_columns, risk, level, confidence_level=CONFIDENCE, fwer_method=method
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that it finds none is counted
-            controller.calibrate(certify, y)
-        none = controller.best_predict_param is None
-        found[name] = None if none else controller.predict(test) == 1
-    return found
+    n_members = predictions.shape[1]
+    counts, best_counts, best_auc = np.zeros(n_members), np.zeros(n_members), -np.inf
+    total = np.zeros(len(y))
+    for _ in range(n_rounds):
+        aucs = [roc_auc_score(y, total + column) for column in predictions.T]
+        added = int(np.argmax(aucs))
+        counts[added] += 1
+        total += predictions[:, added]
+        if aucs[added] > best_auc:
+            best_auc, best_counts = aucs[added], counts.copy()
+    return np.asarray(best_counts / best_counts.sum())
 
 
-def _two_columns(scores: Floats) -> Floats:
-    p = expit(scores)
-    return np.column_stack([1 - p, p])
+def threshold_leaving(scores: Floats, y: Ints, limited: int, allowed: int) -> float:
+    """Find the threshold, positive above it, that leaves so many errors of a class at most."""
+    ordered = np.sort(scores[y == limited])
+    if limited == 0:
+        return float(ordered[len(ordered) - allowed - 1])
+    return float(np.nextafter(ordered[allowed], -np.inf))
+
+
+def order_statistic_threshold(scores: Floats, y: Ints, limited: int, rate: float) -> float:
+    """Find the threshold at which certification samples guarantee an error rate of a class."""
+    n = int((y == limited).sum())
+    allowed = largest_allowed_count(n, rate, 1 - CONFIDENCE)
+    if allowed < 0:
+        raise ValueError(f"{n} samples cannot support a rate of {rate:g}.")
+    return threshold_leaving(scores, y, limited, allowed)

@@ -1,4 +1,4 @@
-"""The study as a list of runs: a data set, a split, a dialog, its promises and its requests."""
+"""The study as a list of runs: a data set, a split, a dialog and its guarantees."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from joblib import Parallel, delayed
 
 from experiments.steer import data
-from experiments.steer.asking import Tally, tally
-from experiments.steer.guarantees import Case, cases
-from experiments.steer.rivals import Voices, best_member
+from experiments.steer.guarantees import Case, certify_all
+from experiments.steer.rivals import Predicted, find_best_member
 from margrave.steer import Dialog
 
 
@@ -22,17 +21,16 @@ class Plan:
     ----------
     titles : tuple of str
         Data sets.
-    n_splits, n_asked : int
-        Splits of each, and on how many of them the requests are made.
+    n_splits : int
+        Splits of each.
     percents : tuple of int
-        Rates to promise.
+        Rates to guarantee.
     committee : tuple of str, optional
-        Some of the default members by name; all of them unless said.
+        Names of members; the default committee if None.
     """
 
     titles: tuple[str, ...]
     n_splits: int = 10
-    n_asked: int = 10
     percents: tuple[int, ...] = (1, 2, 5, 10)
     committee: tuple[str, ...] | None = None
 
@@ -40,64 +38,59 @@ class Plan:
 QUICK = Plan(
     ("pima", "breast_wisconsin"),
     n_splits=2,
-    n_asked=1,
     percents=(5, 10),
-    committee=("svm", "qda"),
+    committee=("logistic", "svm", "qda"),
 )
 
 
 @dataclass(frozen=True)
 class Run:
-    """What was found on one split.
+    """The results of one split.
 
     Attributes
     ----------
     title : str
         The data set.
     split : int
-        Its number.
-    member : str
-        The best member.
+        Number of the split.
+    best_member : str
+        Name of the best member.
     cases : list of Case
-        Promises.
-    tally : Tally
-        Requests.
+        The guarantees.
     """
 
     title: str
     split: int
-    member: str
+    best_member: str
     cases: list[Case]
-    tally: Tally
 
 
-def full() -> Plan:
-    """Every data set at hand that is large enough."""
-    return Plan(tuple(data.titles()))
+def full_plan() -> Plan:
+    """Plan all available data sets that are large enough."""
+    return Plan(tuple(data.available_titles()))
 
 
-def one_run(title: str, split: int, seed: int, plan: Plan) -> Run:
-    """A dialog on one split, its promises and its requests."""
-    parts = data.parts(title, seed + split)
+def run_one(title: str, split: int, seed: int, plan: Plan) -> Run:
+    """Start a dialog on one split, and certify its guarantees."""
+    parts = data.load_split(title, seed + split)
     dialog = Dialog.from_data(
-        parts.X_build,
-        parts.y_build,
+        parts.X_train,
+        parts.y_train,
         committee=None if plan.committee is None else list(plan.committee),
         certify=None,
         positive=1,
         random_state=seed + split,
     )
-    test = Voices.of(dialog, parts.X_test)
-    found = cases(dialog, parts, test, plan.percents)
-    asked = tally(dialog, parts, test) if split < plan.n_asked else Tally()
-    member = dialog.members[best_member(dialog._data)]
-    return Run(title, split, member, found, asked)
+    certify = Predicted.by_members_of(dialog, parts.X_certify, parts.y_certify)
+    test = Predicted.by_members_of(dialog, parts.X_test, parts.y_test)
+    cases = certify_all(dialog, certify, test, plan.percents)
+    return Run(title, split, dialog.members[find_best_member(dialog)], cases)
 
 
-def all_runs(plan: Plan, seed: int, n_jobs: int) -> Iterator[Run]:
-    """Every run, as they are done."""
+def run_all(plan: Plan, seed: int, n_jobs: int) -> Iterator[Run]:
+    """Yield the runs in the order in which they end."""
     jobs = [
-        delayed(one_run)(title, split, seed, plan)
+        delayed(run_one)(title, split, seed, plan)
         for title in plan.titles
         for split in range(plan.n_splits)
     ]

@@ -7,124 +7,159 @@ from collections import Counter
 import numpy as np
 
 from experiments._page import bold, table
-from experiments.steer import rivals
-from experiments.steer.asking import Tally
-from experiments.steer.data import KNOWN
-from experiments.steer.results import BAR, Results
-from experiments.steer.rivals import LOG_ODDS, MAPIE, MEMBER, OURS, SEQUENCE, STACKING, START, TUNED
+from experiments.steer.data import NOT_NEW
+from experiments.steer.guarantees import (
+    ACCEPTED,
+    MARGRAVE,
+    RETUNE,
+    REWEIGHT,
+    STRATEGIES,
+    TUNED,
+    Case,
+)
+from experiments.steer.learn_then_test import HAS_MAPIE, METHODS
+from experiments.steer.results import MIN_P, Results, is_higher
 
-COMPARED = (MEMBER, STACKING, LOG_ODDS, START)
 NONE = "–"
+ORDER_STATISTIC = "order statistic"
+"""The name of Margrave's rule where it is compared with the accepted model."""
 
 
-def shown_p(p: float) -> str:
-    """A p-value, short."""
+def format_p(p: float) -> str:
+    """Format a p-value."""
     return "< 0.0001" if p < 1e-4 else f"{p:.2g}"
 
 
 def guarantees(results: Results) -> str:
-    """Pooled counts on the test part, by rate and rule; bold: below the bar."""
-    heading = ["promised", "rule", "promises", "wrong on test", "pooled rate"]
-    heading += ["seen broken", "by chance", "p", "p at the limit"]
+    """Tabulate pooled test errors by rate and rule; bold where the target is missed."""
+    heading = ["guaranteed", "threshold", "guarantees", "test errors", "pooled rate"]
+    heading += ["exceeded", "by chance", "p", "p at the limit"]
     rows = []
     for percent in results.percents:
-        for rule in (OURS, TUNED):
+        for rule in (ACCEPTED, MARGRAVE, TUNED):
             one = results.pooled(percent, rule)
-            row = [f"{percent} %", rule, str(one.guarantees), f"{one.wrong} of {one.m}"]
-            row += [f"{one.wrong / one.m:.2%}", f"{one.broken:.1%}", f"{one.expected:.1%}"]
-            row += [bold(shown_p(p), p <= BAR) for p in (one.p, one.p_at_limit)]
+            name = ORDER_STATISTIC if rule == MARGRAVE else rule
+            row = [f"{percent} %", name, str(one.n_cases), f"{one.wrong} of {one.m}"]
+            row += [f"{one.wrong / one.m:.2%}", f"{one.exceeded:.1%}", f"{one.expected:.1%}"]
+            row += [bold(format_p(p), p <= MIN_P) for p in (one.p, one.p_at_limit)]
             rows.append(row)
     return table(heading, rows)
 
 
-def strategies(results: Results) -> str:
-    """How Margrave's models were found, by rate."""
-    names = sorted({case.strategy for case in results.cases})
+def total_errors(results: Results) -> str:
+    """Tabulate test errors of the accepted model and of the order-statistic threshold."""
+    heading = ["guaranteed", "guarantees"]
+    for name in (ACCEPTED, ORDER_STATISTIC):
+        heading += [f"{name}: limited class", "other class", "total"]
     rows = []
     for percent in results.percents:
-        counts = Counter(case.strategy for case in results.cases if case.percent == percent)
-        rows.append([f"{percent} %", *(str(counts[name]) for name in names)])
-    return table(["promised", *names], rows)
-
-
-def cost(results: Results) -> str:
-    """Recall of the other class by data set; differences bold where Margrave is worse."""
-    heading = ["data set", "promises", OURS, *COMPARED]
-    heading += [f"{OURS} − {rule}" for rule in (MEMBER, STACKING)]
-    rows = []
-    for title in results.titles:
-        row = [title, str(_n_promises(results, title))]
-        row += [f"{results.recalls(title, rule).mean():.1f}" for rule in (OURS, *COMPARED)]
-        for rule in (MEMBER, STACKING):
-            gap = results.gap(title, rule)
-            row.append(bold(str(gap), gap.mean < -gap.error))
-        rows.append(row)
-    rows.append(_overall(results, "mean", results.titles))
-    rest = [title for title in results.titles if title not in KNOWN]
-    if len(rest) < len(results.titles):
-        rows.append(_overall(results, "without the three that were not new", rest))
+        cases = [case for case in results.cases if case.percent == percent]
+        rows.append([f"{percent} %", str(len(cases)), *_error_cells(cases)])
+    rows.append(["**all**", str(len(results.cases)), *_error_cells(results.cases)])
     return table(heading, rows)
 
 
-def _overall(results: Results, name: str, titles: list[str]) -> list[str]:
-    row = [name, ""]
-    row += [f"{results.recall(rule, titles):.2f}" for rule in (OURS, *COMPARED)]
-    row += [str(results.gap_over_sets(rule, titles)) for rule in (MEMBER, STACKING)]
-    return [bold(cell, cell != "") for cell in row]
+def _error_cells(cases: list[Case]) -> list[str]:
+    cells: list[str] = []
+    for rule in (ACCEPTED, MARGRAVE):
+        outcomes = [outcome for case in cases if (outcome := case.outcomes[rule])]
+        for name in ("wrong", "missed", "total"):
+            cells.append(str(sum(getattr(outcome, name) for outcome in outcomes)))
+    return cells
 
 
-def _n_promises(results: Results, title: str) -> int:
-    return sum(len(run.cases) for run in results.runs if run.title == title)
+def rivals(results: Results) -> str:
+    """Tabulate the rivals' recall beside Margrave's; bold where a rival is higher."""
+    heading = [
+        "score",
+        "guarantees",
+        "recall",
+        f"difference to {MARGRAVE}",
+        "higher on",
+        "lower on",
+    ]
+    rest = [title for title in results.titles if title not in NOT_NEW]
+    if some_not_new := len(rest) < len(results.titles):
+        heading.append("difference on new data sets")
+    blank = ["", "", "", ""][: 3 + some_not_new]
+    rows = [[MARGRAVE, str(len(results.cases)), f"{results.mean_recall(MARGRAVE):.2f}", *blank]]
+    for rule in results.rivals:
+        found = sum(case.outcomes[rule] is not None for case in results.cases)
+        gap = results.mean_difference(rule)
+        recall = f"{results.mean_recall(rule):.2f}" if found else NONE
+        row = [bold(rule, is_higher(gap)), str(found), recall]
+        row.append(bold(str(gap or NONE), is_higher(gap)))
+        means = [np.mean(each) for t in results.titles if (each := results.differences(t, rule))]
+        row += [str(sum(mean > 0 for mean in means)), str(sum(mean < 0 for mean in means))]
+        if some_not_new:
+            gap = results.mean_difference(rule, rest)
+            row.append(bold(str(gap or NONE), is_higher(gap)))
+        rows.append(row)
+    return table(heading, rows)
 
 
-def by_rate(results: Results) -> str:
-    """Recall of the other class by side and rate, the mean over promises."""
+def strategies(results: Results) -> str:
+    """Tabulate how often the opt-in strategies replace the score, and their recall there."""
+    heading = ["request", "guarantees", "score replaced", "recall there", f"{MARGRAVE} there"]
+    rows = []
+    for rule in (REWEIGHT, RETUNE):
+        there = [case for case in results.cases if case.strategies[rule] != "move"]
+        recalls = [
+            f"{np.mean([case.recall(name) for case in there]):.1f}" if there else NONE
+            for name in (rule, MARGRAVE)
+        ]
+        names = ", ".join(f'"{name}"' for name in STRATEGIES[rule] or ())
+        share = f"{len(there)} ({len(there) / len(results.cases):.0%})"
+        rows.append([f"`strategies=[{names}]`", str(len(results.cases)), share, *recalls])
+    return table(heading, rows)
+
+
+def mapie(results: Results) -> str:
+    """Tabulate for how many guarantees MAPIE finds a threshold, and its rates on test."""
+    if not HAS_MAPIE:
+        return 'MAPIE is not installed here (`pip install ".[mapie]"`), so it is left out.'
+    heading = ["correction", "threshold found"]
+    heading += [f"{percent} %: pooled rate (exceeded)" for percent in results.percents]
+    rows = []
+    for rule in METHODS:
+        found = sum(case.outcomes[rule] is not None for case in results.cases)
+        row = [rule, f"{found} of {len(results.cases)} ({found / len(results.cases):.0%})"]
+        for percent in results.percents:
+            one = results.pooled(percent, rule)
+            row.append(f"{one.wrong / one.m:.2%} ({one.exceeded:.1%})" if one.n_cases else NONE)
+        rows.append(row)
+    return table(heading, rows)
+
+
+def data_sets(results: Results) -> str:
+    """Tabulate recall by data set; bold where a rival is higher by one standard error."""
+    rows = []
+    for title in results.titles:
+        n = sum(len(run.cases) for run in results.runs if run.title == title)
+        row = [title, str(n), f"{results.recall(title, MARGRAVE):.1f}"]
+        for rule in results.rivals:
+            recall = results.recall(title, rule)
+            shown = NONE if np.isnan(recall) else f"{recall:.1f}"
+            row.append(bold(shown, is_higher(results.difference(title, rule))))
+        rows.append(row)
+    return table(["data set", "guarantees", MARGRAVE, *results.rivals], rows)
+
+
+def limits(results: Results) -> str:
+    """Tabulate recall by limit, the mean over guarantees; bold is the highest of a row."""
+    rules = [MARGRAVE, *(rule for rule in results.rivals if rule not in METHODS)]
     rows = []
     for side in ("fp", "fn"):
         for percent in results.percents:
             cases = [c for c in results.cases if (c.side, c.percent) == (side, percent)]
             if cases:
-                means = [np.mean([c.recall(rule) for c in cases]) for rule in (OURS, *COMPARED)]
-                best = max(means)
-                cells = [bold(f"{mean:.1f}", mean == best) for mean in means]
-                rows.append([f"{side} <= {percent}%", str(len(cases)), *cells])
-    return table(["promised", "promises", OURS, *COMPARED], rows)
+                means = [np.mean([case.recall(rule) for case in cases]) for rule in rules]
+                cells = [bold(f"{mean:.1f}", mean == max(means)) for mean in means]
+                rows.append([f"`{side} <= {percent}%`", str(len(cases)), *cells])
+    return table(["limit", "guarantees", *rules], rows)
 
 
-def mapie(results: Results) -> str:
-    """Where it finds a threshold, its test rates and recall beside ours."""
-    if not rivals.HAS_MAPIE:
-        return 'MAPIE is not installed here (`pip install ".[mapie]"`), so it is left out.'
-    heading = ["", "promises", "threshold found", "seen broken, by rate", "recall", f"{OURS} there"]
-    rows = []
-    for rule in (MAPIE, SEQUENCE):
-        n, theirs, ours = results.beside(rule)
-        broken = [
-            f"{percent} %: {one.broken:.1%} (rate {one.wrong / one.m:.2%})"
-            for percent in results.percents
-            if (one := results.pooled(percent, rule)).guarantees
-        ]
-        share = f"{n} ({n / len(results.cases):.0%})"
-        cells = [rule, str(len(results.cases)), share, "; ".join(broken) or NONE]
-        rows.append([*cells, f"{theirs:.1f}", f"{ours:.1f}"])
-    return table(heading, rows)
-
-
-def requests(results: Results) -> str:
-    """Requests by data set."""
-    heading = ["data set", "requests", "met", "test errors", "best member", "start committee"]
-    heading += ["in the cell asked for", "best member", "start committee"]
-    rows = [[title, *_tallied(results.tally(title))] for title in results.titles]
-    rows.append(["**all**", *(f"**{text}**" for text in _tallied(results.tally()))])
-    return table(heading, rows)
-
-
-def _tallied(tally: Tally) -> list[str]:
-    in_cell = (tally.cell, tally.member_cell, tally.start_cell)
-    return [str(number) for number in (tally.asked, tally.met, *tally.errors, *in_cell)]
-
-
-def members(results: Results) -> str:
-    """How often each member was the best, in words."""
-    counts = Counter(run.member for run in results.runs)
+def best_members(results: Results) -> str:
+    """List how often each member was the best."""
+    counts = Counter(run.best_member for run in results.runs)
     return ", ".join(f"{name} {count}" for name, count in counts.most_common())

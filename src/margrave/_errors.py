@@ -27,13 +27,6 @@ class MargraveError(ValueError):
     fields : dict
         The values that the message mentions, ready for JSON. A value that JSON cannot hold is its
         ``repr``.
-
-    Examples
-    --------
-    >>> from margrave import MargraveError
-    >>> error = MargraveError("The model has 3 classes; got 4 scores.", code="scores", received=4)
-    >>> error.code, error.fields
-    ('scores', {'received': 4})
     """
 
     __module__ = "margrave"  # the public name, shown in tracebacks

@@ -2,80 +2,32 @@
 
 Exit codes: 0 success; 2 bad input, reported in one line; 3 a preference that is not met or cannot
 be guaranteed; 4 a guarantee that no longer holds (`margrave check`); 130 interrupted.
+
+Each command imports what it needs when it runs, so that the others, and `--help`, start at once.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
-import webbrowser
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-import numpy as np
-
-from margrave import __version__, datasets
+from margrave import MargraveError
 from margrave._messages import missing_extra
-
-try:
-    import rich  # noqa: F401 - imported here, so that one message covers both
-    import typer
-except ModuleNotFoundError as error:
-    sys.stderr.write(missing_extra("The command margrave", str(error.name), "app") + "\n")
-    raise SystemExit(2) from error
-
-from margrave.app._folder import FolderOutcome, describe_folder, run_folder, use_cluster
-from margrave.app._job import Outcome, run_request
-from margrave.app._options import (
-    AsJson,
-    Certify,
-    Cluster,
-    Confidence,
-    Data,
-    Drop,
-    Group,
-    Jobs,
-    Limit,
-    Model,
-    Out,
-    Positive,
-    Quiet,
-    Report,
-    Saved,
-    Seed,
-    Strategies,
-    Target,
-    Time,
-    check_folder_options,
-    read_fraction,
-    read_limit,
-)
-from margrave.app._predict import check_folder, predict_folder, predict_rows, select_features
-from margrave.app._records import outcome_record
-from margrave.app._report import page, write_page
-from margrave.app._samples import Table, find_table, read_labels, samples_of
-from margrave.app._table_file import csv_text, read_table, write_table
-from margrave.app._terminal import Printer, print_outcome, progress
+from margrave.app._options import make_parser
 from margrave.app._words import one_line, replace_control
-from margrave.steer._steered import SteeredClassifier
+
+if TYPE_CHECKING:
+    from margrave.app._folder import FolderOutcome
+    from margrave.app._job import Outcome
+    from margrave.app._terminal import Printer
 
 BAD_INPUT, ALARM, INTERRUPTED = 2, 4, 130
-
-# The base class of errors about options: typer's own or click's, depending on typer's version.
-_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
-
-app = typer.Typer(
-    name="margrave",
-    help="Steer a classifier to the errors that you can tolerate, and certify it.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -88,79 +40,86 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        code = app(arguments, prog_name="margrave", standalone_mode=False, obj=arguments)
-        sys.stdout.flush()
-        if code == INTERRUPTED:  # newer versions of typer return it after Ctrl-C
-            raise KeyboardInterrupt
-    except (KeyboardInterrupt, typer.Abort):
+        try:
+            code = _run(arguments)
+        finally:
+            sys.stdout.flush()
+    except KeyboardInterrupt:
         sys.exit(_report_error("interrupted; nothing more is written.", INTERRUPTED, arguments))
     except BrokenPipeError:  # the reader of the output closed it, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-    except _UsageError as error:
-        message = error.format_message()  # type: ignore[attr-defined]  # typer exports no base class
-        if not message:  # typer has shown the help
-            sys.exit(BAD_INPUT)
-        sys.exit(_report_error(message, BAD_INPUT, arguments))
     except (ValueError, OSError, ImportError) as error:
-        sys.exit(_report_error(str(error), BAD_INPUT, arguments))
-    sys.exit(code if isinstance(code, int) else 0)
+        sys.exit(_report_error(error, BAD_INPUT, arguments))
+    sys.exit(code)
 
 
-def _report_error(message: str, code: int, arguments: Sequence[str]) -> int:
+def _run(arguments: list[str]) -> int:
+    """Run the command that the arguments name; return the exit code."""
+    parser = make_parser()
+    if not arguments:
+        parser.print_help()
+        return BAD_INPUT
+    options = vars(parser.parse_args(arguments))
+    commands: dict[str, Callable[..., int]] = {
+        "steer": partial(steer, arguments),
+        "predict": predict,
+        "check": check,
+        "card": card,
+        "studio": studio,
+        "data": data,
+    }
+    return commands[options.pop("command")](**options)
+
+
+def _report_error(error: str | Exception, code: int, arguments: Sequence[str]) -> int:
     """Print an error in one line; return the exit code."""
-    line = replace_control(one_line(message))
+    line = replace_control(one_line(str(error)))
     if "--json" in arguments:
-        _print_json({"error": line, "exit_code": code})
+        record = {"error": line, "exit_code": code}
+        # An error about an option may wrap one of the library.
+        for each in (error, getattr(error, "__cause__", None)):
+            if isinstance(each, MargraveError):
+                record |= {"code": each.code, "fields": each.fields}
+                break
+        _print_json(record)
     sys.stderr.write(f"margrave: {line}\n")
     return code
 
 
 def _print_json(record: dict[str, Any]) -> None:
+    import json
+
     sys.stdout.write(json.dumps(record, allow_nan=False) + "\n")
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        sys.stdout.write(f"margrave {__version__}\n")
-        raise typer.Exit
-
-
-@app.callback()
-def _margrave(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
-        ),
-    ] = False,
-) -> None:
-    pass
-
-
-@app.command()
 def steer(
-    context: typer.Context,
-    data: Data,
-    limit: Limit,
-    out: Out,
-    target: Target = None,
-    positive: Positive = None,
-    confidence: Confidence = 0.95,
-    certify: Certify = "auto",
-    group: Group = None,
-    time: Time = None,
-    drop: Drop = None,
-    strategies: Strategies = None,
-    seed: Seed = 0,
-    jobs: Jobs = None,
-    report: Report = None,
-    dialog: Saved = None,
-    cluster: Cluster = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
+    arguments: Sequence[str],
+    *,
+    data: str,
+    limit: Sequence[str],
+    out: Path,
+    target: str | None,
+    positive: str | None,
+    confidence: float,
+    certify: str,
+    group: str | None,
+    time: str | None,
+    drop: Sequence[str] | None,
+    strategies: str | None,
+    seed: int,
+    jobs: int | None,
+    report: Path | None,
+    dialog: Path | None,
+    cluster: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> int:
     """Train a committee on a table, steer it to a preference and certify it."""
+    from margrave.app._job import read_fraction, read_limit, run_request
+    from margrave.app._samples import find_table, samples_of
+    from margrave.app._terminal import progress
+
     _check_paths({"--out": out, "--report": report, "--dialog": dialog}, data)
     chosen = (
         None if strategies is None else [strategy.strip() for strategy in strategies.split(",")]
@@ -168,8 +127,15 @@ def steer(
     fraction, wants = read_fraction(certify), [read_limit(text) for text in limit]
     run: Callable[..., Outcome | FolderOutcome]
     with ExitStack() as stack:
-        stack.enter_context(use_cluster(cluster))
+        stack.enter_context(_use_cluster(cluster))
         if Path(data).is_dir():
+            from margrave.app._folder import (
+                check_folder_options,
+                describe_folder,
+                run_folder,
+                use_cluster,
+            )
+
             in_memory = {"--group": group, "--time": time, "--report": report, "--dialog": dialog}
             check_folder_options(in_memory, chosen)
             run = partial(
@@ -197,10 +163,18 @@ def steer(
             on_training=bars.training,
             on_reply=bars.reply,
         )
-    command = shlex.join(["margrave", *(context.find_root().obj or ())])
-    written = _write_files(outcome, out, dialog, report, command)
+    written = _write_files(outcome, out, dialog, report, ["margrave", *arguments])
     _print_result(outcome, written, out, as_json, quiet)
-    raise typer.Exit(outcome.exit_code)
+    return outcome.exit_code
+
+
+def _use_cluster(address: str | None) -> Any:
+    """Return a context that runs its block on a Dask cluster, if there is an address."""
+    if address is None:
+        return nullcontext()
+    from margrave.app._folder import use_cluster
+
+    return use_cluster(address)
 
 
 def _print_result(
@@ -212,8 +186,12 @@ def _print_result(
 ) -> None:
     """Print the outcome of a request and the files written."""
     if as_json:
+        from margrave.app._records import outcome_record
+
         _print_json(outcome_record(outcome) | written)
     elif not quiet:
+        from margrave.app._terminal import Printer, print_outcome
+
         printer = Printer()
         print_outcome(printer, outcome)
         _print_written(printer, written, out)
@@ -226,13 +204,17 @@ def _write_files(
     out: Path,
     dialog: Path | None,
     report: Path | None,
-    command: str,
+    command: Sequence[str],
 ) -> dict[str, str | None]:
     """Write the model and the report; return the path of each file, None for one not written."""
+    from margrave.app._job import Outcome
+
     if outcome.model is not None:
         outcome.model.save(out)
     if report is not None and isinstance(outcome, Outcome):
-        write_page(page(outcome, command), report)
+        from margrave.app._report import page, write_page
+
+        write_page(page(outcome, shlex.join(command)), report)
     written = {"model": out if outcome.model else None, "dialog": dialog, "report": report}
     return {kind: None if path is None else str(path) for kind, path in written.items()}
 
@@ -270,38 +252,25 @@ def _print_written(printer: Printer, written: dict[str, str | None], out: Path) 
         printer.text(f"To use it: margrave predict {model} NEW.csv --out predictions.csv")
 
 
-@app.command()
-def predict(
-    model: Model,
-    new: Annotated[
-        Path,
-        typer.Argument(help="A table with the model's columns, or a folder of Parquet files."),
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="The file for the predictions, or the folder if NEW is one. By default, the "
-            "predictions for a table are printed."
-        ),
-    ] = None,
-    cluster: Cluster = None,
-    as_json: AsJson = False,
-) -> None:
+def predict(*, model: Path, new: Path, out: Path | None, cluster: str | None, as_json: bool) -> int:
     """Predict the label and the score of each row of a table, and whether it is rejected."""
+    from margrave.app._predict import predict_folder, predict_rows, select_features
+    from margrave.app._table_file import csv_text, read_table, write_table
+    from margrave.steer import SteeredClassifier
+
     if not new.is_dir():
         _check_paths({"--out": out}, str(new))
     classifier = SteeredClassifier.load(model)
-    if new.is_dir():
-        with use_cluster(cluster):
+    with _use_cluster(cluster):
+        if new.is_dir():
             record = predict_folder(classifier, new, out)
-    else:
-        X, ignored = select_features(classifier, read_table(new))
-        with use_cluster(cluster):
+        else:
+            X, ignored = select_features(classifier, read_table(new))
             predictions = predict_rows(classifier, X)
-        if out is not None:
-            write_table(predictions, out)
-        rejected = int(predictions["rejected"].sum())
-        record = {"n": len(predictions), "rejected": rejected, "ignored": ignored}
+            if out is not None:
+                write_table(predictions, out)
+            rejected = int(predictions["rejected"].sum())
+            record = {"n": len(predictions), "rejected": rejected, "ignored": ignored}
     if ignored := record["ignored"]:
         names = ", ".join(map(repr, ignored[:5])) + (" ..." if len(ignored) > 5 else "")
         columns = "column" if len(ignored) == 1 else "columns"
@@ -313,17 +282,17 @@ def predict(
     elif out is None:
         text = csv_text(predictions)
         sys.stdout.write(replace_control(text) if sys.stdout.isatty() else text)
+    return 0
 
 
-@app.command()
-def check(
-    model: Model,
-    labelled: Annotated[
-        Path, typer.Argument(help="A table with labels, or a folder of Parquet files.")
-    ],
-    target: Annotated[str, typer.Option(help="The column with the classes.")],
-) -> None:
+def check(*, model: Path, labelled: Path, target: str) -> int:
     """Check a guarantee on newly labelled rows; the exit code is 4 if it no longer holds."""
+    from margrave.app._predict import check_folder, select_features
+    from margrave.app._samples import Table, read_labels
+    from margrave.app._table_file import read_table
+    from margrave.app._terminal import Printer
+    from margrave.steer import SteeredClassifier
+
     classifier = SteeredClassifier.load(model)
     if labelled.is_dir():
         result = check_folder(classifier, labelled, target)
@@ -335,48 +304,31 @@ def check(
     printer = Printer()
     printer.text(str(result), "bold red" if result.alarm else "")
     printer.section(f"On {result.confusion.n:,} rows of {labelled.name}", str(result.confusion))
-    raise typer.Exit(ALARM if result.alarm else 0)
+    return ALARM if result.alarm else 0
 
 
-@app.command()
-def card(model: Model) -> None:
+def card(*, model: Path) -> int:
     """Print the model card in Markdown: members, guarantee, measurements and limitations."""
+    from margrave.steer import SteeredClassifier
+
     sys.stdout.write(replace_control(SteeredClassifier.load(model).model_card()))
+    return 0
 
 
-@app.command()
 def studio(
-    data: Annotated[
-        str | None,
-        typer.Argument(help="A CSV or Parquet file, or a name that `margrave data` lists."),
-    ] = None,
-    target: Target = None,
-    positive: Positive = None,
-    port: Annotated[
-        int | None,
-        typer.Option(help="The port to listen on. By default 8420, or the next free port."),
-    ] = None,
-    host: Annotated[
-        str,
-        typer.Option(help="The address to listen on. Users on other machines need the token."),
-    ] = "127.0.0.1",
-    store: Annotated[
-        str | None,
-        typer.Option(
-            help="The database: sqlite:///FILE or postgresql://... By default, a file in your data "
-            "folder."
-        ),
-    ] = None,
-    token: Annotated[
-        str | None,
-        typer.Option(
-            envvar="MARGRAVE_TOKEN",
-            help="The token that users must enter. By default, a random one if one is needed.",
-        ),
-    ] = None,
-    browser: Annotated[bool, typer.Option(help="Open the studio in a browser.")] = True,
-) -> None:
+    *,
+    data: str | None,
+    target: str | None,
+    positive: str | None,
+    port: int | None,
+    host: str,
+    store: str | None,
+    token: str | None,
+    browser: bool,
+) -> int:
     """Start the studio: steer a classifier by its confusion matrix in a browser."""
+    import webbrowser
+
     try:
         from margrave.studio.launch import Beginning, serve
         from margrave.studio.settings import Settings
@@ -399,16 +351,15 @@ def studio(
         serve(settings, port, begin, ready)
     except StoreError as error:
         raise ValueError(str(error)) from error
+    return 0
 
 
-@app.command()
-def data(
-    name: Annotated[str | None, typer.Argument(help="The name of a data set.")] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="The file for the table; its last column is the target.")
-    ] = None,
-) -> None:
+def data(*, name: str | None, out: Path | None) -> int:
     """List the data sets, describe one, or write one to a file."""
+    from margrave import datasets
+    from margrave.app._table_file import write_table
+    from margrave.app._terminal import Printer
+
     printer = Printer()
     if name is None and out is not None:
         raise ValueError("--out needs the NAME of a data set, which is missing.")
@@ -417,7 +368,7 @@ def data(
             bunch = datasets.load(available)
             classes = list(map(str, bunch.target_names))
             target = f"{len(classes)} classes: {', '.join(classes)}" if classes else "numbers"
-            rows, columns = np.shape(bunch.data)
+            rows, columns = bunch.data.shape
             printer.text(f"{available:<20}{rows:>6,} rows {columns:>3} columns   {target}")
     elif out is None:
         printer.text(datasets.load(name).DESCR)
@@ -426,3 +377,4 @@ def data(
         frame = datasets.load(name, as_frame=True).frame
         write_table(frame, out)
         printer.text(f"{len(frame):,} rows of {name} were written to {out}; use --target target")
+    return 0

@@ -4,7 +4,7 @@ import pytest
 from benchmarks.__main__ import main
 from benchmarks._timing import Comparison, compare
 
-from benchmarks import foundation, mam, steer, studio
+from benchmarks import command, foundation, mam, steer, studio
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,7 @@ def test_the_table_has_a_row_for_every_bar(capsys, monkeypatch):
     """At this size times mean little: it runs, and the exit code reports a miss."""
     monkeypatch.setattr(foundation, "extra_import_seconds", lambda: 1.0)
     monkeypatch.setattr(mam, "N_COMPONENTS", 100)
-    for one in (steer, studio):
+    for one in (command, steer, studio):
         monkeypatch.setattr(one, "COMMITTEE", ["logistic", "qda"])
     assert main(["--quick"]) == 1
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]

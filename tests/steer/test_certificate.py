@@ -486,7 +486,7 @@ class TestWhatItTells:
         assert names_in(more, one_class) == ["spam"]
 
     def test_too_few_samples_tell_nothing(self):
-        X, y = samples(500, 2)
+        X, y = samples(500, 3)
         model = accepted("fp <= 10%")
         few, many = model.check(X[:1], y[:1]), model.check(X, y)
         assert [kept.conclusive for kept in few.guarantees] == [False]

@@ -787,7 +787,7 @@ def test_tuning_samples_do_not_certify():
     dialog = Dialog(LogisticRegression().fit(X[TRAIN], Y[TRAIN]), X[TUNE], Y[TUNE])
     dialog.prefer("fn <= 20%", strategies=["move"])
     for at in (slice(None), slice(None, None, -1), slice(1, None)):
-        with pytest.raises(GuaranteeError, match="tuning set"):
+        with pytest.raises(GuaranteeError, match="used"):
             dialog.accept(X[TUNE][at], Y[TUNE][at])
 
 

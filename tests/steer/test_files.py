@@ -179,8 +179,9 @@ def test_a_model_comes_back_as_it_was(dialog, model_file):
     assert str(loaded.certificate_) == str(model.certificate_)
     assert loaded.model_card() == model.model_card()
     assert repr(loaded) == repr(model)
-    assert str(loaded.check(X, Y)) == str(model.check(X, Y))
-    assert loaded.recertify(X, Y).certificate_ == model.recertify(X, Y).certificate_
+    near = X + 1e-4  # not the rows that the model was built from
+    assert str(loaded.check(near, Y)) == str(model.check(near, Y))
+    assert loaded.recertify(near, Y).certificate_ == model.recertify(near, Y).certificate_
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """A dialog put together from its pieces is the dialog, and goes on as it would."""
 
 import copy
+import json
 import re
 
 import numpy as np
@@ -9,19 +10,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from margrave import Confusion, Preference
+from margrave._errors import ParameterError
 from margrave.martingale import TunableLogistic
-from margrave.steer import Dialog, GuaranteeError
+from margrave.steer import Dialog, FileError, GuaranteeError
 from margrave.steer._certificate import describe_bound
-from margrave.steer._files import FileError, dump_bytes
 from margrave.steer._reply import Reply
-from margrave.steer._steps import (
-    StoredModel,
-    StoredStep,
-    dump_model,
-    dump_start,
-    dump_step,
-    restore_dialog,
-)
 
 RANDOM = np.random.default_rng(5)
 Y = np.array(["no", "yes"])[RANDOM.integers(0, 2, 400)]
@@ -47,22 +40,20 @@ def talked():
     return dialog
 
 
-def pieces(dialog):
-    parents = dialog._history.parents
-    return [StoredStep(parents[i], dump_step(dialog, i)) for i in range(1, len(dialog.history))]
-
-
-def again(dialog, **others):
-    state = dialog._history
-    return restore_dialog(dump_start(dialog), pieces(dialog), state.at, state.undone, **others)
+def again(dialog):
+    """The dialog, restored from what a store has written, with the state as JSON."""
+    steps = [dialog.dump_step(number) for number in range(1, len(dialog.history))]
+    models = [accepted.model.to_bytes() for accepted in dialog.accepted]
+    state = json.loads(json.dumps(dialog.dump_state()))
+    return Dialog.restore(dialog.dump_start(), steps, models, state)
 
 
 def test_all_steps_come_back_with_their_scores(talked):
     found = again(talked)
     assert found.history == talked.history
     assert found.position == talked.position
-    assert found._history.parents == talked._history.parents
-    assert found._history.undone == talked._history.undone
+    assert found.parents == talked.parents
+    assert found.undone == talked.undone
     for old, new in zip(talked.history, found.history, strict=True):
         np.testing.assert_array_equal(old.candidate.scores, new.candidate.scores)
         np.testing.assert_array_equal(old.candidate.predictions, new.candidate.predictions)
@@ -94,33 +85,49 @@ def test_it_goes_on_as_the_original_would(talked):
     assert found.reply.strategy == ours.reply.strategy
 
 
+def test_without_a_state_it_is_at_the_last_step(talked):
+    steps = [talked.dump_step(number) for number in range(1, len(talked.history))]
+    found = Dialog.restore(talked.dump_start(), steps)
+    assert found.position == len(talked.history) - 1
+    assert found.accepted == ()
+
+
 def test_a_step_is_small(talked):
     """The members that the dialog began with are not in it."""
-    base = len(dump_start(talked))
-    assert all(len(piece.data) < base for piece in pieces(talked))
+    base = len(talked.dump_start())
+    assert all(len(talked.dump_step(step)) < base for step in range(1, len(talked.history)))
+
+
+@pytest.mark.parametrize("step", [0, 99, "1"])
+def test_a_step_that_is_none_is_refused(talked, step):
+    with pytest.raises(ParameterError) as refused:
+        talked.dump_step(step)
+    assert refused.value.fields["parameter"] == "step"
 
 
 def test_what_was_used_up_stays_used_up(talked):
     dialog = copy.deepcopy(talked)
     dialog.goto(1)
     model = dialog.accept(confidence=0.9)
-    (accepted,) = dialog._ledger.accepted
-    stored = StoredModel(accepted.step, accepted.samples, dump_model(accepted))
-    accounts = list(dialog._ledger.accounts.values())
-    found = again(dialog, accounts=accounts, accepted=[stored])
+    found = again(dialog)
+    assert found.certification.used_up
     same = found.accept(confidence=0.9)
     assert same.certificate_ == model.certificate_
     np.testing.assert_array_equal(same.predict(X), model.predict(X))
     found.goto(2)
-    with pytest.raises(GuaranteeError, match=r"\breserve\b"):
+    with pytest.raises(GuaranteeError) as refused:
         found.accept(confidence=0.9)
+    assert refused.value.code == "used_up"
 
 
 def test_a_piece_of_another_kind_is_refused(talked):
-    with pytest.raises(FileError, match=r"\bReply\b.*\bStepRecord\b"):
-        restore_dialog(dump_start(talked), [StoredStep(0, dump_bytes(talked.reply))], 0, [])
-    with pytest.raises(FileError, match="'data'"):
-        restore_dialog(dump_start(talked)[:-100], [], 0, [])
+    start = talked.dump_start()
+    with pytest.raises(FileError) as refused:
+        Dialog.restore(start, [talked.model.to_bytes()])
+    assert refused.value.code == "kind"
+    with pytest.raises(FileError) as refused:
+        Dialog.restore(start[:-100])
+    assert refused.value.code == "damaged"
 
 
 def told(text, counts, positive="yes"):

@@ -12,18 +12,20 @@ from typing import Any
 import numpy as np
 
 from margrave._messages import missing_extra
-from margrave.app._job import Parts, Result
+from margrave.app._job import Result
 from margrave.app._samples import Table, list_names, match_label
 from margrave.committee import Progress
 from margrave.confusion import Confusion, Preference
-from margrave.scale import cluster, read_parquet
-from margrave.scale._roles import Draw
-from margrave.scale._steer import TunedRows, tune_rows
-from margrave.steer._certify import check_confidence, describe_support
-from margrave.steer._order_statistic import GuaranteeError
-from margrave.steer._reply import Reply
-from margrave.steer._steered import SteeredClassifier
-from margrave.table._kinds import read_texts
+from margrave.scale import Draw, TunedRows, check_strategies, cluster, read_parquet, tune_rows
+from margrave.steer import (
+    GuaranteeError,
+    Reply,
+    SplitSizes,
+    SteeredClassifier,
+    check_confidence,
+    describe_support,
+)
+from margrave.table import read_texts
 
 _TIMEOUT = 3.0  # seconds: a wrong address is reported within ten, imports included
 
@@ -81,6 +83,17 @@ class Folder:
     X: Any
     y: Any
     positive: str | None = None
+
+
+def check_folder_options(options: dict[str, Any], strategies: Sequence[str] | None) -> None:
+    """Raise an error if an option needs all rows in memory."""
+    for option, value in options.items():
+        if value is not None:
+            raise ValueError(
+                f"{option} needs all rows in memory, but DATA is a folder. Leave out {option}, or "
+                "use a single file."
+            )
+    check_strategies(strategies, "--strategies")
 
 
 def open_folder(path: Path) -> Table:
@@ -180,9 +193,15 @@ class FolderOutcome(Result):
         return self.replies[-1]
 
     @property
-    def parts(self) -> Parts:
-        """The number of rows in each role."""
-        return Parts(**self.tuned.roles.parts, unused=0)
+    def sizes(self) -> SplitSizes:
+        """The number of rows in each set."""
+        classes, codes = self.tuned.classes, self.tuned.codes
+        by_class = np.bincount(codes, minlength=len(classes)).tolist()
+        return SplitSizes(
+            **self.tuned.roles.parts,
+            unused=0,
+            certify_by_class=dict(zip(classes, by_class, strict=True)),
+        )
 
     @property
     def n_rows(self) -> int:
@@ -196,11 +215,11 @@ class FolderOutcome(Result):
 
     def describe_parts(self) -> str:
         """Describe how the rows were split, and which limits the certification set supports."""
-        parts = self.parts
-        support = describe_support(self.tuned.codes, self.tuned.classes, self.confidence)
+        sizes = self.sizes
+        support = describe_support(sizes.certify_by_class, self.confidence)
         return (
-            f"{parts.train:,} rows to train the members, in memory\n"
-            f"{parts.tune:,} other rows to set the threshold\n{support}"
+            f"{sizes.train:,} rows to train the members, in memory\n"
+            f"{sizes.tune:,} other rows to set the threshold\n{support}"
         )
 
 

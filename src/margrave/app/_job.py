@@ -11,37 +11,19 @@ import numpy as np
 
 from margrave.app._samples import Samples
 from margrave.committee import Progress
-from margrave.confusion import Confusion, Preference
-from margrave.steer._certify import check_confidence, describe_support
-from margrave.steer._dialog import Dialog
-from margrave.steer._order_statistic import GuaranteeError
-from margrave.steer._reply import Reply
-from margrave.steer._steered import SteeredClassifier
-from margrave.steer._strategies import get_strategies
+from margrave.confusion import Confusion, Preference, PreferenceError
+from margrave.steer import (
+    Dialog,
+    GuaranteeError,
+    Reply,
+    SplitSizes,
+    SteeredClassifier,
+    check_confidence,
+    describe_support,
+    get_strategies,
+)
 
 MET, NOT_MET = 0, 3
-
-
-@dataclass(frozen=True)
-class Parts:
-    """The number of samples in each role.
-
-    Attributes
-    ----------
-    train : int
-        Samples that the members are trained on.
-    tune : int
-        Samples of the tuning set; members that were not trained on a sample score it.
-    certify : int
-        Samples of the certification set, which no step uses before the certificate.
-    unused : int
-        Further samples of the groups in the certification set.
-    """
-
-    train: int
-    tune: int
-    certify: int
-    unused: int
 
 
 class Result:
@@ -109,8 +91,6 @@ class Outcome(Result):
         The certified model.
     refusal : str
         Why there is no certified model; empty if none was requested.
-    roles : Parts or None
-        The number of samples in each role; derived from the dialog if None.
     """
 
     samples: Samples
@@ -118,7 +98,6 @@ class Outcome(Result):
     confidence: float
     model: SteeredClassifier | None = None
     refusal: str = ""
-    roles: Parts | None = None
 
     @property
     def start(self) -> Reply:
@@ -131,18 +110,9 @@ class Outcome(Result):
         return self.dialog.history[1:]
 
     @property
-    def parts(self) -> Parts:
-        """The number of samples in each role."""
-        if self.roles is not None:
-            return self.roles
-        n, tune, held_out = (
-            len(self.samples.y),
-            self.start.after.n,
-            self.dialog._ledger.certification_set,
-        )
-        certify = 0 if held_out is None else len(held_out.codes)
-        train = tune if self.samples.time is None else n - certify
-        return Parts(train, tune, certify, n - train - certify)
+    def sizes(self) -> SplitSizes:
+        """The number of samples in each set."""
+        return self.dialog.sizes
 
     @property
     def reply(self) -> Reply:
@@ -161,7 +131,7 @@ class Outcome(Result):
 
     def describe_parts(self) -> str:
         """Describe how the rows were split, and which limits the certification set supports."""
-        parts = self.parts
+        parts = self.sizes
         if parts.tune == parts.train:
             roles = (
                 f"{parts.train:,} rows to train and tune, each scored by models trained without it"
@@ -172,13 +142,33 @@ class Outcome(Result):
                 "scored by models trained on earlier rows"
             )
         unused = f"\n{parts.unused:,} more rows of the groups in the certification set are not used"
-        held_out = self.dialog._ledger.certification_set
         support = (
-            self.dialog.support(self.confidence)
-            if held_out is None
-            else describe_support(held_out.codes, self.dialog.classes, self.confidence)
+            describe_support(parts.certify_by_class, self.confidence)
+            if parts.certify
+            else self.dialog.support(self.confidence)
         )
         return f"{roles}\n{support}{unused if parts.unused else ''}"
+
+
+def read_fraction(text: str) -> str | float:
+    """Parse the value of --certify."""
+    if text == "auto":
+        return text
+    try:
+        fraction = float(text)
+    except ValueError:
+        fraction = 0.0
+    if not 0 < fraction < 1:
+        raise ValueError(f"--certify must be 'auto' or a fraction between 0 and 1; got {text!r}.")
+    return fraction
+
+
+def read_limit(text: str) -> Preference:
+    """Parse the preference that --limit gives."""
+    try:
+        return Preference(text)
+    except PreferenceError as error:
+        raise ValueError(f"--limit {text!r}: {error}") from error
 
 
 def check_request(

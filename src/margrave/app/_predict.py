@@ -8,12 +8,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from margrave.app._folder import open_folder
+from margrave._validation import check_columns
 from margrave.app._samples import Table, read_labels
 from margrave.app._table_file import write_table
-from margrave.scale._predict import plain_rows
-from margrave.steer._certificate import Check
-from margrave.steer._steered import SteeredClassifier
+from margrave.steer import Check, SteeredClassifier
 
 _FILE_ENDINGS = (".csv", ".tsv", ".txt", ".gz")
 
@@ -36,18 +34,17 @@ def predict_rows(model: SteeredClassifier, X: Any) -> Any:
     """Return a table of each row's label (None if rejected), scores and whether it is rejected."""
     import pandas
 
-    labels, scores = model.predict(X), model.decision_function(X)
-    rejected = labels == model.reject_label_
-    columns: dict[str, Any] = {
-        "label": [
-            None if without else label
-            for label, without in zip(labels.tolist(), rejected, strict=True)
-        ]
-    }
-    if scores.ndim == 1:
-        columns["score"] = scores
+    if model.scorer_.committee.encoder is None:  # an encoder checks the columns itself
+        check_columns(model, X)
+    # predict and decision_function would each compute the scores.
+    scores = model.scorer_(X)
+    codes, values = model.decision_.predict(scores), model.decision_.decision_values(scores)
+    rejected, labels = codes < 0, model.classes_.tolist()
+    columns: dict[str, Any] = {"label": [None if code < 0 else labels[code] for code in codes]}
+    if values.ndim == 1:
+        columns["score"] = values
     else:
-        columns |= {f"score_{label}": scores[:, c] for c, label in enumerate(model.classes_)}
+        columns |= {f"score_{label}": values[:, c] for c, label in enumerate(labels)}
     return pandas.DataFrame({**columns, "rejected": rejected.astype(int)}).astype({"label": object})
 
 
@@ -71,6 +68,8 @@ def predict_folder(model: SteeredClassifier, new: Path, out: Path | None) -> dic
         The numbers of rows and of rejected rows, and the columns that the model does not use.
     """
     import dask
+
+    from margrave.app._folder import open_folder
 
     if out is None or out.suffix.lower() in _FILE_ENDINGS:
         got = "nothing" if out is None else f"{out}, the name of a file"
@@ -121,6 +120,8 @@ def check_folder(model: SteeredClassifier, labelled: Path, target: str) -> Check
     target : str
         The column with the classes.
     """
+    from margrave.app._folder import open_folder
+
     table = open_folder(labelled)
     table.column(target, "--target")
     frame: Any = table.frame
@@ -143,6 +144,8 @@ def _read_block_labels(block: Any, name: str, target: str, classes: NDArray[Any]
 
 def _predict_block(model: SteeredClassifier, block: Any, path: str) -> tuple[int, int]:
     """Write the predictions for a block; return how many rows it has, and how many rejected."""
+    from margrave.scale import plain_rows
+
     if not len(block):
         return 0, 0
     predictions = predict_rows(model, select_features(model, plain_rows(block))[0])

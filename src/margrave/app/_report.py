@@ -23,10 +23,7 @@ from margrave._atomic_write import atomic_write
 from margrave.app._job import Outcome
 from margrave.app._page_style import STYLE
 from margrave.confusion import Confusion
-from margrave.steer._frontier import Frontier
-from margrave.steer._frontier_display import FrontierDisplay
-from margrave.steer._reply import Reply
-from margrave.steer._steered import LIMITS, SteeredClassifier
+from margrave.steer import LIMITS, Frontier, FrontierDisplay, Reply, SteeredClassifier
 
 _CODE = re.compile("`([^`]+)`")
 _WEIGHTS = (
@@ -123,7 +120,7 @@ def _header(outcome: Outcome) -> str:
 
 def _roles(outcome: Outcome) -> str:
     """Return a bar with the number of rows in each role, and a table that explains the roles."""
-    parts = outcome.parts
+    parts = outcome.sizes
     sizes = [
         ("train", "Train only", parts.train - parts.tune),
         ("tune", "Train and tune", parts.tune),

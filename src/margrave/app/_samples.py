@@ -18,7 +18,7 @@ from margrave import _labels, datasets
 from margrave._messages import did_you_mean, near_names
 from margrave._typing import Flags
 from margrave.app._table_file import place_of, read_table
-from margrave.table._kinds import guess_kind, read_dates, read_numbers, read_texts
+from margrave.table import guess_kind, read_dates, read_numbers, read_texts
 
 if TYPE_CHECKING:
     import pandas
@@ -45,6 +45,8 @@ class Table:
         The positive class, if known.
     digest : str
         SHA-256 of the stored copy if the table was uploaded; otherwise empty.
+    is_regression : bool
+        Whether the target of a data set of the package is a number.
     """
 
     frame: pandas.DataFrame
@@ -52,6 +54,7 @@ class Table:
     path: Path | None = None
     positive: Any = None
     digest: str = ""
+    is_regression: bool = False
 
     def column(self, name: str, option: str) -> pandas.Series[Any]:
         """Return the column that an option names."""
@@ -111,7 +114,8 @@ def find_table(data: str) -> Table:
     path = Path(data)
     if data in datasets.names() and not path.is_file():
         bunch = datasets.load(data, as_frame=True)
-        return Table(bunch.frame, data, positive=bunch.positive)
+        is_regression = not len(bunch.target_names)
+        return Table(bunch.frame, data, positive=bunch.positive, is_regression=is_regression)
     if path.exists():
         return Table(read_table(path), path.name, path)
     near = did_you_mean(near_names(data, datasets.names(available=True)))
@@ -269,10 +273,12 @@ def _read_classes(column: pandas.Series[Any], table: Table, target: str) -> NDAr
         return np.array([str(text) for text in texts])
     values = column.to_numpy(dtype=None if column.dtype.kind in "iuf" else float)
     distinct = np.unique(values)
-    if values.dtype.kind == "f" and len(distinct) > _MANY and (distinct % 1 != 0).any():
+    fractions = values.dtype.kind == "f" and len(distinct) > _MANY and (distinct % 1 != 0).any()
+    if fractions or (table.is_regression and target == _TARGET):
         raise ValueError(
-            f"--target must name a column of classes; {target!r} of {table.name} holds "
-            f"{len(distinct)} different numbers."
+            f"--target must name a column of classes; {target!r} of {table.name} is a number with "
+            f"{len(distinct)} different values. Name another column, or add one with classes, such "
+            "as low and high."
         )
     return np.array(values)
 

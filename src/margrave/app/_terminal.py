@@ -9,16 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.text import Text
-
-from margrave.app._folder import FolderOutcome
-from margrave.app._job import Outcome
+from margrave._messages import missing_extra
 from margrave.app._words import replace_control
-from margrave.committee import Progress as Training
-from margrave.steer._reply import Reply
+
+try:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.text import Text
+except ModuleNotFoundError as error:
+    message = missing_extra("The command margrave", str(error.name), "app")
+    raise ImportError(message) from error
+
+if TYPE_CHECKING:
+    from margrave.app._folder import FolderOutcome
+    from margrave.app._job import Outcome
+    from margrave.committee import Progress as Training
+    from margrave.steer import Reply
 
 
 @dataclass

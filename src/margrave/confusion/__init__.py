@@ -24,6 +24,27 @@ The limit ``5`` is a count in the given matrix, ``5%`` a fraction; recall, preci
 are always fractions (``0.9`` or ``90%``). Rejected samples stay in the base. A preference that does
 not mention ``rejected`` allows no rejected sample; otherwise rejecting every sample would meet any
 limit on errors. A fraction of an empty base does not meet its limit.
+
+A bound may use other words and another order; the printed form is always the one above:
+
+====================================================  ==============================
+text                                                  bound
+====================================================  ==============================
+"at most 30 false positives", "fp max 30"             ``fp <= 30``
+"no false positives"                                  ``fp <= 0``
+"fewer than 30 fp", ``fp < 30``                       ``fp <= 29``
+``FPR < 2%``, "false positive rate below 2 percent"   ``fp <= 2%``
+"miss rate at most 5%", ``fnr <= 0.05``               ``fn <= 5%``
+``specificity >= 95%``, ``TNR >= 0.95``               ``fp <= 5%``
+"sensitivity at least 90%", ``tpr >= 0.9``            ``recall >= 90%``
+"recall of spam at least 90%", "spam recall >= 90%"   ``recall(spam) >= 90%``
+"at most 2% of ham predicted as spam"                 ``errors(ham -> spam) <= 2%``
+"at most 5 spam rejected"                             ``rejected(spam) <= 5``
+"error rate at most 5%"                               ``errors <= 5%``
+====================================================  ==============================
+
+For a count, ``<`` and "fewer than" exclude the number itself. For a fraction they do not: ``< 2%``
+means ``<= 2%``. Words that end in "rate", and their abbreviations, are always fractions.
 """
 
 from margrave.confusion._bounds import Bound, PreferenceError

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from margrave._errors import MargraveError
 from margrave._messages import did_you_mean, near_names
 from margrave._typing import Flags
 
@@ -35,8 +36,39 @@ class Matrix(Protocol):
         """The positive class, or None."""
 
 
-class PreferenceError(ValueError):
-    """A preference that cannot be parsed, contradicts itself or does not fit the classes."""
+class PreferenceError(MargraveError):
+    """A preference that cannot be parsed, contradicts itself or does not fit the data.
+
+    Attributes
+    ----------
+    code : str
+        The kind of error, one of those below.
+    fields : dict
+        The values that the message mentions. Bounds are texts.
+
+    Notes
+    -----
+    The codes, and the fields of each:
+
+    ==================  ==========================================================================
+    ``syntax``          The text is not a bound: text, span (the first and the last position that
+                        the message marks), examples.
+    ``unknown_word``    A bound has a word that is not in the grammar: text, span, word, near (words
+                        with a similar spelling), examples.
+    ``not_a_count``     The limit of a count is not a whole number: text, span, limit.
+    ``not_a_fraction``  The limit of a fraction is more than 1: text, span, limit.
+    ``conflict``        No matrix meets all bounds: bounds, and either text and span, or sizes (of
+                        each class).
+    ``unknown_class``   A bound names a class that the data do not have: bound, label, classes,
+                        near.
+    ``needs_class``     A bound refers to the positive class, and there is none: bound, classes.
+    ``too_large``       A count is more than the samples that it applies to: bound, limit, n.
+    ``no_samples``      A count cannot become a fraction of no samples: bound.
+    ``no_preference``   There is no bound.
+    ``cannot_reject``   A bound requires rejected samples of a method that rejects none: bound.
+    ``no_candidate``    No strategy applies to the preference: preference, strategies.
+    ==================  ==========================================================================
+    """
 
     __module__ = "margrave.confusion"  # the public name, shown in tracebacks
 
@@ -187,7 +219,10 @@ class Bound:
             if matrix.positive is None:
                 raise PreferenceError(
                     f"'{self}' needs a class: there are {k} classes and none is positive; write "
-                    f"{self.word}({quote_label(matrix.classes[0])})."
+                    f"{self.word}({quote_label(matrix.classes[0])}).",
+                    code="needs_class",
+                    bound=str(self),
+                    classes=matrix.classes,
                 )
             at = (matrix.classes.index(matrix.positive),)
         return WORDS[self.word].cells(k, at)
@@ -229,10 +264,15 @@ def _find_class(label: str, classes: Sequence[Any], bound: Bound) -> int:
         is_number = isinstance(known, int | float) and not isinstance(known, bool)
         if is_number and _equals(label, known):
             return position
-    known_classes = ", ".join(map(quote_label, classes))
+    known_classes, near = ", ".join(map(quote_label, classes)), near_names(label, texts)
     raise PreferenceError(
         f"'{bound}' names the class {label!r}; the classes are {known_classes}."
-        f"{did_you_mean(near_names(label, texts))}"
+        f"{did_you_mean(near)}",
+        code="unknown_class",
+        bound=str(bound),
+        label=label,
+        classes=classes,
+        near=near,
     )
 
 

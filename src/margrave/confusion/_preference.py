@@ -11,9 +11,12 @@ from typing import Any
 from margrave._json import SCHEMA_VERSION
 from margrave.confusion._bounds import Bound, Matrix, PreferenceError, implied_bound, quote_label
 from margrave.confusion._clash import UnknownMatrix, find_conflict
-from margrave.confusion._grammar import mark_error, parse
+from margrave.confusion._grammar import make_examples, mark_error, parse
 
 _DIGITS = 4  # of a fraction that replaces a count
+
+_Parsed = tuple[str, Bound, tuple[int, int]]
+"""A text, a bound in it, and the span of the bound."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,10 @@ class Preference:
     *preferences : str or Preference
         Texts with one or several bounds (separated by a comma, a semicolon, "and" or a new line),
         or other preferences. :mod:`margrave.confusion` documents the words of a bound.
+    classes : sequence of labels, optional
+        The classes of the data, if they are known: the examples in an error then use them.
+    positive : label, optional
+        The positive class, for the same purpose. By default the second of two classes.
 
     Raises
     ------
@@ -48,18 +55,40 @@ class Preference:
     margrave.confusion.PreferenceError: unknown word 'recal'; did you mean recall?
         fp <= 5, recal(spam) >= 0.9
                  ^^^^^
+    Examples: fp <= 5, recall >= 90%, rejected <= 10%.
+    >>> try:
+    ...     Preference("fp <= 5, fp >= 6")
+    ... except ValueError as error:
+    ...     print(error.code, error.fields["bounds"])
+    conflict ['fp <= 5', 'fp >= 6']
     """
 
     bounds: tuple[Bound, ...] = field(init=False)
 
-    def __init__(self, *preferences: str | Preference) -> None:
+    def __init__(
+        self,
+        *preferences: str | Preference,
+        classes: Sequence[Any] | None = None,
+        positive: Any = None,
+    ) -> None:
         if not preferences:
-            raise PreferenceError("Preference needs at least one bound, such as 'fp <= 5'.")
+            raise PreferenceError(
+                "Preference needs at least one bound, such as 'fp <= 5'.", code="no_preference"
+            )
         for preference in preferences:
             if not isinstance(preference, str | Preference):
                 raise TypeError(f"Preference needs its bounds as texts; got {preference!r}.")
-        bounds = [bound for preference in preferences for bound in _list_bounds(preference)]
-        self._set_bounds(bounds, preferences)
+        examples = make_examples(classes, positive)
+        parsed: list[_Parsed] = []
+        bounds: list[Bound] = []
+        for preference in preferences:
+            if isinstance(preference, str):
+                found = parse(preference, examples)
+                parsed += [(preference, *one) for one in found]
+                bounds += [bound for bound, _ in found]
+            else:
+                bounds += preference.bounds
+        self._set_bounds(bounds, parsed)
 
     @classmethod
     def of(cls, bounds: Iterable[Bound]) -> Preference:
@@ -78,13 +107,13 @@ class Preference:
         preference._set_bounds(list(bounds), ())
         return preference
 
-    def _set_bounds(self, bounds: Sequence[Bound], preferences: Sequence[str | Preference]) -> None:
+    def _set_bounds(self, bounds: Sequence[Bound], parsed: Sequence[_Parsed]) -> None:
         """Set the bounds, each once, if they can hold together."""
         object.__setattr__(self, "bounds", tuple(dict.fromkeys(bounds)))
         matrices = UnknownMatrix.all_of(self.bounds)
         conflicts = [find_conflict(self.all_bounds, matrix) for matrix in matrices]
         if all(conflicts):
-            raise _conflict_error(conflicts[0], preferences)
+            raise _conflict_error(conflicts[0], parsed)
 
     @property
     def all_bounds(self) -> tuple[Bound, ...]:
@@ -251,7 +280,11 @@ class Preference:
             size = int(confusion.counts[bound.cells(confusion)[1]].sum())
             if not bound.is_fraction and bound.limit > size:
                 raise PreferenceError(
-                    f"The limit of '{bound}' exceeds the {size} samples that it applies to."
+                    f"The limit of '{bound}' exceeds the {size} samples that it applies to.",
+                    code="too_large",
+                    bound=str(bound),
+                    limit=int(bound.limit),
+                    n=size,
                 )
 
     def check(self, confusion: Matrix) -> None:
@@ -271,30 +304,24 @@ class Preference:
         sizes = confusion.counts.sum(axis=1)
         conflict = find_conflict(self.all_bounds, confusion, sizes)
         if conflict:
-            known = zip(map(quote_label, confusion.classes), sizes.tolist(), strict=True)
+            known = dict(zip(map(quote_label, confusion.classes), sizes.tolist(), strict=True))
             raise PreferenceError(
                 f"No matrix with these class sizes can have {_join(conflict)}; there are "
-                + ", ".join(f"{size} of {label}" for label, size in known)
-                + "."
+                + ", ".join(f"{size} of {label}" for label, size in known.items())
+                + ".",
+                code="conflict",
+                bounds=list(map(str, conflict)),
+                sizes=known,
             )
 
 
-def _list_bounds(preference: str | Preference) -> list[Bound]:
-    if isinstance(preference, str):
-        return [bound for bound, _ in parse(preference)]
-    return list(preference.bounds)
-
-
-def _conflict_error(
-    conflict: Sequence[Bound], preferences: Sequence[str | Preference]
-) -> PreferenceError:
-    """Make an error that marks the last bound of the conflict if the bounds came as texts."""
-    message = f"these cannot hold together: {_join(conflict)}"
-    for text in [text for text in reversed(preferences) if isinstance(text, str)]:
-        for bound, span in reversed(parse(text)):
-            if bound in conflict:
-                return mark_error(text, span, message)
-    return PreferenceError(message)
+def _conflict_error(conflict: Sequence[Bound], parsed: Sequence[_Parsed]) -> PreferenceError:
+    """Make an error that marks the last bound of the conflict that is in a text."""
+    message, bounds = f"these cannot hold together: {_join(conflict)}", list(map(str, conflict))
+    for text, bound, span in reversed(parsed):
+        if bound in conflict:
+            return mark_error(text, span, message, code="conflict", bounds=bounds)
+    return PreferenceError(f"{message}.", code="conflict", bounds=bounds)
 
 
 def _replace_count(bound: Bound, confusion: Matrix) -> Bound:
@@ -303,7 +330,11 @@ def _replace_count(bound: Bound, confusion: Matrix) -> Bound:
         return bound
     base = int(confusion.counts[bound.cells(confusion)[1]].sum())
     if base == 0:
-        raise PreferenceError(f"'{bound}' cannot become a fraction: it applies to no samples.")
+        raise PreferenceError(
+            f"'{bound}' cannot become a fraction: it applies to no samples.",
+            code="no_samples",
+            bound=str(bound),
+        )
     exact = min(bound.limit / base, Fraction(1))
     unit = Fraction(10) ** (floor(log10(exact)) - _DIGITS + 1) if exact else Fraction(1)
     steps = floor(exact / unit) if bound.at_most else ceil(exact / unit)

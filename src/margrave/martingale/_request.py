@@ -197,12 +197,14 @@ def make_objective(
         If no answers to these samples could meet it.
     """
     codes = tuning_codes(y_tune, classes, n_samples, owner)
-    wanted = Preference(preference)
+    wanted = Preference(preference, classes=classes.tolist(), positive=positive)
     for bound in wanted.bounds:
         if bound.word == "rejected" and not bound.at_most and bound.limit > 0:
             raise PreferenceError(
                 f"{owner} needs a preference that rejects nothing, since it always answers; "
-                f"got '{bound}'."
+                f"got '{bound}'.",
+                code="cannot_reject",
+                bound=str(bound),
             )
     check_positive(positive, classes, owner)
     objective = Objective(wanted, codes, tuple(classes.tolist()), positive)

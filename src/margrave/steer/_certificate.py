@@ -305,10 +305,13 @@ class Check:
         The result for each guarantee.
     confusion : Confusion
         Confusion matrix of the new samples.
+    n_used : int
+        Number of these samples that the model was built from; estimated for more than 10,000.
     """
 
     guarantees: tuple[GuaranteeCheck, ...]
     confusion: Confusion
+    n_used: int = 0
 
     @property
     def alarm(self) -> bool:
@@ -326,6 +329,11 @@ class Check:
             result = result if check.conclusive else "too few samples to tell"
             counts = f"{check.count} of {check.n}, p = {check.p:.2g}"
             lines.append(f"{check.guarantee.sentence}: {result} ({counts})")
+        if self.n_used:
+            lines.append(
+                f"Warning: {self.n_used:,} of these {self.confusion.n:,} samples were used to "
+                "build the model, so they say nothing about new samples."
+            )
         return "\n".join(lines)
 
 
@@ -352,7 +360,11 @@ def make_cells(matrix: Confusion, level: float) -> tuple[Cell, ...]:
 
 
 def check_guarantees(
-    certificate: Certificate, preference: Preference, matrix: Confusion, level: float
+    certificate: Certificate,
+    preference: Preference,
+    matrix: Confusion,
+    level: float,
+    n_used: int = 0,
 ) -> Check:
     """Check the guarantees of a certificate on newly labelled samples.
 
@@ -367,4 +379,4 @@ def check_guarantees(
         least = level / len(certificate.guarantees)
         smallest_p = (limit if guarantee.at_most else 1 - limit) ** n
         checks.append(GuaranteeCheck(guarantee, count, n, p, p < least, smallest_p < least))
-    return Check(tuple(checks), matrix)
+    return Check(tuple(checks), matrix, n_used)

@@ -15,7 +15,7 @@ There are two routes:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import date
@@ -48,6 +48,7 @@ from margrave.steer._order_statistic import (
 from margrave.steer._scorer import Scorer
 from margrave.steer._thresholds import Decision, Threshold, best_decision, best_rejecting_decision
 from margrave.steer._tuning_data import Candidate, Rows, TuningData, encode_labels
+from margrave.steer._used_rows import Hashes, UsedRows, hash_rows
 
 # The fractions of each limit that the decisions on a path may use on the tuning set.
 _FRACTIONS = tuple(np.linspace(1, 0, 21).round(3).tolist())
@@ -568,12 +569,15 @@ class Certified:
         What is guaranteed and how.
     certificate : Certificate
         The certificate.
+    used : UsedRows
+        All rows that the model was built from, with the certification set.
     """
 
     scorer: Scorer
     decision: Decision
     plan: Plan
     certificate: Certificate
+    used: UsedRows
 
 
 def certify(
@@ -606,13 +610,9 @@ def certify(
     use : context manager, optional
         Entered for as long as the labels of the certification set are used.
     """
-    if overlaps_tuning_set(data, certification_set):
-        raise GuaranteeError(
-            "A guarantee needs samples that no step has used; most of these are in the tuning set. "
-            "Pass other samples to certify on.",
-            code="used_samples",
-        )
     X, codes = certification_set.X.X, certification_set.codes
+    hashes = hash_rows(data.committee, X)
+    refuse_used_rows(data.used, hashes, "Dialog.accept")
     objective = data.objective(wanted)
     plan = make_plan(
         wanted,
@@ -639,42 +639,46 @@ def certify(
             start=plan.matrix(start_predictions, codes),
         )
     scorer = replace(candidate.scorer, committee=candidate.scorer.committee.without_training_data())
-    return Certified(scorer, decision, plan, certificate)
+    return Certified(scorer, decision, plan, certificate, data.used.with_rows(hashes))
+
+
+# More used rows than this fraction are refused; fewer may be equal to new ones by chance.
+_MAX_USED = 0.5
+
+
+def refuse_used_rows(used: UsedRows, hashes: Hashes, owner: str) -> int:
+    """Raise an error if most rows were used to build the model; return how many were."""
+    fraction, n = used.estimate(hashes), len(hashes)
+    n_used = round(fraction * n)
+    if fraction > _MAX_USED:
+        raise GuaranteeError(
+            f"{owner} needs samples that no step has used; {n_used} of these {n} were used to "
+            "build the model. Pass newly labelled samples.",
+            code="used_samples",
+            n_used=n_used,
+            n=n,
+        )
+    return n_used
 
 
 def describe_support(
-    codes: Codes, classes: tuple[Any, ...], confidence: float, delta: float | None = None
+    sizes: Mapping[Any, int], confidence: float, delta: float | None = None
 ) -> str:
-    """Describe the limits that a certification set supports; `delta` is what is left of it."""
+    """Describe the limits that a certification set supports; `delta` is what is left of it.
+
+    Parameters
+    ----------
+    sizes : mapping of label to int
+        The number of samples of each class.
+    confidence, delta : float
+        The confidence, and the error probability that is left.
+    """
     delta = 1 - confidence if delta is None else delta
-    sizes = np.bincount(codes, minlength=len(classes)).tolist()
     lines = [
-        f"The certification set has {sum(sizes)} samples. At confidence {confidence:.9g} it "
-        "supports"
+        f"The certification set has {sum(sizes.values())} samples. At confidence "
+        f"{confidence:.9g} it supports"
     ]
-    for label, n in zip(classes, sizes, strict=True):
+    for label, n in sizes.items():
         rate = supported_rate(n, delta)
         lines.append(f"  limits of {rate:.2f}% or more on the error rate of {label} ({n} samples)")
     return "\n".join(lines)
-
-
-# Samples are equal if they agree to this number of decimals. The tuning set must have at least the
-# first fraction of distinct samples, and the certification set more than the second in common.
-_SAME_DIGITS, _DISTINCT, _MOST_KNOWN = 6, 0.95, 0.5
-
-
-def overlaps_tuning_set(data: TuningData, certification_set: CertificationSet) -> bool:
-    """Whether most samples of a certification set are in the tuning set.
-
-    If many samples of the tuning set are equal, new samples may be equal to them too. Then the
-    result is False.
-    """
-    tuning, new = data.X.X, certification_set.X.X
-    if not (isinstance(tuning, np.ndarray) and isinstance(new, np.ndarray)):
-        tuning, new = data.raw, data.committee.raw(new)
-    rows = {row.tobytes() for row in np.round(tuning, _SAME_DIGITS)}
-    if len(rows) < _DISTINCT * len(tuning):
-        return False
-    return bool(
-        np.mean([row.tobytes() in rows for row in np.round(new, _SAME_DIGITS)]) > _MOST_KNOWN
-    )

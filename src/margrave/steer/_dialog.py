@@ -830,10 +830,14 @@ class Dialog(Saved):
     def _wanted(self, wants: Sequence[Preference | str], keep: bool, current: Reply) -> Preference:
         """Parse the preference of a request, and check it against the tuning set."""
         if not wants:
-            raise PreferenceError("Dialog.prefer needs a preference such as 'fp <= 5'; got none.")
-        kept = current.preference if keep else None
-        preference = Preference(*wants).keeping(kept, current.after)
-        preference.check_counts(current.after)
+            raise PreferenceError(
+                "Dialog.prefer needs a preference such as 'fp <= 5'; got none.",
+                code="no_preference",
+            )
+        kept, matrix = current.preference if keep else None, current.after
+        preference = Preference(*wants, classes=matrix.classes, positive=matrix.positive)
+        preference = preference.keeping(kept, matrix)
+        preference.check_counts(matrix)
         return preference
 
     # What is achievable

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from margrave._errors import ParameterError
@@ -155,7 +156,8 @@ class Ledger:
         if account is not None and not account.left:
             return "The certification set is used up: another guarantee needs new labelled samples."
         delta = 1 - confidence if account is None else min(1 - confidence, account.left)
-        return describe_support(self.certification_set.codes, classes, confidence, delta)
+        n_by_class = np.bincount(self.certification_set.codes, minlength=len(classes)).tolist()
+        return describe_support(dict(zip(classes, n_by_class, strict=True)), confidence, delta)
 
     def model(
         self,

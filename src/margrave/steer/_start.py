@@ -35,6 +35,7 @@ from margrave.steer._split import (
 )
 from margrave.steer._thresholds import default_decision
 from margrave.steer._tuning_data import Candidate, Rows, TuningData, encode_labels, refuse_dask
+from margrave.steer._used_rows import UsedRows, hash_rows
 from margrave.table import TableEncoder
 
 _MIN_PER_CLASS = 10
@@ -236,7 +237,16 @@ def start_from_model(
         # The strategies may reweight the members of a committee.
         committee = FittedMembers(model.member_names_, model.estimators_, classes, None, columns)
     positive = check_positive(positive, classes, owner)
-    data = TuningData(committee, committee.raw(X_tune), codes, positive, folds, Rows(X_tune), False)
+    data = TuningData(
+        committee,
+        committee.raw(X_tune),
+        codes,
+        positive,
+        folds,
+        Rows(X_tune),
+        trained_on=False,
+        used=UsedRows.of(hash_rows(committee, X_tune)),
+    )
     start = _score_start(data, whole, X_tune) if alone else _score_start(data)
     return replace(start, estimator=clone_untrained(model))
 
@@ -320,7 +330,7 @@ def start_from_table(
         random_state=random_state,
     )
     members, encoder = _members_to_fit(committee, names, levels, X, split, random_state)
-    fitted, rows, raw = _fit_committee(X, split, members, encoder, n_jobs, callback)
+    fitted, rows, raw, used = _fit_committee(X, split, members, encoder, n_jobs, callback)
     at, apart = split.tuning, split.parts.tuning is not None
     data = TuningData(
         fitted,
@@ -330,6 +340,7 @@ def start_from_table(
         split.tuning_folds(),
         Rows(rows),
         trained_on=not apart,
+        used=used,
         in_time=split.time is not None and not apart,  # if apart, all training samples are earlier
         at=at,
     )
@@ -354,8 +365,8 @@ def _fit_committee(
     encoder: TableEncoder | None,
     n_jobs: int | None,
     callback: Callable[[Progress], Any] | None,
-) -> tuple[FittedMembers, Any, Floats]:
-    """Fit the members; return them, the encoded tuning set, and their predictions for it.
+) -> tuple[FittedMembers, Any, Floats, UsedRows]:
+    """Fit the members; return them, the encoded tuning set, their predictions for it, and all rows.
 
     The predictions are out-of-fold where the members are trained on the tuning set.
     """
@@ -370,11 +381,14 @@ def _fit_committee(
         committee = FittedMembers(names, trained, split.classes, encoder, describe_columns(X))
         at = np.concatenate([held for _, held in parts.folds])
         raw = np.concatenate([of_fold.raw() for of_fold in scores])[np.argsort(at)]
-        return committee, select_rows(rows, parts.held), raw
+        used = UsedRows.of(hash_rows(committee, rows))
+        return committee, select_rows(rows, parts.held), raw, used
     trained = _fit_apart(members, rows, labels, n_jobs, callback)
     committee = FittedMembers(names, trained, split.classes, encoder, describe_columns(X))
+    training = hash_rows(committee, rows)
     rows = committee.encode(select_rows(X, split.tuning))
-    return committee, rows, committee.raw(rows, n_jobs)
+    used = UsedRows.of(training, hash_rows(committee, rows))
+    return committee, rows, committee.raw(rows, n_jobs), used
 
 
 def _fit_apart(

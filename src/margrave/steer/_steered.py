@@ -24,12 +24,20 @@ from margrave.committee import FittedMembers
 from margrave.confusion import Confusion, Preference
 from margrave.martingale import NotMetWarning
 from margrave.steer._certificate import Certificate, Check, check_guarantees
-from margrave.steer._certify import Certified, Plan, certify, check_confidence, renew_certificate
+from margrave.steer._certify import (
+    Certified,
+    Plan,
+    certify,
+    check_confidence,
+    refuse_used_rows,
+    renew_certificate,
+)
 from margrave.steer._files import Saved
 from margrave.steer._scorer import Scorer, SingleMember, class_probabilities
 from margrave.steer._start import fit_unsteered, start_from_table
 from margrave.steer._strategies import Search, get_strategies
 from margrave.steer._thresholds import Decision, default_decision
+from margrave.steer._used_rows import Hashes, UsedRows, hash_rows
 
 LIMITS = (
     "The guarantee is for new samples drawn like the certification set. If the data change, "
@@ -202,6 +210,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
     reject_label_: Any
     parts_: dict[str, int]
     _plan: Plan | None
+    _used: UsedRows | None
 
     def __init__(
         self,
@@ -311,7 +320,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
     def _adopt(self, other: SteeredClassifier) -> Self:
         """Take over the fitted attributes of another model."""
         learned = {name: value for name, value in vars(other).items() if name.endswith("_")}
-        self.__dict__.update(learned, _plan=other._plan)
+        self.__dict__.update(learned, _plan=other._plan, _used=other._used)
         return self
 
     @classmethod
@@ -321,6 +330,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         decision: Decision,
         plan: Plan | None = None,
         certificate: Certificate | None = None,
+        used: UsedRows | None = None,
         **params: Any,
     ) -> Self:
         """Make a fitted model."""
@@ -329,7 +339,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         model.scorer_, model.decision_ = scorer, decision
         model.certificate_ = certificate
         model.reject_label_ = _labels.default_reject_label(scorer.committee.classes)
-        model._plan = plan
+        model._plan, model._used = plan, used
         model._set_columns(scorer.committee)
         return model
 
@@ -337,7 +347,12 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
     def _from_certified(cls, certified: Certified, **params: Any) -> Self:
         """Make a fitted model with its certificate."""
         return cls._from_parts(
-            certified.scorer, certified.decision, certified.plan, certified.certificate, **params
+            certified.scorer,
+            certified.decision,
+            certified.plan,
+            certified.certificate,
+            certified.used,
+            **params,
         )
 
     def _set_columns(self, committee: FittedMembers) -> None:
@@ -363,11 +378,20 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "scorer_")
         k = len(self.classes_)
         empty = np.zeros((0, k) if k > 2 or method == "predict_proba" else 0)
+        if method == "_hash_rows":
+            empty = np.zeros(0, dtype=np.uint64)
         if method == "predict":  # of a type that holds every possible prediction
             codes = np.array([0, _labels.REJECTED])[: 1 + self.decision_.rejects]
             empty = _labels.decode(codes, self.classes_, self.reject_label_)[:0]
         values: NDArray[Any] = load_extension("dask").predict_blocks(self, method, X, empty)
         return values
+
+    def _hash_rows(self, X: Any) -> Hashes:
+        """Hash rows, to compare them with those that the model was built from."""
+        if is_dask(X):
+            return np.asarray(self._predict_blocks("_hash_rows", X))
+        committee = self.scorer_.committee
+        return hash_rows(committee, committee.encode(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict classes; ``reject_label_`` for rejected samples.
@@ -459,7 +483,10 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, data frame or Dask collection of shape (n_samples, n_features)
-            Samples that have been labelled since the certificate was issued.
+            Samples that have been labelled since the certificate was issued. Rows that the model
+            was built from would always support its guarantees: if more than half of the samples
+            are such rows, they are refused; if some are, the result says how many. A model knows
+            its rows unless it was fitted on Dask collections, or many of them are equal.
         y : array-like or Dask collection of shape (n_samples,)
             True labels.
         level : float in (0, 1), default=0.05
@@ -472,7 +499,9 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
 
         Raises
         ------
-        ValueError
+        GuaranteeError
+            If the model was built from most of the samples.
+        MargraveError
             If the model has no certificate.
 
         Examples
@@ -490,11 +519,14 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         >>> model.check(X[600:], np.full(168, "pos")).alarm
         True
         """
+        owner = "SteeredClassifier.check"
         certificate, plan = self._require_certificate("check")
         if not is_number(level) or not 0 < level < 1:
-            owner = "SteeredClassifier.check"
             raise ParameterError.of(owner, "level", "a number in (0, 1)", level)
-        return check_guarantees(certificate, plan.preference, self.confusion(X, y), level)
+        matrix, n_used = self.confusion(X, y), 0
+        if self._used is not None:
+            n_used = refuse_used_rows(self._used, self._hash_rows(X), owner)
+        return check_guarantees(certificate, plan.preference, matrix, level, n_used)
 
     def recertify(self, X: Any, y: ArrayLike, *, confidence: float | None = None) -> Self:
         """Compute a new decision and certificate for the same scores, on new labelled samples.
@@ -526,7 +558,13 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         check_confidence(level, "SteeredClassifier.recertify")
         scores: Any = self._predict_blocks("_scores", X) if is_dask(X) else self._scores(X)
         decision, new = renew_certificate(certificate, plan, scores, y, self.classes_, level)
-        return self._from_parts(self.scorer_, decision, plan, new, **self.get_params(deep=False))
+        used = self._used
+        if used is not None:
+            hashes = self._hash_rows(X)
+            refuse_used_rows(used, hashes, "SteeredClassifier.recertify")
+            used = used.with_rows(hashes)
+        params = self.get_params(deep=False)
+        return self._from_parts(self.scorer_, decision, plan, new, used, **params)
 
     def model_card(self) -> str:
         """Describe the model, its guarantee and the limits of this guarantee, in Markdown.

@@ -23,6 +23,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
+from margrave._errors import ParameterError
 from margrave._indexing import select_columns
 from margrave._messages import did_you_mean, near_names
 from margrave._typing import Codes, Floats
@@ -339,18 +340,24 @@ def get_strategies(
         if isinstance(strategy, str):
             if strategy not in known:
                 near = did_you_mean(near_names(strategy, known))
-                raise ValueError(
-                    f"{owner} needs strategies among {', '.join(known)}; got {strategy!r}.{near}"
+                raise ParameterError(
+                    f"{owner} needs strategies among {', '.join(known)}; got {strategy!r}.{near}",
+                    parameter="strategies",
+                    allowed=list(known),
+                    received=strategy,
                 )
             strategy = known[strategy]
         elif not all(hasattr(strategy, name) for name in _ATTRIBUTES):
-            raise ValueError(
-                f"{owner} needs strategies to be names, or objects with the attributes "
-                f"{', '.join(_ATTRIBUTES)}; got {strategy!r}."
-            )
+            allowed = f"names, or objects with the attributes {', '.join(_ATTRIBUTES)}"
+            raise ParameterError.of(owner, "strategies", allowed, strategy)
         chosen.append(strategy)
     if not chosen:
-        raise ValueError(f"{owner} needs at least one of the strategies; got none.")
+        raise ParameterError(
+            f"{owner} needs at least one of the strategies; got none.",
+            parameter="strategies",
+            allowed=list(known),
+            received=[],
+        )
     return tuple(chosen)
 
 
@@ -428,7 +435,10 @@ class Search:
             tried = ", ".join(strategy.name for strategy in self.strategies)
             raise PreferenceError(
                 f"No strategy applies to '{self.wanted}'; got no candidate from {tried}. "
-                "Add other strategies."
+                "Add other strategies.",
+                code="no_candidate",
+                preference=str(self.wanted),
+                strategies=[strategy.name for strategy in self.strategies],
             )
         yield self.found(final=True, cancelled=self.request.stopped())
 

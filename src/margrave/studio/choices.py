@@ -27,11 +27,12 @@ ABOUT = {
 """The members that can be trained."""
 
 _LIMITS = 60
+_SEPARATOR = re.compile(r"[,;\n]|\band\b", re.IGNORECASE)
 
 
 def check_number_of_limits(wants: Sequence[str]) -> None:
     """Refuse a request with so many limits that parsing it would take too much memory."""
-    n = sum(want.count("<") + want.count(">") for want in wants)
+    n = sum(len(_SEPARATOR.findall(want)) + 1 for want in wants)
     if n > _LIMITS:
         raise ValueError(
             f"A request has {n} limits; it can have at most {_LIMITS}. Use several requests."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
-from margrave.confusion import Preference, PreferenceError
+from margrave.confusion import PreferenceError
 from margrave.steer import default_members
 from margrave.studio import programs, schemas, views, work
 from margrave.studio.choices import check_number_of_limits, split_sizes
@@ -172,9 +172,7 @@ def tune(
     """Start a job that tunes one node of the program."""
     studio.idle(user, dialog)
     live = studio.workspace.live(user, dialog)
-    check_number_of_limits(body.wants)
-    for want in body.wants:
-        Preference(want)
+    check_texts(body.wants, live.dialog.confusion)
     votes = programs.node_votes(live.dialog, body.node)
     return studio.submit(user, "nodes", dialog, work.tune_node, votes, body.wants).record()
 
@@ -199,7 +197,8 @@ def accept(
     if live.dialog.reply.preference is None:
         raise PreferenceError(
             "The current step has no preference, so there is nothing to guarantee; edit the matrix "
-            "first."
+            "first.",
+            code="no_preference",
         )
     job = studio.submit(user, "accept", dialog, work.accept, body.confidence, body.reserve)
     return job.record()

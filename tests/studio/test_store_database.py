@@ -274,10 +274,10 @@ def test_the_next_version_is_written_from_the_template(tmp_path):
     ):
         config = migrations.configuration(connection, folder)
         connection.exec_driver_sql("DROP INDEX ix_dialogs_table_id")
-        script = command.revision(config, "An index", autogenerate=True, rev_id="0003")
+        script = command.revision(config, "An index", autogenerate=True, rev_id="0004")
         written = Path(script.path).read_text()
         assert written.startswith('"""An index."""\n\nfrom __future__ import annotations\n')
-        assert "revision = '0003'\ndown_revision = '0002'\n" in written
+        assert "revision = '0004'\ndown_revision = '0003'\n" in written
         command.upgrade(config, "head")
         context = MigrationContext.configure(
             connection, opts={"version_table": migrations.VERSION_TABLE}

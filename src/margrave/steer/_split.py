@@ -86,7 +86,7 @@ class SplitSizes:
             A fraction for each class, rounded up to a hundredth of a percent.
         """
         return {
-            label: supported_rate(n, 1 - confidence) / 100
+            label: round(supported_rate(n, 1 - confidence) / 100, 6)
             for label, n in self.certify_by_class.items()
         }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
-from margrave.confusion import PreferenceError
+from margrave.confusion import Preference, PreferenceError
 from margrave.steer import default_members
 from margrave.studio import programs, schemas, views, work
 from margrave.studio.choices import check_number_of_limits, split_sizes
@@ -172,7 +172,9 @@ def tune(
     """Start a job that tunes one node of the program."""
     studio.idle(user, dialog)
     live = studio.workspace.live(user, dialog)
-    check_texts(body.wants, live.dialog.confusion)
+    check_number_of_limits(body.wants)
+    matrix = live.dialog.confusion
+    Preference(*body.wants, classes=matrix.classes, positive=matrix.positive)
     votes = programs.node_votes(live.dialog, body.node)
     return studio.submit(user, "nodes", dialog, work.tune_node, votes, body.wants).record()
 

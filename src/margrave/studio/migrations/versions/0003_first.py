@@ -1,6 +1,6 @@
 """Users, tables, dialogs, their steps and the accepted models.
 
-Stores of version 0001 hold records with other names and cannot be read any more.
+Stores of versions 0001 and 0002 hold records and steps of other forms and cannot be read any more.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002"
+revision = "0003"
 down_revision = None
 
 

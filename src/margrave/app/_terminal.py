@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from margrave._messages import format_count, name_class
 from margrave.app._folder import FolderOutcome
 from margrave.app._job import Outcome
 from margrave.app._words import replace_control
@@ -89,14 +90,14 @@ class Bars:
                 self.bars.update(done, total=1, completed=1)
             self.bars.add_task(replace_control(want), total=None, status="searching")
             return
-        status = "met" if reply.met else f"{reply.shortfall:g} short"
+        status = "met" if reply.met else f"{format_count(reply.shortfall)} short"
         self.bars.update(self.bars.task_ids[-1], status=f"{status} (strategy: {reply.strategy})")
 
 
 def print_outcome(printer: Printer, outcome: Outcome | FolderOutcome) -> None:
     """Print the outcome of a request: columns, split, matrices, replies and certificate."""
     samples, matrix = outcome.samples, outcome.start.after
-    positive = "" if matrix.positive is None else f"; {matrix.positive} is positive"
+    positive = "" if matrix.positive is None else f"; {name_class(matrix.positive)} is positive"
     printer.text(
         f"{samples.table.name}: {outcome.n_rows:,} rows, {len(matrix.classes)} classes in "
         f"{samples.target!r}{positive}",

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, train_test_split
 from sklearn.utils import check_random_state
 
-from margrave import _labels
+from margrave._messages import name_class
 from margrave._typing import Codes
 from margrave.confusion import Confusion, Preference
 from margrave.steer._order_statistic import one_sided_bounds, samples_needed
@@ -73,7 +73,7 @@ def check_fraction(fraction: float, sizes: NDArray[np.intp], name: str = "certif
     if fraction > 0 and not 1 <= round(fraction * smallest) <= smallest - 2:
         raise ValueError(
             f"Dialog.from_data needs {name} to leave samples of every class on both sides of the "
-            f"split; got {name}={fraction:g}, and the smallest class has {smallest} samples."
+            f"split; got {name}={fraction:g}, and the smallest class has {smallest:,} samples."
         )
 
 
@@ -209,8 +209,8 @@ def _tuning_set(
         if n_tuning < 2 or n_tuning == n:
             raise ValueError(
                 "Dialog.from_data needs tune to leave at least one sample of every class for "
-                f"training and two for tuning; tune={fraction:g} leaves {n - n_tuning} and "
-                f"{n_tuning} of {_labels.plain(label)!r}."
+                f"training and two for tuning; tune={fraction:g} leaves {n - n_tuning:,} and "
+                f"{n_tuning:,} of {name_class(label)}."
             )
     return np.sort(tuning)
 
@@ -246,7 +246,7 @@ def tuning_folds(y: NDArray[Any], groups: NDArray[Any] | None = None) -> list[tu
     if sizes.min() < 2:
         raise ValueError(
             "Steering needs at least two samples of each class in the tuning set; "
-            f"{_labels.plain(classes[sizes.argmin()])!r} has {sizes.min()}."
+            f"{name_class(classes[sizes.argmin()])} has {sizes.min()}."
         )
     if n_folds < 2:
         raise ValueError(_ONE_GROUP)

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from margrave import _labels, catalogue
 from margrave._indexing import select_columns, select_rows
-from margrave._messages import did_you_mean, near_names
+from margrave._messages import did_you_mean, name_class, near_names
 from margrave._typing import Codes, Floats
 from margrave._validation import check_labels, fitted_classes, is_count, name_members
 from margrave.committee import Committee, FittedMembers, Progress, describe_columns, fit_members
@@ -46,8 +46,7 @@ def check_class_labels(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
     classes = np.unique(labels)
     if len(classes) < 2:
         raise ValueError(
-            f"{owner} needs y with at least two classes; got one class, "
-            f"{_labels.plain(classes[0])!r}."
+            f"{owner} needs y with at least two classes; got one class, {name_class(classes[0])}."
         )
     return labels
 
@@ -56,10 +55,10 @@ def check_sizes(classes: NDArray[Any], codes: Codes, owner: str) -> None:
     """Raise an error if a class has too few samples to train, tune and certify on."""
     sizes = np.bincount(codes, minlength=len(classes))
     if sizes.min() < _MIN_PER_CLASS:
-        label = _labels.plain(classes[sizes.argmin()])
+        label = name_class(classes[sizes.argmin()])
         raise ValueError(
             f"{owner} needs at least {_MIN_PER_CLASS} samples of each class to train, tune and "
-            f"certify on; got {sizes.min()} of {label!r}."
+            f"certify on; got {sizes.min()} of {label}."
         )
 
 
@@ -69,7 +68,7 @@ def check_every_class(classes: NDArray[Any], codes: Codes, owner: str) -> None:
     if not sizes.all():
         raise ValueError(
             f"{owner} needs samples of every class in the tuning set; got none of "
-            f"{_labels.plain(classes[sizes.argmin()])!r}."
+            f"{name_class(classes[sizes.argmin()])}."
         )
 
 
@@ -80,7 +79,7 @@ def check_one_per_sample(values: ArrayLike, n: int, name: str, owner: str) -> ND
         array = array.astype(str)  # entries of mixed types
     if array.shape != (n,):
         raise ValueError(
-            f"{owner} needs {name} with one entry for each of the {n} samples; "
+            f"{owner} needs {name} with one entry for each of the {n:,} samples; "
             f"got shape {array.shape}."
         )
     missing = np.isnat(array) if array.dtype.kind in "mM" else np.array(_labels.has_missing(array))

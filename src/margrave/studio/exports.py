@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from margrave import __version__
-from margrave.app._job import Outcome, Parts
+from margrave.app._job import Outcome
 from margrave.app._report import page
 from margrave.steer import SteeredClassifier
 from margrave.studio.choices import Source
 from margrave.studio.store import DialogRow, NotFound, Store
-from margrave.studio.views import Record, parts_record
+from margrave.studio.views import Record
 from margrave.studio.workspace import Workspace, source_of
 
 _FAST = ("move", "reject")
@@ -75,8 +75,7 @@ def report(workspace: Workspace, owner: str, row: DialogRow) -> str:
     model = current[-1].model if current else None
     certificate = None if model is None else model.certificate_
     confidence = row.choices["confidence"] if certificate is None else certificate.confidence
-    parts = Parts(**parts_record(dialog.sizes))
-    outcome = Outcome(samples, dialog, confidence, model, "", parts)
+    outcome = Outcome(samples, dialog, confidence, model)
     return page(outcome, "python script.py")
 
 

@@ -172,7 +172,10 @@ def tune(
     """Start a job that tunes one node of the program."""
     studio.idle(user, dialog)
     live = studio.workspace.live(user, dialog)
-    check_texts(body.wants, live.dialog.confusion)
+    check_number_of_limits(body.wants)
+    matrix = live.dialog.confusion
+    for want in body.wants:
+        Preference(want, classes=matrix.classes, positive=matrix.positive)
     votes = programs.node_votes(live.dialog, body.node)
     return studio.submit(user, "nodes", dialog, work.tune_node, votes, body.wants).record()
 

@@ -11,8 +11,8 @@ This example plots the steps of the guide (:doc:`/guide/steering`).
 # --------------------------------------
 #
 # Every threshold on the score of the committee or of a member trades false positives against
-# false negatives. Three requests move along the frontier: at most 2 % of nonspam predicted as
-# spam, then 1 %, then at most 3 % of spam predicted as nonspam.
+# false negatives. Three requests move along the frontier: at most 2% of nonspam predicted
+# spam, then 1 %, then at most 3% of spam predicted nonspam.
 
 import matplotlib.pyplot as plt
 import numpy as np

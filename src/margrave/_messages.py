@@ -5,6 +5,38 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
+
+# A class that reads as a name within a sentence: it starts with a letter and has no spaces.
+_NAME = re.compile(r"[^\W\d]\w*(?:[-./]\w+)*")
+_SENTENCE_WORDS = {
+    *("a", "all", "and", "are", "at", "in", "is", "no", "none", "not", "of", "on", "or"),
+    *("predicted", "rejected", "samples", "the"),
+}
+
+
+def name_class(label: Any) -> str:
+    """Write a class within a sentence: in quotes if it would not read as a name.
+
+    Examples
+    --------
+    >>> name_class("spam"), name_class(0), name_class("not spam")
+    ('spam', "'0'", "'not spam'")
+    """
+    text = str(label)
+    is_name = _NAME.fullmatch(text) and text.lower() not in _SENTENCE_WORDS
+    return text if is_name else repr(text)
+
+
+def format_count(n: float) -> str:
+    """Write a number of samples within a sentence; a bound may be short by a part of one.
+
+    Examples
+    --------
+    >>> format_count(3054), format_count(1234567), format_count(14.4)
+    ('3,054', '1,234,567', '14.4')
+    """
+    return f"{n:,.6g}" if abs(n) < 10**6 else f"{n:,.0f}"
 
 
 def missing_extra(what: str, package: str, extra: str) -> str:

@@ -49,7 +49,7 @@ def test_a_preference_may_be_given_as_one():
             ValueError,
             r"Thing\.tune.*y_tune.*\b3\b.*\(3, 1\)",
         ),
-        ("fp <= 1", ["ham", "ham", "ham"], ValueError, r"Thing\.tune.*y_tune.*'spam'"),
+        ("fp <= 1", ["ham", "ham", "ham"], ValueError, r"Thing\.tune.*y_tune.*\bspam\b"),
         (
             "correct(spam) >= 3",
             ["ham", "ham", "spam"],
@@ -76,8 +76,8 @@ def test_what_cannot_be_judged_or_done_is_refused(preference, y, error, named):
         make_objective(preference, y, TWO, None, 3, "Thing.tune")
 
 
-def test_the_first_missing_class_is_named_in_its_own_type():
-    with pytest.raises(ValueError, match=r"y_tune.* 2\b"):
+def test_the_first_missing_class_is_named():
+    with pytest.raises(ValueError, match=r"y_tune.*'2'"):
         make_objective("accuracy >= 50%", [1, 1, 4], np.array([1, 2, 3, 4]), None, 3, "Thing.tune")
 
 

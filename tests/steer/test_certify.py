@@ -591,13 +591,13 @@ def refused(dialog, samples, *named, **candidates):
 class TestRefusals:
     def test_too_few_names_how_many_are_needed(self):
         dialog = asked("fp <= 1%")
-        error = refused(dialog, mails(298, 50), "fp <= 1%", "0.95", "299", "'ham'", "298")
+        error = refused(dialog, mails(298, 50), "fp <= 1%", "0.95", "299", "ham", "298")
         assert not error.used_up
         assert dialog.accept(*mails(299, 50)).certificate_.guarantees[0].count == 0
 
     def test_of_the_other_class_and_at_another_confidence(self):
         dialog, samples = asked("recall >= 90%"), mails(99, 21)
-        named = ["recall >= 90%", "0.9", "22", "'spam'", "21"]
+        named = ["recall >= 90%", "0.9", "22", "spam", "21"]
         assert "0.95" not in str(refused(dialog, samples, *named, confidence=0.9))
 
     def test_of_all_samples(self):
@@ -647,7 +647,7 @@ class TestRefusals:
 
     def test_a_class_that_is_missing(self):
         X, y = mails(200, 1)
-        assert not refused(asked("fp <= 5%"), (X[:-1], y[:-1]), "'spam'").used_up
+        assert not refused(asked("fp <= 5%"), (X[:-1], y[:-1]), "spam").used_up
 
     def test_nothing_to_guarantee(self):
         refused(Dialog(First(), *mail(300)), mails(99, 99), "prefer(")

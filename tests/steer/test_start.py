@@ -381,9 +381,9 @@ FEWEST = int(np.bincount(CODES[:10]).argmin())
     [
         (
             {"rows": X[:10], "labels": Y[:10]},
-            [str(np.bincount(CODES[:10])[FEWEST]), repr(["ham", "spam"][FEWEST])],
+            [str(np.bincount(CODES[:10])[FEWEST]), ["ham", "spam"][FEWEST]],
         ),
-        ({"labels": ["ham"] * N}, ["'ham'"]),
+        ({"labels": ["ham"] * N}, ["ham"]),
         ({"positive": "eggs"}, ["positive", "'eggs'"]),
         ({"groups": [1, 2, 3]}, ["groups", "(3,)"]),
         ({"time": np.zeros((N, 1))}, ["time", f"({N}, 1)"]),

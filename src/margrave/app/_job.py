@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from margrave._messages import format_count
 from margrave.app._samples import Samples
 from margrave.committee import Progress
 from margrave.confusion import Confusion, Preference, PreferenceError
@@ -65,8 +66,8 @@ class Result:
         if self.met:
             return "Met on the tuning set, but not certified: the model was not accepted."
         shortfall = (
-            f"Not met on the tuning set: the nearest is {reply.shortfall:g} samples short; "
-            f"'{reply.binding}' is the limiting constraint."
+            f"Not met on the tuning set: the nearest is {format_count(reply.shortfall)} samples "
+            f"short; '{reply.binding}' is the limiting constraint."
         )
         if self.model is not None:
             return f"{shortfall} A model with a guarantee for new samples was certified anyway."

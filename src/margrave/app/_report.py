@@ -20,6 +20,7 @@ import sklearn
 
 import margrave
 from margrave._atomic_write import atomic_write
+from margrave._messages import format_count, name_class
 from margrave.app._job import Outcome
 from margrave.app._page_style import STYLE
 from margrave.confusion import Confusion
@@ -92,7 +93,9 @@ def _table(heads: list[str], rows: list[list[str]], style: str = "") -> str:
 def _header(outcome: Outcome) -> str:
     """Return the header of the page, with the guarantee as its title."""
     samples, matrix = outcome.samples, outcome.start.after
-    positive = "" if matrix.positive is None else f", <b>{_text(matrix.positive)}</b> is positive"
+    positive = ""
+    if matrix.positive is not None:
+        positive = f", <b>{_text(name_class(matrix.positive))}</b> is positive"
     about = (
         f"{_text(samples.table.name)} &middot; {len(samples.y):,} rows &middot; "
         f"column <b>{_text(samples.target)}</b>{positive}"
@@ -229,7 +232,7 @@ def _describe_reply(reply: Reply) -> str:
     if reply.preference is None:
         return ""
     stopped = ", stopped early" if reply.cancelled else ""
-    return f"met{stopped}" if reply.met else f"{reply.shortfall:g} short{stopped}"
+    return f"met{stopped}" if reply.met else f"{format_count(reply.shortfall)} short{stopped}"
 
 
 def _count_errors(matrix: Confusion) -> int:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from margrave._messages import missing_extra
+from margrave._messages import format_count, missing_extra, name_class
 from margrave.app._words import replace_control
 
 try:
@@ -97,14 +97,14 @@ class Bars:
                 self.bars.update(done, total=1, completed=1)
             self.bars.add_task(replace_control(want), total=None, status="searching")
             return
-        status = "met" if reply.met else f"{reply.shortfall:g} short"
+        status = "met" if reply.met else f"{format_count(reply.shortfall)} short"
         self.bars.update(self.bars.task_ids[-1], status=f"{status} (strategy: {reply.strategy})")
 
 
 def print_outcome(printer: Printer, outcome: Outcome | FolderOutcome) -> None:
     """Print the outcome of a request: columns, split, matrices, replies and certificate."""
     samples, matrix = outcome.samples, outcome.start.after
-    positive = "" if matrix.positive is None else f"; {matrix.positive} is positive"
+    positive = "" if matrix.positive is None else f"; {name_class(matrix.positive)} is positive"
     printer.text(
         f"{samples.table.name}: {outcome.n_rows:,} rows, {len(matrix.classes)} classes in "
         f"{samples.target!r}{positive}",

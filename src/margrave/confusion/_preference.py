@@ -9,7 +9,8 @@ from math import ceil, floor, log10
 from typing import Any
 
 from margrave._json import SCHEMA_VERSION
-from margrave.confusion._bounds import Bound, Matrix, PreferenceError, implied_bound, quote_label
+from margrave._messages import name_class
+from margrave.confusion._bounds import Bound, Matrix, PreferenceError, implied_bound
 from margrave.confusion._clash import UnknownMatrix, find_conflict
 from margrave.confusion._grammar import make_examples, mark_error, parse
 
@@ -280,7 +281,7 @@ class Preference:
             size = int(confusion.counts[bound.cells(confusion)[1]].sum())
             if not bound.is_fraction and bound.limit > size:
                 raise PreferenceError(
-                    f"The limit of '{bound}' exceeds the {size} samples that it applies to.",
+                    f"The limit of '{bound}' exceeds the {size:,} samples that it applies to.",
                     code="too_large",
                     bound=str(bound),
                     limit=int(bound.limit),
@@ -304,10 +305,10 @@ class Preference:
         sizes = confusion.counts.sum(axis=1)
         conflict = find_conflict(self.all_bounds, confusion, sizes)
         if conflict:
-            known = dict(zip(map(quote_label, confusion.classes), sizes.tolist(), strict=True))
+            known = dict(zip(map(str, confusion.classes), sizes.tolist(), strict=True))
             raise PreferenceError(
                 f"No matrix with these class sizes can have {_join(conflict)}; there are "
-                + ", ".join(f"{size} of {label}" for label, size in known.items())
+                + ", ".join(f"{size:,} of {name_class(label)}" for label, size in known.items())
                 + ".",
                 code="conflict",
                 bounds=list(map(str, conflict)),

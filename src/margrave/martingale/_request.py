@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrave import _labels
+from margrave._messages import format_count, name_class
 from margrave.confusion import Bound, Confusion, Objective, Preference, PreferenceError
 
 
@@ -100,16 +101,16 @@ class Tuning:
         if self.preference is None:
             met = sum(node.met for node in self.nodes.values())
             return f"{len(self.nodes)} nodes asked: {met} met what was wanted of them"
-        positive = (
-            f" ({self.after.positive} is positive)" if self.after.positive is not None else ""
-        )
+        positive = self.after.positive
+        positive = "" if positive is None else f" ({name_class(positive)} is positive)"
         if self.preference.met(self.before):
             said = "already met, nothing changed"
         elif self.met:
             said = "met"
         else:
             said = (
-                f"not met, {self.shortfall:g} short ('{self.binding}' is the limiting constraint)"
+                f"not met, {format_count(self.shortfall)} short ('{self.binding}' is the limiting "
+                "constraint)"
             )
         return f"{self.preference}{positive}: {said}"
 
@@ -143,11 +144,11 @@ def _in_short(matrix: Confusion, preference: Preference | None) -> str:
         amount, base = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
         name = str(bound).split(" <= ")[0].split(" >= ")[0]
         share = f"{amount / base:.1%}" if base else "of nothing"
-        parts.append(f"{name} {share if bound.is_fraction else amount}")
+        parts.append(f"{name} {share if bound.is_fraction else format(amount, ',')}")
     if matrix.positive is not None:
-        parts += [f"fp {matrix.fp}", f"fn {matrix.fn}"]
+        parts += [f"fp {matrix.fp:,}", f"fn {matrix.fn:,}"]
     errors = matrix.n - int(np.trace(matrix.counts)) - matrix.n_rejected
-    return ", ".join([*parts, f"{errors} errors in {matrix.n}"])
+    return ", ".join([*parts, f"{errors:,} errors in {matrix.n:,}"])
 
 
 def check_limits(owner: str, **limits: Any) -> None:
@@ -167,14 +168,14 @@ def tuning_codes(
     codes = _labels.encode(y_tune, classes, f"{owner}: y_tune")
     if codes.shape != (n_samples,):
         raise ValueError(
-            f"{owner} needs y_tune with a label for each of {n_samples} samples; "
+            f"{owner} needs y_tune with a label for each of {n_samples:,} samples; "
             f"got shape {codes.shape}."
         )
     sizes = np.bincount(codes, minlength=len(classes))
     if not sizes.all():
         raise ValueError(
             f"{owner} needs y_tune with samples of every class; "
-            f"got none of {_labels.plain(classes[np.argmin(sizes)])!r}."
+            f"got none of {name_class(classes[np.argmin(sizes)])}."
         )
     return codes
 
@@ -244,8 +245,8 @@ def report(objective: Objective, outcome: Outcome, owner: str) -> Tuning:
     if not tuning.met:
         warnings.warn(
             f"{owner} did not meet '{tuning.preference}': the nearest of {tuning.n_models + 1} "
-            f"models is {tuning.shortfall:g} samples short, and '{tuning.binding}' is the limiting "
-            "constraint.",
+            f"models is {format_count(tuning.shortfall)} samples short, and '{tuning.binding}' is "
+            "the limiting constraint.",
             NotMetWarning,
             stacklevel=3,
         )

@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 
 from margrave import _labels
 from margrave._dask.blocks import Blocks
+from margrave._messages import name_class
 from margrave._typing import Codes, Floats, Ints
 from margrave.steer._start import check_positive
 
@@ -176,7 +177,7 @@ class Draw:
             raise ValueError(
                 f"{OWNER} needs at least {_LEAST_ROWS} rows of each class in a Dask collection to "
                 "train, tune and certify on, and more if certify is more than a fifth; got "
-                f"{sizes[small]} of {_labels.plain(self.classes[small])!r}."
+                f"{sizes[small]} of {name_class(self.classes[small])}."
             )
         return self._roles(training, certifying, apart)
 

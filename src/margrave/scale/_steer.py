@@ -21,6 +21,7 @@ from sklearn.base import clone
 
 from margrave._dask.summary import SortedSummary
 from margrave._indexing import select_rows
+from margrave._messages import name_class
 from margrave._typing import Codes, Floats
 from margrave.committee import Progress
 from margrave.confusion import Confusion, Objective, Preference, Tally
@@ -190,7 +191,7 @@ class TunedRows:
     def _proportions_note(self) -> str:
         sizes, certify = self.roles.counts.sum(axis=0).tolist(), self.roles.counts[CERTIFY].tolist()
         counts = [
-            f"{n:,} of {size:,} rows of {label}"
+            f"{n:,} of {size:,} rows of {name_class(label)}"
             for n, size, label in zip(certify, sizes, self.classes, strict=True)
         ]
         return (

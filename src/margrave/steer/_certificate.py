@@ -9,6 +9,7 @@ import numpy as np
 from scipy.stats import binom
 
 from margrave._json import SCHEMA_VERSION, json_ready
+from margrave._messages import name_class
 from margrave.confusion import Bound, Confusion, Preference, format_decimal
 from margrave.steer._order_statistic import clopper_pearson
 
@@ -31,9 +32,12 @@ class Change:
     after: int
 
     def __str__(self) -> str:
-        predicted = "rejected" if self.predicted is None else f"predicted as {self.predicted}"
+        predicted = (
+            "rejected" if self.predicted is None else f"predicted {name_class(self.predicted)}"
+        )
         difference = self.after - self.before
-        return f"{self.true} {predicted}: {self.before} -> {self.after} ({difference:+d})"
+        counts = f"{self.before:,} -> {self.after:,} ({difference:+,})"
+        return f"{name_class(self.true)} {predicted}: {counts}"
 
 
 def list_changes(before: Confusion, after: Confusion) -> tuple[Change, ...]:
@@ -60,15 +64,15 @@ def describe_bound(bound: Bound, matrix: Confusion) -> str:
     amount, base = bound.cells(matrix)
     limit = f"{'at most' if bound.at_most else 'at least'} "
     if bound.is_fraction:
-        limit += f"{format_decimal(100 * bound.limit)} %"
+        limit += f"{format_decimal(100 * bound.limit)}%"
     else:
-        limit += f"{format_decimal(bound.limit)} of {int(matrix.counts[base].sum())}"
-    labels = [str(label) for label in matrix.classes]
-    outcomes = [*(f"predicted as {label}" for label in labels), "rejected"]
+        limit += f"{int(bound.limit):,} of {int(matrix.counts[base].sum()):,}"
+    labels = [name_class(label) for label in matrix.classes]
+    outcomes = [*(f"predicted {label}" for label in labels), "rejected"]
     rows, columns = np.flatnonzero(base.any(axis=1)), np.flatnonzero(amount.any(axis=0))
     if bound.word == "precision":
         label = labels[columns[0]]
-        return f"{limit} of the samples predicted as {label} are {label}"
+        return f"{limit} of the samples predicted {label} are {label}"
     outcome = " or ".join(outcomes[column] for column in columns)
     if len(rows) < len(labels):
         of = "of " if bound.is_fraction else ""
@@ -115,7 +119,7 @@ class Guarantee:
         return self.count / self.n if self.n else float("nan")
 
     def __str__(self) -> str:
-        count = f"{self.count} of {self.n}"
+        count = f"{self.count:,} of {self.n:,}"
         return f"{self.sentence} ({count} in the certification set, {self.rate:.2%})"
 
 
@@ -209,7 +213,8 @@ class Certificate:
         """Notes for a reader of the certificate."""
         n_predicted = self.confusion.counts.sum(axis=0).tolist()
         remarks = [
-            f"the classifier predicts {label} for every sample of the certification set."
+            f"the classifier predicts {name_class(label)} for every sample of the certification "
+            "set."
             for label, n in zip(self.confusion.classes, n_predicted, strict=False)
             if n == self.confusion.n
         ]
@@ -257,8 +262,8 @@ class Certificate:
             f"With confidence {self.confidence:.9g}, on new samples drawn like the certification "
             "set:",
             *(f"  {guarantee}" for guarantee in self.guarantees),
-            f"Measured on the certification set, {self.confusion.n} samples that no step has used "
-            f"(certificate {self.number} on them, by {self.route}):",
+            f"Measured on the certification set, {self.confusion.n:,} samples that no step has "
+            f"used (certificate {self.number} on them, by {self.route}):",
             *(f"  {line}" for line in str(self.confusion).splitlines()),
         ]
         if self.changes:
@@ -327,7 +332,7 @@ class Check:
         for check in self.guarantees:
             result = "BROKEN" if check.alarm else "holds, as far as these samples show"
             result = result if check.conclusive else "too few samples to tell"
-            counts = f"{check.count} of {check.n}, p = {check.p:.2g}"
+            counts = f"{check.count:,} of {check.n:,}, p = {check.p:.2g}"
             lines.append(f"{check.guarantee.sentence}: {result} ({counts})")
         if self.n_used:
             lines.append(

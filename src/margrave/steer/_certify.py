@@ -30,6 +30,7 @@ from margrave import _labels
 from margrave._dask.blocks import is_dask
 from margrave._errors import ParameterError
 from margrave._extensions import load_extension
+from margrave._messages import name_class
 from margrave._typing import Codes, Floats
 from margrave.committee import FittedMembers
 from margrave.confusion import Bound, Confusion, Objective, Preference, count_predictions
@@ -328,7 +329,7 @@ def _order_statistic_threshold(
     if lowest > highest:
         names = " and ".join(f"'{bound}'" for bound, *_ in bounds)
         raise GuaranteeError(
-            f"{names} cannot be guaranteed together on the {len(codes)} samples of the "
+            f"{names} cannot be guaranteed together on the {len(codes):,} samples of the "
             "certification set: meeting one breaks the other. Allow rejection (such as "
             "'rejected <= 10%'), request less strict limits, or use a larger certification set.",
             code="conflict",
@@ -349,7 +350,7 @@ def _describe_too_few(
     bound: Bound, limit: float, n: int, rows: NDArray[np.bool_], plan: Plan, delta: float
 ) -> str:
     """Say how many samples a bound needs, and which limit the n samples support."""
-    names = [repr(label) for label, has in zip(plan.classes, rows, strict=True) if has]
+    names = [name_class(label) for label, has in zip(plan.classes, rows, strict=True) if has]
     of = "" if len(names) == len(plan.classes) else f" of {' or '.join(names)}"
     least = samples_needed(limit, delta)
     rate = supported_rate(n, delta)
@@ -358,12 +359,12 @@ def _describe_too_few(
     divided = f" (the error probability is divided among {m} guarantees)" if m > 1 else ""
     if least is None:
         return (
-            f"'{bound}' cannot be guaranteed with any number of samples; the {n} samples{of} in "
+            f"'{bound}' cannot be guaranteed with any number of samples; the {n:,} samples{of} in "
             f"the certification set support a limit of {best} at best."
         )
     return (
-        f"'{bound}' at confidence {1 - delta:.10g}{divided} needs {least} samples{of} in the "
-        f"certification set; it has {n}, which support a limit of {best} at best."
+        f"'{bound}' at confidence {1 - delta:.10g}{divided} needs {least:,} samples{of} in the "
+        f"certification set; it has {n:,}, which support a limit of {best} at best."
     )
 
 
@@ -371,15 +372,17 @@ def _describe_failed_path(plan: Plan, codes: Codes, delta: float) -> str:
     """Say that no decision on a path passed, and how many samples might be enough."""
     n, wanted = len(codes), plan.preference
     failure = (
-        f"'{wanted}' cannot be guaranteed at confidence {1 - delta:.10g} on the {n} samples of the "
-        "certification set"
+        f"'{wanted}' cannot be guaranteed at confidence {1 - delta:.10g} on the {n:,} samples of "
+        "the certification set"
     )
     if any(_expected_p(rates, wanted, n) <= delta for rates in plan.expected[:1]):
         return f"{failure}: its rates do not support it, although those of the tuning set do."
     for multiple in _MULTIPLES:
         if any(_expected_p(rates, wanted, n * multiple) <= delta for rates in plan.expected):
             size = int(n * multiple)
-            return f"{failure}; with the rates of the tuning set, about {size} samples are needed."
+            return (
+                f"{failure}; with the rates of the tuning set, about {size:,} samples are needed."
+            )
     return (
         f"{failure}, and with the rates of the tuning set no number of samples is enough. Request "
         "less strict limits."
@@ -443,7 +446,7 @@ def issue_certificate(
         missing = _labels.plain(plan.classes[int(np.argmin(sizes))])
         raise GuaranteeError(
             "A guarantee needs samples of every class in the certification set; it has none of "
-            f"{missing!r}.",
+            f"{name_class(missing)}.",
             code="too_few_samples",
             label=missing,
             n=0,
@@ -675,10 +678,13 @@ def describe_support(
     """
     delta = 1 - confidence if delta is None else delta
     lines = [
-        f"The certification set has {sum(sizes.values())} samples. At confidence "
+        f"The certification set has {sum(sizes.values()):,} samples. At confidence "
         f"{confidence:.9g} it supports"
     ]
     for label, n in sizes.items():
         rate = supported_rate(n, delta)
-        lines.append(f"  limits of {rate:.2f}% or more on the error rate of {label} ({n} samples)")
+        lines.append(
+            f"  limits of {rate:.2f}% or more on the error rate of {name_class(label)} "
+            f"({n:,} samples)"
+        )
     return "\n".join(lines)

@@ -24,7 +24,7 @@ from margrave._errors import MargraveError, ParameterError
 from margrave._extensions import load_extension
 from margrave._indexing import select_rows
 from margrave._json import SCHEMA_VERSION, json_ready
-from margrave._messages import missing_extra
+from margrave._messages import format_count, missing_extra
 from margrave._validation import is_count, is_number
 from margrave.committee import Progress
 from margrave.confusion import Confusion, Preference, PreferenceError
@@ -166,8 +166,8 @@ class Dialog(Saved):
     >>> reply.met, reply.strategy
     (True, 'move')
     >>> print(*reply.changes, sep="\n")
-    neg predicted as pos: 26 -> 68 (+42)
-    pos predicted as neg: 56 -> 30 (-26)
+    neg predicted pos: 26 -> 68 (+42)
+    pos predicted neg: 56 -> 30 (-26)
     """
 
     _given: Any = None  # the table as the user passed it, to show its rows
@@ -290,7 +290,7 @@ class Dialog(Saved):
         True
         >>> model = dialog.accept()
         >>> print(model.certificate_.guarantees[0].sentence)
-        at most 30 % of pos predicted as neg
+        at most 30% of pos predicted neg
         """
         check_confidence(confidence, "Dialog.from_data")
         preference = None if guarantee is None else Preference(guarantee)
@@ -392,7 +392,7 @@ class Dialog(Saved):
     def __repr__(self) -> str:
         n, members = len(self._data.codes), ", ".join(self.members)
         return (
-            f"Dialog({n} samples in the tuning set, {len(self.classes)} classes, "
+            f"Dialog({n:,} samples in the tuning set, {len(self.classes)} classes, "
             f"members: {members}; step {self.position} of {len(self.history) - 1})"
         )
 
@@ -1448,7 +1448,7 @@ def _describe_nodes(results: tuple[tuple[Votes, Tuning], ...], untuned: Iterable
     """Describe the result at each node, and name the nodes that could not be tuned."""
     parts = []
     for votes, node in results:
-        outcome = f"not met, {node.shortfall:g} short"
+        outcome = f"not met, {format_count(node.shortfall)} short"
         if node.met:
             outcome = "met before" if _was_met(node) else "met"
         parts.append(f"{votes} {node.preference}: {outcome}")

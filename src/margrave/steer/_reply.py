@@ -9,6 +9,7 @@ from math import ceil, floor
 from typing import Any
 
 from margrave._json import SCHEMA_VERSION, json_ready
+from margrave._messages import format_count
 from margrave.confusion import Bound, Confusion, Preference
 from margrave.martingale import Tuning
 from margrave.steer._certificate import Change, list_changes
@@ -144,7 +145,7 @@ class Reply:
 
     def __str__(self) -> str:
         if self.preference is None and self.note is None:
-            return f"Start, on {self.after.n} samples of the tuning set:\n{self.after}"
+            return f"Start, on {self.after.n:,} samples of the tuning set:\n{self.after}"
         plural = "" if self.n_candidates == 1 else "s"
         search = f"{self.seconds:.2f} s, {self.n_candidates} candidate{plural}"
         search += "" if self.final else ", a better reply may follow"
@@ -163,7 +164,7 @@ class Reply:
             return notes
         if not self.met:
             outcome = (
-                f"not met: the nearest is {self.shortfall:g} samples short; "
+                f"not met: the nearest is {format_count(self.shortfall)} samples short; "
                 f"'{self.binding}' is the limiting constraint"
             )
         elif self.note is None and self.preference.met(self.before):
@@ -202,8 +203,9 @@ class Comparison:
         lines = [f"{_describe_request(self.first)} -> {_describe_request(self.second)}"]
         lines += [f"  {change}" for change in self.changes]
         lines.append(
-            f"  {self.n_changed} of {self.first.after.n} predictions differ: {self.n_only_first} "
-            f"correct only in the first, {self.n_only_second} only in the second"
+            f"  {self.n_changed:,} of {self.first.after.n:,} predictions differ: "
+            f"{self.n_only_first:,} correct only in the first, {self.n_only_second:,} only in the "
+            "second"
         )
         return "\n".join(lines)
 
@@ -272,7 +274,7 @@ def matrix_html(matrix: Confusion, before: Confusion | None = None) -> str:
 
 
 def _heading(reply: Reply) -> str:
-    outcome = "met" if reply.met else f"not met, {reply.shortfall:g} short"
+    outcome = "met" if reply.met else f"not met, {format_count(reply.shortfall)} short"
     return f"{escape(str(reply.preference))}: {outcome} (strategy: {escape(reply.strategy)})"
 
 

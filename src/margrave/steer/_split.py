@@ -19,6 +19,7 @@ from sklearn.utils import check_random_state
 
 from margrave import _labels
 from margrave._errors import MargraveError, ParameterError
+from margrave._messages import name_class
 from margrave._typing import Codes
 from margrave.confusion import Confusion, Preference
 from margrave.steer._order_statistic import one_sided_bounds, samples_needed, supported_rate
@@ -132,7 +133,7 @@ def check_fraction(fraction: float, sizes: NDArray[np.intp], name: str = "certif
     if fraction > 0 and not 1 <= round(fraction * smallest) <= smallest - 2:
         raise SplitError(
             f"Dialog.from_data needs {name} to leave samples of every class on both sides of the "
-            f"split; got {name}={fraction:g}, and the smallest class has {smallest} samples.",
+            f"split; got {name}={fraction:g}, and the smallest class has {smallest:,} samples.",
             code="too_few_samples",
             parameter=name,
             n=smallest,
@@ -270,8 +271,8 @@ def _tuning_set(
         if n_tuning < 2 or n_tuning == n:
             raise SplitError(
                 "Dialog.from_data needs tune to leave at least one sample of every class for "
-                f"training and two for tuning; tune={fraction:g} leaves {n - n_tuning} and "
-                f"{n_tuning} of {_labels.plain(label)!r}.",
+                f"training and two for tuning; tune={fraction:g} leaves {n - n_tuning:,} and "
+                f"{n_tuning:,} of {name_class(label)}.",
                 code="too_few_samples",
                 parameter="tune",
                 label=_labels.plain(label),
@@ -312,7 +313,7 @@ def tuning_folds(y: NDArray[Any], groups: NDArray[Any] | None = None) -> list[tu
         smallest = _labels.plain(classes[sizes.argmin()])
         raise SplitError(
             "Steering needs at least two samples of each class in the tuning set; "
-            f"{smallest!r} has {sizes.min()}.",
+            f"{name_class(smallest)} has {sizes.min()}.",
             code="too_few_samples",
             label=smallest,
             n=int(sizes.min()),

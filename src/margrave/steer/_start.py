@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from margrave import _labels, catalogue
 from margrave._errors import ParameterError
 from margrave._indexing import select_columns, select_rows
-from margrave._messages import did_you_mean, near_names
+from margrave._messages import did_you_mean, name_class, near_names
 from margrave._typing import Codes, Floats
 from margrave._validation import check_labels, fitted_classes, is_count, name_members
 from margrave.committee import Committee, FittedMembers, Progress, describe_columns, fit_members
@@ -51,7 +51,7 @@ def check_class_labels(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
     if len(classes) < 2:
         only = _labels.plain(classes[0])
         raise SplitError(
-            f"{owner} needs y with at least two classes; got one class, {only!r}.",
+            f"{owner} needs y with at least two classes; got one class, {name_class(only)}.",
             code="one_class",
             label=only,
         )
@@ -65,7 +65,7 @@ def check_sizes(classes: NDArray[Any], codes: Codes, owner: str) -> None:
         label = _labels.plain(classes[sizes.argmin()])
         raise SplitError(
             f"{owner} needs at least {_MIN_PER_CLASS} samples of each class to train, tune and "
-            f"certify on; got {sizes.min()} of {label!r}.",
+            f"certify on; got {sizes.min()} of {name_class(label)}.",
             code="too_few_samples",
             label=label,
             n=int(sizes.min()),
@@ -79,7 +79,8 @@ def check_every_class(classes: NDArray[Any], codes: Codes, owner: str) -> None:
     if not sizes.all():
         missing = _labels.plain(classes[sizes.argmin()])
         raise SplitError(
-            f"{owner} needs samples of every class in the tuning set; got none of {missing!r}.",
+            f"{owner} needs samples of every class in the tuning set; got none of "
+            f"{name_class(missing)}.",
             code="too_few_samples",
             label=missing,
             n=0,

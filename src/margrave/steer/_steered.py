@@ -18,6 +18,7 @@ from margrave._atomic_write import atomic_write
 from margrave._dask.blocks import is_dask
 from margrave._errors import MargraveError, ParameterError
 from margrave._extensions import load_extension
+from margrave._messages import format_count
 from margrave._typing import Floats
 from margrave._validation import check_columns, is_number
 from margrave.committee import FittedMembers
@@ -71,7 +72,7 @@ def model_card(model: Any) -> str:
         parts.append(
             f"## Guarantee\n\nWith confidence {certificate.confidence:.9g}, on new samples drawn "
             f"like the certification set:\n\n{guarantees}\n\nComputed by {certificate.route} on "
-            f"the {certificate.confusion.n} samples of the certification set, which no step has "
+            f"the {certificate.confusion.n:,} samples of the certification set, which no step has "
             f"used; certificate {certificate.number} on this set, issued {certificate.issued}."
             f"{notes}"
         )
@@ -200,7 +201,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
     ...     LogisticRegression(), preference="fn <= 10%", random_state=0
     ... ).fit(X, y)
     >>> print(model.certificate_.guarantees[0].sentence)
-    at most 10 % of malignant predicted as benign
+    at most 10% of malignant predicted benign
     """
 
     classes_: NDArray[Any]
@@ -269,7 +270,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         if preference is not None and not preference.met(tuning):
             warnings.warn(
                 f"SteeredClassifier did not meet '{preference}' on the tuning set: the nearest is "
-                f"{preference.shortfall(tuning):g} samples short; "
+                f"{format_count(preference.shortfall(tuning))} samples short; "
                 f"'{preference.binding(tuning)}' is the limiting constraint.",
                 NotMetWarning,
                 stacklevel=2,

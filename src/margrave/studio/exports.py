@@ -75,7 +75,8 @@ def report(workspace: Workspace, owner: str, row: DialogRow) -> str:
     model = current[-1].model if current else None
     certificate = None if model is None else model.certificate_
     confidence = row.choices["confidence"] if certificate is None else certificate.confidence
-    return page(Outcome(samples, dialog, confidence, model), "python script.py")
+    outcome = Outcome(samples, dialog, confidence, model)
+    return page(outcome, "python script.py")
 
 
 def script(store: Store, owner: str, record: Record) -> str:

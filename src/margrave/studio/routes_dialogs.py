@@ -174,7 +174,8 @@ def tune(
     live = studio.workspace.live(user, dialog)
     check_number_of_limits(body.wants)
     matrix = live.dialog.confusion
-    Preference(*body.wants, classes=matrix.classes, positive=matrix.positive)
+    for want in body.wants:
+        Preference(want, classes=matrix.classes, positive=matrix.positive)
     votes = programs.node_votes(live.dialog, body.node)
     return studio.submit(user, "nodes", dialog, work.tune_node, votes, body.wants).record()
 

@@ -38,7 +38,7 @@ def sentences(wanted: Preference, matrix: Confusion) -> list[str]:
         if bound.is_fraction and bound.word != "precision":
             exact = bound.limit * base
             count = math.floor(exact) if bound.at_most else math.ceil(exact)
-            text += f" ({count} of {base})"
+            text += f" ({count:,} of {base:,})"
         texts.append(text)
     return texts
 

@@ -66,12 +66,12 @@ export function Certificate({ accepted, root, act }) {
 }
 
 /**
- * "at most 2 % of nonspam predicted as spam (4 of 558 in the certification set, 0.72%)": the guarantee large, the
+ * "at most 2% of nonspam predicted spam (4 of 558 in the certification set, 0.72%)": the guarantee large, the
  * count small.
  * @param {{text: string}} props
  */
 function Guarantee({ text }) {
-  const parts = /^(.*) \((\d+ of [^()]*%)\)$/.exec(text);
+  const parts = /^(.*) \(([\d,]+ of [^()]*%)\)$/.exec(text);
   if (!parts) return html`<strong>${text}</strong>`;
   return html`<strong>${parts[1]}</strong> <span class="muted">${parts[2]}</span>`;
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -156,8 +156,8 @@ class Bound:
     is_fraction : bool
         Whether the limit is a fraction.
     implied : bool
-        True for the ``rejected <= 0`` that a preference implies for the classes whose rejected
-        samples it does not limit: all classes but ``labels``.
+        True for a limit on rejected samples that a preference implies for the classes whose
+        rejected samples it does not limit: all classes but ``labels``.
     """
 
     word: str
@@ -168,12 +168,13 @@ class Bound:
     implied: bool = False
 
     def __str__(self) -> str:
-        if self.implied:
-            others = f" outside {', '.join(map(quote_label, self.labels))}" if self.labels else ""
-            return f"none rejected{others} (implied by default)"
-        labels = f"({' -> '.join(map(quote_label, self.labels))})" if self.labels else ""
         scale, unit = (100, "%") if self.is_fraction else (1, "")
         limit = f"{format_decimal(self.limit * scale)}{unit}"
+        if self.implied:
+            others = f" outside {', '.join(map(quote_label, self.labels))}" if self.labels else ""
+            amount = f"at most {limit}" if self.limit else "none"
+            return f"{amount} rejected{others} (implied)"
+        labels = f"({' -> '.join(map(quote_label, self.labels))})" if self.labels else ""
         return f"{self.word}{labels} {'<=' if self.at_most else '>='} {limit}"
 
     @property
@@ -214,7 +215,8 @@ class Bound:
         k = len(matrix.classes)
         at = tuple(_find_class(label, matrix.classes, self) for label in self.labels)
         if self.implied:
-            return _column(k, k) & ~np.isin(np.arange(k), at)[:, None], _rows(k, ())
+            others = ~np.isin(np.arange(k), at)[:, None] & _rows(k, ())
+            return _column(k, k) & others, others
         if not at and WORDS[self.word].of_positive:
             if matrix.positive is None:
                 raise PreferenceError(
@@ -240,19 +242,27 @@ class Bound:
         Fraction
         """
         amount, base = (int(matrix.counts[mask].sum()) for mask in self.cells(matrix))
-        if self.is_fraction and base == 0:
+        if self.is_fraction and base == 0 and not self.implied:
             return Fraction(-1)  # a fraction of nothing: at least one sample is missing
         limit = self.limit * base if self.is_fraction else self.limit
         return limit - amount if self.at_most else amount - limit
 
 
-def implied_bound(bounds: Sequence[Bound]) -> Bound | None:
-    """Make the bound that no sample is rejected, except of classes whose bounds allow it."""
-    limited = [bound.labels for bound in bounds if bound.word == "rejected"]
-    if () in limited:
-        return None
-    labels = tuple(label for (label,) in limited)
-    return Bound("rejected", labels, True, Fraction(0), is_fraction=False, implied=True)
+def implied_bounds(bounds: Sequence[Bound]) -> tuple[Bound, ...]:
+    """Make the bounds on rejected samples of the classes for which none is stated.
+
+    A decision rejects the close calls of all classes, so the limits that are stated for some
+    classes hold for the others too. If none is stated, no sample is rejected.
+    """
+    rejected = [bound for bound in bounds if bound.word == "rejected"]
+    if any(not bound.labels for bound in rejected):
+        return ()
+    labels = tuple(label for bound in rejected for label in bound.labels)
+    stated = [bound for bound in rejected if bound.at_most]
+    if not stated:
+        return (Bound("rejected", labels, True, Fraction(0), is_fraction=False, implied=True),)
+    copies = (replace(bound, labels=labels, implied=True) for bound in stated)
+    return tuple(dict.fromkeys(copies))
 
 
 def _find_class(label: str, classes: Sequence[Any], bound: Bound) -> int:

@@ -241,6 +241,11 @@ class Confusion:
         return int(self._counts.sum())
 
     @property
+    def n_errors(self) -> int:
+        """Number of misclassified samples; a rejected sample is not an error."""
+        return int(self._counts[:, :-1].sum() - np.trace(self._counts))
+
+    @property
     def n_rejected(self) -> int:
         """Number of rejected samples."""
         return int(self._counts[:, -1].sum())

@@ -37,6 +37,9 @@ class ObjectiveValue(NamedTuple):
 
     Attributes
     ----------
+    priority : float
+        What comes before the shortfall: samples by which the bounds with priority are missed or,
+        for a balanced objective, the most samples by which any bound is missed; else 0.
     shortfall : float
         Samples by which the bounds are missed, summed; 0 when the preference is met.
     errors : int
@@ -45,6 +48,7 @@ class ObjectiveValue(NamedTuple):
         Rejected samples.
     """
 
+    priority: float
     shortfall: float
     errors: int
     n_rejected: int
@@ -80,6 +84,10 @@ class Objective:
         The class that ``fp`` and ``fn`` refer to.
     counts : ndarray of shape (n,) or None
         How many samples each entry stands for; one each if None.
+    first : tuple of Bound
+        Bounds with priority: their shortfall comes before that of all bounds.
+    balanced : bool
+        Whether the largest shortfall of any bound comes before that of all bounds.
     """
 
     preference: HasBounds
@@ -87,6 +95,8 @@ class Objective:
     classes: tuple[Any, ...]
     positive: Any = None
     counts: NDArray[np.int64] | None = None
+    first: tuple[Bound, ...] = ()
+    balanced: bool = False
     _parts: Floats = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -119,11 +129,11 @@ class Objective:
     def evaluate(self, predictions: NDArray[np.intp]) -> ObjectiveValue:
         """Evaluate predicted codes, -1 for rejected samples."""
         values = self.evaluate_counts(self.matrix(predictions).counts[None])
-        shortfall, errors, n_rejected = (value[0] for value in values)
-        return ObjectiveValue(float(shortfall), int(errors), int(n_rejected))
+        priority, shortfall, errors, n_rejected = (value[0] for value in values)
+        return ObjectiveValue(float(priority), float(shortfall), int(errors), int(n_rejected))
 
-    def evaluate_counts(self, counts: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
-        """Compute shortfall, errors and rejected samples of a stack of matrices.
+    def evaluate_counts(self, counts: NDArray[np.int64]) -> tuple[Floats, ...]:
+        """Compute the values of a stack of matrices, in the order of `ObjectiveValue`.
 
         Parameters
         ----------
@@ -135,20 +145,26 @@ class Objective:
             counts.reshape(len(counts), -1).astype(np.float64) @ parts.reshape(-1, parts.shape[2])
         )
 
-    def _evaluate_sums(self, sums: Floats) -> tuple[Floats, Floats, Floats]:
-        """Compute shortfall, errors and rejected samples from sums of `_parts`, row by row."""
-        shortfall = np.zeros(len(sums))
+    def _evaluate_sums(self, sums: Floats) -> tuple[Floats, ...]:
+        """Compute the values from sums of `_parts`, row by row."""
+        priority, shortfall = np.zeros(len(sums)), np.zeros(len(sums))
         for j, bound in enumerate(self.preference.all_bounds):
             amount, base = sums[:, 2 * j], sums[:, 2 * j + 1]
             p, q = bound.limit.numerator, bound.limit.denominator
             # Integers up to 2^53 are exact, so a matrix that just reaches a limit meets it.
             slack = (p * (base if bound.is_fraction else 1.0) - q * amount) / q
             slack = slack if bound.at_most else -slack
-            if bound.is_fraction:
+            if bound.is_fraction and not bound.implied:
                 slack = np.where(base == 0, -1.0, slack)
-            shortfall += np.maximum(-slack, 0)
-        shortfall = np.round(shortfall, _DIGITS)  # independent of the order of summation
-        return shortfall, sums[:, -2], sums[:, -1]
+            missed = np.maximum(-slack, 0)
+            shortfall += missed
+            if bound in self.first:
+                priority += missed
+            if self.balanced:
+                priority = np.maximum(priority, missed)
+        # Rounded, so that they do not depend on the order of summation.
+        priority, shortfall = np.round(priority, _DIGITS), np.round(shortfall, _DIGITS)
+        return priority, shortfall, sums[:, -2], sums[:, -1]
 
     def best_offsets(
         self, scores: Floats, starts: Iterable[Floats] = ()

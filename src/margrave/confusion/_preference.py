@@ -10,7 +10,7 @@ from typing import Any
 
 from margrave._json import SCHEMA_VERSION
 from margrave._messages import name_class
-from margrave.confusion._bounds import Bound, Matrix, PreferenceError, implied_bound
+from margrave.confusion._bounds import Bound, Matrix, PreferenceError, implied_bounds
 from margrave.confusion._clash import UnknownMatrix, find_conflict
 from margrave.confusion._grammar import make_examples, mark_error, parse
 
@@ -118,9 +118,8 @@ class Preference:
 
     @property
     def all_bounds(self) -> tuple[Bound, ...]:
-        """The bounds, and the implied one on rejected samples if there is one."""
-        implied = implied_bound(self.bounds)
-        return (*self.bounds, implied) if implied else self.bounds
+        """The bounds, and the implied ones on rejected samples."""
+        return (*self.bounds, *implied_bounds(self.bounds))
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.bounds))

@@ -6,6 +6,7 @@ the result: a classifier with a :class:`Certificate` that states what is guarant
 """
 
 from margrave.committee import Progress
+from margrave.steer._alternatives import Alternative
 from margrave.steer._certificate import Cell, Certificate, Change, Check, Guarantee, GuaranteeCheck
 from margrave.steer._certificate import describe_bound as describe_bound
 from margrave.steer._certify import check_confidence as check_confidence
@@ -30,6 +31,7 @@ from margrave.steer._tuning_data import Candidate
 __all__ = [
     "Accepted",
     "Account",
+    "Alternative",
     "Candidate",
     "Cell",
     "CellRows",

@@ -298,6 +298,8 @@ def _measured_p(plan: Plan, decision: Decision, scores: Floats, codes: Codes) ->
         if forbids_rejecting(bound):
             worst = max(worst, float(decision.rejects))
             continue
+        if bound.implied and not base:  # every class has a limit of its own
+            continue
         worst = max(worst, float(p_value(amount, base, float(bound.limit), bound.at_most)))
     return worst
 

@@ -29,6 +29,7 @@ from margrave._validation import is_count, is_number
 from margrave.committee import Progress
 from margrave.confusion import Confusion, Preference, PreferenceError
 from margrave.martingale import NotMetWarning, Program, Step, Tuning
+from margrave.steer._alternatives import Alternative, find_alternatives
 from margrave.steer._certify import check_confidence
 from margrave.steer._files import Saved
 from margrave.steer._frontier import Frontier, dialog_frontier
@@ -708,7 +709,7 @@ class Dialog(Saved):
             ``dialog.confusion.edit(...)``.
         keep : bool, default=False
             Whether the preference of the current step still holds, except for the quantities that
-            `wants` limits.
+            `wants` limits. If the limits cannot be met together, those that are kept have priority.
         strategies : list of str or Strategy, default=None
             Strategies to try: "move", "reject", "reweight", "retune", or your own. None tries
             "move" and "reject". The other two are slow and seldom reach more.
@@ -792,7 +793,10 @@ class Dialog(Saved):
         base, data = self._base(parent)
         scored = current.candidate
         known = [base] if scored.scorer is base.scorer else [base, scored]
-        search = Search(preference, data, known, allowed, stop)
+        before = current.preference if keep else None
+        kept = () if before is None else before.bounds
+        kept = tuple(bound for bound in preference.bounds if bound in kept)
+        search = Search(preference, data, known, allowed, stop, kept)
         return self._search_replies(search, parent, current.after)
 
     def _search_replies(self, search: Search, parent: int, before: Confusion) -> Generator[Reply]:
@@ -800,7 +804,7 @@ class Dialog(Saved):
         pending = False  # whether the last reply is not in the history yet
         try:
             for found in search.run():
-                reply = self._make_reply(search.wanted, before, found)
+                reply = self._make_reply(search, before, found)
                 pending = not found.final
                 if found.final:
                     self._add_step(reply, parent)
@@ -808,15 +812,19 @@ class Dialog(Saved):
         except (GeneratorExit, KeyboardInterrupt):
             if pending:
                 best = search.found(final=True, cancelled=True)
-                self._add_step(self._make_reply(search.wanted, before, best), parent)
+                self._add_step(self._make_reply(search, before, best), parent)
             raise
 
-    def _make_reply(self, preference: Preference, before: Confusion, found: Found) -> Reply:
+    def _make_reply(self, search: Search, before: Confusion, found: Found) -> Reply:
         """Make the reply for the best candidate of a search."""
-        after = self._data.matrix(found.candidate.predictions)
+        preference, after = search.wanted, self._data.matrix(found.candidate.predictions)
+        met = preference.met(after)
+        alternatives: tuple[Alternative, ...] = ()
+        if found.final and not met:
+            alternatives = find_alternatives(search.objective, preference, found.candidate.scores)
         return Reply(
             preference,
-            preference.met(after),
+            met,
             before,
             after,
             found.candidate.strategy,
@@ -824,6 +832,8 @@ class Dialog(Saved):
             found.n_candidates,
             found.final,
             found.cancelled,
+            kept=search.kept,
+            alternatives=alternatives,
             candidate=found.candidate,
         )
 

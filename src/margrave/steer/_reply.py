@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
-from fractions import Fraction
+from dataclasses import asdict, dataclass, field
 from html import escape
-from math import ceil, floor
 from typing import Any
 
 from margrave._json import SCHEMA_VERSION, json_ready
 from margrave._messages import format_count
 from margrave.confusion import Bound, Confusion, Preference
 from margrave.martingale import Tuning
+from margrave.steer._alternatives import Alternative, list_misses, loosen
 from margrave.steer._certificate import Change, list_changes
 from margrave.steer._steered import SteeredClassifier
 from margrave.steer._tuning_data import Candidate
@@ -47,6 +46,11 @@ class Reply:
         For the strategy "nodes", the result at each node that was tuned.
     levels : int
         For the strategy "grow", the number of levels that were added.
+    kept : tuple of Bound
+        The limits of the step before that ``keep=True`` kept; they have priority over the others.
+    alternatives : tuple of Alternative
+        If two or more limits cannot be met together: what keeps each limit in turn, and the middle.
+        Empty if the preference is met, or may be met by a better reply.
     candidate : Candidate
         The scores of the tuning set and the decision on them.
     """
@@ -63,6 +67,8 @@ class Reply:
     note: str | None = None
     node_results: tuple[tuple[tuple[int, ...], Tuning], ...] = field(default=(), repr=False)
     levels: int = 0
+    kept: tuple[Bound, ...] = ()
+    alternatives: tuple[Alternative, ...] = field(default=(), repr=False)
     candidate: Candidate = field(repr=False, compare=False, kw_only=True)
 
     @property
@@ -98,9 +104,23 @@ class Reply:
         """
         if self.met or self.preference is None:
             return None
-        loosened = [_loosen(bound, self.after) for bound in self.preference.bounds]
-        kept = [str(bound) for bound in loosened if bound is not None]
-        return Preference(*kept) if kept else None
+        return loosen(self.preference, self.after)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the reply costs beyond its limits: kept limits that are missed, and errors."""
+        if self.preference is None or self.strategy in ("nodes", "grow"):
+            return ()
+        missed = [bound for bound in self.kept if bound.slack(self.after) < 0]
+        warnings = [f"'{bound}' was kept, and is missed." for bound in missed]
+        rise = self.after.n_errors - self.before.n_errors
+        asked = self.preference.shortfall(self.before)
+        if rise > asked:
+            warnings.append(
+                f"Total errors rise from {self.before.n_errors:,} to {self.after.n_errors:,} "
+                f"({rise:+,}), while the limits concern {format_count(asked)} samples."
+            )
+        return tuple(warnings)
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -121,8 +141,9 @@ class Reply:
         dict
             With the key ``schema_version`` and the attributes by their names. ``preference`` and
             ``instead`` are as in :meth:`margrave.Preference.to_dict` or None, ``before`` and
-            ``after`` as in :meth:`margrave.Confusion.to_dict`, ``binding`` is a text or None, and
-            ``changes`` is a list of dictionaries with the keys true, predicted, before and after.
+            ``after`` as in :meth:`margrave.Confusion.to_dict`, ``binding`` is a text or None,
+            ``changes`` is a list of dictionaries with the keys true, predicted, before and after,
+            ``alternatives`` a list of dictionaries (see :meth:`Alternative.to_dict`).
         """
         return {
             "schema_version": SCHEMA_VERSION,
@@ -140,6 +161,8 @@ class Reply:
             "before": self.before.to_dict(),
             "after": self.after.to_dict(),
             "changes": [json_ready(asdict(change)) for change in self.changes],
+            "warnings": list(self.warnings),
+            "alternatives": [alternative.to_dict() for alternative in self.alternatives],
             "weights": self.weights,
         }
 
@@ -154,6 +177,10 @@ class Reply:
         lines = [f"{first} (strategy: {self.strategy}; {search})", *others]
         lines += [f"  {line}" for line in str(self.after).splitlines()]
         lines += [f"  {change}" for change in self.changes]
+        lines += [f"  Warning: {warning}" for warning in self.warnings]
+        if self.alternatives:
+            lines.append("  Alternatives, each with the limits that it misses:")
+            lines += [f"    {alternative}" for alternative in self.alternatives]
         return "\n".join(lines)
 
     @property
@@ -163,12 +190,13 @@ class Reply:
         if self.preference is None:
             return notes
         if not self.met:
-            outcome = (
-                f"not met: the nearest is {format_count(self.shortfall)} samples short; "
-                f"'{self.binding}' is the limiting constraint"
-            )
+            misses = list_misses(self.preference, self.after)
+            missed = " and ".join(f"'{bound}' by {format_count(n)}" for bound, n in misses)
+            outcome = f"not met: the nearest misses {missed} samples"
         elif self.note is None and self.preference.met(self.before):
             outcome = "met, as before"
+            if self.after == self.before:
+                outcome += ": nothing changes. To trade errors, limit the other kind"
         else:
             outcome = "met"
         return [*notes, f"{self.preference}: {outcome}"]
@@ -208,22 +236,6 @@ class Comparison:
             "second"
         )
         return "\n".join(lines)
-
-
-def _loosen(bound: Bound, matrix: Confusion) -> Bound | None:
-    """Loosen a bound as far as a confusion matrix needs; None for a fraction of no samples.
-
-    Fractions are rounded to a hundredth of a percent.
-    """
-    if bound.slack(matrix) >= 0:
-        return bound
-    amount, base = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
-    if not bound.is_fraction:
-        return replace(bound, limit=Fraction(amount))
-    if not base:
-        return None
-    rounded = (ceil if bound.at_most else floor)(Fraction(amount, base) * 10_000)
-    return replace(bound, limit=Fraction(rounded, 10_000))
 
 
 def _describe_request(reply: Reply) -> str:

@@ -27,7 +27,7 @@ from margrave._errors import ParameterError
 from margrave._indexing import select_columns
 from margrave._messages import did_you_mean, near_names
 from margrave._typing import Codes, Floats
-from margrave.confusion import Objective, Preference, PreferenceError
+from margrave.confusion import Bound, Objective, Preference, PreferenceError
 from margrave.fuse import LogOddsCombination, fit_focused_log_odds, fit_log_odds
 from margrave.martingale import MartingaleBoostClassifier, NotMetWarning
 from margrave.scores import Scores
@@ -401,6 +401,8 @@ class Search:
         The strategies to compare.
     stopped : callable, optional
         Returns whether the user has cancelled.
+    kept : tuple of Bound, optional
+        Bounds of an earlier request, which have priority over the others.
     """
 
     def __init__(
@@ -410,9 +412,10 @@ class Search:
         known: Sequence[Candidate],
         strategies: Sequence[Strategy],
         stopped: Callable[[], bool] | None = None,
+        kept: tuple[Bound, ...] = (),
     ) -> None:
-        self.wanted, self.strategies = wanted, strategies
-        self.objective: Objective = data.objective(wanted)
+        self.wanted, self.strategies, self.kept = wanted, strategies, kept
+        self.objective: Objective = replace(data.objective(wanted), first=kept)
         rejecting = wanted.allows_rejecting and any(strategy.rejects for strategy in strategies)
         self.request = Request(
             wanted, data, self.objective, known, may_reject=rejecting, stopped=stopped or _never
@@ -490,7 +493,7 @@ class Search:
         if self.fast is None:
             return True
         fast, slow = self.fast.predictions, candidate.predictions
-        if self.objective.evaluate(slow).shortfall < self.objective.evaluate(fast).shortfall:
+        if self.objective.evaluate(slow)[:2] < self.objective.evaluate(fast)[:2]:
             return True
         codes = self.objective.codes
         before, after = ((made >= 0) & (made != codes) for made in (fast, slow))

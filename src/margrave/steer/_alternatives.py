@@ -1,0 +1,119 @@
+"""What can be had instead of limits that cannot be met together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import ceil, floor
+from typing import Any
+
+from margrave._json import SCHEMA_VERSION
+from margrave._messages import format_count
+from margrave._typing import Floats
+from margrave.confusion import Bound, Confusion, Objective, Preference
+from margrave.steer._thresholds import best_decision, best_rejecting_decision
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A confusion matrix that can be reached if not all limits can be met together.
+
+    Attributes
+    ----------
+    kept : Bound or None
+        The limit that has priority; None for the middle, where no limit is missed by more samples
+        than necessary.
+    preference : Preference or None
+        The limits, loosened to what this matrix reaches: ``dialog.prefer(alternative.preference)``
+        takes the alternative. None if no limit is left.
+    confusion : Confusion
+        The matrix on the tuning set.
+    misses : tuple of (Bound, float)
+        The limits that it misses, and by how many samples.
+    """
+
+    kept: Bound | None
+    preference: Preference | None
+    confusion: Confusion
+    misses: tuple[tuple[Bound, float], ...]
+
+    def __str__(self) -> str:
+        if self.kept is None:
+            name = "the middle"
+        elif any(bound == self.kept for bound, _ in self.misses):
+            name = f"nearest to '{self.kept}'"
+        else:
+            name = f"keep '{self.kept}'"
+        misses = " and ".join(
+            f"'{bound}' by {format_count(amount)}" for bound, amount in self.misses
+        )
+        return f"{name}: misses {misses} samples, {self.confusion.n_errors:,} errors in total"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the alternative in values that JSON can hold.
+
+        Returns
+        -------
+        dict
+            With the keys ``schema_version``; ``kept``, a text or None; ``preference`` and
+            ``confusion`` as their own ``to_dict`` returns them; ``misses``, a dictionary for each
+            missed limit with the keys bound and samples; and ``text``, all in words.
+        """
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "kept": None if self.kept is None else str(self.kept),
+            "preference": None if self.preference is None else self.preference.to_dict(),
+            "confusion": self.confusion.to_dict(),
+            "misses": [{"bound": str(bound), "samples": amount} for bound, amount in self.misses],
+            "text": str(self),
+        }
+
+
+def find_alternatives(
+    objective: Objective, preference: Preference, scores: Floats
+) -> tuple[Alternative, ...]:
+    """Find what keeps each limit in turn, and the middle; none for a single limit.
+
+    Alternatives with equal matrices are listed once.
+    """
+    if len(preference.bounds) < 2:
+        return ()
+    find = best_rejecting_decision if preference.allows_rejecting else best_decision
+    alternatives: dict[Confusion, Alternative] = {}
+    for kept in (*preference.bounds, None):
+        first = () if kept is None else (kept,)
+        prioritized = replace(objective, first=first, balanced=kept is None)
+        matrix = objective.matrix(find(prioritized, scores).predict(scores))
+        misses = list_misses(preference, matrix)
+        loosened = loosen(preference, matrix)
+        alternatives.setdefault(matrix, Alternative(kept, loosened, matrix, misses))
+    return tuple(alternatives.values())
+
+
+def list_misses(preference: Preference, matrix: Confusion) -> tuple[tuple[Bound, float], ...]:
+    """List the bounds that a matrix misses, and by how many samples."""
+    slacks = [(bound, bound.slack(matrix)) for bound in preference.all_bounds]
+    return tuple((bound, float(-slack)) for bound, slack in slacks if slack < 0)
+
+
+def loosen(preference: Preference, matrix: Confusion) -> Preference | None:
+    """Loosen the bounds that a matrix misses to what it reaches; None if no bound is left."""
+    loosened = [_loosen_bound(bound, matrix) for bound in preference.bounds]
+    kept = [bound for bound in loosened if bound is not None]
+    return Preference.of(kept) if kept else None
+
+
+def _loosen_bound(bound: Bound, matrix: Confusion) -> Bound | None:
+    """Loosen a bound as far as a confusion matrix needs; None for a fraction of no samples.
+
+    Fractions are rounded to a hundredth of a percent.
+    """
+    if bound.slack(matrix) >= 0:
+        return bound
+    amount, base = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
+    if not bound.is_fraction:
+        return replace(bound, limit=Fraction(amount))
+    if not base:
+        return None
+    rounded = (ceil if bound.at_most else floor)(Fraction(amount, base) * 10_000)
+    return replace(bound, limit=Fraction(rounded, 10_000))

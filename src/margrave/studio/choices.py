@@ -31,7 +31,7 @@ ABOUT = {
 """The members that can be trained."""
 
 _LIMITS = 60
-_SEPARATOR = re.compile(r"[,;\n]|\band\b", re.IGNORECASE)
+_SEPARATOR = re.compile(r"[,;\n]|and\b", re.IGNORECASE)  # of limits; "5and" has one too
 _OPTION = re.compile(r"(?<!\S)--(\w+)")
 _OWNER = re.compile(r"^[A-Z]\w*(\.\w+)* needs ")
 

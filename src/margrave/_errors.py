@@ -76,6 +76,8 @@ class ParameterError(MargraveError):
         With the keys parameter, allowed and received.
     """
 
+    __module__ = "margrave"
+
     def __init__(self, message: str, *, parameter: str, allowed: Any, received: Any) -> None:
         super().__init__(
             message, code="parameter", parameter=parameter, allowed=allowed, received=received

@@ -60,8 +60,13 @@ def test_words_on_a_hand_worked_matrix(text, met):
         ("fp <= 100%, rejected <= 6", True),
         ("fp <= 100%, rejected <= 4%", True),
         ("fp <= 100%, rejected <= 3.9%", False),
-        ("rejected(ham) <= 4", False),  # spam is rejected too, and was not spoken of
+        ("rejected(ham) <= 4", True),  # 2 of spam are rejected: the limit of ham holds for it
+        ("rejected(spam) <= 2", False),  # and that of spam for ham, of which 4 are rejected
+        ("rejected(ham) <= 4%", True),  # 4 of 100, and 2 of 50
+        ("rejected(spam) <= 3%", False),
         ("rejected(ham) <= 4, rejected(spam) <= 2", True),
+        ("rejected(ham) <= 4%, rejected(spam) <= 4%", True),
+        ("rejected(ham) <= 4, rejected(spam) <= 1", False),
     ],
 )
 def test_rejecting_is_allowed_only_where_it_is_mentioned(text, met):
@@ -87,9 +92,9 @@ def test_binding_names_the_implied_bound_only_when_it_is_missed():
     assert str(wish.binding(Confusion([[9, 1], [2, 8]]))) == "fp <= 10"
     missed = wish.binding(MAIL)
     assert (missed.implied, missed.word, missed.labels, missed.limit) == (True, "rejected", (), 0)
-    missed = Preference("rejected(ham) <= 9").binding(MAIL)
-    assert (missed.implied, missed.labels) == (True, ("ham",))
-    assert "ham" in str(missed)
+    missed = Preference("rejected(spam) <= 2").binding(MAIL)
+    assert (missed.implied, missed.labels, missed.limit) == (True, ("spam",), 2)
+    assert "spam" in str(missed)
 
 
 def test_a_share_of_nothing_is_not_met():

@@ -565,11 +565,21 @@ def test_edits_of_the_matrix_are_requests(opened, cell, to):
     assert count >= limit if cell[0] == cell[1] else count <= limit
 
 
-def test_an_edit_of_the_rejected_column_allows_rejects_of_that_class_only(opened):
+@pytest.mark.parametrize("label", ["ham", "spam"])
+def test_an_edit_of_the_rejected_column_rejects_close_calls(opened, label):
     dialog, _ = opened("logistic")
-    reply = dialog.prefer(dialog.confusion.edit("ham", None, 20) & Preference("fp <= 5"))
-    assert reply.after["spam", None] == 0 or not reply.met
-    assert reply.met == reply.preference.met(reply.after)
+    before = dialog.confusion
+    reply = dialog.prefer(before.edit(label, None, 20))
+    assert reply.met
+    assert reply.strategy == "reject"
+    rejected = [reply.after[true, None] for true in dialog.classes]
+    assert 0 < max(rejected) <= 20
+    assert reply.after.n_errors < before.n_errors
+    rows = dialog.rows()
+    scores = reply.candidate.scores
+    inside = scores[[label is None for label in rows.predicted]]
+    others = scores[[label is not None for label in rows.predicted]]
+    assert not ((others > inside.min()) & (others < inside.max())).any()
 
 
 # What is possible

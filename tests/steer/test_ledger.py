@@ -139,7 +139,7 @@ class TestAccepting:
             with pytest.raises(GuaranteeError, match=r"\b2,995\b") as caught:
                 dialog.accept(*CERTIFY)
             assert not caught.value.used_up
-        with pytest.raises(GuaranteeError, match=r"\b2302\b"):  # nor is a confidence set
+        with pytest.raises(GuaranteeError, match=r"\b2,302\b"):  # nor is a confidence set
             dialog.accept(*CERTIFY, confidence=0.9)
         dialog.prefer("fp <= 10%", strategies=["move"])
         certificate = dialog.accept(*CERTIFY).certificate_

@@ -510,7 +510,16 @@ def test_numbers_and_booleans_are_taken_as_described(client, dialog, path, body)
 def test_a_word_that_is_not_known_is_told_without_marks(client, dialog):
     error = client.post(f"{dialog}/prefer", {"wants": ["fpp <= 5"]}).json()["error"]
     assert re.findall(r"\bfpp?\b", error)[:2] == ["fpp", "fp"]
+    assert "errors(neg -> pos)" in error  # an example with the classes of this dialog
     assert not set("^\n") & set(error)
+
+
+@pytest.mark.parametrize("bound", ["fp <= 5", "fp at most 5"])
+def test_so_many_limits_are_refused_before_they_are_parsed(client, dialog, bound):
+    for separator in (", ", " and ", "\n", "and "):
+        answer = client.post(f"{dialog}/prefer", {"wants": [separator.join([bound] * 61)]})
+        assert answer.status_code == 400
+        assert "61" in answer.json()["error"]
 
 
 def test_what_is_not_there_is_not_found(client):

@@ -192,7 +192,8 @@ class Reply:
         if not self.met:
             misses = list_misses(self.preference, self.after)
             missed = " and ".join(f"'{bound}' by {format_count(n)}" for bound, n in misses)
-            outcome = f"not met: the nearest misses {missed} samples"
+            short = format_count(self.shortfall)
+            outcome = f"not met: the nearest is {short} samples short, missing {missed}"
         elif self.note is None and self.preference.met(self.before):
             outcome = "met, as before"
             if self.after == self.before:

@@ -28,7 +28,7 @@ ABOUT = {
 """The members that can be trained."""
 
 _LIMITS = 60
-_SEPARATOR = re.compile(r"[,;\n]|\band\b", re.IGNORECASE)
+_SEPARATOR = re.compile(r"[,;\n]|and\b", re.IGNORECASE)  # of limits; "5and" has one too
 
 
 def check_number_of_limits(wants: Sequence[str]) -> None:

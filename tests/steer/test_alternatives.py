@@ -1,0 +1,130 @@
+"""Limits that cannot be met together: priorities, alternatives, and warnings about the cost."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+from sklearn.linear_model import LogisticRegression
+
+from margrave import Confusion, Preference
+from margrave.steer import Dialog
+
+RANDOM = np.random.default_rng(3)
+N = 400
+CODES = RANDOM.integers(0, 2, N)
+Y = np.array(["ham", "spam"])[CODES]
+X = RANDOM.normal(size=(N, 2)) + 0.9 * CODES[:, None]
+
+
+def two_classes():
+    return Dialog(LogisticRegression().fit(X[:100], Y[:100]), X[100:], Y[100:])
+
+
+def many_classes(k=4):
+    X, y = make_blobs(600, centers=k, cluster_std=4.0, random_state=1)
+    return Dialog(LogisticRegression().fit(X[:200], y[:200]), X[200:], y[200:])
+
+
+def every_matrix(dialog):
+    """The matrices of all thresholds on the score of a dialog about two classes."""
+    start = dialog.history[0].candidate
+    codes = (dialog.rows().true == dialog.classes[1]).astype(int)
+    for threshold in [-np.inf, *np.unique(start.scores)]:
+        predicted = (start.scores > threshold).astype(int)
+        counts = np.bincount(codes * 2 + predicted, minlength=4).reshape(2, 2)
+        yield Confusion(counts, dialog.classes)
+
+
+class TestAlternatives:
+    WANTED = Preference("fp <= 10, fn <= 10")
+
+    def test_two_limits_have_three(self):
+        reply = two_classes().prefer(self.WANTED)
+        assert not reply.met
+        assert [a.kept for a in reply.alternatives] == [*self.WANTED.bounds, None]
+
+    def test_each_is_the_best_of_its_kind(self):
+        dialog = two_classes()
+        reply = dialog.prefer(self.WANTED)
+        matrices = list(every_matrix(dialog))
+        first, second, middle = (alternative.confusion for alternative in reply.alternatives)
+        assert first.fp <= 10
+        assert first.fn == min(matrix.fn for matrix in matrices if matrix.fp <= 10)
+        assert second.fn <= 10
+        assert second.fp == min(matrix.fp for matrix in matrices if matrix.fn <= 10)
+        assert max(middle.fp, middle.fn) == min(max(one.fp, one.fn) for one in matrices)
+
+    def test_they_say_what_they_miss(self):
+        for alternative in two_classes().prefer(self.WANTED).alternatives:
+            for bound, amount in alternative.misses:
+                assert amount == -bound.slack(alternative.confusion) > 0
+                assert str(bound) in str(alternative)
+            met = {bound for bound, _ in alternative.misses}
+            assert all(
+                bound.slack(alternative.confusion) >= 0
+                for bound in self.WANTED.bounds
+                if bound not in met
+            )
+
+    @pytest.mark.parametrize("make", [two_classes, many_classes])
+    def test_they_can_be_taken(self, make):
+        dialog = make()
+        limits = ("fp <= 10", "fn <= 10") if make is two_classes else ("fn(0) <= 2", "fn(1) <= 2")
+        reply = dialog.prefer(*limits)
+        assert len(reply.alternatives) >= 2
+        for alternative in reply.alternatives:
+            assert dialog.prefer(alternative.preference, at=0).met
+
+    def test_a_single_limit_or_a_met_one_has_none(self):
+        dialog = two_classes()
+        assert dialog.prefer("fp <= 10").alternatives == ()
+        assert dialog.prefer("fp <= 90%, fn <= 90%").alternatives == ()
+        assert dialog.prefer("accuracy >= 99%").alternatives == ()
+
+    def test_a_stored_step_has_them(self):
+        dialog = two_classes()
+        reply = dialog.prefer(self.WANTED)
+        again = Dialog.restore(dialog.dump_start(), [dialog.dump_step(1)])
+        assert again.reply.alternatives == reply.alternatives
+
+
+class TestKeptLimits:
+    def test_they_come_first(self):
+        dialog = two_classes()
+        dialog.prefer("fp <= 10")
+        reply = dialog.prefer("fn <= 10", keep=True)
+        assert not reply.met
+        assert reply.after.fp <= 10
+        assert reply.warnings == ()
+
+    def test_without_keep_the_nearest_may_miss_both(self):
+        dialog = two_classes()
+        reply = dialog.prefer("fp <= 10, fn <= 10")
+        least = min(reply.preference.shortfall(matrix) for matrix in every_matrix(dialog))
+        assert reply.shortfall == least
+
+    def test_a_kept_limit_that_is_missed_is_named(self):
+        dialog = many_classes()
+        dialog.prefer("fn(0) <= 0, fn(1) <= 0, fn(2) <= 0")
+        reply = dialog.prefer("fn(3) <= 0", keep=True)
+        missed = [bound for bound in reply.kept if bound.slack(reply.after) < 0]
+        assert missed
+        for bound in missed:
+            assert any(str(bound) in warning for warning in reply.warnings)
+
+
+class TestWarnings:
+    def test_errors_that_rise_beyond_the_limits_are_told(self):
+        dialog = two_classes()
+        before = dialog.confusion
+        reply = dialog.prefer("fp <= 0")
+        rise = reply.after.n_errors - before.n_errors
+        assert rise > before.fp
+        (warning,) = reply.warnings
+        assert str(before.n_errors) in warning
+        assert str(reply.after.n_errors) in warning
+        assert warning in str(reply)
+
+    def test_a_small_change_has_none(self):
+        dialog = two_classes()
+        assert dialog.prefer(f"fp <= {dialog.confusion.fp}").warnings == ()
+        assert dialog.history[0].warnings == ()

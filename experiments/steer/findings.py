@@ -23,12 +23,17 @@ def guarantees(results: Results) -> str:
 def cost(results: Results) -> str:
     """Report whether Margrave's recall is at least the start committee's and the best member's."""
     gaps = {rule: results.mean_difference(rule) for rule in (START, MEMBER)}
-    numbers = "; ".join(f"{rule} − {MARGRAVE}: {gap} points" for rule, gap in gaps.items())
+    numbers = "; ".join(
+        f"{rule} − {MARGRAVE}: {gap} points"
+        if rule in results.rivals
+        else f"the score of the {rule} is {MARGRAVE}'s own"
+        for rule, gap in gaps.items()
+    )
     return _target(
         "Cost (mean recall of the other class not below that of the start committee with a moved "
         "threshold, nor that of the best member, by more than one standard error)",
         not any(is_higher(gap) for gap in gaps.values()),
-        f"{numbers} (± one standard error over the data sets).",
+        f"{_capitalised(numbers)} (± one standard error over the data sets).",
     )
 
 
@@ -49,7 +54,7 @@ def describe_exceeded(results: Results, rule: str) -> str:
         sum(getattr(one, name) * one.n_cases for one in each.values()) / n
         for name in ("exceeded", "expected")
     )
-    p = ", ".join(f"p = {format_p(one.p)} at {percent} %" for percent, one in each.items())
+    p = ", ".join(f"{format_p(one.p, 'p')} at {percent} %" for percent, one in each.items())
     return f"{p}; {exceeded:.1%} of {n} exceeded on test, {expected:.1%} expected by chance"
 
 
@@ -94,5 +99,5 @@ def other(results: Results) -> list[str]:
     return lines
 
 
-def _capitalised(rule: str) -> str:
-    return rule[0].upper() + rule[1:]
+def _capitalised(text: str) -> str:
+    return text[0].upper() + text[1:]

@@ -31,6 +31,12 @@ MARGRAVE, ACCEPTED, TUNED = "Margrave", "accepted model", "tuning quantile"
 START, REWEIGHT, RETUNE = "start committee", "with reweight", "with retune"
 STRATEGIES = {MARGRAVE: None, REWEIGHT: ["move", "reweight"], RETUNE: ["move", "retune"]}
 """Rules of Margrave, and the strategies of their requests; None is the default."""
+ACCEPTED_BY = {
+    MARGRAVE: ACCEPTED,
+    REWEIGHT: "accepted with reweight",
+    RETUNE: "accepted with retune",
+}
+"""The accepted model of each of these rules."""
 
 RIVALS = (
     START,
@@ -130,18 +136,18 @@ def certify_all(
     cases = []
     for side, percent in supported_limits(certify.y, percents):
         limited, rate = CLASSES[side], percent / 100
-        # Each guarantee is evaluated as the only one, so each has its own ledger: a user who
-        # certifies several on the same samples is refused, or uses a part of δ for each.
-        dialog._ledger = Ledger(certification_set, ())
         scored, strategies, predicted = dict(rivals), {}, {}
         for rule, names in STRATEGIES.items():
+            # Each guarantee is evaluated as the only one, so each has its own ledger: a user who
+            # certifies several on the same samples is refused, or uses a part of δ for each.
+            dialog._ledger = Ledger(certification_set, ())
             dialog.goto(0)
             reply = dialog.prefer(f"{side} <= {percent}%", strategies=names)
             scorer, strategies[rule] = reply.candidate.scorer, reply.strategy
             scored[rule] = certify.scores(scorer), test.scores(scorer)
+            model = dialog.accept(confidence=CONFIDENCE)
+            predicted[ACCEPTED_BY[rule]] = model.decision_.predict(scored[rule][1]) == 1
             if rule == MARGRAVE:
-                model = dialog.accept(confidence=CONFIDENCE)
-                predicted[ACCEPTED] = model.decision_.predict(scored[rule][1]) == 1
                 allowed = largest_count_within(int((y_tune == limited).sum()), rate)
                 tuned = threshold_leaving(reply.candidate.scores, y_tune, limited, allowed)
                 predicted[TUNED] = scored[rule][1] > tuned

@@ -10,6 +10,7 @@ from experiments._page import bold, table
 from experiments.steer.data import NOT_NEW
 from experiments.steer.guarantees import (
     ACCEPTED,
+    ACCEPTED_BY,
     MARGRAVE,
     RETUNE,
     REWEIGHT,
@@ -25,9 +26,11 @@ ORDER_STATISTIC = "order statistic"
 """The name of Margrave's rule where it is compared with the accepted model."""
 
 
-def format_p(p: float) -> str:
-    """Format a p-value."""
-    return "< 0.0001" if p < 1e-4 else f"{p:.2g}"
+def format_p(p: float, name: str = "") -> str:
+    """Format a p-value, after its name if there is one."""
+    if p < 1e-4:
+        return f"{name} < 0.0001".strip()
+    return f"{name} = {p:.2g}" if name else f"{p:.2g}"
 
 
 def guarantees(results: Results) -> str:
@@ -54,18 +57,20 @@ def total_errors(results: Results) -> str:
     rows = []
     for percent in results.percents:
         cases = [case for case in results.cases if case.percent == percent]
-        rows.append([f"{percent} %", str(len(cases)), *_error_cells(cases)])
-    rows.append(["**all**", str(len(results.cases)), *_error_cells(results.cases)])
+        rows.append([f"{percent} %", str(len(cases)), *_both_errors(cases)])
+    rows.append(["**all**", str(len(results.cases)), *_both_errors(results.cases)])
     return table(heading, rows)
 
 
-def _error_cells(cases: list[Case]) -> list[str]:
-    cells: list[str] = []
-    for rule in (ACCEPTED, MARGRAVE):
-        outcomes = [outcome for case in cases if (outcome := case.outcomes[rule])]
-        for name in ("wrong", "missed", "total"):
-            cells.append(str(sum(getattr(outcome, name) for outcome in outcomes)))
-    return cells
+def _both_errors(cases: list[Case]) -> list[str]:
+    return _error_cells(cases, ACCEPTED) + _error_cells(cases, MARGRAVE)
+
+
+def _error_cells(cases: list[Case], rule: str) -> list[str]:
+    """Sum the test errors of the limited class, of the other class, and of both."""
+    outcomes = [outcome for case in cases if (outcome := case.outcomes[rule])]
+    names = ("wrong", "missed", "total")
+    return [str(sum(getattr(outcome, name) for outcome in outcomes)) for name in names]
 
 
 def rivals(results: Results) -> str:
@@ -99,8 +104,9 @@ def rivals(results: Results) -> str:
 
 
 def strategies(results: Results) -> str:
-    """Tabulate how often the opt-in strategies replace the score, and their recall there."""
+    """Tabulate how often the opt-in strategies replace the score, and what they do there."""
     heading = ["request", "guarantees", "score replaced", "recall there", f"{MARGRAVE} there"]
+    heading += ["total errors of accepted models there", f"{MARGRAVE} there"]
     rows = []
     for rule in (REWEIGHT, RETUNE):
         there = [case for case in results.cases if case.strategies[rule] != "move"]
@@ -109,8 +115,10 @@ def strategies(results: Results) -> str:
             for name in (rule, MARGRAVE)
         ]
         names = ", ".join(f'"{name}"' for name in STRATEGIES[rule] or ())
-        share = f"{len(there)} ({len(there) / len(results.cases):.0%})"
-        rows.append([f"`strategies=[{names}]`", str(len(results.cases)), share, *recalls])
+        replaced = f"{len(there)} ({len(there) / len(results.cases):.0%})"
+        errors = [_error_cells(there, ACCEPTED_BY[name])[-1] for name in (rule, MARGRAVE)]
+        row = [f"`strategies=[{names}]`", str(len(results.cases)), replaced, *recalls, *errors]
+        rows.append(row)
     return table(heading, rows)
 
 

@@ -1,7 +1,7 @@
 """Margrave: committees of classifiers, steered by the errors that their user can tolerate.
 
-This package contains ``Confusion``, ``Preference``, ``Scores`` and ``MargraveError``, the base
-class of its errors. It loads its subpackages when they are first used: ``margrave.steer``,
+This package contains ``Confusion``, ``Preference``, ``Scores``, and its errors ``MargraveError``
+and ``ParameterError``. It loads its subpackages when they are first used: ``margrave.steer``,
 ``fuse``, ``select``, ``members``, ``mam``, ``martingale``, ``catalogue``, ``compare``,
 ``confusion``, ``datasets``, ``export``, ``pairs``, ``scale``, ``studio`` and ``table``.
 """
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from margrave._errors import MargraveError as MargraveError
+    from margrave._errors import ParameterError as ParameterError
     from margrave.confusion import Confusion as Confusion
     from margrave.confusion import Preference as Preference
     from margrave.scores import Scores as Scores
@@ -20,11 +21,12 @@ __version__ = "0.1.0"
 _MODULES = {
     "Confusion": "confusion",
     "MargraveError": "_errors",
+    "ParameterError": "_errors",
     "Preference": "confusion",
     "Scores": "scores",
 }
 
-__all__ = ["Confusion", "MargraveError", "Preference", "Scores"]
+__all__ = ["Confusion", "MargraveError", "ParameterError", "Preference", "Scores"]
 
 _PACKAGES = (
     "catalogue",

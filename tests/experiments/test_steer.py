@@ -9,6 +9,7 @@ from experiments.steer.__main__ import main
 from experiments.steer.chance import Sizes
 from experiments.steer.guarantees import (
     ACCEPTED,
+    ACCEPTED_BY,
     MARGRAVE,
     RETUNE,
     REWEIGHT,
@@ -158,11 +159,13 @@ class TestGuarantees:
             assert accepted.wrong <= whole.wrong
             assert accepted.missed >= whole.missed
             assert case.sizes.m + case.n_others == len(held_out.y)
-        model = dialog._ledger.accepted[0].model  # each guarantee has its own ledger: the last one
-        assert len(dialog._ledger.accepted) == 1
+        assert len(dialog._ledger.accepted) == 1  # each guarantee has its own ledger
+        model = dialog._ledger.accepted[0].model
         assert model.certificate_.guarantees[0].count <= cases[1].sizes.allowed
         predicted = model.predict(held_out.X) == 1
-        assert cases[1].outcomes[ACCEPTED] == guarantees.count_errors(predicted, held_out.y, 1)
+        assert cases[1].outcomes[ACCEPTED_BY[RETUNE]] == guarantees.count_errors(
+            predicted, held_out.y, 1
+        )
 
     def test_the_score_of_move_is_the_start_committees(self, cases):
         for case in cases:
@@ -183,7 +186,7 @@ class TestGuarantees:
 
     def test_all_rules_are_measured(self, cases):
         for case in cases:
-            assert set(case.outcomes) == {MARGRAVE, ACCEPTED, TUNED, *RIVALS}
+            assert set(case.outcomes) == {MARGRAVE, TUNED, *ACCEPTED_BY.values(), *RIVALS}
 
     def test_too_few_samples_are_refused(self):
         with pytest.raises(ValueError, match=r"\b20\b.*\b0\.1\b"):
@@ -276,7 +279,7 @@ def _results(recalls, *, wrong=2, n_titles=3, strategy="move"):
                 rule: None if recall is None else Outcome(wrong, 100 - recall)
                 for rule, recall in by.items()
             }
-            outcomes |= dict.fromkeys((ACCEPTED, TUNED), outcomes[MARGRAVE])
+            outcomes |= dict.fromkeys((*ACCEPTED_BY.values(), TUNED), outcomes[MARGRAVE])
             strategies = {MARGRAVE: strategy, REWEIGHT: "move", RETUNE: "move"}
             case = Case("fp", 5, Sizes(100, 1, 100), 100, outcomes, strategies)
             runs.append(study.Run(title, split, "logistic", [case]))

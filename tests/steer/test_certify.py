@@ -193,7 +193,7 @@ class TestSides:
     def test_others_do(self, text):
         plan = plan_of(text, Normals())
         assert plan.path
-        assert len(plan.path) == len(plan.costs) == len(plan.expected)
+        assert len(plan.path) == len(plan.values) == len(plan.expected)
 
     def test_three_classes_do(self):
         assert plan_of("fn(1) <= 30%", three_classes(), n_tune=30).path
@@ -211,7 +211,9 @@ class TestTheCut:
         self, world, text, of, answer, share
     ):
         scores, codes = world.draw(np.random.default_rng(5), 400)
-        threshold = set_decision(plan_of(text, world), scores, codes, DELTA).decision
+        tuned = Threshold(-50.0, -50.0) if answer == 1 else Threshold(50.0, 50.0)
+        plan = Plan(Preference(text), (0, 1), 1, tuned)
+        threshold = set_decision(plan, scores, codes, DELTA).decision
         assert not threshold.rejects
         known = scores[codes == of]
         allowed = largest_allowed_count(len(known), share, DELTA)
@@ -229,7 +231,8 @@ class TestTheCut:
 
     def test_alarms_are_a_share_of_all_samples(self):
         scores, codes = Normals().draw(np.random.default_rng(6), 400)
-        threshold = set_decision(plan_of("alarms <= 30%", Normals()), scores, codes, DELTA).decision
+        plan = Plan(Preference("alarms <= 30%"), (0, 1), 1, Threshold(-50.0, -50.0))
+        threshold = set_decision(plan, scores, codes, DELTA).decision
         assert (scores > threshold.high).sum() == largest_allowed_count(400, 0.3, DELTA)
 
     def test_two_bounds_take_half_of_delta_each(self):
@@ -246,10 +249,11 @@ class TestTheCut:
             len(positives), 0.1, DELTA / 2
         )
 
-    def test_where_both_sides_leave_room_the_threshold_stays_where_the_dialog_had_it(self):
+    @pytest.mark.parametrize("text", ["fp <= 10%, fn <= 10%", "fp <= 10%", "fn <= 10%"])
+    def test_an_allowed_threshold_stays_where_the_dialog_had_it(self, text):
         world = Normals(gap=10.0)
         scores, codes = world.draw(np.random.default_rng(7), 400)
-        plan = Plan(Preference("fp <= 10%, fn <= 10%"), (0, 1), 1, Threshold(5.125, 5.125))
+        plan = Plan(Preference(text), (0, 1), 1, Threshold(5.125, 5.125))
         assert set_decision(plan, scores, codes, DELTA).decision == Threshold(5.125, 5.125)
 
     def test_a_bound_that_nothing_can_break_takes_no_room(self):
@@ -264,11 +268,11 @@ class TestTheCut:
         assert both.decision == alone.decision
 
 
-def along(text, thresholds, costs=None):
-    """A plan with a path of single cuts, the first to be tested first; later ones are cheaper."""
+def along(text, thresholds, values=None):
+    """A plan with a path of single cuts, the first to be tested first; later ones err less."""
     path = tuple(Threshold(float(threshold), float(threshold)) for threshold in thresholds)
-    costs = tuple(range(len(path), 0, -1)) if costs is None else costs
-    return Plan(Preference(text), (0, 1), 1, default_decision(2), path, costs)
+    values = tuple((n, 0) for n in range(len(path), 0, -1)) if values is None else values
+    return Plan(Preference(text), (0, 1), 1, default_decision(2), path, values)
 
 
 # Paths from decisions that are safe to decisions that are not, in small steps.
@@ -346,8 +350,8 @@ class TestKept:
         ],
     )
     def test_three_classes(self, text, path):
-        world, costs = three_classes(), tuple(range(len(path), 0, -1))
-        plan = Plan(Preference(text), (0, 1, 2), None, default_decision(3), tuple(path), costs)
+        world, values = three_classes(), tuple((n, 0) for n in range(len(path), 0, -1))
+        plan = Plan(Preference(text), (0, 1, 2), None, default_decision(3), tuple(path), values)
         assert broken(plan.preference, world.truth(path[-1]))
         n_set, n_broken = simulated(plan, world, 300, 80)
         assert n_set >= 40

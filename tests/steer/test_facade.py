@@ -8,8 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from margrave import Confusion, MargraveError, Preference
-from margrave._errors import ParameterError
+from margrave import Confusion, MargraveError, ParameterError, Preference
 from margrave.steer import (
     Dialog,
     Frontier,

@@ -9,8 +9,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from margrave import Confusion, Preference
-from margrave._errors import ParameterError
+from margrave import Confusion, ParameterError, Preference
 from margrave.martingale import TunableLogistic
 from margrave.steer import Dialog, FileError, GuaranteeError
 from margrave.steer._certificate import describe_bound

@@ -108,11 +108,19 @@ def test_no_band_of_doubt_is_better_than_the_one_found(fp, fn, rejected, seed):
         assert found <= objective.evaluate(answers)
 
 
-def test_nothing_is_rejected_that_need_not_be():
+def test_samples_are_rejected_only_if_errors_become_fewer():
+    apart = X + 20.0 * Y[:, None]
+    dialog = Dialog(LogisticRegression().fit(apart[TRAIN], Y[TRAIN]), apart[TUNE], Y[TUNE])
+    reply = dialog.prefer("rejected <= 50%")
+    assert (reply.after.n_rejected, reply.after.accuracy) == (0, 1)
     dialog = Dialog(LogisticRegression().fit(X[TRAIN], Y[TRAIN]), X[TUNE], Y[TUNE])
-    sizes = dialog.confusion.counts.sum(axis=1)
-    reply = dialog.prefer(f"fp <= {sizes[0]}, fn <= {sizes[1]}, rejected <= 50%")
-    assert reply.after.n_rejected == 0
+    few, many = (dialog.prefer(f"rejected <= {limit}%").after for limit in (5, 50))
+    assert 0 < few.n_rejected < many.n_rejected
+    assert (
+        many.fp + many.fn
+        < few.fp + few.fn
+        < dialog.history[0].after.fp + dialog.history[0].after.fn
+    )
 
 
 def test_rejects_take_what_a_threshold_cannot():

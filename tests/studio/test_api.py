@@ -509,7 +509,7 @@ def test_numbers_and_booleans_are_taken_as_described(client, dialog, path, body)
 
 def test_a_word_that_is_not_known_is_told_without_marks(client, dialog):
     error = client.post(f"{dialog}/prefer", {"wants": ["fpp <= 5"]}).json()["error"]
-    assert re.findall(r"\bfpp?\b", error) == ["fpp", "fp"]
+    assert re.findall(r"\bfpp?\b", error)[:2] == ["fpp", "fp"]
     assert not set("^\n") & set(error)
 
 

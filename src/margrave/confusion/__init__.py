@@ -54,6 +54,7 @@ from margrave.confusion._confusion import Confusion
 from margrave.confusion._objective import Objective as Objective
 from margrave.confusion._objective import ObjectiveValue as ObjectiveValue
 from margrave.confusion._objective import count_predictions as count_predictions
+from margrave.confusion._objective import smallest as smallest
 from margrave.confusion._preference import Preference
 from margrave.confusion._tally import Tally as Tally
 from margrave.confusion._tally import are_separated as are_separated

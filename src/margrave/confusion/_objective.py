@@ -1,10 +1,10 @@
-"""The objective: how far predictions for a labelled set are from a preference, and at what cost.
+"""The objective: how far predictions for a labelled set are from a preference, and their errors.
 
 Every bound of a preference is linear in the counts of the confusion matrix
 (:mod:`margrave.confusion`), so one sweep evaluates it at all thresholds of a score: as the offset
-of one class grows, samples join that class one by one, and each matrix differs from the previous
-one by one sample. The *cost* is what the user did not limit: errors in cells that no bound
-mentions.
+of one class grows, samples join that class one by one, and each sample changes the sums that the
+bounds limit. Among predictions that are equally near to the preference, those with the fewest
+errors in total are the best, then those with the fewest rejected samples.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ class ObjectiveValue(NamedTuple):
     ----------
     shortfall : float
         Samples by which the bounds are missed, summed; 0 when the preference is met.
-    cost : int
-        Errors in cells that no bound mentions.
     errors : int
-        All errors and all rejected samples.
+        Misclassified samples. A rejected sample is not an error.
+    n_rejected : int
+        Rejected samples.
     """
 
     shortfall: float
-    cost: int
     errors: int
+    n_rejected: int
 
 
 def count_predictions(
@@ -87,23 +87,18 @@ class Objective:
     classes: tuple[Any, ...]
     positive: Any = None
     counts: NDArray[np.int64] | None = None
-    _terms: list[tuple[Any, Floats, Floats]] = field(init=False, repr=False)
-    _errors: NDArray[np.bool_] = field(init=False, repr=False)
-    _costs: NDArray[np.bool_] = field(init=False, repr=False)
+    _parts: Floats = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         k = len(self.classes)
         empty = Confusion(np.zeros((k, k), dtype=int), self.classes, self.positive)
-        errors = ~np.eye(k, k + 1, dtype=bool)
-        mentioned, terms = np.zeros((k, k + 1), dtype=bool), []
-        for bound in self.preference.all_bounds:
-            amount, base = bound.cells(empty)
-            mentioned |= amount if bound.at_most else base
-            terms.append((bound, amount.astype(float), base.astype(float)))
-        mentioned[:, k] = True  # a rejected sample is no cost
-        object.__setattr__(self, "_terms", terms)
-        object.__setattr__(self, "_errors", errors)
-        object.__setattr__(self, "_costs", errors & ~mentioned)
+        rejected = np.broadcast_to(np.arange(k + 1) == k, (k, k + 1))
+        errors = ~np.eye(k, k + 1, dtype=bool) & ~rejected
+        masks = [mask for bound in self.preference.all_bounds for mask in bound.cells(empty)]
+        # What one sample of a cell adds to each sum: the amount and the base of each bound, the
+        # errors and the rejected samples.
+        parts = np.stack([*masks, errors, rejected], axis=2).astype(np.float64)
+        object.__setattr__(self, "_parts", parts)
 
     @property
     def k(self) -> int:
@@ -124,36 +119,36 @@ class Objective:
     def evaluate(self, predictions: NDArray[np.intp]) -> ObjectiveValue:
         """Evaluate predicted codes, -1 for rejected samples."""
         values = self.evaluate_counts(self.matrix(predictions).counts[None])
-        shortfall, cost, errors = (value[0] for value in values)
-        return ObjectiveValue(float(shortfall), int(cost), int(errors))
-
-    def is_cost(self, predictions: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Which samples the cost counts: errors in cells that no bound mentions."""
-        flags: NDArray[np.bool_] = self._costs[self.codes, predictions]
-        return flags  # -1 is the last column, of rejected samples
+        shortfall, errors, n_rejected = (value[0] for value in values)
+        return ObjectiveValue(float(shortfall), int(errors), int(n_rejected))
 
     def evaluate_counts(self, counts: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
-        """Compute shortfall, cost and errors of a stack of matrices.
+        """Compute shortfall, errors and rejected samples of a stack of matrices.
 
         Parameters
         ----------
         counts : ndarray of shape (m, k, k) or (m, k, k + 1)
             The last of k + 1 columns counts rejected samples.
         """
-        flat, width = counts.reshape(len(counts), -1).astype(np.float64), counts.shape[2]
-        shortfall = np.zeros(len(counts))
-        for bound, amount_mask, base_mask in self._terms:
-            amount, base = (flat @ mask[:, :width].ravel() for mask in (amount_mask, base_mask))
-            p, q = (bound.limit.numerator, bound.limit.denominator)
+        parts = self._parts[:, : counts.shape[2]]
+        return self._evaluate_sums(
+            counts.reshape(len(counts), -1).astype(np.float64) @ parts.reshape(-1, parts.shape[2])
+        )
+
+    def _evaluate_sums(self, sums: Floats) -> tuple[Floats, Floats, Floats]:
+        """Compute shortfall, errors and rejected samples from sums of `_parts`, row by row."""
+        shortfall = np.zeros(len(sums))
+        for j, bound in enumerate(self.preference.all_bounds):
+            amount, base = sums[:, 2 * j], sums[:, 2 * j + 1]
+            p, q = bound.limit.numerator, bound.limit.denominator
             # Integers up to 2^53 are exact, so a matrix that just reaches a limit meets it.
             slack = (p * (base if bound.is_fraction else 1.0) - q * amount) / q
             slack = slack if bound.at_most else -slack
             if bound.is_fraction:
                 slack = np.where(base == 0, -1.0, slack)
             shortfall += np.maximum(-slack, 0)
-        cost = flat @ self._costs[:, :width].ravel()
         shortfall = np.round(shortfall, _DIGITS)  # independent of the order of summation
-        return shortfall, cost, flat @ self._errors[:, :width].ravel()
+        return shortfall, sums[:, -2], sums[:, -1]
 
     def best_offsets(
         self, scores: Floats, starts: Iterable[Floats] = ()
@@ -208,18 +203,23 @@ class Objective:
         others[:, c] = -np.inf
         second = others.argmax(axis=1)
         needed = others[np.arange(len(scores)), second] - scores[:, c]  # c is predicted above
-        steps = np.zeros((len(scores) + 1, self.k**2), dtype=np.int64)
-        steps[0] = np.bincount(self.codes * self.k + second, self.counts, self.k**2)
         order = np.argsort(needed, kind="stable")
-        needed, true, second = needed[order], self.codes[order], second[order]
-        size = 1 if self.counts is None else self.counts[order]
-        joined = np.arange(1, len(order) + 1)
-        steps[joined, true * self.k + second] -= size
-        steps[joined, true * self.k + c] += size
+        needed = needed[order]
+        without = self._parts[self.codes, second]
+        steps = self._parts[self.codes, c] - without
+        if self.counts is not None:
+            without, steps = without * self.counts[:, None], steps * self.counts[:, None]
+        sums = np.vstack([without.sum(axis=0), steps[order]]).cumsum(axis=0)
         thresholds = np.flatnonzero(np.concatenate([[True], are_separated(needed), [True]]))
-        counts = np.cumsum(steps, axis=0)[thresholds].reshape(-1, self.k, self.k)
         ends = needed[0] - 1, needed[-1] + 1
         moves = np.concatenate([ends[:1], (needed[1:] + needed[:-1]) / 2, ends[1:]])[thresholds]
-        values = self.evaluate_counts(counts)
-        best = int(np.lexsort((np.abs(moves), *values[::-1]))[0])
-        return float(moves[best])
+        return float(moves[smallest(*self._evaluate_sums(sums[thresholds]), np.abs(moves))])
+
+
+def smallest(*keys: NDArray[Any]) -> int:
+    """Find the position of the smallest first key, by the next keys among equals; the first."""
+    at = np.arange(len(keys[0]))
+    for key in keys:
+        values = key[at]
+        at = at[values == values.min()]
+    return int(at[0])

@@ -214,7 +214,7 @@ class RootSearch:
         if self.callback is not None:
             matrix = self.objective.matrix(self.best.answers)
             self.cancelled = bool(self.callback(Step(self.n_models, self.most, met, matrix)))
-        return self.cancelled or (met and self.best.value.cost == 0)
+        return self.cancelled or (met and self.best.value.errors == 0)
 
     def _consider(self, program: Settled, as_is: Candidate) -> None:
         """Judge a program with every offset at its nodes, then with finer ones about the best.

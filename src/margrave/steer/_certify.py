@@ -4,13 +4,14 @@ There are two routes:
 
 - *Order statistics*, for two classes and rates with a fixed base (``fp``, ``fn``, ``recall``,
   ``alarms``, ...). Each of m bounds gets the part δ/m of the error probability and allows all
-  thresholds on one side of one of the scores. The threshold is one that all bounds allow.
+  thresholds on one side of one of the scores. Of the thresholds that all bounds allow, the
+  decision is the one nearest to the tuned threshold.
 - *A tested path*, for all other preferences (precision, accuracy, rejection, more than two
   classes). Decisions that the tuning set determined are tested one after another until the first
   one fails (Learn then Test, Angelopoulos et al., 2021). A decision passes if every bound passes
   at the full δ. The tests need no correction for several bounds, because a false guarantee needs
   the violated bound itself to pass; nor for several decisions, because the first failure ends the
-  path.
+  path. Of those that pass, the decision with the fewest errors on the tuning set is certified.
 """
 
 from __future__ import annotations
@@ -82,8 +83,8 @@ class Plan:
         The decision that was tuned on the tuning set.
     path : tuple of Decision
         The decisions to test one after another, the safest first; empty for order statistics.
-    costs : tuple of float
-        The costs of these decisions on the tuning set.
+    values : tuple of (int, int)
+        The errors and the rejected samples of these decisions on the tuning set.
     expected : tuple of tuple of (float, float)
         For each of these decisions and each bound, the rate and its base as a fraction of all
         samples, on the tuning set.
@@ -94,7 +95,7 @@ class Plan:
     positive: Any
     decision: Decision
     path: tuple[Decision, ...] = ()
-    costs: tuple[float, ...] = ()
+    values: tuple[tuple[int, int], ...] = ()
     expected: tuple[Any, ...] = ()
 
     def matrix(self, predictions: Codes, codes: Codes) -> Confusion:
@@ -145,7 +146,7 @@ def make_plan(
     return replace(
         plan,
         path=tuple(path[i] for i in order),
-        costs=tuple(expected[i][1] for i in order),
+        values=tuple(expected[i][1] for i in order),
         expected=tuple(expected[i][0] for i in order),
     )
 
@@ -208,8 +209,8 @@ def _tighten_bound(bound: Bound, fraction: float) -> Bound:
 
 def _expected_rates(
     decision: Decision, scores: Floats, objective: Objective, wanted: Preference
-) -> tuple[tuple[tuple[float, float], ...], float]:
-    """Return the rate and the base of each bound on the tuning set, and the cost."""
+) -> tuple[tuple[tuple[float, float], ...], tuple[int, int]]:
+    """Return the rate and base of each bound on the tuning set; the errors, and the rejected."""
     predictions = decision.predict(scores)
     matrix = objective.matrix(predictions)
     rates = []
@@ -217,7 +218,7 @@ def _expected_rates(
         amount, base = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
         rates.append((amount / base if base else 0.0, base / matrix.n))
     value = objective.evaluate(predictions)
-    return tuple(rates), value.cost + 1e-6 * value.errors
+    return tuple(rates), (value.errors, value.n_rejected)
 
 
 def _expected_p(rates: Sequence[tuple[float, float]], wanted: Preference, n: float) -> float:
@@ -283,7 +284,7 @@ def set_decision(plan: Plan, scores: Floats, codes: Codes, delta: float) -> Cert
             confidence=1 - delta,
             n=len(codes),
         )
-    best = int(np.argmin(plan.costs[:n_passed]))
+    best = min(range(n_passed), key=plan.values.__getitem__)
     n_tested = min(n_passed + 1, len(plan.path))
     return CertifiedDecision(plan.path[best], "tested path", delta, n_tested)
 
@@ -304,7 +305,7 @@ def _measured_p(plan: Plan, decision: Decision, scores: Floats, codes: Codes) ->
 def _order_statistic_threshold(
     plan: Plan, bounds: list[Any], scores: Floats, codes: Codes, delta: float
 ) -> Decision:
-    """Return a threshold that all bounds allow: at their limit, or nearest to the tuned one."""
+    """Return the threshold nearest to the tuned one that all bounds allow."""
     lowest, highest = -np.inf, np.inf
     for bound, rows, prediction in bounds:
         ordered = np.sort(scores[rows[codes]])
@@ -337,12 +338,9 @@ def _order_statistic_threshold(
             bounds=[str(bound) for bound, *_ in bounds],
             n=len(codes),
         )
-    tuned = plan.decision
-    threshold = min(max(tuned.high, lowest), highest) if isinstance(tuned, Threshold) else lowest
-    if np.isinf(highest) and np.isfinite(lowest):
-        threshold = lowest
-    elif np.isinf(lowest) and np.isfinite(highest):
-        threshold = highest
+    if not isinstance(plan.decision, Threshold):
+        raise TypeError(f"Order statistics need a threshold; got {plan.decision!r}.")
+    threshold = min(max(plan.decision.high, lowest), highest)
     return Threshold(threshold, threshold)
 
 

@@ -696,10 +696,10 @@ class Dialog(Saved):
         """Request a confusion matrix that meets a preference.
 
         Each strategy proposes candidates. Among those that meet the preference, the reply is the
-        one with the fewest errors in the cells that the preference does not limit, so it uses the
-        whole allowance. A candidate of a slow strategy ("reweight", "retune") replaces the best
-        fast one only if it has fewer errors by two standard errors of the difference. If no
-        candidate meets the preference, the reply is the nearest one.
+        one with the fewest errors in total, then the fewest rejected samples. A candidate of a
+        slow strategy ("reweight", "retune") replaces the best fast one only if it has fewer errors
+        by two standard errors of the difference. If no candidate meets the preference, the reply
+        is the nearest one.
 
         Parameters
         ----------

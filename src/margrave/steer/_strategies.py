@@ -481,17 +481,18 @@ class Search:
                     return
 
     def _beats_fast(self, candidate: Candidate) -> bool:
-        """Whether a candidate has a smaller shortfall than the fast ones, or costs less.
+        """Whether a candidate has a smaller shortfall than the fast ones, or fewer errors.
 
-        Among equally good candidates the best one on these samples is so by chance. So the cost
-        has to be smaller by two standard errors of the difference, as in McNemar's test: under
-        equality, a sample that is a cost for only one of the two is equally likely to be either's.
+        Among equally good candidates the best one on these samples is so by chance. So the errors
+        have to be fewer by two standard errors of the difference, as in McNemar's test: under
+        equality, an error of only one of the two is equally likely to be either's.
         """
         if self.fast is None:
             return True
         fast, slow = self.fast.predictions, candidate.predictions
         if self.objective.evaluate(slow).shortfall < self.objective.evaluate(fast).shortfall:
             return True
-        before, after = self.objective.is_cost(fast), self.objective.is_cost(slow)
+        codes = self.objective.codes
+        before, after = ((made >= 0) & (made != codes) for made in (fast, slow))
         fewer, more = int((before & ~after).sum()), int((after & ~before).sum())
         return fewer > more and (fewer - more) ** 2 > 4 * (fewer + more)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from margrave._labels import REJECTED
 from margrave._typing import Codes, Floats
-from margrave.confusion import Objective, ObjectiveValue, Tally, are_separated
+from margrave.confusion import Objective, ObjectiveValue, Tally, are_separated, smallest
 
 # The search for two thresholds uses a grid of this size, refined around the best pair each round.
 _GRID, _ROUNDS = 160, 3
@@ -122,7 +122,7 @@ def best_threshold(objective: Objective, tally: Tally) -> Threshold:
     thresholds = np.append(tally.thresholds[fits][::-1], 0.0)
     under = np.vstack([tally.under[fits][::-1], tally.upto(0.0)])
     counts = np.stack([under, tally.under[-1] - under], axis=2)
-    best = int(np.lexsort((np.abs(thresholds), *objective.evaluate_counts(counts)[::-1]))[0])
+    best = smallest(*objective.evaluate_counts(counts), np.abs(thresholds))
     return Threshold(float(thresholds[best]), float(thresholds[best]))
 
 
@@ -164,7 +164,7 @@ def _best_band(objective: Objective, scores: Floats) -> Decision:
         counts[:, :, 0] = under[i]
         counts[:, :, 2] = under[j] - under[i]
         counts[:, :, 1] = under[-1] - under[j]
-        best = int(np.lexsort((j - i, *objective.evaluate_counts(counts)[::-1]))[0])
+        best = smallest(*objective.evaluate_counts(counts), j - i)
         low, high = int(i[best]), int(j[best])
         grids = [_refine_grid(at, grid) for at, grid in zip((low, high), grids, strict=True)]
     return Threshold(float(thresholds[low]), float(thresholds[high]))
@@ -204,7 +204,7 @@ def _best_lead(
     cells[steps, true + k] += 1
     numbers = np.flatnonzero(np.concatenate([[True], are_separated(lead[order]), [True]]))
     values = objective.evaluate_counts(np.cumsum(cells, axis=0)[numbers].reshape(-1, k, k + 1))
-    best = int(np.lexsort((numbers, *values[::-1]))[0])
+    best = smallest(*values, numbers)
     n_rejected = int(numbers[best])
     leads = np.append(lead[order], lead[order][-1] + 1)
     doubt = 0.0 if n_rejected == 0 else float((leads[n_rejected - 1] + leads[n_rejected]) / 2)

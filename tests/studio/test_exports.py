@@ -135,7 +135,7 @@ def test_cards_and_certificates_say_what_is_guaranteed(client, story):
         place = f"{story}/accepted/{one['number']}"
         certificate = client.ok(f"{place}/certificate.json")
         assert certificate["confidence"] == 0.8
-        assert certificate["confusion"] == one["confusion"]
+        assert certificate["confusion"]["counts"] == one["confusion"]["counts"]
         assert certificate["issued"] == one["issued"]
         card = client.get(f"{place}/card.md").text
         for promise in certificate["guarantees"]:
@@ -185,10 +185,8 @@ def test_the_dialog_as_json_is_all_of_it(client, story):
     for name in ("title", "kind", "target", "classes", "positive", "members", "parts", "position"):
         assert told[name] == record[name]
     assert told["table"] == "pima"
-    for step, shown in zip(told["steps"], record["steps"], strict=True):
-        matrices = {name: step[name]["counts"] for name in ("matrix", "before")}
-        assert matrices == {name: shown[name]["counts"] for name in matrices}
-        assert {name: step[name] for name in shown} | matrices == shown | matrices
+    more = {"call": None, "strategies": None}  # for a script, not for the page
+    assert [step | more for step in record["steps"]] == [step | more for step in told["steps"]]
     assert [one["text"] for one in told["accepted"]] == [one["text"] for one in record["accepted"]]
     assert told["choices"]["seed"] == 0
 

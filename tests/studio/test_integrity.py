@@ -167,8 +167,8 @@ def test_a_refused_request_moves_nothing(user):
     user.asked(dialog, "fp <= 20")
     user.ok(f"{dialog}/undo", {})
     before = user.ok(dialog)
-    begun = user.post(f"{dialog}/prefer", {"wants": ["recall(maybe) >= 90%"], "at": 0})
-    assert user.finished(begun)["state"] == "failed"
+    answer = user.post(f"{dialog}/prefer", {"wants": ["recall(maybe) >= 90%"], "at": 0})
+    assert (answer.status_code, answer.json()["code"]) == (400, "unknown_class")
     after = user.ok(dialog)
     assert {**after, "updated": ""} == {**before, "updated": ""}
 

@@ -9,7 +9,7 @@ import numpy as np
 from margrave.martingale import Program
 from margrave.steer import Dialog, Reply
 from margrave.studio.store import Conflict
-from margrave.studio.views import Record
+from margrave.studio.views import Record, matrix_record
 
 
 def current_program(dialog: Dialog) -> Program:
@@ -74,7 +74,7 @@ def program_record(dialog: Dialog, threshold: float) -> Record:
                 "reach": float(np.max(reach[place])),
                 "advantages": [None if math.isnan(a) else a for a in advantages[place].tolist()],
                 "weak": name in weak,
-                "matrix": program.confusion(place).to_dict(),
+                "matrix": matrix_record(program.confusion(place)),
                 "tuned": tuned.get(tuple(int(vote) for vote in node.position)),
             }
         )

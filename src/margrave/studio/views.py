@@ -23,10 +23,9 @@ _STEP = (
     "cancelled",
     "final",
     "note",
-    "before",
     "changes",
 )
-_ACCEPTED = ("confidence", "preference", "issued", "confusion", "route", "remarks")
+_ACCEPTED = ("confidence", "preference", "issued", "route", "remarks")
 
 
 def sentences(wanted: Preference, matrix: Confusion) -> list[str]:
@@ -56,6 +55,12 @@ def changes_record(changes: Sequence[Any]) -> list[Record]:
     ]
 
 
+def matrix_record(matrix: Confusion) -> Record:
+    """A confusion matrix; the records around it have one version."""
+    described = matrix.to_dict()
+    return {name: described[name] for name in ("classes", "positive", "counts")}
+
+
 def step_record(reply: Reply, number: int | None, parent: int | None) -> Record:
     """A step of a dialog."""
     wanted, after, two = reply.preference, reply.after, reply.after.positive is not None
@@ -69,7 +74,8 @@ def step_record(reply: Reply, number: int | None, parent: int | None) -> Record:
         "already": wanted is not None and wanted.met(reply.before),
         "instead": None if reply.instead is None else str(reply.instead),
         "candidates": reply.n_candidates,
-        "matrix": described["after"],
+        "matrix": matrix_record(after),
+        "before": matrix_record(reply.before),
         "fp": after.fp if two else None,
         "fn": after.fn if two else None,
     }
@@ -85,6 +91,7 @@ def accepted_record(accepted: Accepted, number: int, onnx: bool) -> Record:
         "step": accepted.step,
         **{name: described[name] for name in _ACCEPTED},
         "guarantees": [str(guarantee) for guarantee in certificate.guarantees],
+        "confusion": matrix_record(certificate.confusion),
         "text": str(certificate),
         "onnx": onnx,
     }

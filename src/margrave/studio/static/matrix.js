@@ -93,7 +93,8 @@ async function read(id, body, signal) {
     return await post(`/api/dialogs/${encodeURIComponent(id)}/read`, JSON.parse(body), signal);
   } catch (error) {
     if (!(error instanceof ApiError)) return null;
-    return { preference: null, sentences: [], error: sentence(error), already: false };
+    const nothing = { preference: null, sentences: [], already: false, fields: null };
+    return { ...nothing, error: sentence(error), code: error.code };
   }
 }
 

@@ -80,7 +80,9 @@ def _plot_cost(results: Results, path: Path) -> None:
     ax.axvline(0, c="0.3", lw=1)
     ax.set_xscale("symlog", linthresh=_LINEAR)
     ticks = [tick for tick in _TICKS if abs(tick) <= 1.3 * widest]
+    limits = ax.get_xlim()
     ax.set_xticks(ticks, [f"{tick:+d}" if tick else "0" for tick in ticks])
+    ax.set_xlim(limits)
     ax.minorticks_off()
     ax.set_yticks(range(len(rules)), rules[::-1])
     ax.set_ylim(-0.6, len(rules) - 0.4)

@@ -36,7 +36,7 @@ ACCEPTED_BY = {
     REWEIGHT: "accepted with reweight",
     RETUNE: "accepted with retune",
 }
-"""The accepted model of each of these rules."""
+"""The accepted model of each of these rules; for the last two where they replace the score."""
 
 RIVALS = (
     START,
@@ -145,8 +145,9 @@ def certify_all(
             reply = dialog.prefer(f"{side} <= {percent}%", strategies=names)
             scorer, strategies[rule] = reply.candidate.scorer, reply.strategy
             scored[rule] = certify.scores(scorer), test.scores(scorer)
-            model = dialog.accept(confidence=CONFIDENCE)
-            predicted[ACCEPTED_BY[rule]] = model.decision_.predict(scored[rule][1]) == 1
+            if rule == MARGRAVE or reply.strategy != "move":
+                model = dialog.accept(confidence=CONFIDENCE)
+                predicted[ACCEPTED_BY[rule]] = model.decision_.predict(scored[rule][1]) == 1
             if rule == MARGRAVE:
                 allowed = largest_count_within(int((y_tune == limited).sum()), rate)
                 tuned = threshold_leaving(reply.candidate.scores, y_tune, limited, allowed)

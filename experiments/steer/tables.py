@@ -116,7 +116,10 @@ def strategies(results: Results) -> str:
         ]
         names = ", ".join(f'"{name}"' for name in STRATEGIES[rule] or ())
         replaced = f"{len(there)} ({len(there) / len(results.cases):.0%})"
-        errors = [_error_cells(there, ACCEPTED_BY[name])[-1] for name in (rule, MARGRAVE)]
+        errors = [
+            _error_cells(there, ACCEPTED_BY[name])[-1] if there else NONE
+            for name in (rule, MARGRAVE)
+        ]
         row = [f"`strategies=[{names}]`", str(len(results.cases)), replaced, *recalls, *errors]
         rows.append(row)
     return table(heading, rows)

@@ -530,7 +530,7 @@ class TestThePath:
         """No spam of these samples is in the band; spam of others will be."""
         scores = np.concatenate([np.linspace(-3, 0.9, 200), np.linspace(2, 4, 200)])
         codes = np.repeat([0, 1], 200)
-        wanted = Preference("fp <= 20%, rejected(0) <= 50%")
+        wanted = Preference("fp <= 20%, rejected(0) <= 50%, rejected(1) <= 0")
         plan = Plan(wanted, (0, 1), 1, default_decision(2), (Threshold(0.0, 1.5),), (0.0,))
         with pytest.raises(GuaranteeError):
             set_decision(plan, scores, codes, DELTA)

@@ -23,7 +23,8 @@ word                       amount                                          base
 The limit ``5`` is a count in the given matrix, ``5%`` a fraction; recall, precision and accuracy
 are always fractions (``0.9`` or ``90%``). Rejected samples stay in the base. A preference that does
 not mention ``rejected`` allows no rejected sample; otherwise rejecting every sample would meet any
-limit on errors. A fraction of an empty base does not meet its limit.
+limit on errors. If it limits the rejected samples of some classes, the same limits hold for those
+of all other classes together. A fraction of an empty base does not meet its limit.
 """
 
 from margrave.confusion._bounds import Bound, PreferenceError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -124,8 +124,8 @@ class Bound:
     is_fraction : bool
         Whether the limit is a fraction.
     implied : bool
-        True for the ``rejected <= 0`` that a preference implies for the classes whose rejected
-        samples it does not limit: all classes but ``labels``.
+        True for a limit that a preference implies for the rejected samples of the classes that it
+        does not mention: all classes but ``labels``.
     """
 
     word: str
@@ -136,12 +136,14 @@ class Bound:
     implied: bool = False
 
     def __str__(self) -> str:
-        if self.implied:
-            others = f" outside {', '.join(map(quote_label, self.labels))}" if self.labels else ""
-            return f"none rejected{others} (implied by default)"
-        labels = f"({' -> '.join(map(quote_label, self.labels))})" if self.labels else ""
         scale, unit = (100, "%") if self.is_fraction else (1, "")
         limit = f"{format_decimal(self.limit * scale)}{unit}"
+        if self.implied:
+            others = f" outside {', '.join(map(quote_label, self.labels))}" if self.labels else ""
+            if self.limit == 0:
+                return f"none rejected{others} (implied by default)"
+            return f"at most {limit} rejected{others} (implied by the limit for the named classes)"
+        labels = f"({' -> '.join(map(quote_label, self.labels))})" if self.labels else ""
         return f"{self.word}{labels} {'<=' if self.at_most else '>='} {limit}"
 
     @property
@@ -182,7 +184,9 @@ class Bound:
         k = len(matrix.classes)
         at = tuple(_find_class(label, matrix.classes, self) for label in self.labels)
         if self.implied:
-            return _column(k, k) & ~np.isin(np.arange(k), at)[:, None], _rows(k, ())
+            others = ~np.isin(np.arange(k), at)[:, None]
+            base = _rows(k, ()) & (others if others.any() else True)  # a base must not be empty
+            return _column(k, k) & others, base
         if not at and WORDS[self.word].of_positive:
             if matrix.positive is None:
                 raise PreferenceError(
@@ -211,13 +215,20 @@ class Bound:
         return limit - amount if self.at_most else amount - limit
 
 
-def implied_bound(bounds: Sequence[Bound]) -> Bound | None:
-    """Make the bound that no sample is rejected, except of classes whose bounds allow it."""
-    limited = [bound.labels for bound in bounds if bound.word == "rejected"]
-    if () in limited:
-        return None
-    labels = tuple(label for (label,) in limited)
-    return Bound("rejected", labels, True, Fraction(0), is_fraction=False, implied=True)
+def implied_bounds(bounds: Sequence[Bound]) -> tuple[Bound, ...]:
+    """Make the limits on the rejected samples of classes for which the user states none.
+
+    Without any limit on rejected samples, none may be rejected. Limits for some classes hold for
+    all other classes together as well: a close call may belong to either class, so a decision that
+    rejects samples of one class only would have to know the true class.
+    """
+    stated = [bound for bound in bounds if bound.word == "rejected"]
+    if any(not bound.labels for bound in stated):
+        return ()
+    labels = tuple(dict.fromkeys(label for bound in stated for label in bound.labels))
+    none = Bound("rejected", labels, True, Fraction(0), is_fraction=False, implied=True)
+    copies = [replace(bound, labels=labels, implied=True) for bound in stated if bound.at_most]
+    return tuple(dict.fromkeys(copies)) or (none,)
 
 
 def _find_class(label: str, classes: Sequence[Any], bound: Bound) -> int:

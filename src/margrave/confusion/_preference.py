@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, floor, log10
 
-from margrave.confusion._bounds import Bound, Matrix, PreferenceError, implied_bound, quote_label
+from margrave.confusion._bounds import Bound, Matrix, PreferenceError, implied_bounds, quote_label
 from margrave.confusion._clash import UnknownMatrix, find_conflict
 from margrave.confusion._grammar import mark_error, parse
 
@@ -86,9 +86,8 @@ class Preference:
 
     @property
     def all_bounds(self) -> tuple[Bound, ...]:
-        """The bounds, and the implied one on rejected samples if there is one."""
-        implied = implied_bound(self.bounds)
-        return (*self.bounds, implied) if implied else self.bounds
+        """The bounds, and those on rejected samples that they imply."""
+        return (*self.bounds, *implied_bounds(self.bounds))
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.bounds))

@@ -216,6 +216,57 @@ def test_two_classes_of_three_are_moved_where_one_is_not_enough():
     assert (scores + offset).argmax(axis=1).tolist() == [0, 1, 1, 2, 2]
 
 
+def best_of(objective, scores, offsets):
+    """The best value of some offsets."""
+    k = objective.k
+    cells = (objective.codes * k + (scores + offset).argmax(axis=1) for offset in offsets)
+    counts = np.array([np.bincount(of, minlength=k**2) for of in cells]).reshape(-1, k, k)
+    return min(zip(*objective.evaluate_counts(counts), strict=True))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "text",
+    [
+        "fn(0) <= 8, fn(1) <= 8",
+        "errors(0 -> 1) <= 3, errors(1 -> 0) <= 3",
+        "fp(2) <= 5, fn(0) <= 10",
+        "fn(2) <= 2",
+    ],
+)
+def test_a_fine_grid_of_offsets_finds_hardly_fewer_errors(seed, text):
+    rng = np.random.default_rng(seed)
+    centres = 1.5 * rng.normal(size=(3, 2))
+    codes = rng.integers(0, 3, 150)
+    points = centres[codes] + rng.normal(size=(150, 2))
+    scores = -((points[:, None] - centres) ** 2).sum(axis=2) / 2
+    objective = Objective(Preference(text), codes, (0, 1, 2))
+    _, value = objective.best_offsets(scores)
+    steps = np.linspace(-6, 6, 61)
+    shortfall, errors, _ = best_of(objective, scores, [(0, a, b) for a in steps for b in steps])
+    assert value.shortfall <= shortfall
+    assert value <= (shortfall, errors + 1, 0)
+
+
+def test_two_limits_do_not_send_samples_to_a_third_class():
+    """Limits on the confusions of two classes are met by fewer errors, not by other ones."""
+    rng = np.random.default_rng(3)
+    centres = np.array([[0, 0], [1.6, 0], [0.8, 1.8], [4, 4]])
+    codes = rng.integers(0, 4, 1200)
+    points = centres[codes] + rng.normal(size=(1200, 2))
+    scores = -((points[:, None] - centres) ** 2).sum(axis=2) / 2
+    before = counted(codes, scores.argmax(axis=1), 4)
+    limits = before[0, 1] // 2, before[1, 0] // 2
+    wanted = Preference(f"errors(0 -> 1) <= {limits[0]}, errors(1 -> 0) <= {limits[1]}")
+    objective = Objective(wanted, codes, (0, 1, 2, 3))
+    offset, value = objective.best_offsets(scores)
+    assert value.shortfall == 0
+    # A random search near what was found, and far from it.
+    steps = rng.choice([0.02, 0.2, 2], size=(3000, 1)) * rng.normal(size=(3000, 4))
+    shortfall, errors, _ = best_of(objective, scores, offset + steps)
+    assert value <= (shortfall, errors + 2, 0)
+
+
 # Samples that get no answer: -1, and a last column.
 
 WITH_REJECTS = [

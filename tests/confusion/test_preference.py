@@ -64,6 +64,8 @@ def test_words_on_a_hand_worked_matrix(text, met):
         ("rejected(spam) <= 2", False),  # and that of spam for ham, of which 4 are rejected
         ("rejected(ham) <= 4%", True),  # 4 of 100, and 2 of 50
         ("rejected(spam) <= 3%", False),
+        ("rejected(spam) <= 4%", True),
+        ("rejected(spam) <= 2, rejected(spam) <= 50%", False),
         ("rejected(ham) <= 4, rejected(spam) <= 2", True),
         ("rejected(ham) <= 4%, rejected(spam) <= 4%", True),
         ("rejected(ham) <= 4, rejected(spam) <= 1", False),
@@ -92,9 +94,24 @@ def test_binding_names_the_implied_bound_only_when_it_is_missed():
     assert str(wish.binding(Confusion([[9, 1], [2, 8]]))) == "fp <= 10"
     missed = wish.binding(MAIL)
     assert (missed.implied, missed.word, missed.labels, missed.limit) == (True, "rejected", (), 0)
-    missed = Preference("rejected(spam) <= 2").binding(MAIL)
-    assert (missed.implied, missed.labels, missed.limit) == (True, ("spam",), 2)
+    missed = Preference("rejected(spam) <= 3").binding(MAIL)
+    assert (missed.implied, missed.labels, missed.limit) == (True, ("spam",), 3)
     assert "spam" in str(missed)
+    missed = Preference("rejected(spam) <= 100%, rejected(ham) <= 0").binding(MAIL)
+    assert (missed.implied, missed.labels, missed.limit) == (False, ("ham",), 0)
+
+
+def test_limits_on_rejected_samples_of_some_classes_hold_for_all_others_together():
+    matrix = Confusion([[10, 0, 0, 4], [0, 20, 0, 3], [0, 0, 10, 3]], classes=["a", "b", "c"])
+    assert Preference("rejected(a) <= 6").met(matrix)
+    assert Preference("rejected(a) <= 5").shortfall(matrix) == 1
+    assert Preference("rejected(a) <= 30%").met(matrix)  # 6 of 36
+    assert Preference("rejected(a) <= 4, rejected(b) <= 3").met(matrix)
+    assert Preference("rejected(a) <= 4, rejected(b) <= 2").shortfall(matrix) == 2
+    assert Preference("rejected(a) >= 1").shortfall(matrix) == 6  # no limit that could be copied
+    each = Preference("rejected(a) <= 4, rejected(b) <= 3, rejected(c) <= 25%")
+    assert each.met(matrix)
+    assert each.allows_rejecting
 
 
 def test_a_share_of_nothing_is_not_met():

@@ -480,7 +480,7 @@ class TestThePath:
 
     def test_the_safest_is_first_by_the_tuning_samples(self):
         expected = []
-        for ((rate, base),) in self.plan.expected:
+        for (rate, base), _ in self.plan.expected:  # none is rejected
             n = int(base * 300)
             expected.append(float(p_value(np.floor(rate * n), n, 0.8, at_most=False)))
         assert expected == sorted(expected)
@@ -531,7 +531,7 @@ class TestThePath:
         scores = np.concatenate([np.linspace(-3, 0.9, 200), np.linspace(2, 4, 200)])
         codes = np.repeat([0, 1], 200)
         wanted = Preference("fp <= 20%, rejected(0) <= 50%, rejected(1) <= 0")
-        plan = Plan(wanted, (0, 1), 1, default_decision(2), (Threshold(0.0, 1.5),), (0.0,))
+        plan = Plan(wanted, (0, 1), 1, default_decision(2), (Threshold(0.0, 1.5),), ((0, 0),))
         with pytest.raises(GuaranteeError):
             set_decision(plan, scores, codes, DELTA)
 

@@ -416,6 +416,38 @@ def test_an_allowance_is_used_only_for_fewer_errors(opened):
         dialog.prefer(f"fp <= {negatives + 1}")
 
 
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("to", [20, "8%"])
+def test_an_edited_cell_of_rejected_samples_rejects_close_calls(k, to):
+    rng = np.random.default_rng(k)
+    codes = rng.integers(0, k, 900)
+    points = rng.normal(size=(900, 3)) + 1.5 * np.eye(3)[codes]
+    labels = np.array(["ash", "birch", "spam"][-k:])[codes]
+    model = LogisticRegression().fit(points[:400], labels[:400])
+    dialog = Dialog(model, points[400:], labels[400:])
+    before = dialog.confusion
+    reply = dialog.prefer(before.edit("spam", None, to))
+    assert (reply.strategy, reply.met) == ("reject", True)
+    rejected, sizes = reply.after.counts[:, -1], before.counts.sum(axis=1)
+    for of in (slice(-1, None), slice(-1)):  # of spam, and of all others together
+        assert rejected[of].sum() <= (to if isinstance(to, int) else 0.08 * sizes[of].sum())
+    assert (rejected > 0).all()
+    assert reply.after.n - reply.after.n_rejected - np.trace(reply.after.counts) < before.n - (
+        np.trace(before.counts)
+    )
+    # The rejected samples are the closest to the threshold.
+    scores, decision = reply.candidate.scores, reply.candidate.decision
+    is_rejected = reply.candidate.predictions == -1
+    if k == 2:
+        assert (is_rejected == ((scores > decision.low) & (scores <= decision.high))).all()
+        best = dialog.prefer("fp <= 100%", strategies=["move"]).candidate.decision.high
+        assert decision.low <= best <= decision.high
+    else:
+        ordered = np.sort(scores + decision.offset, axis=1)
+        lead = ordered[:, -1] - ordered[:, -2]
+        assert lead[is_rejected].max() < lead[~is_rejected].min()
+
+
 def test_asking_again_changes_nothing(opened):
     dialog, _ = opened("tunable")
     first = dialog.prefer("fn <= 12")
@@ -580,6 +612,14 @@ def test_an_edit_of_the_rejected_column_rejects_close_calls(opened, label):
     inside = scores[[label is None for label in rows.predicted]]
     others = scores[[label is not None for label in rows.predicted]]
     assert not ((others > inside.min()) & (others < inside.max())).any()
+
+
+def test_an_edit_of_the_rejected_column_limits_the_other_class_too(opened):
+    dialog, _ = opened("logistic")
+    reply = dialog.prefer(dialog.confusion.edit("ham", None, 20) & Preference("fp <= 5"))
+    assert reply.met
+    assert 0 < reply.after["ham", None] <= 20
+    assert 0 < reply.after["spam", None] <= 20
 
 
 # What is possible

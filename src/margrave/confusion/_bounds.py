@@ -156,8 +156,8 @@ class Bound:
     is_fraction : bool
         Whether the limit is a fraction.
     implied : bool
-        True for a limit on rejected samples that a preference implies for the classes whose
-        rejected samples it does not limit: all classes but ``labels``.
+        True for a limit that a preference implies for the rejected samples of the classes that it
+        does not mention: all classes but ``labels``.
     """
 
     word: str
@@ -215,8 +215,9 @@ class Bound:
         k = len(matrix.classes)
         at = tuple(_find_class(label, matrix.classes, self) for label in self.labels)
         if self.implied:
-            others = ~np.isin(np.arange(k), at)[:, None] & _rows(k, ())
-            return _column(k, k) & others, others
+            others = ~np.isin(np.arange(k), at)[:, None]
+            base = _rows(k, ()) & (others if others.any() else True)  # a base must not be empty
+            return _column(k, k) & others, base
         if not at and WORDS[self.word].of_positive:
             if matrix.positive is None:
                 raise PreferenceError(
@@ -242,27 +243,26 @@ class Bound:
         Fraction
         """
         amount, base = (int(matrix.counts[mask].sum()) for mask in self.cells(matrix))
-        if self.is_fraction and base == 0 and not self.implied:
+        if self.is_fraction and base == 0:
             return Fraction(-1)  # a fraction of nothing: at least one sample is missing
         limit = self.limit * base if self.is_fraction else self.limit
         return limit - amount if self.at_most else amount - limit
 
 
 def implied_bounds(bounds: Sequence[Bound]) -> tuple[Bound, ...]:
-    """Make the bounds on rejected samples of the classes for which none is stated.
+    """Make the limits on the rejected samples of classes for which the user states none.
 
-    A decision rejects the close calls of all classes, so the limits that are stated for some
-    classes hold for the others too. If none is stated, no sample is rejected.
+    Without any limit on rejected samples, none may be rejected. Limits for some classes hold for
+    all other classes together as well: a close call may belong to either class, so a decision that
+    rejects samples of one class only would have to know the true class.
     """
-    rejected = [bound for bound in bounds if bound.word == "rejected"]
-    if any(not bound.labels for bound in rejected):
+    stated = [bound for bound in bounds if bound.word == "rejected"]
+    if any(not bound.labels for bound in stated):
         return ()
-    labels = tuple(label for bound in rejected for label in bound.labels)
-    stated = [bound for bound in rejected if bound.at_most]
-    if not stated:
-        return (Bound("rejected", labels, True, Fraction(0), is_fraction=False, implied=True),)
-    copies = (replace(bound, labels=labels, implied=True) for bound in stated)
-    return tuple(dict.fromkeys(copies))
+    labels = tuple(dict.fromkeys(label for bound in stated for label in bound.labels))
+    none = Bound("rejected", labels, True, Fraction(0), is_fraction=False, implied=True)
+    copies = [replace(bound, labels=labels, implied=True) for bound in stated if bound.at_most]
+    return tuple(dict.fromkeys(copies)) or (none,)
 
 
 def _find_class(label: str, classes: Sequence[Any], bound: Bound) -> int:

@@ -73,7 +73,7 @@ def _is_feasible(bounds: Sequence[Bound], matrix: Matrix, sizes: NDArray[np.int6
         else:
             limit = float(bound.limit)
         require(amount, -np.inf if bound.at_most else limit, limit if bound.at_most else np.inf)
-        if bound.is_fraction and not bound.implied:
+        if bound.is_fraction:
             require(base, 1.0, np.inf)
     for c, n_samples in enumerate([] if sizes is None else sizes.tolist()):
         require(row(k, c), n_samples, n_samples)

@@ -9,8 +9,9 @@ errors in total are the best, then those with the fewest rejected samples.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations, cycle
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -22,6 +23,8 @@ from margrave.confusion._confusion import Confusion
 from margrave.confusion._tally import are_separated
 
 _DIGITS = 9
+# With more than two classes, by how much the offset of one class is larger where a search starts.
+_STEPS = (1.0, 3.0)
 
 
 class HasBounds(Protocol):
@@ -29,7 +32,7 @@ class HasBounds(Protocol):
 
     @property
     def all_bounds(self) -> tuple[Bound, ...]:
-        """The bounds, with the implied one."""
+        """The bounds, with the implied ones."""
 
 
 class ObjectiveValue(NamedTuple):
@@ -97,6 +100,7 @@ class Objective:
     counts: NDArray[np.int64] | None = None
     first: tuple[Bound, ...] = ()
     balanced: bool = False
+    _bounds: tuple[Bound, ...] = field(init=False, repr=False)
     _parts: Floats = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -104,10 +108,12 @@ class Objective:
         empty = Confusion(np.zeros((k, k), dtype=int), self.classes, self.positive)
         rejected = np.broadcast_to(np.arange(k + 1) == k, (k, k + 1))
         errors = ~np.eye(k, k + 1, dtype=bool) & ~rejected
-        masks = [mask for bound in self.preference.all_bounds for mask in bound.cells(empty)]
+        bounds = tuple(self.preference.all_bounds)
+        masks = [mask for bound in bounds for mask in bound.cells(empty)]
         # What one sample of a cell adds to each sum: the amount and the base of each bound, the
         # errors and the rejected samples.
-        parts = np.stack([*masks, errors, rejected], axis=2).astype(np.float64)
+        parts = np.stack([*masks, errors, rejected]).astype(np.float64)
+        object.__setattr__(self, "_bounds", bounds)
         object.__setattr__(self, "_parts", parts)
 
     @property
@@ -140,21 +146,18 @@ class Objective:
         counts : ndarray of shape (m, k, k) or (m, k, k + 1)
             The last of k + 1 columns counts rejected samples.
         """
-        parts = self._parts[:, : counts.shape[2]]
-        return self._evaluate_sums(
-            counts.reshape(len(counts), -1).astype(np.float64) @ parts.reshape(-1, parts.shape[2])
-        )
+        parts = self._parts[:, :, : counts.shape[2]].reshape(len(self._parts), -1)
+        return self._evaluate_sums([*(parts @ counts.reshape(len(counts), -1).T)])
 
-    def _evaluate_sums(self, sums: Floats) -> tuple[Floats, ...]:
-        """Compute the values from sums of `_parts`, row by row."""
-        priority, shortfall = np.zeros(len(sums)), np.zeros(len(sums))
-        for j, bound in enumerate(self.preference.all_bounds):
-            amount, base = sums[:, 2 * j], sums[:, 2 * j + 1]
+    def _evaluate_sums(self, sums: Sequence[Floats]) -> tuple[Floats, ...]:
+        """Compute the values from the sums of each of the parts."""
+        priority, shortfall = np.zeros(len(sums[0])), np.zeros(len(sums[0]))
+        for bound, amount, base in zip(self._bounds, sums[::2], sums[1::2], strict=False):
             p, q = bound.limit.numerator, bound.limit.denominator
             # Integers up to 2^53 are exact, so a matrix that just reaches a limit meets it.
             slack = (p * (base if bound.is_fraction else 1.0) - q * amount) / q
             slack = slack if bound.at_most else -slack
-            if bound.is_fraction and not bound.implied:
+            if bound.is_fraction:
                 slack = np.where(base == 0, -1.0, slack)
             missed = np.maximum(-slack, 0)
             shortfall += missed
@@ -164,72 +167,103 @@ class Objective:
                 priority = np.maximum(priority, missed)
         # Rounded, so that they do not depend on the order of summation.
         priority, shortfall = np.round(priority, _DIGITS), np.round(shortfall, _DIGITS)
-        return priority, shortfall, sums[:, -2], sums[:, -1]
+        return priority, shortfall, sums[-2], sums[-1]
 
     def best_offsets(
-        self, scores: Floats, starts: Iterable[Floats] = ()
+        self, scores: Floats, starts: Iterable[Floats] | None = None
     ) -> tuple[Floats, ObjectiveValue]:
         """Find the offset of each class's score with the best value, by sweeps over thresholds.
 
         With two classes the result is exact. With more, coordinate descent changes the offset of
         one class at a time until none improves. This may end in a local optimum, so it runs from 0
-        and from every other start.
+        and from other starts. By default each of these has one larger offset, and the results are
+        improved further by opposite changes of two offsets at a time.
 
         Parameters
         ----------
         scores : ndarray of shape (n, k)
             The class of largest score is predicted, the first of equals.
-        starts : iterable of ndarray of shape (k,)
-            Further offsets to start from, for more than two classes.
+        starts : iterable of ndarray of shape (k,), default=None
+            For more than two classes, the offsets to start from, besides 0.
 
         Returns
         -------
         offset : ndarray of shape (k,)
         value : ObjectiveValue
         """
-        best = self._descend(scores, np.zeros(self.k))
-        for start in starts if self.k > 2 else ():
-            other = self._descend(scores, start - start.mean())
-            if other[1] < best[1]:
-                best = other
-        return best
+        singly = [(1, None)] if self.k == 2 else [(c, None) for c in range(self.k)]
+        best = self._descend(scores, np.zeros(self.k), singly)
+        if self.k == 2:
+            return best
+        further = [step * row for row in np.eye(self.k) for step in _STEPS]
+        ends = {best[1]: best}
+        for start in further if starts is None else starts:
+            end = self._descend(scores, start - start.mean(), singly)
+            ends.setdefault(end[1], end)
+        if starts is None:
+            directions = [*combinations(range(self.k), 2), *singly]
+            found = [self._descend(scores, offset, directions) for offset, _ in ends.values()]
+        else:
+            found = list(ends.values())
+        return min(found, key=lambda end: end[1])
 
-    def wide_starts(self) -> list[Floats]:
-        """Make starts with the offset of one class a little or much larger or smaller than 0."""
-        return [step * row for row in np.eye(self.k) for step in (1.0, -1.0, 3.0, -3.0)]
-
-    def _descend(self, scores: Floats, offset: Floats) -> tuple[Floats, ObjectiveValue]:
-        """Change the offset of one class at a time until none improves the value."""
-        best = self.evaluate((scores + offset).argmax(axis=1))
-        improved = True
-        while improved:
-            improved = False
-            for c in [1] if self.k == 2 else range(self.k):
-                trial = offset.copy()
-                trial[c] += self._sweep(scores + offset, c)
-                trial -= trial.mean()
-                value = self.evaluate((scores + trial).argmax(axis=1))
-                if value < best:
-                    offset, best, improved = trial, value, self.k > 2
+    def _descend(
+        self, scores: Floats, offset: Floats, directions: Sequence[tuple[int, int | None]]
+    ) -> tuple[Floats, ObjectiveValue]:
+        """Move along one direction after another until none improves the value."""
+        best, n_failed = self.evaluate((scores + offset).argmax(axis=1)), 0
+        for up, down in cycle(directions):
+            trial, move = offset.copy(), self._sweep(scores + offset, up, down)
+            trial[up] += move
+            if down is not None:
+                trial[down] -= move
+            trial -= trial.mean()
+            value = self.evaluate((scores + trial).argmax(axis=1))
+            if value < best:
+                offset, best, n_failed = trial, value, 0
+            n_failed += 1  # a direction that has just been searched offers nothing more
+            if n_failed == len(directions):
+                break
         return offset, best
 
-    def _sweep(self, scores: Floats, c: int) -> float:
-        """Find the best amount to add to the scores of class c."""
-        others = scores.copy()
-        others[:, c] = -np.inf
-        second = others.argmax(axis=1)
-        needed = others[np.arange(len(scores)), second] - scores[:, c]  # c is predicted above
-        order = np.argsort(needed, kind="stable")
-        needed = needed[order]
-        without = self._parts[self.codes, second]
-        steps = self._parts[self.codes, c] - without
-        if self.counts is not None:
-            without, steps = without * self.counts[:, None], steps * self.counts[:, None]
-        sums = np.vstack([without.sum(axis=0), steps[order]]).cumsum(axis=0)
-        thresholds = np.flatnonzero(np.concatenate([[True], are_separated(needed), [True]]))
-        ends = needed[0] - 1, needed[-1] + 1
-        moves = np.concatenate([ends[:1], (needed[1:] + needed[:-1]) / 2, ends[1:]])[thresholds]
-        return float(moves[smallest(*self._evaluate_sums(sums[thresholds]), np.abs(moves))])
+    def _sweep(self, scores: Floats, up: int, down: int | None = None) -> float:
+        """Find the best amount to add to the scores of class `up`, and to subtract from `down`.
+
+        As the amount grows, the class that is predicted changes from `down` (if there is one) to
+        the best of the others, and then to `up`; or from `down` to `up` directly.
+        """
+        rows, rest = np.arange(len(scores)), scores.copy()
+        rest[:, up] = -np.inf
+        if down is not None:
+            rest[:, down] = -np.inf
+        other = rest.argmax(axis=1)
+        at = rest[rows, other] - scores[:, up]  # `up` is predicted above
+        first, entry = other, rows
+        changes = other * self.k + up  # from one class to another
+        if down is not None:
+            before = scores[:, down] - rest[rows, other]
+            directly = before > at
+            halfway = (scores[:, down] - scores[:, up]) / 2
+            at = np.concatenate([np.where(directly, halfway, move) for move in (before, at)])
+            other = np.where(directly, down, other)
+            changes = np.concatenate([down * self.k + other, other * self.k + up])
+            first, entry = np.full(len(rows), down), np.concatenate([rows, rows])
+        order = np.argsort(at, kind="stable")
+        at, entry = at[order], entry[order]
+        thresholds = np.flatnonzero(np.concatenate([[True], are_separated(at), [True]]))
+        moves = np.concatenate([[at[0] - 1], (at[1:] + at[:-1]) / 2, [at[-1] + 1]])[thresholds]
+        cells = np.bincount(self.codes * self.k + first, self.counts, self.k**2)
+        changes = self.codes[entry] * self.k**2 + changes[order]
+        size = 1 if self.counts is None else self.counts[entry]
+        sums = []
+        for part in self._parts[:, :, : self.k]:
+            start, change = part.ravel() @ cells, (part[:, None, :] - part[:, :, None]).ravel()
+            if change.any():
+                steps = np.concatenate([[start], change[changes] * size])
+                sums.append(steps.cumsum()[thresholds])
+            else:  # a sum over whole rows, such as the base of a rate
+                sums.append(np.full(len(moves), start))
+        return float(moves[smallest(*self._evaluate_sums(sums), np.abs(moves))])
 
 
 def smallest(*keys: NDArray[Any]) -> int:

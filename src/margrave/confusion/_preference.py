@@ -118,7 +118,7 @@ class Preference:
 
     @property
     def all_bounds(self) -> tuple[Bound, ...]:
-        """The bounds, and the implied ones on rejected samples."""
+        """The bounds, and those on rejected samples that they imply."""
         return (*self.bounds, *implied_bounds(self.bounds))
 
     def __str__(self) -> str:

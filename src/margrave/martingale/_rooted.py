@@ -181,7 +181,7 @@ class RootSearch:
         if value.shortfall == 0:
             same = Candidate(program, np.zeros(k), self.offset, before, value)
             return same, Outcome(before, before, before, 0, cancelled=False)
-        first = self.best = self._at(program, np.zeros(k), ends, self.objective.wide_starts())
+        first = self.best = self._at(program, np.zeros(k), ends, starts=None)
         pull = (target_states(self.objective, scores) - softmax(scores, axis=1)).sum(axis=0)
         self.direction = pull / max(float(np.ptp(pull)), 1e-300)  # 1 between its ends
         self._consider(program, first)
@@ -237,7 +237,11 @@ class RootSearch:
         return min((self._at(program, offset, ends) for offset, ends in each), key=_rank)
 
     def _at(
-        self, program: Settled, node_offset: Floats, ends: Codes, starts: Iterable[Floats] = ()
+        self,
+        program: Settled,
+        node_offset: Floats,
+        ends: Codes,
+        starts: Iterable[Floats] | None = (),
     ) -> Candidate:
         """A program with an offset at its nodes and the best one at its end."""
         scores = program.sharpness * program.votes

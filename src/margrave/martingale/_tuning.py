@@ -202,8 +202,9 @@ class Search:
         if value.shortfall == 0:
             same = Candidate(self.start, self.solution, before, value)
             return same, Outcome(before, before, before, 0, cancelled=False)
-        self.first = self.best = self._make_candidate(self.start, self.objective.wide_starts())
-        if self.max_models and self.first.value[:2] != (0, 0):  # else nothing can be cheaper
+        self.first = self.best = self._make_candidate(self.start, starts=None)
+        perfect = self.first.value.shortfall == self.first.value.errors == 0
+        if self.max_models and not perfect:
             self.targets = target_states(self.objective, scores)
             self._descend()
         answers = before, self.best.answers, self.first.answers
@@ -221,7 +222,7 @@ class Search:
         except _DoneError:
             pass
 
-    def _make_candidate(self, setting: Setting, starts: Iterable[Floats] = ()) -> Candidate:
+    def _make_candidate(self, setting: Setting, starts: Iterable[Floats] | None = ()) -> Candidate:
         """The present weights with the best offset they could have."""
         scores = self.ask(self.solution.w)
         offset = setting.offset + self.objective.best_offsets(scores + setting.offset, starts)[0]

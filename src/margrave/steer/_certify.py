@@ -195,7 +195,7 @@ def _tighten_objective(
 ) -> Objective:
     """Return an objective that allows a fraction of each limit, except those of a fixed word."""
     bounds = [
-        bound if bound.implied or bound.word == fixed else _tighten_bound(bound, fraction)
+        bound if bound.word == fixed else _tighten_bound(bound, fraction)
         for bound in wanted.all_bounds
     ]
     return replace(objective, preference=TightenedBounds(tuple(bounds)))
@@ -214,7 +214,7 @@ def _expected_rates(
     predictions = decision.predict(scores)
     matrix = objective.matrix(predictions)
     rates = []
-    for bound in wanted.bounds:
+    for bound in wanted.all_bounds:
         amount, base = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
         rates.append((amount / base if base else 0.0, base / matrix.n))
     value = objective.evaluate(predictions)
@@ -224,7 +224,7 @@ def _expected_rates(
 def _expected_p(rates: Sequence[tuple[float, float]], wanted: Preference, n: float) -> float:
     """Return the largest p-value of the bounds on n samples with the rates of the tuning set."""
     worst = 0.0
-    for (rate, base), bound in zip(rates, wanted.bounds, strict=True):
+    for (rate, base), bound in zip(rates, wanted.all_bounds, strict=True):
         if forbids_rejecting(bound):
             worst = max(worst, float(rate > 0))
             continue
@@ -297,8 +297,6 @@ def _measured_p(plan: Plan, decision: Decision, scores: Floats, codes: Codes) ->
         amount, base = (int(matrix.counts[mask].sum()) for mask in bound.cells(matrix))
         if forbids_rejecting(bound):
             worst = max(worst, float(decision.rejects))
-            continue
-        if bound.implied and not base:  # every class has a limit of its own
             continue
         worst = max(worst, float(p_value(amount, base, float(bound.limit), bound.at_most)))
     return worst

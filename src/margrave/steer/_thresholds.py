@@ -137,7 +137,7 @@ def best_rejecting_decision(
 
 def _best_offset(objective: Objective, scores: Floats, near: Decision | None) -> Floats:
     """Find good offsets for more than two classes, from those of `near` or from wide starts."""
-    starts = [near.offset] if isinstance(near, Offsets) else objective.wide_starts()
+    starts = [near.offset] if isinstance(near, Offsets) else None
     return objective.best_offsets(scores, starts)[0]
 
 

@@ -17,6 +17,8 @@ from playwright.sync_api import Locator, Page, expect
 from tests.studio.browser import SECONDS
 from tests.studio.serving import Client
 
+from margrave._messages import name_class
+
 CLASSES = ("ham", "spam")
 COLUMNS = ("links", "capitals", "length", "sender")
 QUICK = ("logistic", "qda")
@@ -86,6 +88,7 @@ class Name:
     """Accessible names by which several tests find a part: what is renamed is renamed here."""
 
     ACCEPT = "Accept this model"
+    ALTERNATIVES = "What can be had instead"
     ASK_NODE = "Tune this node"
     ASK_POINT = "Ask for it"
     CANCEL_TRAINING = "Cancel the training"
@@ -130,7 +133,7 @@ class Name:
     STOP = "Stop"
     SUMMARY = "Summary"
     TABLES = "As tables"
-    TAKE_NEAREST = "Take this instead"
+    TAKE = re.compile("^Take this")
     TARGET = "Column with the classes"
     TITLE = "Title"
     TOKEN = "Token"  # noqa: S105 - a label
@@ -207,7 +210,7 @@ def part_size(page: Page | Locator, part: str) -> Locator:
 
 def node_field(card: Page | Locator, true: str, answer: str) -> Locator:
     """A cell in the small matrix of a program's node."""
-    return card.get_by_role("textbox", name=re.compile(f"^{true} predicted as {answer}\\b"))
+    return card.get_by_role("textbox", name=re.compile(f"^{true} predicted {answer}\\b"))
 
 
 def trail(page: Page, n: int) -> Locator:
@@ -246,8 +249,8 @@ def drop(page: Page, path: Path) -> None:
 
 def cell(page: Page, true: str, answer: str | None) -> Locator:
     """A cell of the large matrix; None for the rejected."""
-    predicted = "rejected" if answer is None else f"predicted as {answer}"
-    return page.get_by_role("gridcell", name=f"true {true} {predicted}:")
+    predicted = "rejected" if answer is None else f"predicted {name_class(answer)}"
+    return page.get_by_role("gridcell", name=f"true {name_class(true)} {predicted}:")
 
 
 def matrix(page: Page) -> list[list[int]]:
@@ -314,6 +317,11 @@ def asks_nothing(page: Page) -> None:
 def reply(page: Page) -> Locator:
     """What became of the request."""
     return page.get_by_role("region", name="Reply", exact=True)
+
+
+def alternatives(page: Page) -> Locator:
+    """What can be had instead of limits that cannot be met together."""
+    return reply(page).get_by_role("list", name=Name.ALTERNATIVES).get_by_role("listitem")
 
 
 def told(page: Page) -> Locator:

@@ -281,6 +281,16 @@ def test_the_whole_story(client):
     }
 
 
+def test_alternatives_to_limits_that_cannot_be_met_together_are_met(client):
+    name = client.dialog("pima", members=["logistic"])
+    short = client.asked(name, "fp <= 5", "fn <= 5", strategies=CHEAP)
+    assert [one["kept"] for one in short["alternatives"]] == ["fp <= 5", "fn <= 5", None]
+    for one in short["alternatives"]:
+        wanted = one["preference"]
+        taken = client.asked(name, wanted, keep=False, at=short["number"], strategies=CHEAP)
+        assert (taken["met"], taken["alternatives"]) == (True, [])
+
+
 def test_half_of_the_certify_samples_can_be_left_for_another(client):
     name = client.dialog("pima", members=["logistic"])
     whole = client.ok(name)

@@ -17,6 +17,7 @@ from tests.studio.page_parts import (
     SLOW,
     Name,
     alert,
+    alternatives,
     ask_button,
     asks,
     asks_nothing,
@@ -111,7 +112,7 @@ def edits(page):
 
 
 def cannot_be_had(page):
-    """Two cells at once, out of reach: which is the limit, and the nearest instead."""
+    """Two cells at once, out of reach: which is the limit, and what can be had instead."""
     for true, answer in (("ham", "spam"), ("spam", "ham")):
         cell(page, true, answer).click()
         page.keyboard.type("1")
@@ -120,12 +121,13 @@ def cannot_be_had(page):
     at_step(page, 2)
     limit = reply(page).locator(".notice-warn code").first
     expect(limit).to_have_text(re.compile("^(fp|fn) <= 1$"))
-    nearest = matrix(page)
-    button(page, Name.TAKE_NEAREST).click()
+    kept = alternatives(page).filter(has_text="Keep fp <= 1")
+    most = int(re.search(r"(\d+) fn", kept.inner_text())[1])
+    button(kept, Name.TAKE).click()
     at_step(page, 3)
     expect(reply(page).locator(".tag-good")).to_be_visible()
-    assert matrix(page)[0][1] <= nearest[0][1]
-    assert matrix(page)[1][0] <= nearest[1][0]
+    assert matrix(page)[0][1] <= 1
+    assert 1 < matrix(page)[1][0] <= most
 
 
 def on_the_frontier(page, user):
@@ -558,6 +560,38 @@ def test_a_first_answer_is_shown_while_better_ones_are_looked_for(show, user, ma
     at_step(page, 1)
 
 
+@pytest.mark.full
+def test_every_alternative_can_be_taken(show, user, mails_table):
+    """One keeps each limit, and one is between; what each costs is told before it is taken."""
+    page = show(f"#/d/{trained(user, mails_table, 'fp <= 1, fn <= 1')}")
+    at_step(page, 1)
+    sent = record(user, page)["steps"][1]["alternatives"]
+    assert [one["kept"] for one in sent] == ["fp <= 1", "fn <= 1", None]
+    expect(alternatives(page)).to_have_count(3)
+    for place, one in enumerate(sent):
+        (_, fp, _), (fn, _, _) = one["matrix"]["counts"]
+        shown = alternatives(page).nth(place)
+        tells(shown, *[int(miss["samples"]) for miss in one["misses"]])
+        tells(shown.locator(".small"), fp, fn, fp + fn)
+        button(shown, Name.TAKE).click()
+        at_step(page, place + 2)
+        expect(reply(page).locator(".tag-good")).to_be_visible()
+        expect(alternatives(page)).to_have_count(0)
+        (_, alarms, _), (misses, _, _) = matrix(page)
+        assert (alarms <= fp, misses <= fn) == (True, True)
+        step(page, 1).click()
+        at_step(page, 1)
+
+
+@pytest.mark.full
+def test_a_reply_that_is_met_tells_what_it_costs(show, user, mails_table):
+    page = show(f"#/d/{trained(user, mails_table, 'fp <= 1')}")
+    at_step(page, 1)
+    (warning,) = record(user, page)["steps"][1]["warnings"]
+    expect(reply(page).locator(".tag-good")).to_be_visible()
+    expect(reply(page).locator(".notice-warn")).to_have_text(warning)
+
+
 def until_some(page, held):
     """Wait for a request that is held back, looking at every frame."""
     frames = 0
@@ -618,7 +652,7 @@ def test_a_reload_comes_back_to_the_same_state(show, user, mails_table):
     reloads(3)
     button(page, Name.UNDO).click()
     reloads(2)  # not met, and there is something to redo
-    expect(button(page, Name.TAKE_NEAREST)).to_be_visible()
+    expect(button(page, Name.TAKE).first).to_be_visible()
     step(page, 1).click()
     tab(page, "Members")
     reloads(1)

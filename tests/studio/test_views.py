@@ -129,10 +129,24 @@ def test_steps_are_those_of_the_library(client, which, request):
         assert step["met"] == reply.met
         assert step["shortfall"] == pytest.approx(reply.shortfall, rel=1e-9)
         assert step["preference"] == (None if reply.preference is None else str(reply.preference))
+        assert step["warnings"] == list(reply.warnings)
         assert step["instead"] == (None if reply.instead is None else str(reply.instead))
         assert len(step["sentences"]) == (
             0 if reply.preference is None else len(reply.preference.bounds)
         )
+
+
+def test_alternatives_are_those_of_the_library(client, two):
+    name, own, _ = two
+    short, reply = client.ok(name)["steps"][4], own.history[4]
+    assert not short["met"]
+    assert [one["kept"] for one in short["alternatives"]] == ["fp <= 0", "fn <= 0", None]
+    for sent, one in zip(short["alternatives"], reply.alternatives, strict=True):
+        assert sent["text"] == str(one)
+        assert sent["matrix"]["counts"] == one.confusion.counts.tolist()
+        assert [(miss["bound"], miss["samples"]) for miss in sent["misses"]] == [
+            (str(bound), amount) for bound, amount in one.misses
+        ]
 
 
 def test_before_is_where_the_step_was_asked_from(client, two):

@@ -194,6 +194,23 @@ class Change(BaseModel):
     after: int
 
 
+class Miss(BaseModel):
+    """A limit that is missed, and by how many rows."""
+
+    bound: str
+    samples: float
+
+
+class Alternative(BaseModel):
+    """What can be had instead; `kept` is the limit that has priority, null for the middle."""
+
+    text: str
+    kept: str | None
+    preference: str | None
+    matrix: Matrix
+    misses: list[Miss]
+
+
 class Step(BaseModel):
     """A step of a dialog; a preliminary reply has no number, and the start no parent."""
 
@@ -217,6 +234,8 @@ class Step(BaseModel):
     fp: int | None
     fn: int | None
     note: str | None
+    warnings: list[str] = []  # steps that were stored earlier have neither
+    alternatives: list[Alternative] = []
 
 
 class Accepted(BaseModel):

@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 
 from margrave.confusion import Confusion, Preference
-from margrave.steer import Accepted, CellRows, Dialog, Frontier, Reply, SplitSizes, describe_bound
+from margrave.steer import (
+    Accepted,
+    Alternative,
+    CellRows,
+    Dialog,
+    Frontier,
+    Reply,
+    SplitSizes,
+    describe_bound,
+)
 
 Record = dict[str, Any]
 
@@ -24,6 +33,7 @@ _STEP = (
     "final",
     "note",
     "changes",
+    "warnings",
 )
 _ACCEPTED = ("confidence", "preference", "issued", "route", "remarks")
 
@@ -61,6 +71,16 @@ def matrix_record(matrix: Confusion) -> Record:
     return {name: described[name] for name in ("classes", "positive", "counts")}
 
 
+def alternative_record(alternative: Alternative) -> Record:
+    """What can be had instead of limits that cannot be met together."""
+    described, preference = alternative.to_dict(), alternative.preference
+    return {
+        **{name: described[name] for name in ("text", "kept", "misses")},
+        "preference": None if preference is None else str(preference),
+        "matrix": matrix_record(alternative.confusion),
+    }
+
+
 def step_record(reply: Reply, number: int | None, parent: int | None) -> Record:
     """A step of a dialog."""
     wanted, after, two = reply.preference, reply.after, reply.after.positive is not None
@@ -73,6 +93,7 @@ def step_record(reply: Reply, number: int | None, parent: int | None) -> Record:
         "sentences": [] if wanted is None else sentences(wanted, after),
         "already": wanted is not None and wanted.met(reply.before),
         "instead": None if reply.instead is None else str(reply.instead),
+        "alternatives": [alternative_record(one) for one in reply.alternatives],
         "candidates": reply.n_candidates,
         "matrix": matrix_record(after),
         "before": matrix_record(reply.before),

@@ -5,7 +5,7 @@ import { get, query } from './api.js';
 import { CostMap, logit, ratioText, shade } from './costs_map.js';
 import { NoPositive } from './frontier.js';
 import { isMember, strategyText } from './frontier_chart.js';
-import { count, html, Notice, percent, plural, rowTotals, sentence, Spinner, useDebounced, useEffect, useLoad, useState } from './kit.js';
+import { count, html, nameClass, Notice, percent, plural, predictedText, rowTotals, sentence, Spinner, useDebounced, useEffect, useLoad, useState } from './kit.js';
 
 /** @typedef {import('./types.js').Winners} Winners */
 /** @typedef {import('./types.js').Dialog} Dialog */
@@ -68,7 +68,7 @@ function Loaded({ dialog, act }) {
   }
   if (!winners) return html`<${Spinner} label="Comparing costs" />`;
   const others = dialog.classes.filter((label) => label !== dialog.positive);
-  const other = others.length === 1 ? String(others[0]) : 'others';
+  const other = others.length === 1 ? nameClass(others[0]) : 'others';
   return html`<div class="panel-stack" aria-busy=${loading}>
     <div class="panel-head">
       <h2>Costs and priors</h2>
@@ -81,7 +81,7 @@ function Loaded({ dialog, act }) {
         id="cost"
         legend="A miss costs, in false alarms"
         unit=""
-        hint=${`a miss: ${dialog.positive} predicted as ${other === 'others' ? 'another class' : other}`}
+        hint=${`a miss: ${nameClass(dialog.positive ?? '')} predicted ${other === 'others' ? 'another class' : other}`}
         scale=${COST}
         value=${ranges.costs}
         onValue=${(/** @type {Pair} */ costs) => setRanges({ ...ranges, costs })}
@@ -210,7 +210,7 @@ function Result({ dialog, act, winners, other }) {
         <thead>
           <tr>
             <th scope="col"><span class="hidden">Colour in the map</span></th>
-            <th scope="col" class="number">${other} predicted as ${dialog.positive}</th>
+            <th scope="col" class="number">${other} ${predictedText(dialog.positive)}</th>
             <th scope="col" class="number">${dialog.positive} missed</th>
             <th scope="col">Strategy</th>
             <th scope="col">Wins in</th>
@@ -241,7 +241,7 @@ function Result({ dialog, act, winners, other }) {
                   type="button"
                   class="button-quiet button-small"
                   disabled=${act.busy}
-                  aria-label=${`Ask for at most ${winner.fp} ${other} predicted as ${dialog.positive}`}
+                  aria-label=${`Ask for at most ${winner.fp} ${other} ${predictedText(dialog.positive)}`}
                   onClick=${() => act.prefer([`fp <= ${winner.fp}`], { keep: false })}
                 >
                   Ask

@@ -5,7 +5,7 @@ import { follow, get, link, post } from './api.js';
 import {
   announce,
   predictedText,
-  labelText,
+  nameClass,
   sentence,
   useCallback,
   useEffect,
@@ -30,15 +30,15 @@ import {
 /** @param {Dialog} dialog @param {number | null} number @returns {Step | undefined} */
 export const stepOf = (dialog, number) => dialog.steps.find((step) => step.number === number);
 
-/** "nonspam predicted as spam: 65 to 34". @param {Change} change */
+/** "nonspam predicted spam: 65 to 34". @param {Change} change */
 const changeText = ({ true: label, predicted, before, after }) =>
-  `${labelText(label)} ${predictedText(predicted)}: ${before} to ${after}`;
+  `${nameClass(label)} ${predictedText(predicted)}: ${before} to ${after}`;
 
 /** A reply as text for screen readers. @param {Reply} reply */
 export function replyText(reply) {
   const verdict = reply.met ? 'Met' : reply.binding ? `Not met, ${reply.binding} is the limiting constraint` : 'Not met';
   const changes = reply.changes.length ? reply.changes.map(changeText).join('; ') : 'nothing changes';
-  return `${verdict}. ${changes}.`;
+  return [`${verdict}.`, ...reply.warnings, `${changes}.`].join(' ');
 }
 
 /** @param {Job | null} job */

@@ -2,7 +2,7 @@
 // @ts-check
 
 import { axis, tooltip } from './charts.js';
-import { count, rate } from './kit.js';
+import { count, nameClass, predictedText, rate } from './kit.js';
 
 /** @typedef {import('./types.js').Frontier} Frontier */
 /** @typedef {import('./charts.js').Colours} Colours */
@@ -21,21 +21,21 @@ export function strategyText(name) {
   return name;
 }
 
-/** The two kinds of errors in words: "nonspam predicted as spam". @param {Frontier} frontier */
+/** The two kinds of errors in words: "nonspam predicted spam". @param {Frontier} frontier */
 export function mistakes(frontier) {
   const { positive, negative } = frontier;
-  const others = negative === null ? 'others' : String(negative);
+  const others = negative === null ? 'others' : nameClass(negative);
   return {
-    fp: `${others} predicted as ${positive}`,
-    fn: `${positive} predicted as ${negative === null ? 'another class' : negative}`,
+    fp: `${others} ${predictedText(positive)}`,
+    fn: `${nameClass(positive)} predicted ${negative === null ? 'another class' : others}`,
   };
 }
 
-/** "12 of 2,230 nonspam predicted as spam". @param {Frontier} frontier @param {number} fp */
+/** "12 of 2,230 nonspam predicted spam". @param {Frontier} frontier @param {number} fp */
 export const alarmsText = (frontier, fp) =>
   `${count(fp)} of ${count(frontier.n_negative)} ${mistakes(frontier).fp}`;
 
-/** "462 of 1,450 spam predicted as nonspam". @param {Frontier} frontier @param {number} fn */
+/** "462 of 1,450 spam predicted nonspam". @param {Frontier} frontier @param {number} fn */
 export const missesText = (frontier, fn) =>
   `${count(fn)} of ${count(frontier.n_positive)} ${mistakes(frontier).fn}`;
 

@@ -61,8 +61,19 @@ export function when(iso) {
 /** A class label as text; null stands for rejected. @param {Label | null} label */
 export const labelText = (label) => (label === null ? 'rejected' : String(label));
 
-/** "predicted as spam", or "rejected" for null. @param {Label | null} predicted */
-export const predictedText = (predicted) => (predicted === null ? 'rejected' : `predicted as ${predicted}`);
+// A class that reads as a name within a sentence: it starts with a letter and has no spaces.
+const NAME = /^[\p{L}_][\p{L}\p{N}_]*(?:[-./][\p{L}\p{N}_]+)*$/u;
+const SENTENCE_WORDS = 'a all and are at in is no none not of on or predicted rejected samples the'.split(' ');
+
+/** A class within a sentence, in quotes if it would not read as a name: spam, '0', 'not spam'. @param {Label} label */
+export function nameClass(label) {
+  const text = String(label);
+  if (NAME.test(text) && !SENTENCE_WORDS.includes(text.toLowerCase())) return text;
+  return text.includes("'") && !text.includes('"') ? `"${text}"` : `'${text}'`;
+}
+
+/** Within a sentence: "predicted spam", "predicted '0'", or "rejected" for null. @param {Label | null} predicted */
+export const predictedText = (predicted) => (predicted === null ? 'rejected' : `predicted ${nameClass(predicted)}`);
 
 /** The head of a matrix column: "predicted spam", or "rejected" for null. @param {Label | null} predicted */
 export const columnText = (predicted) => (predicted === null ? 'rejected' : `predicted ${predicted}`);

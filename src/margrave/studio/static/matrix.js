@@ -7,7 +7,7 @@ import {
   predictedText,
   count,
   html,
-  labelText,
+  nameClass,
   plural,
   rowTotals,
   sentence,
@@ -112,7 +112,7 @@ function ChosenCell({ matrix, row, column, act }) {
     );
   return html`<div class="matrix-chosen small">
     <span class="muted grow">
-      ${labelText(label)} ${predictedText(predicted)}: <strong>${count(n)}</strong> of ${count(rowTotals(matrix)[row])}
+      ${nameClass(label)} ${predictedText(predicted)}: <strong>${count(n)}</strong> of ${count(rowTotals(matrix)[row])}
     </span>
     <button type="button" class="button-quiet button-small" disabled=${n === 0} onClick=${show}>
       ${n === 0 ? 'No rows' : `Show ${n === 1 ? 'this row' : `these ${plural(n, 'row')}`}`}

@@ -7,6 +7,7 @@ import {
   count,
   html,
   percent,
+  nameClass,
   predictedText,
   rate,
   signed,
@@ -62,7 +63,7 @@ export function cellLabel(matrix, row, column, total, before, draft) {
   const predicted = predictedText(kind === 'none' ? null : matrix.classes[column]);
   const changed = before === n ? '' : `, was ${before}`;
   const wanted = draft ? `, changed to ${wantedText(draft)}, not requested yet` : '';
-  const cell = `true ${matrix.classes[row]} ${predicted}: ${n} of ${total}, ${rate(n, total)}, ${KINDS[kind]}`;
+  const cell = `true ${nameClass(matrix.classes[row])} ${predicted}: ${n} of ${total}, ${rate(n, total)}, ${KINDS[kind]}`;
   return `${cell}${changed}${wanted}, editable`;
 }
 

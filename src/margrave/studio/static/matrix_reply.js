@@ -1,11 +1,13 @@
 // The reply to a request: met or not, the changed cells, the strategy, and what to do next.
 // @ts-check
 
-import { Icon, Notice, Tag, count, html, labelText, plural, predictedText, seconds, signed } from './kit.js';
+import { Icon, Notice, Tag, count, html, nameClass, plural, predictedText, seconds, signed } from './kit.js';
 
 /** @typedef {import('./types.js').Act} Act */
+/** @typedef {import('./types.js').Alternative} Alternative */
 /** @typedef {import('./types.js').Change} Change */
 /** @typedef {import('./types.js').Job} Job */
+/** @typedef {import('./types.js').Matrix} Matrix */
 /** @typedef {import('./types.js').Reply} Reply */
 
 /** @type {Record<string, string>} */
@@ -27,7 +29,7 @@ export function Changes({ changes }) {
     ${changes.map(({ true: label, predicted, before, after }) => {
       const tone = predicted === null ? 'muted' : after < before ? 'good' : 'bad';
       return html`<li key=${`${label} ${predicted}`}>
-        <span class="changes-cell">${labelText(label)} ${predictedText(predicted)}</span>
+        <span class="changes-cell">${nameClass(label)} ${predictedText(predicted)}</span>
         <span class="number">${count(before)} → ${count(after)}</span>
         <span class=${`number changes-difference ${tone}`}>${signed(after - before)}</span>
       </li>`;
@@ -63,10 +65,70 @@ function Facts({ reply }) {
   return html`<p class="muted small">${facts.filter(Boolean).join(' · ')}</p>`;
 }
 
+/** "61 errors: 10 fp, 51 fn", and the rejected rows if there are any. @param {Matrix} matrix */
+function errorsText({ classes, positive, counts }) {
+  const k = classes.length;
+  const side = classes.indexOf(positive ?? '');
+  /** @param {(row: number, column: number) => boolean} counted */
+  const sum = (counted) => counts.flatMap((cells, row) => cells.filter((_, at) => counted(row, at))).reduce((a, b) => a + b, 0);
+  const errors = plural(sum((row, at) => at < k && at !== row), 'error');
+  const fp = sum((row, at) => at === side && row !== side);
+  const fn = sum((row, at) => row === side && at < k && at !== side);
+  const rejected = sum((_, at) => at === k);
+  const kinds = [...(side < 0 ? [] : [`${count(fp)} fp`, `${count(fn)} fn`]), ...(rejected ? [`${count(rejected)} rejected`] : [])];
+  return kinds.length ? `${errors}: ${kinds.join(', ')}` : errors;
+}
+
+/** What an alternative is called; "nearest to" if even the limit with priority is missed. @param {Alternative} one */
+function alternativeName({ kept, misses }) {
+  if (kept === null) return 'The middle';
+  return `${misses.some(({ bound }) => bound === kept) ? 'Nearest to' : 'Keep'} ${kept}`;
+}
+
+/** What can be had instead, each with a button that requests it. @param {{reply: Reply, act: Act}} props */
+function Alternatives({ reply, act }) {
+  return html`<div>
+    <h3 class="reply-head-small" id="alternatives-head">What can be had instead</h3>
+    <ul class="alternatives" aria-labelledby="alternatives-head">
+      ${reply.alternatives.map((one) => {
+        const { preference, misses, matrix } = one;
+        const name = alternativeName(one);
+        return html`<li key=${name}>
+          <div class="alternative-text">
+            <strong>${name}</strong>
+            <div>
+              misses${' '}
+              ${misses.map(
+                ({ bound, samples }, place) =>
+                  html`${place ? ' and ' : ''}<code>${bound}</code> by ${plural(Math.ceil(samples), 'row')}`,
+              )}
+            </div>
+            <div class="small">${errorsText(matrix)}</div>
+          </div>
+          ${
+            preference
+              ? html`<button
+                  type="button"
+                  class="button button-small"
+                  disabled=${act.busy}
+                  aria-label=${`Take this: ${name}`}
+                  title=${preference}
+                  onClick=${() => act.prefer([preference], { keep: false })}
+                >
+                  Take this
+                </button>`
+              : null
+          }
+        </li>`;
+      })}
+    </ul>
+  </div>`;
+}
+
 /** @param {{reply: Reply, act: Act, live: boolean}} props */
 function NotMet({ reply, act, live }) {
   const short = Math.max(1, Math.ceil(reply.shortfall));
-  const { instead } = reply;
+  const instead = reply.alternatives.length ? null : reply.instead;
   // From this step, which meets it: from its parent another search might give another result.
   const take = () => instead && act.prefer([instead], { keep: false });
   const buttons = live
@@ -84,6 +146,7 @@ function NotMet({ reply, act, live }) {
     It is ${plural(short, 'row')} short over all limits.${' '}
     ${reply.binding ? html`<code>${reply.binding}</code> is the limiting constraint.` : null}
     ${instead ? html`<br />Reachable: <code>${instead}</code>` : null}
+    ${reply.alternatives.length ? html`<${Alternatives} reply=${reply} act=${act} />` : null}
   <//>`;
 }
 
@@ -106,6 +169,7 @@ export function ReplyBox({ reply, live, job, act, stop }) {
       ${reply.met ? html`<${Tag} kind="good"><${Icon} name="check" />met<//>` : html`<${Tag} kind="warn">not met<//>`}
       <code class="reply-preference">${reply.preference}</code>
     </div>
+    ${reply.warnings.length ? html`<${Notice} kind="warn">${reply.warnings.map((text) => html`<p key=${text}>${text}</p>`)}<//>` : null}
     ${reply.met ? null : html`<${NotMet} reply=${reply} act=${act} live=${live} />`}
     ${reply.met && reply.already ? html`<p class="small">The limits were already met.</p>` : null}
     ${reply.note ? html`<p class="small">${reply.note}</p>` : null}

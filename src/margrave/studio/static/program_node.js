@@ -1,7 +1,7 @@
 // One node of a program: its local matrix, its advantages, and a form to tune it.
 // @ts-check
 
-import { cellKind, count, html, Icon, rate, rowTotals, Tag, tint, useEffect, useState } from './kit.js';
+import { cellKind, count, html, Icon, nameClass, predictedText, rate, rowTotals, Tag, tint, useEffect, useState } from './kit.js';
 import { advantageText, KINDS, votesText, wanted } from './program_words.js';
 
 /** @typedef {import('./types.js').Program} Program */
@@ -31,7 +31,7 @@ export function NodeCard({ program, node, busy, onAsk, actions }) {
       ${node.tuned ? html`<${Tag} kind="good">tuned: ${node.tuned}<//>` : null}
     </div>
     <p class="muted">
-      ${reachText(program, node)}${node.predicted === null ? '' : ` All are predicted as ${node.predicted}.`}
+      ${reachText(program, node)}${node.predicted === null ? '' : ` All are ${predictedText(node.predicted)}.`}
     </p>
     <div class="node-body">
       ${node.kind === 'learner' && nClasses > 1
@@ -152,7 +152,7 @@ function EditorTable({ node, typed, onType }) {
                   inputmode="numeric"
                   autocomplete="off"
                   disabled=${totals[row] === 0}
-                  aria-label=${`${label} predicted as ${predicted}, ${row === column ? 'at least' : 'at most'}; now ${n} of ${totals[row]}`}
+                  aria-label=${`${nameClass(label)} ${predictedText(predicted)}, ${row === column ? 'at least' : 'at most'}; now ${n} of ${totals[row]}`}
                   value=${typed[place] ?? String(n)}
                   onFocus=${(/** @type {any} */ event) => event.currentTarget.select()}
                   onInput=${(/** @type {any} */ event) => onType({ ...typed, [place]: event.currentTarget.value })}

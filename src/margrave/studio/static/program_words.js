@@ -1,7 +1,7 @@
 // The limit of an edited cell, as a preference and as a sentence; and a node in words.
 // @ts-check
 
-import { count, percent, plural, rowTotals } from './kit.js';
+import { count, nameClass, percent, plural, rowTotals } from './kit.js';
 
 /** @typedef {import('./types.js').Label} Label */
 /** @typedef {import('./types.js').Matrix} Matrix */
@@ -35,11 +35,11 @@ export function wanted(matrix, row, column, typed) {
   const text = typed.trim().replace(/\s*%$/, '%');
   if (text === '' || text === String(matrix.counts[row][column])) return null;
   const total = rowTotals(matrix)[row];
-  const [from, to] = [matrix.classes[row], matrix.classes[column]];
+  const [from, to] = [nameClass(matrix.classes[row]), nameClass(matrix.classes[column])];
   const isPercent = text.endsWith('%');
   const value = Number(isPercent ? text.slice(0, -1) : text);
   if (!/^(\d+|\d*\.\d+%|\d+%)$/.test(text) || !Number.isFinite(value)) {
-    return { error: `${from} predicted as ${to} needs a whole number such as 3, or a percentage such as 2%.` };
+    return { error: `${from} predicted ${to} needs a whole number such as 3, or a percentage such as 2%.` };
   }
   if (isPercent ? value > 100 : value > total) {
     return { error: `${text} is too large: this node gets ${plural(total, 'row')} of ${from}.` };
@@ -48,7 +48,7 @@ export function wanted(matrix, row, column, typed) {
   const amount = isPercent ? `${text} of the` : `${count(value)} of`;
   return {
     want: `${word(matrix, row, column)} ${right ? '>=' : '<='} ${text}`,
-    sentence: `${right ? 'at least' : 'at most'} ${amount} ${count(total)} ${from} predicted as ${to}`,
+    sentence: `${right ? 'at least' : 'at most'} ${amount} ${count(total)} ${from} predicted ${to}`,
   };
 }
 

@@ -58,12 +58,19 @@
  */
 
 /**
+ * What can be had instead of limits that cannot be met together. `kept`: the limit that has priority, null for
+ * the middle; `preference`: what to request for it.
+ * @typedef {{text: string, kept: string | null, preference: string | null, matrix: Matrix,
+ *   misses: {bound: string, samples: number}[]}} Alternative
+ */
+
+/**
  * `number` and `parent` are null in a reply that is not yet final.
  * @typedef {{number: number | null, parent: number | null, preference: string | null,
  *   already: boolean, sentences: string[], strategy: string, met: boolean, shortfall: number, binding: string | null,
  *   instead: string | null, seconds: number, candidates: number, cancelled: boolean, final: boolean,
  *   matrix: Matrix, before: Matrix, changes: Change[], fp: number | null, fn: number | null,
- *   note: string | null}} Reply
+ *   note: string | null, warnings: string[], alternatives: Alternative[]}} Reply
  */
 
 /** @typedef {Reply & {number: number, parent: number | null}} Step */

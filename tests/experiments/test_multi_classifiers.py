@@ -50,7 +50,7 @@ def test_the_command_prints_the_table(capsys, rows):
     ("arguments", "named"),
     [
         (["iris"], "'iris'"),
-        (["sonar", "--prefer", "fp < 3"], "\n    fp < 3\n       ^"),
+        (["sonar", "--prefer", "fp = 3"], "\n    fp = 3\n       ^"),
         (["nowhere"], "'nowhere'"),
     ],
 )

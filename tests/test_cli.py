@@ -96,7 +96,7 @@ def test_what_steering_prints_and_writes(tmp_path):
     assert model.certificate_.confusion.n == 120
     assert str(model.certificate_.confusion) in unindented(done.stdout)
     heading = re.search("<h1>(.*)</h1>", (tmp_path / "page.html").read_text())[1]
-    assert re.search(r"\b10 %.*\bno\b.*\byes\b", heading)
+    assert re.search(r"\b10%.*\bno\b.*\byes\b", heading)
     files = {"mail.csv", "model.skops", "dialog.skops", "page.html"}
     assert {path.name for path in tmp_path.iterdir()} == files
 
@@ -111,7 +111,7 @@ def test_json_is_alone_on_the_output_and_has_everything(run, ready, trained):
     assert told["columns"]["body"] == "text"
     assert np.sum(told["start"]["counts"]) == 180
     (reply,) = told["replies"]
-    assert (reply["preference"], reply["strategy"]) == ("fp <= 10%", "move")
+    assert (reply["preference"]["text"], reply["strategy"]) == ("fp <= 10%", "move")
     assert told["strategy"] == "move"
     assert told["seconds"] >= 0
     promise = told["certificate"]["guarantees"][0]
@@ -141,7 +141,7 @@ def test_repeated_preferences_are_steps_that_add_up(run, ready, trained):
         "steer", trained / "mail.csv", *ASK, "--limit", "fn <= 60%, rejected <= 90%", "--json"
     )
     replies = json.loads(out)["replies"]
-    assert [one["preference"] for one in replies] == [
+    assert [one["preference"]["text"] for one in replies] == [
         "fp <= 10%",
         "fp <= 10%, fn <= 60%, rejected <= 90%",
     ]
@@ -449,7 +449,7 @@ def test_a_check_ends_with_0_or_4(run, trained):
     frame, model = mail(200, seed=2), SteeredClassifier.load(trained / "model.skops")
     found = model.check(frame.drop(columns="spam"), frame["spam"])
     (kept,) = found.guarantees
-    assert re.search(rf"\b10 %.*\b{kept.count} of {kept.n}\b", out)
+    assert re.search(rf"\b10%.*\b{kept.count} of {kept.n}\b", out)
     assert re.search(r"\b200\b.*\bkept\.csv\b", out)
     assert str(found.confusion) in unindented(out)
     broken = mail(200, seed=2)
@@ -457,7 +457,7 @@ def test_a_check_ends_with_0_or_4(run, trained):
     broken.to_csv("broken.csv", index=False)
     code, out, _ = run("check", trained / "model.skops", "broken.csv", "--target", "spam")
     assert code == 4
-    assert re.search(r"\b10 %.*\b200\b", out)
+    assert re.search(r"\b10%.*\b200\b", out)
     broken.loc[3, "spam"] = "maybe"
     broken.to_csv("broken.csv", index=False)
     code, _, err = run("check", trained / "model.skops", "broken.csv", "--target", "spam")

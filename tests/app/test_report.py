@@ -87,7 +87,7 @@ def test_the_page_shows_the_guarantee_and_its_evidence(met):
     text = page(met, "margrave steer x.csv --limit 'fp <= 10%'")
     tags = checked(text)
     assert "img" in tags.seen
-    assert re.search(r"\b10 %.*\bham\b.*&lt;script&gt;alert\(", heading(text))
+    assert re.search(r"\b10%.*\bham\b.*&lt;script&gt;alert\(", heading(text))
     assert len(re.findall("<h2>", text)) == 7
     assert part_sizes(text) == {"tune": 280, "certify": 120}
     assert text.count('<table class="matrix">') == 3

@@ -226,6 +226,19 @@ class TestUsedRows:
         found = model.check(X[400:], Y[400:])
         assert found.n_used == 0
 
+    def test_used_rows_do_not_certify(self):
+        dialog = Dialog.from_data(X[:400], Y[:400], committee=MEMBERS, certify=None)
+        dialog.prefer("fp <= 30%")
+        with pytest.raises(GuaranteeError) as refused:
+            dialog.accept(X[300:], Y[300:])
+        assert refused.value.code == "used_samples"
+        noted = dialog.accept(X[398:], Y[398:]).certificate_
+        assert any(note.startswith("2 ") for note in noted.notes)
+
+    def test_a_frame_of_the_rows_is_known_too(self, model):
+        with pytest.raises(GuaranteeError):
+            model.check(X[:400].tolist(), Y[:400])
+
     def test_equal_rows_may_be_new_ones(self):
         """With few distinct rows, an equal row says nothing about where it is from."""
         coarse = (X > 0.5).astype(float)

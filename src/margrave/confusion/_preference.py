@@ -228,7 +228,21 @@ class Preference:
         >>> Preference("fp <= 5, recall(spam) >= 90%").in_rates(matrix)
         Preference('fp <= 1.792%, recall(spam) >= 90%')
         """
-        return Preference.of(_replace_count(bound, confusion) for bound in self.bounds)
+        stated = [_replace_count(bound, confusion) for bound in self.bounds]
+        return Preference.of([*stated, *self._limits_of_others(confusion)])
+
+    def _limits_of_others(self, confusion: Matrix) -> list[Bound]:
+        """State implied limits on rejected samples, as rates of each class that they are about."""
+        limits = []
+        for bound in implied_bounds(self.bounds):
+            amount, _ = bound.cells(confusion)
+            others = [
+                label for label, row in zip(confusion.classes, amount, strict=True) if row[-1]
+            ]
+            if bound.limit and others:
+                rate = _replace_count(bound, confusion)
+                limits += [replace(rate, labels=(str(one),), implied=False) for one in others]
+        return limits
 
     @property
     def allows_rejecting(self) -> bool:

@@ -1,4 +1,4 @@
-"""What can be had instead of limits that cannot be met together."""
+"""Alternatives to limits that cannot be met together."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Alternative:
 
 
 def find_alternatives(
-    objective: Objective, preference: Preference, scores: Floats
+    objective: Objective, preference: Preference, scores: Floats, may_reject: bool
 ) -> tuple[Alternative, ...]:
     """Find what keeps each limit in turn, and the middle; none for a single limit.
 
@@ -78,15 +78,16 @@ def find_alternatives(
     """
     if len(preference.bounds) < 2:
         return ()
-    find = best_rejecting_decision if preference.allows_rejecting else best_decision
+    find = best_rejecting_decision if may_reject else best_decision
     alternatives: dict[Confusion, Alternative] = {}
     for kept in (*preference.bounds, None):
         first = () if kept is None else (kept,)
         prioritized = replace(objective, first=first, balanced=kept is None)
         matrix = objective.matrix(find(prioritized, scores).predict(scores))
         misses = list_misses(preference, matrix)
-        loosened = loosen(preference, matrix)
-        alternatives.setdefault(matrix, Alternative(kept, loosened, matrix, misses))
+        if misses:  # else the search for the reply has missed it, and it is none
+            loosened = loosen(preference, matrix)
+            alternatives.setdefault(matrix, Alternative(kept, loosened, matrix, misses))
     return tuple(alternatives.values())
 
 

@@ -313,7 +313,7 @@ def _order_statistic_threshold(
         allowed = largest_allowed_count(n, limit, delta)
         if allowed < 0:
             raise GuaranteeError(
-                _describe_too_few(bound, limit, n, rows, plan, delta),
+                _describe_too_few(bound, limit, n, rows, plan, delta, len(bounds)),
                 code="too_few_samples",
                 bound=str(bound),
                 confidence=1 - delta,
@@ -345,7 +345,7 @@ def _order_statistic_threshold(
 
 
 def _describe_too_few(
-    bound: Bound, limit: float, n: int, rows: NDArray[np.bool_], plan: Plan, delta: float
+    bound: Bound, limit: float, n: int, rows: NDArray[np.bool_], plan: Plan, delta: float, m: int
 ) -> str:
     """Say how many samples a bound needs, and which limit the n samples support."""
     names = [name_class(label) for label, has in zip(plan.classes, rows, strict=True) if has]
@@ -353,7 +353,6 @@ def _describe_too_few(
     least = samples_needed(limit, delta)
     rate = supported_rate(n, delta)
     best = f"{rate if bound.at_most else 100 - rate:.2f}%"
-    m = len(plan.preference.bounds)
     divided = f" (the error probability is divided among {m} guarantees)" if m > 1 else ""
     if least is None:
         return (
@@ -613,7 +612,10 @@ def certify(
     """
     X, codes = certification_set.X.X, certification_set.codes
     hashes = hash_rows(data.committee, X)
-    refuse_used_rows(data.used, hashes, "Dialog.accept")
+    n_used = refuse_used_rows(data.used, hashes, "Dialog.accept")
+    if n_used:
+        note = f"{n_used:,} of the samples equal rows that the model was built from."
+        notes = (*notes, note)
     objective = data.objective(wanted)
     plan = make_plan(
         wanted,
@@ -643,15 +645,15 @@ def certify(
     return Certified(scorer, decision, plan, certificate, data.used.with_rows(hashes))
 
 
-# More used rows than this fraction are refused; fewer may be equal to new ones by chance.
-_MAX_USED = 0.5
+# The largest fraction of used rows in a certification set: a few may equal new rows by chance.
+MAX_USED = 0.05
 
 
-def refuse_used_rows(used: UsedRows, hashes: Hashes, owner: str) -> int:
-    """Raise an error if most rows were used to build the model; return how many were."""
+def refuse_used_rows(used: UsedRows, hashes: Hashes, owner: str, largest: float = MAX_USED) -> int:
+    """Raise an error if too many rows were used to build the model; return how many were."""
     fraction, n = used.estimate(hashes), len(hashes)
     n_used = round(fraction * n)
-    if fraction > _MAX_USED:
+    if fraction > largest:
         raise GuaranteeError(
             f"{owner} needs samples that no step has used; {n_used} of these {n} were used to "
             "build the model. Pass newly labelled samples.",

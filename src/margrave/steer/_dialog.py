@@ -821,7 +821,9 @@ class Dialog(Saved):
         met = preference.met(after)
         alternatives: tuple[Alternative, ...] = ()
         if found.final and not met:
-            alternatives = find_alternatives(search.objective, preference, found.candidate.scores)
+            alternatives = find_alternatives(
+                search.objective, preference, found.candidate.scores, search.request.may_reject
+            )
         return Reply(
             preference,
             met,
@@ -1059,6 +1061,8 @@ class Dialog(Saved):
         steps: Sequence[bytes] = (),
         models: Sequence[bytes] = (),
         state: Mapping[str, Any] | None = None,
+        *,
+        trusted: Sequence[str] = (),
     ) -> Self:
         """Restore a dialog from its start, its steps, its accepted models and its state.
 
@@ -1072,6 +1076,8 @@ class Dialog(Saved):
             The accepted models in order, from :meth:`SteeredClassifier.to_bytes`.
         state : dict, default=None
             From :meth:`dump_state`. None is the last step, without accepted models.
+        trusted : list of str, optional
+            Types of your own models to accept, as ``package.module.Class``.
 
         Returns
         -------
@@ -1097,19 +1103,22 @@ class Dialog(Saved):
         >>> Dialog.restore(start, [step], state=state).confusion == reply.after
         True
         """
-        dialog = cls.from_bytes(start)
+        dialog = cls.from_bytes(start, trusted=trusted)
         history, ledger = dialog._history, dialog._ledger
         for step in steps:
-            history.add(*load_step(step, history.replies, dialog._data))
+            history.add(*load_step(step, history.replies, dialog._data, trusted))
         if state is not None:
-            history.at, history.undone = state["position"], list(state["undone"])
+            history.at = history.number(state["position"], "restore")
+            history.undone = [history.number(step, "restore") for step in state["undone"]]
             for account in state["accounts"]:
                 used = tuple(account["used"])
                 ledger.accounts[account["samples"]] = Account(
                     account["samples"], account["delta"], used
                 )
             ledger.accepted.extend(
-                Accepted(one["step"], one["samples"], SteeredClassifier.from_bytes(data))
+                Accepted(
+                    one["step"], one["samples"], SteeredClassifier.from_bytes(data, trusted=trusted)
+                )
                 for one, data in zip(state["accepted"], models, strict=True)
             )
         return dialog

@@ -171,6 +171,7 @@ class Ledger:
         reserve: bool,
     ) -> SteeredClassifier:
         """Certify the model of a step, or return the one accepted before for the same request."""
+        confidence = float(confidence)
         if reply.preference is None:
             raise GuaranteeError(
                 "Dialog.accept needs a preference to guarantee; this step has none. Request one "

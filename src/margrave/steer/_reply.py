@@ -114,11 +114,11 @@ class Reply:
         missed = [bound for bound in self.kept if bound.slack(self.after) < 0]
         warnings = [f"'{bound}' was kept, and is missed." for bound in missed]
         rise = self.after.n_errors - self.before.n_errors
-        asked = self.preference.shortfall(self.before)
-        if rise > asked:
+        concerned = self.preference.shortfall(self.before)
+        if rise > concerned:
             warnings.append(
                 f"Total errors rise from {self.before.n_errors:,} to {self.after.n_errors:,} "
-                f"({rise:+,}), while the limits concern {format_count(asked)} samples."
+                f"({rise:+,}), while the limits concern {format_count(concerned)} samples."
             )
         return tuple(warnings)
 
@@ -161,6 +161,7 @@ class Reply:
             "before": self.before.to_dict(),
             "after": self.after.to_dict(),
             "changes": [json_ready(asdict(change)) for change in self.changes],
+            "kept": [str(bound) for bound in self.kept],
             "warnings": list(self.warnings),
             "alternatives": [alternative.to_dict() for alternative in self.alternatives],
             "weights": self.weights,

@@ -526,7 +526,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
             raise ParameterError.of(owner, "level", "a number in (0, 1)", level)
         matrix, n_used = self.confusion(X, y), 0
         if self._used is not None:
-            n_used = refuse_used_rows(self._used, self._hash_rows(X), owner)
+            n_used = refuse_used_rows(self._used, self._hash_rows(X), owner, largest=0.5)
         return check_guarantees(certificate, plan.preference, matrix, level, n_used)
 
     def recertify(self, X: Any, y: ArrayLike, *, confidence: float | None = None) -> Self:

@@ -63,9 +63,11 @@ def dump_step(reply: Reply, parent: int, earlier: Sequence[Reply], data: TuningD
     return dump_bytes(StepRecord(parent, bare, None, scorer, candidate.scores))
 
 
-def load_step(data: bytes, earlier: Sequence[Reply], tuning: TuningData) -> tuple[Reply, int]:
+def load_step(
+    data: bytes, earlier: Sequence[Reply], tuning: TuningData, trusted: Sequence[str] = ()
+) -> tuple[Reply, int]:
     """Load a step and the number of its parent, given the earlier steps."""
-    record = load_bytes(data, StepRecord)
+    record = load_bytes(data, StepRecord, trusted)
     reply = record.reply
     if record.scored_like is not None:
         like = earlier[record.scored_like].candidate

@@ -69,8 +69,9 @@ class UsedRows:
 
 def hash_rows(committee: FittedMembers, X: Any) -> Hashes:
     """Hash encoded rows by their numbers or, where they are no array, by the members' scores."""
-    is_numeric = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf"
-    rows: Floats = np.asarray(X if is_numeric else committee.raw(X), dtype=np.float64)
+    rows: Floats = np.asarray(_as_numbers(X, committee), dtype=np.float64)
+    if not len(rows):
+        return np.zeros(0, dtype=np.uint64)
     rows = np.round(rows.reshape(len(rows), -1), _DIGITS) + 0.0  # no negative zero
     missing: Flags = np.isnan(rows)
     bits = np.where(missing, np.nan, rows).view(np.uint64)
@@ -78,6 +79,17 @@ def hash_rows(committee: FittedMembers, X: Any) -> Hashes:
     for column in bits.T:  # each column depends on those before it
         total = _mix(total + _STEP ^ _mix(column))
     return total
+
+
+def _as_numbers(X: Any, committee: FittedMembers) -> Any:
+    """Return rows of numbers as an array, whatever holds them; other rows as the raw scores."""
+    dtypes = getattr(X, "dtypes", None)  # of a data frame
+    if dtypes is not None and all(getattr(dtype, "kind", "O") in "biuf" for dtype in dtypes):
+        return X.to_numpy(dtype=np.float64)
+    array = np.asarray(X) if isinstance(X, list | tuple | np.ndarray) else None
+    if array is not None and array.ndim == 2 and array.dtype.kind in "biuf":
+        return array
+    return committee.raw(X)
 
 
 def _mix(values: Hashes) -> Hashes:

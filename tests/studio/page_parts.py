@@ -88,7 +88,7 @@ class Name:
     """Accessible names by which several tests find a part: what is renamed is renamed here."""
 
     ACCEPT = "Accept this model"
-    ALTERNATIVES = "What can be had instead"
+    ALTERNATIVES = "Alternatives"
     ASK_NODE = "Tune this node"
     ASK_POINT = "Ask for it"
     CANCEL_TRAINING = "Cancel the training"
@@ -320,7 +320,7 @@ def reply(page: Page) -> Locator:
 
 
 def alternatives(page: Page) -> Locator:
-    """What can be had instead of limits that cannot be met together."""
+    """Alternatives to limits that cannot be met together."""
     return reply(page).get_by_role("list", name=Name.ALTERNATIVES).get_by_role("listitem")
 
 

@@ -85,10 +85,10 @@ function alternativeName({ kept, misses }) {
   return `${misses.some(({ bound }) => bound === kept) ? 'Nearest to' : 'Keep'} ${kept}`;
 }
 
-/** What can be had instead, each with a button that requests it. @param {{reply: Reply, act: Act}} props */
+/** Alternatives, each with a button that requests it. @param {{reply: Reply, act: Act}} props */
 function Alternatives({ reply, act }) {
   return html`<div>
-    <h3 class="reply-head-small" id="alternatives-head">What can be had instead</h3>
+    <h3 class="reply-head-small" id="alternatives-head">Alternatives</h3>
     <ul class="alternatives" aria-labelledby="alternatives-head">
       ${reply.alternatives.map((one) => {
         const { preference, misses, matrix } = one;

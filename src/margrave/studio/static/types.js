@@ -58,7 +58,7 @@
  */
 
 /**
- * What can be had instead of limits that cannot be met together. `kept`: the limit that has priority, null for
+ * Alternatives to limits that cannot be met together. `kept`: the limit that has priority, null for
  * the middle; `preference`: what to request for it.
  * @typedef {{text: string, kept: string | null, preference: string | null, matrix: Matrix,
  *   misses: {bound: string, samples: number}[]}} Alternative

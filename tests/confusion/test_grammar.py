@@ -27,6 +27,7 @@ from margrave.confusion import PreferenceError
         ("fnr at most 5 percent", "fn <= 5%"),
         ("tpr >= 90%", "recall >= 90%"),
         ("sensitivity above 90%", "recall >= 90%"),
+        ("recall of at least 90%", "recall >= 90%"),
         ("tnr >= 95 %", "fp <= 5%"),
         ("specificity at least 0.999", "fp <= 0.1%"),
         ("specificity(spam) <= 95%", "fp(spam) >= 5%"),

@@ -320,6 +320,10 @@ def _take_classes(scanner: _Scanner) -> tuple[str, ...]:
         return tuple(_unquote(label) for label in match.groups() if label is not None)
     if not scanner.take_phrase(_OF):
         return ()
+    after = scanner.position
+    if scanner.look_up(_COMPARISONS) is not None:  # "recall of at least 90%"
+        scanner.position = after
+        return ()
     label = scanner.take_class()
     if label is None:
         raise scanner.expected(_A_CLASS)

@@ -144,7 +144,7 @@ def test_one_member_and_time():
     found = outcome(["fp <= 20%"], committee=LogisticRegression(), time=np.arange(400))
     text = page(found, "")
     checked(text)
-    parts = found.parts
+    parts = found.sizes
     assert parts.train > parts.tune  # the earliest rows are trained on only
     assert part_sizes(text) == {
         "train": parts.train - parts.tune, "tune": parts.tune, "certify": parts.certify

@@ -11,8 +11,10 @@ rows into memory. These take Dask arrays and data frames: :class:`margrave.Score
 from margrave._dask.sample import sample
 from margrave.scale._cluster import cluster
 from margrave.scale._files import read_parquet
+from margrave.scale._fit import fit
 from margrave.scale._frontier import frontier_curves as frontier_curves
 from margrave.scale._predict import plain_rows as plain_rows
+from margrave.scale._predict import predict
 from margrave.scale._predict import predict_blocks as predict_blocks
 from margrave.scale._roles import Draw as Draw
 from margrave.scale._roles import draw_rows as draw_rows
@@ -22,4 +24,4 @@ from margrave.scale._steer import fit_steered as fit_steered
 from margrave.scale._steer import tune_rows as tune_rows
 
 # Names imported with "as" are for the other packages of Margrave.
-__all__ = ["cluster", "read_parquet", "sample"]
+__all__ = ["cluster", "fit", "predict", "read_parquet", "sample"]

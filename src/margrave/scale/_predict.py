@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from margrave._dask.lazy import predict_lazily
 
@@ -41,3 +42,49 @@ def predict_blocks(model: Any, method: str, X: Any, meta: NDArray[Any]) -> Any:
     """
     owner = f"{type(model).__name__}.{method}"
     return predict_lazily(owner, model, method, X, meta, prepare=plain_rows)
+
+
+def predict(model: Any, X: Any, method: str = "predict") -> Any:
+    """Apply a fitted model to a Dask collection, lazily, block by block.
+
+    Parameters
+    ----------
+    model : classifier, regressor or ranker
+        The fitted model, of any library with the conventions of scikit-learn.
+    X : Dask array or data frame of shape (n_samples, n_features)
+        Samples.
+    method : str, default="predict"
+        The method to apply, such as ``"predict_proba"`` or ``"decision_function"``. A method with
+        another name returns one number for each sample, or with more than two classes one for each
+        class.
+
+    Returns
+    -------
+    Dask array of shape (n_samples,) or (n_samples, n_classes)
+        The predictions, in the same blocks as X and not computed yet.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from margrave import scale
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = GaussianNB().fit(X, y)
+    >>> scale.predict(model, da.from_array(X, chunks=50), "predict_proba").shape
+    (150, 3)
+    """
+    check_is_fitted(model)
+    return predict_blocks(model, method, X, _empty_result(model, method))
+
+
+def _empty_result(model: Any, method: str) -> NDArray[Any]:
+    """Return the result of a method for no rows."""
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        return np.zeros(0)
+    if method == "predict":
+        labels: NDArray[Any] = np.asarray(classes)[:0]
+        return labels
+    by_class = len(classes) > 2 or method in ("predict_proba", "predict_log_proba")
+    return np.zeros((0, len(classes)) if by_class else 0)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from margrave import _labels
 from margrave._dask.lazy import predict_lazily
 
 
@@ -24,24 +26,6 @@ def plain_rows(X: Any) -> Any:
 
 def _is_text(dtype: Any) -> bool:
     return str(dtype).startswith(("string", "str"))
-
-
-def predict_blocks(model: Any, method: str, X: Any, meta: NDArray[Any]) -> Any:
-    """Apply a method of a model to the rows of a Dask collection, lazily, in the same blocks.
-
-    Parameters
-    ----------
-    model : classifier
-        The trained model.
-    method : str
-        The name of the method.
-    X : Dask array or data frame
-        The rows.
-    meta : ndarray
-        The result for no rows, which has the dtype and the number of columns.
-    """
-    owner = f"{type(model).__name__}.{method}"
-    return predict_lazily(owner, model, method, X, meta, prepare=plain_rows)
 
 
 def predict(model: Any, X: Any, method: str = "predict") -> Any:
@@ -75,16 +59,18 @@ def predict(model: Any, X: Any, method: str = "predict") -> Any:
     (150, 3)
     """
     check_is_fitted(model)
-    return predict_blocks(model, method, X, _empty_result(model, method))
+    owner, empty = f"{type(model).__name__}.{method}", empty_result(model, method)
+    return predict_lazily(owner, model, method, X, empty, prepare=plain_rows)
 
 
-def _empty_result(model: Any, method: str) -> NDArray[Any]:
-    """Return the result of a method for no rows."""
+@singledispatch
+def empty_result(model: Any, method: str) -> NDArray[Any]:
+    """Return the result of a method for no rows, which has its dtype and number of columns."""
     classes = getattr(model, "classes_", None)
     if classes is None:
         return np.zeros(0)
     if method == "predict":
-        labels: NDArray[Any] = np.asarray(classes)[:0]
-        return labels
+        codes = np.array([0, _labels.REJECTED])[: 1 + hasattr(model, "reject_label_")]
+        return _labels.decode(codes, np.asarray(classes), getattr(model, "reject_label_", None))[:0]
     by_class = len(classes) > 2 or method in ("predict_proba", "predict_log_proba")
     return np.zeros((0, len(classes)) if by_class else 0)

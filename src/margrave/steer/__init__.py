@@ -27,7 +27,10 @@ from margrave.steer._ledger import Accepted, Account
 from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._reply import Comparison, Reply
 from margrave.steer._rows import CellRows
+from margrave.steer._scorer import SMALLEST_PROBABILITY as SMALLEST_PROBABILITY
+from margrave.steer._scorer import MeanScore as MeanScore
 from margrave.steer._scorer import Scorer as Scorer
+from margrave.steer._scorer import SingleMember as SingleMember
 from margrave.steer._split import SplitError, SplitSizes
 from margrave.steer._split import certification_fraction as certification_fraction
 from margrave.steer._split import rates_within_classes as rates_within_classes
@@ -43,6 +46,9 @@ from margrave.steer._steered import make_model as make_model
 from margrave.steer._steered import recertify_scores as recertify_scores
 from margrave.steer._strategies import Request, Strategy
 from margrave.steer._strategies import get_strategies as get_strategies
+from margrave.steer._thresholds import SMALLEST_DIFFERENCE as SMALLEST_DIFFERENCE
+from margrave.steer._thresholds import Decision as Decision
+from margrave.steer._thresholds import Offsets as Offsets
 from margrave.steer._thresholds import Threshold as Threshold
 from margrave.steer._thresholds import best_threshold as best_threshold
 from margrave.steer._tuning_data import Candidate

@@ -443,3 +443,10 @@ def test_an_estimator_without_a_distributed_fit():
     X, y = blocks(*normal(100, 0))
     with pytest.raises(ValueError, match=r"\bsample_weight\b"):
         scale.fit(SteeredClassifier(), X, y, sample_weight=y)
+
+
+def test_methods_in_memory_name_the_scale_package_for_lazy_data_frames():
+    X, y = normal(200, 0)
+    frame = dd.from_pandas(pd.DataFrame({"a": X[:, 0], "y": y}), npartitions=2)
+    with pytest.raises(TypeError, match=r"margrave\.scale"):
+        Dialog.from_data(frame[["a"]], frame["y"])

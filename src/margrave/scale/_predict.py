@@ -59,6 +59,7 @@ def predict(model: Any, X: Any, method: str = "predict") -> Any:
     (150, 3)
     """
     check_is_fitted(model)
+    getattr(model, method)  # an error here rather than in every block
     owner, empty = f"{type(model).__name__}.{method}", empty_result(model, method)
     return predict_lazily(owner, model, method, X, empty, prepare=plain_rows)
 

@@ -43,6 +43,11 @@ def select_rows(X: Any, at: Sequence[int] | NDArray[np.int64]) -> Any:
     return [X[i] for i in at] if isinstance(X, list | tuple) else _as_sliceable(X)[at]
 
 
+def count_rows(X: Any) -> int:
+    """Count the rows of X."""
+    return int(X.shape[0]) if hasattr(X, "tocsr") else len(X)  # sparse matrices have no length
+
+
 def _as_sliceable(X: Any) -> Any:
     if hasattr(X, "tocsr"):
         return X.tocsr()  # not every sparse format supports slices of columns

@@ -28,7 +28,7 @@ from sklearn.tree import DecisionTreeClassifier
 from margrave.compare import RegionDisplay
 from margrave.fuse import VoteClassifier
 from margrave.select import Oracle, RegionSelectionClassifier, SingleBestClassifier
-from margrave.select._regions import in_charge
+from margrave.select._regions import best_member
 
 mpl.use("agg")
 
@@ -74,12 +74,15 @@ class TestTheSlide:
         assert model.member_of_region_.tolist() == ["D1", "D3", "D2"]
         assert model.competence_.max(axis=1).tolist() == [1, 1, 1]
         assert model.n_tuning_.sum() == 2000
-        told = model.explain(np.array([[-2.0, 0.5]]))
-        assert told.answers.tolist() == ["ω1"]
-        assert (told.regions.tolist(), told.members.tolist()) == ([0], ["D1"])
-        assert (told.competence.tolist(), told.n_tuning.tolist()) == ([1], [model.n_tuning_[0]])
+        explanation = model.explain(np.array([[-2.0, 0.5]]))
+        assert explanation.predictions.tolist() == ["ω1"]
+        assert (explanation.regions.tolist(), explanation.members.tolist()) == ([0], ["D1"])
+        assert (explanation.competence.tolist(), explanation.n_tuning.tolist()) == (
+            [1],
+            [model.n_tuning_[0]],
+        )
         for fact in ("ω1", "D1", f"{model.n_tuning_[0]}"):
-            assert fact in str(told)
+            assert fact in str(explanation)
 
 
 class TestRegions:
@@ -94,12 +97,12 @@ class TestRegions:
     def test_the_member_in_charge_answers(self, data):
         X, y, X_new, _ = data
         model = RegionSelectionClassifier(MIXED, n_regions=6, random_state=0).fit(X, y)
-        told = model.explain(X_new)
+        explanation = model.explain(X_new)
         proba = model.predict_proba(X_new)
-        assert (told.regions == model.region_of(X_new)).all()
-        for i, name in enumerate(told.members):
+        assert (explanation.regions == model.region_of(X_new)).all()
+        for i, name in enumerate(explanation.members):
             member = model.named_estimators_[name]
-            assert told.answers[i] == member.predict(X_new[[i]])[0]
+            assert explanation.predictions[i] == member.predict(X_new[[i]])[0]
             assert proba[i] == pytest.approx(member.predict_proba(X_new[[i]])[0])
 
     def test_competence_is_the_accuracy_in_the_region(self, data):
@@ -167,18 +170,18 @@ class TestRegions:
         model.set_params(regions="kmeans", features=None, estimators=MIXED[:1])
         assert (model.predict(X_new) == before).all()
 
-    def test_where_no_tuning_sample_was_the_best_over_all_is_in_charge(self, data):
+    def test_where_no_tuning_sample_was_the_best_over_all_is_best_member(self, data):
         X, y, X_new, _ = data
         model = RegionSelectionClassifier(MIXED, lambda X: (X[:, 0] > 50).astype(int)).fit(X, y)
         assert model.regions_.tolist() == [0]
         far = X_new[:2] + np.array([100, 0, 0, 0, 0])
-        told = model.explain(far)
-        assert told.regions.tolist() == [1, 1]
-        assert told.n_tuning.tolist() == [0, 0]
-        assert set(told.members) == {model.member_elsewhere_}
+        explanation = model.explain(far)
+        assert explanation.regions.tolist() == [1, 1]
+        assert explanation.n_tuning.tolist() == [0, 0]
+        assert set(explanation.members) == {model.member_elsewhere_}
         best = model.competence_overall_.max()
-        assert told.competence == pytest.approx([best, best])
-        assert f"{best:.3g}" in str(told)
+        assert explanation.competence == pytest.approx([best, best])
+        assert f"{best:.3g}" in str(explanation)
 
     def test_the_space_is_where_it_is_parted(self, data):
         X, y, X_new, _ = data
@@ -225,7 +228,7 @@ class TestCriterion:
             weighed = model.fit(X, y, sample_weight=1.0 + wrong).competence_overall_[0]
             assert weighed < plain
 
-    def test_where_it_is_not_defined_the_best_over_all_is_in_charge(self, slide):
+    def test_where_it_is_not_defined_the_best_over_all_is_best_member(self, slide):
         members, (X, y), _ = slide
         line = LogisticRegression().fit(X, y)
         model = RegionSelectionClassifier(
@@ -253,10 +256,10 @@ class TestCriterion:
         )
 
     def test_of_equals_the_best_over_all_then_the_first(self):
-        assert in_charge(np.array([0.5, 0.9, 0.9]), np.array([0.9, 0.1, 0.2])) == 2
-        assert in_charge(np.array([0.9, 0.9, 0.1]), np.array([0.5, 0.5, 0.9])) == 0
-        assert in_charge(np.array([np.nan, 0.2]), np.array([0.9, 0.1])) == 1
-        assert in_charge(np.array([np.nan, np.nan]), np.array([0.1, 0.9])) == 1
+        assert best_member(np.array([0.5, 0.9, 0.9]), np.array([0.9, 0.1, 0.2])) == 2
+        assert best_member(np.array([0.9, 0.9, 0.1]), np.array([0.5, 0.5, 0.9])) == 0
+        assert best_member(np.array([np.nan, 0.2]), np.array([0.9, 0.1])) == 1
+        assert best_member(np.array([np.nan, np.nan]), np.array([0.1, 0.9])) == 1
 
 
 class TestBadInput:
@@ -303,7 +306,7 @@ class TestReferences:
         members, (X, y), (X_new, y_new) = slide
         oracle = Oracle(members, prefit=True).fit(X, y)
         right = np.stack([member.predict(X_new) == y_new for _, member in members], axis=1)
-        assert (oracle.right(X_new, y_new) == right).all()
+        assert (oracle.correct(X_new, y_new) == right).all()
         assert oracle.score(X_new, y_new) == 1
         assert (oracle.predict(X_new, y_new) == y_new).all()
 
@@ -317,7 +320,7 @@ class TestReferences:
     def test_labels_in_a_column_are_labels(self, data):
         X, y, X_new, y_new = data
         oracle = Oracle(MIXED).fit(X, y)
-        assert (oracle.right(X_new, y_new[:, None]) == oracle.right(X_new, y_new)).all()
+        assert (oracle.correct(X_new, y_new[:, None]) == oracle.correct(X_new, y_new)).all()
 
     def test_labels_that_nobody_knows_are_never_right(self, slide):
         members, (X, y), _ = slide

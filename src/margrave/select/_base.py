@@ -155,18 +155,10 @@ class BaseSelector(Committee):
 
 @dataclass(frozen=True)
 class Predictions:
-    """The predictions of L members for n samples.
+    """The predictions of L members for n samples."""
 
-    Attributes
-    ----------
-    codes : ndarray of int, shape (n, L)
-        Positions of the predicted classes; -1 where a member rejects the sample.
-    proba : ndarray of shape (n, L, C)
-        Probabilities; of shape (n, L, 0) if they were not requested or a member has none.
-    """
-
-    codes: AnyInts
-    proba: AnyFloats
+    codes: AnyInts  # (n, L): positions of the predicted classes; -1 where a member rejects
+    proba: AnyFloats  # (n, L, C); (n, L, 0) if not requested or a member has none
 
     @classmethod
     def of(cls, scores: Scores, ask: Ask) -> Predictions:
@@ -197,27 +189,13 @@ class Predictions:
 
 @dataclass(frozen=True)
 class TuningSet:
-    """Samples with the predictions of members that were not fitted on them.
-
-    Attributes
-    ----------
-    X : array, sparse matrix or data frame
-        The n samples.
-    labels : ndarray of int, shape (n,)
-        Positions of their classes.
-    weight : ndarray of shape (n,) or None
-        Sample weights, above 0 and with a mean of 1; None if all are equal.
-    predictions : Predictions
-        The members' predictions.
-    rows : ndarray of int, shape (n,)
-        The rows of the samples in the data passed to ``fit``.
-    """
+    """Samples with the predictions of members that were not fitted on them."""
 
     X: Any
-    labels: AnyInts
-    weight: AnyFloats | None
+    labels: AnyInts  # (n,): positions of the classes
+    weight: AnyFloats | None  # (n,): above 0, with a mean of 1; None if all are equal
     predictions: Predictions
-    rows: AnyInts
+    rows: AnyInts  # (n,): the rows of the samples in the data passed to ``fit``
 
     @property
     def correct(self) -> Flags:
@@ -317,17 +295,7 @@ def ensemble_members(ensemble: Any, owner: str) -> list[tuple[str, Any]]:
 
 
 class EnsembleMember(ClassifierMixin, BaseEstimator):
-    """One fitted member of an ensemble, with its columns and the ensemble's labels.
-
-    Parameters
-    ----------
-    estimator : classifier
-        Fitted; many ensembles fit theirs on the positions of the classes.
-    labels : ndarray
-        The labels of its classes, in their order.
-    columns : ndarray of int or None
-        The columns that it was fitted on; None for all.
-    """
+    """One fitted member of an ensemble, with the labels of its classes and its columns."""
 
     def __init__(self, estimator: Any, labels: NDArray[Any], columns: Any = None) -> None:
         self.estimator = estimator

@@ -34,29 +34,13 @@ from margrave._typing import AnyFloats, AnyInts, Flags
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """The k nearest samples of the tuning set to each of q queries, and L members on them.
+    """The k nearest samples of the tuning set to each of q queries, and L members on them."""
 
-    Attributes
-    ----------
-    correct : ndarray of bool, shape (q, k, L)
-        r_ij: whether each member is correct on each neighbour, nearest first.
-    labels : ndarray of int, shape (q, k)
-        Positions of the neighbours' classes.
-    distance : ndarray of shape (q, k)
-        Their distances from the query.
-    weight : ndarray of shape (q, k) or None
-        Their sample weights; None if all are 1.
-    predicted : ndarray of int, shape (q, L)
-        The classes that the members predict for the queries; -1 for a rejected query.
-    n_classes : int
-        Number of classes.
-    """
-
-    correct: Flags
-    labels: AnyInts
-    distance: AnyFloats
-    weight: AnyFloats | None
-    predicted: AnyInts
+    correct: Flags  # (q, k, L): r_ij, nearest neighbours first
+    labels: AnyInts  # (q, k): y_j, as positions of the classes
+    distance: AnyFloats  # (q, k)
+    weight: AnyFloats | None  # (q, k): v_j; None if all are 1
+    predicted: AnyInts  # (q, L): c_i; -1 where a member rejects the query
     n_classes: int
 
 
@@ -139,27 +123,13 @@ def to_tenths(values: AnyFloats) -> NDArray[np.uint8]:
 
 @dataclass(frozen=True)
 class MetaFeatures:
-    """The meta-features of q queries and L members (Cruz et al., 2015, f1 to f5), in tenths.
+    """The meta-features f1 to f5 of Cruz et al. (2015), in tenths."""
 
-    Attributes
-    ----------
-    correct : ndarray of shape (q, k, L)
-        f1, on each neighbour: 10 if the member is correct, else 0.
-    true_class : ndarray of shape (q, k, L)
-        f2, on each neighbour: probability of the true class.
-    accuracy : ndarray of shape (q, L)
-        f3: overall local accuracy.
-    profile : ndarray of shape (q, k_p, L)
-        f4: as f1, on the samples with the nearest output profiles.
-    confidence : ndarray of shape (q, L)
-        f5: the largest probability for the query.
-    """
-
-    correct: NDArray[np.uint8]
-    true_class: NDArray[np.uint8]
-    accuracy: NDArray[np.uint8]
-    profile: NDArray[np.uint8]
-    confidence: NDArray[np.uint8]
+    correct: NDArray[np.uint8]  # (q, k, L), f1: 10 if correct on the neighbour, else 0
+    true_class: NDArray[np.uint8]  # (q, k, L), f2: probability of the neighbour's class
+    accuracy: NDArray[np.uint8]  # (q, L), f3: overall local accuracy
+    profile: NDArray[np.uint8]  # (q, k_p, L), f4: as f1, for the nearest output profiles
+    confidence: NDArray[np.uint8]  # (q, L), f5: the largest probability for the query
 
     @classmethod
     def of(
@@ -194,28 +164,16 @@ class MetaClassifier:
     """Multinomial naive Bayes on the meta-features: the probability that a member is correct.
 
     Naive Bayes is linear in its counts, so the log-odds are a weighted sum of the features.
-
-    Attributes
-    ----------
-    coef : ndarray of shape (2 k + k_p + 2,)
-        Log-odds for a tenth of each feature.
-    intercept : float
-        Log-odds of the prior.
     """
 
-    coef: AnyFloats
-    intercept: float
+    coef: AnyFloats  # (2 k + k_p + 2,): log-odds for a tenth of each feature
+    intercept: float  # log-odds of the prior
 
     @classmethod
     def fit(cls, sums: AnyFloats, totals: AnyFloats) -> MetaClassifier:
-        """Fit from sums over members that are wrong and members that are correct, in this order.
+        """Fit from the sums of features, (2, n_features), and of weights, (2,): wrong, correct.
 
-        Parameters
-        ----------
-        sums : ndarray of shape (2, n_features)
-            The sum of each feature. Laplace smoothing adds 1.
-        totals : ndarray of shape (2,)
-            The total weight.
+        Laplace smoothing adds 1.
         """
         logs = np.log(sums + 1) - np.log((sums + 1).sum(axis=1, keepdims=True))
         with np.errstate(divide="ignore"):  # never wrong or never correct: probability 1 or 0
@@ -312,31 +270,14 @@ def keep_first(selected: Flags) -> Flags:
 
 @dataclass(frozen=True)
 class Method:
-    """A method of local selection.
+    """A method of local selection."""
 
-    Attributes
-    ----------
-    competence : callable
-        The measure of competence. META-DES uses it as a meta-feature.
-    select : callable
-        The rule that selects members.
-    single : bool
-        Whether to select a single member.
-    weighted : bool
-        Whether the members' votes are weighted by their competence.
-    by_profile : bool
-        Whether the nearest samples are those with the nearest output profiles, the members'
-        probabilities, instead of the nearest features.
-    learned : bool
-        Whether a `MetaClassifier` estimates the competence.
-    """
-
-    competence: Callable[[Neighbourhood], AnyFloats]
+    competence: Callable[[Neighbourhood], AnyFloats]  # for META-DES, the feature f3
     select: Callable[[AnyFloats, Neighbourhood], Flags]
-    single: bool = False
-    weighted: bool = False
-    by_profile: bool = False
-    learned: bool = False
+    single: bool = False  # whether to select a single member
+    weighted: bool = False  # whether votes are weighted by competence
+    by_profile: bool = False  # whether neighbours are nearest by the members' probabilities
+    learned: bool = False  # whether a MetaClassifier estimates the competence
 
     @property
     def needs_proba(self) -> bool:

@@ -516,24 +516,12 @@ class NeighbourIndex(Protocol):
 
 @dataclass(frozen=True)
 class NeighbourSearch:
-    """A search of the k nearest samples of the tuning set.
-
-    Attributes
-    ----------
-    index : NeighbourIndex
-        Fitted on the samples.
-    k : int
-        Number of neighbours.
-    n_samples : int
-        Number of samples.
-    owner : str
-        The class that messages name.
-    """
+    """A search of the k nearest samples of the tuning set."""
 
     index: NeighbourIndex
     k: int
     n_samples: int
-    owner: str
+    owner: str  # the estimator that messages name
 
     @classmethod
     def fit(cls, index: Any, X: Any, k: int, n_jobs: int | None, owner: str) -> NeighbourSearch:
@@ -588,33 +576,15 @@ _LARGEST_BLOCK = 16_000_000
 
 @dataclass(frozen=True)
 class TuningMemory:
-    """What predictions need of the tuning set.
+    """What predictions need of the tuning set."""
 
-    Attributes
-    ----------
-    method : str
-        The method that it was stored for.
-    labels : ndarray of int, shape (n,)
-        Positions of the classes.
-    correct : ndarray of bool, shape (n, L)
-        Whether each member is correct.
-    weight : ndarray of shape (n,) or None
-        Sample weights; None if all are equal.
-    rows : ndarray of int, shape (n,)
-        The rows in the data passed to ``fit``.
-    n_classes : int
-        Number of classes.
-    search : NeighbourSearch
-        Finds samples by their features, or by their output profiles for KNOP.
-    """
-
-    method: str
-    labels: AnyInts
-    correct: Flags
-    weight: AnyFloats | None
-    rows: AnyInts
+    method: str  # the method of the last fit
+    labels: AnyInts  # (n,): positions of the classes
+    correct: Flags  # (n, L): whether each member is correct
+    weight: AnyFloats | None  # (n,); None if all are equal
+    rows: AnyInts  # (n,): the rows of the samples in the data passed to ``fit``
     n_classes: int
-    search: NeighbourSearch
+    search: NeighbourSearch  # by features, or by output profiles for KNOP
 
     @property
     def block_size(self) -> int:
@@ -644,20 +614,10 @@ def output_profiles(proba: AnyFloats) -> AnyFloats:
 
 @dataclass(frozen=True)
 class MetaDES:
-    """The competence that META-DES learns from the tuning set (Cruz et al., 2015).
+    """The competence that META-DES learns from the tuning set (Cruz et al., 2015)."""
 
-    Attributes
-    ----------
-    profiles : NeighbourSearch
-        Finds samples by their output profiles.
-    true_class : ndarray of uint8, shape (n, L)
-        Each member's probability of the true class, in tenths.
-    classifier : MetaClassifier
-        Estimates the probability that a member is correct.
-    """
-
-    profiles: NeighbourSearch
-    true_class: NDArray[np.uint8]
+    profiles: NeighbourSearch  # by output profiles
+    true_class: NDArray[np.uint8]  # (n, L): probability of the true class, in tenths
     classifier: MetaClassifier
 
     @classmethod
@@ -703,27 +663,13 @@ def _meta_features(
 
 @dataclass(frozen=True)
 class Selection:
-    """The members that are selected for q queries.
+    """The members that are selected for q queries."""
 
-    Attributes
-    ----------
-    predictions : Predictions
-        The predictions of all L members.
-    competence : ndarray of shape (q, L)
-        The competence of each member.
-    selected : ndarray of bool, shape (q, L)
-        Which members vote.
-    none_competent : ndarray of bool, shape (q,)
-        Where no member is competent.
-    neighbours : ndarray of int, shape (q, k)
-        Positions of the neighbours in the tuning set.
-    """
-
-    predictions: Predictions
-    competence: AnyFloats
-    selected: Flags
-    none_competent: Flags
-    neighbours: AnyInts
+    predictions: Predictions  # of all members
+    competence: AnyFloats  # (q, L)
+    selected: Flags  # (q, L): which members vote
+    none_competent: Flags  # (q,)
+    neighbours: AnyInts  # (q, k): positions in the tuning set
 
 
 def count_votes(

@@ -410,13 +410,7 @@ _KMEANS_STARTS = 3
 
 
 class ColumnRegions:
-    """Regions by the values of a column of a data frame.
-
-    Parameters
-    ----------
-    name : str
-        The name of the column.
-    """
+    """Regions by the values of a column of a data frame; unlike a closure, it can be pickled."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -527,15 +521,6 @@ class StoredMember(ClassifierMixin, BaseEstimator):
     """Stored predictions as a classifier of positions, for scorers.
 
     The members that predicted the tuning set may be gone: each fold has its own.
-
-    Parameters
-    ----------
-    classes : ndarray
-        All classes.
-    labels : ndarray of shape (n,)
-        The predicted labels.
-    proba : ndarray of shape (n, n_classes) or None
-        The probabilities, if there are any.
     """
 
     def __init__(self, classes: NDArray[Any], labels: NDArray[Any], proba: Any) -> None:

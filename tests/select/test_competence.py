@@ -41,22 +41,22 @@ WORKED = near(
 
 
 class TestWorked:
-    def test_ola_is_the_share_of_neighbours_it_is_right_at(self):
+    def test_ola_is_the_accuracy_on_the_neighbours(self):
         assert competence.ola(WORKED).tolist() == [[0.75, 0.75, 0.25]]
 
     def test_counts(self):
         assert competence.count_correct(WORKED).tolist() == [[3, 3, 1]]
 
-    def test_lca_looks_at_neighbours_of_the_class_that_is_given(self):
-        # Member 1 says 0: right at both 0s. The others say 1: each right at one of two 1s.
+    def test_lca_is_the_accuracy_on_neighbours_of_the_predicted_class(self):
+        # Member 1 predicts 0: correct on both 0s. The others predict 1: correct on one of two 1s.
         assert competence.lca(WORKED).tolist() == [[1.0, 0.5, 0.5]]
 
     def test_lca_is_0_where_no_neighbour_is_of_that_class(self):
         alone = near([[[1], [1]]], labels=[[0, 0]], predicted=[[1]])
         assert competence.lca(alone).tolist() == [[0.0]]
 
-    def test_mla_weighs_by_one_over_the_distance(self):
-        # Member 2 says 1: the 1s are at distance 2 (wrong) and 4 (right): 1/4 of 3/4.
+    def test_mla_weights_by_one_over_the_distance(self):
+        # Member 2 predicts 1: the 1s are at distance 2 (wrong) and 4 (right): 1/4 of 3/4.
         assert competence.mla(WORKED)[0] == pytest.approx([1.0, 1 / 3, 1 / 3])
 
     def test_a_neighbour_at_the_same_place_outweighs_all_others(self):
@@ -70,13 +70,13 @@ class TestWorked:
         # Wrong at the neighbours: {3}, {2, 3}, {1}, {3}: member 3 shares one with member 2.
         assert competence.double_faults(WORKED).tolist() == [[0, 1, 1]]
 
-    def test_a_weight_counts_a_neighbour_so_often(self):
-        weighed = near(WORKED.correct, WORKED.labels, WORKED.predicted, weight=[[2, 1, 1, 1]])
-        assert competence.ola(weighed)[0] == pytest.approx([4 / 5, 4 / 5, 1 / 5])
-        assert competence.rank(weighed).tolist() == [[3, 2, 0]]
+    def test_a_weight_repeats_a_neighbour(self):
+        weighted = near(WORKED.correct, WORKED.labels, WORKED.predicted, weight=[[2, 1, 1, 1]])
+        assert competence.ola(weighted)[0] == pytest.approx([4 / 5, 4 / 5, 1 / 5])
+        assert competence.rank(weighted).tolist() == [[3, 2, 0]]
 
     def test_a_weight_of_two_is_the_neighbour_twice(self):
-        weighed = near(WORKED.correct, WORKED.labels, WORKED.predicted, weight=[[2, 1, 1, 1]])
+        weighted = near(WORKED.correct, WORKED.labels, WORKED.predicted, weight=[[2, 1, 1, 1]])
         twice = near(
             WORKED.correct[:, [0, 0, 1, 2, 3]], WORKED.labels[:, [0, 0, 1, 2, 3]], WORKED.predicted
         )
@@ -87,7 +87,7 @@ class TestWorked:
             competence.count_correct,
             competence.double_faults,
         ):
-            assert measure(weighed) == pytest.approx(measure(twice))
+            assert measure(weighted) == pytest.approx(measure(twice))
 
 
 @st.composite
@@ -117,28 +117,28 @@ def by_loops(measure, neighbourhood):
     found = np.zeros((q, n_members))
     for i in range(q):
         for m in range(n_members):
-            right = [neighbourhood.correct[i, j, m] for j in range(k)]
+            correct = [neighbourhood.correct[i, j, m] for j in range(k)]
             same = [neighbourhood.labels[i, j] == neighbourhood.predicted[i, m] for j in range(k)]
             v = list(weight[i])
             if measure == "mla":
                 v = [v[j] / neighbourhood.distance[i, j] for j in range(k)]
             if measure == "count_correct":
-                found[i, m] = sum(v[j] for j in range(k) if right[j])
+                found[i, m] = sum(v[j] for j in range(k) if correct[j])
             elif measure == "ola":
-                found[i, m] = sum(v[j] for j in range(k) if right[j]) / sum(v)
+                found[i, m] = sum(v[j] for j in range(k) if correct[j]) / sum(v)
             elif measure in ("lca", "mla"):
-                looked_at = sum(v[j] for j in range(k) if same[j])
-                hits = sum(v[j] for j in range(k) if same[j] and right[j])
-                found[i, m] = hits / looked_at if looked_at else 0
+                total = sum(v[j] for j in range(k) if same[j])
+                hits = sum(v[j] for j in range(k) if same[j] and correct[j])
+                found[i, m] = hits / total if total else 0
             elif measure == "rank":
                 for j in range(k):
-                    if not right[j]:
+                    if not correct[j]:
                         break
                     found[i, m] += v[j]
             else:
                 for j in range(k):
                     others = [neighbourhood.correct[i, j, o] for o in range(n_members) if o != m]
-                    found[i, m] += 0 if right[j] else v[j] * others.count(False)
+                    found[i, m] += 0 if correct[j] else v[j] * others.count(False)
     return found
 
 
@@ -156,19 +156,21 @@ class TestChoosing:
         assert found.tolist() == [[False, True, True], [False] * 3]
 
     def test_better_than_chance_depends_on_the_number_of_classes(self):
-        share = np.array([[0.25, 0.3, 0.5]])
+        accuracy = np.array([[0.25, 0.3, 0.5]])
         four = near([[[1, 1, 1]]], n_classes=4)
-        assert competence.select_better_than_chance(share, four).tolist() == [[False, True, True]]
-        assert competence.select_better_than_chance(share, WORKED).tolist() == [[False] * 3]
+        assert competence.select_better_than_chance(accuracy, four).tolist() == [
+            [False, True, True]
+        ]
+        assert competence.select_better_than_chance(accuracy, WORKED).tolist() == [[False] * 3]
 
     def test_des_knn_keeps_half_and_of_these_who_fails_alone(self):
         # Ten members at five neighbours: 0 to 5 are wrong once, 6 to 9 three times. Of the first
         # six the later five stay. Of these 4 and 5 fail with four others, the rest with seven.
-        right = np.ones((1, 5, 10), dtype=bool)
-        right[0, 0, [0, 1, 2, 3]] = False
-        right[0, 1, 4] = right[0, 2, 5] = False
-        right[0, :3, 6:] = False
-        neighbourhood = near(right)
+        correct = np.ones((1, 5, 10), dtype=bool)
+        correct[0, 0, [0, 1, 2, 3]] = False
+        correct[0, 1, 4] = correct[0, 2, 5] = False
+        correct[0, :3, 6:] = False
+        neighbourhood = near(correct)
         assert competence.double_faults(neighbourhood)[0, :6].tolist() == [7, 7, 7, 7, 4, 4]
         chosen = competence.select_accurate_and_diverse(
             competence.ola(neighbourhood), neighbourhood
@@ -180,11 +182,11 @@ class TestChoosing:
         assert competence.keep_first(chosen).tolist() == [[False, True, False], [False] * 3]
 
     def test_votes_count_those_chosen_and_no_abstention(self):
-        answers = np.array([[0, 1, 1, -1]])
+        codes = np.array([[0, 1, 1, -1]])
         chosen = np.array([[True, True, False, True]])
-        assert count_votes(answers, chosen, None, 2).tolist() == [[1, 1]]
+        assert count_votes(codes, chosen, None, 2).tolist() == [[1, 1]]
         weight = np.array([[1.0, 2.5, 4.0, 8.0]])
-        assert count_votes(answers, chosen, weight, 2).tolist() == [[1, 2.5]]
+        assert count_votes(codes, chosen, weight, 2).tolist() == [[1, 2.5]]
 
     def test_mean_probabilities_of_those_chosen(self):
         proba = np.array([[[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]])
@@ -196,17 +198,17 @@ class TestChoosing:
 
 @given(neighbourhoods())
 def test_des_knn_prefers_the_accurate_then_the_diverse(neighbourhood):
-    """Of those kept nobody is less accurate than one left out, unless there is room for all."""
-    share = competence.ola(neighbourhood)
-    chosen = competence.select_accurate_and_diverse(share, neighbourhood)
-    n_members = share.shape[1]
+    """No selected member is less accurate than one that is left out of the most accurate half."""
+    accuracy = competence.ola(neighbourhood)
+    chosen = competence.select_accurate_and_diverse(accuracy, neighbourhood)
+    n_members = accuracy.shape[1]
     kept = max(n_members // 2, 1)
     assert (chosen.sum(axis=1) <= min(int(np.ceil(0.3 * n_members)), kept)).all()
-    border = np.sort(share, axis=1)[:, -kept]
+    border = np.sort(accuracy, axis=1)[:, -kept]
     faults = competence.double_faults(neighbourhood)
-    for i in range(len(share)):
-        assert (share[i, chosen[i]] >= border[i]).all()
-        surely = (share[i] > border[i]) & ~chosen[i]
+    for i in range(len(accuracy)):
+        assert (accuracy[i, chosen[i]] >= border[i]).all()
+        surely = (accuracy[i] > border[i]) & ~chosen[i]
         if chosen[i].any() and surely.any():
             assert faults[i, surely].min() >= faults[i, chosen[i]].max() - 1e-9
 
@@ -231,7 +233,7 @@ class TestMeta:
 
     @staticmethod
     def rows(features):
-        """One row for each query and member, as a library wants them."""
+        """One row for each query and member, as scikit-learn needs them."""
         return np.hstack(
             [
                 features.correct.swapaxes(1, 2).reshape(-1, 7),
@@ -242,16 +244,16 @@ class TestMeta:
             ]
         ).astype(float)
 
-    @pytest.mark.parametrize("weighed", [False, True])
-    def test_it_is_scikit_learns_naive_bayes(self, features, weighed):
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_it_is_scikit_learns_naive_bayes(self, features, weighted):
         random = np.random.default_rng(1)
-        right = random.random((40, 9)) < 0.7
-        weight = random.random((40, 9)) if weighed else np.ones((40, 9))
-        sums = np.array([features.sums(~right * weight), features.sums(right * weight)])
-        totals = np.array([weight[~right].sum(), weight[right].sum()])
+        correct = random.random((40, 9)) < 0.7
+        weight = random.random((40, 9)) if weighted else np.ones((40, 9))
+        sums = np.array([features.sums(~correct * weight), features.sums(correct * weight)])
+        totals = np.array([weight[~correct].sum(), weight[correct].sum()])
         ours = MetaClassifier.fit(sums, totals).competence(features)
         X = self.rows(features)
-        bayes = MultinomialNB().fit(X, right.ravel(), sample_weight=weight.ravel())
+        bayes = MultinomialNB().fit(X, correct.ravel(), sample_weight=weight.ravel())
         assert ours.ravel() == pytest.approx(bayes.predict_proba(X)[:, 1])
 
     def test_sums_of_many_true_and_false_do_not_overflow(self, features):

@@ -1,4 +1,4 @@
-"""Local selection as an estimator: its answers, its input, and what it says about them."""
+"""Local selection as an estimator: its predictions, its input, and its explanations."""
 
 import numpy as np
 import pandas as pd
@@ -74,10 +74,10 @@ class TestTheSlide:
         assert explanation.selected[2:, 2].all()
 
 
-class TestAnswers:
+class TestPredictions:
     @each_method
-    def test_it_follows_from_what_it_says_was_selected(self, trained, data, method):
-        """The parts that are explanation put together give the answer, one sample at a time."""
+    def test_it_follows_from_the_selected_members(self, trained, data, method):
+        """The votes of the selected members give the prediction, one sample at a time."""
         X_new = data[2][:80]
         model = prefit(trained, data, method)
         explanation = model.explain(X_new)
@@ -103,7 +103,9 @@ class TestAnswers:
 
     @each_method
     @pytest.mark.parametrize("voting", ["hard", "soft"])
-    def test_probabilities_sum_to_one_and_lead_to_the_answer(self, trained, data, method, voting):
+    def test_probabilities_sum_to_one_and_lead_to_the_prediction(
+        self, trained, data, method, voting
+    ):
         X_new = data[2]
         model = prefit(trained, data, method, voting=voting)
         proba = model.predict_proba(X_new)
@@ -120,7 +122,7 @@ class TestAnswers:
         assert proba[one] == pytest.approx(own[one, explanation.selected[one].argmax(axis=1)])
 
     @each_method
-    def test_blocks_do_not_change_answers(self, trained, data, method, monkeypatch):
+    def test_blocks_do_not_change_predictions(self, trained, data, method, monkeypatch):
         X_new = data[2][:80]  # more blocks than one, whatever the block
         whole = prefit(trained, data, method)
         expected = whole.predict(X_new), whole.predict_proba(X_new), whole.competence(X_new)
@@ -157,7 +159,7 @@ class TestEqualCompetence:
         ]
         return members, X, y
 
-    def test_the_first_answers(self, equal):
+    def test_the_first_predicts(self, equal):
         members, X, y = equal
         model = LocalSelectionClassifier(members, "ola", k=3, prefit=True).fit(X, y)
         assert model.selected([[3.5]]).tolist() == [[True, False, False]]
@@ -175,7 +177,7 @@ class TestEqualCompetence:
         assert model.predict([[3.5]]) == [0]
 
 
-class TestNobodyIsCompetent:
+class TestNoCompetentMember:
     @pytest.fixture
     def hopeless(self):
         """Members that are wrong everywhere, and new samples."""
@@ -188,7 +190,7 @@ class TestNobodyIsCompetent:
         return wrong, X, y
 
     @each_method
-    def test_all_are_asked(self, hopeless, method):
+    def test_all_members_vote(self, hopeless, method):
         members, X, y = hopeless
         model = LocalSelectionClassifier(members, method, k=5, prefit=True).fit(X, y)
         assert model.accuracy_.tolist() == [0, 0, 0]
@@ -217,15 +219,15 @@ class TestNobodyIsCompetent:
         assert not explanation.selected.any()
         assert str(explanation).startswith("rejected")
 
-    def test_only_where_nobody_is(self, slide):
+    def test_only_where_no_member_is_competent(self, slide):
         members, (X, y), _ = slide
         constants = members[:2]
         here = np.abs(X[:, 0]) > 1  # in the middle both are wrong half of the time
         model = LocalSelectionClassifier(
-            constants, "rank", k=1, prefit=True, reject=True, reject_label="nobody"
+            constants, "rank", k=1, prefit=True, reject=True, reject_label="none"
         ).fit(X[here], y[here])
         assert set(model.predict(X[here])) == {"ω1", "ω2"}
-        assert model.reject_label_ == "nobody"
+        assert model.reject_label_ == "none"
 
     def test_the_reject_label_is_no_class(self, hopeless):
         members, X, y = hopeless
@@ -250,7 +252,7 @@ class TestExplanations:
         assert set(named) <= set(chosen)
         assert len(named) == min(len(chosen), 4)
 
-    def test_neighbours_are_rows_of_the_data_given_to_fit(self, trained, data):
+    def test_neighbours_are_rows_of_the_data_passed_to_fit(self, trained, data):
         X, y, X_new, _ = data
         model = prefit(trained, data, "ola")
         explanation = model.explain(X_new[:5])
@@ -374,7 +376,7 @@ class TestInput:
         ).fit(X[150:], np.searchsorted(bag.classes_, names[y[150:]]))
         assert (bag.classes_[by_hand.predict(X_new)] == model.predict(X_new)).all()
 
-    def test_groups_are_given_as_folds(self, data):
+    def test_groups_are_passed_as_folds(self, data):
         X, y, _, _ = data
         groups = np.arange(300) // 10
         with pytest.raises(ValueError, match=r"\btuning\b.*GroupKFold"):
@@ -514,7 +516,7 @@ class TestBadInput:
 
 
 @pytest.mark.parametrize(("method", "voting"), [("knop", "hard"), ("ola", "soft")])
-def test_what_a_member_says_is_its_answer_not_its_most_probable_class(data, method, voting):
+def test_a_vote_is_the_predicted_label_not_the_most_probable_class(data, method, voting):
     X, y, X_new, _ = data
     y = y > 0
     members = [
@@ -526,7 +528,7 @@ def test_what_a_member_says_is_its_answer_not_its_most_probable_class(data, meth
     assert model.accuracy_[0] == pytest.approx(members[0][1].score(X, y))
 
 
-def test_weights_count_by_their_shares(trained, data):
+def test_only_ratios_of_weights_count(trained, data):
     X, y, X_new, _ = data
     weight = np.random.default_rng(0).integers(1, 4, 150).astype(float)
     model = LocalSelectionClassifier(trained, "meta-des", prefit=True)
@@ -544,7 +546,7 @@ def test_parameters_of_the_space_and_the_index_are_reached():
     assert clone(model).index.metric == "manhattan"
 
 
-class TestSetAnew:
+class TestChangedParameters:
     def test_a_method_takes_another_fit(self, trained, data):
         model = prefit(trained, data, "ola")
         before = model.predict(data[2])

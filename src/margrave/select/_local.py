@@ -350,8 +350,7 @@ class LocalSelectionClassifier(BaseSelector):
     def _remember(self, tuning: TuningSet) -> None:
         """Store what predictions need of the tuning set, and fit the search of neighbours."""
         method, k, owner = METHODS[self.method], int(self.k), type(self).__name__
-        X, proba = self._to_space(tuning.X), tuning.predictions.proba
-        n_samples = len(tuning.labels)
+        X, n_samples = self._to_space(tuning.X), len(tuning.labels)
         largest = n_samples - int(method.learned)  # META-DES is fitted on neighbours of samples
         if k > largest:
             raise ValueError(
@@ -359,7 +358,8 @@ class LocalSelectionClassifier(BaseSelector):
                 f"samples; got {k}."
             )
         if method.by_profile:
-            search = NeighbourSearch.fit(None, output_profiles(proba), k, self.n_jobs, owner)
+            profiles = output_profiles(tuning.predictions.proba)
+            search = NeighbourSearch.fit(None, profiles, k, self.n_jobs, owner)
         else:
             search = NeighbourSearch.fit(self.index, X, k, self.n_jobs, owner)
         self._memory = TuningMemory(
@@ -373,11 +373,7 @@ class LocalSelectionClassifier(BaseSelector):
         )
         self._meta_des = None
         if method.learned:
-            n_profiles = min(N_PROFILES, n_samples - 1)
-            profiles = NeighbourSearch.fit(
-                None, output_profiles(proba), n_profiles, self.n_jobs, owner
-            )
-            self._meta_des = MetaDES.fit(self._memory, profiles, X, tuning.predictions)
+            self._meta_des = MetaDES.fit(self._memory, X, tuning.predictions, self.n_jobs)
 
     # The steps of predict, for a block of queries
 
@@ -418,9 +414,10 @@ class LocalSelectionClassifier(BaseSelector):
     def _select(self, X: Any, predictions: Predictions) -> Selection:
         """Select members by their competence near the queries."""
         method, memory = self._method, self._memory
-        by_profile = method.by_profile
-        queries = output_profiles(predictions.proba) if by_profile else self._to_space(X)
-        distance, at = memory.search.find(queries)
+        if method.by_profile:
+            distance, at = memory.search.find(output_profiles(predictions.proba))
+        else:
+            distance, at = memory.search.find(self._to_space(X))
         near = memory.neighbourhood(at, distance, predictions)
         if self._meta_des is None:
             competence = method.competence(near)
@@ -622,12 +619,13 @@ class MetaDES:
 
     @classmethod
     def fit(
-        cls, memory: TuningMemory, profiles: NeighbourSearch, X: Any, predictions: Predictions
+        cls, memory: TuningMemory, X: Any, predictions: Predictions, n_jobs: int | None
     ) -> MetaDES:
-        """Fit on the tuning set: each sample is a query to the other samples."""
-        n_samples = len(memory.labels)
-        proba_of_truth = predictions.proba[np.arange(n_samples), :, memory.labels]
-        true_class = to_tenths(proba_of_truth)
+        """Fit on the tuning set, with X in the space: each sample is a query to the others."""
+        n_samples, proba = len(memory.labels), predictions.proba
+        n_profiles, owner = min(N_PROFILES, n_samples - 1), memory.search.owner
+        profiles = NeighbourSearch.fit(None, output_profiles(proba), n_profiles, n_jobs, owner)
+        true_class = to_tenths(proba[np.arange(n_samples), :, memory.labels])
         sums, totals = np.zeros((2, 2 * memory.search.k + profiles.k + 2)), np.zeros(2)
         for rows in row_blocks(n_samples, memory.block_size):
             block = predictions.at(rows)

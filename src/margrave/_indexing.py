@@ -45,7 +45,9 @@ def select_rows(X: Any, at: Sequence[int] | NDArray[np.int64]) -> Any:
 
 def count_rows(X: Any) -> int:
     """Count the rows of X."""
-    return int(X.shape[0]) if hasattr(X, "tocsr") else len(X)  # sparse matrices have no length
+    if hasattr(X, "tocsr"):
+        return int(X.shape[0])  # sparse matrices have no length
+    return len(X) if hasattr(X, "__len__") else len(np.asarray(X))
 
 
 def _as_sliceable(X: Any) -> Any:

@@ -30,8 +30,10 @@ def ours(size: Size) -> Timing:
 def _timed(method: str, data: Made, size: Size) -> dict[str, Any]:
     model = LocalSelectionClassifier(data.trees, method, 7, prefit=True, n_jobs=size.jobs)
     model.fit(data.X_tune, data.y_tune)
-    memory = model._memory
-    indexes = [index for index in (memory.places, memory.profiles) if index is not None]
+    searches = [model._memory.search]
+    if model._meta_des is not None:
+        searches.append(model._meta_des.profiles)
+    indexes = [search.index for search in searches]
     return predicting(model, indexes, data, size.n_query, size.repeats)
 
 

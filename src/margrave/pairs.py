@@ -303,10 +303,9 @@ class CrucialPairs:
                 return float(ceiling)
             else:
                 low = upto
-        row = np.repeat(np.arange(len(positives)), high - low)
-        column = np.arange(remaining) - np.repeat(
-            np.cumsum(high - low) - (high - low) - low, high - low
-        )
+        lengths = high - low
+        row = np.repeat(np.arange(len(positives)), lengths)
+        column = np.arange(remaining) - np.repeat(np.cumsum(lengths) - lengths - low, lengths)
         candidates = positives[row] - rising[column]
         place = rank - int(low.sum()) - 1
         return float(np.partition(candidates, place)[place])

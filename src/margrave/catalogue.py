@@ -315,7 +315,7 @@ def make(name: str, /, *, random_state: Any = None, **params: Any) -> Any:
     made = cls(**{**entry.defaults, **params})
     if not entry.encodes:
         return made
-    from margrave.members._encoded import EncodedLabelsClassifier
+    from margrave.members import EncodedLabelsClassifier
 
     return EncodedLabelsClassifier(made)
 

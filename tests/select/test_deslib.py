@@ -38,7 +38,7 @@ def test_the_fixture_says_something():
         (150, 11, 7): 1,
     }
     for tables, predicted in KEPT.values():
-        votes = tables.answers
+        votes = tables.predictions
         assert (votes != votes[:, :1]).any(axis=1).mean() > 0.3
         np.testing.assert_allclose(tables.proba_query.sum(axis=2), np.ones((150, 11)), rtol=1e-9)
         assert len({each.tobytes() for each in predicted.values()}) >= 5

@@ -1,7 +1,7 @@
-"""What "A Linear Combination of Classifiers via Rank Margin Maximization" prints.
+"""The numbers that Marrocco et al. (2010) print.
 
-Tables 2 and 3: mean AUC and standard deviation over ten runs. Table 1 is kept here as the names of
-the data sets, and what had to be settled to get them.
+Tables 2 and 3: mean AUC and standard deviation over ten runs. Of table 1, the data sets, with
+remarks where the table is incomplete or differs from the data.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ METHODS = ("RankMargin", "RankBoost", "SVM")
 
 @dataclass(frozen=True)
 class Source:
-    """One of the document's data sets.
+    """A data set of the paper.
 
     Attributes
     ----------
@@ -21,13 +21,13 @@ class Source:
         Its name in `margrave.datasets`.
     positive : object
         The label of N⁺.
-    settled : str
-        What the document leaves open, or prints differently from what there is.
+    remark : str
+        What the paper does not specify, or prints differently from the data.
     """
 
     name: str
     positive: object
-    settled: str = ""
+    remark: str = ""
 
 
 SOURCES = {
@@ -35,7 +35,7 @@ SOURCES = {
     "Balance": Source(
         "balance_bin",
         1,
-        "The printed 54.01 % of positives cannot be had with 625 rows; left and balanced against "
+        "The printed 54.01 % of positives is impossible with 625 rows; left and balanced against "
         "right has 53.92 %.",
     ),
     "Breast": Source(
@@ -52,15 +52,15 @@ SOURCES = {
     "Housing": Source(
         "housing_bin",
         1,
-        "Positive is a median value of at most 21.0. All 13 features: which one the document drops "
-        "is not said.",
+        "Positive is a median value of at most 21.0. All 13 features: the paper does not say "
+        "which one it drops.",
     ),
     "Ionosphere": Source("ionosphere", "good"),
     "Liver": Source("liver", 2),
     "Sonar": Source("sonar", "M", "208 rows, where 260 are printed."),
 }
 
-# For each number of members: RankMargin, RankBoost, SVM as (mean, standard deviation).
+# For each number of members: (mean, standard deviation) of RankMargin, RankBoost and SVM.
 TABLES = {
     5: {
         "Australian": ((0.935, 0.008), (0.920, 0.008), (0.929, 0.009)),

@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
 from margrave.members import SmoothedBaggingClassifier
-from margrave.members._smoothed import smooth
+from margrave.members._smoothed_bagging import add_noise
 
 
 @pytest.fixture
@@ -36,10 +36,10 @@ class Recorder(GaussianNB):
         return super().fit(X, y)
 
 
-def test_noise_has_the_asked_share_of_each_features_deviation():
+def test_noise_is_proportional_to_the_deviation_of_each_feature():
     rng = np.random.RandomState(0)
     X = rng.standard_normal((20_000, 2)) * [1.0, 1000.0]
-    moved = smooth(X, 0.25, rng) - X
+    moved = add_noise(X, 0.25, rng) - X
     np.testing.assert_allclose(moved.std(axis=0) / X.std(axis=0), 0.25, rtol=0.03)
     assert abs(np.corrcoef(moved.T)[0, 1]) < 0.03
     assert abs(np.corrcoef(moved[:, 0], X[:, 0])[0, 1]) < 0.03
@@ -49,7 +49,7 @@ def test_constant_and_missing_values_stay():
     # 0.1 three times has a standard deviation of 1e-17 in floating point, not 0.
     X = np.array([[0.1, 1, np.nan, np.nan], [0.1, 2, 3, np.nan], [0.1, 5, 7, np.nan]])
     before = X.copy()
-    smoothed = smooth(X, 0.5, np.random.RandomState(0))
+    smoothed = add_noise(X, 0.5, np.random.RandomState(0))
     np.testing.assert_array_equal(X, before)
     np.testing.assert_array_equal(smoothed[:, 0], X[:, 0])
     np.testing.assert_array_equal(np.isnan(smoothed), np.isnan(X))
@@ -59,7 +59,7 @@ def test_constant_and_missing_values_stay():
 
 def test_dtype_is_kept():
     X = np.eye(3, dtype=np.float32)
-    assert smooth(X, 0.1, np.random.RandomState(0)).dtype == np.float32
+    assert add_noise(X, 0.1, np.random.RandomState(0)).dtype == np.float32
 
 
 def test_every_copy_of_a_row_gets_its_own_noise(blobs):
@@ -90,7 +90,7 @@ def test_without_noise_it_is_bagging(blobs, weighted):
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=1e-9)
 
 
-def test_noise_matters_where_members_follow_single_rows(blobs):
+def test_noise_matters_if_members_depend_on_single_rows(blobs):
     X, y = blobs
     fitted = [
         SmoothedBaggingClassifier(KNeighborsClassifier(1), noise=noise, random_state=0).fit(X, y)
@@ -113,7 +113,7 @@ def test_members_without_probabilities_vote(blobs):
     np.testing.assert_array_equal(model.predict_proba(X) * 4 % 1, 0)
 
 
-def test_weights_are_chances_and_their_scale_does_not_matter(blobs):
+def test_weights_are_probabilities_and_their_scale_does_not_matter(blobs):
     X, y = blobs
     kept = y != 2
     model = SmoothedBaggingClassifier(Recorder(), n_estimators=5, random_state=0)
@@ -142,7 +142,7 @@ def test_caller_data_are_not_changed(blobs):
     np.testing.assert_array_equal(X, before)
 
 
-def test_missing_values_where_the_member_takes_them(blobs):
+def test_missing_values_if_the_member_allows_them(blobs):
     X, y = blobs
     X[::5, 0] = np.nan
     for base in (None, HistGradientBoostingClassifier(max_iter=3)):

@@ -1,4 +1,4 @@
-"""Modest AdaBoost: rounds worked by hand, its normalisation, its end, and its randomness."""
+"""Modest AdaBoost: hand-worked rounds, the normalisation, early stopping and randomness."""
 
 from fractions import Fraction
 
@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from margrave import datasets
 from margrave.members import ModestAdaBoostClassifier
-from margrave.members._modest import inverted, leaf_scores
+from margrave.members._modest_adaboost import invert_weights, score_leaves
 
 STUMP = DecisionTreeClassifier(max_depth=1)
 
@@ -31,14 +31,14 @@ def one_leaf(plus, minus, other_plus, other_minus):
 
 def test_one_round_by_hand():
     D = [Fraction(weight, 10) for weight in WEIGHTS]
-    other = [(1 - share) / 3 for share in D]
+    other = [(1 - weight) / 3 for weight in D]
     left = one_leaf(D[1], D[0], other[1], other[0])
     right = one_leaf(D[2] + D[3], 0, other[2] + other[3], 0)
     assert (left, right) == (Fraction(23, 300), Fraction(119, 300))
     model = ModestAdaBoostClassifier(STUMP, 1, random_weights=False).fit(X, Y, WEIGHTS)
     expected = [float(left), float(left), float(right), float(right)]
     np.testing.assert_allclose(model.decision_function(X), expected)
-    # Both leaves lean to the positives, the mixed one less.
+    # Both leaves have positive scores, the mixed one a smaller one.
     assert model.predict(X).tolist() == [1, 1, 1, 1]
 
 
@@ -56,30 +56,32 @@ def test_the_second_round_has_weights_moved_against_the_first():
 
 
 @given(st.lists(st.floats(0.01, 1), min_size=2, max_size=20))
-def test_inverted_weights_sum_to_one_and_turn_the_order_over(weights):
+def test_inverted_weights_sum_to_one_and_reverse_the_order(weights):
     D = np.array(weights) / sum(weights)
-    assert inverted(D).sum() == pytest.approx(1)
-    np.testing.assert_array_equal(inverted(D)[np.argsort(D)], np.sort(inverted(D))[::-1])
+    assert invert_weights(D).sum() == pytest.approx(1)
+    np.testing.assert_array_equal(
+        invert_weights(D)[np.argsort(D)], np.sort(invert_weights(D))[::-1]
+    )
 
 
 def test_two_samples():
-    np.testing.assert_allclose(inverted(np.array([0.25, 0.75])), [0.75, 0.25])
+    np.testing.assert_allclose(invert_weights(np.array([0.25, 0.75])), [0.75, 0.25])
     model = ModestAdaBoostClassifier(random_weights=False).fit([[0], [1]], ["a", "b"])
     np.testing.assert_allclose(model.leaf_scores_[0][0], [0, -0.25, 0.25])
     assert model.predict([[0], [1]]).tolist() == ["a", "b"]
 
 
-def test_without_the_normalisation_a_pure_leaf_would_speak_against_its_class():
+def test_without_the_normalisation_a_pure_leaf_would_have_the_wrong_sign():
     leaves, positive = np.array([1, 1, 1, 2, 2, 2]), np.array([True] * 3 + [False] * 3)
     D = np.full(6, 1 / 6)
-    scores = leaf_scores(leaves, positive, D, n_nodes=3)
+    scores = score_leaves(leaves, positive, D, n_nodes=3)
     np.testing.assert_allclose(scores, [0, 0.25, -0.25])
     raw = 1 - D
     assert one_leaf(D[positive].sum(), 0, raw[positive].sum(), 0) < 0
 
 
 @given(st.integers(0, 1000), st.booleans())
-def test_scores_of_leaves_are_from_minus_one_to_one(seed, random_weights):
+def test_scores_of_leaves_are_between_minus_one_and_one(seed, random_weights):
     rng = np.random.default_rng(seed)
     rows, labels = rng.integers(0, 4, (12, 2)), np.arange(12) % 2
     model = ModestAdaBoostClassifier(
@@ -92,7 +94,7 @@ def test_scores_of_leaves_are_from_minus_one_to_one(seed, random_weights):
     assert np.abs(model.decision_function(rows)).max() <= len(model.estimators_[0])
 
 
-def test_it_ends_when_a_tree_adds_nothing():
+def test_boosting_stops_when_a_tree_adds_nothing():
     # One leaf and equal weights: f = P⁺ − P̄⁺ = 0.
     model = ModestAdaBoostClassifier(random_weights=False).fit(np.ones((6, 1)), [0, 1, 1, 0, 1, 1])
     assert model.n_iter_.tolist() == [0]
@@ -114,7 +116,7 @@ def test_the_score_is_the_sum_over_the_trees():
     assert not hasattr(model, "predict_proba")
 
 
-def test_members_differ_by_their_seeds_only_if_asked():
+def test_members_differ_by_their_seeds_only_with_random_weights():
     rows, labels = make_classification(120, 6, flip_y=0.2, random_state=0)
 
     def scores(seed, **params):
@@ -150,7 +152,7 @@ def test_a_better_ranker_than_one_tree():
     assert auc > roc_auc_score(positive, stump.predict_proba(test)[:, 1])
 
 
-def test_every_class_against_the_others():
+def test_every_class_against_the_rest():
     rows, codes = make_blobs(150, centers=4, cluster_std=1.0, random_state=3)
     labels = np.array(["d", "a", "c", "b"])[codes]
     model = ModestAdaBoostClassifier(random_state=0).fit(rows, labels)

@@ -1,4 +1,4 @@
-"""The wrapper that numbers labels, by itself and around the boosters it is for."""
+"""The wrapper that encodes labels, by itself and around the boosters that need it."""
 
 import pickle
 
@@ -11,7 +11,7 @@ from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.model_selection import GridSearchCV
 
-from margrave.members._encoded import EncodedLabelsClassifier
+from margrave.members import EncodedLabelsClassifier
 
 LABELS = np.array(["ham", "spam", "eggs"])
 
@@ -30,7 +30,7 @@ def booster(request):
     )
 
 
-def test_says_what_the_wrapped_classifier_says(blobs):
+def test_predictions_are_those_of_the_wrapped_classifier(blobs):
     X, y = blobs
     plain = LogisticRegression().fit(X, LABELS[y])
     model = EncodedLabelsClassifier(LogisticRegression()).fit(X, LABELS[y])
@@ -40,7 +40,7 @@ def test_says_what_the_wrapped_classifier_says(blobs):
     assert not hasattr(EncodedLabelsClassifier(Perceptron()), "predict_proba")
 
 
-def test_boosters_take_names(blobs, booster):
+def test_boosters_accept_text_labels(blobs, booster):
     X, y = blobs
     model = EncodedLabelsClassifier(booster).fit(X, LABELS[y])
     assert model.predict(X).shape == y.shape
@@ -61,7 +61,7 @@ def test_boosters_clone_pickle_and_search(blobs, booster):
 
 def test_boosters_use_weights(blobs, booster):
     X, y = blobs
-    # With no weight on the third class it is never the answer.
+    # A class without weight is never predicted.
     weights = np.where(y == 2, 0.0, 1.0)
     model = EncodedLabelsClassifier(booster).fit(X, LABELS[y], sample_weight=weights)
     assert "eggs" not in model.predict(X)
@@ -81,6 +81,6 @@ def test_skops(blobs, tmp_path):
     model = EncodedLabelsClassifier(LogisticRegression()).fit(X, LABELS[y])
     skops.io.dump(model, tmp_path / "model.skops")
     untrusted = skops.io.get_untrusted_types(file=tmp_path / "model.skops")
-    assert untrusted == ["margrave.members._encoded.EncodedLabelsClassifier"]
+    assert untrusted == ["margrave.members._encoded_labels.EncodedLabelsClassifier"]
     loaded = skops.io.load(tmp_path / "model.skops", trusted=untrusted)
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))

@@ -13,7 +13,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from margrave.compare import friedman_holm
-from margrave.compare._tests import holm
+from margrave.compare._friedman_holm import holm
 
 # Ranks in table 6 of Demšar (2006): AUC of C4.5 and three variants on 14 data sets.
 DEMSAR = np.array(

@@ -1,4 +1,4 @@
-"""The sets are the documents': two-class versions by their rules, shares as they print them."""
+"""The sets are those of the papers: the rules of two-class versions, and the printed fractions."""
 
 import numpy as np
 import pytest
@@ -51,12 +51,12 @@ def test_balance_is_the_comparison_of_two_products():
         ("sonar", 53.37),
     ],
 )
-def test_share_of_positives_is_the_one_in_table_1(name, percent):
+def test_the_fraction_of_positives_is_that_in_table_1(name, percent):
     data = load(name)
     assert 100 * np.mean(data.target == data.positive) == pytest.approx(percent, abs=0.005)
 
 
-def test_document_000_takes_the_benign_of_the_complete_rows_as_positives():
+def test_the_positives_of_marrocco_et_al_are_the_benign_among_the_complete_rows():
     data = load("breast_wisconsin")
     complete = ~np.isnan(data.data).any(axis=1)
     assert complete.sum() == 683
@@ -64,7 +64,7 @@ def test_document_000_takes_the_benign_of_the_complete_rows_as_positives():
     assert 100 * np.mean(data.target[complete] == "benign") == pytest.approx(65.01, abs=0.005)
 
 
-def test_oddities_that_the_notes_name():
+def test_peculiarities_in_the_notes():
     assert not load("ionosphere").data[:, 1].any()
     assert len(np.unique(load("titanic").data, axis=0)) == 14
     liver = load("liver")

@@ -1,8 +1,7 @@
-"""Labels of any kind for classifiers that are particular about them.
+"""A wrapper for classifiers that accept only some types of labels.
 
-XGBoost takes the labels 0 … k − 1 only, and CatBoost answers more than two classes with a column
-instead of a vector. The wrapper here numbers the labels on the way in and names them on the way
-out; :mod:`margrave.catalogue` puts it around those two.
+XGBoost accepts only the labels 0 … k − 1, and CatBoost predicts more than two classes as a column
+instead of a vector. :mod:`margrave.catalogue` wraps both.
 """
 
 from typing import Any, Self
@@ -17,31 +16,31 @@ from sklearn.utils.validation import check_is_fitted
 
 
 class EncodedLabelsClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier that sees every label as its position in `classes_`.
+    """A classifier fitted on the positions of the labels in `classes_`.
 
-    The samples go to the wrapped classifier as they come.
+    The wrapped classifier validates the samples.
 
     Parameters
     ----------
     estimator : classifier
-        The classifier to train on the positions. Its own parameters are reached as
-        `estimator__learning_rate` and so on, as in every scikit-learn estimator that holds another.
+        The classifier to fit on the positions. Its parameters have the prefix `estimator__`, as in
+        every meta-estimator of scikit-learn.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels.
     estimator_ : classifier
-        The trained classifier.
+        The fitted classifier.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of str
-        Names of the features, where the wrapped classifier keeps them.
+        Names of the features, if the wrapped classifier keeps them.
 
     Examples
     --------
     >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from margrave.members._encoded import EncodedLabelsClassifier
+    >>> from margrave.members import EncodedLabelsClassifier
     >>> model = EncodedLabelsClassifier(DecisionTreeClassifier())
     >>> model.fit([[0], [1]], ["ham", "spam"]).predict([[1]])
     array(['spam'], dtype='<U4')
@@ -53,7 +52,7 @@ class EncodedLabelsClassifier(ClassifierMixin, BaseEstimator):
         self.estimator = estimator
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Train the wrapped classifier on the positions of the labels.
+        """Fit the wrapped classifier on the positions of the labels.
 
         Parameters
         ----------
@@ -62,12 +61,12 @@ class EncodedLabelsClassifier(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Their labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights, handed on where they are given.
+            Weights for the wrapped classifier; not passed if None.
 
         Returns
         -------
         self : EncodedLabelsClassifier
-            The trained classifier.
+            The fitted classifier.
         """
         labels = column_or_1d(y, warn=True)
         assert_all_finite(labels, input_name="y")
@@ -81,7 +80,7 @@ class EncodedLabelsClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return one label a sample.
+        """Predict the labels of samples.
 
         Parameters
         ----------
@@ -100,7 +99,7 @@ class EncodedLabelsClassifier(ClassifierMixin, BaseEstimator):
 
     @available_if(lambda self: hasattr(self.estimator, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: ArrayLike) -> NDArray[np.floating[Any]]:
-        """Return the probabilities of the wrapped classifier.
+        """Predict the probabilities of the classes.
 
         Parameters
         ----------

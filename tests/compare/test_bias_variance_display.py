@@ -79,7 +79,7 @@ def test_words_on_the_axes(moons):
     assert_lines_draw(other, error="error", bias="bias", variance="net_variance")
 
 
-def test_draws_where_it_is_told(moons):
+def test_existing_axes_are_used(moons):
     figure, ax = plt.subplots()
     display = draw(moons, ax=ax)
     assert display.ax_ is ax

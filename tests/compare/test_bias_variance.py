@@ -1,4 +1,4 @@
-"""The resampling around the equations, its alignment of classes, and its messages."""
+"""Bias and variance: the bootstrap, the alignment of classes, and the error messages."""
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from margrave.compare import BiasVariance, bias_variance
-from margrave.compare._decomposition import _round
+from margrave.compare._bias_variance import fit_and_predict
 
 LOSSES = ["squared", "zero-one"]
 
@@ -76,7 +76,7 @@ def test_squared_error_of_a_classifier_is_the_brier_score(moons):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_noise_is_told_apart_when_the_truth_is_known(moons, loss):
+def test_noise_is_a_term_of_its_own_if_the_truth_is_known(moons, loss):
     X, y, X_test, y_test = moons
     proba = np.tile([0.3, 0.7], (len(y_test), 1))
     known = bias_variance(
@@ -134,8 +134,8 @@ def test_fixed_seed_of_the_estimator_is_kept():
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_resamples_that_lack_a_class(loss):
-    # One sample of the class "b": about a third of the resamples miss it.
+def test_bootstrap_samples_that_lack_a_class(loss):
+    # One sample of the class "b": about a third of the bootstrap samples miss it.
     X, y = make_blobs(30, centers=2, cluster_std=0.3, random_state=0)
     labels = np.where(y == 0, "a", "c")
     labels[0] = "b"
@@ -147,8 +147,9 @@ def test_resamples_that_lack_a_class(loss):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_resamples_with_one_class_alone(loss):
-    # Half of the resamples of two samples hold one class, which logistic regression refuses.
+def test_bootstrap_samples_with_one_class_only(loss):
+    # Half of the bootstrap samples of two samples have one class only, which logistic regression
+    # does not accept.
     X, y = [[0.0], [1.0]], ["a", "b"]
     parts = bias_variance(LogisticRegression(), X, y, X, y, loss=loss, n_rounds=20, random_state=0)
     add_up(parts)
@@ -171,7 +172,7 @@ def test_labels_that_only_the_test_set_has(loss, strange, got):
         bias_variance(DecisionTreeClassifier(), X, y, X[: len(strange)], strange, loss=loss)
 
 
-def test_labels_that_the_test_set_lacks_are_no_matter():
+def test_the_test_set_may_lack_labels():
     X, y = make_blobs(40, centers=3, random_state=0)
     proba = np.eye(3)[y[:1]]
     parts = bias_variance(
@@ -187,8 +188,8 @@ def test_targets_of_a_regression_need_not_be_known():
     assert parts.error == pytest.approx(0, abs=1e-12)
 
 
-class Refuses(ClassifierMixin, BaseEstimator):
-    """Answers every second sample with a label that is no class."""
+class Rejects(ClassifierMixin, BaseEstimator):
+    """Predicts a label that is not a class for every second sample."""
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)
@@ -200,9 +201,9 @@ class Refuses(ClassifierMixin, BaseEstimator):
 
 def test_rejections_are_wrong_and_no_class():
     X, y = np.zeros((10, 1)), ["a", "b"] * 5
-    # Seeded: one resample in 500 has samples of one class only, which is another case.
+    # Seeded: one bootstrap sample in 500 has samples of one class only, which is another case.
     parts = bias_variance(
-        Refuses(), X, y, X[:2], ["a", "a"], loss="zero-one", n_rounds=10, random_state=0
+        Rejects(), X, y, X[:2], ["a", "a"], loss="zero-one", n_rounds=10, random_state=0
     )
     assert parts.points.error.tolist() == [1, 0]
     assert parts.variance == 0
@@ -220,16 +221,16 @@ def test_frames_and_column_names():
     assert numbers(parts) == pytest.approx(numbers(plain), rel=1e-9)
 
 
-def test_round_returns_one_row_a_test_point():
+def test_a_round_predicts_one_row_per_test_point():
     X, y = make_blobs(20, centers=2, random_state=0)
     classes = np.array([0, 1, 2])
-    proba = _round(DecisionTreeClassifier(), X, y, X[:3], classes, "squared", 0)
+    proba = fit_and_predict(DecisionTreeClassifier(), X, y, X[:3], classes, "squared", 0)
     assert proba.shape == (3, 3)
     np.testing.assert_allclose(proba.sum(axis=1), 1)
     assert np.all(proba[:, 2] == 0)
-    codes = _round(DecisionTreeClassifier(), X, y, X[:3], classes, "zero-one", 0)
+    codes = fit_and_predict(DecisionTreeClassifier(), X, y, X[:3], classes, "zero-one", 0)
     assert codes.shape == (3,)
-    values = _round(DecisionTreeRegressor(), X, y, X[:3], None, "squared", 0)
+    values = fit_and_predict(DecisionTreeRegressor(), X, y, X[:3], None, "squared", 0)
     assert values.shape == (3, 1)
 
 

@@ -6,9 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from margrave.compare._terms import squared_terms, zero_one_terms
-
-# Arithmetic on small tables: a busy machine is no reason to fail.
+from margrave.compare._bias_variance import squared_terms, zero_one_terms
 
 
 def one_hot(labels, n_classes):
@@ -94,10 +92,11 @@ def test_squared_parts_add_up(table):
 def test_squared_error_under_true_probabilities_is_the_mean_over_labels(table):
     predictions, _, proba = table
     k = proba.shape[1]
-    said = one_hot(predictions, k)
-    terms = squared_terms(said, proba, (proba * (1 - proba)).sum(axis=1))
+    predicted = one_hot(predictions, k)
+    terms = squared_terms(predicted, proba, (proba * (1 - proba)).sum(axis=1))
     brier = np.stack(
-        [np.square(said - one_hot(label, k)).sum(axis=2).mean(axis=0) for label in range(k)], axis=1
+        [np.square(predicted - one_hot(label, k)).sum(axis=2).mean(axis=0) for label in range(k)],
+        axis=1,
     )
     np.testing.assert_allclose(terms.error, (brier * proba).sum(axis=1), atol=1e-12)
 
@@ -115,8 +114,8 @@ def test_two_classes_by_hand():
 
 
 def test_three_classes_by_hand():
-    # The main prediction is 0, the truth 2. Of the half that differs from 0, half says 2 and helps;
-    # the other half says 1, is wrong too and changes nothing: factor −½.
+    # The main prediction is 0, the truth 2. Of the half that differs from 0, half predicts 2 and
+    # helps; the other half predicts 1, is wrong too and changes nothing: factor −½.
     predictions = np.array([[0], [0], [1], [2]])
     terms = zero_one_terms(predictions, one_hot(np.array([2]), 3))
     assert terms.error.tolist() == [0.75]
@@ -126,7 +125,7 @@ def test_three_classes_by_hand():
 
 
 def test_noise_by_hand():
-    # The best answer is 1, right with probability 0.8; it is given in three rounds of four.
+    # The best prediction is 1, right with probability 0.8; three rounds of four predict it.
     # Error = ¾·0.2 + ¼·0.8 = 0.35 = c₁·0.2 + ¼ with c₁ = 2·¾ − 1 = ½.
     terms = zero_one_terms(np.array([[1], [1], [1], [0]]), np.array([[0.2, 0.8]]))
     assert terms.error == pytest.approx([0.35])

@@ -1,4 +1,4 @@
-"""Where `load` looks, and what it says when a set is missing, damaged or not the known one."""
+"""The sources of `load`, and its errors for missing, damaged or other sets."""
 
 import gzip
 import hashlib
@@ -10,7 +10,7 @@ import pytest
 
 from margrave.datasets import load
 from margrave.datasets._facts import all_facts
-from margrave.datasets._find import find, read_file
+from margrave.datasets._sources import read_file, read_set
 
 TEXT = "a,b,target\n1,x,1\n,y,-1\n2.5,,1\n"
 
@@ -27,7 +27,7 @@ def test_a_file_in_the_folder_is_read(folder, facts, end):
     raw = TEXT.encode()
     file = folder / f"{facts.name}{end}"
     file.write_bytes(gzip.compress(raw) if end.endswith("gz") else raw)
-    arrays = find(facts)
+    arrays = read_set(facts)
     nan = np.nan
     np.testing.assert_array_equal(arrays.data, [[1, 0], [nan, 1], [2.5, nan]])
     assert arrays.target.tolist() == [1, -1, 1]
@@ -40,7 +40,7 @@ def test_the_package_comes_before_the_folder(folder):
     assert load("iris").data.shape == (150, 4)
 
 
-def test_missing_and_no_folder_named(bare):
+def test_missing_without_a_folder(bare):
     with pytest.raises(FileNotFoundError, match="'raetsch_banana'") as error:
         load("raetsch_banana")
     origin = all_facts()["raetsch_banana"].origin
@@ -48,15 +48,15 @@ def test_missing_and_no_folder_named(bare):
         assert named in str(error.value)
 
 
-def test_missing_in_the_folder_named(folder):
+def test_missing_in_the_folder(folder):
     with pytest.raises(FileNotFoundError, match=re.escape(str(folder))):
         load("raetsch_banana")
 
 
-def test_a_copy_in_other_words_is_the_same_set(folder, facts):
+def test_a_copy_with_other_spellings_is_the_same_set(folder, facts):
     """Other names of the features, other spellings of numbers, rows in another order."""
     (folder / f"{facts.name}.csv").write_text("u,v,target\r\n2.50,,1\r\n1.0,x,1\r\n,y,-1\r\n")
-    arrays = find(facts)
+    arrays = read_set(facts)
     np.testing.assert_array_equal(arrays.data, [[2.5, np.nan], [1, 0], [np.nan, 1]])
     assert arrays.target.tolist() == [1, 1, -1]
 
@@ -70,7 +70,7 @@ def test_another_file_of_that_name_is_refused(folder):
         assert named in str(error.value)
 
 
-def test_a_packaged_file_is_known_to_the_byte(tmp_path):
+def test_a_packaged_file_is_checked_by_its_sha256(tmp_path):
     iris = all_facts()["iris"]
     file = tmp_path / "iris.csv"
     file.write_text(TEXT)
@@ -82,7 +82,7 @@ def test_a_packaged_file_is_known_to_the_byte(tmp_path):
 
 def test_a_byte_order_mark_is_no_part_of_a_name(folder, facts):
     (folder / f"{facts.name}.csv").write_text(TEXT, encoding="utf-8-sig")
-    assert find(facts).feature_names == ("a", "b")
+    assert read_set(facts).feature_names == ("a", "b")
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,4 @@
-"""The critical difference diagram: mean ranks on an axis, and bars over methods that do not differ.
-
-J. Demšar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7, 2006, figure 1;
-the tests are those of `_tests`.
-"""
+"""The critical difference diagram: Demšar (2006), figure 1."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
@@ -11,14 +7,14 @@ import numpy as np
 
 from margrave._plotting import VERMILION, pyplot
 from margrave._typing import Floats
-from margrave.compare._tests import FriedmanHolm, friedman_holm
+from margrave.compare._friedman_holm import FriedmanHolm, friedman_holm
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 TESTS = ("nemenyi", "holm")
 
-# Heights in rows of text, counted downwards from the axis of ranks.
+# Heights in lines of text, downwards from the axis of ranks.
 _TOP, _RULER, _FIRST_BAR, _BAR_STEP = -3.6, -2.6, 0.55, 0.55
 _ROW_INCHES = 0.25
 _BAR: dict[str, Any] = {"color": "black", "linewidth": 4, "solid_capstyle": "butt", "zorder": 3}
@@ -26,18 +22,18 @@ _SMALL: dict[str, Any] = {"fontsize": "small", "color": "0.3"}
 
 
 class CriticalDifferenceDisplay:
-    """Mean ranks of methods on an axis, best on the left, with bars over those not different.
+    """Mean ranks of methods on an axis, with bars that join methods without a difference.
 
-    With ``test="nemenyi"`` all pairs are compared: a bar joins methods whose mean ranks differ by
-    less than the critical difference, which is drawn above the axis. With ``test="holm"`` one bar
-    joins the control and the methods not different from it; the control is in colour. Where
-    Friedman's test finds no difference, one bar joins all. Make the display with `from_results`, or
-    from a result at hand with the constructor and `plot`.
+    The best method is on the left. With ``test="nemenyi"`` all pairs are compared: a bar joins
+    methods whose mean ranks differ by less than the critical difference, which is shown above the
+    axis. With ``test="holm"`` one bar joins the control and the methods that do not differ from it;
+    the control is coloured. If Friedman's test finds no difference, one bar joins all methods. Make
+    the display with `from_results`, or from a result with the constructor and `plot` [1]_.
 
     Parameters
     ----------
     result : FriedmanHolm
-        What `friedman_holm` gave.
+        The result of `friedman_holm`.
     test : {"nemenyi", "holm"}, default="nemenyi"
         Compare all pairs, or each method with the control.
 
@@ -46,13 +42,18 @@ class CriticalDifferenceDisplay:
     groups : list of tuple of str
         The methods under each bar, best first.
     ax_ : matplotlib Axes
-        Where it was drawn.
+        The axes of the plot.
     figure_ : matplotlib Figure
-        The figure around it.
+        The figure of the axes.
     bars_ : list of matplotlib Line2D
         A bar for each group.
     labels_ : dict of str to matplotlib Text
         The label of each method.
+
+    References
+    ----------
+    .. [1] J. Demšar, "Statistical comparisons of classifiers over multiple data sets", Journal of
+       Machine Learning Research 7, 2006, figure 1.
 
     Examples
     --------
@@ -85,7 +86,7 @@ class CriticalDifferenceDisplay:
         test: str = "nemenyi",
         ax: "Axes | None" = None,
     ) -> Self:
-        """Compare methods by `friedman_holm`, and draw it.
+        """Compare methods with `friedman_holm`, and plot the result.
 
         Parameters
         ----------
@@ -102,12 +103,12 @@ class CriticalDifferenceDisplay:
         test : {"nemenyi", "holm"}, default="nemenyi"
             Compare all pairs, or each method with the control.
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure, as high as the methods need, if None.
+            Axes to plot on; a new figure, as high as necessary, if None.
 
         Returns
         -------
         display : CriticalDifferenceDisplay
-            The display, drawn.
+            The display, with its plot.
         """
         result = friedman_holm(
             results,
@@ -126,12 +127,12 @@ class CriticalDifferenceDisplay:
         return [tuple(names[first : last + 1]) for first, last in self._runs(order, ranks)]
 
     def plot(self, ax: "Axes | None" = None) -> Self:
-        """Draw the diagram.
+        """Plot the diagram.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure, as high as the methods need, if None.
+            Axes to plot on; a new figure, as high as necessary, if None.
 
         Returns
         -------
@@ -149,9 +150,9 @@ class CriticalDifferenceDisplay:
             _, ax = plt.subplots(figsize=inches, layout="constrained")
         self._draw_axis(ax, bottom)
         self._draw_labels(ax, order, ranks, first_label)
-        over = 0.007 * (len(ranks) - 1)  # past the lines of its methods
+        overhang = 0.007 * (len(ranks) - 1)  # beyond the lines of the methods
         self.bars_ = [
-            ax.plot([ranks[first] - over, ranks[last] + over], [height, height], **_BAR)[0]
+            ax.plot([ranks[first] - overhang, ranks[last] + overhang], [height, height], **_BAR)[0]
             for height, (first, last) in zip(heights, runs, strict=True)
         ]
         self._draw_key(ax)
@@ -159,17 +160,17 @@ class CriticalDifferenceDisplay:
         return self
 
     def _order(self) -> tuple[list[int], Floats]:
-        """Positions of the methods, best first, and their mean ranks."""
+        """Return the positions of the methods, best first, and their mean ranks."""
         order = np.argsort(self.result.mean_ranks, kind="stable")
         return order.tolist(), self.result.mean_ranks[order]
 
     def _runs(self, order: list[int], ranks: Floats) -> list[tuple[int, int]]:
-        """First and last of each longest run of methods that do not differ."""
+        """Return the first and last method of each maximal group without a difference."""
         if not self.result.differ:
             return [(0, len(ranks) - 1)]
         if self.test == "holm":
-            alike = np.flatnonzero(~self.result.rejected[order])
-            runs = [(int(alike[0]), int(alike[-1]))]
+            not_different = np.flatnonzero(~self.result.rejected[order])
+            runs = [(int(not_different[0]), int(not_different[-1]))]
         else:
             ends = np.searchsorted(ranks, ranks + self.result.critical_difference, "left") - 1
             runs = [
@@ -189,17 +190,17 @@ class CriticalDifferenceDisplay:
         ax.set_xlabel("mean rank (1 is best)")
         found = "differences" if result.differ else "no difference"
         p = f"= {result.p_value:.2g}" if result.p_value >= 0.0001 else "< 0.0001"
-        told = f"Friedman's test over {result.n_rows} rows: p {p}, {found} at α = {result.alpha:g}"
-        ax.text((1 + k) / 2, bottom - 0.5, told, ha="center", va="center", **_SMALL)
+        text = f"Friedman's test over {result.n_rows} rows: p {p}, {found} at α = {result.alpha:g}"
+        ax.text((1 + k) / 2, bottom - 0.5, text, ha="center", va="center", **_SMALL)
 
     def _draw_labels(self, ax: "Axes", order: list[int], ranks: Floats, first: float) -> None:
-        """The better half on the left, the worse on the right, the outermost on top."""
+        """Label the better half on the left and the worse half on the right, extremes on top."""
         k = len(ranks)
         half = (k + 1) // 2
         self.labels_ = {}
-        for place, (position, rank) in enumerate(zip(order, ranks, strict=True)):
-            name, left = self.result.methods[position], place < half
-            height = first + (place if left else k - 1 - place)
+        for i, (position, rank) in enumerate(zip(order, ranks, strict=True)):
+            name, left = self.result.methods[position], i < half
+            height = first + (i if left else k - 1 - i)
             side = 1 - 0.02 * (k - 1) if left else k + 0.02 * (k - 1)
             is_control = self.test == "holm" and name == self.result.control
             colour = VERMILION if is_control else "0.4"
@@ -217,15 +218,15 @@ class CriticalDifferenceDisplay:
             )
 
     def _draw_key(self, ax: "Axes") -> None:
-        """The ruler, or what the bar means; in words if it has no room."""
-        result, room = self.result, len(self.result.methods) - 1
+        """Draw the critical difference, or explain the bar, above the axis."""
+        result, axis_width = self.result, len(self.result.methods) - 1
         width = result.critical_difference
-        told, height = f"critical difference {width:.2f}", _RULER
+        text, height = f"critical difference {width:.2f}", _RULER
         if self.test == "holm":
-            told = f"bar: not different from {result.control} (Holm's procedure)"
-        elif width > room:
-            told += ", wider than the axis"
+            text = f"bar: not different from {result.control} (Holm's procedure)"
+        elif width > axis_width:
+            text += ", wider than the axis"
         else:
             ax.plot([1, 1 + width], [_RULER, _RULER], "k|-", markersize=8, clip_on=False)
             height -= 0.25
-        ax.text(1, height, told, ha="left", va="bottom", **_SMALL)
+        ax.text(1, height, text, ha="left", va="bottom", **_SMALL)

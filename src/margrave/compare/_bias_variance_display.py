@@ -1,8 +1,4 @@
-"""A plot of bias and variance, in the manner of scikit-learn's displays.
-
-`BiasVarianceDisplay` draws figure 1 of Survey of Ensemble Classifiers (Nair, 2015): total error,
-bias and variance against the complexity of a model.
-"""
+"""Error, bias and variance against the complexity of a model: Nair (2015), figure 1."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
@@ -13,12 +9,12 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from margrave._plotting import BLACK, BLUE, VERMILION, pyplot
-from margrave.compare._decomposition import BiasVariance, bias_variance
+from margrave.compare._bias_variance import BiasVariance, bias_variance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# The colours stay apart for colour-blind readers; the markers do in print.
+# Colours for colour-blind readers; markers for black-and-white prints.
 _STYLES: dict[str, dict[str, Any]] = {
     "error": {"color": BLACK, "marker": "o", "linewidth": 2},
     "bias": {"color": BLUE, "marker": "s"},
@@ -30,9 +26,9 @@ _STYLES: dict[str, dict[str, Any]] = {
 class BiasVarianceDisplay:
     """Error, bias and variance against a parameter.
 
-    The lines add up: error = bias + variance, plus noise where it is known. For the zero-one loss
-    the variance is therefore the net one, which can be below 0. Make the display with
-    `from_estimator`, or from results at hand with the constructor and `plot`.
+    The lines add up: error = bias + variance, plus the noise if it is known. For the zero-one loss
+    the variance is therefore the net variance, which can be below 0. Make the display with
+    `from_estimator`, or from results with the constructor and `plot`.
 
     Parameters
     ----------
@@ -41,16 +37,16 @@ class BiasVarianceDisplay:
     param_name : str
         Name of the parameter, for the axis.
     param_range : sequence
-        Its values: numbers in order, or anything else, which is then drawn by name.
+        Its values: numbers in order, or other values, which are then labels of the axis.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn.
+        The axes of the plot.
     figure_ : matplotlib Figure
-        The figure around it.
+        The figure of the axes.
     lines_ : dict of str to matplotlib Line2D
-        The lines "error", "bias", "variance" and, if known, "noise".
+        The lines "error", "bias", "variance" and, if it is known, "noise".
 
     Examples
     --------
@@ -91,7 +87,7 @@ class BiasVarianceDisplay:
         n_jobs: int | None = None,
         ax: "Axes | None" = None,
     ) -> Self:
-        """Decompose the error for each value of a parameter, and draw it.
+        """Decompose the error for each value of a parameter, and plot the terms.
 
         Parameters
         ----------
@@ -116,19 +112,19 @@ class BiasVarianceDisplay:
         true_proba : array-like of shape (n_test, n_classes), default=None
             As in `bias_variance`.
         random_state : int, RandomState instance or None, default=None
-            Seed of the resampling. Every value of the parameter gets the same resamples, so that
-            the lines differ by the parameter alone.
+            Seed of the bootstrap. Every value of the parameter gets the same bootstrap samples, so
+            that only the parameter makes a difference.
         n_jobs : int, default=None
-            Rounds in parallel.
+            Number of parallel rounds.
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure if None.
+            Axes to plot on; a new figure if None.
 
         Returns
         -------
         display : BiasVarianceDisplay
-            The display, drawn.
+            The display, with its plot.
         """
-        pyplot("BiasVarianceDisplay")  # before the work, which may be long
+        pyplot("BiasVarianceDisplay")  # raises before a long computation
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
         results = [
             bias_variance(
@@ -148,12 +144,12 @@ class BiasVarianceDisplay:
         return cls(results, param_name=param_name, param_range=param_range).plot(ax)
 
     def plot(self, ax: "Axes | None" = None) -> Self:
-        """Draw the lines.
+        """Plot the lines.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure if None.
+            Axes to plot on; a new figure if None.
 
         Returns
         -------
@@ -185,7 +181,7 @@ class BiasVarianceDisplay:
             ax.set_xticks(ticks, labels=[str(value) for value in self.param_range])
         ax.set(xlabel=self.param_name, ylabel=f"{loss} loss")
         ax.spines[["top", "right"]].set_visible(False)
-        # Beside the lines, never over them, in the order in which they end.
+        # Beside the lines, in the order of their ends.
         top_down = sorted(self.lines_.values(), key=lambda line: -np.asarray(line.get_ydata())[-1])
         ax.legend(handles=top_down, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
         self.ax_, self.figure_ = ax, ax.figure
@@ -193,6 +189,6 @@ class BiasVarianceDisplay:
 
 
 def _positions(values: Sequence[Any]) -> Sequence[Any]:
-    """Return numbers as they are, and the places 0, 1, … for anything else."""
+    """Return numbers as they are, and the positions 0, 1, … for other values."""
     numeric = all(isinstance(v, int | float | np.integer | np.floating) for v in values)
     return values if numeric else range(len(values))

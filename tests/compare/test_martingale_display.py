@@ -1,4 +1,4 @@
-"""The picture of a martingale program."""
+"""The display of a martingale program."""
 
 import sys
 from collections import Counter, defaultdict
@@ -30,7 +30,7 @@ def no_figure_left():
 
 
 def a_program(classes, nodes, edges, sizes, flow):
-    """Anything with the right attributes is a program; only what came matters, not the answers."""
+    """Make an object with the attributes of a program; only the counts of samples matter."""
     sizes, k = np.array(sizes), len(classes)
     return SimpleNamespace(
         classes=classes,
@@ -163,7 +163,7 @@ class TestNodes:
         rings = {kind: markers.get_linewidths()[0] for kind, markers in display.nodes_.items()}
         assert rings.pop("frozen") > max(rings.values())
 
-    def test_empty_nodes_are_left_out_unless_asked_for_or_reached(self, every_kind):
+    def test_empty_nodes_are_left_out_unless_requested_or_reached(self, every_kind):
         display = MartingaleDisplay(every_kind)
         assert "empty" not in display.plot().nodes_
         without = words(display)
@@ -213,10 +213,10 @@ class TestNodes:
         assert root[0] == root[1] == root[2]
         (pure,) = colours(display.nodes_["constant"])
         np.testing.assert_allclose(pure, to_rgb(COLOURS[1]))
-        (frozen,) = colours(display.nodes_["frozen"])  # reached by 1 and by ½: shares ⅔ and ⅓
+        (frozen,) = colours(display.nodes_["frozen"])  # reached by 1 and by ½: fractions ⅔ and ⅓
         np.testing.assert_allclose(frozen, np.array(to_rgb(COLOURS[0])) / 3 + root * 2 / 3)
 
-    def test_three_classes_are_mixed_by_their_shares(self):
+    def test_three_classes_are_mixed_by_their_fractions(self):
         nodes = [(0, (0, 0, 0), "learner", None)]
         nodes += [(1, (c, 0, 1 - c), "leaf", 0) for c in (0.1, 0.2, 0.3)]
         sizes = [[8, 8, 8], [6, 2, 0], [0, 6, 0], [2, 0, 8]]
@@ -228,7 +228,7 @@ class TestNodes:
         (root,) = colours(display.nodes_["learner"])
         assert np.ptp(root) < 1e-12
 
-    def test_rings_tell_the_answer(self, every_kind):
+    def test_rings_show_the_prediction(self, every_kind):
         display = MartingaleDisplay(every_kind).plot()
         ring = {kind: m.get_edgecolors()[0, :3] for kind, m in display.nodes_.items()}
         for kind, answer in (("frozen", 0), ("constant", 1), ("leaf", 1)):
@@ -249,7 +249,7 @@ class TestEdges:
         joined = [segment.tolist() for segment in edges.get_segments()]
         assert joined == [[[0, 0], [-1, 1]], [[0, 0], [1, 1]], [[1, 1], [2, 2]]]
 
-    def test_edges_that_none_took_are_drawn_when_asked_for(self, every_kind):
+    def test_edges_without_samples_are_plotted_on_request(self, every_kind):
         edges = MartingaleDisplay(every_kind).plot(show_empty=True).edges_
         assert [[1, 1], [0, 2]] in [segment.tolist() for segment in edges.get_segments()]
         assert 0 < min(edges.get_linewidths()) < 1
@@ -310,7 +310,7 @@ class TestFigure:
         display = MartingaleDisplay(every_kind).plot()
         assert any("1" in word.split() for word in words(display))
 
-    def test_draws_where_it_is_told(self, every_kind):
+    def test_existing_axes_are_used(self, every_kind):
         figure, (left, right) = plt.subplots(1, 2)
         display = MartingaleDisplay(every_kind).plot(right, legend=False)
         assert display.ax_ is right

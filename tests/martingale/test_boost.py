@@ -157,7 +157,7 @@ def test_measured_counts_who_came_and_what_was_answered(kind, k):
         came = paths[:, at] == 1
         assert program.sizes[at].tolist() == np.bincount(y_new[came], minlength=k).tolist()
         if node.is_end:
-            np.testing.assert_array_equal(program.counts[at][:, node.answer], program.sizes[at])
+            np.testing.assert_array_equal(program.counts[at][:, node.prediction], program.sizes[at])
         elif at in model.learners_ and came.any() and kind is MartingaleBoostClassifier:
             answers = model.learners_[at].predict(X_new[came])
             expected = Confusion.of(y_new[came], answers, classes=range(k))
@@ -311,9 +311,9 @@ def test_a_path_is_the_votes_of_the_learners_on_it(k):
         for at in np.sort(paths[[i]].indices):
             assert nodes[at].position == tuple(votes)
             if nodes[at].is_end:
-                assert model.predict(X_new[[i]]) == nodes[at].answer
+                assert model.predict(X_new[[i]]) == nodes[at].prediction
             elif nodes[at].kind == "constant":
-                votes[nodes[at].answer] += 1
+                votes[nodes[at].prediction] += 1
             else:
                 votes[model.learners_[at].predict(X_new[[i]])] += 1
 
@@ -323,7 +323,7 @@ def test_edges_carry_the_answer_of_their_start():
     program = MartingaleBoostClassifier(n_levels=3).fit(X, y).program_
     for edge in program.edges:
         step = np.subtract(program.nodes[edge.end].position, program.nodes[edge.start].position)
-        assert step.tolist() == np.eye(3)[edge.answer].tolist()
+        assert step.tolist() == np.eye(3)[edge.prediction].tolist()
     assert [edge.start for edge in program.edges] == sorted(edge.start for edge in program.edges)
 
 

@@ -22,8 +22,8 @@ from margrave.martingale import (
     MartingaleBoostClassifier,
     TunableLogistic,
 )
-from margrave.martingale._growth import _drawn
 from margrave.martingale._layers import Samples
+from margrave.martingale._learners import draw_by_weight
 
 BOTH = [MartingaleBoostClassifier, AdaptiveMartingaleBoostClassifier]
 RANDOM = DecisionTreeClassifier(splitter="random", max_features=1, max_depth=3)
@@ -186,11 +186,11 @@ def test_what_is_drawn_has_every_class_and_nothing_of_weight_0(seed, n):
     codes = rng.integers(0, 3, n)
     weights = rng.choice([1e-9, 1.0, 5.0], n)
     X = np.arange(n)[:, None]
-    own, of_own = _drawn(X, codes, weights, np.random.SeedSequence(seed))
+    own, of_own = draw_by_weight(X, codes, weights, np.random.SeedSequence(seed))
     assert len(own) == len(of_own) == n
     assert set(of_own) == set(codes)
     np.testing.assert_array_equal(codes[own[:, 0]], of_own)
-    again, _ = _drawn(X, codes, weights, np.random.SeedSequence(seed))
+    again, _ = draw_by_weight(X, codes, weights, np.random.SeedSequence(seed))
     np.testing.assert_array_equal(own, again)
 
 

@@ -181,7 +181,7 @@ class TestTheorem1:
         y = rng.integers(2, size=60)
         program, final = routed(y, 2, n_levels, rng, freeze=0.1, real=True)
         assert program.exact_error_rates == counted(y, final, 2)
-        assert {edge.answer for edge in program.edges} == {None}
+        assert {edge.prediction for edge in program.edges} == {None}
 
     def test_many_samples_and_levels_stay_exact(self):
         rng = np.random.default_rng(0)

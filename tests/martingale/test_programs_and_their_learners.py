@@ -12,7 +12,7 @@ from sklearn.datasets import make_classification
 from margrave import Confusion, Preference
 from margrave.confusion import Objective
 from margrave.martingale import MartingaleBoostClassifier, NotMetWarning, TunableLogistic
-from margrave.martingale._rooted import LocalTargets
+from margrave.martingale._root import LocalTargets
 from margrave.martingale._tuning import target_states
 
 NAMES = np.array(["low", "mid", "high"])
@@ -149,7 +149,7 @@ def test_a_local_share_is_exact():
     local = LocalTargets(
         Objective(Preference("fp <= 1"), codes, (0, 1)), before, np.zeros((15, 1)), 0
     )
-    assert int(local.shares[0, 1] * 5) == 1
+    assert int(local.fractions[0, 1] * 5) == 1
 
 
 @pytest.mark.parametrize("wish", ["precision <= 0%", "precision <= 50%", "precision <= 89%"])

@@ -9,7 +9,7 @@ import pytest
 from margrave import Confusion, Preference
 from margrave.confusion import PreferenceError
 from margrave.martingale import NotMetWarning, Step, Tuning
-from margrave.martingale._request import Outcome, check_wanted, make_objective, report
+from margrave.martingale._request import SearchResult, check_preference, make_objective, report
 
 TWO = np.array(["ham", "spam"])
 
@@ -102,7 +102,7 @@ def account(text, after, positive=None):
     y = ["ham"] * 3 + ["spam"] * 3
     objective = make_objective(text, y, TWO, positive, 6, "Thing.tune")
     before, by_offset = np.array([0, 1, 1, 0, 1, 1]), np.array([0, 0, 0, 0, 0, 1])
-    outcome = Outcome(before, np.array(after), by_offset, n_models=3, cancelled=True)
+    outcome = SearchResult(before, np.array(after), by_offset, n_models=3, cancelled=True)
     return report(objective, outcome, "Thing.tune")
 
 
@@ -158,7 +158,9 @@ def test_the_account_of_three_classes_speaks_of_what_was_wanted_and_of_errors():
     right, wrong = np.array([0, 1, 2]), np.array([0, 2, 2])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        told = report(objective, Outcome(wrong, right, right, 1, cancelled=False), "Thing.tune")
+        told = report(
+            objective, SearchResult(wrong, right, right, 1, cancelled=False), "Thing.tune"
+        )
     head, *matrices = str(told).splitlines()
     assert "accuracy >= 50%" in head
     assert [numbers(line) for line in matrices] == [[66.7, 1, 3], [100, 0, 3], [100, 0, 3]]
@@ -172,7 +174,7 @@ def test_what_a_classifier_that_always_answers_cannot_do_is_refused():
 @pytest.mark.parametrize("preference", [5, None, {"fp": 1}])
 def test_what_is_no_preference_is_refused_first(preference):
     with pytest.raises(TypeError, match=rf"Thing\.tune.*\b{type(preference).__name__}\b"):
-        check_wanted(preference, "Thing.tune")
+        check_preference(preference, "Thing.tune")
 
 
 def test_steps_and_accounts_cannot_be_changed():
@@ -188,7 +190,7 @@ def test_steps_and_accounts_cannot_be_changed():
 def test_errors_are_counted_once():
     objective = make_objective("errors <= 0", [0, 1, 2], np.arange(3), None, 3, "Thing.tune")
     right, wrong = np.array([0, 1, 2]), np.array([0, 2, 2])
-    told = report(objective, Outcome(wrong, right, right, 1, cancelled=False), "Thing.tune")
+    told = report(objective, SearchResult(wrong, right, right, 1, cancelled=False), "Thing.tune")
     head, before, *_ = str(told).splitlines()
     assert numbers(head) == [0, 1]  # errors <= 0, one model
     assert numbers(before) == [1, 3]

@@ -29,7 +29,7 @@ from margrave.martingale import (
     Step,
     TunableLogistic,
 )
-from margrave.martingale._rooted import LocalTargets, Ways, combined
+from margrave.martingale._root import LocalTargets, PathTable, add_node_offset
 
 TREE, LINE = DecisionTreeClassifier(max_depth=2, random_state=0), Perceptron()
 OFFSETS = st.lists(st.floats(-4, 4), min_size=3, max_size=3)
@@ -124,7 +124,7 @@ def programs():
         for at, learner in enumerate(LEARNERS):
             freeze = 1.0 if at % 2 else None
             model = MartingaleBoostClassifier(learner, 4, freeze=freeze, random_state=0).fit(X, y)
-            found[k, at] = model._layered, X_new[:50]
+            found[k, at] = model._fitted_program, X_new[:50]
             kinds |= {node.kind for node in model.program_.nodes}
     assert kinds >= {"constant", "frozen"}
     return found
@@ -138,7 +138,7 @@ def test_all_ways_are_those_of_a_walk_with_that_offset(programs, k, learner, off
     layered, X = programs[k, learner]
     offset = np.array(offset[:k])
     walked, _ = replace(layered, offset=offset).walk(X)
-    np.testing.assert_array_equal(Ways(layered, X).ends(offset[None])[0], walked)
+    np.testing.assert_array_equal(PathTable(layered, X).ends(offset[None])[0], walked)
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -147,7 +147,7 @@ def test_offsets_that_were_there_before_are_added_to(programs, k, learner):
     layered, X = programs[k, learner]
     before, offset = np.array([0.5, -0.25, -0.75])[:k], np.array([-2.0, 0.5, 0.25])[:k]
     walked, _ = replace(layered, offset=before + offset).walk(X)
-    ways = Ways(replace(layered, offset=before), X)
+    ways = PathTable(replace(layered, offset=before), X)
     ends = ways.ends(np.array([offset, np.zeros(k)]))
     np.testing.assert_array_equal(ends[0], walked)
     np.testing.assert_array_equal(ends[1], replace(layered, offset=before).walk(X)[0])
@@ -157,9 +157,9 @@ def test_offsets_that_were_there_before_are_added_to(programs, k, learner):
 def test_an_offset_that_is_taken_back_is_none():
     """Then learners answer as they predict, which need not be by their probabilities."""
     X, y, X_new, _ = made()
-    layered = MartingaleBoostClassifier(Contrary(), 2, balance=False).fit(X, y)._layered
+    layered = MartingaleBoostClassifier(Contrary(), 2, balance=False).fit(X, y)._fitted_program
     before = np.array([0.1, -0.1]) * 3
-    taken_back = combined(replace(layered, offset=before), np.array([-0.3, 0.3]))
+    taken_back = add_node_offset(replace(layered, offset=before), np.array([-0.3, 0.3]))
     assert not taken_back.any()
     walked = replace(layered, offset=taken_back).walk(X_new)[0]
     np.testing.assert_array_equal(walked, layered.walk(X_new)[0])
@@ -639,7 +639,7 @@ def test_shares_of_the_errors_that_may_stay(text, expected):
     before = np.repeat([0, 1, 0, 1], [6, 4, 2, 8])
     objective = Objective(Preference(text), codes, (0, 1))
     targets = LocalTargets(objective, before, np.zeros((20, 1)), 0)
-    assert targets.shares == pytest.approx(expected)
+    assert targets.fractions == pytest.approx(expected)
 
 
 def test_a_node_keeps_its_share_of_the_errors():
@@ -663,7 +663,7 @@ def test_a_node_without_tuning_samples_of_a_class_is_left_as_it_is():
     learner = TunableLogistic().fit(X, y)
     objective = Objective(Preference("fp <= 0"), y_tune, (0, 1))
     targets = LocalTargets(objective, learner.predict(X_tune), X_tune, len(X))
-    assert targets.shares
+    assert targets.fractions
     only = np.flatnonzero(y_tune == 0) + len(X)
     for rows in (only, np.arange(len(X)), np.zeros(0, dtype=int)):
         assert targets.refine((0, 0), learner, rows) is learner

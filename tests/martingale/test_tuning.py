@@ -10,8 +10,13 @@ from sklearn.datasets import make_classification
 from margrave import Confusion, Preference, datasets
 from margrave.confusion import Objective
 from margrave.martingale import NotMetWarning, Step, TunableLogistic, _newton, _tuning
-from margrave.martingale._settings import Setting
-from margrave.martingale._tuning import Search, expanded, summed, target_states
+from margrave.martingale._tuning import (
+    Hyperparameters,
+    HyperparameterSearch,
+    expand,
+    sum_by_group,
+    target_states,
+)
 
 # Two classes: P(1) of each point. Points 0, 1 and 2 are false positives, 5 is a false negative.
 CODES = np.array([0, 0, 0, 0, 1, 1])
@@ -139,14 +144,14 @@ def test_a_precision_of_nothing_names_a_point():
 
 def test_columns_are_summed_by_their_groups():
     by_column = np.array([1.0, 2, 4, 8, 99])  # the intercept's last
-    assert summed(by_column, np.array([0, 1, 0, 2]), 4).tolist() == [5, 2, 8, 0]
+    assert sum_by_group(by_column, np.array([0, 1, 0, 2]), 4).tolist() == [5, 2, 8, 0]
 
 
-def test_a_setting_is_expanded_to_columns_and_samples():
+def test_hyperparameters_are_expanded_to_columns_and_samples():
     codes = np.array([0, 1, 1])
-    problem = _newton.Problem(np.ones((3, 4)), codes, 2)
-    setting = Setting(np.log([2.0, 5]), np.log([1.0, 3]), np.zeros(2))
-    penalty, weights = expanded(setting, np.array([1, 0, 1]), problem, np.array([1.0, 2, 4]))
+    hyperparameters = Hyperparameters(np.log([2.0, 5]), np.log([1.0, 3]), np.zeros(2))
+    group, weights = np.array([1, 0, 1]), np.array([1.0, 2, 4])
+    penalty, weights = expand(hyperparameters, group, codes, weights)
     np.testing.assert_allclose(penalty, [5, 2, 5, 0])
     np.testing.assert_allclose(weights, [1, 6, 12])
 
@@ -427,9 +432,11 @@ def test_no_more_models_are_trained_than_allowed(max_models, monkeypatch):
     X, y, X_tune, y_tune = split()
     model = TunableLogistic().fit(X, y)
     trained = []
-    solved = _newton.Problem.solved
+    solved = _newton.LogisticProblem.solve
     monkeypatch.setattr(
-        _newton.Problem, "solved", lambda self, *given: trained.append(1) or solved(self, *given)
+        _newton.LogisticProblem,
+        "solve",
+        lambda self, *given: trained.append(1) or solved(self, *given),
     )
     with pytest.warns(NotMetWarning):
         tuned, steps = steps_of(model, "fp <= 0, fn <= 0", X_tune, y_tune, max_models=max_models)
@@ -441,9 +448,11 @@ def test_models_are_counted_also_where_penalties_do_not_matter(monkeypatch):
     """Features without any spread: only costs and offset can move."""
     y = np.repeat([0, 1], [30, 10])
     model = TunableLogistic().fit(np.zeros((40, 2)), y)
-    trained, solved = [], _newton.Problem.solved
+    trained, solved = [], _newton.LogisticProblem.solve
     monkeypatch.setattr(
-        _newton.Problem, "solved", lambda self, *given: trained.append(1) or solved(self, *given)
+        _newton.LogisticProblem,
+        "solve",
+        lambda self, *given: trained.append(1) or solved(self, *given),
     )
     with pytest.warns(NotMetWarning):
         tuned, steps = steps_of(model, "fp <= 5, fn <= 5", np.zeros((40, 2)), y, max_models=3)
@@ -486,26 +495,26 @@ def test_the_search_may_meet_what_no_threshold_can():
 @pytest.mark.parametrize("k", [2, 3])
 def test_the_derivative_of_the_divergence(k, groups, monkeypatch):
     """By log-penalties, log-costs and offset; against central finite differences."""
-    monkeypatch.setattr(_tuning, "ROUGH", 0.0)
+    monkeypatch.setattr(_tuning, "ROUGH_TOL", 0.0)
     X, y, X_tune, y_tune = split(k)
     start = np.linspace(-1, 1, 8 if groups is None else 3)
     model = TunableLogistic(start, groups=groups, tol=1e-14).fit(X, y, np.linspace(0.5, 2, len(y)))
-    problem, weights = model._training("tune")
+    fitted = model._require_training_data("tune")
     objective = Objective(
         Preference("recall(1) >= 99%, precision(0) >= 99%"), y_tune, tuple(range(k))
     )
-    search = Search(
-        problem, weights, model._group, model._columns(X_tune),
-        lambda w: model._scores_by(X_tune, *model._as_given(w)),
-        objective, model._at, model._solution,
-        tol=1e-14, patience=10**6, max_models=10**6,
+    search = HyperparameterSearch(
+        fitted, model._columns(X_tune),
+        lambda w: model._scores_without_offset(X_tune, *model._in_feature_units(w)),
+        objective, tol=1e-14, patience=10**6, max_models=10**6,
     )  # fmt: skip
     scores = np.log(model.predict_proba(X_tune))
     search.targets = target_states(objective, scores)
-    search.first = search.best = search._make_candidate(model._at)
+    search.first = search.best = search.make_candidate(fitted)
+    search.current = fitted
     rng = np.random.default_rng(0)
     theta = np.concatenate([start, rng.normal(size=k) / 4, rng.normal(size=k)])
-    value, ours = search._divergence(theta)
+    value, ours = search.divergence(theta)
 
     # (2) itself, with the model trained anew.
     def divergence(at):
@@ -528,7 +537,7 @@ def test_large_problems_are_tuned_by_lbfgs(monkeypatch):
     X, y, X_tune, y_tune = split()
     model = TunableLogistic().fit(X, y)
     tuned = model.tune("fp <= 5", X_tune, y_tune)
-    assert model._solution.factor is None
+    assert model._require_training_data("tune").solution.factor is None
     assert tuned.tuning_.met
     assert tuned.tuning_.after == Confusion.of(y_tune, tuned.predict(X_tune))
     threshold = by_threshold(model, FEWER_FP, X_tune, y_tune, FP)

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 from tests.examples import few
 
 from margrave.martingale import MartingaleBoostClassifier, Node
-from margrave.martingale._votes import Votes, standing
+from margrave.martingale._boost import VoteRouting, final_votes
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -45,7 +45,9 @@ def made(k=2, n=120, seed=0):
 
 
 def kinds(model):
-    return {(node.layer, node.position): (node.kind, node.answer) for node in model.program_.nodes}
+    return {
+        (node.layer, node.position): (node.kind, node.prediction) for node in model.program_.nodes
+    }
 
 
 def same_program(one, other):
@@ -74,8 +76,8 @@ def same_program(one, other):
 )
 def test_two_classes_freeze_where_the_rarer_comes_too_seldom(mass, expected):
     # ε / (L (L + 1)) = 0.75 / 12 = 1/16 of 64 samples: 4 of a class.
-    votes, total = Votes(3, 0.75, 2), np.array([64.0, 64.0])
-    assert votes.kind(1, (0, 1), np.array(mass, float), total) == expected
+    votes, total = VoteRouting(3, 0.75, 2), np.array([64.0, 64.0])
+    assert votes.node_kind(1, (0, 1), np.array(mass, float), total) == expected
 
 
 @pytest.mark.parametrize(
@@ -90,29 +92,33 @@ def test_two_classes_freeze_where_the_rarer_comes_too_seldom(mass, expected):
 )
 def test_three_classes_freeze_by_the_second_largest(mass, expected):
     # ε / (2 C(L + k − 1, k)) = 1 / (2 C(4, 3)) = 1/8 of 80 samples: 10 of a class.
-    votes, total = Votes(2, 1.0, 3), np.full(3, 80.0)
-    assert votes.kind(1, (0, 1, 0), np.array(mass, float), total) == expected
+    votes, total = VoteRouting(2, 1.0, 3), np.full(3, 80.0)
+    assert votes.node_kind(1, (0, 1, 0), np.array(mass, float), total) == expected
 
 
 @pytest.mark.parametrize("n_levels", range(1, 16))
 def test_for_two_classes_the_limit_is_that_of_the_document(n_levels):
-    assert Votes(n_levels, 0.3, 2).least == pytest.approx(0.3 / (n_levels * (n_levels + 1)))
-    assert Votes(n_levels, 0.3, 4).least == pytest.approx(0.3 / (2 * comb(n_levels + 3, 4)))
+    assert VoteRouting(n_levels, 0.3, 2).min_reach == pytest.approx(
+        0.3 / (n_levels * (n_levels + 1))
+    )
+    assert VoteRouting(n_levels, 0.3, 4).min_reach == pytest.approx(
+        0.3 / (2 * comb(n_levels + 3, 4))
+    )
 
 
 @pytest.mark.parametrize("freeze", [None, 0, 0.0])
 def test_without_freezing_pure_nodes_are_constant_and_the_others_learn(freeze):
-    votes, total = Votes(3, freeze, 2), np.array([1e6, 1e6])
-    assert votes.kind(1, (0, 1), np.array([1.0, 1e6]), total) == ("learner", None)
-    assert votes.kind(1, (0, 1), np.array([7.0, 0.0]), total) == ("constant", 0)
-    assert votes.kind(1, (1, 0), np.array([0.0, 7.0]), total) == ("constant", 1)
+    votes, total = VoteRouting(3, freeze, 2), np.array([1e6, 1e6])
+    assert votes.node_kind(1, (0, 1), np.array([1.0, 1e6]), total) == ("learner", None)
+    assert votes.node_kind(1, (0, 1), np.array([7.0, 0.0]), total) == ("constant", 0)
+    assert votes.node_kind(1, (1, 0), np.array([0.0, 7.0]), total) == ("constant", 1)
 
 
 def test_a_frozen_node_answers_by_reach_and_not_by_the_raw_majority():
     """METHODS.md: 100 positives and 100,000 negatives; 40 of 500 that come are positive."""
     total, mass = np.array([100_000.0, 100.0]), np.array([460.0, 40.0])
-    assert Votes(3, 0.1, 2).kind(2, (1, 1), mass, total) == ("frozen", 1)
-    assert Votes(3, 0.05, 2).kind(2, (1, 1), mass, total) == ("learner", None)
+    assert VoteRouting(3, 0.1, 2).node_kind(2, (1, 1), mass, total) == ("frozen", 1)
+    assert VoteRouting(3, 0.05, 2).node_kind(2, (1, 1), mass, total) == ("learner", None)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +133,10 @@ def test_a_frozen_node_answers_by_reach_and_not_by_the_raw_majority():
 )
 def test_a_leaf_answers_most_votes_and_a_tie_is_settled_by_who_came(key, mass, answer):
     total = np.array([100.0, 40.0])
-    assert Votes(4, None, 2).kind(4, key, np.array(mass, float), total) == ("leaf", answer)
+    assert VoteRouting(4, None, 2).node_kind(4, key, np.array(mass, float), total) == (
+        "leaf",
+        answer,
+    )
 
 
 @pytest.mark.parametrize(
@@ -140,35 +149,38 @@ def test_a_leaf_answers_most_votes_and_a_tie_is_settled_by_who_came(key, mass, a
 )
 def test_a_tie_of_three_classes_is_settled_among_those_that_lead(key, mass, answer):
     total = np.full(3, 100.0)
-    assert Votes(2, None, 3).kind(2, key, np.array(mass, float), total) == ("leaf", answer)
+    assert VoteRouting(2, None, 3).node_kind(2, key, np.array(mass, float), total) == (
+        "leaf",
+        answer,
+    )
 
 
 def test_a_tie_of_classes_that_did_not_come_is_settled_by_who_there_is():
     total = np.array([10.0, 20.0, 30.0])
-    kind = Votes(2, None, 3).kind(2, (1, 1, 0), np.array([0.0, 0.0, 5.0]), total)
+    kind = VoteRouting(2, None, 3).node_kind(2, (1, 1, 0), np.array([0.0, 0.0, 5.0]), total)
     assert kind == ("leaf", 1)
 
 
 def test_an_empty_node_answers_the_class_that_leads():
     total, nobody = np.array([10.0, 20.0]), np.zeros(2)
-    votes = Votes(5, None, 2)
-    assert votes.kind(3, (2, 1), nobody, total) == ("empty", 0)
-    assert votes.kind(3, (1, 2), nobody, total) == ("empty", 1)
-    assert votes.kind(2, (1, 1), nobody, total) == ("empty", 1)
+    votes = VoteRouting(5, None, 2)
+    assert votes.node_kind(3, (2, 1), nobody, total) == ("empty", 0)
+    assert votes.node_kind(3, (1, 2), nobody, total) == ("empty", 1)
+    assert votes.node_kind(2, (1, 1), nobody, total) == ("empty", 1)
 
 
 # How samples move
 
 
 def test_every_answer_is_a_vote_and_an_edge():
-    votes, answers = Votes(3, None, 3), np.array([2, 0, 2])
+    votes, answers = VoteRouting(3, None, 3), np.array([2, 0, 2])
     at = Node(1, (1.0, 0.0, 0.0), "learner")
-    gone = votes.departures(at, answers, np.zeros((3, 3)))
+    gone = votes.branches(at, answers, np.zeros((3, 3)))
     assert [(key, answer, members.tolist()) for key, answer, members in gone] == [
         ((2, 0, 0), 0, [1]),
         ((1, 0, 1), 2, [0, 2]),
     ]
-    there = list(votes.unreached(at, np.array([0, 1, 2])))
+    there = list(votes.required_children(at, np.array([0, 1, 2])))
     assert there == [((2, 0, 0), 0), ((1, 1, 0), 1), ((1, 0, 1), 2)]
 
 
@@ -188,7 +200,7 @@ def test_every_answer_is_a_vote_and_an_edge():
 )
 def test_the_votes_at_an_end(node, expected):
     n_levels = 4 if node.layer == 4 and node.kind == "leaf" else 5
-    assert standing(node, n_levels).tolist() == list(expected)
+    assert final_votes(node, n_levels).tolist() == list(expected)
 
 
 @given(
@@ -199,7 +211,7 @@ def test_the_votes_at_an_end(node, expected):
 def test_the_answer_of_an_end_always_leads(votes, extra, answer):
     answer %= len(votes)
     node = Node(sum(votes), tuple(map(float, votes)), "frozen", answer)
-    final = standing(node, sum(votes) + extra)
+    final = final_votes(node, sum(votes) + extra)
     assert final.argmax() == answer
     assert (final == final.max()).sum() == 1
     others = np.arange(len(votes)) != answer
@@ -221,9 +233,9 @@ def test_the_kind_of_every_node_follows_from_who_came(k, seed):
         expected = {0: "empty", 1: "constant"}.get(int(came.sum()), "learner")
         assert node.kind == ("leaf" if node.layer == 5 else expected)
         if node.kind == "constant":
-            assert came[node.answer]
+            assert came[node.prediction]
         if node.kind in ("empty", "leaf"):
-            assert node.position[node.answer] == max(node.position)
+            assert node.position[node.prediction] == max(node.position)
     learning = {at for at, node in enumerate(program.nodes) if node.kind == "learner"}
     assert set(model.learners_) == learning
 
@@ -291,7 +303,7 @@ def test_ties_at_an_even_number_of_levels(n_levels, seed):
         at for at, one in enumerate(program.nodes) if (one.layer, one.position) == (n_levels, half)
     ]
     assert program.sizes[middle].sum() > 0
-    assert program.nodes[middle].answer == program.reach[middle].argmax()
+    assert program.nodes[middle].prediction == program.reach[middle].argmax()
 
 
 # Freezing
@@ -324,7 +336,7 @@ def test_frozen_nodes_are_those_that_the_second_class_seldom_reaches(k):
     assert min(found.values()) > 0
     for at, node in enumerate(program.nodes):
         if node.kind == "frozen":
-            assert node.answer == program.reach[at].argmax()
+            assert node.prediction == program.reach[at].argmax()
             assert not any(edge.start == at for edge in program.edges)
 
 

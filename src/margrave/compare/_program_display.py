@@ -66,7 +66,7 @@ class MartingaleDisplay:
     program : object
         A program, as `program_` of a trained martingale booster: with `classes`; `nodes`, each with
         a `layer`, a `position` (votes for each class, whole or not), a `kind` ("learner",
-        "constant", "frozen", "empty" or "leaf") and an `answer` (a place in `classes`, or None);
+        "constant", "frozen", "empty" or "leaf") and a `prediction` (a place in `classes`, or None);
         `edges`, each with the places in `nodes` of its `start` and `end`; `counts` of shape
         (n_nodes, n_classes, n_classes), by class and answer; `reach` of shape (n_nodes, n_classes);
         and `flow` of shape (n_edges, n_classes), in samples.
@@ -233,8 +233,8 @@ class MartingaleDisplay:
             at = np.flatnonzero(ours)[np.argsort(-shares[ours], kind="stable")]
             sizes = _marker_sizes(shares[at], look, diameter)
             rings = [
-                tints[i] if program.nodes[i].answer is None else answers[program.nodes[i].answer]
-                for i in at
+                tints[i] if node.prediction is None else answers[node.prediction]
+                for i, node in ((i, program.nodes[i]) for i in at)
             ]
             styles: dict[str, Any] = {
                 "linewidths": np.minimum(look.ring, 0.3 * np.sqrt(sizes)),  # leaves room for colour

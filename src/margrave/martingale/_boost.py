@@ -185,7 +185,7 @@ class ProgramClassifier(ScoreClassifier):
             trainer,
             routing,
             self.n_levels,
-            # A person may be asked about the nodes, one by one in their order.
+            # A callable sees the nodes one by one, in their order.
             n_jobs=self.n_jobs if previous is None or refine is None else 1,
             seeds=np.random.SeedSequence(self._entropy),
             callback=callback,
@@ -485,7 +485,7 @@ class MartingaleBoostClassifier(ProgramClassifier):
         return self._tune_nodes(tuner, samples)
 
     def _tune_nodes(self, tuner: NodeTuner, samples: Samples) -> Self:
-        """Grow a copy again, and tune its nodes on the way."""
+        """Grow a copy again, and tune its nodes meanwhile."""
         grown = self._grow(
             samples.with_tuning_set(tuner.X, tuner.codes),
             np.exp(self._log_cost),
@@ -624,12 +624,7 @@ class MartingaleBoostClassifier(ProgramClassifier):
     def _measured_with(self, X: Any, y: Any, decide: Callable[[Floats], Codes]) -> Program:
         """The program with the counts of samples, and another decision at its ends.
 
-        Parameters
-        ----------
-        X, y : array-like
-            The samples.
-        decide : callable
-            From probabilities, of shape (n, k), to predicted classes.
+        ``decide`` maps probabilities, of shape (n, k), to predicted classes.
         """
         program = self._fitted_program
         ends = [index for index, node in enumerate(program.nodes) if node.is_end]
@@ -715,12 +710,7 @@ def final_votes(node: Node, n_levels: int) -> Floats:
 def fit_sharpness(positions: Floats, mass: Floats) -> float:
     """The β ≥ 0 with the largest likelihood, bounded by what the number of samples supports.
 
-    Parameters
-    ----------
-    positions : ndarray of shape (m, k)
-        Final positions.
-    mass : ndarray of shape (m, k)
-        The weight of each class at each of them.
+    ``mass`` is the weight of each class at each of the final positions; both of shape (m, k).
     """
     lead = float(np.ptp(positions, axis=1).max())
     largest = float(np.log(mass.sum() + 1)) / max(lead, 1e-12)

@@ -62,21 +62,9 @@ class PreviousProgram:
 
     A node that the same training samples reach stays, to the last digit. One that other samples
     reach is trained on them, with the hyperparameters that tuning found for it.
-
-    Parameters
-    ----------
-    program : FittedProgram
-        The program.
-    samples : Samples
-        Its training samples.
-    tunable : bool
-        Whether its learners are tunable, and so can have their own offsets: then the offset of all
-        nodes becomes part of each learner's.
-    adds_levels : bool, default=False
-        Whether the new program has more levels: then nodes that end paths because of the number of
-        levels are decided again.
-    is_requested : callable, optional
-        Whether a key may have a preference: such a node does not stay.
+    If its learners are ``tunable``, the offset of all nodes becomes part of the offset of each. If
+    the new program ``adds_levels``, nodes that end paths because of the number of levels are
+    decided again. A node that ``is_requested``, because it may have a preference, does not stay.
     """
 
     def __init__(
@@ -137,39 +125,17 @@ class PreviousProgram:
 
 @dataclass(frozen=True)
 class NodeTrainer:
-    """Trains the learner of a node.
+    """Trains the learner of a node."""
 
-    Attributes
-    ----------
-    samples : Samples
-        The training samples and, with weight 0, the tuning set.
-    template : LearnerTemplate
-        The learner to clone.
-    owner : str
-        The estimator that error messages name.
-    balance : bool
-        Whether the classes have the same total weight at every node.
-    costs : ndarray of shape (k,)
-        Factors of the weights of the classes at every node.
-    offset : ndarray of shape (k,)
-        Added to the log-probabilities at every node.
-    needs_proba : bool
-        Whether the routing needs probabilities.
-    refine : callable or None
-        Tunes a trained learner.
-    previous : PreviousProgram or None
-        Learners that stay, and hyperparameters of others.
-    """
-
-    samples: Samples
+    samples: Samples  # the training samples and, with weight 0, the tuning set
     template: LearnerTemplate
-    owner: str
-    balance: bool
-    costs: Floats
-    offset: Floats
-    needs_proba: bool
-    refine: Refine | None = None
-    previous: PreviousProgram | None = None
+    owner: str  # the estimator that error messages name
+    balance: bool  # whether the classes have the same total weight at every node
+    costs: Floats  # (k,): factors of the weights of the classes at every node
+    offset: Floats  # (k,): added to the log-probabilities at every node
+    needs_proba: bool  # whether the routing needs probabilities
+    refine: Refine | None = None  # tunes a trained learner
+    previous: PreviousProgram | None = None  # learners that stay, and hyperparameters of others
 
     def train(self, seed: np.random.SeedSequence, rows: Codes, key: Key) -> TrainedNode:
         """Train the learner of a node on the samples that reach it, and predict them all."""
@@ -220,22 +186,10 @@ def grow(
     seeds: np.random.SeedSequence,
     callback: Callable[[int], Any] | None = None,
 ) -> GrowthResult:
-    """Grow a program layer by layer.
+    """Grow a program layer by layer, on the samples of the trainer.
 
-    Parameters
-    ----------
-    trainer : NodeTrainer
-        Trains a node; it has the samples.
-    routing : Routing
-        How samples move.
-    n_levels : int
-        Number of layers of learners.
-    n_jobs : int or None
-        Number of nodes of a layer to train at a time.
-    seeds : SeedSequence
-        One child for each trained node, in order, so that ``n_jobs`` changes nothing.
-    callback : callable, optional
-        Called with the number of trained layers after each.
+    Every trained node has a child of ``seeds``, in order, so that ``n_jobs`` changes nothing.
+    ``callback`` is called with the number of trained layers after each.
     """
     growth = _Growth(trainer, routing)
     # If all samples take one edge, the next node has the same samples, and a learner without

@@ -27,29 +27,13 @@ Key = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples that a program grows on; those of weight 0 pass through it without effect.
+    """Samples that a program grows on; those of weight 0 pass through it without effect."""
 
-    Attributes
-    ----------
-    X : array or sparse matrix of shape (n, d)
-        Their features.
-    codes : ndarray of shape (n,)
-        Their classes, 0 … k − 1.
-    weights : ndarray of shape (n,)
-        Their weights.
-    k : int
-        Number of classes.
-    labels : tuple
-        The labels of the classes; their codes by default.
-    feature_names : ndarray of str or None
-        Names of the features.
-    """
-
-    X: Any
-    codes: Codes
+    X: Any  # (n, d): their features
+    codes: Codes  # (n,): their classes, 0 … k − 1
     weights: Floats
-    k: int
-    labels: tuple[Any, ...] = ()
+    k: int  # number of classes
+    labels: tuple[Any, ...] = ()  # the labels of the classes; their codes by default
     feature_names: Any = None
 
     def __post_init__(self) -> None:
@@ -138,39 +122,17 @@ class Walk(NamedTuple):
 
 @dataclass(frozen=True)
 class FittedProgram:
-    """A program with the learners at its nodes.
+    """A program with the learners at its nodes."""
 
-    Attributes
-    ----------
-    routing : Routing
-        How samples move.
-    k : int
-        Number of classes.
-    nodes : list of Node
-        Layer by layer.
-    keys : list of list of tuple
-        The keys of the nodes, for each layer.
-    edges : list of Edge
-        In the order of their starts.
-    learners : dict of int to classifier
-        By node; their classes are codes.
-    steps : list of float
-        How far each layer moves its samples.
-    offset : ndarray of shape (k,)
-        Added to the log-probabilities at every node; 0 changes nothing.
-    end_predictions : dict of int to int
-        Predictions of ends that tuning has changed.
-    """
-
-    routing: Routing
-    k: int
-    nodes: list[Node]
-    keys: list[list[Key]]
-    edges: list[Edge]
-    learners: dict[int, Any]
-    steps: list[float]
-    offset: Floats
-    end_predictions: dict[int, int] = field(default_factory=dict)
+    routing: Routing  # how samples move
+    k: int  # number of classes
+    nodes: list[Node]  # layer by layer
+    keys: list[list[Key]]  # the keys of the nodes, for each layer
+    edges: list[Edge]  # in the order of their starts
+    learners: dict[int, Any]  # by node; their classes are codes
+    steps: list[float]  # how far each layer moves its samples
+    offset: Floats  # (k,): added to the log-probabilities at every node; 0 changes nothing
+    end_predictions: dict[int, int] = field(default_factory=dict)  # that tuning has changed
 
     def indices(self) -> list[dict[Key, int]]:
         """For each layer, the index of the node of each key."""
@@ -210,12 +172,7 @@ class FittedProgram:
     def walk(self, X: Any, visit: Callable[[int, Codes, Codes], None] | None = None) -> Walk:
         """Move samples from the root to the ends.
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-            The samples.
-        visit : callable, optional
-            Called with each node that samples reach, their rows and the predicted classes.
+        ``visit`` is called with each node that samples reach, their rows and predicted classes.
         """
         n = X.shape[0]
         positions, at = np.zeros((n, self.k)), np.zeros(n, dtype=np.intp)

@@ -144,23 +144,13 @@ class TuningSamples(NamedTuple):
 
 @dataclass(frozen=True)
 class LearnerTemplate:
-    """The learner that a program clones at each node.
-
-    Attributes
-    ----------
-    learner : classifier
-        The learner.
-    takes_weights : bool
-        Whether ``fit`` has ``sample_weight``.
-    random_states : tuple of str
-        Its random states that are None: each node sets them from its seed.
-    class_parameters : dict of str to ndarray of shape (k,)
-        Parameters with one number per class; empty unless the learner fits arrays.
-    """
+    """The learner that a program clones at each node."""
 
     learner: Any
-    takes_weights: bool
+    takes_weights: bool  # whether ``fit`` has ``sample_weight``
+    # Its random states that are None: each node sets them from its seed
     random_states: tuple[str, ...]
+    # (k,): parameters with one number per class; empty unless the learner fits arrays
     class_parameters: dict[str, Floats]
 
     @classmethod

@@ -30,25 +30,14 @@ _HALVINGS = 40
 
 @dataclass(frozen=True)
 class Solution:
-    """Weights that minimise F.
+    """Weights that minimise F."""
 
-    Attributes
-    ----------
-    w : ndarray of shape (n_rows, d + 1)
-        The weights, with the intercept last in each row.
-    factor : ndarray or None
-        The Cholesky factor of the Hessian, at the weights or one small step before them; None
-        from L-BFGS.
-    n_iter : int
-        Number of steps.
-    converged : bool
-        Whether the last step was within the tolerance.
-    """
-
-    w: Floats
+    w: Floats  # (n_rows, d + 1): the weights, with the intercept last in each row
+    # The Cholesky factor of the Hessian, at the weights or one small step before them; None from
+    # L-BFGS.
     factor: Any
-    n_iter: int
-    converged: bool
+    n_iter: int  # number of steps
+    converged: bool  # whether the last step was within the tolerance
 
 
 @dataclass(frozen=True)
@@ -62,21 +51,11 @@ class _Iterate:
 
 @dataclass(frozen=True)
 class LogisticProblem:
-    """Samples of a logistic regression.
+    """Samples of a logistic regression."""
 
-    Attributes
-    ----------
-    Z : ndarray of shape (n, d + 1)
-        Standardised columns, and a column of ones.
-    codes : ndarray of shape (n,)
-        Classes 0 … k − 1.
-    k : int
-        Number of classes.
-    """
-
-    Z: Floats
-    codes: Codes
-    k: int
+    Z: Floats  # (n, d + 1): standardised columns, and a column of ones
+    codes: Codes  # (n,): classes 0 … k − 1
+    k: int  # number of classes
 
     @property
     def n_rows(self) -> int:
@@ -110,21 +89,10 @@ class LogisticProblem:
     def solve(
         self, penalty: Floats, weights: Floats, start: Floats | None, tol: float, max_iter: int
     ) -> Solution:
-        """Minimise F.
+        """Minimise F from the weights ``start``, or 0.
 
-        Parameters
-        ----------
-        penalty : ndarray of shape (d + 1,)
-            e^{d_j}, and 0 for the intercept.
-        weights : ndarray of shape (n,)
-            c_i.
-        start : ndarray of shape (n_rows, d + 1) or None
-            Initial weights; 0 if None.
-        tol : float
-            The last step is the one with Newton's decrement λ² below this fraction of the sum of
-            the weights.
-        max_iter : int
-            Largest number of steps.
+        ``penalty`` has e^{d_j}, and 0 for the intercept; ``weights`` are the c_i. The last step is
+        the one with Newton's decrement λ² below ``tol`` times the sum of the weights.
         """
         w = np.zeros((self.n_rows, self.Z.shape[1])) if start is None else start
         solver = self._solve_newton if w.size <= NEWTON_SIZE else self._solve_lbfgs

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -89,66 +89,39 @@ def _is_node(key: Any, k: int, n_levels: int) -> bool:
     return all(vote >= 0 and vote == int(vote) for vote in key) and sum(key) < n_levels
 
 
+@dataclass
 class NodeTuner:
-    """Tunes the nodes of a program while it is grown again.
+    """Tunes the nodes of a program while it is grown again."""
 
-    Parameters
-    ----------
-    preferences : Preference, str, mapping or callable
-        One text for all nodes, or one for each.
-    X, codes : arrays
-        The tuning set and its classes.
-    classes : ndarray of labels
-        All classes.
-    positive : label or None
-        The class that ``fp`` and ``fn`` refer to.
-    program : FittedProgram
-        The program to tune.
-    samples : Samples
-        Its training samples, which precede the tuning set in a growing program.
-    threshold : float or None
-        Only nodes with a smaller advantage are tuned.
-    max_models : int
-        Largest number of models to train for one node.
-    callback : callable or None
-        Called with a Step after each node; a true result leaves the other nodes unchanged.
-    owner : str
-        The method that messages name.
-    """
+    preferences: Preference | str | NodePreferences  # one text for all nodes, or one for each
+    X: Any  # the tuning set
+    codes: Codes  # its classes
+    classes: NDArray[Any]  # labels of all classes
+    positive: Any  # the class that fp and fn refer to
+    program: FittedProgram
+    samples: Samples  # the training samples, which precede the tuning set in a growing program
+    threshold: float | None  # only nodes with a smaller advantage are tuned
+    max_models: int  # largest number of models to train for one node
+    callback: Callable[[Step], Any] | None  # a true result leaves the other nodes unchanged
+    owner: str  # the method that messages name
+    results: dict[Key, Tuning] = field(default_factory=dict, init=False)
+    strong: set[Key] = field(default_factory=set, init=False)  # advantage of at least the threshold
+    cancelled: bool = field(default=False, init=False)
 
-    def __init__(
-        self,
-        preferences: Preference | str | NodePreferences,
-        X: Any,
-        codes: Codes,
-        classes: NDArray[Any],
-        positive: Any,
-        program: FittedProgram,
-        samples: Samples,
-        *,
-        threshold: float | None,
-        max_models: int,
-        callback: Callable[[Step], Any] | None,
-        owner: str,
-    ) -> None:
-        for learner in program.learners.values():
+    def __post_init__(self) -> None:
+        for learner in self.program.learners.values():
             if not isinstance(learner, TunableLearner):
                 raise TypeError(
-                    f"{owner} needs nodes with a TunableLogistic to tune them one by one; got "
+                    f"{self.owner} needs nodes with a TunableLogistic to tune them one by one; got "
                     f"{type(learner).__name__}. With granularity='root' any learner can be tuned."
                 )
-        if isinstance(preferences, str | Preference):  # raises if it does not fit the classes
-            Objective(Preference(preferences), codes, tuple(classes.tolist()), positive)
-        self.preferences, self.X, self.codes = preferences, X, codes
-        self.classes, self.positive, self.n_training = classes, positive, len(samples.codes)
-        self.threshold, self.max_models, self.callback = threshold, max_models, callback
-        self.owner, self.n_learners = owner, len(program.learners)
+        if isinstance(self.preferences, str | Preference):  # raises if it does not fit the classes
+            classes = tuple(self.classes.tolist())
+            Objective(Preference(self.preferences), self.codes, classes, self.positive)
+        self.n_training = len(self.samples.codes)
         self.previous = PreviousProgram(
-            program, samples, tunable=True, is_requested=self.is_requested
+            self.program, self.samples, tunable=True, is_requested=self.is_requested
         )
-        self.results: dict[Key, Tuning] = {}
-        self.strong: set[Key] = set()  # nodes with an advantage of at least the threshold
-        self.cancelled = False
 
     def is_requested(self, key: Key) -> bool:
         """Whether a node may have a preference."""
@@ -202,7 +175,7 @@ class NodeTuner:
     def _record(self, key: Key, result: Tuning) -> None:
         self.results[key] = result
         if self.callback is not None:
-            step = Step(len(self.results), self.n_learners, result.met, result.after)
+            step = Step(len(self.results), len(self.program.learners), result.met, result.after)
             self.cancelled = bool(self.callback(step))
 
     def _matrix(self, rows: Codes, predictions: Codes) -> Confusion:
@@ -231,7 +204,7 @@ class NodeTuner:
         missed = [key for key, node in self.results.items() if not node.met]
         if isinstance(self.preferences, Mapping) and not self.cancelled:
             done = {*self.results, *self.strong}
-            missed += [key for key, want in self.preferences.items() if want and key not in done]
+            missed += [key for key, text in self.preferences.items() if text and key not in done]
         if missed:
             n_requested = len({*self.results, *missed})
             warnings.warn(

@@ -133,24 +133,15 @@ def _describe_matrix(matrix: Confusion, preference: Preference | None) -> str:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """Predictions for the tuning set before and after a search.
+    """Predictions for the tuning set before and after a search."""
 
-    Attributes
-    ----------
-    before, after, by_offset : ndarray of shape (n_tune,)
-        Predictions of the original model, of the best one, and of the original model with the best
-        offset.
-    n_models : int
-        Number of models trained.
-    cancelled : bool
-        Whether the callback stopped the search.
-    """
-
+    # (n_tune,): predictions of the original model, of the best one, and of the original model with
+    # the best offset.
     before: Codes
     after: Codes
     by_offset: Codes
-    n_models: int
-    cancelled: bool
+    n_models: int  # number of models trained
+    cancelled: bool  # whether the callback stopped the search
 
     @classmethod
     def unchanged(cls, predictions: Codes) -> SearchResult:

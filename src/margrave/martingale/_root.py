@@ -51,24 +51,12 @@ _LARGE_NODE = 0.2  # fraction of the tuning set from which a node's penalties ar
 
 @dataclass(frozen=True)
 class ScoredProgram:
-    """A program with the scores of its ends.
-
-    Attributes
-    ----------
-    program : FittedProgram
-        The program.
-    votes : ndarray of shape (n_nodes, k)
-        The final votes of each end.
-    sharpness : float
-        β, the factor of the votes in a score.
-    log_cost : ndarray of shape (k,)
-        Logarithms of the costs of the classes that it was grown with.
-    """
+    """A program with the scores of its ends."""
 
     program: FittedProgram
-    votes: Floats
-    sharpness: float
-    log_cost: Floats
+    votes: Floats  # (n_nodes, k): the final votes of each end
+    sharpness: float  # β, the factor of the votes in a score
+    log_cost: Floats  # (k,): logarithms of the costs of the classes that it was grown with
 
     @property
     def scores(self) -> Floats:
@@ -131,36 +119,18 @@ class ProgramCandidate:
 
 @dataclass
 class RootSearch:
-    """The search from a program for one that meets a preference.
+    """The search from a program for one that meets a preference."""
 
-    Attributes
-    ----------
-    program : ScoredProgram
-        The original program.
-    end_offset : ndarray of shape (k,)
-        The offset at its end.
-    regrow : callable
-        Grows another program, from the logarithms of the costs of the classes, and a function
-        that tunes the learners of the nodes or None.
-    X : array of shape (m, d)
-        The tuning set.
-    objective : Objective
-        The preference, and the classes of the tuning set.
-    n_training : int
-        Number of training samples, which precede the tuning set in a growing program.
-    max_models : int
-        Largest number of programs to grow.
-    callback : callable or None
-        Called with a Step before each program and at the end; a true result cancels the search.
-    """
-
-    program: ScoredProgram
-    end_offset: Floats
+    program: ScoredProgram  # the original program
+    end_offset: Floats  # (k,): the offset at its end
+    # Grows another program, from the logarithms of the costs of the classes, and a function that
+    # tunes the learners of the nodes or None.
     regrow: Callable[[Floats, Refine | None], ScoredProgram]
-    X: Any
-    objective: Objective
-    n_training: int
-    max_models: int
+    X: Any  # (m, d): the tuning set
+    objective: Objective  # the preference, and the classes of the tuning set
+    n_training: int  # number of training samples, which precede the tuning set in a growing program
+    max_models: int  # largest number of programs to grow
+    # Called with a Step before each program and at the end; a true result cancels the search
     callback: Callable[[Step], Any] | None
     n_models: int = field(default=0, init=False)
     cancelled: bool = field(default=False, init=False)
@@ -271,16 +241,8 @@ class LocalBounds:
 class LocalTargets:
     """The request at a node: to keep the same fraction of the errors that the request mentions.
 
-    Parameters
-    ----------
-    objective : Objective
-        The global preference, and the classes of the tuning set.
-    before : ndarray of shape (m,)
-        Predictions of the original program.
-    X : array of shape (m, d)
-        The tuning set.
-    n_training : int
-        Number of training samples, which precede the tuning set in a growing program.
+    ``before`` are the predictions of the original program for the tuning set X, which follows
+    ``n_training`` training samples in a growing program.
     """
 
     def __init__(self, objective: Objective, before: Codes, X: Any, n_training: int) -> None:

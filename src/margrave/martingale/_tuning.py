@@ -37,46 +37,22 @@ _MAX_ITER = 50  # Newton steps for one model of the search
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """Hyperparameters of a logistic regression.
+    """Hyperparameters of a logistic regression."""
 
-    Attributes
-    ----------
-    log_penalty : ndarray of shape (n_groups,)
-        Logarithms of the penalties.
-    log_cost : ndarray of shape (n_classes,)
-        Logarithms of the costs of the classes.
-    offset : ndarray of shape (n_classes,)
-        Added to the scores of the classes.
-    """
-
-    log_penalty: Floats
-    log_cost: Floats
-    offset: Floats
+    log_penalty: Floats  # (n_groups,): logarithms of the penalties
+    log_cost: Floats  # (n_classes,): logarithms of the costs of the classes
+    offset: Floats  # (n_classes,): added to the scores of the classes
 
 
 @dataclass(frozen=True)
 class FittedProblem:
-    """A solved logistic regression: all that training it again needs.
+    """A solved logistic regression: all that training it again needs."""
 
-    Attributes
-    ----------
-    problem : LogisticProblem
-        The training samples.
-    weights : ndarray of shape (n,)
-        Their weights, without the costs of the classes.
-    group : ndarray of shape (d,)
-        The penalty group of each column.
-    hyperparameters : Hyperparameters
-        Penalties, costs and offset.
-    solution : Solution
-        The weights of the columns.
-    """
-
-    problem: LogisticProblem
-    weights: Floats
-    group: Codes
-    hyperparameters: Hyperparameters
-    solution: Solution
+    problem: LogisticProblem  # the training samples
+    weights: Floats  # (n,): their weights, without the costs of the classes
+    group: Codes  # (d,): the penalty group of each column
+    hyperparameters: Hyperparameters  # penalties, costs and offset
+    solution: Solution  # the weights of the columns
 
     def hypergradient(self, dg_dw: Floats) -> tuple[Floats, Floats]:
         """Derivatives of a function of the solution by the log-penalties and the log-costs."""
@@ -112,20 +88,10 @@ def sum_by_group(by_column: Floats, group: Codes, n_groups: int) -> Floats:
 
 
 def target_states(objective: Objective, scores: Floats) -> Floats:
-    """The distribution over the classes that each sample should have.
+    """The distribution over the classes that each sample should have; shape (n, k).
 
-    Parameters
-    ----------
-    objective : Objective
-        The preference, and the classes of the samples.
-    scores : ndarray of shape (n, k)
-        Log-probabilities, up to a constant for each sample, at the start of the request.
-
-    Returns
-    -------
-    targets : ndarray of shape (n, k)
-        One-hot for "as class b"; 0 at b and 1/(k − 1) elsewhere for "not as b"; the initial
-        probabilities for samples that should not change.
+    One-hot for "as class b"; 0 at b and 1/(k − 1) elsewhere for "not as b"; for samples that should
+    not change, the probabilities at the start of the request, from ``scores``.
     """
     targets: Floats = softmax(scores, axis=1)
     predictions = scores.argmax(axis=1)
@@ -203,34 +169,18 @@ class _SearchStoppedError(Exception):
 
 @dataclass
 class HyperparameterSearch:
-    """The search from a trained model for one that meets a preference.
+    """The search from a trained model for one that meets a preference."""
 
-    Attributes
-    ----------
-    start : FittedProblem
-        The original model.
-    Z : ndarray of shape (m, d + 1)
-        Columns of the tuning set, and ones.
-    score : callable
-        From weights of the columns to scores of the tuning set, of shape (m, k), without offset,
-        with the same rounding as the estimator's predictions.
-    objective : Objective
-        The preference, and the classes of the tuning set.
-    tol : float
-        Tolerance of the solver.
-    patience, max_models : int
-        Number of models to train after the last improvement, and at most.
-    callback : callable or None
-        Called with a Step after each model; a true result cancels the search.
-    """
-
-    start: FittedProblem
-    Z: Floats
+    start: FittedProblem  # the original model
+    Z: Floats  # (m, d + 1): columns of the tuning set, and ones
+    # From weights of the columns to scores of the tuning set, of shape (m, k), without offset, with
+    # the same rounding as the estimator's predictions.
     score: Callable[[Floats], Floats]
-    objective: Objective
-    tol: float
-    patience: int
+    objective: Objective  # the preference, and the classes of the tuning set
+    tol: float  # tolerance of the solver
+    patience: int  # number of models to train after the last improvement
     max_models: int
+    # Called with a Step after each model; a true result cancels the search
     callback: Callable[[Step], Any] | None = None
     n_models: int = field(default=0, init=False)
     improved_at: int = field(default=0, init=False)

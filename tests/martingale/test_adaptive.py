@@ -79,7 +79,7 @@ def test_a_sample_moves_by_how_sure_the_learners_are_times_the_step(k, width, le
     model = AdaptiveMartingaleBoostClassifier(learner, 4, width=width).fit(X, y)
     X_new = X_new[:15]
     paths, proba = model.decision_path(X_new), model.predict_proba(X_new)
-    scores, answers = model.decision_function(X_new), model.predict(X_new)
+    scores, predictions = model.decision_function(X_new), model.predict(X_new)
     for i, x in enumerate(X_new):
         way, position, _ = walked(model, x)
         assert np.sort(paths[[i]].indices).tolist() == way
@@ -87,7 +87,7 @@ def test_a_sample_moves_by_how_sure_the_learners_are_times_the_step(k, width, le
         own = expected[1] - expected[0] if k == 2 else expected
         np.testing.assert_allclose(scores[i], own, atol=1e-9)
         np.testing.assert_allclose(proba[i], np.exp(expected) / np.exp(expected).sum())
-        assert answers[i] == position.argmax()
+        assert predictions[i] == position.argmax()
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -168,8 +168,8 @@ def test_the_label_is_the_sign_of_the_final_position():
     assert model.classes_.tolist() == ["+", "-"]
     np.testing.assert_array_equal(model.predict(X_new), np.where(scores > 0, "-", "+"))
     ends = np.array([model.decision_path(x[None]).indices.max() for x in X_new[:30]])
-    answers = [model.program_.nodes[end].prediction for end in ends]
-    np.testing.assert_array_equal(np.array(["+", "-"])[answers], model.predict(X_new[:30]))
+    predictions = [model.program_.nodes[end].prediction for end in ends]
+    np.testing.assert_array_equal(np.array(["+", "-"])[predictions], model.predict(X_new[:30]))
 
 
 # Steps
@@ -313,7 +313,7 @@ def test_pure_cells_are_constant(k):
     assert kinds == {"constant", "learner"}
 
 
-def test_the_same_model_answers_the_same_every_time():
+def test_the_same_model_predicts_the_same_every_time():
     X, y, X_new, _ = made(3)
     model = AdaptiveMartingaleBoostClassifier(n_levels=4, width=0.1).fit(X, y)
     first = model.predict_proba(X_new)
@@ -325,7 +325,7 @@ def test_the_same_model_answers_the_same_every_time():
     np.testing.assert_allclose(model.predict_proba(X_new[order]), first[order], atol=1e-12)
 
 
-def test_learners_that_know_nothing_answer_the_first_class():
+def test_learners_at_chance_predict_the_first_class():
     X, y = np.zeros((20, 2)), np.arange(20) % 2
     model = AdaptiveMartingaleBoostClassifier(DummyClassifier(), 3).fit(X, y)
     assert model.steps_.tolist() == [0, 0, 0]

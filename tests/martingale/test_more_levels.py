@@ -259,7 +259,7 @@ def test_what_is_not_trained_does_not_grow():
         MartingaleBoostClassifier().grow()
 
 
-def test_a_model_without_its_training_data_answers_only():
+def test_a_model_without_its_training_data_only_predicts():
     _, _, X_tune, y_tune = made()
     model = grown().grow()
     bare = pickle.loads(pickle.dumps(model._without_training_data()))  # noqa: S301

@@ -193,7 +193,7 @@ def test_a_start_near_the_solution_needs_fewer_steps_and_is_left_alone(k):
 
 
 @pytest.mark.parametrize("k", [2, 3])
-def test_too_few_steps_are_told(k):
+def test_too_few_steps_do_not_converge(k):
     problem, weights = made(k)
     few = problem.solve(penalties(*[0] * 5), weights, None, TIGHT, 2)
     assert (few.n_iter, few.converged) == (2, False)
@@ -237,7 +237,7 @@ def test_the_number_of_weights_decides_between_newton_and_lbfgs(monkeypatch):
 @pytest.mark.usefixtures("lbfgs")
 @pytest.mark.parametrize("log_penalty", [0, -6])
 @pytest.mark.parametrize("k", [2, 3])
-def test_lbfgs_is_as_exact_as_asked_where_it_says_that_it_converged(k, log_penalty):
+def test_lbfgs_is_within_the_tolerance_if_it_converged(k, log_penalty):
     problem, _ = made(k, n=200, d=100, n_informative=6)  # more weights than the data can settle
     weights, penalty = np.ones(200), penalties(*[log_penalty] * 100)
     found = problem.solve(penalty, weights, None, 1e-7, 100)
@@ -298,9 +298,9 @@ def test_separable_data_stay_finite(k, log_penalty):
     found = problem.solve(penalties(log_penalty), np.ones(10 * k), None, 1e-7, 100)
     assert np.isfinite(found.w).all()
     scores = Z @ found.w.T
-    answers = (scores[:, 0] > 0) if k == 2 else scores.argmax(axis=1)
+    predictions = (scores[:, 0] > 0) if k == 2 else scores.argmax(axis=1)
     if log_penalty < 0:
-        np.testing.assert_array_equal(answers, codes)
+        np.testing.assert_array_equal(predictions, codes)
     hypergradient = problem.hypergradient(
         found, penalties(log_penalty), np.ones(10 * k), np.ones_like(found.w)
     )
@@ -309,7 +309,7 @@ def test_separable_data_stay_finite(k, log_penalty):
 
 @pytest.mark.parametrize("log_penalty", [0, -40])
 @pytest.mark.parametrize("k", [2, 3])
-def test_collinear_columns_share_what_one_would_carry(k, log_penalty):
+def test_collinear_columns_split_the_weight_of_one(k, log_penalty):
     problem, weights = made(k)
     Z = problem.Z[:, [0, 0, 1, 5]]
     found = LogisticProblem(Z, problem.codes, k).solve(
@@ -340,14 +340,14 @@ def test_a_constant_column_carries_nothing(k):
     np.testing.assert_allclose(found.w[:, 1:], without.w, atol=1e-8)
 
 
-def test_no_columns_at_all_leave_the_shares_of_the_classes():
+def test_no_columns_leave_the_proportions_of_the_classes():
     problem = LogisticProblem(np.ones((6, 1)), np.array([0, 0, 0, 1, 1, 2]), 3)
     weights = np.array([1.0, 1, 1, 1, 1, 5])
     w = problem.solve(np.zeros(1), weights, None, TIGHT, 100).w
     np.testing.assert_allclose(w[:, 0], np.log([1, 2 / 3, 5 / 3]))
 
 
-def test_numbers_that_cannot_be_fitted_are_told():
+def test_numbers_that_cannot_be_fitted_raise():
     H = np.array([[1.0, 2], [2, 1]])  # not positive definite, and no rounding makes it so
     with pytest.raises(FloatingPointError, match="TunableLogistic"):
         _newton._cholesky(H)

@@ -62,7 +62,7 @@ def test_what_is_not_a_number_is_refused_by_name(value):
         as_vector(value, KEYS, 0.0, "size", "Thing")
 
 
-def test_a_mapping_that_is_refused_is_shown_as_it_was_given():
+def test_an_error_shows_the_mapping_of_the_user():
     with pytest.raises(ValueError, match=r"\bsize\b.*\{'b': inf\}"):
         as_vector({"b": np.inf}, KEYS, 0.0, "size", "Thing")
 

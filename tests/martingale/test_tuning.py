@@ -191,8 +191,8 @@ def cost(matrix, spoken):
     counts = matrix.counts[:, :-1].copy()
     np.fill_diagonal(counts, 0)
     at = {label: i for i, label in enumerate(matrix.classes)}
-    for true, answer in spoken:
-        counts[at[true], at[answer]] = 0
+    for true, prediction in spoken:
+        counts[at[true], at[prediction]] = 0
     return int(counts.sum())
 
 
@@ -228,22 +228,22 @@ REQUESTS = [
 
 
 @pytest.mark.parametrize(("text", "spoken"), REQUESTS)
-def test_what_is_told_is_what_the_returned_model_does(text, spoken):
+def test_the_result_is_that_of_the_returned_model(text, spoken):
     X, y, X_tune, y_tune = split()
     model, preference = TunableLogistic().fit(X, y), Preference(text)
     tuned = model.tune(text, X_tune, y_tune)
-    told = tuned.tuning_
-    assert told.before == Confusion.of(y_tune, model.predict(X_tune))
-    assert told.after == Confusion.of(y_tune, tuned.predict(X_tune))
-    assert told.preference == preference
-    assert told.met
-    assert preference.met(told.after)
-    assert not preference.met(told.before)
-    assert judged(preference, told.after, spoken) <= judged(preference, told.by_offset, spoken)
+    result = tuned.tuning_
+    assert result.before == Confusion.of(y_tune, model.predict(X_tune))
+    assert result.after == Confusion.of(y_tune, tuned.predict(X_tune))
+    assert result.preference == preference
+    assert result.met
+    assert preference.met(result.after)
+    assert not preference.met(result.before)
+    assert judged(preference, result.after, spoken) <= judged(preference, result.by_offset, spoken)
     expected = by_threshold(model, preference, X_tune, y_tune, spoken)
-    assert judged(preference, told.by_offset, spoken) == expected
-    assert told.n_models <= 20
-    assert not told.cancelled
+    assert judged(preference, result.by_offset, spoken) == expected
+    assert result.n_models <= 20
+    assert not result.cancelled
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -255,11 +255,11 @@ def test_requests_on_liver_cost_no_more_than_the_threshold_and_sometimes_less(se
     gains = []
     for word, cell in (("fp", tuple(labels)), ("fn", tuple(labels[::-1]))):
         for limit in sorted({getattr(before, word) - 1, getattr(before, word) // 2, 0}):
-            told = model.tune(f"{word} <= {limit}", X_tune, y_tune).tuning_
-            assert told.met
-            ours = judged(told.preference, told.after, [cell])
-            threshold = by_threshold(model, told.preference, X_tune, y_tune, [cell])
-            assert judged(told.preference, told.by_offset, [cell]) == threshold
+            result = model.tune(f"{word} <= {limit}", X_tune, y_tune).tuning_
+            assert result.met
+            ours = judged(result.preference, result.after, [cell])
+            threshold = by_threshold(model, result.preference, X_tune, y_tune, [cell])
+            assert judged(result.preference, result.by_offset, [cell]) == threshold
             assert ours <= threshold
             gains.append(threshold[1] - ours[1])
     assert max(gains) > 0
@@ -284,15 +284,15 @@ def test_requests_on_three_classes(text, spoken):
     names = np.array(["setosa", "versicolor", "virginica"])
     y, y_tune = (names[np.unique(of, return_inverse=True)[1]] for of in (y, y_tune))
     model = TunableLogistic().fit(X, y)
-    told = (tuned := model.tune(preference, X_tune, y_tune)).tuning_
-    assert not preference.met(told.before)
-    assert told.met
-    assert told.after == Confusion.of(y_tune, tuned.predict(X_tune))
-    assert judged(preference, told.after, spoken) <= judged(preference, told.by_offset, spoken)
+    result = (tuned := model.tune(preference, X_tune, y_tune)).tuning_
+    assert not preference.met(result.before)
+    assert result.met
+    assert result.after == Confusion.of(y_tune, tuned.predict(X_tune))
+    assert judged(preference, result.after, spoken) <= judged(preference, result.by_offset, spoken)
 
 
 @pytest.mark.parametrize("text", ["fp <= 4", "fn <= 4"])
-def test_what_is_told_is_what_the_returned_model_does_also_with_ties(text):
+def test_the_result_is_that_of_the_returned_model_also_with_ties(text):
     """At the middle one of three values both classes are as probable, but for rounding."""
     y = np.repeat([0, 1, 0, 1, 0, 1], [3, 1, 4, 4, 1, 3])
     for first, step in [(0.0, 0.1), (0.1, 0.3), (0.7, 0.1), (0.1, 1 / 3), (1.1, 0.1)]:
@@ -304,7 +304,7 @@ def test_what_is_told_is_what_the_returned_model_does_also_with_ties(text):
 
 
 @pytest.mark.parametrize("text", ["fp(2) <= 5", "fn(1) <= 5"])
-def test_what_is_told_of_three_classes_is_what_the_returned_model_does_also_with_ties(text):
+def test_the_result_of_three_classes_is_that_of_the_returned_model_also_with_ties(text):
     """Three features of two values: scores of two classes may be equal but for rounding."""
     for seed in (44, 166, 200):
         rng = np.random.default_rng(seed)
@@ -315,13 +315,13 @@ def test_what_is_told_of_three_classes_is_what_the_returned_model_does_also_with
         assert tuned.tuning_.after == Confusion.of(y, tuned.predict(X))
 
 
-def test_an_outlier_in_the_tuning_set_takes_no_threshold_away():
+def test_an_outlier_in_the_tuning_set_removes_no_threshold():
     X, y, X_tune, y_tune = split()
     model = TunableLogistic().fit(X, y)
     at = int(np.flatnonzero(y_tune == 1)[0])
     X_tune[at] = 1e12 * model.coef_[0]  # surely called 1, and it is
-    told = model.tune(FEWER_FP, X_tune, y_tune, max_models=0).tuning_
-    assert judged(FEWER_FP, told.after, FP) == by_threshold(model, FEWER_FP, X_tune, y_tune, FP)
+    result = model.tune(FEWER_FP, X_tune, y_tune, max_models=0).tuning_
+    assert judged(FEWER_FP, result.after, FP) == by_threshold(model, FEWER_FP, X_tune, y_tune, FP)
 
 
 @pytest.mark.parametrize("text", ["fp <= 60", "fp <= 60, fn <= 60", "recall(1) >= 10%"])
@@ -387,7 +387,7 @@ def test_patience_is_how_many_models_are_tried_after_the_last_gain(seed, text, s
     assert matrices[-1] == tuned.tuning_.after
 
 
-def test_a_callback_is_told_of_every_model():
+def test_a_callback_receives_every_model():
     X, y, X_tune, y_tune = split()
     model = TunableLogistic().fit(X, y)
     tuned, steps = steps_of(model, "fp <= 5", X_tune, y_tune, max_models=30)
@@ -395,12 +395,12 @@ def test_a_callback_is_told_of_every_model():
     assert [step.number for step in steps] == list(range(tuned.tuning_.n_models + 1))
     assert {step.most for step in steps} == {30}
     assert all(step.met for step in steps)
-    told = [judged(FEWER_FP, step.confusion, FP) for step in steps]
-    assert told == sorted(told, reverse=True)  # the best so far
+    result = [judged(FEWER_FP, step.confusion, FP) for step in steps]
+    assert result == sorted(result, reverse=True)  # the best so far
 
 
 @pytest.mark.parametrize("at", [0, 1, 3])
-def test_a_true_answer_cancels_and_the_best_so_far_is_returned(at):
+def test_a_true_result_cancels_and_the_best_so_far_is_returned(at):
     X, y, X_tune, y_tune = split()
     model = TunableLogistic().fit(X, y)
     steps = []
@@ -460,24 +460,24 @@ def test_models_are_counted_also_where_penalties_do_not_matter(monkeypatch):
     assert len(trained) - 1 <= tuned.tuning_.n_models == steps[-1].number <= 3
 
 
-def test_what_cannot_be_met_is_told_and_the_nearest_model_returned():
+def test_an_infeasible_preference_returns_the_nearest_model():
     X, y, X_tune, y_tune = split()
     model = TunableLogistic().fit(X, y)
     with pytest.warns(NotMetWarning) as caught:
         tuned = model.tune("fp <= 0, fn <= 0", X_tune, y_tune)
-    told = tuned.tuning_
-    errors = cost(told.after, [])
-    binds = "fp <= 0" if told.after.fp >= told.after.fn else "fn <= 0"
+    result = tuned.tuning_
+    errors = cost(result.after, [])
+    binds = "fp <= 0" if result.after.fp >= result.after.fn else "fn <= 0"
     (warning,) = caught
     for named in ("TunableLogistic.tune", "'fp <= 0, fn <= 0'", f" {errors} ", f"'{binds}'"):
         assert named in str(warning.message)
     assert warning.filename == __file__
-    assert (told.met, told.n_models, told.shortfall) == (False, 20, errors)
-    assert str(told.binding) == binds
-    assert told.after == Confusion.of(y_tune, tuned.predict(X_tune))
-    assert 0 < errors <= cost(told.by_offset, []) <= cost(told.before, [])
+    assert (result.met, result.n_models, result.shortfall) == (False, 20, errors)
+    assert str(result.binding) == binds
+    assert result.after == Confusion.of(y_tune, tuned.predict(X_tune))
+    assert 0 < errors <= cost(result.by_offset, []) <= cost(result.before, [])
     expected = by_threshold(model, NO_ERRORS, X_tune, y_tune, [*FP, *FN])
-    assert judged(NO_ERRORS, told.by_offset, [*FP, *FN]) == expected
+    assert judged(NO_ERRORS, result.by_offset, [*FP, *FN]) == expected
 
 
 def test_the_search_may_meet_what_no_threshold_can():

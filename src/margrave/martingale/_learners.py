@@ -184,14 +184,16 @@ class LearnerTemplate:
     ) -> Any:
         """Train a clone of the learner, or of ``like``, at a node."""
         own = clone(self.learner if like is None else like)
+        parameters: dict[str, Any] = {}
         if self.random_states:
             number = int(seed.generate_state(1)[0] >> 1)
-            own.set_params(**dict.fromkeys(self.random_states, number))
+            parameters = dict.fromkeys(self.random_states, number)
+        if self.fits_arrays and like is None:
+            present = np.unique(codes).tolist()
+            for name, values in self.class_parameters.items():
+                parameters[name] = {code: values[code] for code in present}
+        own.set_params(**parameters)
         if self.fits_arrays:
-            if like is None:
-                present = np.unique(codes).tolist()
-                for name, values in self.class_parameters.items():
-                    own.set_params(**{name: {code: values[code] for code in present}})
             return own._fit_node(X, codes, weights, feature_names)
         if (weights == (1 if self.takes_weights else weights[0])).all():
             return own.fit(X, codes)

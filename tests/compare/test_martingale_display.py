@@ -35,7 +35,7 @@ def a_program(classes, nodes, edges, sizes, flow):
     return SimpleNamespace(
         classes=classes,
         nodes=[
-            SimpleNamespace(layer=layer, position=position, kind=kind, answer=answer)
+            SimpleNamespace(layer=layer, position=position, kind=kind, prediction=answer)
             for layer, position, kind, answer in nodes
         ],
         edges=[SimpleNamespace(start=start, end=end) for start, end in edges],

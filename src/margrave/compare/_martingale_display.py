@@ -36,7 +36,7 @@ class Node(Protocol):
         """One of "learner", "constant", "frozen", "empty" and "leaf"."""
 
     @property
-    def answer(self) -> int | None:
+    def prediction(self) -> int | None:
         """The class that the node predicts, as its position in `classes`; None for a learner."""
 
 
@@ -106,7 +106,7 @@ class MartingaleDisplay:
     program : object
         A program, as `program_` of a fitted martingale booster: with `classes`; `nodes`, each with
         a `layer`, a `position` (votes for each class, integers or not), a `kind` ("learner",
-        "constant", "frozen", "empty" or "leaf") and an `answer` (the predicted class as a position
+        "constant", "frozen", "empty" or "leaf") and a `prediction` (the predicted class as a position
         in `classes`, or None); `edges`, each with the positions in `nodes` of its `start` and
         `end`; `counts` of shape (n_nodes, n_classes, n_classes), by class and prediction; `reach`
         of shape (n_nodes, n_classes); and `flow` of shape (n_edges, n_classes), in samples.
@@ -275,7 +275,7 @@ class MartingaleDisplay:
                 continue
             at = np.flatnonzero(of_kind)[np.argsort(-fractions[of_kind], kind="stable")]
             sizes = _marker_sizes(fractions[at], style, diameter)
-            predicted = [program.nodes[i].answer for i in at]
+            predicted = [program.nodes[i].prediction for i in at]
             rings = [
                 colours[i] if label is None else class_colours[label]
                 for i, label in zip(at, predicted, strict=True)

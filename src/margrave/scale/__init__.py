@@ -1,11 +1,11 @@
 """Data larger than memory, and several machines: Dask's collections and clusters.
 
 `cluster` sets where Dask computes, `read_parquet` opens a folder of files, and `sample` draws
-rows into memory. These take Dask arrays and data frames: :class:`margrave.Scores`,
-:class:`margrave.Confusion`, :func:`margrave.fuse.rank_margin_weights`,
-:class:`margrave.fuse.RankMarginClassifier`, :class:`margrave.mam.MAMClassifier`,
-:class:`margrave.mam.MAMRanker`, :class:`margrave.steer.Frontier` and
-:class:`margrave.steer.SteeredClassifier`.
+rows into memory. `fit` fits :class:`margrave.mam.MAMClassifier` and
+:class:`margrave.mam.MAMRanker`, and `predict` applies any model. These take Dask arrays and data
+frames themselves: :class:`margrave.Scores`, :class:`margrave.Confusion`,
+:func:`margrave.fuse.rank_margin_weights`, :class:`margrave.fuse.RankMarginClassifier`,
+:class:`margrave.steer.Frontier` and :class:`margrave.steer.SteeredClassifier`.
 """
 
 from margrave._dask.sample import sample
@@ -13,6 +13,7 @@ from margrave.scale._cluster import cluster
 from margrave.scale._files import read_parquet
 from margrave.scale._fit import fit
 from margrave.scale._frontier import frontier_curves as frontier_curves
+from margrave.scale._mam import fit_classifier as fit_classifier  # registers with fit and predict
 from margrave.scale._predict import plain_rows as plain_rows
 from margrave.scale._predict import predict
 from margrave.scale._predict import predict_blocks as predict_blocks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,13 @@ def predict_blocks(model: Any, method: str, X: Any, meta: NDArray[Any]) -> Any:
         The result for no rows, which has the dtype and the number of columns.
     """
     owner = f"{type(model).__name__}.{method}"
-    return predict_lazily(owner, model, method, X, meta, prepare=plain_rows)
+    return predict_lazily(owner, prediction_model(model), method, X, meta, prepare=plain_rows)
+
+
+@singledispatch
+def prediction_model(model: Any) -> Any:
+    """Return the object that Dask sends to the workers; types with a training state register."""
+    return model
 
 
 def predict(model: Any, X: Any, method: str = "predict") -> Any:

@@ -124,7 +124,9 @@ def average_margin(folder: Path, n: int) -> Iterator[Comparison]:
 
     def fit(**settings: Any) -> MAMClassifier:
         table = read_parquet(folder)
-        return scale_fit(MAMClassifier(**settings), table[names(COLUMNS)], table["y"])
+        model = MAMClassifier(**settings)
+        scale_fit(model, table[names(COLUMNS)], table["y"])
+        return model
 
     def features() -> float:
         table = read_parquet(folder)[names(COLUMNS)]

@@ -1,7 +1,8 @@
 """Compare the numbers of two checkouts of the package: ``python -m tools.same_results OTHER``.
 
 Each checkout steers the bundled data sets with the same seeds, in a process of its own, and records
-matrices, replies, thresholds, weights, frontiers and certificates. The script prints every value
+matrices, replies, thresholds, weights, frontiers and certificates. It also fits the estimators of
+all packages and records what they predict. The script prints every value
 that differs by more than 1e-9 and exits with 1 if there is any. Names that the other checkout
 spells differently are in `RENAMED`.
 """
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
+from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,27 +24,8 @@ DATA = ("pima", "breast_wisconsin", "spambase", "german", "ionosphere", "contrac
 ROWS = 1200
 TOLERANCE = 1e-9
 
-# New name: the name before, for attributes, parameters and values.
-RENAMED = {
-    "GuaranteeError": "PromiseError",
-    "candidate": "option",
-    "extra-trees": "random-trees",
-    "gradient-boosting": "boosted-trees",
-    "guarantees": "promises",
-    "logistic": "line",
-    "logistic-quantile": "quantile-line",
-    "martingale": "program",
-    "n_candidates": "n_options",
-    "qda": "gaussians",
-    "requested": "asked",
-    "reweight": "reweigh",
-    "scores": "held",
-    "strategies": "ways",
-    "strategy": "way",
-    "svm": "kernel",
-    "threshold": "cut",
-    "thresholds": "cuts",
-}
+# New name: the name before, for attributes and parameters.
+RENAMED: dict[str, str] = {"threshold": "cut"}
 
 
 def get(holder: object, name: str) -> Any:
@@ -50,10 +33,11 @@ def get(holder: object, name: str) -> Any:
     return getattr(holder, name if hasattr(holder, name) else RENAMED[name])
 
 
-def as_new(text: str) -> str:
-    """Return a text with the new names of members and strategies."""
-    before = {old: new for new, old in RENAMED.items()}
-    return " ".join(before.get(word, word) for word in text.split(" "))
+def make(kind: type, *values: Any, **params: Any) -> Any:
+    """Make an estimator from its parameters, by their new names or by the names before."""
+    known = signature(kind).parameters
+    own = {name if name in known else RENAMED[name]: value for name, value in params.items()}
+    return kind(*values, **own)
 
 
 def of_array(values: Any) -> list[float]:
@@ -75,16 +59,16 @@ def of_decision(decision: Any) -> list[Any]:
 
 def of_reply(reply: Any) -> dict[str, Any]:
     """Return the numbers of a reply."""
-    candidate = get(reply, "candidate")
+    candidate = reply.candidate
     return {
-        "strategy": as_new(get(reply, "strategy")),
+        "strategy": reply.strategy,
         "met": bool(reply.met),
         "after": reply.after.counts.tolist(),
         "before": reply.before.counts.tolist(),
-        "n_candidates": get(reply, "n_candidates"),
+        "n_candidates": reply.n_candidates,
         "shortfall": reply.shortfall,
         "decision": of_decision(candidate.decision),
-        "scores": of_array(get(candidate, "scores")),
+        "scores": of_array(candidate.scores),
         "weights": candidate.scorer.weights.tolist(),
     }
 
@@ -93,13 +77,12 @@ def of_certificate(certificate: Any) -> dict[str, Any]:
     """Return the numbers of a certificate."""
     return {
         "preference": certificate.preference,
-        "requested": get(certificate, "requested"),
+        "requested": certificate.requested,
         "delta": certificate.delta,
         "number": certificate.number,
-        "strategy": as_new(get(certificate, "strategy")),
+        "strategy": certificate.strategy,
         "guarantees": [
-            [one.bound, one.limit, one.count, one.n, one.delta]
-            for one in get(certificate, "guarantees")
+            [one.bound, one.limit, one.count, one.n, one.delta] for one in certificate.guarantees
         ],
         "confusion": certificate.confusion.counts.tolist(),
         "tuning": certificate.tuning.counts.tolist(),
@@ -112,16 +95,14 @@ def of_frontier(frontier: Any) -> dict[str, Any]:
     return {
         "curves": [
             [
-                as_new(curve.name),
+                curve.name,
                 curve.fp.tolist(),
                 curve.fn.tolist(),
-                get(curve, "thresholds").sum(),
+                curve.thresholds.sum(),
             ]
             for curve in frontier.curves
         ],
-        "hull": [
-            [as_new(one.name), get(one, "threshold"), one.fp, one.fn] for one in frontier.hull
-        ],
+        "hull": [[one.name, one.threshold, one.fp, one.fn] for one in frontier.hull],
         "least_fn": [frontier.least_fn(limit)[0] for limit in ("0%", "1%", "5%", "10%")],
     }
 
@@ -134,7 +115,7 @@ def accept(dialog: Any, X: Any, **options: Any) -> dict[str, Any]:
 
     try:
         model = dialog.accept(**options)
-    except get(steer, "GuaranteeError"):
+    except steer.GuaranteeError:
         return {"refused": True}
     return {
         "certificate": of_certificate(model.certificate_),
@@ -151,9 +132,8 @@ def record_numbers(name: str) -> Iterator[tuple[str, Any]]:
     from sklearn.naive_bayes import GaussianNB
     from sklearn.tree import DecisionTreeClassifier
 
-    from margrave import Scores, datasets, fuse, select, steer
+    from margrave import Scores, datasets, steer
 
-    before = not hasattr(steer, "GuaranteeError")
     X, y = datasets.load(name, return_X_y=True)
     rows = np.random.RandomState(0).permutation(len(y))[:ROWS]
     X, y = np.nan_to_num(np.asarray(X[rows], dtype=float)), y[rows]
@@ -177,8 +157,7 @@ def record_numbers(name: str) -> Iterator[tuple[str, Any]]:
     if binary:
         yield "frontier", of_frontier(dialog.frontier())
 
-    committee = RENAMED["martingale"] if before else "martingale"
-    program = steer.Dialog.from_data(X, y, committee=committee, random_state=1)
+    program = steer.Dialog.from_data(X, y, committee="martingale", random_state=1)
     yield "program", of_reply(program.reply)
     if program.program is not None:
         yield "nodes", [counts.tolist() for counts in program.program.counts]
@@ -192,10 +171,10 @@ def record_numbers(name: str) -> Iterator[tuple[str, Any]]:
     )
     try:
         model.fit(X, y)
-    except get(steer, "GuaranteeError"):
+    except steer.GuaranteeError:
         yield "steered", "refused"
     else:
-        checks = get(model.check(X, y), "guarantees")
+        checks = model.check(X, y).guarantees
         yield "steered", of_certificate(model.certificate_)
         yield "checked", [[one.count, one.n, one.p, bool(one.alarm)] for one in checks]
 
@@ -210,19 +189,90 @@ def record_numbers(name: str) -> Iterator[tuple[str, Any]]:
     yield "own members", of_reply(own.prefer(first))
     own.goto(0)
     if binary:
-        options = {"ways": ["reweigh"]} if before else {"strategies": ["reweight"]}
-        yield "own members, reweighted", of_reply(own.prefer(first, **options))
+        reply = own.prefer(first, strategies=["reweight"])
+        yield "own members, reweighted", of_reply(reply)
     scores = Scores.of(members, X)
     yield "scores", [of_array(part) for part in (scores.values, scores.codes, scores.raw())]
 
-    for combine in (
-        fuse.RankMarginClassifier(list(kinds.values())),
-        fuse.VoteClassifier(list(kinds.values())),
-        select.LocalSelectionClassifier(list(kinds.values())),
-        select.RegionSelectionClassifier(list(kinds.values()), random_state=0),
-    ):
-        predicted = combine.fit(X, y).predict(X)
-        yield type(combine).__name__, of_array(np.unique(predicted, return_inverse=True)[1])
+
+def record_methods(name: str) -> Iterator[tuple[str, Any]]:
+    """Fit the estimators with several parameters on one data set; yield what they predict."""
+    import numpy as np
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.tree import DecisionTreeClassifier
+
+    from margrave import datasets, fuse, mam, martingale, members, select
+
+    X, y = datasets.load(name, return_X_y=True)
+    rows = np.random.RandomState(0).permutation(len(y))[: ROWS // 2]
+    X, y = np.nan_to_num(np.asarray(X[rows], dtype=float)), y[rows]
+    X = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9)
+    codes = np.unique(y, return_inverse=True)[1]
+    weight = 1.0 + np.arange(len(y)) % 3
+    committee = [
+        ("bayes", GaussianNB()),
+        ("tree", DecisionTreeClassifier(max_depth=4, random_state=0)),
+        ("logistic", LogisticRegression(max_iter=2000)),
+    ]
+    binary = codes.max() == 1
+    seeded = {"random_state": 0}
+    jobs: list[tuple[type, tuple[Any, ...], dict[str, Any]]] = [
+        (fuse.RankMarginClassifier, (committee,), {}),
+        (fuse.RankMarginClassifier, (committee,), {"nu": 0.0, "scale": "probability"}),
+        (fuse.RankMarginClassifier, (committee,), {"nu": 0.1, "scale": "rank", "calibrate": False}),
+        (fuse.RankMarginClassifier, (committee,), {"scale": "decision", "tuning": 0.4, **seeded}),
+        (fuse.RankMarginClassifier, (committee,), {"negatives": "hardest 20%", "nu": 0.2}),
+        (fuse.VoteClassifier, (committee,), {"weights": "accuracy"}),
+        (fuse.VoteClassifier, (committee, "unanimity"), {}),
+        (fuse.BayesOptimalClassifier, (committee,), seeded),
+        *[
+            (select.LocalSelectionClassifier, (committee, method), seeded)
+            for method in ("ola", "lca", "knora-u", "knora-e", "meta-des")
+        ],
+        (select.RegionSelectionClassifier, (committee,), seeded),
+        (select.RegionSelectionClassifier, (committee, "members"), seeded),
+        (select.SingleBestClassifier, (committee,), seeded),
+        *[
+            (mam.MAMClassifier, (kernel,), {"threshold": "balanced", **seeded})
+            for kernel in ("rbf", "linear", "poly", "laplacian")
+        ],
+        (mam.MAMClassifier, (), {"n_components": 50, "class_weight": "balanced", **seeded}),
+        (mam.MAMRanker, (), seeded),
+        (mam.MAMRanker, ("linear",), seeded),
+        (mam.MAMRanker, (), {"n_components": 50, **seeded}),
+        (mam.MAMOrdinalClassifier, (), {}),
+        (martingale.MartingaleBoostClassifier, (None, 5), seeded),
+        (martingale.MartingaleBoostClassifier, (GaussianNB(), 4), {"balance": False, **seeded}),
+        (martingale.AdaptiveMartingaleBoostClassifier, (None, 5), seeded),
+        (martingale.TunableLogistic, (0.5,), {}),
+        (members.ModestAdaBoostClassifier, (), seeded),
+        (members.SmoothedBaggingClassifier, (), seeded),
+        *([(members.RankBoostClassifier, (), {})] if binary else []),
+    ]
+    for number, (kind, values, params) in enumerate(jobs):
+        model = make(kind, *values, **params)
+        weighted = {"sample_weight": weight} if number % 2 and takes_weights(kind) else {}
+        model.fit(X, codes if kind is mam.MAMRanker else y, **weighted)
+        numbers = {
+            method: of_array(encode(getattr(model, method)(X)))
+            for method in ("predict", "predict_proba", "decision_function")
+            if hasattr(model, method)
+        }
+        yield f"{number} {kind.__name__}", numbers
+
+
+def takes_weights(kind: type) -> bool:
+    """Return whether an estimator's `fit` takes sample weights."""
+    return "sample_weight" in signature(kind.fit).parameters  # type: ignore[attr-defined]
+
+
+def encode(values: Any) -> Any:
+    """Return numbers as they are, and labels as codes."""
+    import numpy as np
+
+    array = np.asarray(values)
+    return array if array.dtype.kind in "iuf" else np.unique(array, return_inverse=True)[1]
 
 
 def record_table() -> Iterator[tuple[str, Any]]:
@@ -248,7 +298,10 @@ def record_table() -> Iterator[tuple[str, Any]]:
 def record(path: Path, names: list[str]) -> None:
     """Write the numbers of the package on the import path as JSON."""
     warnings.simplefilter("ignore")
-    numbers = {name: dict(record_numbers(name)) for name in names}
+    numbers = {
+        name: {**dict(record_numbers(name)), "methods": dict(record_methods(name))}
+        for name in names
+    }
     numbers["table"] = dict(record_table())
     path.write_text(json.dumps(numbers, default=float))
 
@@ -271,7 +324,7 @@ def flatten(values: Any, place: str = "") -> dict[str, Any]:
 def same(one: Any, other: Any) -> bool:
     """Whether two values are equal, or two numbers equal but for rounding."""
     if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=TOLERANCE)
+        return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
     return bool(one == other)
 
 

@@ -23,8 +23,7 @@ from experiments.scale.folders import (
 from margrave._dask.blocks import Blocks
 from margrave.fuse import rank_margin_weights
 from margrave.mam import MAMClassifier
-from margrave.scale import cluster, fit, read_parquet
-from margrave.steer import Frontier
+from margrave.scale import cluster, fit, frontier, read_parquet
 
 COMPONENTS = 1_000
 
@@ -144,7 +143,7 @@ def _rank_margin(folder: Path) -> None:
 
 def _frontier(folder: Path) -> None:
     table = read_parquet(folder)
-    Frontier.of({"member": table["c0"]}, table["y"])
+    frontier({"member": table["c0"]}, table["y"])
 
 
 def _linear(folder: Path) -> None:

@@ -15,7 +15,7 @@ def load_extension(name: str) -> Any:
     Parameters
     ----------
     name : str
-        The name of the entry point: "dask", "onnx" or "studio".
+        The name of the entry point: "onnx" or "studio".
     """
     for entry in entry_points(group="margrave.extensions", name=name):
         return entry.load()

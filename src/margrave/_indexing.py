@@ -39,7 +39,13 @@ def select_columns(X: Any, chosen: Columns | None, name: str, member: Any) -> An
 def select_rows(X: Any, at: Sequence[int] | NDArray[np.int64]) -> Any:
     """Select rows of X, or entries of a parameter that has one per sample."""
     if hasattr(X, "iloc"):
-        return X.iloc[at]
+        try:
+            return X.iloc[at]
+        except NotImplementedError as error:  # a lazy data frame
+            raise TypeError(
+                f"Rows must be in memory; got a {type(X).__name__} of {type(X).__module__}, which "
+                "cannot select rows. Load it into memory, or use margrave.scale."
+            ) from error
     return [X[i] for i in at] if isinstance(X, list | tuple) else _as_sliceable(X)[at]
 
 

@@ -26,9 +26,8 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 from threadpoolctl import threadpool_limits
 
 from margrave import _labels
-from margrave._dask.lazy import check_in_memory
-from margrave._dask.nested import stay_local
 from margrave._indexing import Columns, select_columns, select_rows
+from margrave._parallel import stay_local
 from margrave._typing import Codes, Flags, Floats
 from margrave._validation import (
     check_columns,
@@ -182,7 +181,6 @@ class Committee(ClassifierMixin, BaseEstimator):
     def _start(self, X: Any, y: ArrayLike) -> NDArray[Any]:
         """Check the members' names, X and y, and return the labels; the members check the rest."""
         self._pairs()
-        check_in_memory(type(self).__name__, X, y)
         validate_data(self, X, skip_check_array=True)
         return check_labels(X, y, type(self).__name__)
 
@@ -358,7 +356,6 @@ class Committee(ClassifierMixin, BaseEstimator):
     def _ask(self, X: Any, ask: Ask) -> Scores:
         """Return the fitted members' predictions for new samples."""
         check_is_fitted(self, "estimators_")
-        check_in_memory(type(self).__name__, X)
         check_columns(self, X)
         fitted = FittedMembers(
             self.member_names_, self.estimators_, self.classes_, features=self._kept_columns

@@ -43,10 +43,17 @@ from margrave.martingale import (
     MartingaleBoostClassifier,
     TunableLogistic,
 )
-from margrave.steer import Dialog, SteeredClassifier
+from margrave.steer import (
+    Dialog,
+    MeanScore,
+    Offsets,
+    Scorer,
+    SingleMember,
+    SteeredClassifier,
+    Threshold,
+    make_model,
+)
 from margrave.steer._default_committee import default_committee
-from margrave.steer._scorer import MeanScore, Scorer, SingleMember
-from margrave.steer._thresholds import Offsets, Threshold
 from margrave.table import TableEncoder
 from margrave.table._kinds import read_numbers, read_texts
 
@@ -92,7 +99,7 @@ def made(model, decision=None, **params):
     scorer = Scorer(committee, SingleMember(bool(committee.gives_probabilities[0])), 9)
     k = len(model.classes_)
     usual = Threshold(0.1, 0.1) if k == 2 else Offsets(np.linspace(0, 0.2, k))
-    return SteeredClassifier._from_parts(scorer, decision or usual, **params)
+    return make_model(scorer, decision or usual, **params)
 
 
 # The default committee
@@ -204,7 +211,7 @@ def test_the_default_committee_on_an_array_of_three_classes():
     )
     combine = fit_log_odds(committee.raw(seen), committee.gives_probabilities, codes[::2], 3)
     decision = Offsets(np.array([0.1, 0.0, -0.2]), doubt=0.5)
-    model = SteeredClassifier._from_parts(Scorer(committee, combine, 9), decision)
+    model = make_model(Scorer(committee, combine, 9), decision)
     assert 0 < check_equal(model, rows) < 1
     assert columns_of(model.to_onnx()) == []
 
@@ -343,9 +350,7 @@ def test_a_committee_with_the_hard_end_in_focus(toward):
     first = fit_log_odds(raw, heard, CODES, 2)
     both = MeanScore(first, fit_focused_log_odds(raw, heard, CODES, toward, 0.3))
     for combine in (first, both, both.second):
-        check_equal(
-            SteeredClassifier._from_parts(Scorer(committee, combine, 9), Threshold(-0.3, 0.4)), NEW
-        )
+        check_equal(make_model(Scorer(committee, combine, 9), Threshold(-0.3, 0.4)), NEW)
 
 
 def test_a_committee_of_three_classes_of_which_one_member_knows_two():
@@ -354,11 +359,7 @@ def test_a_committee_of_three_classes_of_which_one_member_knows_two():
     committee = FittedMembers(["two", "three"], members, np.unique(Y3))
     combine = fit_log_odds(committee.raw(X3), committee.gives_probabilities, CODES3, 3)
     decision = Offsets(np.array([0.0, 0.3, -0.2]), doubt=0.4)
-    assert (
-        0
-        < check_equal(SteeredClassifier._from_parts(Scorer(committee, combine, 9), decision), NEW)
-        < 1
-    )
+    assert 0 < check_equal(make_model(Scorer(committee, combine, 9), decision), NEW) < 1
 
 
 def test_a_member_that_knows_one_class():
@@ -366,9 +367,7 @@ def test_a_member_that_knows_one_class():
         ["one"], [DecisionTreeClassifier().fit(X, np.full(N, "ham"))], np.unique(Y)
     )
     check_equal(
-        SteeredClassifier._from_parts(
-            Scorer(committee, SingleMember(True), 9), Threshold(0.0, 0.0)
-        ),
+        make_model(Scorer(committee, SingleMember(True), 9), Threshold(0.0, 0.0)),
         NEW,
     )
 
@@ -423,7 +422,7 @@ def test_scores_at_a_threshold_and_their_rounding():
         check_equal(model, NEW)
         for decimals in (2, 0, -1):
             coarse = Scorer(model.scorer_.committee, model.scorer_.combine, decimals)
-            check_equal(SteeredClassifier._from_parts(coarse, decision), NEW * 30)
+            check_equal(make_model(coarse, decision), NEW * 30)
 
 
 @pytest.mark.parametrize(
@@ -509,7 +508,7 @@ def test_a_column_of_two_kinds():
         np.column_stack([CODES, CODES]) - 0.5, committee.gives_probabilities, CODES, 2
     )
     with pytest.raises(ExportError, match=r"'b'.*category.*number"):
-        SteeredClassifier._from_parts(Scorer(committee, combine, 9), Threshold(0.0, 0.0)).to_onnx()
+        make_model(Scorer(committee, combine, 9), Threshold(0.0, 0.0)).to_onnx()
 
 
 # What cannot be written
@@ -597,9 +596,7 @@ def test_a_graph_that_answers_otherwise_is_not_taken(monkeypatch):
 def test_a_member_that_has_not_seen_all_classes():
     knows = Y3 != "birch"
     committee = FittedMembers(["two"], [LinearSVC().fit(X3[knows], Y3[knows])], np.unique(Y3))
-    model = SteeredClassifier._from_parts(
-        Scorer(committee, SingleMember(False), 9), Offsets(np.zeros(3))
-    )
+    model = make_model(Scorer(committee, SingleMember(False), 9), Offsets(np.zeros(3)))
     with pytest.raises(ExportError, match=r"'two'.*LinearSVC"):
         model.to_onnx()
 
@@ -610,7 +607,7 @@ def test_scores_and_decisions_of_ones_own():
         made(line, decision="by heart").to_onnx()
     committee = FittedMembers(["one"], [line], line.classes_)
     with pytest.raises(ExportError, match=type(np.sum).__name__):
-        SteeredClassifier._from_parts(Scorer(committee, np.sum, 9), Threshold(0.0, 0.0)).to_onnx()
+        make_model(Scorer(committee, np.sum, 9), Threshold(0.0, 0.0)).to_onnx()
 
 
 def test_a_model_must_be_trained():

@@ -1,6 +1,4 @@
-"""The frontier of Dask collections: memory is the referee, and every count told is exact."""
-
-import re
+"""The frontier of Dask collections: equal to the one in memory, or exact where it is listed."""
 
 import numpy as np
 import pandas as pd
@@ -10,6 +8,7 @@ da = pytest.importorskip("dask.array", reason="the extra 'dask' is not installed
 dd = pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not installed")
 
 from margrave._dask import summary as _summary  # noqa: E402
+from margrave.scale import frontier  # noqa: E402
 from margrave.steer import Frontier  # noqa: E402
 
 
@@ -41,14 +40,14 @@ def test_as_in_memory_while_scores_are_few(chunks):
     scores, y = scored()
     whole = Frontier.of(scores, y)
     strategies, labels = in_blocks(scores, y, chunks)
-    found = Frontier.of(strategies, labels)
+    found = frontier(strategies, labels)
     same(found, whole)
     assert found.hull == whole.hull
     assert str(found) == str(whole)
     assert found.least_fp("5%") == whole.least_fp("5%")
-    same(Frontier.of({**strategies, "even": scores["even"]}, y), whole)
-    same(Frontier.of(scores, labels), whole)
-    same(Frontier.of(strategies, labels, positive=0), Frontier.of(scores, y, positive=0))
+    same(frontier({**strategies, "even": scores["even"]}, y), whole)
+    same(frontier(scores, labels), whole)
+    same(frontier(strategies, labels, positive=0), Frontier.of(scores, y, positive=0))
 
 
 @pytest.mark.parametrize("chunks", [2500, 300])
@@ -58,7 +57,7 @@ def test_every_count_is_exact_where_thresholds_are_left_out(chunks, monkeypatch)
     scores, y = scored(5000, decimals=9)
     scores["few"] = np.round(scores["even"], 1)
     whole = Frontier.of(scores, y)
-    found = Frontier.of(*in_blocks(scores, y, chunks))
+    found = frontier(*in_blocks(scores, y, chunks))
     for curve, best in zip(found.curves, whole.curves, strict=True):
         given = scores[curve.name]
         above = given[:, None] > curve.thresholds
@@ -83,11 +82,11 @@ def test_the_stated_resolution_at_the_usual_fineness():
     n = 400_000
     y = (rng.random(n) < 0.1).astype(int)
     scores = rng.normal(2 * y, 1)
-    found = Frontier.of({"way": da.from_array(scores, chunks=100_000)}, y)
+    found = frontier({"model": da.from_array(scores, chunks=100_000)}, y)
     fp, fn = found.resolution
     assert 0 < fp <= 1e-4
     assert fn <= 1e-4
-    whole = Frontier.of({"way": scores}, y)
+    whole = Frontier.of({"model": scores}, y)
     told = found.curves[0]
     near = told.fp < 1000  # near the ends every sample is a cut of its own
     assert np.array_equal(
@@ -105,9 +104,9 @@ def test_data_frames_unknown_chunks_empty_blocks_and_blocks_of_one_class():
     some = parts[parts["sharp"] > 1]
     kept = frame[frame["sharp"] > 1]
     whole = Frontier.of({"sharp": kept["sharp"], "even": kept["even"]}, kept["y"])
-    same(Frontier.of({"sharp": some["sharp"], "even": some["even"]}, some["y"]), whole)
+    same(frontier({"sharp": some["sharp"], "even": some["even"]}, some["y"]), whole)
     arrays = {name: some[name].to_dask_array() for name in ("sharp", "even")}
-    same(Frontier.of(arrays, some["y"].to_dask_array()), whole)
+    same(frontier(arrays, some["y"].to_dask_array()), whole)
 
 
 @pytest.mark.parametrize(
@@ -123,16 +122,22 @@ def test_data_frames_unknown_chunks_empty_blocks_and_blocks_of_one_class():
         ([1.0, 2.0, 3.0], [0.0, 1.0, np.nan], None),
     ],
 )
-def test_refused_as_in_memory(scores, y, positive):
+def test_the_same_errors_as_in_memory(scores, y, positive):
     scores, y = np.array(scores), np.array(y)
-    with pytest.raises(ValueError, match="Frontier") as known:
-        Frontier.of({"way": scores}, y, positive)
-    words = f"^{re.escape(str(known.value))}$"
-    for given in (da.from_array(y), y):
-        with pytest.raises(ValueError, match=words):
-            Frontier.of({"way": da.from_array(scores)}, given, positive)
+    with pytest.raises(ValueError, match="Frontier"):
+        Frontier.of({"model": scores}, y, positive)
+    for labels in (da.from_array(y), y):
+        with pytest.raises(ValueError, match=r"scale\.frontier"):
+            frontier({"model": da.from_array(scores)}, labels, positive)
 
 
 def test_labels_that_are_no_classes():
-    with pytest.raises(ValueError, match=r"Frontier.*\b1000\b"):
-        Frontier.of({"way": da.ones(3000, chunks=500)}, da.arange(3000, chunks=500))
+    with pytest.raises(ValueError, match=r"scale\.frontier.*\b1000\b"):
+        frontier({"model": da.ones(3000, chunks=500)}, da.arange(3000, chunks=500))
+
+
+def test_arrays_in_memory_are_for_frontier_of():
+    with pytest.raises(TypeError, match="Dask"):
+        frontier({"model": [1.0, 2.0]}, [0, 1])
+    with pytest.raises(ValueError, match=r"\bscores\b"):
+        frontier({}, da.arange(3))

@@ -1,4 +1,4 @@
-"""Steering rows that do not fit into memory: their roles, the cut, the promise, the answers."""
+"""Steering Dask collections: roles of rows, threshold, guarantee and predictions."""
 
 import re
 
@@ -19,9 +19,13 @@ dask = pytest.importorskip("dask", reason="the extra 'dask' is not installed")
 import dask.array as da  # noqa: E402
 import dask.dataframe as dd  # noqa: E402
 
-from margrave import Confusion, Preference  # noqa: E402
+from margrave import (  # noqa: E402
+    Confusion,
+    Preference,
+    scale,
+)
 from margrave._dask import summary as _summary  # noqa: E402
-from margrave._dask.nested import stay_local  # noqa: E402
+from margrave._parallel import stay_local  # noqa: E402
 from margrave.martingale import NotMetWarning, TunableLogistic  # noqa: E402
 from margrave.scale import _roles, cluster  # noqa: E402
 from margrave.scale._roles import CERTIFY, TRAIN, TUNE, Draw  # noqa: E402
@@ -32,10 +36,10 @@ from margrave.steer._thresholds import Threshold  # noqa: E402
 PAIR = [("logistic", TunableLogistic()), ("bayes", GaussianNB())]
 
 
-def normal(n, seed, share=0.3):
+def normal(n, seed, fraction=0.3):
     """One column, which is the score: the classes are normal with variance 1, two apart."""
     rng = np.random.default_rng(seed)
-    y = (rng.random(n) < share).astype(int)
+    y = (rng.random(n) < fraction).astype(int)
     return rng.normal(2.0 * y, 1)[:, None], y
 
 
@@ -98,7 +102,7 @@ def test_roles_do_not_depend_on_who_is_quick():
 def test_rows_in_memory_are_limited(monkeypatch):
     monkeypatch.setattr(_roles, "MOST_TRAINED", 300)
     monkeypatch.setattr(_roles, "MOST_CERTIFYING", 200)
-    X, y = normal(20_000, 0, share=0.005)
+    X, y = normal(20_000, 0, fraction=0.005)
     roles, found = roles_of(*blocks(X, y, 1500), certify=0.4)
     assert roles.parts["train"] == 300
     assert roles.parts["certify"] in (199, 200, 201)
@@ -115,7 +119,7 @@ def test_rows_in_memory_are_limited(monkeypatch):
 )  # fmt: skip
 def test_a_rare_class_certifies_with_its_share(wanted, apart, monkeypatch, synchronous):
     monkeypatch.setattr(_roles, "MOST_CERTIFYING", 1000)
-    X, y = normal(20_000, 0, share=0.02)
+    X, y = normal(20_000, 0, fraction=0.02)
     draw = Draw.of(*blocks(X, y, 5000), 0)
     found = tune_rows(draw, estimator=Known(), certify=0.2, guarantee=Preference(wanted))
     rare = round(0.2 * y.sum()) if apart else round(1000 * y.mean())
@@ -125,15 +129,15 @@ def test_a_rare_class_certifies_with_its_share(wanted, apart, monkeypatch, synch
 
 
 def test_another_proportion_of_the_classes_is_noted(monkeypatch, synchronous):
-    X, y = normal(20_000, 0, share=0.02)
+    X, y = normal(20_000, 0, fraction=0.02)
     model = SteeredClassifier(Known(), preference="fn <= 20%", random_state=0)
-    assert len(model.fit(*blocks(X, y, 5000)).certificate_.notes) == 1
+    assert len(scale.fit(model, *blocks(X, y, 5000)).certificate_.notes) == 1
     monkeypatch.setattr(_roles, "MOST_CERTIFYING", 1000)
-    notes = model.fit(*blocks(X, y, 5000)).certificate_.notes
+    notes = scale.fit(model, *blocks(X, y, 5000)).certificate_.notes
     n, rare = y.sum(), round(0.2 * y.sum())
     numbers = [int(number) for number in re.findall(r"\d+", notes[1].replace(",", ""))]
     assert {1000 - rare, 20_000 - n, rare, n} <= set(numbers)
-    fresh = model.recertify(*blocks(*normal(20_000, 1, share=0.1), 5000)).certificate_
+    fresh = scale.recertify(model, *blocks(*normal(20_000, 1, fraction=0.1), 5000)).certificate_
     assert fresh.notes == notes[:1]
     found = tune_rows(
         Draw.of(*blocks(X, y, 5000), 0), estimator=Known(), guarantee=Preference("fn <= 5%")
@@ -146,19 +150,19 @@ def test_another_proportion_of_the_classes_is_noted(monkeypatch, synchronous):
 @pytest.mark.parametrize("chunks", [5000, 300])
 def test_recertifying_draws_no_more_rows_than_may_certify(chunks, monkeypatch, synchronous):
     model = SteeredClassifier(Known(), preference="fp <= 5%", random_state=0)
-    model.fit(*blocks(*normal(3000, 6)))
+    scale.fit(model, *blocks(*normal(3000, 6)))
     new, labels = normal(5000, 7)
-    all_rows = model.recertify(*blocks(new, labels, chunks)).certificate_
+    all_rows = scale.recertify(model, *blocks(new, labels, chunks)).certificate_
     assert all_rows.confusion == model.recertify(new, labels).certificate_.confusion
     monkeypatch.setattr(_roles, "MOST_CERTIFYING", 600)
-    some = model.recertify(*blocks(new, labels, chunks))
+    some = scale.recertify(model, *blocks(new, labels, chunks))
     assert some.certificate_.confusion.n == 600
-    share = some.certificate_.confusion.counts[1].sum() / 600
-    assert abs(share - labels.mean()) < 4 * np.sqrt(0.3 * 0.7 / 600)
-    with pytest.raises(GuaranteeError, match=r"SteeredClassifier\.recertify"):
-        some.recertify(*blocks(new, labels, chunks))
-    with pytest.raises(ValueError, match=r"SteeredClassifier\.recertify.*\by\b"):
-        model.recertify(*blocks(new, labels + 1, chunks))
+    fraction = some.certificate_.confusion.counts[1].sum() / 600
+    assert abs(fraction - labels.mean()) < 4 * np.sqrt(0.3 * 0.7 / 600)
+    with pytest.raises(GuaranteeError, match=r"scale\.recertify"):
+        scale.recertify(some, *blocks(new, labels, chunks))
+    with pytest.raises(ValueError, match=r"scale\.recertify.*\by\b"):
+        scale.recertify(model, *blocks(new, labels + 1, chunks))
 
 
 def test_each_step_sees_its_own_rows_only(synchronous):
@@ -175,7 +179,9 @@ def test_each_step_sees_its_own_rows_only(synchronous):
 
     X, y = normal(3000, 0)
     _, found = roles_of(*blocks(X, y), seed=0)
-    model = SteeredClassifier(Watched(), preference="fp <= 5%", random_state=0).fit(*blocks(X, y))
+    model = scale.fit(
+        SteeredClassifier(Watched(), preference="fp <= 5%", random_state=0), *blocks(X, y)
+    )
     of = {role: set(X[found == role, 0]) for role in (TRAIN, TUNE, CERTIFY)}
     assert set(trained) == of[TRAIN]
     by_fold = [seen for seen in scored if seen <= of[TRAIN]]
@@ -186,7 +192,7 @@ def test_each_step_sees_its_own_rows_only(synchronous):
     assert model.certificate_.tuning.n == model.parts_["tune"] == len(of[TUNE])
 
 
-# The cut
+# Threshold
 
 
 @pytest.mark.parametrize("chunks", [4000, 333])
@@ -235,11 +241,11 @@ def test_what_cannot_be_met_warns_as_in_memory(synchronous):
     X, y = normal(3000, 5)
     model = SteeredClassifier(Known(), preference="fp <= 1%, fn <= 1%", certify=None)
     with pytest.warns(NotMetWarning, match="SteeredClassifier.*'fp <= 1%, fn <= 1%'"):
-        model.fit(*blocks(X, y))
+        scale.fit(model, *blocks(X, y))
     assert model.certificate_ is None
 
 
-# The promise
+# Guarantee
 
 
 def test_guarantees_are_kept_on_new_samples(synchronous):
@@ -250,7 +256,7 @@ def test_guarantees_are_kept_on_new_samples(synchronous):
         model = SteeredClassifier(
             Known(), preference="fp <= 10%", confidence=0.9, random_state=seed
         )
-        model.fit(*blocks(X, y, 400))
+        scale.fit(model, *blocks(X, y, 400))
         threshold = model.decision_.high
         broken += norm.sf(threshold) > 0.1
     assert broken <= 6  # 2.5 are expected; more than 6 come in one of a hundred times
@@ -258,21 +264,23 @@ def test_guarantees_are_kept_on_new_samples(synchronous):
 
 def test_too_few_rows_for_a_guarantee(synchronous):
     with pytest.raises(GuaranteeError, match=r"'fn <= 0\.1%'.*0\.95"):
-        SteeredClassifier(Known(), preference="fn <= 0.1%").fit(*blocks(*normal(3000, 0)))
+        scale.fit(SteeredClassifier(Known(), preference="fn <= 0.1%"), *blocks(*normal(3000, 0)))
 
 
-def test_what_is_taken_away_is_a_steered_classifier(tmp_path, synchronous):
+def test_the_result_is_an_ordinary_steered_classifier(tmp_path, synchronous):
     X, y = normal(3000, 6)
     model = SteeredClassifier(LogisticRegression(), preference="fp <= 5%", random_state=0)
-    model.fit(*blocks(X, y))
+    scale.fit(model, *blocks(X, y))
     new, labels = normal(2000, 7)
-    fresh = model.recertify(*blocks(new, labels), confidence=0.9)
+    fresh = scale.recertify(model, *blocks(new, labels), confidence=0.9)
     assert fresh.certificate_.confidence == 0.9
     same = model.recertify(new, labels, confidence=0.9)
     assert (fresh.decision_.low, fresh.decision_.high) == pytest.approx(
         (same.decision_.low, same.decision_.high), rel=1e-9
     )
-    assert model.check(*blocks(new, labels)).guarantees == model.check(new, labels).guarantees
+    assert (
+        scale.check(model, *blocks(new, labels)).guarantees == model.check(new, labels).guarantees
+    )
     assert "1,199" in model.model_card()
     assert "1,201" in model.model_card()
     model.save(tmp_path / "m.skops")
@@ -284,7 +292,7 @@ def test_what_is_taken_away_is_a_steered_classifier(tmp_path, synchronous):
 def test_what_was_learned_before_is_forgotten(synchronous):
     X, y = normal(1500, 6)
     model = SteeredClassifier(LogisticRegression(), preference="fp <= 10%", random_state=0)
-    assert model.fit(*blocks(X, y)).parts_["train"] > 0
+    assert scale.fit(model, *blocks(X, y)).parts_["train"] > 0
     model.fit(X, y)
     assert not hasattr(model, "parts_")
     model.fit(pd.DataFrame(X, columns=["a"]), y)
@@ -292,11 +300,11 @@ def test_what_was_learned_before_is_forgotten(synchronous):
     assert not hasattr(model.fit(X, y), "feature_names_in_")
 
 
-# Answers
+# Predictions
 
 
 @pytest.mark.parametrize("method", ["predict", "decision_function", "predict_proba"])
-def test_answers_are_lazy_and_those_of_memory(method, synchronous):
+def test_predictions_are_lazy_and_equal_those_in_memory(method, synchronous):
     X, y = make_classification(400, n_classes=3, n_informative=4, random_state=0)
     two = SteeredClassifier(LogisticRegression(), preference="fp <= 20%, rejected <= 30%",
                             strategies=["reject"], certify=None, random_state=0)  # fmt: skip
@@ -304,7 +312,7 @@ def test_answers_are_lazy_and_those_of_memory(method, synchronous):
                           (SteeredClassifier(LogisticRegression()), y)):  # fmt: skip
         model.fit(X, labels)
         rows, _ = blocks(X, y, 90)
-        found = getattr(model, method)(rows)
+        found = scale.predict(model, rows, method)
         assert isinstance(found, da.Array)
         assert found.chunks[0] == rows.chunks[0]
         want = getattr(model, method)(X)
@@ -332,26 +340,27 @@ def test_data_frames_with_texts_dates_and_empty_partitions(monkeypatch, synchron
     parts = dd.from_pandas(frame, npartitions=8)
     some = parts[parts["links"] > -1.5]
     X, y = some[["links", "sender", "sent"]], some["spam"]
-    model = SteeredClassifier(preference="fp <= 10%", random_state=0).fit(X, y)
+    model = scale.fit(SteeredClassifier(preference="fp <= 10%", random_state=0), X, y)
     assert model.feature_names_in_.tolist() == ["links", "sender", "sent"]
     kept = frame[frame["links"] > -1.5]
     none = dd.concat([X, X[X["links"] > 1000]])
-    labels = model.predict(none)
+    labels = scale.predict(model, none)
     assert isinstance(labels, da.Array)
     want = model.predict(kept[["links", "sender", "sent"]])
     assert np.array_equal(labels.compute(), want)
-    assert model.confusion(X, y) == Confusion.of(kept["spam"], want)
+    assert scale.confusion(y, scale.predict(model, X)) == Confusion.of(kept["spam"], want)
 
 
 def test_one_frozen_classifier_a_list_and_nothing_to_steer(synchronous):
     X, y = normal(2000, 8)
     trained = LogisticRegression().fit(X, y)
     model = SteeredClassifier(FrozenEstimator(trained), preference="fn <= 10%", random_state=0)
-    assert model.fit(*blocks(X, y)).certificate_.guarantees[0].limit == 0.1
+    assert scale.fit(model, *blocks(X, y)).certificate_.guarantees[0].limit == 0.1
     assert np.allclose(model.scorer_(X), trained.decision_function(X))
-    model = SteeredClassifier(PAIR, preference="fn <= 10%", random_state=0).fit(*blocks(X, y))
+    model = SteeredClassifier(PAIR, preference="fn <= 10%", random_state=0)
+    scale.fit(model, *blocks(X, y))
     assert model.scorer_.committee.names == ["logistic", "bayes"]
-    model = SteeredClassifier(LogisticRegression()).fit(*blocks(X, y))
+    model = scale.fit(SteeredClassifier(LogisticRegression()), *blocks(X, y))
     assert model.parts_ == {"train": 2000, "tune": 0, "certify": 0}
     assert model.certificate_ is None
     assert np.array_equal(model.predict(X), trained.predict(X))
@@ -367,9 +376,10 @@ def test_a_cluster_finds_the_same():
     members = [("bayes", GaussianNB()), ("trees", ExtraTreesClassifier(10, random_state=0))]
     model = SteeredClassifier(members, preference="fp <= 10%", random_state=0)
     with cluster(n_workers=1, memory_limit="1GB"):
-        there = clone(model).fit(*blocks(X, y))
-        assert np.array_equal(there.predict(blocks(X, y)[0]).compute(), there.predict(X))
-    here = model.fit(*blocks(X, y))
+        there = scale.fit(clone(model), *blocks(X, y))
+        lazy = scale.predict(there, blocks(X, y)[0])
+        assert np.array_equal(lazy.compute(), there.predict(X))
+    here = scale.fit(model, *blocks(X, y))
     assert (there.decision_.low, there.decision_.high) == pytest.approx(
         (here.decision_.low, here.decision_.high), rel=1e-9
     )
@@ -377,12 +387,14 @@ def test_a_cluster_finds_the_same():
     assert there.certificate_.tuning == here.certificate_.tuning
 
 
-def test_within_a_task_of_dask_learners_keep_to_themselves():
-    class DaskDistributedBackend(ThreadingBackend):
-        """Named as joblib's."""
+def test_learners_stay_local_where_the_backend_is_a_cluster():
+    class ClusterBackend(ThreadingBackend):
+        """Runs everything in parallel by default, as Dask's backend does."""
 
-    register_parallel_backend("like-dask", DaskDistributedBackend)
-    with parallel_config("like-dask", n_jobs=3):
+        default_n_jobs = -1
+
+    register_parallel_backend("like-a-cluster", ClusterBackend)
+    with parallel_config("like-a-cluster", n_jobs=3):
         assert effective_n_jobs(None) == 3
         with stay_local():
             assert effective_n_jobs(None) == 1
@@ -391,7 +403,7 @@ def test_within_a_task_of_dask_learners_keep_to_themselves():
         assert effective_n_jobs(None) == 2
 
 
-# Refused
+# Errors
 
 
 @pytest.mark.parametrize(
@@ -404,30 +416,37 @@ def test_within_a_task_of_dask_learners_keep_to_themselves():
         ({"confidence": 2}, 2, r"\bconfidence\b.*\b2\b"),
     ],
 )
-def test_what_is_refused(settings, labels, named, synchronous):
+def test_invalid_parameters(settings, labels, named, synchronous):
     X, y = da.ones((300, 2), chunks=(50, 2)), da.arange(300, chunks=50) % labels
     with pytest.raises(ValueError, match="SteeredClassifier.*" + named):
-        SteeredClassifier(Known(), preference="fp <= 5%", **settings).fit(X, y)
+        scale.fit(SteeredClassifier(Known(), preference="fp <= 5%", **settings), X, y)
 
 
 def test_rows_that_are_too_few_or_do_not_fit_together(synchronous):
     X, y = da.ones((40, 2), chunks=(20, 2)), da.from_array(np.arange(40) % 20 == 0, chunks=20)
     model = SteeredClassifier(Known(), preference="fp <= 5%")
     with pytest.raises(ValueError, match=r"\b25\b.*\b2\b.*True"):
-        model.fit(X, y)
+        scale.fit(model, X, y)
     with pytest.raises(ValueError, match=r"\by\b.*\b40\b.*\b39\b"):
-        model.fit(X, y[:39])
+        scale.fit(model, X, y[:39])
     with pytest.raises(TypeError, match=r"\bX\b.*ndarray"):
-        model.fit(X.compute(), y)
+        scale.fit(model, X.compute(), y)
     with pytest.raises(ValueError, match=r"\by\b.*NaN"):
-        model.fit(X, da.from_array(np.where(np.arange(40) == 3, np.nan, 1.0), chunks=20))
+        scale.fit(model, X, da.from_array(np.where(np.arange(40) == 3, np.nan, 1.0), chunks=20))
     with pytest.raises(ValueError, match=r"SteeredClassifier.*1000"):
-        model.fit(da.ones((2000, 1), chunks=(500, 1)), da.arange(2000, chunks=500))
+        scale.fit(model, da.ones((2000, 1), chunks=(500, 1)), da.arange(2000, chunks=500))
 
 
-def test_a_dialog_is_held_in_memory():
+def test_an_estimator_without_a_distributed_fit():
+    with pytest.raises(TypeError, match=r"SteeredClassifier.*GaussianNB"):
+        scale.fit(GaussianNB(), *blocks(*normal(100, 0)))
     X, y = blocks(*normal(100, 0))
-    with pytest.raises(ValueError, match=r"Dialog\.from_data.*Dask"):
-        Dialog.from_data(X, y)
-    with pytest.raises(ValueError, match=r"Dialog.*Dask"):
-        Dialog(LogisticRegression().fit(*normal(100, 0)), X, y)
+    with pytest.raises(ValueError, match=r"\bsample_weight\b"):
+        scale.fit(SteeredClassifier(), X, y, sample_weight=y)
+
+
+def test_methods_in_memory_name_the_scale_package_for_lazy_data_frames():
+    X, y = normal(200, 0)
+    frame = dd.from_pandas(pd.DataFrame({"a": X[:, 0], "y": y}), npartitions=2)
+    with pytest.raises(TypeError, match=r"margrave\.scale"):
+        Dialog.from_data(frame[["a"]], frame["y"])

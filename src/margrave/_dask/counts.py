@@ -36,6 +36,12 @@ def count_labels(
     counts : ndarray of int64
         How often each row occurs.
     """
+    for name, column in columns.items():
+        if np.ndim(column) != 1:
+            raise ValueError(
+                f"{owner} needs {name} with one label for each sample; got {np.ndim(column)} "
+                "dimensions."
+            )
     first = next(name for name, column in columns.items() if is_dask(column))
     others = {name: column for name, column in columns.items() if name != first}
     order = [(first, *others).index(name) for name in columns]
@@ -93,8 +99,6 @@ def _count(*arguments: Any) -> Counter[Key]:
 def _encode(labels: Any) -> tuple[list[tuple[bool, Any]], NDArray[np.int64]]:
     """Return the distinct labels of a column, as keys, and the position of each row's label."""
     array = _labels.natural(labels)
-    if array.ndim != 1:
-        raise ValueError(f"Labels must be one for each sample; got shape {array.shape}.")
     if array.dtype == object:
         keys = [_key(label) for label in array.tolist()]
         positions = {key: position for position, key in enumerate(dict.fromkeys(keys))}

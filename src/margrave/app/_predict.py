@@ -120,6 +120,7 @@ def check_folder(model: SteeredClassifier, labelled: Path, target: str) -> Check
     target : str
         The column with the classes.
     """
+    from margrave import scale
     from margrave.app._folder import open_folder
 
     table = open_folder(labelled)
@@ -131,8 +132,8 @@ def check_folder(model: SteeredClassifier, labelled: Path, target: str) -> Check
     )  # fmt: skip
     X = frame.drop(columns=target)
     if getattr(model, "feature_names_in_", None) is None:  # the model was trained on an array
-        return model.check(X.to_dask_array(), y)
-    return model.check(select_features(model, X)[0], y)
+        return scale.check(model, X.to_dask_array(), y)
+    return scale.check(model, select_features(model, X)[0], y)
 
 
 def _read_block_labels(block: Any, name: str, target: str, classes: NDArray[Any]) -> Any:

@@ -10,21 +10,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrave import _labels
-from margrave._dask.blocks import is_dask
-from margrave._dask.counts import count_labels
 from margrave._json import SCHEMA_VERSION, json_ready
 from margrave.confusion._bounds import quote_label
 from margrave.confusion._preference import Preference
 
 __all__ = ["Confusion"]
 
-_MAX_LABELS = 10_000  # different labels in blocks of Dask: more are numbers, not classes
 _PERCENTAGE = re.compile(r"\d+(\.\d*)?\s*%")
 
 
@@ -86,32 +83,33 @@ class Confusion:
         classes: Sequence[Any] | None = None,
         positive: Any = None,
         reject_label: Any = None,
+        repeats: ArrayLike | None = None,
     ) -> Confusion:
         """Count true against predicted labels.
 
         Parameters
         ----------
-        y_true, y_pred : array-like or Dask collection of shape (n_samples,)
-            True and predicted labels. Dask collections are counted in one pass, block by block.
+        y_true, y_pred : array-like of shape (n_samples,)
+            True and predicted labels.
         classes : sequence of labels, optional
             All classes, in the order of the rows. By default those in ``y_true``, sorted.
         positive : label, optional
             The positive class, as for :class:`Confusion`.
         reject_label : label, optional
             The predicted label that means "rejected" (``reject_label_`` of a fitted vote).
+        repeats : array-like of int of shape (n_samples,), optional
+            How many samples each pair of labels stands for. By default one.
 
         Returns
         -------
         Confusion
         """
-        times, both = None, cast(tuple[Any, Any], (y_true, y_pred))
-        if is_dask(*both):
-            _check_shapes(*(y.shape if is_dask(y) else np.shape(y) for y in both))
-            (y_true, y_pred), times = count_labels(
-                "Confusion.of", _MAX_LABELS, y_true=y_true, y_pred=y_pred
-            )
         true, predicted = _labels.natural(y_true), _labels.natural(y_pred)
-        _check_shapes(true.shape, predicted.shape)
+        if true.shape != predicted.shape or true.ndim != 1 or not len(true):
+            raise ValueError(
+                "Confusion.of needs y_true and y_pred with one label for each of at least one "
+                f"sample; got shapes {true.shape} and {predicted.shape}."
+            )
         if classes is None:
             labels = _labels.union([("y_true", true)])
         else:
@@ -137,7 +135,7 @@ class Confusion:
             ) from None
         columns = np.where(columns == _labels.REJECTED, k, columns)
         cells = rows * (k + 1) + columns
-        counts = np.bincount(cells, times, k * (k + 1))  # exact: floats hold integers up to 2^53
+        counts = np.bincount(cells, repeats, k * (k + 1))  # exact: floats hold integers up to 2^53
         return cls(counts.astype(np.int64).reshape(k, k + 1), labels.tolist(), positive)
 
     @property
@@ -421,17 +419,6 @@ def _check_counts(counts: ArrayLike) -> NDArray[np.int64]:
     padded[:, : array.shape[1]] = array
     padded.flags.writeable = False
     return padded
-
-
-def _check_shapes(true: tuple[Any, ...], predicted: tuple[Any, ...]) -> None:
-    """Check that there are as many true as predicted labels, as far as the shapes are known."""
-    sizes = [shape[0] for shape in (true, predicted) if shape]
-    known = [size for size in sizes if isinstance(size, int)]
-    if len(true) != 1 or len(predicted) != 1 or len(set(known)) > 1 or 0 in known:
-        raise ValueError(
-            "Confusion.of needs y_true and y_pred with one label for each of at least one sample; "
-            f"got shapes {true} and {predicted}."
-        )
 
 
 def _divide(part: int, whole: int) -> float:

@@ -21,8 +21,7 @@ from margrave.export._graph import ExportError, Graph, package, session
 from margrave.export._models import UnsupportedModelError, convert_model, reads_table
 from margrave.export._preprocessing import encode_table, join_numbers
 from margrave.export._scores import convert_scores
-from margrave.steer._scorer import Scorer
-from margrave.steer._thresholds import _LEAST, Decision, Offsets, Threshold
+from margrave.steer import SMALLEST_DIFFERENCE, Decision, Offsets, Scorer, Threshold
 
 Samples = Callable[[Any], str | None]
 
@@ -178,7 +177,7 @@ def _apply_threshold(graph: Graph, threshold: Threshold, scores: str) -> tuple[s
     below = graph.add("LessOrEqual", scores, float(threshold.low))
     not_above = graph.add("Where", below, np.array(0), np.array(_labels.REJECTED))
     codes = graph.add("Where", above, np.array(1), not_above)
-    largest = -_LEAST if threshold.rejects else 0.0
+    largest = -SMALLEST_DIFFERENCE if threshold.rejects else 0.0
     beneath = graph.add("Min", graph.add("Sub", scores, float(threshold.low)), largest)
     inside = graph.add("Where", below, beneath, 0.0)
     over = graph.add("Sub", scores, float(threshold.high))

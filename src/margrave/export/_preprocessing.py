@@ -13,8 +13,14 @@ from sklearn.preprocessing import QuantileTransformer, StandardScaler
 
 from margrave._typing import Floats, Ints
 from margrave.export._graph import ExportError, Graph, Tree
-from margrave.table import TableEncoder
-from margrave.table._columns import _FAR, _HUGE, CategoryEncoder, DateEncoder, NumberEncoder
+from margrave.table import (
+    LARGEST_NUMBER,
+    LARGEST_SCALED,
+    CategoryEncoder,
+    DateEncoder,
+    NumberEncoder,
+    TableEncoder,
+)
 
 # As in scikit-learn: values closer than this to the first or last quantile are equal to it.
 _BOUND = 1e-7
@@ -70,8 +76,10 @@ def _encode_numbers(graph: Graph, encoder: NumberEncoder, x: str) -> list[str]:
     largest = float(np.finfo(np.float64).max)
     known = graph.add("LessOrEqual", graph.add("Abs", x), largest)  # false for NaN
     filled = graph.add("Where", known, x, encoder.scaled_.medians_)
-    scaled = scaler(graph, encoder.scaled_.scaler_, graph.clip(filled, -_HUGE, _HUGE))
-    parts = [graph.clip(scaled, -_FAR, _FAR)]
+    scaled = scaler(
+        graph, encoder.scaled_.scaler_, graph.clip(filled, -LARGEST_NUMBER, LARGEST_NUMBER)
+    )
+    parts = [graph.clip(scaled, -LARGEST_SCALED, LARGEST_SCALED)]
     if len(encoder.gaps_):
         parts.append(graph.doubles(graph.add("Not", graph.take(known, encoder.gaps_))))
     return parts

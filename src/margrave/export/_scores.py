@@ -10,7 +10,7 @@ from margrave._typing import Flags
 from margrave.export._graph import ExportError, Graph
 from margrave.fuse import LineScale, LogOddsCombination, OneVsRest
 from margrave.scores import NOISE
-from margrave.steer._scorer import _SURE, MeanScore, Scorer, SingleMember
+from margrave.steer import SMALLEST_PROBABILITY, MeanScore, Scorer, SingleMember
 
 
 def convert_scores(graph: Graph, scorer: Scorer, raw: list[str]) -> str:
@@ -43,7 +43,7 @@ def _combine(graph: Graph, combine: Any, raw: list[str], k: int) -> str:
         if not combine.probability:
             return raw[0]
         p = graph.add("Div", graph.add("Add", raw[0], 1.0), 2.0)
-        p = graph.clip(p, _SURE, 1 - _SURE)
+        p = graph.clip(p, SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
         return graph.log_odds(p) if k == 2 else graph.add("Log", p)
     if isinstance(combine, LogOddsCombination):
         if k == 2:

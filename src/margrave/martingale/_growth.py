@@ -17,8 +17,8 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from margrave._dask.nested import stay_local
 from margrave._indexing import select_rows
+from margrave._parallel import stay_local
 from margrave._typing import Codes, Floats
 from margrave.martingale._again import There
 from margrave.martingale._layers import (

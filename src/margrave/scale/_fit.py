@@ -37,15 +37,15 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
     >>> from margrave.mam import MAMClassifier
     >>> from sklearn.datasets import load_breast_cancer
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = scale.fit(
-    ...     MAMClassifier(kernel="linear"), da.from_array(X, chunks=200), da.from_array(y, chunks=200)
-    ... )
+    >>> X_blocks, y_blocks = da.from_array(X, chunks=200), da.from_array(y, chunks=200)
+    >>> model = scale.fit(MAMClassifier("linear"), X_blocks, y_blocks)
     >>> model.predict(X[:3])
     array([0, 0, 0])
     """
-    fitted = sorted(each.__name__ for each in fit.registry if each is not object)
+    del X, y, sample_weight  # of the registered functions
+    known = sorted(each.__name__ for each in fit.registry if each is not object)
     raise TypeError(
-        f"scale.fit needs an estimator that can be fitted on Dask collections: {', '.join(fitted)}; "
-        f"got {type(estimator).__name__}. For other estimators, draw rows into memory with "
+        f"scale.fit needs an estimator that can be fitted on Dask collections: {', '.join(known)}; "
+        f"got {type(estimator).__name__}. For others, draw rows into memory with "
         "scale.sample(X, y)."
     )

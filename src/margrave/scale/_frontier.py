@@ -21,13 +21,15 @@ from margrave._dask.counts import count_labels
 from margrave._dask.summary import SortedSummary
 from margrave._typing import Codes, Floats, Ints
 from margrave.confusion import Tally
-from margrave.steer._frontier import (
-    Curve,
+from margrave.steer import (
+    Frontier,
     best_thresholds,
     check_finite,
     raise_invalid,
     split_labels,
 )
+
+_OWNER = "scale.frontier"
 
 _MOST_LABELS = 1000
 
@@ -105,14 +107,16 @@ class _BlockReader:
 
     def __call__(self, *parts: Any) -> list[tuple[Floats, Codes]]:
         y, *columns = (parts[position] for position in self.order)
-        is_positive = _labels.encode(y, self.classes, "Frontier.of, y") == self.positive
+        is_positive = _labels.encode(y, self.classes, f"{_OWNER}, y") == self.positive
         codes = is_positive.astype(np.intp)
         curves = []
         for name, column in zip(self.names, columns, strict=True):
             scores = np.asarray(column, dtype=np.float64)
             if scores.shape != codes.shape:
-                raise_invalid("of", "a score for each sample", f"shape {scores.shape} for {name!r}")
-            check_finite(scores, name)
+                raise_invalid(
+                    _OWNER, "a score for each sample", f"shape {scores.shape} for {name!r}"
+                )
+            check_finite(scores, name, _OWNER)
             curves.append((scores, codes))
         return curves
 
@@ -141,24 +145,37 @@ def _merge_runs(parts: list[list[Runs | None]]) -> list[Runs | None]:
     ]
 
 
-def frontier_curves(
-    scores: Mapping[str, Any], y: Any, positive: Any
-) -> tuple[tuple[Curve, ...], int, int, Any, Any]:
-    """Compute the attributes of a frontier from Dask collections, in two or three passes.
+def frontier(scores: Mapping[str, Any], y: Any, positive: Any = None) -> Frontier:
+    """Compute the frontier of scores in Dask collections, in two or three passes.
 
     Parameters
     ----------
-    scores : mapping of str to Dask collection or array-like
-        The scores of each curve.
-    y : Dask collection or array-like
-        The labels.
-    positive : label or None
-        The positive class.
+    scores : mapping of str to Dask array or series of shape (n_samples,)
+        For each curve, a score per sample; larger means more positive.
+    y : Dask array or series of shape (n_samples,)
+        Labels of two classes; of more only with `positive`.
+    positive : label, default=None
+        The positive class; the others are negative. By default the larger of two labels.
 
     Returns
     -------
-    curves, n_positive, n_negative, positive, negative
+    Frontier
+        As from :meth:`margrave.steer.Frontier.of`. Every count is exact; with more than 200,000
+        different scores some thresholds are left out (see `resolution`).
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from margrave import scale
+    >>> scores = da.from_array([1.0, 2.0, 3.0, 4.0], chunks=2)
+    >>> scale.frontier({"model": scores}, da.from_array([0, 1, 0, 1], chunks=2)).least_fn(0)
+    (1, 'model', 3.5)
     """
+    if not isinstance(scores, Mapping) or not scores:
+        got = "none" if isinstance(scores, Mapping) else type(scores).__name__
+        raise_invalid(_OWNER, "scores to be a mapping of at least one name to its scores", got)
+    if not is_dask(y, *scores.values()):
+        raise TypeError(f"{_OWNER} needs a Dask collection; got none. Use Frontier.of in memory.")
     label, others, classes, sizes = _count_classes(y, positive)
     code = classes.tolist().index(label)
     columns = {"y": y, **{f"scores[{name!r}]": values for name, values in scores.items()}}
@@ -169,7 +186,7 @@ def frontier_curves(
     first = next(name for name, values in columns.items() if is_dask(values))
     rest = {name: values for name, values in columns.items() if name != first}
     order = tuple((first, *rest).index(name) for name in columns)
-    blocks = Blocks.of("Frontier.of", columns[first], **rest)
+    blocks = Blocks.of(_OWNER, columns[first], **rest)
     names = tuple(map(str, scores))
     read = _BlockReader(names, order, classes, code)
     summaries = blocks.reduce(_summarize, _merge_summaries, read)
@@ -183,7 +200,7 @@ def frontier_curves(
     )
     n_positive = int(sizes[code])
     negative = others[0] if len(others) == 1 else None
-    return curves, n_positive, int(sizes.sum()) - n_positive, label, negative
+    return Frontier(curves, n_positive, int(sizes.sum()) - n_positive, label, negative)
 
 
 def _count_classes(y: Any, positive: Any) -> tuple[Any, list[Any], NDArray[Any], Ints]:
@@ -192,12 +209,12 @@ def _count_classes(y: Any, positive: Any) -> tuple[Any, list[Any], NDArray[Any],
     counts = None
     if is_dask(y):
         if getattr(y, "ndim", 1) != 1:
-            raise_invalid("of", "y with one label for each sample", f"shape {tuple(y.shape)}")
-        (labels,), counts = count_labels("Frontier.of", _MOST_LABELS, y=y)
-    label, others, _ = split_labels(labels, positive)
+            raise_invalid(_OWNER, "y with one label for each sample", f"shape {tuple(y.shape)}")
+        (labels,), counts = count_labels(_OWNER, _MOST_LABELS, y=y)
+    label, others, _ = split_labels(labels, positive, _OWNER)
     array = _labels.natural(labels)
-    classes = _labels.union([("Frontier.of, y", array)])
-    codes = _labels.encode(array, classes, "Frontier.of, y")
+    classes = _labels.union([(f"{_OWNER}, y", array)])
+    codes = _labels.encode(array, classes, f"{_OWNER}, y")
     return label, others, classes, np.bincount(codes, counts, len(classes)).astype(np.int64)
 
 
@@ -209,5 +226,5 @@ def _check_lengths(scores: Mapping[str, Any], n: int) -> None:
         if known and shape != (n,):
             known_shape = tuple(size if isinstance(size, int) else "?" for size in shape)
             raise_invalid(
-                "of", f"a score for each of {n} samples", f"shape {known_shape} for {str(name)!r}"
+                _OWNER, f"a score for each of {n} samples", f"shape {known_shape} for {str(name)!r}"
             )

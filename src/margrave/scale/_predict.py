@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from margrave import _labels
 from margrave._dask.lazy import predict_lazily
 
 
@@ -25,30 +26,6 @@ def plain_rows(X: Any) -> Any:
 
 def _is_text(dtype: Any) -> bool:
     return str(dtype).startswith(("string", "str"))
-
-
-def predict_blocks(model: Any, method: str, X: Any, meta: NDArray[Any]) -> Any:
-    """Apply a method of a model to the rows of a Dask collection, lazily, in the same blocks.
-
-    Parameters
-    ----------
-    model : classifier
-        The trained model.
-    method : str
-        The name of the method.
-    X : Dask array or data frame
-        The rows.
-    meta : ndarray
-        The result for no rows, which has the dtype and the number of columns.
-    """
-    owner = f"{type(model).__name__}.{method}"
-    return predict_lazily(owner, prediction_model(model), method, X, meta, prepare=plain_rows)
-
-
-@singledispatch
-def prediction_model(model: Any) -> Any:
-    """Return the object that Dask sends to the workers; types with a training state register."""
-    return model
 
 
 def predict(model: Any, X: Any, method: str = "predict") -> Any:
@@ -82,16 +59,25 @@ def predict(model: Any, X: Any, method: str = "predict") -> Any:
     (150, 3)
     """
     check_is_fitted(model)
-    return predict_blocks(model, method, X, _empty_result(model, method))
+    getattr(model, method)  # an error here rather than in every block
+    owner, empty = f"{type(model).__name__}.{method}", empty_result(model, method)
+    return predict_lazily(owner, prediction_model(model), method, X, empty, prepare=plain_rows)
 
 
-def _empty_result(model: Any, method: str) -> NDArray[Any]:
-    """Return the result of a method for no rows."""
+@singledispatch
+def prediction_model(model: Any) -> Any:
+    """Return the object that Dask sends to the workers; types with a training state register."""
+    return model
+
+
+@singledispatch
+def empty_result(model: Any, method: str) -> NDArray[Any]:
+    """Return the result of a method for no rows, which has its dtype and number of columns."""
     classes = getattr(model, "classes_", None)
     if classes is None:
         return np.zeros(0)
     if method == "predict":
-        labels: NDArray[Any] = np.asarray(classes)[:0]
-        return labels
+        codes = np.array([0, _labels.REJECTED])[: 1 + hasattr(model, "reject_label_")]
+        return _labels.decode(codes, np.asarray(classes), getattr(model, "reject_label_", None))[:0]
     by_class = len(classes) > 2 or method in ("predict_proba", "predict_log_proba")
     return np.zeros((0, len(classes)) if by_class else 0)

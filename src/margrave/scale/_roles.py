@@ -18,7 +18,7 @@ from margrave import _labels
 from margrave._dask.blocks import Blocks
 from margrave._messages import name_class
 from margrave._typing import Codes, Floats, Ints
-from margrave.steer._start import check_positive
+from margrave.steer import check_positive
 
 OWNER = "SteeredClassifier"
 MOST_TRAINED = 100_000
@@ -233,35 +233,32 @@ class Roles:
 
 
 @dataclass(frozen=True, eq=False)
-class KeyedScores:
-    """Scores and classes of rows, with the random keys that select the certification set."""
+class KeyedRows:
+    """Scores, classes and hashes of rows, with the random keys that select a certification set."""
 
     keys: Floats
     scores: Floats
     codes: Codes
+    hashes: NDArray[np.uint64] | None
 
     @classmethod
-    def merged(cls, parts: list[KeyedScores]) -> KeyedScores:
+    def of(
+        cls, number: int, scores: Floats, codes: Codes, hashes: NDArray[np.uint64] | None
+    ) -> KeyedRows:
+        """Select rows of a block; the seed is 0, so that the same rows are selected every time."""
+        return cls.merged([cls(_draw_keys(0, number, len(codes)), scores, codes, hashes)])
+
+    @classmethod
+    def merged(cls, parts: list[KeyedRows]) -> KeyedRows:
         """Keep the rows with the smallest keys, in the order of the rows."""
         keys = np.concatenate([part.keys for part in parts])
-        scores = np.concatenate([part.scores for part in parts])
-        codes = np.concatenate([part.codes for part in parts])
+        at = np.arange(len(keys))
         if len(keys) > MOST_CERTIFYING:
             at = np.sort(np.argpartition(keys, MOST_CERTIFYING)[:MOST_CERTIFYING])
-            keys, scores, codes = keys[at], scores[at], codes[at]
-        return cls(keys, scores, codes)
-
-
-def draw_rows(scores: Any, y: Any, classes: NDArray[Any], owner: str) -> tuple[Floats, Codes]:
-    """Load Dask scores and their classes: all rows, or a certification set of limited size.
-
-    The seed of the draw is 0, whatever the classes, so it selects the same rows every time.
-    """
-    blocks = Blocks.of(owner, scores, y=y)
-    drawn = blocks.reduce(_add_keys, KeyedScores.merged, classes, f"{owner}: y", numbered=True)
-    return drawn.scores, drawn.codes
-
-
-def _add_keys(number: int, scores: Floats, y: Any, classes: NDArray[Any], name: str) -> KeyedScores:
-    keys, codes = _draw_keys(0, number, len(scores)), _labels.encode(y, classes, name)
-    return KeyedScores.merged([KeyedScores(keys, np.asarray(scores), codes)])
+        hashes = [part.hashes for part in parts if part.hashes is not None]
+        return cls(
+            keys[at],
+            np.concatenate([part.scores for part in parts])[at],
+            np.concatenate([part.codes for part in parts])[at],
+            np.concatenate(hashes)[at] if hashes else None,
+        )

@@ -19,30 +19,42 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from margrave import _labels
+from margrave._dask.blocks import Blocks
 from margrave._dask.summary import SortedSummary
 from margrave._indexing import select_rows
 from margrave._messages import name_class
 from margrave._typing import Codes, Floats
 from margrave.committee import Progress
 from margrave.confusion import Confusion, Objective, Preference, Tally
+from margrave.scale._fit import fit
 from margrave.scale._frontier import Runs, summary_of, tally_of
-from margrave.scale._predict import plain_rows
-from margrave.scale._roles import CERTIFY, OWNER, TRAIN, TUNE, Draw, Roles
-from margrave.steer._certify import (
+from margrave.scale._predict import empty_result, plain_rows
+from margrave.scale._roles import CERTIFY, OWNER, TRAIN, TUNE, Draw, KeyedRows, Roles
+from margrave.steer import (
     PROPORTIONS_DIFFER,
+    Candidate,
+    Check,
+    GuaranteeError,
+    Reply,
+    Scorer,
+    SteeredClassifier,
+    Threshold,
+    adopt_fit,
+    best_threshold,
+    certification_fraction,
+    check_certified,
     check_confidence,
+    check_matrix,
+    get_strategies,
+    hash_samples,
     issue_certificate,
+    make_model,
     make_plan,
+    rates_within_classes,
+    recertify_scores,
+    start_from_table,
 )
-from margrave.steer._dialog import Dialog
-from margrave.steer._order_statistic import GuaranteeError
-from margrave.steer._reply import Reply
-from margrave.steer._scorer import Scorer
-from margrave.steer._split import certification_fraction, rates_within_classes
-from margrave.steer._steered import SteeredClassifier
-from margrave.steer._strategies import get_strategies
-from margrave.steer._thresholds import Threshold, best_threshold
-from margrave.steer._tuning_data import Candidate
 
 MOVE = "move"
 
@@ -168,7 +180,7 @@ class TunedRows:
             ),
             start=plan.matrix(default.predict(self.scores), self.codes),
         )
-        return SteeredClassifier._from_parts(
+        return make_model(
             self.scorer,
             decision,
             plan,
@@ -237,7 +249,7 @@ def tune_rows(
     if guarantee is not None:
         guarantee.check_counts(Confusion(np.diag(roles.counts[TUNE]), labels, positive))
     X, codes = training_rows(draw, roles)
-    dialog = Dialog.from_data(
+    start = start_from_table(
         X,
         draw.classes[codes],
         committee=estimator,
@@ -247,40 +259,128 @@ def tune_rows(
         random_state=random_state,
         callback=callback,
     )
-    trained, steered = dialog.model.scorer_, dialog._ledger.estimator
+    trained = start.candidate.scorer
     scorer = replace(trained, committee=trained.committee.without_training_data())
     scored = draw.blocks.reduce(_score_block, _join_scores, roles, scorer, numbered=True)
     tally = _count_scores(draw, roles, scorer, scored.summary)
-    return TunedRows(scorer, roles, positive, tally, scored.scores, scored.codes, steered)
+    return TunedRows(scorer, roles, positive, tally, scored.scores, scored.codes, start.estimator)
 
 
-def fit_steered(
-    model: SteeredClassifier, X: Any, y: Any
-) -> tuple[SteeredClassifier, Confusion | None]:
-    """Fit a classifier on Dask collections; return it with the matrix of the tuning set."""
-    check_strategies(model.strategies, f"{OWNER}'s strategies")
-    draw = Draw.of(X, y, model.random_state)
-    if model.preference is None:
+@fit.register
+def _fit_steered(
+    estimator: SteeredClassifier, X: Any, y: Any, sample_weight: Any = None
+) -> SteeredClassifier:
+    """Train the members on some rows, set the threshold on others, and certify it on the rest."""
+    if sample_weight is not None:
+        raise ValueError(f"{OWNER} takes no sample_weight; got one. Leave it out.")
+    check_strategies(estimator.strategies, f"{OWNER}'s strategies")
+    draw = Draw.of(X, y, estimator.random_state)
+    if estimator.preference is None:
         roles = draw.training_roles()
         rows, codes = training_rows(draw, roles)
-        fitted = clone(model).fit(rows, draw.classes[codes])
-        fitted.parts_ = roles.parts
-        return fitted, None
-    wanted = Preference(model.preference)
-    tuned = tune_rows(
-        draw,
-        estimator=model.estimator,
-        certify=model.certify,
-        guarantee=wanted,
-        confidence=model.confidence,
-        positive=model.positive,
-        n_jobs=model.n_jobs,
-        random_state=model.random_state,
-    )
-    reply = tuned.reply(wanted, tuned.start.after)
-    fitted = reply.model if model.certify is None else tuned.accept(reply, model.confidence)
-    fitted.parts_ = tuned.roles.parts
-    return fitted, reply.after
+        fitted, tuning = clone(estimator).fit(rows, draw.classes[codes]), None
+    else:
+        wanted = Preference(estimator.preference)
+        tuned = tune_rows(
+            draw,
+            estimator=estimator.estimator,
+            certify=estimator.certify,
+            guarantee=wanted,
+            confidence=estimator.confidence,
+            positive=estimator.positive,
+            n_jobs=estimator.n_jobs,
+            random_state=estimator.random_state,
+        )
+        reply, roles = tuned.reply(wanted, tuned.start.after), tuned.roles
+        certify = estimator.certify is not None
+        fitted = tuned.accept(reply, estimator.confidence) if certify else reply.model
+        tuning = reply.after
+    adopt_fit(estimator, fitted, tuning)
+    estimator.parts_ = roles.parts
+    return estimator
+
+
+@empty_result.register
+def _(model: SteeredClassifier, method: str) -> NDArray[Any]:
+    if method != "predict":
+        return empty_result.dispatch(object)(model, method)
+    # of a type that holds every possible prediction
+    codes = np.array([0, _labels.REJECTED])[: 1 + model.decision_.rejects]
+    return _labels.decode(codes, model.classes_, model.reject_label_)[:0]
+
+
+def check(model: SteeredClassifier, X: Any, y: Any, *, level: float = 0.05) -> Check:
+    """Test on a Dask collection whether the guarantees of a model still hold, in one pass.
+
+    Parameters
+    ----------
+    model : SteeredClassifier
+        A model with a certificate.
+    X : Dask array or data frame of shape (n_samples, n_features)
+        Samples that have been labelled since the certificate was issued.
+    y : Dask array or series of shape (n_samples,)
+        True labels.
+    level : float in (0, 1), default=0.05
+        Largest probability of a false alarm, if the guarantees hold.
+
+    Returns
+    -------
+    Check
+        As from :meth:`margrave.steer.SteeredClassifier.check`.
+    """
+    owner = "scale.check"
+    check_certified(model, owner)
+    blocks = Blocks.of(owner, X, y=y)
+    matrix, hashes = blocks.reduce(_check_block, _join_checked, model)
+    return check_matrix(model, matrix, hashes, level, owner)
+
+
+def recertify(
+    model: SteeredClassifier, X: Any, y: Any, *, confidence: float | None = None
+) -> SteeredClassifier:
+    """Compute a new decision and certificate of a model on a Dask collection, in one pass.
+
+    Parameters
+    ----------
+    model : SteeredClassifier
+        A model with a certificate.
+    X : Dask array or data frame of shape (n_samples, n_features)
+        Samples that have not been used before. At most 1,000,000 of them, drawn at random, are the
+        new certification set.
+    y : Dask array or series of shape (n_samples,)
+        True labels.
+    confidence : float in (0, 1), default=None
+        Confidence of the new certificate. None is the confidence of the current one.
+
+    Returns
+    -------
+    SteeredClassifier
+        As from :meth:`margrave.steer.SteeredClassifier.recertify`.
+    """
+    owner = "scale.recertify"
+    check_certified(model, owner)
+    blocks = Blocks.of(owner, X, y=y)
+    drawn = blocks.reduce(_draw_block, KeyedRows.merged, model, owner, numbered=True)
+    return recertify_scores(model, drawn.scores, drawn.codes, drawn.hashes, confidence, owner)
+
+
+def _check_block(X: Any, y: Any, model: SteeredClassifier) -> tuple[Confusion, Any]:
+    rows = plain_rows(X)
+    return model.confusion(rows, y), hash_samples(model, rows)
+
+
+def _join_checked(parts: list[tuple[Confusion, Any]]) -> tuple[Confusion, Any]:
+    first = parts[0][0]
+    counts = np.sum([matrix.counts for matrix, _ in parts], axis=0)
+    hashes = [own for _, own in parts if own is not None]
+    matrix = Confusion(counts, first.classes, first.positive)
+    return matrix, np.concatenate(hashes) if hashes else None
+
+
+def _draw_block(number: int, X: Any, y: Any, model: SteeredClassifier, owner: str) -> KeyedRows:
+    rows = plain_rows(X)
+    codes = _labels.encode(y, model.classes_, f"{owner}: y")
+    return KeyedRows.of(number, model.scorer_(rows), codes, hash_samples(model, rows))
 
 
 def training_rows(draw: Draw, roles: Roles) -> tuple[Any, Codes]:

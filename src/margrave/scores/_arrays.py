@@ -1,19 +1,18 @@
 """Checks of arrays of predictions, for `Scores.from_arrays`.
 
 The functions find the kind of the values, the classes and the members' names, and check ranges,
-shapes and sums. The last part summarises the blocks of Dask arrays for the same checks.
+shapes and sums.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrave import _labels
-from margrave._dask.blocks import is_dask
 from margrave._typing import Floats
 from margrave.scores._predictions import Kind
 
@@ -26,19 +25,20 @@ def predict_codes(values: Floats, n_classes: int) -> NDArray[np.int64]:
 
 def read_values(**by_kind: ArrayLike | None) -> tuple[Kind, Floats | None]:
     """Return the one kind that has values, and its checked values; decision values unscaled."""
-    kind, array = only_kind(by_kind)
+    kind, array = _only_kind(by_kind)
     if array is None:
         return kind, None
     values = np.asarray(array, dtype=np.float64)
     if values.size:
         low, high = float(values.min()), float(values.max())
-        check_range(kind, low, high)
+        _check_range(kind, low, high)
         if kind == "probability":
-            check_sums(*inspect_sums(values), len(values), low < high)
-    return kind, to_unit_range(kind, values)
+            _check_sums(values)
+    values = np.clip(values, *_RANGES.get(kind, (-np.inf, np.inf)))  # float32 may exceed the ends
+    return kind, 2 * values - 1 if kind == "probability" else values
 
 
-def only_kind(by_kind: dict[str, Any]) -> tuple[Kind, Any]:
+def _only_kind(by_kind: dict[str, Any]) -> tuple[Kind, Any]:
     """Return the one kind that has values, and its values; "label" if none has."""
     present = [(kind, array) for kind, array in by_kind.items() if array is not None]
     if len(present) > 1:
@@ -52,7 +52,7 @@ def only_kind(by_kind: dict[str, Any]) -> tuple[Kind, Any]:
 _RANGES = {"probability": (0, 1), "score": (-1, 1)}
 
 
-def check_range(kind: str, lowest: float, highest: float) -> None:
+def _check_range(kind: str, lowest: float, highest: float) -> None:
     """Check the range of the values of a kind; an end is NaN if a value is."""
     if not np.isfinite([lowest, highest]).all():
         raise ValueError("Scores.from_arrays needs finite values; got NaN or infinity.")
@@ -64,20 +64,14 @@ def check_range(kind: str, lowest: float, highest: float) -> None:
         )
 
 
-def to_unit_range(kind: str, values: Floats) -> Floats:
-    """Return probabilities and scores as values in [-1, 1]; decision values unchanged."""
-    values = np.clip(values, *_RANGES.get(kind, (-np.inf, np.inf)))  # float32 may exceed the ends
-    return 2 * values - 1 if kind == "probability" else values
-
-
 def check_shape(values: Any, labels: Any) -> tuple[int, ...]:
-    """Return the common shape (n, K) or (n, K, C); n is NaN if Dask does not know it."""
-    shapes = [_shape_of(array) for array in (values, labels) if array is not None]
-    shape = shapes[0] if shapes else ()
+    """Return the common shape (n, K) or (n, K, C)."""
+    shapes: list[tuple[int, ...]] = [array.shape for array in (values, labels) if array is not None]
+    shape: tuple[int, ...] = shapes[0] if shapes else ()
     fits = len(shape) in (2, 3) and all(shape)
     if fits and labels is not None:
         n, *width = shapes[-1]
-        fits = (n == shape[0] or bool(np.isnan([n, shape[0]]).any())) and width == [shape[1]]
+        fits = n == shape[0] and width == [shape[1]]
     if not fits:
         raise ValueError(
             "Scores.from_arrays needs labels of shape (n, K) and values of shape (n, K), or "
@@ -87,32 +81,14 @@ def check_shape(values: Any, labels: Any) -> tuple[int, ...]:
     return shape
 
 
-def _shape_of(array: Any) -> tuple[Any, ...]:
-    """Return the shape of an array or a Dask data frame, with NaN for an unknown length."""
-    if is_dask(array) and not hasattr(array, "chunks"):
-        return (np.nan, len(array.columns)) if hasattr(array, "columns") else (np.nan,)
-    return tuple(array.shape)
-
-
-def inspect_sums(proba: Floats) -> tuple[bool, bool]:
-    """Return whether sums over the classes are not 1, and whether sums over the members are."""
-    if proba.ndim == 3:
-        return not np.allclose(proba.sum(axis=2), 1, atol=1e-3), False
-    over_members = proba.ndim == 2 and proba.shape[1] > 1 and np.allclose(proba.sum(axis=1), 1)
-    return False, bool(over_members)
-
-
-def check_sums(wrong_sums: bool, sums_over_members: bool, n: int, differ: bool) -> None:
-    """Check that probabilities sum to 1 over the classes, and not over the members.
-
-    The first two arguments come from `inspect_sums`, for n rows; `differ` says whether the
-    probabilities are not all equal.
-    """
-    if wrong_sums:
+def _check_sums(proba: Floats) -> None:
+    """Check that probabilities sum to 1 over the classes, and not over the members."""
+    if proba.ndim == 3 and not np.allclose(proba.sum(axis=2), 1, atol=1e-3):
         raise ValueError(
             "Scores.from_arrays needs proba to sum to 1 over the classes; got other sums."
         )
-    if sums_over_members and n > 1 and differ:
+    several = proba.ndim == 2 and min(proba.shape) > 1 and bool(np.ptp(proba))
+    if several and np.allclose(proba.sum(axis=1), 1):
         raise ValueError(
             "Scores.from_arrays needs proba of shape (n, K) for two classes, one column per "
             "member; got rows that sum to 1, like one member's predict_proba. Pass "
@@ -174,55 +150,7 @@ def find_names(members: Sequence[str] | None, array: Any, n_members: int) -> tup
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only view of an array; a Dask array as it is, which nobody can write to."""
-    if is_dask(array):
-        return array
+    """Return a read-only view of an array."""
     view = array.view()
     view.flags.writeable = False
     return view
-
-
-class BlockSummary(NamedTuple):
-    """What the checks need to know about one or all blocks of Dask arrays."""
-
-    n: int
-    low: float
-    high: float
-    wrong_sums: bool
-    sums_over_members: bool
-    largest: Floats  # absolute value of each member
-    labels: list[Any]
-
-
-def summarise_block(X: Any, labels: Any, kind: Kind, reject_label: Any) -> BlockSummary:
-    """Summarise a block of values with or without labels, or of labels only."""
-    if kind == "label":
-        labels = X
-    distinct: list[Any] = []
-    if labels is not None:
-        array = _labels.natural(labels)
-        predicted = array if reject_label is None else array[array != reject_label]
-        if predicted.size:
-            distinct = _labels.union([("labels", predicted.ravel())]).tolist()
-    if kind == "label":
-        return BlockSummary(len(X), 0.0, 0.0, False, False, np.zeros(1), distinct)
-    values = np.asarray(X, dtype=np.float64)
-    sums = inspect_sums(values) if kind == "probability" else (False, False)
-    sizes = np.abs(toward_second_class(values))
-    largest = sizes.max(axis=(0, *range(2, sizes.ndim)))
-    ends = float(values.min()), float(values.max())
-    return BlockSummary(len(values), *ends, *sums, largest, distinct)
-
-
-def merge_summaries(parts: list[BlockSummary]) -> BlockSummary:
-    """Merge the summaries of blocks into one."""
-    labels = [label for part in parts for label in part.labels]
-    return BlockSummary(
-        sum(part.n for part in parts),
-        float(np.min([part.low for part in parts])),
-        float(np.max([part.high for part in parts])),
-        any(part.wrong_sums for part in parts),
-        all(part.sums_over_members for part in parts),
-        np.max([part.largest for part in parts], axis=0),
-        _labels.union([("labels", labels)]).tolist() if labels else [],
-    )

@@ -1,7 +1,6 @@
 """Scores: the predictions of a committee's members for some samples, computed once.
 
-The class `Scores` comes first, then the helpers that collect the members' predictions in memory,
-then those that do so block by block with Dask.
+The class `Scores` comes first, then the helpers that collect the members' predictions.
 
 Members may predict probabilities, decision values or labels only, may have been fitted on
 different classes, and may use different columns. `Scores` holds their predictions over the union
@@ -29,31 +28,22 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from margrave import _labels
-from margrave._dask.blocks import Blocks, is_dask
-from margrave._dask.lazy import block_sizes, stack_blocks
 from margrave._indexing import Columns, select_columns
 from margrave._typing import AnyInts, Floats
 from margrave._validation import fitted_classes, member_features, name_members
 from margrave.scores._arrays import (
-    check_range,
     check_shape,
-    check_sums,
     find_classes,
     find_names,
-    merge_summaries,
-    only_kind,
     predict_codes,
     read_only,
     read_values,
-    summarise_block,
-    to_unit_range,
     toward_second_class,
 )
 from margrave.scores._predictions import (
     Ask,
     Kind,
     MemberPredictions,
-    kind_of_values,
     largest_size,
     on_scale,
     predict_member,
@@ -66,8 +56,7 @@ class Scores:
     """The predictions of K members for n samples.
 
     Use :meth:`of` to compute them with fitted members, or :meth:`from_arrays` to read them from
-    arrays. For Dask collections `codes` and `values` are Dask arrays, and the members predict a
-    block when it is needed.
+    arrays.
 
     Attributes
     ----------
@@ -124,9 +113,8 @@ class Scores:
         ----------
         members : sequence of classifiers, or of (name, classifier)
             Fitted; each has ``classes_`` and ``predict``.
-        X : array, sparse matrix, data frame or Dask collection
-            The samples. For a Dask collection without `like`, members with decision values make
-            one pass over all blocks at once, to find their scales.
+        X : array, sparse matrix or data frame
+            The samples.
         like : Scores, optional
             Scores of the same members on a reference set, whose classes, columns and scales are
             used.
@@ -166,8 +154,6 @@ class Scores:
             raise ValueError(
                 "Scores.of needs like= to hold values, which scale the new ones; got labels only."
             )
-        if is_dask(X):
-            return _predict_lazily(named, X, like, (names, union, columns), ask, n_jobs)
         trees = tree_input(named, X) if all(chosen is None for chosen in columns) else None
         calls = (
             (name, member, trees or select_columns(X, chosen, name, member), union, ask)
@@ -189,7 +175,7 @@ class Scores:
         reject_label: Any = None,
         like: Scores | None = None,
     ) -> Scores:
-        """Read predictions from arrays, or from Dask collections in one pass.
+        """Read predictions from arrays.
 
         Parameters
         ----------
@@ -213,9 +199,6 @@ class Scores:
         -------
         Scores
         """
-        if is_dask(labels, proba, decision, scores):
-            by_kind = {"probability": proba, "decision": decision, "score": scores}
-            return _read_lazily(by_kind, labels, classes, members, reject_label, like)
         kind, values = read_values(probability=proba, decision=decision, score=scores)
         label_array = None if labels is None else _labels.natural(labels)
         shape = check_shape(values, label_array)
@@ -262,10 +245,8 @@ class Scores:
             ", ".join([*map(str, names[:5]), *(["..."] if len(names) > 5 else [])])
             for names in (self.members, self.classes)
         )
-        array = self.codes if self.codes is not None else self.values
-        count: Any = len(self) if array is None or not np.isnan(array.shape[0]) else "?"
         return (
-            f"Scores({count} samples, {self.n_members} members: {members}, "
+            f"Scores({len(self)} samples, {self.n_members} members: {members}, "
             f"{len(self.classes)} classes: {classes})"
         )
 
@@ -286,11 +267,7 @@ class Scores:
     @property
     def labels(self) -> NDArray[Any]:
         """The members' labels, shape (n, K); :attr:`reject_label` where a member rejects."""
-        codes = self._known_codes()
-        if is_dask(codes):
-            lazy: NDArray[Any] = _decode_lazily(codes, self.classes, self.reject_label)
-            return lazy
-        return _labels.decode(codes, self.classes, self.reject_label)
+        return _labels.decode(self._known_codes(), self.classes, self.reject_label)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Make the arrays of a pickle read-only again."""
@@ -368,11 +345,7 @@ class Scores:
         -------
         Scores
         """
-        at = index
-        if not is_dask(self.codes, self.values):
-            at = np.atleast_1d(np.arange(len(self))[index])
-        elif isinstance(index, int | np.integer):
-            at = [index]
+        at = np.atleast_1d(np.arange(len(self))[index])
         return replace(
             self,
             codes=None if self.codes is None else read_only(self.codes[at]),
@@ -423,7 +396,7 @@ class Scores:
         return self.values
 
 
-# Predictions in memory
+# Collecting the members' predictions
 
 
 def _predict_members(
@@ -520,172 +493,3 @@ def _check_like(like: Scores, kind: Kind, classes: Any, members: Any) -> None:
             "Scores.from_arrays scales decision by the decision values of like=; got a like= that "
             "has none."
         )
-
-
-# Predictions of Dask collections, block by block
-
-
-@dataclass(frozen=True)
-class _PredictBlock:
-    """Computes the members' predictions for a block, scaled as those of a reference set."""
-
-    named: list[tuple[str, Any]]
-    like: Scores
-    ask: Ask
-    n_jobs: int | None
-
-    def __call__(self, X: Any, _: Any) -> Scores:
-        return Scores.of(self.named, X, like=self.like, ask=self.ask, n_jobs=self.n_jobs)
-
-
-@dataclass(frozen=True)
-class _ReadBlock:
-    """Reads the members' predictions from the arrays of a block."""
-
-    kind: Kind
-    like: Scores
-    reject_label: Any
-
-    def __call__(self, X: Any, labels: Any) -> Scores:
-        like, values = self.like, None
-        if self.kind == "label":
-            X, labels = None, X
-        check_shape(X, labels)
-        if X is not None:
-            values = toward_second_class(to_unit_range(self.kind, np.asarray(X, dtype=np.float64)))
-        if labels is not None:
-            labels = _labels.natural(labels)
-        predictions = _split_members(self.kind, values, labels, like.classes, self.reject_label)
-        return Scores(
-            **_gather_predictions(predictions, like.members, like.classes, like.features, like)
-        )
-
-
-def _predict_lazily(
-    named: list[tuple[str, Any]],
-    X: Any,
-    like: Scores | None,
-    known: tuple[tuple[str, ...], NDArray[Any], tuple[Columns | None, ...]],
-    ask: Ask,
-    n_jobs: int | None,
-) -> Scores:
-    """Predict each block when it is needed; `known` holds names, classes and columns."""
-    if like is None:
-        like = _empty_reference(*known, tuple(kind_of_values(member) for _, member in named))
-        if ask != "labels" and "decision" in like.kinds:
-            like = replace(like, scales=read_only(_decision_scales(named, X, like)))
-    return _make_lazily(_PredictBlock(named, like, ask, n_jobs), X, None, like, ask)
-
-
-def _empty_reference(
-    names: tuple[str, ...],
-    classes: NDArray[Any],
-    features: tuple[Columns | None, ...],
-    kinds: tuple[Kind, ...],
-) -> Scores:
-    """Return Scores of no samples, a reference for those of the blocks."""
-    per_class = (len(classes),) if len(classes) > 2 else ()
-    values = read_only(np.empty((0, len(names), *per_class)))
-    return Scores(classes, names, None, values, kinds, np.ones(len(names)), features)
-
-
-def _decision_scales(named: list[tuple[str, Any]], X: Any, like: Scores) -> Floats:
-    """Return each member's largest absolute decision value, in one pass over the blocks."""
-    at = [j for j, kind in enumerate(like.kinds) if kind == "decision"]
-    members, features = [named[j] for j in at], [like.features[j] for j in at]
-    blocks = Blocks.of("Scores.of", X)
-    largest = blocks.reduce(_block_scales, _max_of_blocks, members, features, like.classes)
-    scales = np.ones(len(named))
-    scales[at] = np.where(largest > 0, largest, 1.0)
-    return scales
-
-
-def _block_scales(X: Any, named: Any, features: Any, classes: NDArray[Any]) -> Floats:
-    raw = np.abs(Scores.of(named, X, classes=classes, features=features, ask="values").raw())
-    return np.asarray(raw.max(axis=(0, *range(2, raw.ndim))))
-
-
-def _max_of_blocks(parts: list[Floats]) -> Floats:
-    return np.asarray(np.max(parts, axis=0))
-
-
-def _make_lazily(make: Any, X: Any, labels: Any, like: Scores, ask: Ask) -> Scores:
-    """Return Scores with Dask arrays; ``make(X, labels)`` computes a block when it is needed."""
-    import dask
-
-    blocks = Blocks.of("Scores", X, labels=labels)
-    shared_make = dask.delayed(make, pure=False, traverse=False)
-    make_block = dask.delayed(_make_block, pure=False, traverse=False)
-    get_array = dask.delayed(_array_of, pure=False, traverse=False)
-    scores = [make_block(shared_make, *part) for part in blocks.parts]
-    sizes = block_sizes(X, len(blocks))
-    codes = np.empty((0, len(like.members)), dtype=np.min_scalar_type(-len(like.classes)))
-    empty = {"codes": codes, "values": np.asarray(like.values)[:0]}
-    fields = {"labels": ["codes"], "values": ["values"], "both": ["codes", "values"]}[ask]
-    arrays = {
-        name: stack_blocks([get_array(s, name, empty[name]) for s in scores], sizes, empty[name])
-        for name in fields
-    }
-    return replace(like, codes=arrays.get("codes"), values=arrays.get("values"))
-
-
-def _make_block(make: Any, X: Any, labels: Any) -> Scores | None:
-    return make(X, labels) if len(X) else None
-
-
-def _array_of(scores: Scores | None, name: str, empty: NDArray[Any]) -> NDArray[Any]:
-    array: NDArray[Any] = empty if scores is None else getattr(scores, name)
-    return array
-
-
-def _decode_lazily(codes: Any, classes: NDArray[Any], reject_label: Any) -> Any:
-    """Return the labels of codes, block by block, all of the same dtype."""
-    all_codes = np.arange(-1, len(classes))  # the dtype must hold the reject label too
-    dtype = _labels.decode(all_codes, classes, reject_label).dtype
-    return codes.map_blocks(_decode_block, classes, reject_label, dtype, dtype=dtype)
-
-
-def _decode_block(
-    codes: AnyInts, classes: NDArray[Any], reject_label: Any, to_dtype: np.dtype[Any]
-) -> NDArray[Any]:
-    return _labels.decode(codes, classes, reject_label).astype(to_dtype, copy=False)
-
-
-def _read_lazily(
-    by_kind: dict[str, Any], labels: Any, classes: Any, members: Any, reject_label: Any, like: Any
-) -> Scores:
-    """Read Scores from Dask arrays; one pass checks them and finds labels and scales."""
-    kind, X = only_kind(by_kind)
-    X, beside = (labels, None) if X is None else (X, labels)
-    if not is_dask(X) or not (beside is None or hasattr(beside, "shape")):
-        got = type(beside if is_dask(X) else X).__name__
-        raise TypeError(
-            "Scores.from_arrays needs values as a Dask collection where labels are one, and labels "
-            f"as a Dask collection or an array; got a {got} beside a Dask collection."
-        )
-    shape = check_shape(None if kind == "label" else X, labels)
-    if len(shape) == 3:
-        X = X.rechunk({1: -1, 2: -1})
-    n_classes = None if kind == "label" else (2 if len(shape) == 2 else shape[2])
-    if like is not None:
-        _check_like(like, kind, classes, members)
-        classes, members = like.classes.tolist(), like.members
-    names = find_names(members, X, shape[1])
-    blocks = Blocks.of("Scores.from_arrays", X, labels=beside)
-    summary = blocks.reduce(summarise_block, merge_summaries, kind, reject_label)
-    if kind != "label":
-        check_range(kind, summary.low, summary.high)
-    differ = summary.low < summary.high
-    check_sums(summary.wrong_sums, summary.sums_over_members, summary.n, differ)
-    distinct = np.array(summary.labels) if labels is not None else None
-    union = find_classes(classes, distinct, n_classes, reject_label)
-    if distinct is not None:
-        _labels.encode(distinct, union, "labels")
-    if like is None:
-        features, kinds = (None,) * len(names), (kind,) * len(names)
-        like = _empty_reference(names, read_only(union), features, kinds)
-        if kind == "decision":
-            scales = np.where(summary.largest > 0, summary.largest, 1.0)
-            like = replace(like, scales=read_only(scales))
-    ask: Ask = "labels" if kind == "label" else "both"
-    return _make_lazily(_ReadBlock(kind, like, reject_label), X, beside, like, ask)

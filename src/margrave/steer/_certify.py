@@ -25,12 +25,9 @@ from typing import Any
 import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_consistent_length
 
 from margrave import _labels
-from margrave._dask.blocks import is_dask
 from margrave._errors import ParameterError
-from margrave._extensions import load_extension
 from margrave._messages import name_class
 from margrave._typing import Codes, Floats
 from margrave.committee import FittedMembers
@@ -481,26 +478,16 @@ def issue_certificate(
 def renew_certificate(
     before: Certificate,
     plan: Plan,
-    scores: Any,
-    y: Any,
-    classes: NDArray[Any],
+    scores: Floats,
+    codes: Codes,
     confidence: float,
+    owner: str,
 ) -> tuple[Decision, Certificate]:
-    """Set the decision of a certified model again, on newly labelled samples.
-
-    From a Dask array of scores, a certification set is drawn.
-    """
-    owner = "SteeredClassifier.recertify"
-    if is_dask(scores):
-        scores, codes = load_extension("dask").draw_rows(scores, y, classes, owner)
-    else:
-        y = y.compute() if is_dask(y) else y
-        check_consistent_length(scores, y)
-        codes = _labels.encode(y, classes, f"{owner}: y")
+    """Set the decision of a certified model again, on newly labelled samples."""
     if fingerprint(scores, codes) == before.samples:
         raise GuaranteeError(
-            "SteeredClassifier.recertify needs samples that no step has used; got the "
-            "certification set of the present certificate. Pass newly labelled samples.",
+            f"{owner} needs samples that no step has used; got the certification set of the "
+            "current certificate. Pass newly labelled samples.",
             code="used_samples",
         )
     return issue_certificate(

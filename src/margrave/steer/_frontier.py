@@ -15,8 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from margrave import _labels
-from margrave._dask.blocks import is_dask
-from margrave._extensions import load_extension
 from margrave._json import SCHEMA_VERSION, json_ready
 from margrave._typing import Flags, Floats, Ints
 from margrave.confusion import Tally
@@ -43,8 +41,8 @@ class Curve:
         between neighbouring scores, or 1 beyond the largest or the smallest.
     resolution : tuple of float
         The largest fractions of the negatives and of the positives between neighbouring thresholds
-        that are not listed; (0, 0) if all are. Only curves of Dask collections with too many
-        different scores leave thresholds out. Every listed count is exact.
+        that are not listed; (0, 0) if all are. Only curves from :func:`margrave.scale.frontier`
+        leave thresholds out, if there are too many different scores. Every listed count is exact.
 
     Examples
     --------
@@ -66,8 +64,8 @@ def make_curve(name: str, values: ArrayLike, positive: Flags) -> Curve:
     scores = np.asarray(values, dtype=np.float64)
     if scores.shape != positive.shape:
         rule = f"a score for each of {len(positive)} samples"
-        raise_invalid("of", rule, f"shape {scores.shape} for {name!r}")
-    check_finite(scores, name)
+        raise_invalid("Frontier.of", rule, f"shape {scores.shape} for {name!r}")
+    check_finite(scores, name, "Frontier.of")
     return best_thresholds(name, Tally.of(scores, positive))
 
 
@@ -84,10 +82,10 @@ def best_thresholds(name: str, tally: Tally) -> Curve:
     return Curve(name, *parts, tally.resolution)
 
 
-def check_finite(scores: Floats, name: str) -> None:
+def check_finite(scores: Floats, name: str, owner: str) -> None:
     """Raise an error unless all scores are finite."""
     if not np.isfinite(scores).all():
-        raise_invalid("of", "finite scores", f"NaN or infinity for {name!r}")
+        raise_invalid(owner, "finite scores", f"NaN or infinity for {name!r}")
 
 
 def hull_corners(x: list[int], y: list[int]) -> list[int]:
@@ -103,27 +101,27 @@ def hull_corners(x: list[int], y: list[int]) -> list[int]:
     return kept
 
 
-def split_labels(y: ArrayLike, positive: Any) -> tuple[Any, list[Any], Flags]:
+def split_labels(y: ArrayLike, positive: Any, owner: str) -> tuple[Any, list[Any], Flags]:
     """Return the positive label, the other labels, and which samples are positive."""
     labels = _labels.natural(y)
     if labels.ndim != 1:
-        raise_invalid("of", "y with one label for each sample", f"shape {labels.shape}")
-    classes = _labels.union([("Frontier.of, y", labels)])
+        raise_invalid(owner, "y with one label for each sample", f"shape {labels.shape}")
+    classes = _labels.union([(f"{owner}, y", labels)])
     known = classes.tolist()
     if len(known) < 2 or (positive is None and len(known) > 2):
         rule = "y with two classes" + ", or positive=" * (len(known) > 2)
-        raise_invalid("of", rule, f"{len(known)}: {_labels.shown(classes)}")
+        raise_invalid(owner, rule, f"{len(known)}: {_labels.shown(classes)}")
     positive = known[1] if positive is None else _labels.plain(positive)
     if positive not in known:
-        raise_invalid("of", f"positive to be one of {_labels.shown(classes)}", repr(positive))
+        raise_invalid(owner, f"positive to be one of {_labels.shown(classes)}", repr(positive))
     code = known.index(positive)
-    is_positive: Flags = _labels.encode(labels, classes, "Frontier.of, y") == code
+    is_positive: Flags = _labels.encode(labels, classes, f"{owner}, y") == code
     return known.pop(code), known, is_positive
 
 
-def raise_invalid(method: str, rule: str, got: str) -> NoReturn:
-    """Raise an error that says what a method needs and what it received."""
-    raise ValueError(f"Frontier.{method} needs {rule}; got {got}.")
+def raise_invalid(owner: str, rule: str, got: str) -> NoReturn:
+    """Raise an error that says what a function needs and what it received."""
+    raise ValueError(f"{owner} needs {rule}; got {got}.")
 
 
 _PRINTED = ("0.5%", "1%", "2%", "5%", "10%")  # of the negatives, in the printed table
@@ -212,9 +210,9 @@ class Frontier:
 
         Parameters
         ----------
-        scores : mapping of str to array-like or Dask collection of shape (n_samples,)
+        scores : mapping of str to array-like of shape (n_samples,)
             For each curve, a score per sample; larger means more positive.
-        y : array-like or Dask collection of shape (n_samples,)
+        y : array-like of shape (n_samples,)
             Labels of two classes; of more only with `positive`.
         positive : label, default=None
             The positive class; the others are negative. By default the larger of two labels.
@@ -222,15 +220,14 @@ class Frontier:
         Returns
         -------
         frontier : Frontier
-            The trade-offs on these samples. For Dask collections all counts are exact too; with
-            more than 200,000 different scores some thresholds are left out (see `resolution`).
+            The trade-offs on these samples.
         """
         if not isinstance(scores, Mapping) or not scores:
             got = "none" if isinstance(scores, Mapping) else type(scores).__name__
-            raise_invalid("of", "scores to be a mapping of at least one name to its scores", got)
-        if is_dask(y, *scores.values()):
-            return cls(*load_extension("dask").frontier_curves(scores, y, positive))
-        label, others, is_positive = split_labels(y, positive)
+            raise_invalid(
+                "Frontier.of", "scores to be a mapping of at least one name to its scores", got
+            )
+        label, others, is_positive = split_labels(y, positive, "Frontier.of")
         curves = tuple(make_curve(str(name), own, is_positive) for name, own in scores.items())
         negative = others[0] if len(others) == 1 else None
         return cls(curves, int(is_positive.sum()), int((~is_positive).sum()), label, negative)
@@ -393,7 +390,11 @@ class Frontier:
         """Return the frontier of one curve, or of all curves if the name is None."""
         named = {curve.name: curve for curve in self.curves}
         if name is not None and name not in named:
-            raise_invalid(method, f"curve to be one of {', '.join(map(repr, named))}", repr(name))
+            raise_invalid(
+                f"Frontier.{method}",
+                f"curve to be one of {', '.join(map(repr, named))}",
+                repr(name),
+            )
         return self if name is None else replace(self, curves=(named[name],))
 
     def to_dict(self) -> dict[str, Any]:
@@ -450,7 +451,7 @@ def _parse_limit(method: str, parameter: str, limit: Any, n: int) -> int:
     match = _PERCENTAGE.fullmatch(limit) if isinstance(limit, str) else None
     if not match:
         rule = f"{parameter} to be a count such as 5 or a percentage such as '5%'"
-        raise_invalid(method, rule, repr(limit))
+        raise_invalid(f"Frontier.{method}", rule, repr(limit))
     return min(math.floor(Fraction(match[1]) * n / 100), n)
 
 
@@ -462,7 +463,7 @@ def _check_range(
     low, high = value if two else (value, value)
     numbers = isinstance(low, Real) and isinstance(high, Real)
     if not numbers or not 0 < low <= high < end:
-        raise_invalid(method, rule, repr(value))
+        raise_invalid(f"Frontier.{method}", rule, repr(value))
     return float(low), float(high)
 
 

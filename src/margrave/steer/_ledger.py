@@ -25,7 +25,7 @@ from margrave.steer._certify import (
 )
 from margrave.steer._order_statistic import GuaranteeError
 from margrave.steer._reply import Reply
-from margrave.steer._steered import SteeredClassifier
+from margrave.steer._steered import SteeredClassifier, certified_model
 from margrave.steer._tuning_data import Candidate, TuningData
 
 
@@ -199,7 +199,7 @@ class Ledger:
             notes=self.notes,
             use=self._record_use(account, part),
         )
-        model = SteeredClassifier._from_certified(
+        model = certified_model(
             certified,
             estimator=self.estimator,
             preference=str(reply.preference),

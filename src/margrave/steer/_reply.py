@@ -12,7 +12,7 @@ from margrave.confusion import Bound, Confusion, Preference
 from margrave.martingale import Tuning
 from margrave.steer._alternatives import Alternative, list_misses, loosen
 from margrave.steer._certificate import Change, list_changes
-from margrave.steer._steered import SteeredClassifier
+from margrave.steer._steered import SteeredClassifier, make_model
 from margrave.steer._tuning_data import Candidate
 
 
@@ -74,7 +74,7 @@ class Reply:
     @property
     def model(self) -> SteeredClassifier:
         """The model of this step, without a certificate."""
-        return SteeredClassifier._from_parts(
+        return make_model(
             self.candidate.scorer,
             self.candidate.decision,
             preference=None if self.preference is None else str(self.preference),

@@ -76,7 +76,7 @@ def decimals_for(scores: Floats) -> int:
     return _DIGITS - int(np.floor(np.log10(size))) if size > 0 else _DIGITS
 
 
-_SURE = 1e-12
+SMALLEST_PROBABILITY = 1e-12
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class SingleMember:
         values = raw[:, 0]
         if not self.probability:
             return values
-        p = np.clip((values + 1) / 2, _SURE, 1 - _SURE)
+        p = np.clip((values + 1) / 2, SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
         return np.asarray(logit(p) if values.ndim == 1 else np.log(p))
 
 

@@ -34,7 +34,7 @@ from margrave.steer._split import (
     tuning_folds,
 )
 from margrave.steer._thresholds import default_decision
-from margrave.steer._tuning_data import Candidate, Rows, TuningData, encode_labels, refuse_dask
+from margrave.steer._tuning_data import Candidate, Rows, TuningData, encode_labels
 from margrave.steer._used_rows import UsedRows, hash_rows
 from margrave.table import TableEncoder
 
@@ -45,7 +45,6 @@ PROGRAM_TUNE = 0.4  # default of `tune` for a martingale program
 
 def check_class_labels(X: Any, y: ArrayLike, owner: str) -> NDArray[Any]:
     """Return the labels if there is one for each sample, and at least two classes."""
-    refuse_dask(X, y, owner)
     labels = check_labels(X, y, owner)
     classes = np.unique(labels)
     if len(classes) < 2:

@@ -9,17 +9,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import get_tags
+from sklearn.utils import check_consistent_length, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrave import _labels
 from margrave._atomic_write import atomic_write
-from margrave._dask.blocks import is_dask
 from margrave._errors import MargraveError, ParameterError
 from margrave._extensions import load_extension
 from margrave._messages import format_count
-from margrave._typing import Floats
+from margrave._typing import Codes, Floats
 from margrave._validation import check_columns, is_number
 from margrave.committee import FittedMembers
 from margrave.confusion import Confusion, Preference
@@ -176,19 +175,12 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns, if X has any.
     parts_ : dict
-        For Dask collections only: the number of rows for "train", "tune" and "certify".
+        After :func:`margrave.scale.fit` only: the number of rows for "train", "tune" and "certify".
 
     See Also
     --------
     Dialog : The same step by step, with a reply to each request.
-
-    Notes
-    -----
-    For Dask collections, at most 100,000 rows train the members, in memory, and at most 1,000,000
-    rows are the certification set. All other rows are scored block by block, and the best threshold
-    is found from exact counts. Only the strategy "move" and two classes are supported. If all
-    guarantees are rates within a class, only the frequent class gives up rows to stay within
-    1,000,000; a rare class keeps its whole fraction in the certification set.
+    margrave.scale.fit : Fit on Dask collections, which may be larger than memory.
 
     Examples
     --------
@@ -239,9 +231,9 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, data frame or Dask collection of shape (n_samples, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Samples.
-        y : array-like or Dask collection of shape (n_samples,)
+        y : array-like of shape (n_samples,)
             Labels.
 
         Returns
@@ -260,30 +252,17 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         NotMetWarning
             If no candidate meets the preference on the tuning set. The nearest one is used.
         """
-        for name in [name for name in vars(self) if name.endswith("_")]:  # of an earlier fit
-            delattr(self, name)
-        if is_dask(X, y):
-            fitted, tuning = load_extension("dask").fit_steered(self, X, y)
-        else:
-            fitted, tuning = self._fit_in_memory(X, y)
-        preference = None if self.preference is None else Preference(self.preference)
-        if preference is not None and not preference.met(tuning):
-            warnings.warn(
-                f"SteeredClassifier did not meet '{preference}' on the tuning set: the nearest is "
-                f"{format_count(preference.shortfall(tuning))} samples short; "
-                f"'{preference.binding(tuning)}' is the limiting constraint.",
-                NotMetWarning,
-                stacklevel=2,
-            )
-        return self._adopt(fitted)
+        fitted, tuning = self._steer(X, y)
+        adopt_fit(self, fitted, tuning)
+        return self
 
-    def _fit_in_memory(self, X: Any, y: ArrayLike) -> tuple[SteeredClassifier, Confusion | None]:
-        """Fit on samples in memory; return the model and the matrix of the tuning set."""
+    def _steer(self, X: Any, y: ArrayLike) -> tuple[SteeredClassifier, Confusion | None]:
+        """Return a new steered model, and the matrix of the tuning set."""
         validate_data(self, X, skip_check_array=True)
         alone = self.estimator is not None and not isinstance(self.estimator, list | tuple | dict)
         if self.preference is None and alone:
             scorer = fit_unsteered(self.estimator, X, y, self.positive)
-            return self._from_parts(scorer, default_decision(len(scorer.committee.classes))), None
+            return make_model(scorer, default_decision(len(scorer.committee.classes))), None
         check_confidence(self.confidence, "SteeredClassifier")
         preference = None if self.preference is None else Preference(self.preference)
         start = start_from_table(
@@ -299,13 +278,13 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         )
         first, data = start.candidate, start.data
         if preference is None:
-            return self._from_parts(first.scorer, first.decision), None
+            return make_model(first.scorer, first.decision), None
         preference.check_counts(data.matrix(first.predictions))
         strategies = get_strategies(self.strategies, "SteeredClassifier")
         best = Search(preference, data, [first], strategies).run_to_end()
         tuning = data.matrix(best.predictions)
         if start.certify is None:
-            return self._from_parts(best.scorer, best.decision), tuning
+            return make_model(best.scorer, best.decision), tuning
         certified = certify(
             preference,
             best,
@@ -316,45 +295,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
             delta=1 - self.confidence,
             notes=start.notes,
         )
-        return self._from_certified(certified), tuning
-
-    def _adopt(self, other: SteeredClassifier) -> Self:
-        """Take over the fitted attributes of another model."""
-        learned = {name: value for name, value in vars(other).items() if name.endswith("_")}
-        self.__dict__.update(learned, _plan=other._plan, _used=other._used)
-        return self
-
-    @classmethod
-    def _from_parts(
-        cls,
-        scorer: Scorer,
-        decision: Decision,
-        plan: Plan | None = None,
-        certificate: Certificate | None = None,
-        used: UsedRows | None = None,
-        **params: Any,
-    ) -> Self:
-        """Make a fitted model."""
-        model = cls(**params)
-        model.classes_ = scorer.committee.classes
-        model.scorer_, model.decision_ = scorer, decision
-        model.certificate_ = certificate
-        model.reject_label_ = _labels.default_reject_label(scorer.committee.classes)
-        model._plan, model._used = plan, used
-        model._set_columns(scorer.committee)
-        return model
-
-    @classmethod
-    def _from_certified(cls, certified: Certified, **params: Any) -> Self:
-        """Make a fitted model with its certificate."""
-        return cls._from_parts(
-            certified.scorer,
-            certified.decision,
-            certified.plan,
-            certified.certificate,
-            certified.used,
-            **params,
-        )
+        return certified_model(certified), tuning
 
     def _set_columns(self, committee: FittedMembers) -> None:
         """Set the columns: of the encoder, of the table, or of the first member."""
@@ -374,41 +315,19 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
             check_columns(self, X)
         return self.scorer_(X)
 
-    def _predict_blocks(self, method: str, X: Any) -> NDArray[Any]:
-        """Call a method on a Dask collection; the result is a Dask array, not computed yet."""
-        check_is_fitted(self, "scorer_")
-        k = len(self.classes_)
-        empty = np.zeros((0, k) if k > 2 or method == "predict_proba" else 0)
-        if method == "_hash_rows":
-            empty = np.zeros(0, dtype=np.uint64)
-        if method == "predict":  # of a type that holds every possible prediction
-            codes = np.array([0, _labels.REJECTED])[: 1 + self.decision_.rejects]
-            empty = _labels.decode(codes, self.classes_, self.reject_label_)[:0]
-        values: NDArray[Any] = load_extension("dask").predict_blocks(self, method, X, empty)
-        return values
-
-    def _hash_rows(self, X: Any) -> Hashes:
-        """Hash rows, to compare them with those that the model was built from."""
-        if is_dask(X):
-            return np.asarray(self._predict_blocks("_hash_rows", X))
-        committee = self.scorer_.committee
-        return hash_rows(committee, committee.encode(X))
-
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict classes; ``reject_label_`` for rejected samples.
 
         Parameters
         ----------
-        X : array-like, data frame or Dask collection of shape (n_samples, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Samples.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            Predicted labels; a Dask array if X is a Dask collection.
+            Predicted labels.
         """
-        if is_dask(X):
-            return self._predict_blocks("predict", X)
         scores = self._scores(X)
         codes = self.decision_.predict(scores)
         return _labels.decode(codes, self.classes_, self.reject_label_)
@@ -418,7 +337,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, data frame or Dask collection of shape (n_samples, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Samples.
 
         Returns
@@ -427,8 +346,6 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
             For two classes, positive if the second is predicted; if the model may reject, 0 for
             rejected samples only. For more classes, the scores with their offsets.
         """
-        if is_dask(X):
-            return self._predict_blocks("decision_function", X)
         scores = self._scores(X)
         return self.decision_.decision_values(scores)
 
@@ -441,7 +358,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, data frame or Dask collection of shape (n_samples, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Samples.
 
         Returns
@@ -449,8 +366,6 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes)
             Probabilities, in the order of ``classes_``.
         """
-        if is_dask(X):
-            return self._predict_blocks("predict_proba", X)
         scores = self._scores(X)
         return class_probabilities(scores, self.scorer_.combine)
 
@@ -459,9 +374,9 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, data frame or Dask collection of shape (n_samples, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Samples.
-        y : array-like or Dask collection of shape (n_samples,)
+        y : array-like of shape (n_samples,)
             True labels.
 
         Returns
@@ -483,12 +398,12 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, data frame or Dask collection of shape (n_samples, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Samples that have been labelled since the certificate was issued. Rows that the model
             was built from would always support its guarantees: if more than half of the samples
             are such rows, they are refused; if some are, the result says how many. A model knows
-            its rows unless it was fitted on Dask collections, or many of them are equal.
-        y : array-like or Dask collection of shape (n_samples,)
+            its rows unless :func:`margrave.scale.fit` has fitted it, or many of them are equal.
+        y : array-like of shape (n_samples,)
             True labels.
         level : float in (0, 1), default=0.05
             Largest probability of a false alarm, if the guarantees hold.
@@ -521,23 +436,19 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         True
         """
         owner = "SteeredClassifier.check"
-        certificate, plan = self._require_certificate("check")
-        if not is_number(level) or not 0 < level < 1:
-            raise ParameterError.of(owner, "level", "a number in (0, 1)", level)
-        matrix, n_used = self.confusion(X, y), 0
-        if self._used is not None:
-            n_used = refuse_used_rows(self._used, self._hash_rows(X), owner, largest=0.5)
-        return check_guarantees(certificate, plan.preference, matrix, level, n_used)
+        check_certified(self, owner)
+        return check_matrix(self, self.confusion(X, y), hash_samples(self, X), level, owner)
 
-    def recertify(self, X: Any, y: ArrayLike, *, confidence: float | None = None) -> Self:
+    def recertify(
+        self, X: Any, y: ArrayLike, *, confidence: float | None = None
+    ) -> SteeredClassifier:
         """Compute a new decision and certificate for the same scores, on new labelled samples.
 
         Parameters
         ----------
-        X : array-like, data frame or Dask collection of shape (n_samples, n_features)
-            The new certification set: samples that have not been used before. From a Dask
-            collection of more than 1,000,000 rows, 1,000,000 are drawn at random.
-        y : array-like or Dask collection of shape (n_samples,)
+        X : array-like or data frame of shape (n_samples, n_features)
+            The new certification set: samples that have not been used before.
+        y : array-like of shape (n_samples,)
             True labels.
         confidence : float in (0, 1), default=None
             Confidence of the new certificate. None is the confidence of the current one.
@@ -554,18 +465,12 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         ValueError
             If the model has no certificate.
         """
-        certificate, plan = self._require_certificate("recertify")
-        level = certificate.confidence if confidence is None else confidence
-        check_confidence(level, "SteeredClassifier.recertify")
-        scores: Any = self._predict_blocks("_scores", X) if is_dask(X) else self._scores(X)
-        decision, new = renew_certificate(certificate, plan, scores, y, self.classes_, level)
-        used = self._used
-        if used is not None:
-            hashes = self._hash_rows(X)
-            refuse_used_rows(used, hashes, "SteeredClassifier.recertify")
-            used = used.with_rows(hashes)
-        params = self.get_params(deep=False)
-        return self._from_parts(self.scorer_, decision, plan, new, used, **params)
+        owner = "SteeredClassifier.recertify"
+        check_certified(self, owner)
+        scores, y = self._scores(X), _labels.natural(y)
+        check_consistent_length(scores, y)
+        codes = _labels.encode(y, self.classes_, f"{owner}: y")
+        return recertify_scores(self, scores, codes, hash_samples(self, X), confidence, owner)
 
     def model_card(self) -> str:
         """Describe the model, its guarantee and the limits of this guarantee, in Markdown.
@@ -650,16 +555,6 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         with atomic_write(Path(path)) as temporary:
             temporary.write_bytes(data)
 
-    def _require_certificate(self, method: str) -> tuple[Certificate, Plan]:
-        check_is_fitted(self, "scorer_")
-        if self.certificate_ is None or self._plan is None:
-            raise MargraveError(
-                f"SteeredClassifier.{method} needs a model with a certificate; this model has "
-                "none. Use the model that Dialog.accept returns, or fit with a preference.",
-                code="no_certificate",
-            )
-        return self.certificate_, self._plan
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.estimator is None  # its encoder imputes
@@ -668,6 +563,118 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
             tags.input_tags.sparse = input_tags.sparse
             tags.input_tags.allow_nan = input_tags.allow_nan
         return tags
+
+
+def make_model(
+    scorer: Scorer,
+    decision: Decision,
+    plan: Plan | None = None,
+    certificate: Certificate | None = None,
+    used: UsedRows | None = None,
+    **params: Any,
+) -> SteeredClassifier:
+    """Make a fitted model with these parameters."""
+    model = SteeredClassifier(**params)
+    model.classes_ = scorer.committee.classes
+    model.scorer_, model.decision_ = scorer, decision
+    model.certificate_ = certificate
+    model.reject_label_ = _labels.default_reject_label(scorer.committee.classes)
+    model._plan, model._used = plan, used
+    model._set_columns(scorer.committee)
+    return model
+
+
+def certified_model(certified: Certified, **params: Any) -> SteeredClassifier:
+    """Make a fitted model with its certificate."""
+    return make_model(
+        certified.scorer,
+        certified.decision,
+        certified.plan,
+        certified.certificate,
+        certified.used,
+        **params,
+    )
+
+
+def adopt_fit(
+    model: SteeredClassifier, fitted: SteeredClassifier, tuning: Confusion | None
+) -> None:
+    """Give a model the fitted attributes of another one; warn if its preference is not met.
+
+    Parameters
+    ----------
+    model, fitted : SteeredClassifier
+        The model to change, and the model whose attributes it receives.
+    tuning : Confusion or None
+        The confusion matrix of the tuning set; None if there is no preference.
+    """
+    for name in [name for name in vars(model) if name.endswith("_")]:
+        delattr(model, name)
+    learned = {name: value for name, value in vars(fitted).items() if name.endswith("_")}
+    model.__dict__.update(learned, _plan=fitted._plan, _used=fitted._used)
+    preference = None if model.preference is None else Preference(model.preference)
+    if preference is not None and tuning is not None and not preference.met(tuning):
+        warnings.warn(
+            f"SteeredClassifier did not meet '{preference}' on the tuning set: the nearest is "
+            f"{format_count(preference.shortfall(tuning))} samples short; "
+            f"'{preference.binding(tuning)}' is the limiting constraint.",
+            NotMetWarning,
+            stacklevel=3,
+        )
+
+
+def check_certified(model: SteeredClassifier, owner: str) -> tuple[Certificate, Plan]:
+    """Return the certificate of a model and its plan, or raise an error if it has none."""
+    check_is_fitted(model, "scorer_")
+    if model.certificate_ is None or model._plan is None:
+        raise MargraveError(
+            f"{owner} needs a model with a certificate; this model has none. Use the model that "
+            "Dialog.accept returns, or fit with a preference.",
+            code="no_certificate",
+        )
+    return model.certificate_, model._plan
+
+
+def hash_samples(model: SteeredClassifier, X: Any) -> Hashes | None:
+    """Hash samples, to compare them with those of a model; None if it does not know its own."""
+    if model._used is None:
+        return None
+    committee = model.scorer_.committee
+    return hash_rows(committee, committee.encode(X))
+
+
+def check_matrix(
+    model: SteeredClassifier, matrix: Confusion, hashes: Hashes | None, level: float, owner: str
+) -> Check:
+    """Test the guarantees of a model on the matrix of new samples, with their hashes."""
+    certificate, plan = check_certified(model, owner)
+    if not is_number(level) or not 0 < level < 1:
+        raise ParameterError.of(owner, "level", "a number in (0, 1)", level)
+    n_used = 0
+    if model._used is not None and hashes is not None:
+        n_used = refuse_used_rows(model._used, hashes, owner, largest=0.5)
+    return check_guarantees(certificate, plan.preference, matrix, level, n_used)
+
+
+def recertify_scores(
+    model: SteeredClassifier,
+    scores: Floats,
+    codes: Codes,
+    hashes: Hashes | None,
+    confidence: float | None,
+    owner: str,
+) -> SteeredClassifier:
+    """Make a model with a new decision and certificate, from scores of new samples."""
+    certificate, plan = check_certified(model, owner)
+    level = certificate.confidence if confidence is None else confidence
+    check_confidence(level, owner)
+    decision, new = renew_certificate(certificate, plan, scores, codes, level, owner)
+    used = model._used
+    if used is not None and hashes is not None:
+        refuse_used_rows(used, hashes, owner)
+        used = used.with_rows(hashes)
+    params = model.get_params(deep=False)
+    return make_model(model.scorer_, decision, plan, new, used, **params)
 
 
 def _has_probabilities(model: SteeredClassifier) -> bool:

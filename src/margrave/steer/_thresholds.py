@@ -20,7 +20,7 @@ from margrave.confusion import Objective, ObjectiveValue, Tally, are_separated, 
 
 # The search for two thresholds uses a grid of this size, refined around the best pair each round.
 _GRID, _ROUNDS = 160, 3
-_LEAST = float(np.finfo(float).tiny)
+SMALLEST_DIFFERENCE = float(np.finfo(float).tiny)
 
 
 class Decision(Protocol):
@@ -61,7 +61,7 @@ class Threshold:
 
     def decision_values(self, scores: Floats) -> Floats:
         """Return signed distances to the nearer threshold; 0 for rejected samples."""
-        below = np.minimum(scores - self.low, -_LEAST if self.rejects else 0.0)
+        below = np.minimum(scores - self.low, -SMALLEST_DIFFERENCE if self.rejects else 0.0)
         return np.where(
             scores > self.high, scores - self.high, np.where(scores <= self.low, below, 0.0)
         )

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from margrave import _labels
-from margrave._dask.blocks import is_dask
 from margrave._indexing import select_rows
 from margrave._typing import Codes, Floats
 from margrave.committee import FittedMembers
@@ -193,15 +192,5 @@ class Candidate:
 
 def encode_labels(X: Any, y: ArrayLike, classes: NDArray[Any], owner: str) -> Codes:
     """Encode labels as positions of classes, one for each sample."""
-    refuse_dask(X, y, owner)
     check_consistent_length(X, y)
     return _labels.encode(column_or_1d(_labels.natural(y)), classes, f"{owner}: y")
-
-
-def refuse_dask(X: Any, y: Any, owner: str) -> None:
-    """Raise an error for Dask collections: a dialog needs its samples in memory."""
-    if is_dask(X, y):
-        raise ValueError(
-            f"{owner} needs samples in memory; got a Dask collection. Draw rows for a dialog with "
-            "margrave.scale.sample, or fit SteeredClassifier, which sets a threshold on all rows."
-        )

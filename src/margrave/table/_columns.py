@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     import pandas
 
 
-_HUGE = 1e100  # larger numbers have no finite variance in float64
-_FAR = 1e6  # standard deviations; larger values add no information and may overflow float32
+LARGEST_NUMBER = 1e100  # larger numbers have no finite variance in float64
+LARGEST_SCALED = (
+    1e6  # standard deviations; larger values add no information and may overflow float32
+)
 _WORDS = 20_000  # words and pairs of words in the vocabulary of a text column
 
 
@@ -43,7 +45,7 @@ class _Scaled:
     def transform(self, values: Floats) -> Floats:
         """Encode numbers."""
         scaled: Floats = self.scaler_.transform(self._filled(values))
-        return np.clip(scaled, -_FAR, _FAR)
+        return np.clip(scaled, -LARGEST_SCALED, LARGEST_SCALED)
 
     def _filled(self, values: Floats) -> Floats:
         bounded = _bounded(values)
@@ -51,7 +53,7 @@ class _Scaled:
 
 
 def _bounded(values: Floats) -> Floats:
-    return np.clip(np.where(np.isfinite(values), values, np.nan), -_HUGE, _HUGE)
+    return np.clip(np.where(np.isfinite(values), values, np.nan), -LARGEST_NUMBER, LARGEST_NUMBER)
 
 
 class NumberEncoder:

@@ -1,0 +1,25 @@
+"""Parallel work of learners inside a task of joblib."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from joblib import parallel_config
+from joblib.parallel import get_active_backend
+
+
+@contextmanager
+def stay_local() -> Iterator[None]:
+    """Keep the parallel work of a learner in this process, if joblib's backend is a cluster.
+
+    Such a backend runs everything in parallel by default, also inside its own tasks: a forest that
+    is fitted or predicts there would send each of its trees, with the data, to other workers. The
+    backends of joblib itself run one job by default, and nothing changes for them.
+    """
+    backend, _ = get_active_backend()
+    if backend.default_n_jobs == 1:
+        yield
+        return
+    with parallel_config("threading", n_jobs=1):
+        yield

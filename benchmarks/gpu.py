@@ -22,12 +22,11 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import make_classification
 
-from margrave.mam import MAMClassifier, MAMRanker, kernel_sum
-from margrave.mam._kernels import Kernel
-from margrave.mam._torch_sums import Sums, Task, torch_sums
+from margrave.mam import Kernel, MAMClassifier, MAMRanker, kernel_sum
+from margrave.mam.gpu import DeviceTask, SumTask, compute_sums, sums_by_torch
 
 N_FEATURES = 16
-ROOM = 256 * 2**20
+MEMORY = 256 * 2**20
 
 
 @dataclass(frozen=True)
@@ -114,19 +113,20 @@ def best(torch: Any, job: Callable[[], Any], repeats: int) -> float:
     return min(seconds)
 
 
-def on_gpu(torch: Any, task: Task, repeats: int) -> float:
+def on_gpu(torch: Any, task: SumTask, repeats: int) -> float:
     """Seconds of a task whose rows are on the GPU; its result stays there."""
     with torch.inference_mode():
-        return best(torch, Sums(torch, task, torch.device("cuda"), ROOM).all, repeats)
+        data = DeviceTask(torch, task, torch.device("cuda"), MEMORY)
+        return best(torch, lambda: compute_sums(data), repeats)
 
 
-def error(task: Task, n_rows: int = 1_000) -> float:
+def error(task: SumTask, n_rows: int = 1_000) -> float:
     """How far the sums at some places are from those in float64, as a share of their length."""
     some = slice(None, n_rows)
     device = import_module("torch").device("cuda")
     Z, X = task.Z[some].astype(np.float64), task.X.astype(np.float64)
-    exact = torch_sums(Task(task.kernel, task.gammas, task.squarings, Z, X, task.a), device)
-    sums = torch_sums(task, device)
+    exact = sums_by_torch(SumTask(task.kernel, task.gammas, task.squarings, Z, X, task.a), device)
+    sums = sums_by_torch(task, device)
     if exact is None or sums is None:
         return np.inf
     return float(np.linalg.norm(sums[:, some] - exact) / np.linalg.norm(exact))
@@ -135,7 +135,7 @@ def error(task: Task, n_rows: int = 1_000) -> float:
 def large(torch: Any, n: int, repeats: int) -> list[Row]:
     """Sums of float32 at n places: speed, error, memory, and chunks of the matrix by PyTorch."""
     Z, X, a = drawn(n)
-    task = Task(Kernel("rbf"), [1 / N_FEATURES], [0], Z, X, a)
+    task = SumTask(Kernel("rbf"), [1 / N_FEATURES], [0], Z, X, a)
     start = perf_counter()
     kernel_sum(Z[:1_000], X, a[:, 0], backend="torch")
     first = perf_counter() - start
@@ -196,14 +196,14 @@ def kernels(torch: Any, n: int) -> list[Row]:
     few = 1 / N_FEATURES
     doubles = Z.astype(np.float64), X.astype(np.float64)
     jobs = [
-        ("Laplacian, float32", Task(Kernel("laplacian"), [few], [0], Z, X, a[:, :1])),
-        ("polynomial of degree 3, float32", Task(Kernel("poly"), [few], [0], Z, X, a[:, :1])),
-        ("RBF, narrow, float32", Task(Kernel("rbf"), [4.0], [0], Z, X, a[:, :1])),
-        ("RBF, 3 sums, float32", Task(Kernel("rbf"), [few], [0], Z, X, a[:, :3])),
-        ("RBF, 16 sums, float32", Task(Kernel("rbf"), [few], [0], Z, X, a)),
-        ("RBF, float64", Task(Kernel("rbf"), [few], [0], *doubles, a[:, :1])),
-        ("Laplacian, float64", Task(Kernel("laplacian"), [few], [0], *doubles, a[:, :1])),
-        ("polynomial, float64", Task(Kernel("poly"), [few], [0], *doubles, a[:, :1])),
+        ("Laplacian, float32", SumTask(Kernel("laplacian"), [few], [0], Z, X, a[:, :1])),
+        ("polynomial of degree 3, float32", SumTask(Kernel("poly"), [few], [0], Z, X, a[:, :1])),
+        ("RBF, narrow, float32", SumTask(Kernel("rbf"), [4.0], [0], Z, X, a[:, :1])),
+        ("RBF, 3 sums, float32", SumTask(Kernel("rbf"), [few], [0], Z, X, a[:, :3])),
+        ("RBF, 16 sums, float32", SumTask(Kernel("rbf"), [few], [0], Z, X, a)),
+        ("RBF, float64", SumTask(Kernel("rbf"), [few], [0], *doubles, a[:, :1])),
+        ("Laplacian, float64", SumTask(Kernel("laplacian"), [few], [0], *doubles, a[:, :1])),
+        ("polynomial, float64", SumTask(Kernel("poly"), [few], [0], *doubles, a[:, :1])),
     ]
     rows = []
     for name, task in jobs:

@@ -15,8 +15,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from benchmarks._timing import Comparison, compare
-from margrave.mam import MAMClassifier, MAMRanker, kernel_sum
-from margrave.mam._features import Frequencies
+from margrave.mam import MAMClassifier, MAMRanker, RandomFeatures, kernel_sum
 
 N_FEATURES = 16
 N_COMPONENTS = 1_000
@@ -61,8 +60,8 @@ def leave_one_out(n: int = 20_000) -> Iterator[Comparison]:
     X, y = make_classification(n, N_FEATURES, n_informative=8, flip_y=0.05, random_state=0)
 
     def theirs() -> NDArray[np.int64]:
-        answers: NDArray[np.int64] = SVC(kernel="rbf").fit(X, y).predict(X)
-        return answers
+        predictions: NDArray[np.int64] = SVC(kernel="rbf").fit(X, y).predict(X)
+        return predictions
 
     yield compare(
         f"MAM, 15 widths by leave-one-out, and predict, {n:,} x {N_FEATURES}",
@@ -98,7 +97,7 @@ def random_features(n: int = 1_000_000) -> Iterator[Comparison]:
         target=4.0,
         repeats=2,
     )
-    features = Frequencies.drawn("rbf", 0.05, X, N_COMPONENTS, 0).of(X)
+    features = RandomFeatures.draw("rbf", 0.05, X.mean(axis=0), N_COMPONENTS, 0).transform(X)
     yield compare(
         f"MAM with its random features, {n:,} x 20",
         lambda: model.fit(X, y),

@@ -27,9 +27,9 @@ from experiments.scale.folders import COLUMNS, MEMBERS, columns_folder, names, s
 from benchmarks._timing import Comparison
 from margrave._dask.blocks import Blocks
 from margrave.fuse import rank_margin_weights
-from margrave.mam import MAMClassifier
-from margrave.mam._features import Frequencies
+from margrave.mam import MAMClassifier, RandomFeatures
 from margrave.scale import cluster, read_parquet
+from margrave.scale import fit as scale_fit
 
 N_SCORES, N_COLUMNS, N_SUBSET = 100_000_000, 10_000_000, 1_000_000
 QUICK = 1_000
@@ -126,12 +126,14 @@ def average_margin(folder: Path, n: int) -> Iterator[Comparison]:
 
     def fit(**settings: Any) -> MAMClassifier:
         table = read_parquet(folder)
-        return MAMClassifier(**settings).fit(table[names(COLUMNS)], table["y"])
+        model = MAMClassifier(**settings)
+        scale_fit(model, table[names(COLUMNS)], table["y"])
+        return model
 
     def features() -> float:
         table = read_parquet(folder)[names(COLUMNS)]
-        some = table.head(1_000).to_numpy()
-        made = Frequencies.drawn("rbf", 1 / COLUMNS, some, COMPONENTS, 0)
+        centre = table.head(1_000).to_numpy().mean(axis=0)
+        made = RandomFeatures.draw("rbf", 1 / COLUMNS, centre, COMPONENTS, 0)
         return Blocks.of("features", table).reduce(_features_only, _added, made)
 
     passes = []
@@ -154,11 +156,11 @@ def average_margin(folder: Path, n: int) -> Iterator[Comparison]:
     yield Comparison(what, "making the features", ours, theirs, 1.3)
 
 
-def _features_only(X: Any, made: Frequencies) -> float:
-    """The features of a block, made and forgotten; one number, so that they are made."""
+def _features_only(X: Any, made: RandomFeatures) -> float:
+    """Compute the features of a block; return one number, so that they are computed."""
     values, last = X.to_numpy(), 0.0
     for start in range(0, len(values), 2048):
-        last += float(made.waves(values[start : start + 2048])[-1, -1])
+        last += float(made.cosines_and_sines(values[start : start + 2048])[-1, -1])
     return last
 
 

@@ -2,7 +2,7 @@
 Maximal average margin beside a support vector machine
 ======================================================
 
-Figure 1 of *A Risk Minimization Principle for a Class of Parzen Estimators* (Pelckmans et al.): the
+Figure 1 of *A Risk Minimization Principle for a Class of Parzen Estimators* (Pelckmans et al., 2008): the
 maximal-average-margin classifier and a support vector machine on Ripley's data, with lines that
 score how certain a prediction is.
 """
@@ -11,8 +11,8 @@ score how certain a prediction is.
 # The data and the two classifiers
 # --------------------------------
 #
-# 250 samples to learn from, 1,000 that nothing has seen. The width of the kernel is chosen by exact
-# leave-one-out, for all fifteen widths in one pass; the support vector machine gets the same one.
+# There are 250 training samples and 1,000 test samples. Exact leave-one-out selects the width of the
+# kernel, in one pass for all fifteen widths; the support vector machine uses the same width.
 
 import matplotlib.pyplot as plt
 from sklearn.svm import SVC
@@ -31,10 +31,10 @@ print(f"SVM {1 - svm.score(test.data, test.target):.1%}")
 # Figure 1
 # --------
 #
-# On the left a line joins places with one margin, and says at most which share of the predictions
-# inside it is wrong, counted on the 1,000 samples with δ = 0.05. On the right the machine's score,
-# up to 1, as in corollary 1 of the document. The average margin judges everywhere; the machine
-# looks at its margin only.
+# On the left a line connects points with the same margin. Its label is an upper bound on the error
+# rate of the predictions inside it, from the 1,000 test samples with δ = 0.05. On the right is the
+# score of the machine, up to 1, as in corollary 1 of the paper. The average margin depends on all
+# samples; the machine depends on those near its margin only.
 
 figure, axes = plt.subplots(
     1, 2, figsize=(10, 4.4), sharey=True, layout="constrained"
@@ -48,11 +48,11 @@ axes[1].set(title="support vector machine", ylabel="")
 plt.show()
 
 # %%
-# What the document's bound says
-# ------------------------------
+# The bound of the paper
+# ----------------------
 #
-# With 250 samples it says nothing: the deviation term alone is larger than half. What is counted on
-# held-out samples is usable.
+# With 250 samples it gives no guarantee: the deviation term alone is larger than one half. The
+# counts on held-out samples are usable.
 
 certainty = mam.certainty(test.data[:3], held_out=(test.data, test.target))
 print(*certainty.in_words(), sep="\n")

@@ -80,7 +80,7 @@ def methods(n_features: int, seed: int, effort: Effort) -> dict[str, Callable[[]
         MAM: lambda: MAMClassifier(n_jobs=1),
         BALANCED: lambda: MAMClassifier(class_weight="balanced", n_jobs=1),
         WIDTHS: lambda: MAMClassifier(gammas=GAMMAS, n_jobs=1),
-        PRINTED: lambda: MAMClassifier(gammas=GAMMAS, cut=None, n_jobs=1),
+        PRINTED: lambda: MAMClassifier(gammas=GAMMAS, threshold=None, n_jobs=1),
         SVM: lambda: GridSearchCV(SVC(cache_size=500), svm, cv=cv),
         NEIGHBOURS: lambda: GridSearchCV(KNeighborsClassifier(), neighbours, cv=cv),
         FOREST: lambda: RandomForestClassifier(effort.n_trees, random_state=seed),

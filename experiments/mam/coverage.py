@@ -42,7 +42,9 @@ class Setting:
     def make(self) -> MAMClassifier:
         """A classifier."""
         return MAMClassifier(
-            gamma="loo" if self.by_loo else GAMMA, cut="accuracy" if self.cut else None, n_jobs=1
+            gamma="loo" if self.by_loo else GAMMA,
+            threshold="accuracy" if self.cut else None,
+            n_jobs=1,
         )
 
 

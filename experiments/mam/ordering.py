@@ -19,7 +19,8 @@ from threadpoolctl import threadpool_limits
 from experiments._parts import Floats
 from experiments.mam.artificial import N_FEATURES, in_quantiles, section_5
 from experiments.mam.data import Parts
-from margrave.mam import MAMOrdinalClassifier, MAMRanker, RankRidgeRanker, rank_transform
+from experiments.mam.rank_ridge import RankRidgeRanker
+from margrave.mam import MAMOrdinalClassifier, MAMRanker, rank_transform
 
 HAS_MORD = find_spec("mord") is not None
 
@@ -117,8 +118,8 @@ def rankers(n_features: int, artificial: bool) -> dict[str, Callable[[], Any]]:
     found: dict[str, Callable[[], Any]] = {
         LINEAR: lambda: MAMRanker("linear", n_jobs=1),
         RANKER: lambda: MAMRanker(n_jobs=1),
-        USUAL_RIDGE: lambda: RankRidgeRanker(n_jobs=1),
-        KERNEL_RIDGE: lambda: RankRidgeRanker(gamma="loo", gammas=gammas, n_jobs=1),
+        USUAL_RIDGE: lambda: RankRidgeRanker(),
+        KERNEL_RIDGE: lambda: RankRidgeRanker(gamma="loo", gammas=gammas),
     }
     if artificial:
         found[RIDGE] = RidgeOnRanks

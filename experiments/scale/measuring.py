@@ -23,7 +23,7 @@ from experiments.scale.folders import (
 from margrave._dask.blocks import Blocks
 from margrave.fuse import rank_margin_weights
 from margrave.mam import MAMClassifier
-from margrave.scale import cluster, frontier, read_parquet
+from margrave.scale import cluster, fit, frontier, read_parquet
 
 COMPONENTS = 1_000
 
@@ -148,13 +148,13 @@ def _frontier(folder: Path) -> None:
 
 def _linear(folder: Path) -> None:
     table = read_parquet(folder)
-    MAMClassifier("linear").fit(table[names(COLUMNS)], table["y"])
+    fit(MAMClassifier("linear"), table[names(COLUMNS)], table["y"])
 
 
 def _features(folder: Path) -> None:
     table = read_parquet(folder)
     model = MAMClassifier(n_components=COMPONENTS, gamma=1 / COLUMNS, random_state=0)
-    model.fit(table[names(COLUMNS)], table["y"])
+    fit(model, table[names(COLUMNS)], table["y"])
 
 
 def _warm(jobs: Sequence[Any], folder: Path) -> None:

@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 
 from margrave.compare import CertaintyDisplay
 from margrave.mam import MAMClassifier
-from margrave.mam._bounds import highest_rate
+from margrave.mam._certainty import highest_rate
 
 mpl.use("agg")
 
@@ -58,7 +58,7 @@ def test_labels_are_bounds_from_held_out_samples(blobs, model):
 
 def test_the_bound_on_a_line_holds_for_its_margin():
     X, y = make_blobs(4000, centers=[[-2, 0], [2, 0]], random_state=0)
-    model = MAMClassifier(gamma=0.05, cut=None).fit(X, y)
+    model = MAMClassifier(gamma=0.05, threshold=None).fit(X, y)
     display = CertaintyDisplay.from_estimator(model, X, resolution=40)
     assert len(display.labels) == 4
     n, mean = len(y), model.average_margin_

@@ -11,23 +11,21 @@ from scipy.stats import binom
 from sklearn.metrics.pairwise import rbf_kernel
 from statsmodels.stats.proportion import proportion_confint
 
-from margrave.mam._bounds import (
+from margrave.mam._certainty import (
+    N_LEVELS,
+    Certainty,
     MarginBound,
+    TrainingMargins,
     check_delta,
+    count_errors,
     deviation,
     highest_rate,
-    of_cut,
+    margin_bound,
+    margin_levels,
+    threshold_complexity,
     trace_bound,
 )
-from margrave.mam._certainty import (
-    LEVELS,
-    Certainty,
-    Evidence,
-    counted,
-    levels_of,
-    margin_bound,
-)
-from margrave.mam._widths import share_of_power
+from margrave.mam._parameters import power_fraction
 
 OWNER = "certainty"
 
@@ -59,7 +57,7 @@ def bound_for(n, mean=0.3, delta=0.05, B=1.0):
 
 @pytest.mark.parametrize(("n", "bound"), [(100, 1.715), (1000, 1.021), (10_000, 0.801)])
 def test_the_bound_of_an_rbf_kernel_with_a_margin_of_three_tenths(n, bound):
-    assert float(bound_for(n).mistakes(0.0)) == pytest.approx(bound, abs=6e-4)
+    assert float(bound_for(n).error(0.0)) == pytest.approx(bound, abs=6e-4)
 
 
 @given(
@@ -74,7 +72,7 @@ def test_mistakes_are_the_formula_with_the_signs_corrected(m, n, delta, B, R, rh
     found = MarginBound(m, R, deviation(B, n, delta), B)
     last = 3 * B * np.sqrt(2 * np.log(2 / delta) / n)
     assert found.expected == pytest.approx(m - R - last)
-    assert float(found.mistakes(rho)) == pytest.approx((B - m + R + last) / (B + rho))
+    assert float(found.error(rho)) == pytest.approx((B - m + R + last) / (B + rho))
 
 
 def test_a_richer_class_a_smaller_margin_and_a_smaller_delta_have_a_larger_bound():
@@ -85,9 +83,9 @@ def test_a_richer_class_a_smaller_margin_and_a_smaller_delta_have_a_larger_bound
         MarginBound(0.2, 0.1, 0.05, 1.0),
         MarginBound(0.3, 0.1, 0.06, 1.0),
     ):
-        assert (worse.mistakes(at) > base.mistakes(at)).all()
+        assert (worse.error(at) > base.error(at)).all()
         assert worse.expected < base.expected
-    assert (np.diff(base.mistakes(at)) < 0).all()
+    assert (np.diff(base.error(at)) < 0).all()
     assert deviation(1.0, 100, 0.01) > deviation(1.0, 100, 0.1) > deviation(1.0, 400, 0.1)
 
 
@@ -98,20 +96,26 @@ def test_delta_is_a_probability_of_failing(delta):
 
 
 def test_no_cut_costs_nothing():
-    assert of_cut(None, None, 100, 0.05) == (0.0, 0.05)
-    assert of_cut(None, 1.0, 100, 0.05) == (0.0, 0.05)
+    assert threshold_complexity(None, None, 100, 0.05) == (0.0, 0.05)
+    assert threshold_complexity(None, 1.0, 100, 0.05) == (0.0, 0.05)
 
 
 def test_a_chosen_cut_of_0_costs_what_others_do():
-    assert of_cut(0.0, None, 100, 0.05) == pytest.approx((0.2, 0.05 * share_of_power(0)))
-    assert of_cut(0.0, None, 100, 0.05) == of_cut(1.0, None, 100, 0.05)
-    assert of_cut(0.0, 1.0, 100, 0.05) == of_cut(-0.3, 1.0, 100, 0.05) == (0.2, 0.05)
+    assert threshold_complexity(0.0, None, 100, 0.05) == pytest.approx(
+        (0.2, 0.05 * power_fraction(0))
+    )
+    assert threshold_complexity(0.0, None, 100, 0.05) == threshold_complexity(1.0, None, 100, 0.05)
+    assert (
+        threshold_complexity(0.0, 1.0, 100, 0.05)
+        == threshold_complexity(-0.3, 1.0, 100, 0.05)
+        == (0.2, 0.05)
+    )
 
 
 @pytest.mark.parametrize("limit", [1.0, 3.0])
 def test_a_cut_within_a_known_bound_costs_the_bound_and_no_delta(limit):
     for cut in (0.2, -0.7):
-        cost, left = of_cut(cut, limit, 100, 0.05)
+        cost, left = threshold_complexity(cut, limit, 100, 0.05)
         assert left == 0.05
         assert cost >= 2 * abs(cut) / np.sqrt(100)
         assert cost == pytest.approx(2 * limit / np.sqrt(100))
@@ -121,14 +125,14 @@ def test_a_cut_within_a_known_bound_costs_the_bound_and_no_delta(limit):
     ("cut", "power"), [(1.0, 0), (0.51, 0), (-0.5, -1), (0.3, -1), (1.01, 1), (-7, 3), (1e-9, -29)]
 )
 def test_a_cut_without_a_known_bound_costs_the_next_power_of_two_and_its_share(cut, power):
-    cost, left = of_cut(cut, None, 400, 0.05)
+    cost, left = threshold_complexity(cut, None, 400, 0.05)
     assert cost == pytest.approx(2 * 2.0**power / 20)
-    assert left == pytest.approx(0.05 * share_of_power(power))
+    assert left == pytest.approx(0.05 * power_fraction(power))
 
 
 @given(st.floats(1e-6, 1e6), st.booleans(), st.integers(1, 10**6))
 def test_a_cut_costs_at_least_its_own_size_and_less_than_twice_of_it(size, negative, n):
-    cost, left = of_cut(-size if negative else size, None, n, 0.05)
+    cost, left = threshold_complexity(-size if negative else size, None, n, 0.05)
     assert 2 * size / np.sqrt(n) <= cost * (1 + 1e-12)
     assert cost < 4 * size / np.sqrt(n)
     assert 0 < left < 0.05
@@ -138,18 +142,22 @@ def test_constant_functions_have_at_most_the_complexity_that_cuts_pay_for():
     """sup over |c| ≤ b of 2/n Σ σ_i c, on average over all signs."""
     signs = np.array(list(product([-1, 1], repeat=10)))
     exact = 2 / 10 * 0.5 * np.abs(signs.sum(axis=1)).mean()
-    assert exact <= of_cut(0.5, None, 10, 0.05)[0]
+    assert exact <= threshold_complexity(0.5, None, 10, 0.05)[0]
 
 
 def test_shares_of_delta_over_all_powers_sum_to_at_most_1():
     powers = np.arange(-1000, 1001)
-    shares = [of_cut(2.0 ** int(power), None, 10, 1.0)[1] for power in powers]
+    shares = [threshold_complexity(2.0 ** int(power), None, 10, 1.0)[1] for power in powers]
     total = sum(shares)
     tail = 2 * (np.pi**2 / 6 - (1 / np.arange(1, 1002) ** 2).sum()) / (np.pi**2 / 3 - 1)
     assert total <= 1
     assert total + tail == pytest.approx(1)
     # Cuts of one power of two share what it has.
-    assert of_cut(0.51, None, 10, 1.0) == of_cut(1.0, None, 10, 1.0) == of_cut(-0.8, None, 10, 1.0)
+    assert (
+        threshold_complexity(0.51, None, 10, 1.0)
+        == threshold_complexity(1.0, None, 10, 1.0)
+        == threshold_complexity(-0.8, None, 10, 1.0)
+    )
 
 
 @pytest.mark.parametrize("delta", [0.001, 0.05, 0.3])
@@ -186,7 +194,7 @@ def test_counted_mistakes_are_those_that_one_counts():
     wrong, margins = unseen()
     margins[:4], wrong[:4] = [0.2, 0.5, 0.5, 0.99], True  # as sure as a level is sure enough
     levels = np.array([0.0, 0.2, 0.5, 0.99, 2.0])
-    at = counted(levels, wrong, margins, 0.1)
+    at = count_errors(levels, wrong, margins, 0.1)
     for rho in (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.995, 1.5, 2.0, 7.0):
         level = levels[levels <= rho].max()
         sure = margins >= level
@@ -205,16 +213,16 @@ def test_counted_mistakes_are_those_that_one_counts():
 
 def test_the_level_is_what_the_second_rate_is_about():
     wrong, margins = unseen()
-    levels = levels_of(margins)
+    levels = margin_levels(margins)
     rho = np.random.default_rng(1).uniform(0, 1.2, 100)
-    found = counted(levels, wrong, margins, 0.1)(rho)
+    found = count_errors(levels, wrong, margins, 0.1)(rho)
     assert all(one.shape == (100,) for one in found)
     assert (found[2] <= rho).all()
     assert np.isin(found[2], levels).all()
     between = (levels > found[2][:, None]) & (levels <= rho[:, None])
     assert not between.any()
     # Both rates are those of the level itself.
-    at_levels = counted(levels, wrong, margins, 0.1)(found[2])
+    at_levels = count_errors(levels, wrong, margins, 0.1)(found[2])
     assert all((one == other).all() for one, other in zip(found, at_levels, strict=True))
 
 
@@ -222,7 +230,7 @@ def test_the_level_is_what_the_second_rate_is_about():
 def test_surer_mistakes_are_no_more_frequent(seed, delta):
     wrong, margins = unseen(40, seed)
     rho = np.linspace(0, 1.2, 50)
-    of_all, of_sure, levels = counted(levels_of(margins), wrong, margins, delta)(rho)
+    of_all, of_sure, levels = count_errors(margin_levels(margins), wrong, margins, delta)(rho)
     assert (np.diff(of_all) <= 0).all()
     assert (np.diff(levels) >= 0).all()
     assert (levels <= rho).all()
@@ -240,7 +248,7 @@ def test_counted_rates_cover_the_truth_at_all_levels_together():
     for _ in range(draws):
         margins = rng.uniform(0, 1, 80)
         wrong = rng.random(80) < (1 - margins) / 2
-        of_all, of_sure, told = counted(levels, wrong, margins, delta)(levels)
+        of_all, of_sure, told = count_errors(levels, wrong, margins, delta)(levels)
         assert (told == levels).all()
         failed += bool((of_all < truth_of_all).any() or (of_sure < truth_of_sure).any())
     assert failed / draws <= delta + 3 * np.sqrt(delta * (1 - delta) / draws)
@@ -248,18 +256,18 @@ def test_counted_rates_cover_the_truth_at_all_levels_together():
 
 def test_levels_begin_at_0_and_follow_what_is_known():
     margins = np.random.default_rng(0).normal(size=1000)
-    found = levels_of(margins)
-    assert len(found) == LEVELS
+    found = margin_levels(margins)
+    assert len(found) == N_LEVELS
     assert found[0] == 0
     shares = [(np.abs(margins) >= level).mean() for level in found]
-    assert shares == pytest.approx(1 - np.arange(LEVELS) / LEVELS, abs=2e-3)
-    assert levels_of(np.full(10, 0.5)).tolist() == [0.0, 0.5]
-    assert levels_of(np.zeros(3)).tolist() == [0.0]
+    assert shares == pytest.approx(1 - np.arange(N_LEVELS) / N_LEVELS, abs=2e-3)
+    assert margin_levels(np.full(10, 0.5)).tolist() == [0.0, 0.5]
+    assert margin_levels(np.zeros(3)).tolist() == [0.0]
 
 
 def evidence(cut=None, bound=1.0, share=1.0, n=200, seed=0):
     margins = np.random.default_rng(seed).uniform(-0.4, 0.9, n)
-    return Evidence(margins, trace_bound(n, n), bound, cut, share)
+    return TrainingMargins(margins, trace_bound(n, n), bound, cut, share)
 
 
 def found_for(given_, transform=None, bound=None, lipschitz=None, delta=0.05):
@@ -276,7 +284,7 @@ def test_without_a_cut_it_is_the_document_s_bound():
     assert change(np.array([-3, 0.2, 3])).tolist() == [-1, 0.2, 1]
 
 
-@pytest.mark.parametrize("share", [1 / 15, 0.4, share_of_power(-3)])
+@pytest.mark.parametrize("share", [1 / 15, 0.4, power_fraction(-3)])
 def test_a_width_that_was_chosen_leaves_a_share_of_delta(share):
     found = found_for(evidence(share=share))[0]
     assert found.deviation == pytest.approx(deviation(1.0, 200, 0.05 * share))
@@ -286,7 +294,7 @@ def test_a_width_that_was_chosen_leaves_a_share_of_delta(share):
 @pytest.mark.parametrize("cut", [0.0, 0.3, -0.9])
 def test_a_cut_makes_the_bound_larger(cut):
     without, with_one = (found_for(evidence(one))[0] for one in (None, cut))
-    assert with_one.mistakes(0.1) > without.mistakes(0.1)
+    assert with_one.error(0.1) > without.error(0.1)
     assert with_one.complexity == pytest.approx(without.complexity + 2 / np.sqrt(200))
     assert with_one.deviation == without.deviation
 
@@ -313,7 +321,7 @@ def test_a_kernel_with_a_limit_has_its_cuts_within_it_whatever_bound_is_told():
 )
 def test_with_a_transform_a_cut_without_a_limit_has_its_share_of_delta(transform, bound, lipschitz):
     found = found_for(evidence(0.3, None, 0.5), transform, bound, lipschitz)[0]
-    cost, left = of_cut(0.3, None, 200, 0.05 * 0.5)
+    cost, left = threshold_complexity(0.3, None, 200, 0.05 * 0.5)
     assert left < 0.05 * 0.5
     slope = 1 if lipschitz is None else lipschitz
     assert found.complexity == pytest.approx(slope * (trace_bound(200, 200) + cost))
@@ -321,7 +329,7 @@ def test_with_a_transform_a_cut_without_a_limit_has_its_share_of_delta(transform
 
 
 def test_margins_beyond_the_bound_are_clipped():
-    given_ = Evidence(np.array([3.0, -2.0, 0.5]), 0.1, 1.0, 0.2, 1.0)
+    given_ = TrainingMargins(np.array([3.0, -2.0, 0.5]), 0.1, 1.0, 0.2, 1.0)
     assert found_for(given_)[0].mean == pytest.approx((1 - 1 + 0.5) / 3)
     assert found_for(given_, "clip", 0.25)[0].mean == pytest.approx(0.25 / 3)
     assert found_for(given_, "clip")[0].bound == 1
@@ -406,7 +414,7 @@ def test_in_words():
 
 
 def test_huge_cuts_have_an_infinite_or_finite_cost_but_no_error():
-    assert of_cut(1.7e308, None, 10, 0.05)[0] > 1e307
+    assert threshold_complexity(1.7e308, None, 10, 0.05)[0] > 1e307
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def document_score(kernel, X, y, Z):
 def test_scores_are_equation_7(kernel, two_classes):
     X, y = two_classes
     Z = X[:7] + 0.3
-    model = MAMClassifier(kernel, cut=None, **KERNELS[kernel]).fit(X, y)
+    model = MAMClassifier(kernel, threshold=None, **KERNELS[kernel]).fit(X, y)
     expected, lam = document_score(kernel, X, y, Z)
     np.testing.assert_allclose(model.decision_function(Z), expected, rtol=1e-9, atol=1e-12)
     assert model.lambda_ == pytest.approx(lam)
@@ -61,7 +61,7 @@ def test_scores_are_equation_7(kernel, two_classes):
 
 def test_the_average_margin_is_that_of_the_training_samples(two_classes):
     X, y = two_classes
-    model = MAMClassifier(gamma=0.5, cut=None).fit(X, y)
+    model = MAMClassifier(gamma=0.5, threshold=None).fit(X, y)
     margins = np.where(y == 1, 1, -1) * model.decision_function(X)
     assert model.average_margin_ == pytest.approx(margins.mean())
 
@@ -69,7 +69,7 @@ def test_the_average_margin_is_that_of_the_training_samples(two_classes):
 def test_no_direction_has_a_larger_average_margin(two_classes):
     """(4) and (5): of all unit directions w, w_n has the largest mean of y w·x."""
     X, y = two_classes
-    model = MAMClassifier("linear", cut=None).fit(X, y)
+    model = MAMClassifier("linear", threshold=None).fit(X, y)
     sign = np.where(y == 1, 1, -1)
     assert np.linalg.norm(model.coef_) == pytest.approx(1)
     others = np.random.default_rng(0).normal(size=(2000, X.shape[1]))
@@ -106,7 +106,7 @@ def test_dropping_the_slack_constraint_of_the_svm_gives_this_classifier(two_clas
         options={"maxiter": 200, "ftol": 1e-12},
     )
     assert found.success
-    model = MAMClassifier("linear", cut=None).fit(X, y)
+    model = MAMClassifier("linear", threshold=None).fit(X, y)
     np.testing.assert_allclose(found.x[:d], np.sqrt(C) * model.coef_[0], atol=1e-4)
 
 
@@ -116,7 +116,7 @@ def test_an_svm_whose_slack_constraints_do_nothing_is_this_classifier(two_classe
     half = min((y == 0).sum(), (y == 1).sum())
     rows = np.concatenate([np.flatnonzero(y == c)[:half] for c in (0, 1)])
     svm = SVC(kernel="linear", C=1e-6).fit(X[rows], y[rows])
-    model = MAMClassifier("linear", cut=None).fit(X[rows], y[rows])
+    model = MAMClassifier("linear", threshold=None).fit(X[rows], y[rows])
     direction = svm.coef_[0] / np.linalg.norm(svm.coef_)
     np.testing.assert_allclose(direction, model.coef_[0], atol=1e-6)
 
@@ -125,7 +125,7 @@ def test_an_svm_whose_slack_constraints_do_nothing_is_this_classifier(two_classe
 @each_kernel
 def test_leave_one_out_is_a_fit_without_the_sample(kernel, class_weight, two_classes):
     X, y = two_classes
-    settings = {"class_weight": class_weight, "cut": None, **KERNELS[kernel]}
+    settings = {"class_weight": class_weight, "threshold": None, **KERNELS[kernel]}
     weights = np.random.default_rng(0).uniform(0.5, 2, len(y))
     model = MAMClassifier(kernel, **settings).fit(X, y, weights)
     rest = [np.delete(np.arange(len(y)), i) for i in range(len(y))]
@@ -143,7 +143,7 @@ def test_with_a_cut_classes_keep_their_shares_when_a_sample_is_left_out(cut, two
     """Written out: shares and λ of all samples, class means without the sample."""
     X, y = two_classes
     omega = gram("rbf", X, X)
-    model = MAMClassifier(cut=cut, **KERNELS["rbf"]).fit(X, y)
+    model = MAMClassifier(threshold=cut, **KERNELS["rbf"]).fit(X, y)
     shares = np.bincount(y) / len(y)
     sign = np.where(y == 1, 1, -1)
     lam = np.sqrt(sign @ omega @ sign) / len(y)
@@ -155,7 +155,7 @@ def test_with_a_cut_classes_keep_their_shares_when_a_sample_is_left_out(cut, two
             own = others & (y == c)
             a[own] = side * shares[c] / own.sum()
         scores.append(omega[i] @ a / lam)
-    np.testing.assert_allclose(model.loo_decision_[:, 0] + model.cut_[0], scores, atol=1e-10)
+    np.testing.assert_allclose(model.loo_decision_[:, 0] + model.threshold_[0], scores, atol=1e-10)
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced"])
@@ -195,19 +195,19 @@ def test_random_features_choose_a_width_that_they_can_tell_from_noise():
 def test_small_batches_place_the_cut_when_samples_have_grown_by_a_tenth(two_classes):
     X, y = two_classes
     model = MAMClassifier("linear").partial_fit(X[:50], y[:50], classes=[0, 1])
-    cut = model.cut_
+    cut = model.threshold_
     model.partial_fit(X[50:53], y[50:53])
-    assert model.cut_ is cut
+    assert model.threshold_ is cut
     np.testing.assert_allclose(model.coef_, MAMClassifier("linear").fit(X[:53], y[:53]).coef_)
     model.partial_fit(X[53:], y[53:])
-    np.testing.assert_allclose(model.cut_, MAMClassifier("linear").fit(X, y).cut_)
+    np.testing.assert_allclose(model.threshold_, MAMClassifier("linear").fit(X, y).threshold_)
 
 
 def test_leave_one_out_with_three_classes(three_classes):
     X, y = three_classes
-    model = MAMClassifier(gamma=0.1, cut=None).fit(X, y)
+    model = MAMClassifier(gamma=0.1, threshold=None).fit(X, y)
     expected = [
-        MAMClassifier(gamma=0.1, cut=None)
+        MAMClassifier(gamma=0.1, threshold=None)
         .fit(np.delete(X, i, 0), np.delete(y, i))
         .decision_function(X[i : i + 1])[0]
         for i in range(len(y))
@@ -239,8 +239,8 @@ def test_the_documents_widths_can_be_asked_for():
 def test_the_cut_is_optimal_on_leave_one_out_scores(two_classes):
     X, y = two_classes
     for cut in ("accuracy", "balanced"):
-        model = MAMClassifier(gamma=0.5, cut=cut).fit(X, y)
-        scores = model.loo_decision_[:, 0] + model.cut_[0]
+        model = MAMClassifier(gamma=0.5, threshold=cut).fit(X, y)
+        scores = model.loo_decision_[:, 0] + model.threshold_[0]
         counts = np.full(len(y), 1 / len(y))
         if cut == "balanced":
             counts = 0.5 / np.bincount(y)[y]
@@ -251,7 +251,7 @@ def test_the_cut_is_optimal_on_leave_one_out_scores(two_classes):
 
 def test_balanced_is_the_difference_of_the_class_means(two_classes):
     X, y = two_classes
-    model = MAMClassifier("linear", class_weight="balanced", cut=None).fit(X, y)
+    model = MAMClassifier("linear", class_weight="balanced", threshold=None).fit(X, y)
     difference = X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0)
     np.testing.assert_allclose(model.coef_[0], difference / np.linalg.norm(difference))
     assert model.lambda_ == pytest.approx(np.linalg.norm(difference) / 2)
@@ -259,7 +259,7 @@ def test_balanced_is_the_difference_of_the_class_means(two_classes):
 
 def test_more_classes_maximise_the_average_of_the_own_score(three_classes):
     X, y = three_classes
-    model = MAMClassifier("linear", cut=None).fit(X, y)
+    model = MAMClassifier("linear", threshold=None).fit(X, y)
     one_hot = np.eye(3)[y]
     assert np.linalg.norm(model.coef_) == pytest.approx(1)
     np.testing.assert_allclose(model.coef_.sum(axis=0), 0, atol=1e-12)
@@ -389,9 +389,9 @@ def test_no_average_margin_is_a_warning_and_has_predictions():
     with pytest.warns(UserWarning, match="MAMClassifier"):
         model = MAMClassifier("linear").fit(X, y)
     assert model.lambda_ == 0
-    assert model.decision_function(X).tolist() == (-model.cut_[0] * np.ones(4)).tolist()
+    assert model.decision_function(X).tolist() == (-model.threshold_[0] * np.ones(4)).tolist()
     # The kernel that sees the product of the two features has no such trouble.
-    assert MAMClassifier("poly", gamma=1.0, degree=2, cut=None).fit(X, y).score(X, y) == 1
+    assert MAMClassifier("poly", gamma=1.0, degree=2, threshold=None).fit(X, y).score(X, y) == 1
 
 
 @pytest.mark.parametrize("gamma", [1e-300, 1e-15, 1e15, 1e300])
@@ -422,7 +422,7 @@ def test_what_was_learned_does_not_change_with_the_callers_array(two_classes):
         assert np.array_equal(model.decision_function(X), before)
         if "kernel" in settings:
             again = MAMClassifier(**settings).fit(X, y).partial_fit(X, y)
-            np.testing.assert_allclose(model.partial_fit(X, y).cut_, again.cut_)
+            np.testing.assert_allclose(model.partial_fit(X, y).threshold_, again.threshold_)
 
 
 def test_where_every_kernel_value_is_0_the_larger_class_answers(two_classes):
@@ -438,7 +438,7 @@ def test_a_kernel_that_is_not_positive_definite_still_scores(two_classes):
         return np.tanh(Z @ X.T - 1)
 
     assert np.linalg.eigvalsh(indefinite(X, X)).min() < -0.1
-    model = MAMClassifier(indefinite, cut=None).fit(X, y)
+    model = MAMClassifier(indefinite, threshold=None).fit(X, y)
     assert model.gamma_ is None
     sums = indefinite(X, X) @ np.where(y == 1, 1.0, -1.0)
     scores = model.decision_function(X)
@@ -484,13 +484,13 @@ def test_random_features_far_from_0_are_those_near_it(two_classes):
 
 
 def test_a_rare_class_is_among_the_samples_that_choose_the_width(monkeypatch):
-    monkeypatch.setattr("margrave.mam._learning.ROWS_FOR_WIDTHS", 100)
+    monkeypatch.setattr("margrave.mam._classifier.ROWS_FOR_WIDTHS", 100)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 2))
     y = np.zeros(3000, dtype=int)
     y[:12] = 1
     X[:12] += 6
-    model = MAMClassifier(n_components=100, cut="balanced", random_state=0).fit(X, y)
+    model = MAMClassifier(n_components=100, threshold="balanced", random_state=0).fit(X, y)
     assert len(np.unique(model.loo_scores_)) > 1
     assert model.score(X, y) > 0.99
 
@@ -501,7 +501,7 @@ def test_a_cut_with_all_on_one_side_is_near_the_scores():
     y[:3] = 1
     model = MAMClassifier("linear").fit(X, y)
     assert set(model.predict(X)) == {0}
-    assert np.abs(model.cut_[0]) < 1e-4
+    assert np.abs(model.threshold_[0]) < 1e-4
 
 
 def test_predictions_are_by_what_was_fitted(two_classes):
@@ -539,7 +539,7 @@ def test_a_clone_is_not_fitted_and_has_no_partial_fit_with_a_kernel():
         ({"gamma": -1.0}, r"\bgamma\b"),
         ({"gamma": "auto"}, r"\bgamma\b"),
         ({"gammas": [1.0, 0.0]}, r"\bgammas\b"),
-        ({"cut": 0.5}, r"\bcut\b"),
+        ({"threshold": 0.5}, r"\bthreshold\b"),
         ({"class_weight": "even"}, "class_weight"),
         ({"kernel": "poly", "n_components": 10}, "n_components"),
         ({"n_jobs": 0}, "n_jobs"),

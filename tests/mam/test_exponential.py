@@ -5,31 +5,31 @@ import platform
 import numpy as np
 import pytest
 
-from margrave.mam import _exponential
-from margrave.mam._exponential import (
-    PER_UNIT,
+from margrave.mam import _kernels
+from margrave.mam._kernels import (
+    LOG2_E,
+    PARTS_FACTOR,
     SQUARING_RANGE,
     SQUARING_SLOPE,
     SQUARING_START,
-    WHOLE_FACTOR,
-    by_squaring,
-    by_whole,
+    exp2_by_parts,
+    exp_by_squaring,
     is_vectorised,
 )
 
 
 def whole(t, low=-np.inf):
-    """2^t by `by_whole`, in float64 as blocks are added up."""
+    """2^t by `exp2_by_parts`, in float64 as blocks are added up."""
     t = np.array(t, dtype=np.float32)
-    found = by_whole(t, np.empty_like(t), np.empty_like(t), low)
+    found = exp2_by_parts(t, np.empty_like(t), np.empty_like(t), low)
     assert found.dtype == np.float32
-    return found.astype(np.float64) * WHOLE_FACTOR
+    return found.astype(np.float64) * PARTS_FACTOR
 
 
 def squared(u):
-    """exp(u) by `by_squaring`."""
+    """exp(u) by `exp_by_squaring`."""
     h = (SQUARING_SLOPE * u + SQUARING_START).astype(np.float32)
-    found = by_squaring(h)
+    found = exp_by_squaring(h)
     assert found is h
     return found.astype(np.float64)
 
@@ -49,7 +49,7 @@ def test_by_whole_is_exact_to_five_millionths_over_its_whole_range():
 def test_by_whole_is_exp_of_exponents_in_units():
     u = np.linspace(-44, 0, 10_001)
     # The exponent itself is rounded to float32, by up to 2^-19 here.
-    assert off(whole(u * PER_UNIT), np.exp(u)).max() <= 5.1e-6 + 2.0**-19 * np.log(2)
+    assert off(whole(u * LOG2_E), np.exp(u)).max() <= 5.1e-6 + 2.0**-19 * np.log(2)
 
 
 def test_by_whole_next_to_every_place_where_the_integer_changes():
@@ -67,7 +67,7 @@ def test_exponents_far_below_the_range_count_as_nothing(t):
     assert np.float32(found[0]) == 0
     assert found[[1, 3]] == pytest.approx([1, 0.5], rel=6e-6)
     # In a sum of float32 they are lost beside the smallest number that is not.
-    tile = by_whole(exponents, np.empty_like(exponents), np.empty_like(exponents), -np.inf)
+    tile = exp2_by_parts(exponents, np.empty_like(exponents), np.empty_like(exponents), -np.inf)
     rest = tile.copy()
     rest[[0, 2]] = 0
     assert tile.sum() == rest.sum()
@@ -78,10 +78,10 @@ def test_by_whole_uses_any_shape_and_only_the_room_it_is_given():
     t = np.linspace(-30, 0, 24, dtype=np.float32).reshape(4, 6)
     room = np.empty((3, 4, 6), np.float32)
     room[0] = t
-    found = by_whole(*room, -30.0)
+    found = exp2_by_parts(*room, -30.0)
     assert np.shares_memory(found, room)
     assert found.shape == (4, 6)
-    assert off(found * WHOLE_FACTOR, np.exp2(t.astype(np.float64))).max() <= 5.2e-6
+    assert off(found * PARTS_FACTOR, np.exp2(t.astype(np.float64))).max() <= 5.2e-6
 
 
 def test_by_squaring_over_its_whole_range():
@@ -130,8 +130,8 @@ def chain_error(constants):
     return off(h**32, np.exp(u)).max()
 
 
-CUBIC = [float(c) for c in _exponential._CUBIC] + [WHOLE_FACTOR**0.25]
-CHAIN = [SQUARING_SLOPE, SQUARING_START, *(float(c) for c in _exponential._CHAIN)]
+CUBIC = [float(c) for c in _kernels._CUBIC] + [PARTS_FACTOR**0.25]
+CHAIN = [SQUARING_SLOPE, SQUARING_START, *(float(c) for c in _kernels._CHAIN)]
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 from margrave.mam import _features
 from margrave.mam._features import (
-    Frequencies,
+    RandomFeatures,
     feature_products,
     feature_sums,
+    mean_row,
     squared_lengths,
 )
 
@@ -23,7 +24,7 @@ def samples(n=23, d=3, k=2, seed=0):
 
 def drawn(kernel="rbf", gamma=0.4, n=40, seed=0, X=None):
     rows = samples()[0] + 0.5 if X is None else X  # their middle is not 0
-    return Frequencies.drawn(kernel, gamma, rows, n, seed)
+    return RandomFeatures.draw(kernel, gamma, mean_row(rows), n, seed)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
@@ -31,7 +32,7 @@ def drawn(kernel="rbf", gamma=0.4, n=40, seed=0, X=None):
 def test_products_of_features_are_about_the_kernel(kernel, gamma):
     X, _ = samples(40)
     exact = KERNELS[kernel](X, gamma=gamma)
-    features = drawn(kernel, gamma, n=4000).of(X)
+    features = drawn(kernel, gamma, n=4000).transform(X)
     assert features.shape == (40, 4000)
     assert np.abs(features @ features.T - exact).max() < 0.1
 
@@ -41,7 +42,8 @@ def test_products_of_features_are_the_kernel_on_average(kernel):
     X, _ = samples(8)
     rng = np.random.RandomState(0)
     products = [
-        (found := Frequencies.drawn(kernel, 0.3, X, 20, rng).of(X)) @ found.T for _ in range(2000)
+        (found := RandomFeatures.draw(kernel, 0.3, X.mean(axis=0), 20, rng).transform(X)) @ found.T
+        for _ in range(2000)
     ]
     errors = np.mean(products, axis=0) - KERNELS[kernel](X, gamma=0.3)
     # cos has a variance of at most 1/2 in each of 10 pairs of features.
@@ -51,17 +53,17 @@ def test_products_of_features_are_the_kernel_on_average(kernel):
 @pytest.mark.parametrize(("dtype", "error"), [(np.float32, 1e-6), (np.float64, 1e-15)])
 def test_features_are_cosines_and_sines(dtype, error):
     angles = np.concatenate([np.linspace(-10, 10, 1001), np.pi * np.arange(-4, 5), [1e6, -3e9]])
-    one = Frequencies(np.array([[1.0]]), np.zeros(1))
+    one = RandomFeatures(np.array([[1.0]]), np.zeros(1))
     single = angles.astype(dtype)[:, None]
     exact = np.hstack([np.cos(single.astype(float)), np.sin(single.astype(float))])
-    assert one.waves(single) == pytest.approx(exact, abs=error)
+    assert one.cosines_and_sines(single) == pytest.approx(exact, abs=error)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
 def test_every_sample_has_the_length_1(kernel):
     X, _ = samples(200)
     for components in (2, 6, 4000):
-        features = drawn(kernel, n=components).of(X)
+        features = drawn(kernel, n=components).transform(X)
         assert np.linalg.norm(features, axis=1) == pytest.approx(1, abs=1e-12)
     assert squared_lengths(X, drawn(kernel)).tolist() == [1.0] * 200
 
@@ -69,12 +71,12 @@ def test_every_sample_has_the_length_1(kernel):
 def test_features_have_the_precision_of_the_rows_and_are_drawn_by_their_seed():
     single = samples()[0].astype(np.float32)
     X = single.astype(np.float64)
-    found = drawn(seed=1).of(X)
+    found = drawn(seed=1).transform(X)
     assert found.dtype == np.float64
-    assert drawn(seed=1).of(single).dtype == np.float32
-    assert (found == drawn(seed=1).of(X)).all()
-    assert found == pytest.approx(drawn(seed=1).of(single), abs=1e-5)
-    assert (found != drawn(seed=2).of(X)).any()
+    assert drawn(seed=1).transform(single).dtype == np.float32
+    assert (found == drawn(seed=1).transform(X)).all()
+    assert found == pytest.approx(drawn(seed=1).transform(single), abs=1e-5)
+    assert (found != drawn(seed=2).transform(X)).any()
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
@@ -107,11 +109,13 @@ def test_directions_need_rows_for_their_features_and_their_middle_only():
 @pytest.mark.parametrize("offset", [1e3, -1e7])
 def test_rows_far_from_0_have_the_features_of_rows_near_it(kernel, offset):
     X, _ = samples(40)
-    near, far = (drawn(kernel, n=4000, X=rows).of(rows) for rows in (X, X + offset))
+    near, far = (drawn(kernel, n=4000, X=rows).transform(rows) for rows in (X, X + offset))
     # Rounding moves a row by 1e-9, and Cauchy's directions are steep.
     assert far @ far.T == pytest.approx(near @ near.T, abs=1e-4)
     assert far @ far.T == pytest.approx(KERNELS[kernel](X, gamma=0.4), abs=0.1)
-    assert drawn(n=40, X=X + offset).of(X + offset) == pytest.approx(drawn(X=X).of(X), abs=1e-5)
+    assert drawn(n=40, X=X + offset).transform(X + offset) == pytest.approx(
+        drawn(X=X).transform(X), abs=1e-5
+    )
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
@@ -122,11 +126,13 @@ def test_sparse_and_dense_rows_have_the_same_features(kernel, made, drawn_for):
     X = X * (X > 0)
     frequencies = drawn(kernel, gamma=0.05, X=drawn_for(X))
     assert (frequencies.centre != 0).all() == (drawn_for is np.asarray)
-    assert frequencies.of(made(X)) == pytest.approx(frequencies.of(X), abs=1e-10)
-    assert frequencies.of(made(X)).dtype == np.float64
+    assert frequencies.transform(made(X)) == pytest.approx(frequencies.transform(X), abs=1e-10)
+    assert frequencies.transform(made(X)).dtype == np.float64
     single = X.astype(np.float32)
-    assert frequencies.of(made(single)) == pytest.approx(frequencies.of(single), abs=1e-4)
-    assert frequencies.of(made(single)).dtype == np.float32
+    assert frequencies.transform(made(single)) == pytest.approx(
+        frequencies.transform(single), abs=1e-4
+    )
+    assert frequencies.transform(made(single)).dtype == np.float32
 
 
 FREQUENCIES = {"none": None, "random": drawn()}
@@ -134,7 +140,7 @@ FREQUENCIES = {"none": None, "random": drawn()}
 
 def phi(X, frequencies):
     """All features, in float64."""
-    return (X if frequencies is None else frequencies.of(X)).astype(np.float64)
+    return (X if frequencies is None else frequencies.transform(X)).astype(np.float64)
 
 
 @pytest.mark.parametrize("which", list(FREQUENCIES))

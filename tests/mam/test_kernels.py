@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_kernel
 
 from margrave.mam import _kernels
-from margrave.mam._kernels import Kernel, Pairs, values_of
+from margrave.mam._kernels import Kernel, KernelTiles, evaluate
 
 KERNELS = [
     Kernel("rbf", 0.3),
@@ -46,14 +46,14 @@ def two_sets(m=12, n=9, d=3, dtype=np.float64, seed=0):
 @pytest.mark.parametrize("kernel", KERNELS, ids=KERNEL_NAMES)
 def test_a_tile_is_the_kernel_of_all_pairs(kernel):
     Z, X = two_sets()
-    found = values(Pairs(kernel, Z, X), 12, 9)
+    found = values(KernelTiles(kernel, Z, X), 12, 9)
     assert found == pytest.approx(dense(kernel, Z, X), rel=1e-12)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=KERNEL_NAMES)
 def test_a_tile_of_some_rows_is_that_part_of_all(kernel):
     Z, X = two_sets()
-    pairs = Pairs(kernel, Z, X)
+    pairs = KernelTiles(kernel, Z, X)
     part = pairs.tile(slice(3, 8), slice(5, 9), np.empty((3, 5, 4)))
     assert part == pytest.approx(dense(kernel, Z, X)[3:8, 5:9], rel=1e-12)
 
@@ -81,9 +81,9 @@ WAYS = [
     (0.3, True, "_exp", "_product"),
     (0.3, False, "_exp_by_squaring", "_product"),
     (3.0, True, "_exp", "_product"),
-    (3.0, False, "_exp_by_whole", "_product"),
+    (3.0, False, "_exp_by_parts", "_product"),
     (40.0, True, "_exp", "_product_rounded"),
-    (40.0, False, "_exp_by_whole", "_product_rounded"),
+    (40.0, False, "_exp_by_parts", "_product_rounded"),
 ]
 
 
@@ -93,7 +93,7 @@ def test_float32_takes_the_way_that_its_exponents_allow(
 ):
     monkeypatch.setattr(_kernels, "is_vectorised", lambda dtype: vectorised)
     Z, X = two_sets(dtype=np.float32)
-    pairs = Pairs(Kernel("rbf", gamma), Z, X)
+    pairs = KernelTiles(Kernel("rbf", gamma), Z, X)
     assert (pairs._finish.__name__, pairs._fill.__name__) == (finish, fill)
     if gamma > 10:
         return
@@ -107,30 +107,30 @@ def test_a_laplacian_kernel_in_float32(vectorised, monkeypatch):
     Z, X = two_sets(dtype=np.float32)
     for gamma in (0.1, 1.0, 20.0):
         kernel = Kernel("laplacian", gamma)
-        found = values(Pairs(kernel, Z, X), 12, 9)
+        found = values(KernelTiles(kernel, Z, X), 12, 9)
         assert found == pytest.approx(dense(kernel, Z, X), rel=1.5e-5)
 
 
 def test_distances_of_rows_far_from_the_origin_keep_their_digits():
     Z, X = two_sets()
-    near = values(Pairs(Kernel("rbf", 1.0), Z, X), 12, 9)
-    far = values(Pairs(Kernel("rbf", 1.0), Z + 2.0**20, X + 2.0**20), 12, 9)
+    near = values(KernelTiles(Kernel("rbf", 1.0), Z, X), 12, 9)
+    far = values(KernelTiles(Kernel("rbf", 1.0), Z + 2.0**20, X + 2.0**20), 12, 9)
     assert far == pytest.approx(near, rel=1e-8)
 
 
 @pytest.mark.parametrize("gamma", [1e12, 1e15, 1e100])
 def test_no_rounding_makes_a_value_larger_than_1(gamma):
     X = two_sets(n=40)[1]
-    assert values(Pairs(Kernel("rbf", gamma), X, X), 40, 40).max() <= 1
+    assert values(KernelTiles(Kernel("rbf", gamma), X, X), 40, 40).max() <= 1
 
 
 def test_what_a_kernel_is_a_function_of():
     Z, X = two_sets()
     room = np.empty((12, 9))
     for name, base in (("rbf", (Z[:, None] - X) ** 2), ("laplacian", np.abs(Z[:, None] - X))):
-        Pairs(Kernel(name, 0.5), Z, X).base(slice(0, 12), slice(0, 9), room)
+        KernelTiles(Kernel(name, 0.5), Z, X).base(slice(0, 12), slice(0, 9), room)
         assert room == pytest.approx(-0.5 * base.sum(axis=2), rel=1e-12, abs=1e-13)
-    Pairs(Kernel("poly", 0.5), Z, X).base(slice(0, 12), slice(0, 9), room)
+    KernelTiles(Kernel("poly", 0.5), Z, X).base(slice(0, 12), slice(0, 9), room)
     assert room == pytest.approx(Z @ X.T)
 
 
@@ -156,12 +156,12 @@ def test_which_kernels_have_a_width():
 )
 def test_a_kernel_of_your_own_must_have_a_finite_number_for_each_pair(function, match):
     with pytest.raises(ValueError, match=match):
-        values_of(function, *two_sets())
+        evaluate(function, *two_sets())
 
 
 def test_a_kernel_of_your_own_may_return_integers_or_lists():
     Z, X = two_sets()
-    assert values_of(lambda Z, X: [[1] * 9] * 12, Z, X).tolist() == [[1] * 9] * 12
+    assert evaluate(lambda Z, X: [[1] * 9] * 12, Z, X).tolist() == [[1] * 9] * 12
 
 
 @pytest.mark.parametrize("vectorised", [True, False])
@@ -174,7 +174,7 @@ def test_a_narrow_width_in_float32_has_its_distances_in_float64(
     Z, X = (side + np.float32(offset) for side in two_sets(dtype=np.float32))
     X[:4] = Z[:4]
     X[4] = Z[5] + np.float32(2**-6)
-    found = values(Pairs(Kernel("rbf", gamma), Z, X), 12, 9)
+    found = values(KernelTiles(Kernel("rbf", gamma), Z, X), 12, 9)
     exact = dense(Kernel("rbf", gamma), Z - np.float32(offset), X - np.float32(offset))
     # An exponent of e is rounded to float32, by at most |e| 2^-24.
     rounding = np.abs(np.log(np.maximum(exact, 1e-300))) * 2.0**-24

@@ -11,8 +11,13 @@ from scipy.sparse import csr_array
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from sklearn.model_selection import cross_val_score
 
-from margrave.mam._ordinal import MAMOrdinalClassifier, best_thresholds, losses_of, spread_out
-from margrave.mam._ranker import MAMRanker, loo_predictions
+from margrave.mam._ordinal import (
+    MAMOrdinalClassifier,
+    add_missing_classes,
+    best_thresholds,
+    label_losses,
+)
+from margrave.mam._ranker import MAMRanker, leave_one_out_predictions
 
 CUTS = ["absolute", "accuracy", "balanced"]
 each_cut = pytest.mark.parametrize("cut", CUTS)
@@ -49,7 +54,7 @@ def graded(n=60, k=3, d=2, seed=0, noise=0.7):
 def test_no_thresholds_have_a_smaller_loss(samples, cut, weighted):
     scores, codes, weights = (np.array(column) for column in zip(*samples, strict=True))
     weights = weights if weighted else np.ones(len(codes))
-    losses = losses_of(codes, np.arange(4), weights, cut)
+    losses = label_losses(codes, np.arange(4), weights, cut)
     thresholds = best_thresholds(scores.astype(float), losses)
     assert (thresholds[1:] >= thresholds[:-1]).all()
     found = loss_at(thresholds, scores, losses)
@@ -67,34 +72,38 @@ def test_no_thresholds_have_a_smaller_loss_of_any_kind(seed, n_labels):
 def test_losses():
     codes, labels, ones = np.array([0, 2, 2]), np.array([0, 2]), np.ones(3)
     np.testing.assert_array_equal(
-        losses_of(codes, labels, ones, "absolute"), [[0, 2, 2], [2, 0, 0]]
+        label_losses(codes, labels, ones, "absolute"), [[0, 2, 2], [2, 0, 0]]
     )
     np.testing.assert_array_equal(
-        losses_of(codes, labels, ones, "accuracy"), [[0, 1, 1], [1, 0, 0]]
+        label_losses(codes, labels, ones, "accuracy"), [[0, 1, 1], [1, 0, 0]]
     )
     np.testing.assert_array_equal(
-        losses_of(codes, labels, ones, "balanced"), [[0, 0.5, 0.5], [1, 0, 0]]
+        label_losses(codes, labels, ones, "balanced"), [[0, 0.5, 0.5], [1, 0, 0]]
     )
 
 
 def test_equal_scores_are_not_parted_whatever_rounding_says():
     scores = np.array([0.1 + 0.2, 0.3, 1.0])
-    losses = losses_of(np.array([1, 0, 1]), np.arange(2), np.array([1.0, 3.0, 1.0]), "accuracy")
+    losses = label_losses(np.array([1, 0, 1]), np.arange(2), np.array([1.0, 3.0, 1.0]), "accuracy")
     np.testing.assert_allclose(best_thresholds(scores, losses), [0.65])
 
 
 def test_of_equal_losses_the_widest_gap_is_taken():
     # After 0 or after 2 one sample is wrong; the gap after 2 is wider.
     scores, codes = np.array([0.0, 1.0, 2.0, 9.0]), np.array([0, 1, 0, 1])
-    losses = losses_of(codes, np.arange(2), np.ones(4), "accuracy")
+    losses = label_losses(codes, np.arange(2), np.ones(4), "accuracy")
     np.testing.assert_array_equal(best_thresholds(scores, losses), [5.5])
 
 
 def test_classes_that_are_absent_get_empty_intervals():
     inf = np.inf
-    np.testing.assert_array_equal(spread_out(np.array([1.0, 2.0]), np.arange(3), 3), [1, 2])
-    np.testing.assert_array_equal(spread_out(np.array([1.0]), np.array([0, 2]), 3), [1, 1])
-    np.testing.assert_array_equal(spread_out(np.array([1.0]), np.array([1, 2]), 4), [-inf, 1, inf])
+    np.testing.assert_array_equal(
+        add_missing_classes(np.array([1.0, 2.0]), np.arange(3), 3), [1, 2]
+    )
+    np.testing.assert_array_equal(add_missing_classes(np.array([1.0]), np.array([0, 2]), 3), [1, 1])
+    np.testing.assert_array_equal(
+        add_missing_classes(np.array([1.0]), np.array([1, 2]), 4), [-inf, 1, inf]
+    )
 
 
 @each_cut
@@ -103,11 +112,11 @@ def test_classes_that_are_absent_get_empty_intervals():
 def test_it_is_a_ranker_cut_at_its_leave_one_out_scores(kernel, cut, weighted):
     X, y = graded(n=12)
     weights = np.linspace(0.5, 2, len(y)) if weighted else None
-    model = MAMOrdinalClassifier(kernel, cut=cut).fit(X, y, weights)
+    model = MAMOrdinalClassifier(kernel, thresholds=cut).fit(X, y, weights)
     ranker = MAMRanker(kernel).fit(X, y, weights)
     np.testing.assert_allclose(model.rank(X), ranker.predict(X), rtol=1e-9, atol=1e-12)
-    scores = loo_predictions(ranker, X, y, weights)
-    losses = losses_of(y, np.arange(3), np.ones(len(y)) if weights is None else weights, cut)
+    scores = leave_one_out_predictions(ranker, X, y, weights)
+    losses = label_losses(y, np.arange(3), np.ones(len(y)) if weights is None else weights, cut)
     found = loss_at(model.thresholds_, scores, losses)
     assert found == pytest.approx(least_loss(scores, losses))
     between = np.searchsorted(model.thresholds_, model.rank(X))
@@ -118,7 +127,7 @@ def test_it_is_a_ranker_cut_at_its_leave_one_out_scores(kernel, cut, weighted):
 def test_it_learns_grades(cut):
     X, y = graded(n=400, k=4)
     X_new, y_new = graded(n=400, k=4, seed=1)
-    model = MAMOrdinalClassifier(cut=cut).fit(X, y)
+    model = MAMOrdinalClassifier(thresholds=cut).fit(X, y)
     assert np.abs(model.predict(X_new) - y_new).mean() < 0.55
     assert model.score(X_new, y_new) > 0.5
     assert (np.diff(model.thresholds_) > 0).all()
@@ -130,7 +139,7 @@ def test_what_is_asked_for_is_what_is_best():
     X, y = X[keep], y[keep]
     scores = {}
     for cut in CUTS:
-        model = MAMOrdinalClassifier(cut=cut, gamma=0.1).fit(X, y)
+        model = MAMOrdinalClassifier(thresholds=cut, gamma=0.1).fit(X, y)
         predicted = np.searchsorted(model.thresholds_, model.ranker_.loo_predictions_)
         scores[cut] = (
             -np.abs(predicted - y).mean(),
@@ -162,7 +171,7 @@ def test_a_reversed_order_is_the_mirror_image():
     other = MAMOrdinalClassifier().fit(X, y)
     np.testing.assert_array_equal(model.classes_, [2, 1, 0])
     np.testing.assert_allclose(model.rank(X), -other.rank(X))
-    losses = losses_of(y, np.arange(3), np.ones(len(y)), "absolute")
+    losses = label_losses(y, np.arange(3), np.ones(len(y)), "absolute")
     least = loss_at(other.thresholds_, other.ranker_.loo_predictions_, losses)
     mirrored = loss_at(model.thresholds_, model.ranker_.loo_predictions_, losses[::-1])
     assert mirrored == pytest.approx(least)
@@ -191,7 +200,7 @@ def test_samples_without_a_weight_do_not_count():
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_constant_features_leave_the_most_frequent_or_the_middle_class(kernel, cut, label):
     y = [0, 0, 0, 1, 1, 2, 2, 2, 2]
-    model = MAMOrdinalClassifier(kernel, cut=cut).fit(np.full((9, 1), 0.1), y)
+    model = MAMOrdinalClassifier(kernel, thresholds=cut).fit(np.full((9, 1), 0.1), y)
     np.testing.assert_array_equal(model.predict([[0.0], [5.0]]), [label, label])
 
 
@@ -224,7 +233,7 @@ def test_cross_validation():
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("cut", "f1"), ("order", [1, 1]), ("order", "low"), ("gamma", -1)]
+    ("name", "value"), [("thresholds", "f1"), ("order", [1, 1]), ("order", "low"), ("gamma", -1)]
 )
 def test_parameters_that_are_refused(name, value):
     with pytest.raises(ValueError, match=rf"MAMOrdinalClassifier.*\b{name}\b"):

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from margrave.mam import MAMRanker, _rank_features, rank_transform
-from margrave.mam._features import Frequencies
-from margrave.mam._rank_features import feature_left_out, rows_for_widths
-from margrave.mam._ranks import RankedSamples, kendall
+from margrave.mam import MAMRanker, _ranker, rank_transform
+from margrave.mam._features import RandomFeatures
+from margrave.mam._ranker import RankedSamples, feature_leave_one_out, kendall, rows_for_widths
 
 
 def samples(n=60, levels=7, seed=0):
@@ -23,15 +22,15 @@ def samples(n=60, levels=7, seed=0):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("at_a_time", [3, 32])
 def test_leave_one_out_is_that_of_refits(levels, weighted, at_a_time, monkeypatch):
-    monkeypatch.setattr(_rank_features, "_DIRECTIONS", at_a_time)
+    monkeypatch.setattr(_ranker, "_DIRECTIONS", at_a_time)
     X, y, weights = samples(25, levels)
     s = weights if weighted else np.ones(25)
-    frequencies = Frequencies.drawn("rbf", 0.3, X, 20, 0)
-    phi = frequencies.of(X).astype(np.float64)
+    frequencies = RandomFeatures.draw("rbf", 0.3, X.mean(axis=0), 20, 0)
+    phi = frequencies.transform(X).astype(np.float64)
     phi /= np.linalg.norm(phi, axis=1)[:, None]
     known = RankedSamples.of(y, weights if weighted else None)
     order = known.levels.order
-    found = feature_left_out(X[order], known, frequencies)
+    found = feature_leave_one_out(X[order], known, frequencies)
     for place, i in enumerate(order):
         others = np.arange(25) != i
         ranks = rank_transform(y[others], s[others])

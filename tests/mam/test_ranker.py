@@ -14,7 +14,7 @@ from sklearn.metrics.pairwise import (
     rbf_kernel,
 )
 
-from margrave.mam._ranker import MAMRanker, loo_predictions
+from margrave.mam._ranker import MAMRanker, leave_one_out_predictions
 
 GAMMA = 0.3
 
@@ -126,7 +126,7 @@ def test_leaving_out_is_fitting_again(kernel, sample_weight):
         again = MAMRanker(kernel, gamma=GAMMA).fit(X[others], y[others], s[others])
         length = again.lambda_ * s[others].sum()
         expected.append(again.predict(X[[i]])[0] * length / (model.lambda_ * s.sum()))
-    found = loo_predictions(model, X, y, sample_weight)
+    found = leave_one_out_predictions(model, X, y, sample_weight)
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
 
 
@@ -260,8 +260,8 @@ def test_sparse_rows_are_as_good_as_dense_ones(container, sample_weight):
     np.testing.assert_allclose(sparse.coef_, model.coef_)
     np.testing.assert_allclose(sparse.predict(container(X)), model.predict(X))
     np.testing.assert_allclose(
-        loo_predictions(sparse, container(X), y, sample_weight),
-        loo_predictions(model, X, y, sample_weight),
+        leave_one_out_predictions(sparse, container(X), y, sample_weight),
+        leave_one_out_predictions(model, X, y, sample_weight),
         atol=1e-12,
     )
 

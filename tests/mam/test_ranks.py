@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from margrave.mam._ranks import Levels, RankedSamples, kendall, rank_transform
+from margrave.mam._ranker import Levels, RankedSamples, kendall, rank_transform
 
 values = st.lists(st.integers(-3, 3), min_size=1, max_size=12)
 numbers = st.floats(-1e300, 1e300)

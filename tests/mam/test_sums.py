@@ -15,7 +15,8 @@ from sklearn.metrics.pairwise import (
 )
 
 from margrave.mam import _kernels, _sums, kernel_sum
-from margrave.mam._sums import Rooms, is_kernel, slices
+from margrave.mam._parameters import is_kernel
+from margrave.mam._sums import Workspaces, slices
 
 CASES = [
     ("rbf", {"gamma": 0.3}),
@@ -93,7 +94,7 @@ def test_float32_of_any_width_on_any_machine_and_far_from_the_origin(
 def test_the_exponential_of_our_own_takes_both_its_ways(monkeypatch):
     monkeypatch.setattr(_kernels, "is_vectorised", lambda dtype: False)
     taken = []
-    for name in ("by_squaring", "by_whole"):
+    for name in ("exp_by_squaring", "exp2_by_parts"):
         way = getattr(_kernels, name)
 
         def noted(*args, way=way, name=name):
@@ -104,7 +105,7 @@ def test_the_exponential_of_our_own_takes_both_its_ways(monkeypatch):
     Z, X, a = two_sets(dtype=np.float32)
     kernel_sum(Z, X, a, gamma=0.01)
     kernel_sum(Z, X, a, gamma=2.0)
-    assert taken == ["by_squaring", "by_whole"]
+    assert taken == ["exp_by_squaring", "exp2_by_parts"]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -342,7 +343,7 @@ def test_slices_cover_everything_once(n, size):
 
 
 def test_a_room_has_three_tiles_without_gaps_that_do_not_overlap():
-    room = Rooms(4, 6, np.float32).of(slice(3, 6), slice(0, 5))
+    room = Workspaces(4, 6, np.float32).for_tile(slice(3, 6), slice(0, 5))
     assert room.shape == (3, 3, 5)
     assert all(tile.flags.c_contiguous for tile in room)
     room[...] = 0

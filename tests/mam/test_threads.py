@@ -10,7 +10,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from margrave.mam import _threads
-from margrave.mam._threads import in_threads, n_threads, one_blas_thread
+from margrave.mam._threads import count_threads, map_threads, one_blas_thread
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,7 @@ def eight_cores(monkeypatch):
     ],
 )
 def test_all_cores_unless_told_and_never_more_than_tasks(n_jobs, n_tasks, threads):
-    assert n_threads(n_jobs, n_tasks) == threads
+    assert count_threads(n_jobs, n_tasks) == threads
 
 
 @pytest.mark.parametrize(
@@ -43,9 +43,9 @@ def test_all_cores_unless_told_and_never_more_than_tasks(n_jobs, n_tasks, thread
 )
 def test_the_limit_of_openmp_is_kept_where_no_number_is_given(limit, threads, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", limit)
-    assert n_threads(None, 100) == threads
-    assert n_threads(-1, 100) == threads
-    assert n_threads(5, 100) == 5
+    assert count_threads(None, 100) == threads
+    assert count_threads(-1, 100) == threads
+    assert count_threads(5, 100) == 5
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -54,32 +54,32 @@ def test_results_come_in_the_order_of_the_tasks(threads):
         sleep(0.01 if task % 3 == 0 else 0)  # later ones would be first
         return task * task
 
-    assert list(in_threads(work, range(20), threads)) == [i * i for i in range(20)]
+    assert list(map_threads(work, range(20), threads)) == [i * i for i in range(20)]
 
 
 def test_threads_work_at_the_same_time():
     both = threading.Barrier(2, timeout=10)  # nobody passes it alone
-    assert len(list(in_threads(lambda task: both.wait(), range(2), 2))) == 2
+    assert len(list(map_threads(lambda task: both.wait(), range(2), 2))) == 2
 
 
 @pytest.mark.parametrize(("n_jobs", "n_tasks", "threads"), [(None, 8, 8), (-1, 3, 3), (5, 5, 5)])
 def test_there_are_as_many_threads_as_jobs_and_tasks_allow(n_jobs, n_tasks, threads):
     all_of_them = threading.Barrier(threads, timeout=10)
-    done = list(in_threads(lambda task: all_of_them.wait(), range(n_tasks), n_jobs))
+    done = list(map_threads(lambda task: all_of_them.wait(), range(n_tasks), n_jobs))
     assert sorted(done) == list(range(threads))
 
 
 def test_without_tasks_there_is_nothing_to_do():
-    assert list(in_threads(lambda task: task, [], None)) == []
-    assert list(in_threads(lambda task: task, [], 2, small=True)) == []
+    assert list(map_threads(lambda task: task, [], None)) == []
+    assert list(map_threads(lambda task: task, [], 2, small=True)) == []
 
 
 def test_one_thread_is_the_caller_itself():
     here = threading.get_ident()
-    assert list(in_threads(lambda task: threading.get_ident(), range(3), 1)) == [here] * 3
-    assert here not in list(in_threads(lambda task: threading.get_ident(), range(3), 2))
+    assert list(map_threads(lambda task: threading.get_ident(), range(3), 1)) == [here] * 3
+    assert here not in list(map_threads(lambda task: threading.get_ident(), range(3), 2))
     for n_jobs in (None, 2):
-        little = in_threads(lambda task: threading.get_ident(), range(3), n_jobs, small=True)
+        little = map_threads(lambda task: threading.get_ident(), range(3), n_jobs, small=True)
         assert list(little) == [here] * 3
 
 
@@ -100,7 +100,7 @@ def two_blas_threads():
 @pytest.mark.parametrize("threads", [1, 2])
 def test_what_goes_wrong_in_a_thread_is_raised(threads, small, two_blas_threads):
     with pytest.raises(ZeroDivisionError):
-        list(in_threads(lambda task: 1 // task, [1, 0, 2], threads, small=small))
+        list(map_threads(lambda task: 1 // task, [1, 0, 2], threads, small=small))
     assert blas_threads() == two_blas_threads
 
 
@@ -108,18 +108,18 @@ def test_what_goes_wrong_in_a_thread_is_raised(threads, small, two_blas_threads)
 def test_blas_has_one_thread_in_each_of_ours_and_its_own_again_afterwards(
     threads, two_blas_threads
 ):
-    inside = list(in_threads(lambda task: blas_threads(), range(2), threads))
+    inside = list(map_threads(lambda task: blas_threads(), range(2), threads))
     assert inside == [[1] * len(two_blas_threads)] * 2
     assert blas_threads() == two_blas_threads
 
 
 def test_blas_is_left_alone_where_there_is_little_to_do(two_blas_threads):
-    inside = list(in_threads(lambda task: blas_threads(), range(2), 2, small=True))
+    inside = list(map_threads(lambda task: blas_threads(), range(2), 2, small=True))
     assert inside == [two_blas_threads] * 2
 
 
 def test_what_is_left_early_gives_blas_its_threads_back(two_blas_threads):
-    results = in_threads(lambda task: task, range(5), 2)
+    results = map_threads(lambda task: task, range(5), 2)
     assert blas_threads() == two_blas_threads
     assert next(results) == 0
     assert blas_threads() == [1] * len(two_blas_threads)
@@ -207,11 +207,11 @@ print(blas_threads() == before)
 
 def test_calls_within_calls_give_blas_its_threads_back(two_blas_threads):
     def work(task):
-        inner = list(in_threads(lambda task: blas_threads(), range(3), 2))
+        inner = list(map_threads(lambda task: blas_threads(), range(3), 2))
         return inner, blas_threads()
 
     single = [1] * len(two_blas_threads)
-    assert list(in_threads(work, range(4), 2)) == [([single] * 3, single)] * 4
+    assert list(map_threads(work, range(4), 2)) == [([single] * 3, single)] * 4
     assert blas_threads() == two_blas_threads
     with pytest.raises(KeyError), one_blas_thread(), one_blas_thread():
         raise KeyError

@@ -6,9 +6,8 @@ import sys
 import pytest
 from tests.mam.torch_cases import RBF, ROUNDED, Case, of_others, torch
 
-from margrave.mam import _torch_sums as module
-from margrave.mam import kernel_sum
-from margrave.mam._kernels import Kernel
+from margrave.mam import Kernel, kernel_sum
+from margrave.mam.gpu import _backend as module
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*backend='torch'.*GPU")
 
@@ -24,14 +23,14 @@ def test_no_gpu_is_a_warning(monkeypatch):
 def test_auto_takes_a_gpu_for_much_work_only(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch, "zeros", lambda *shape, **options: None)
-    rbf, worth = Kernel(RBF), module.WORTH
-    assert module.device_for("auto", rbf, worth).type == "cuda"
-    assert module.device_for("torch", rbf, 1).type == "cuda"
-    assert module.device_for("auto", rbf, worth - 1) is None
-    assert module.device_for("numpy", rbf, worth) is None
-    assert module.device_for("auto", Kernel("linear"), worth) is None
+    rbf, worth = Kernel(RBF), module.MINIMUM_VALUES
+    assert module.choose_device("auto", rbf, worth).type == "cuda"
+    assert module.choose_device("torch", rbf, 1).type == "cuda"
+    assert module.choose_device("auto", rbf, worth - 1) is None
+    assert module.choose_device("numpy", rbf, worth) is None
+    assert module.choose_device("auto", Kernel("linear"), worth) is None
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert module.device_for("auto", rbf, worth) is None
+    assert module.choose_device("auto", rbf, worth) is None
 
 
 def test_small_work_does_not_import_torch():
@@ -47,10 +46,10 @@ def test_torch_is_not_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(ImportError, match=r"backend='torch'.*\bgpu\b"):
         kernel_sum([[0.0]], [[1.0]], [1.0], backend="torch")
-    assert module.device_for("auto", Kernel(RBF), module.WORTH) is None
+    assert module.choose_device("auto", Kernel(RBF), module.MINIMUM_VALUES) is None
     # Or it is, and cannot be imported.
     monkeypatch.setattr(module, "find_spec", lambda name: name)
-    assert module.device_for("auto", Kernel(RBF), module.WORTH) is None
+    assert module.choose_device("auto", Kernel(RBF), module.MINIMUM_VALUES) is None
 
 
 FORKED = "Cannot re-initialize CUDA in forked subprocess"
@@ -63,8 +62,8 @@ def broken_gpu(monkeypatch):
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch, "zeros", fail)
-    monkeypatch.setattr(module, "WORTH", 1)
-    module._tell_once.cache_clear()
+    monkeypatch.setattr(module, "MINIMUM_VALUES", 1)
+    module._warn_once.cache_clear()
 
 
 def test_auto_does_without_a_gpu_that_does_not_start(broken_gpu):
@@ -84,10 +83,10 @@ def test_torch_wants_a_gpu_that_starts(broken_gpu):
 
 
 def test_a_gpu_that_fails_later(monkeypatch):
-    def fail(sums):
+    def fail(data):
         raise RuntimeError(f"{error}\nCompile with more.")
 
-    monkeypatch.setattr(module.Sums, "all", fail)
+    monkeypatch.setattr(module, "compute_sums", fail)
     case, error = Case(RBF, "float32"), "CUDA error: unspecified launch failure"
     with pytest.warns(UserWarning, match=error):
         found = case.sums("torch")
@@ -98,13 +97,13 @@ def test_a_gpu_that_fails_later(monkeypatch):
 
 
 def too_large_for(enough, rooms, monkeypatch):
-    def limited(sums, complete=module.Sums.all):
-        rooms.append(sums.room)
-        if sums.room > enough:
+    def limited(data, complete=module.compute_sums):
+        rooms.append(data.memory)
+        if data.memory > enough:
             raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
-        return complete(sums)
+        return complete(data)
 
-    monkeypatch.setattr(module.Sums, "all", limited)
+    monkeypatch.setattr(module, "compute_sums", limited)
 
 
 def test_too_little_memory_is_tried_with_less(monkeypatch):
@@ -134,7 +133,7 @@ class Broken:
 
 
 def test_triton_that_does_not_run(monkeypatch):
-    monkeypatch.setattr(module, "fused_programs", lambda device: Broken())
+    monkeypatch.setattr(module, "load_programs", lambda device: Broken())
     case = Case(RBF, "float32")
     with pytest.warns(UserWarning, match=r"Triton.*Failed to find C compiler"):
         found = case.sums("torch")
@@ -146,13 +145,13 @@ def test_triton_without_memory_is_not_broken(monkeypatch):
         def __getattr__(self, name):
             raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
 
-    monkeypatch.setattr(module, "fused_programs", lambda device: Full())
+    monkeypatch.setattr(module, "load_programs", lambda device: Full())
     with pytest.warns(UserWarning, match=r"GPU.*\bMB\b"):
         Case(RBF, "float32").sums("torch")
 
 
 def test_where_triton_is_looked_for(monkeypatch):
-    assert module.fused_programs(torch.device("cpu")) is None
-    assert hasattr(module.fused_programs(torch.device("cuda")), "TILE")
+    assert module.load_programs(torch.device("cpu")) is None
+    assert hasattr(module.load_programs(torch.device("cuda")), "TILE")
     monkeypatch.setattr(module, "find_spec", lambda name: None)
-    assert module.fused_programs(torch.device("cuda")) is None
+    assert module.load_programs(torch.device("cuda")) is None

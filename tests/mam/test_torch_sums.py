@@ -14,17 +14,8 @@ from tests.mam import torch_cases
 from tests.mam.torch_cases import CASES, EXACT, OTHERS, PARTS, RBF, ROUNDED, Case, of_others
 from tests.needs import need_package
 
-from margrave.mam import (
-    MAMClassifier,
-    MAMOrdinalClassifier,
-    MAMRanker,
-    RankRidgeRanker,
-    _fused_sums,
-    _triton_sums,
-    kernel_sum,
-)
-from margrave.mam import _torch_sums as module
-from margrave.mam._kernels import Kernel
+from margrave.mam import Kernel, MAMClassifier, MAMOrdinalClassifier, MAMRanker, kernel_sum
+from margrave.mam.gpu import DeviceTask, SumTask, _backend, _fused, _torch, _triton
 
 torch = torch_cases.torch
 pytestmark = pytest.mark.filterwarnings("ignore:.*backend='torch'.*GPU")
@@ -84,7 +75,7 @@ def test_a_float32_sum_is_near_its_check_in_float64():
 
 def test_many_chunks(monkeypatch):
     case = Case("laplacian", "float64", n_sums=2)
-    monkeypatch.setattr(module, "_CACHED", 100)
+    monkeypatch.setattr(_torch, "_CACHED_VALUES", 100)
     assert case.error(case.sums("torch")) < EXACT
     exact = of_others("numpy", RBF, 1, True)
     assert of_others("torch", RBF, 1, True) == pytest.approx(exact, rel=1e-9, abs=1e-9)
@@ -122,7 +113,7 @@ def highest():
 @pytest.mark.parametrize("reduce", [precision_by_name, precision_of_backend])
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly"])
 def test_reduced_precision_of_products_is_not_for_sums(kernel, reduce, highest, monkeypatch):
-    monkeypatch.setattr(module, "fused_programs", lambda device: None)  # chunks, on a GPU too
+    monkeypatch.setattr(_backend, "load_programs", lambda device: None)  # chunks, on a GPU too
     if reduce is precision_of_backend and not hasattr(torch.backends.cuda.matmul, "fp32_precision"):
         pytest.skip("an older PyTorch")
     case = Case(kernel, "float32", m=300, n=400, n_sums=5)
@@ -157,9 +148,10 @@ def sizes_of_sums(task, room):
         def __getitem__(self, grid):
             return lambda *given, **constants: sizes.append(given[self.place].nbytes)
 
-    programs = SimpleNamespace(**vars(_triton_sums))
+    programs = SimpleNamespace(**vars(_triton))
     programs.values, programs.halves = Program(10), Program(3)
-    _fused_sums.Fused(module.Sums(torch, task, torch.device("cpu"), room), programs).all()
+    data = DeviceTask(torch, task, torch.device("cpu"), room)
+    _fused.FusedSums(data, programs).compute()
     return sizes
 
 
@@ -167,9 +159,9 @@ def sizes_of_sums(task, room):
 def test_sums_stay_in_the_room(room):
     X, a = np.random.default_rng(0).normal(size=(1500, 4)), np.ones((1500, 20))
     tasks = [
-        module.Task(Kernel(RBF), np.geomspace(0.1, 1, 15), [0] * 15, X, X, a, alone=True),
-        module.Task(Kernel(RBF), [0.1], [0], X.astype("f"), X.astype("f"), a),
-        module.Task(Kernel(RBF), [0.1], [0], X.astype("f"), X.astype("f"), a[:, :4]),
+        SumTask(Kernel(RBF), np.geomspace(0.1, 1, 15), [0] * 15, X, X, a, leave_one_out=True),
+        SumTask(Kernel(RBF), [0.1], [0], X.astype("f"), X.astype("f"), a),
+        SumTask(Kernel(RBF), [0.1], [0], X.astype("f"), X.astype("f"), a[:, :4]),
     ]
     for task in tasks:
         sizes = sizes_of_sums(task, room)
@@ -182,9 +174,9 @@ def test_powers_are_by_halves_where_numbers_are_alike():
         case = Case("poly", "float32", d=4, gamma=1.0, **options)
         Z, X, a = case.data()
         kernel = Kernel("poly", coef0=case.coef0)
-        task = module.Task(kernel, [case.gamma], [0], Z, X, a.reshape(len(X), -1))
-        sums = module.Sums(torch, task, torch.device("cpu"), 2**28)
-        return _fused_sums.Fused(sums, _triton_sums).in_halves
+        task = SumTask(kernel, [case.gamma], [0], Z, X, a.reshape(len(X), -1))
+        data = DeviceTask(torch, task, torch.device("cpu"), 2**28)
+        return _fused.FusedSums(data, _triton).in_halves
 
     assert in_halves()
     assert in_halves(n_sums=5, coef0=0.0)
@@ -231,9 +223,9 @@ def separable(n=120, dtype=np.float64):
 @pytest.mark.parametrize(
     ("estimator", "learned"),
     [
-        (MAMClassifier(), "cut_"),
-        (MAMClassifier("laplacian", class_weight="balanced"), "cut_"),
-        (MAMClassifier("poly", cut=None), "cut_"),
+        (MAMClassifier(), "threshold_"),
+        (MAMClassifier("laplacian", class_weight="balanced"), "threshold_"),
+        (MAMClassifier("poly", threshold=None), "threshold_"),
         (MAMRanker(), "loo_predictions_"),
         (MAMRanker("laplacian"), "loo_predictions_"),
         (MAMOrdinalClassifier(), "thresholds_"),
@@ -272,8 +264,3 @@ def test_backend_is_checked(estimator):
     with pytest.raises(ValueError, match=rf"{estimator.__name__}.*\bbackend\b"):
         estimator(backend="cupy").fit(X, np.digitize(y, [0.0]))
     assert clone(estimator(backend="torch")).get_params()["backend"] == "torch"
-
-
-def test_an_estimator_without_the_parameter_computes_as_always():
-    X, y = separable(40)
-    assert np.isfinite(RankRidgeRanker().fit(X, y).predict(X)).all()

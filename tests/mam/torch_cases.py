@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from tests.needs import need_package
 
-from margrave.mam import _torch_sums as module
-from margrave.mam import kernel_sum
-from margrave.mam._kernels import Kernel
-from margrave.mam._self_sums import Ordered, self_sums
+from margrave.mam import Kernel, kernel_sum
+from margrave.mam._sums import LevelWeights, leave_one_out_sums
+from margrave.mam.gpu import _backend as module
 
 torch = need_package("torch")
 
@@ -159,15 +158,17 @@ def of_others(backend, kernel, n_sums, signed, n=140):
     X, a = rng.normal(size=(n, 4)) + 10, rng.normal(size=(n, n_sums))
     if kernel == "poly":
         X -= 10
-    ordered = Ordered(np.sort(rng.integers(0, 5, n)) * 1.0, rng.uniform(1, 2, n))
-    return self_sums(X, a, Kernel(kernel), WIDTHS, ordered if signed else None, backend=backend)
+    ordered = LevelWeights(np.sort(rng.integers(0, 5, n)) * 1.0, rng.uniform(1, 2, n))
+    return leave_one_out_sums(
+        X, a, Kernel(kernel), WIDTHS, ordered if signed else None, backend=backend
+    )
 
 
 def fused_results():
     """All sums by the programs of Triton; interpreted, unless there is a GPU."""
-    import margrave.mam._triton_sums as programs
+    import margrave.mam.gpu._triton as programs
 
-    module.fused_programs = lambda device: programs
+    module.load_programs = lambda device: programs
     on_gpu = torch.cuda.is_available()
     results = {
         f"case{i}": case.sums("torch") for i, case in enumerate(CASES) if on_gpu or case.d < WIDE
@@ -175,7 +176,7 @@ def fused_results():
     torch.set_default_dtype(torch.bfloat16)
     results["default"] = PARTS.sums("torch")
     torch.set_default_dtype(torch.float32)
-    module._ROOM, module._LEAST_ROOM = 2**13, 2**12  # parts of both sides
+    module._MEMORY, module._LEAST_MEMORY = 2**13, 2**12  # parts of both sides
     results["parts"] = PARTS.sums("torch")
     for i, one in enumerate(OTHERS):
         results[f"others{i}"] = of_others("torch", *one)

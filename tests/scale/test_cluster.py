@@ -16,6 +16,7 @@ pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
 
 from joblib import Parallel, delayed  # noqa: E402
 
+from margrave import scale  # noqa: E402
 from margrave._dask.blocks import Blocks  # noqa: E402
 from margrave.fuse import rank_margin_weights  # noqa: E402
 from margrave.mam import MAMClassifier  # noqa: E402
@@ -78,11 +79,11 @@ def test_a_worker_is_killed_and_the_weights_are_the_same(two_workers, tmp_path):
 @pytest.mark.full
 def test_a_worker_is_killed_and_the_direction_is_the_same(two_workers, tmp_path):
     X, y = samples()
-    expected = MAMClassifier("linear").fit(da.from_array(X, chunks=(500, 4)), y)
-    found = MAMClassifier("linear").fit(with_a_kill(X, tmp_path / "killed"), y)
+    expected = scale.fit(MAMClassifier("linear"), da.from_array(X, chunks=(500, 4)), y)
+    found = scale.fit(MAMClassifier("linear"), with_a_kill(X, tmp_path / "killed"), y)
     assert (tmp_path / "killed").exists()
     np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-9)
-    np.testing.assert_allclose(found.cut_, expected.cut_, rtol=1e-9)
+    np.testing.assert_allclose(found.threshold_, expected.threshold_, rtol=1e-9)
 
 
 def test_an_error_in_a_block_comes_back(two_workers):

@@ -1,9 +1,20 @@
-"""How far to trust a prediction: the document's bounds, and a number from unseen samples.
+"""Bounds on the errors of a margin classifier, and estimates from held-out samples.
 
-Document 002, (13) to (15), with the signs of `margrave.mam._bounds`. They hold for the probability,
-over new samples, of a mistake with a margin of at least ρ. That is not the probability that this
-prediction is wrong. They are often larger than 1, and then there is no guarantee. Samples that
-nothing has seen give usable numbers for the same event, by counting.
+Pelckmans et al. (2008), section 3, equations (9) to (15), with two corrections. (13) and (14)
+subtract the complexity and the last term where they must be added: from (12),
+
+    E[Yf] ≥ m − R − 3B √(2 ln(2/δ)/n),
+
+with m the mean margin of the samples, Markov's inequality for B − Yf ≥ 0 gives
+
+    P(Yf ≤ −ρ) ≤ (B − m + R + 3B √(2 ln(2/δ)/n)) / (B + ρ).
+
+As printed, a richer class would have the smaller bound. The signs of (15) are right. Section 3.3
+uses g(z) = (1 − z)₊ with "g(0) = 0": it is 1 there and decreases, so (15) does not allow it.
+
+The bounds hold for the probability, over new samples, of an error with a margin of at least ρ. That
+is not the probability that one prediction is wrong. They are often larger than 1, and then there is
+no guarantee. Counts on held-out samples give usable numbers for the same event.
 """
 
 from __future__ import annotations
@@ -13,41 +24,42 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.stats import beta
 
-from margrave._typing import Floats
+from margrave._errors import ParameterError
+from margrave._typing import Flags, Floats
 from margrave._validation import is_number
-from margrave.mam._bounds import MarginBound, check_delta, deviation, highest_rate, of_cut
+from margrave.mam._parameters import power_fraction
 
 Transform = Callable[[Floats], Floats]
-Counted = Callable[[Floats], tuple[Floats, Floats, Floats]]
+ErrorRates = Callable[[Floats], tuple[Floats, Floats, Floats]]
 
-LEVELS = 20
-"""Margins at which unseen mistakes are counted; each gets δ / 20."""
+N_LEVELS = 20
+"""Number of margins at which errors on held-out samples are counted; each uses δ / 20."""
 
 
 @dataclass(frozen=True)
 class Certainty:
     """How far some predictions can be trusted.
 
-    All numbers are probabilities over new samples. None is the probability that a given prediction
-    is wrong: they are about all predictions that are about as sure.
+    All numbers are probabilities over new samples. None is the probability that one prediction is
+    wrong: they concern all predictions with at least the same margin.
 
     Attributes
     ----------
     margins : ndarray of shape (n,)
-        How sure each prediction is: the distance of its score from the cut, or with more than two
-        classes from the next score.
+        The margin of each prediction: the distance of its score from the threshold, or with more
+        than two classes from the second largest score.
     bound : ndarray of shape (n,)
-        (14) or (15): at most so large is the probability of a mistake with at least this margin. 1
-        where there is no guarantee.
+        An upper bound on the probability of an error with at least this margin, by equation (14)
+        or (15) of Pelckmans et al. (2008); 1 where there is no guarantee.
     held_out : ndarray of shape (n,) or None
-        The same probability, bounded by counting mistakes on the held-out samples.
+        An upper bound on the same probability, from errors on the held-out samples.
     held_out_error : ndarray of shape (n,) or None
-        Of the predictions with a margin of at least `levels`, to which this one belongs, at most so
-        large a share is wrong; counted on the held-out samples.
+        An upper bound on the error rate of the predictions with a margin of at least `levels`, from
+        the held-out samples.
     levels : ndarray of shape (n,) or None
-        Margins at which mistakes were counted: the last that is not above the prediction's own.
+        The margins at which errors were counted: the largest that is not above the prediction's.
     delta : float
         The bound holds with probability 1 − delta for all predictions together, and so do the two
         held-out numbers.
@@ -61,88 +73,170 @@ class Certainty:
     delta: float = 0.05
 
     @property
-    def vacuous(self) -> NDArray[np.bool_]:
-        """Where the document's bound says nothing."""
+    def vacuous(self) -> Flags:
+        """Where the bound gives no guarantee."""
         return self.bound >= 1
 
     def in_words(self) -> list[str]:
-        """One line for each prediction."""
+        """Describe each prediction in one line.
+
+        Returns
+        -------
+        list of str
+            The bound and, if there are held-out samples, the error rate on them.
+        """
         lines = []
         for i, bound in enumerate(self.bound):
             line = "no guarantee"
             if bound < 1:
-                line = f"of all predictions at most {bound:.1%} are mistakes with such a margin"
+                line = f"at most {bound:.1%} of all predictions are errors with such a margin"
             if self.held_out_error is not None and self.levels is not None:
                 line += (
-                    f"; held out: at most {self.held_out_error[i]:.1%} wrong of those with a "
-                    f"margin of {self.levels[i]:.3g} or more"
+                    f"; held out: at most {self.held_out_error[i]:.1%} of those with a margin of "
+                    f"at least {self.levels[i]:.3g} are wrong"
                 )
             lines.append(line)
         return lines
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """What a classifier knows of its own training samples.
+class TrainingMargins:
+    """What the bounds need of a classifier's training samples.
 
     Attributes
     ----------
     margins : ndarray of shape (n,)
-        y (f(x) − cut) of the samples, y being ±1.
+        y (f(x) − threshold) of the samples, where y is ±1.
     complexity : float
         R of unit directions on them.
     bound : float or None
-        B; None if it is not known.
-    cut : float or None
-        The cut; None if none was chosen.
-    share : float
-        The share of δ that is left after a width was chosen on these samples.
+        B; None if it is unknown.
+    threshold : float or None
+        The threshold; None if none was selected.
+    fraction : float
+        The fraction of δ that is left after a width was selected on these samples.
     """
 
     margins: Floats
     complexity: float
     bound: float | None
-    cut: float | None
-    share: float
+    threshold: float | None
+    fraction: float
+
+
+@dataclass(frozen=True)
+class MarginBound:
+    """The terms of equations (12) to (15), for one classifier and one δ.
+
+    Attributes
+    ----------
+    mean : float
+        m, the mean margin of the samples; of transformed margins in (15).
+    complexity : float
+        R, or L_g R in (15).
+    deviation : float
+        3B √(2 ln(2/δ)/n).
+    bound : float
+        B: no margin is larger. B′ in (15).
+    """
+
+    mean: float
+    complexity: float
+    deviation: float
+    bound: float
+
+    @property
+    def expected(self) -> float:
+        """The lower bound on the expected margin, equation (12)."""
+        return self.mean - self.complexity - self.deviation
+
+    def error(self, rho: Floats | float) -> Floats:
+        """Compute the bound on P(Yf ≤ −ρ), equations (13) to (15); above 1 it is vacuous."""
+        return np.asarray((self.bound - self.expected) / (self.bound + np.asarray(rho)))
+
+
+def trace_bound(trace: float, n: int) -> float:
+    """Bound the empirical Rademacher complexity (9) of unit directions by (10): 2/n √tr Ω."""
+    return 2 / n * float(np.sqrt(trace))
+
+
+def deviation(bound: float, n: int, delta: float) -> float:
+    """Compute 3B √(2 ln(2/δ)/n), the last term of (12)."""
+    return 3 * bound * float(np.sqrt(2 * np.log(2 / delta) / n))
+
+
+def threshold_complexity(
+    threshold: float | None, limit: float | None, n: int, delta: float
+) -> tuple[float, float]:
+    """Compute what a selected threshold adds to the complexity, and the δ that is left.
+
+    Thresholds between −b and b increase the complexity by at most 2b/√n.
+
+    Parameters
+    ----------
+    threshold : float or None
+        The threshold; None if none was selected.
+    limit : float or None
+        b, if it is known in advance. Else it is the next power of two above the threshold, and each
+        power 2^j uses a fraction of δ.
+    n : int
+        Number of samples.
+    delta : float
+        δ.
+    """
+    if threshold is None:
+        return 0.0, delta
+    if limit is not None:
+        return 2 * limit / np.sqrt(n), delta
+    power = int(np.ceil(np.log2(abs(threshold)))) if threshold else 0
+    with np.errstate(over="ignore"):
+        size = float(np.ldexp(1.0, power))
+    return 2 * size / np.sqrt(n), delta * power_fraction(power)
+
+
+def check_delta(delta: float, owner: str) -> None:
+    """Raise an error for a δ that is not a probability."""
+    if not (is_number(delta) and 0 < delta < 1):
+        raise ParameterError.of(owner, "delta", "a number above 0 and below 1", delta)
 
 
 def margin_bound(
-    evidence: Evidence,
+    training: TrainingMargins,
     delta: float,
     transform: str | Transform | None,
     bound: float | None,
     lipschitz: float | None,
     owner: str,
 ) -> tuple[MarginBound, Transform]:
-    """(12) or (15) for a classifier, and the transform that its margins go through.
+    """Compute (12) or (15) for a classifier, and the transform of its margins.
 
-    A cut moves margins beyond B, so with one they are clipped there: a transform as any other, with
-    a Lipschitz constant of 1.
+    A threshold can move margins beyond B, so they are clipped there: a transform with a Lipschitz
+    constant of 1.
     """
     check_delta(delta, owner)
-    n = len(evidence.margins)
+    n = len(training.margins)
     if bound is not None and not _is_size(bound):
-        raise ValueError(f"{owner} needs bound to be a finite number above 0; got {bound!r}.")
-    known = evidence.bound if transform is not None or bound is None else bound
-    # Beyond 2B all cuts are the same to margins that are clipped at B; those of kernels with a
+        raise ParameterError.of(owner, "bound", "a finite number above 0", bound)
+    known = training.bound if transform is not None or bound is None else bound
+    # Margins that are clipped at B do not distinguish thresholds beyond 2B; those of kernels with a
     # limit of their own are kept within it.
-    limit = evidence.bound if evidence.bound is not None or known is None else 2 * known
-    share, left = of_cut(evidence.cut, limit, n, delta * evidence.share)
-    change, size, slope = _transform(evidence, transform, known, bound, lipschitz, owner)
-    mean = float(np.mean(change(evidence.margins)))
-    complexity = slope * (evidence.complexity + share)
+    limit = training.bound if training.bound is not None or known is None else 2 * known
+    added, left = threshold_complexity(training.threshold, limit, n, delta * training.fraction)
+    change, size, slope = _transform(training, transform, known, bound, lipschitz, owner)
+    mean = float(np.mean(change(training.margins)))
+    complexity = slope * (training.complexity + added)
     return MarginBound(mean, complexity, deviation(size, n, left), size), change
 
 
 def _transform(
-    evidence: Evidence,
+    training: TrainingMargins,
     transform: str | Transform | None,
     known: float | None,
     bound: float | None,
     lipschitz: float | None,
     owner: str,
 ) -> tuple[Transform, float, float]:
-    """The function g of (15), its bound B′ and its Lipschitz constant."""
+    """Return the function g of (15), its bound B′ and its Lipschitz constant."""
     if transform is None or (isinstance(transform, str) and transform == "clip"):
         size = known if transform is None else (1.0 if bound is None else bound)
         if size is None:
@@ -153,15 +247,13 @@ def _transform(
         limit = float(size)
         return (lambda z: np.clip(z, -limit, limit)), limit, 1.0
     if not callable(transform):
-        raise ValueError(
-            f"{owner} needs transform to be None, 'clip' or callable; got {transform!r}."
-        )
+        raise ParameterError.of(owner, "transform", "None, 'clip' or callable", transform)
     if not (_is_size(bound) and _is_size(lipschitz)) or bound is None or lipschitz is None:
         raise ValueError(
-            f"{owner} needs bound and lipschitz, numbers above 0, for a transform of your own: its "
+            f"{owner} needs bound and lipschitz, numbers above 0, for a callable transform: its "
             f"largest value and its steepest slope; got {bound!r} and {lipschitz!r}."
         )
-    _check_transform(transform, evidence.margins, bound, lipschitz, owner)
+    _check_transform(transform, training.margins, bound, lipschitz, owner)
     return (lambda z: np.asarray(transform(z), dtype=np.float64)), float(bound), float(lipschitz)
 
 
@@ -172,59 +264,66 @@ def _is_size(value: float | None) -> bool:
 def _check_transform(
     transform: Transform, margins: Floats, bound: float, lipschitz: float, owner: str
 ) -> None:
-    """Refuse a transform that is not what (15) asks for, as far as the margins show it."""
+    """Raise an error for a transform that violates the conditions of (15) at the margins."""
     places = np.unique(np.concatenate([margins, -margins, [0.0]]))
     values = np.asarray(transform(places), dtype=np.float64)
     if values.shape != places.shape or not np.isfinite(values).all():
         raise ValueError(
-            f"{owner} needs a transform of your own to return a finite number for each margin."
+            f"{owner} needs a callable transform to return a finite number for each margin."
         )
     rises = np.diff(values)
-    faults = {
+    violations = {
         "be 0 at 0": abs(float(values[places == 0.0][0])) > 1e-12,
-        "never fall": bool((rises < 0).any()),
+        "never decrease": bool((rises < 0).any()),
         f"stay within {bound:g}": bool((np.abs(values) > bound * (1 + 1e-12)).any()),
         f"be no steeper than {lipschitz:g}": bool(
             (rises > lipschitz * np.diff(places) * (1 + 1e-9) + 1e-12).any()
         ),
     }
-    for what, broken in faults.items():
-        if broken:
-            raise ValueError(f"{owner} needs a transform of your own to {what}.")
+    for condition, violated in violations.items():
+        if violated:
+            raise ValueError(f"{owner} needs a callable transform to {condition}.")
 
 
-def counted(levels: Floats, wrong: NDArray[np.bool_], margins: Floats, delta: float) -> Counted:
-    """Two functions of ρ from unseen samples: P(mistake, margin ≥ ρ) and P(mistake | margin ≥ ρ).
+def highest_rate(n_errors: Floats, n: Floats, delta: float) -> Floats:
+    """Compute Clopper and Pearson's upper limits on rates, each with probability 1 − δ."""
+    some = np.maximum(n, 1)
+    highest = beta.ppf(1 - delta, n_errors + 1, np.maximum(some - n_errors, 1e-300))
+    return np.where((n == 0) | (n_errors >= n), 1.0, highest)
 
-    Counted at fixed levels, with δ shared among them. Between levels the first is bounded by its
-    value at the next lower one, since it only gets rarer. The second is not, and is told for that
-    level, which is returned too.
+
+def count_errors(levels: Floats, wrong: Flags, margins: Floats, delta: float) -> ErrorRates:
+    """Bound P(error, margin ≥ ρ) and P(error | margin ≥ ρ) from held-out samples.
+
+    Errors are counted at fixed levels, which divide δ. Between levels the value of the first at the
+    next lower level is a bound, since it decreases. The second is reported for that level, which
+    is returned too.
 
     Parameters
     ----------
     levels : ndarray
-        Rising margins that do not depend on the unseen samples, the first of them 0.
+        Increasing margins that do not depend on the held-out samples, the first of them 0.
     wrong : ndarray of bool of shape (n,)
-        Which unseen samples are predicted wrong.
+        Which held-out samples are predicted wrong.
     margins : ndarray of shape (n,)
-        How sure the predictions are.
+        The margins of the predictions.
     delta : float
         Both hold together with probability 1 − delta.
     """
     each = delta / (2 * len(levels))
-    sure = margins[:, None] >= levels
-    n_wrong = (sure & wrong[:, None]).sum(axis=0)
-    of_all = highest_rate(n_wrong, np.full(len(levels), len(wrong)), each)
-    of_sure = highest_rate(n_wrong, sure.sum(axis=0), each)
+    certain = margins[:, None] >= levels
+    n_wrong = (certain & wrong[:, None]).sum(axis=0)
+    joint = highest_rate(n_wrong, np.full(len(levels), len(wrong)), each)
+    conditional = highest_rate(n_wrong, certain.sum(axis=0), each)
 
-    def at(rho: Floats) -> tuple[Floats, Floats, Floats]:
+    def rates(rho: Floats) -> tuple[Floats, Floats, Floats]:
         place = np.searchsorted(levels, rho, side="right") - 1
-        return of_all[place], of_sure[place], levels[place]
+        return joint[place], conditional[place], levels[place]
 
-    return at
+    return rates
 
 
-def levels_of(margins: Any) -> Floats:
-    """Where to count: 0, and quantiles of margins that are known already."""
-    quantiles = np.quantile(np.abs(margins), np.linspace(0, 1, LEVELS, endpoint=False)[1:])
+def margin_levels(margins: Any) -> Floats:
+    """Choose the levels: 0, and quantiles of the margins of the training samples."""
+    quantiles = np.quantile(np.abs(margins), np.linspace(0, 1, N_LEVELS, endpoint=False)[1:])
     return np.unique(np.concatenate([[0.0], quantiles]))

@@ -1,151 +1,203 @@
-"""The maximal-average-margin classifier: document 002, (4) to (7), as a scikit-learn estimator."""
+"""The maximal-average-margin classifier of Pelckmans et al. (2008), equations (4) to (7).
+
+With the kernel itself the classifier keeps the samples, and one pass over their pairs selects the
+width. With the linear kernel or random features it keeps sums, to which more samples can be added.
+"""
 
 from __future__ import annotations
 
+import warnings
+from copy import copy
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
-from sklearn.base import ClassifierMixin
+from scipy.sparse import issparse, vstack
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from margrave._dask.blocks import is_dask
+from margrave._errors import ParameterError
 from margrave._labels import encode
 from margrave._typing import Codes, Floats
-from margrave._validation import Rules, check_parameters, check_sample_weight
-from margrave.mam._block_learning import (
-    WEIGHT_OF_A_SAMPLE,
-    BlockLearner,
-    check_classes,
-    check_present,
+from margrave._validation import check_parameters, check_sample_weight, is_count
+from margrave.mam._certainty import (
+    Certainty,
+    ErrorRates,
+    TrainingMargins,
+    Transform,
+    check_delta,
+    count_errors,
+    margin_bound,
+    margin_levels,
+    trace_bound,
 )
-from margrave.mam._cut import decided
-from margrave.mam._kernels import KernelFunction
-from margrave.mam._lazy import in_memory, lazily, share_right
-from margrave.mam._parameters import backend_rules, components_rules, is_linear, kernel_rules
+from margrave.mam._features import (
+    FeatureSelection,
+    RandomFeatures,
+    feature_products,
+    feature_sums,
+    mean_row,
+    squared_lengths,
+)
+from margrave.mam._kernels import Kernel, KernelFunction
+from margrave.mam._leave_one_out import (
+    ClassSums,
+    LabelledSamples,
+    LeaveOneOut,
+    check_finite_sums,
+    compare_features,
+    evaluate_features,
+    middle_of_best,
+    predict_codes,
+    select_width,
+    stratified_rows,
+)
+from margrave.mam._parameters import (
+    LARGEST_SEED,
+    ROWS_FOR_WIDTHS,
+    candidate_gammas,
+    feature_rules,
+    is_linear,
+    width_fraction,
+)
+from margrave.mam._sums import is_flat, weighted_sums
+
+RESERVOIR_SIZE = 20_000
+"""Rows that are kept of a stream: enough to place a threshold within a third of a percent."""
+
+_ABOVE_1 = float(np.nextafter(1.0, 2.0))
+_GROWTH = 1.1
+_BOUNDED_KERNELS = ("rbf", "laplacian")
+_SAMPLE_WEIGHT = (
+    "The weight of a sample is its sample_weight, times the number for its class if class_weight "
+    "is a dict."
+)
 
 
-def _adds_up(classifier: Any) -> bool:
-    """Whether a classifier is a sum of feature vectors, which can be continued."""
+def _has_vector(classifier: Any) -> bool:
+    """Whether the direction is a vector, to which samples can be added."""
     if is_linear(classifier.kernel) or classifier.n_components is not None:
         return True
     raise AttributeError(
         "MAMClassifier has partial_fit with kernel='linear' or with n_components only: with other "
-        "kernels every sample is kept."
+        "kernels it keeps every sample."
     )
 
 
-class MAMClassifier(ClassifierMixin, BlockLearner):
-    """Maximal average margin: the Parzen classifier, with its width by exact leave-one-out.
+class MAMClassifier(ClassifierMixin, BaseEstimator):
+    """Maximal average margin: the Parzen classifier, its width selected by exact leave-one-out.
 
     The direction in feature space with the largest average margin has a closed form [1]_: the mean
-    of the samples, each with the sign of its class. So there is nothing to iterate. A score is a
-    sum of kernel values, f(x) = (1/λn) Σ y_i K(x_i, x), and leaving a sample out is free: width and
-    cut are chosen on scores of samples that were left out.
+    of the samples, each with the sign of its class. A score is a sum of kernel values,
+    f(x) = (1/λn) Σ y_i K(x_i, x), and leave-one-out scores follow without another fit: they select
+    the width and the threshold.
 
     Parameters
     ----------
     kernel : {"rbf", "linear", "poly", "laplacian"} or callable, default="rbf"
-        The kernel, as in :func:`kernel_sum`. One of your own should be positive definite. If it is
-        not, scores are still sums of its values, but there is no feature space for them to be
-        distances in, and the bounds mean nothing; where even yᵀΩy is below 0, `fit` refuses.
+        The kernel, as in :func:`kernel_sum`. A callable should be positive definite. If it is not,
+        scores are still sums of its values, but they are not distances in a feature space, and the
+        bounds do not hold; if yᵀΩy is negative, `fit` raises an error.
     gamma : {"loo", "scale"} or float, default="loo"
-        The width: 1/σ of the document. "loo" chooses it by leave-one-out; "scale" is 1 over the
+        The width: 1/σ of the paper. "loo" selects it by leave-one-out; "scale" is 1 over the
         number of features times their variance. A wide kernel (small gamma) makes the classifier
         a linear one, a narrow one the nearest neighbour.
     gammas : array-like of float, optional
-        What "loo" chooses from; by default fifteen powers of 4, seven below and seven above the
-        one next to "scale". Values that are powers of two times each other share one exponential
-        and are the quickest. The document's range is ``1 / np.logspace(-2, 15, 18)``.
+        The candidates of "loo"; by default fifteen powers of 4, seven below and seven above the
+        one nearest to "scale". Candidates that are powers of two times each other use one
+        exponential and are the fastest. The range of the paper is ``1 / np.logspace(-2, 15, 18)``.
     degree : int, default=3
-        Of the polynomial kernel (γ x·z + coef0)^degree.
+        Degree of the polynomial kernel (γ x·z + coef0)^degree.
     coef0 : float, default=1.0
-        Of the polynomial kernel.
+        Constant of the polynomial kernel.
     n_components : int, optional
-        If given, so many random features stand for the RBF or Laplacian kernel, rounded up to an
-        even number: predictions no longer take longer the more samples were learned, and there is
-        `partial_fit`. The linear kernel needs none.
+        The number of random features that approximate the RBF or Laplacian kernel, rounded up to
+        an even number: the time of predictions no longer depends on the number of training
+        samples, and there is `partial_fit`. The linear kernel needs none.
     class_weight : None, "balanced" or dict, default=None
-        None: every sample counts the same, the document's form. "balanced": every class does, and
-        the direction is the difference of the class means; often better where classes are not of
-        one size, above all with wide kernels and random features. A dict has a factor for each
-        class.
-    cut : {"accuracy", "balanced"} or None, default="accuracy"
-        The principle leaves the cut open. It is put where leave-one-out scores have the largest
-        accuracy or balanced accuracy; None leaves it at 0. Width and cut are judged by the same.
+        None: every sample has the same weight, the form of the paper. "balanced": every class has,
+        and the direction is the difference of the class means; often better if the classes have
+        different sizes, above all with wide kernels and random features. A dict has a factor for
+        each class.
+    threshold : {"accuracy", "balanced"} or None, default="accuracy"
+        The principle defines no intercept. The threshold has the largest leave-one-out accuracy or
+        balanced accuracy; None leaves it at 0. The width is selected by the same criterion.
     random_state : int, RandomState instance or None, default=None
         Seed for random features, and for the rows that are kept of many.
     n_jobs : int, optional
-        Threads; all cores that the process may use if None or -1. Results do not depend on it.
+        Number of threads; all cores that the process may use if None or -1. Results do not depend
+        on it.
     backend : {"auto", "numpy", "torch"}, default="auto"
         What computes kernel sums, as in :func:`kernel_sum`: "torch" is PyTorch, on a GPU if there
-        is one, for leave-one-out and for predictions. Random features and the linear kernel are
-        always numpy's.
+        is one, for leave-one-out and for predictions. Random features and the linear kernel
+        always use numpy.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels.
     average_margin_ : float
-        The average margin on the training samples, each weighted as in the fit: what is maximised.
+        The average margin of the training samples, with their weights: the objective.
     lambda_ : float
-        λ, which makes the direction's length 1. The two are the same number; 0 if the classes
-        have the same mean in feature space, and then every score is 0.
+        λ, which normalises the direction. It equals the average margin; 0 if the classes have the
+        same mean in feature space, and then every score is 0.
     gamma_ : float
         The width in use. None for kernels without one.
     gammas_ : ndarray
-        Widths that were compared.
+        The widths that were compared.
     loo_scores_ : ndarray
         Leave-one-out accuracy, or balanced accuracy, of each.
-    cut_ : ndarray of shape (1,) or (n_classes,)
-        What `decision_function` takes off the scores.
+    threshold_ : ndarray of shape (1,) or (n_classes,)
+        What `decision_function` subtracts from the scores: a threshold, or an offset per class.
     X_fit_, dual_coef_ : ndarrays of shapes (n, n_features) and (n, 1) or (n, n_classes)
-        For the other kernels: the samples, and what K(x_i, x) is multiplied with.
+        For the other kernels: the samples, and the coefficients of K(x_i, x).
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         The direction, for the linear kernel and for random features.
     loo_decision_ : ndarray of shape (n, 1) or (n, n_classes)
-        Scores of the training samples by fits without them, less the cut; of those that were kept,
-        where not all are.
+        Scores of the training samples by fits without them, minus the threshold; of those that
+        were kept, if not all are.
     n_seen_ : int
-        Samples learned from.
+        Number of training samples.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
     With more than two classes the average of ⟨w_y, φ(x)⟩ is maximised over unit vectors
-    (w_1, …, w_k) that sum to 0: a score for each class, its sum of kernel values less the mean of
-    all classes'.
+    (w_1, …, w_k) that sum to 0: the score of a class is its sum of kernel values minus the mean of
+    all classes.
 
-    A fit takes one pass over all pairs for all widths together, in float64; predictions are
-    computed in float32 for samples in float32, unless the kernel is so wide that float32 would blur
+    A fit needs one pass over all pairs for all widths together, in float64. Predictions are
+    computed in float32 for samples in float32, unless the kernel is so wide that float32 would lose
     the differences between its values. Random features have the precision of the samples: for
     samples in float32 they are computed in float32, which is faster. With random features the width
-    is chosen on at most 5,000 samples, by exact leave-one-out with the features, and in
-    `partial_fit` on those of the first call. The cut is chosen on at most 20,000 samples, drawn
-    uniformly from all that came.
+    is selected on at most 5,000 samples, by exact leave-one-out with the features, and in
+    `partial_fit` on those of the first call. The threshold is selected on at most 20,000 samples,
+    drawn uniformly from all.
 
-    Leave-one-out leaves out a sample with all its weight. The cut belongs to the shares of the
-    classes, so where one is chosen they stay as they are and only the class means are without the
-    sample; with ``cut=None`` all of the fit is.
+    Leave-one-out leaves out a sample with all its weight. The threshold depends on the class
+    priors, so if one is selected the priors stay and only the class means are without the sample;
+    with ``threshold=None`` the whole fit is.
 
-    From Dask collections the linear kernel is learned in one pass over the rows, random features
-    in two, by sums of the blocks. The direction is that of the same rows in memory, up to rounding.
-    Of more than 5,000 samples others choose the width than in memory, and of more than 20,000
-    others the cut, so that both may differ. With many features they are fewer, as many as have
-    64 MB but at least 1,000: for the cut with more than 400 features, for the width with more than
-    1,600. Answers for Dask collections are Dask arrays that have not been computed.
+    In `partial_fit` the direction is always that of all samples. The threshold is selected again
+    whenever their number has grown by a tenth.
 
-    In `partial_fit` the direction is always that of all samples. The cut is placed anew whenever
-    they have grown by a tenth.
+    :func:`margrave.scale.fit` fits the linear kernel on Dask collections in one pass over the rows,
+    and random features in two. The direction is that of the same rows in memory, up to rounding.
+    With more than 5,000 samples the width is selected on other samples than in memory, and with
+    more than 20,000 the threshold is, so that both may differ. With many features the samples are
+    fewer, as many as fit into 64 MB but at least 1,000: for the threshold with more than 400
+    features, for the width with more than 1,600.
 
     References
     ----------
     .. [1] K. Pelckmans, J. A. K. Suykens and B. De Moor, "A Risk Minimization Principle for a Class
-       of Parzen Estimators", sections 2 and 3.
+       of Parzen Estimators", Advances in Neural Information Processing Systems 20, 2008, sections
+       2 and 3.
 
     Examples
     --------
@@ -167,7 +219,7 @@ class MAMClassifier(ClassifierMixin, BlockLearner):
         coef0: float = 1.0,
         n_components: int | None = None,
         class_weight: Literal["balanced"] | dict[Any, float] | None = None,
-        cut: Literal["accuracy", "balanced"] | None = "accuracy",
+        threshold: Literal["accuracy", "balanced"] | None = "accuracy",
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         backend: Literal["auto", "numpy", "torch"] = "auto",
@@ -179,52 +231,41 @@ class MAMClassifier(ClassifierMixin, BlockLearner):
         self.coef0 = coef0
         self.n_components = n_components
         self.class_weight = class_weight
-        self.cut = cut
+        self.threshold = threshold
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.backend = backend
 
-    def _rules(self) -> Rules:
-        named = isinstance(self.class_weight, str) and self.class_weight == "balanced"
-        weighs = self.class_weight is None or named or isinstance(self.class_weight, dict)
-        cuts = self.cut is None or self.cut in ("accuracy", "balanced")
-        return {
-            **kernel_rules(self),
-            **backend_rules(self),
-            **components_rules(self),
-            "class_weight": ("None, 'balanced' or a dict", weighs),
-            "cut": ("'accuracy', 'balanced' or None", cuts),
-        }
-
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn the direction, its width and its cut.
+        """Compute the direction, and select its width and threshold.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or Dask collection of shape (n_samples, n_features)
-            The samples, without missing values; sparse and from Dask with the linear kernel or
-            random features.
-        y : array-like or Dask collection of shape (n_samples,)
-            Their labels, of at least two classes.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training samples, without missing values; sparse with the linear kernel or random
+            features.
+        y : array-like of shape (n_samples,)
+            Labels of at least two classes.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights; equal if None. Samples of weight 0 are left out.
+            Sample weights; equal if None. Samples of weight 0 are left out.
 
         Returns
         -------
         self : object
-            The trained classifier.
+            The fitted classifier.
         """
-        check_parameters(self, self._rules())
-        if is_dask(X, y, sample_weight):
-            return self._learn_blocks(X, y, sample_weight)
-        rows, labels = self._labelled(X, y, reset=True)
+        check_classifier(self)
+        rows, labels = self._check_samples(X, y, reset=True)
         self.classes_ = np.unique(labels)
         check_classes(self.classes_)
-        rows, codes, weights = self._weighed(rows, labels, sample_weight, first=True)
-        check_present(len(np.unique(codes)))
-        return self._learn(rows, codes, weights)
+        rows, codes, weights = self._check_weights(rows, labels, sample_weight, first=True)
+        check_weighted_classes(len(np.unique(codes)))
+        self._reset()
+        if self._in_features:
+            return self._add(rows, codes, weights, first=True)
+        return self._fit_kernel(rows, codes, weights)
 
-    @available_if(_adds_up)  # type: ignore[untyped-decorator]
+    @available_if(_has_vector)  # type: ignore[untyped-decorator]
     def partial_fit(
         self,
         X: ArrayLike,
@@ -232,11 +273,11 @@ class MAMClassifier(ClassifierMixin, BlockLearner):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Learn from more samples; with the linear kernel or random features only.
+        """Add training samples; with the linear kernel or random features only.
 
         With the linear kernel, or a `gamma` that is a number, the direction is that of a `fit` on
-        all samples together. "loo" and "scale" choose the width on the samples of the first call,
-        which should be many, and of all classes.
+        all samples together. "loo" and "scale" use the samples of the first call, which should be
+        many, and of all classes.
 
         Parameters
         ----------
@@ -245,21 +286,20 @@ class MAMClassifier(ClassifierMixin, BlockLearner):
         y : array-like of shape (n_samples,)
             Their labels.
         classes : array-like of shape (n_classes,), default=None
-            All labels there will be; needed in the first call.
+            All labels that may occur; needed in the first call.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights; equal if None.
+            Sample weights; equal if None.
 
         Returns
         -------
         self : object
             The classifier.
         """
-        check_parameters(self, self._rules())
-        in_memory("MAMClassifier.partial_fit", X=X, y=y, sample_weight=sample_weight)
-        first = not hasattr(self, "_sums")
+        check_classifier(self)
+        first = getattr(self, "_totals", None) is None
         if first and classes is None:
             raise ValueError("MAMClassifier.partial_fit needs classes in its first call.")
-        rows, labels = self._labelled(X, y, reset=first)
+        rows, labels = self._check_samples(X, y, reset=first)
         if first:
             self.classes_ = np.unique(np.asarray(classes))
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
@@ -272,98 +312,205 @@ class MAMClassifier(ClassifierMixin, BlockLearner):
                 "MAMClassifier.partial_fit needs at least two classes; "
                 f"got {self.classes_.tolist()}."
             )
-        rows, codes, weights = self._weighed(rows, labels, sample_weight, first=first)
+        rows, codes, weights = self._check_weights(rows, labels, sample_weight, first=first)
         if not len(codes):
             raise ValueError(
                 "MAMClassifier.partial_fit needs samples with a weight above 0; got none. "
-                f"{WEIGHT_OF_A_SAMPLE}"
+                f"{_SAMPLE_WEIGHT}"
             )
-        return self._learn_more(rows, codes, weights, first=first)
+        if first:
+            self._reset()
+        return self._add(rows, codes, weights, first=first)
 
     def decision_function(self, X: ArrayLike) -> Floats:
-        """Return the scores, the cut taken off.
+        """Compute the scores, minus the threshold.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or Dask collection of shape (n_samples, n_features)
-            The samples.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
 
         Returns
         -------
-        scores : ndarray or Dask array of shape (n_samples,) or (n_samples, n_classes)
-            With two classes one score a sample, above 0 for the second of `classes_`; with more
-            one score for each class. Without the cut a score is the distance from the plane in
-            feature space. In float64.
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            With two classes one score per sample, above 0 for the second of `classes_`; with more
+            one score for each class. With a threshold of 0, a score is the distance from the plane
+            in feature space. In float64.
         """
         check_is_fitted(self)
-        if is_dask(X):
-            n_classes = len(self.classes_)
-            columns = None if n_classes == 2 else n_classes
-            lazy: Floats = lazily(self, X, "decision_function", np.float64, columns)
-            return lazy
-        scores = self._scores(validate_data(self, X, reset=False, **self._accepted)) - self.cut_
+        rows = validate_data(self, X, reset=False, **self._validation_options)
+        scores = self._scores(rows) - self.threshold_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the label that the scores speak for.
+        """Predict labels from the scores.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or Dask collection of shape (n_samples, n_features)
-            The samples.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
 
         Returns
         -------
-        labels : ndarray or Dask array of shape (n_samples,)
+        labels : ndarray of shape (n_samples,)
             With two classes the second where the score is above 0; with more the class with the
-            largest score, the first of equals. Of the type of `classes_`.
+            largest score, the first of equal ones. Of the type of `classes_`.
         """
-        if is_dask(X):
-            check_is_fitted(self)
-            lazy: NDArray[Any] = lazily(self, X, "predict", self.classes_.dtype)
-            return lazy
         scores = self.decision_function(X)
-        labels: NDArray[Any] = self.classes_[decided(scores.reshape(len(scores), -1))]
+        labels: NDArray[Any] = self.classes_[predict_codes(scores.reshape(len(scores), -1))]
         return labels
 
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return the accuracy, as in scikit-learn; of Dask collections in one pass.
+    def rademacher_bound(
+        self,
+        method: Literal["trace", "monte-carlo"] = "trace",
+        *,
+        n_draws: int = 100,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> float:
+        """Bound or estimate the Rademacher complexity of all unit directions on the samples.
 
         Parameters
         ----------
-        X, y, sample_weight : array-likes or Dask collections
-            Samples, their labels, and their weights, which are equal if None.
+        method : {"trace", "monte-carlo"}, default="trace"
+            "trace" is Lemma 1 of Pelckmans et al. (2008): at most 2/n √tr Ω. "monte-carlo" is
+            equation (9) itself, the mean of 2/n √(σᵀΩσ) over random signs σ: smaller, but its
+            precision depends on the number of draws, so the bounds do not use it.
+        n_draws : int, default=100
+            Number of random sign vectors.
+        random_state : int, RandomState instance or None, default=None
+            Seed for them.
 
         Returns
         -------
-        accuracy : float
-            The share that is decided right.
+        complexity : float
+            The bound or the estimate.
         """
-        if is_dask(X, y, sample_weight):
-            check_is_fitted(self)
-            return share_right(self, X, y, sample_weight)
-        return float(super().score(X, y, sample_weight))
+        check_is_fitted(self)
+        diagonal = self._training_samples().diagonal
+        n = len(diagonal)
+        if method == "trace":
+            return trace_bound(float(diagonal.sum()), n)
+        if method != "monte-carlo":
+            raise ParameterError.of(
+                "rademacher_bound", "method", "'trace' or 'monte-carlo'", method
+            )
+        if not is_count(n_draws):
+            raise ParameterError.of(
+                "rademacher_bound", "n_draws", "an integer of at least 1", n_draws
+            )
+        signs = check_random_state(random_state).choice([-1.0, 1.0], (n, n_draws))
+        return float(2 / n * np.sqrt(np.maximum(self._quadratic_forms(signs), 0)).mean())
+
+    def margin_bound(self, delta: float = 0.05, *, bound: float | None = None) -> float:
+        """Bound the expected margin from below, equation (12) of Pelckmans et al. (2008).
+
+        The margin is y (f(x) − threshold), clipped at the bound if there is a threshold.
+
+        Parameters
+        ----------
+        delta : float in (0, 1), default=0.05
+            The probability that the bound fails.
+        bound : float, optional
+            The largest length of a sample in feature space. It is 1 for the RBF and Laplacian
+            kernels; for others it must be known independently of the samples.
+
+        Returns
+        -------
+        margin : float
+            With probability 1 − delta, the expected margin is at least this. It may be negative.
+        """
+        check_is_fitted(self)
+        found, _ = margin_bound(self._training_margins(), delta, None, bound, None, "margin_bound")
+        return found.expected
+
+    def certainty(
+        self,
+        X: ArrayLike,
+        delta: float = 0.05,
+        transform: Literal["clip"] | Transform | None = None,
+        *,
+        bound: float | None = None,
+        lipschitz: float | None = None,
+        held_out: tuple[ArrayLike, ArrayLike] | None = None,
+    ) -> Certainty:
+        """Compute how far predictions can be trusted, from bounds and from held-out samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples to predict.
+        delta : float in (0, 1), default=0.05
+            The probability that the statements fail. If the width was selected by leave-one-out,
+            the bound divides it among all possible widths.
+        transform : None, "clip" or callable, default=None
+            None: equation (14) of Pelckmans et al. (2008). "clip": equation (15) with margins
+            clipped at `bound`, by default at 1. A callable g must increase, be 0 at 0 and stay
+            within `bound`, and `lipschitz` must be its steepest slope.
+        bound : float, optional
+            See `transform`; with None the largest length of a sample in feature space, as in
+            `margin_bound`.
+        lipschitz : float, optional
+            See `transform`.
+        held_out : tuple (X, y), optional
+            Samples that no step has used, for numbers that are usable where the bound is not.
+
+        Returns
+        -------
+        certainty : Certainty
+            The margins, the bound (1 where there is no guarantee), and the held-out numbers.
+
+        Notes
+        -----
+        The bounds of the paper are for two classes; with more there is no guarantee, nor without
+        `bound` or `transform` for a kernel that has no limit of its own. They include the selection
+        of the threshold. If the classifier keeps only some samples, the bounds are computed from
+        these, and hold for them. ``gamma="scale"`` counts as fixed, although it depends on the
+        features.
+        """
+        check_is_fitted(self)
+        check_delta(delta, "certainty")
+        margins = _margins(self.decision_function(X))
+        errors = np.ones(len(margins))
+        unbounded = transform is None and bound is None and self.kernel not in _BOUNDED_KERNELS
+        if len(self.classes_) == 2 and not unbounded:
+            found, change = margin_bound(
+                self._training_margins(), delta, transform, bound, lipschitz, "certainty"
+            )
+            errors = np.clip(found.error(-change(-margins)), 0.0, 1.0)
+        if held_out is None:
+            return Certainty(margins, errors, delta=delta)
+        rates = self._held_out_errors(held_out, delta)
+        return Certainty(margins, errors, *rates(margins), delta=delta)
 
     @property
-    def _accepted(self) -> dict[str, Any]:
-        """Which samples can be taken, for scikit-learn's validation."""
+    def _in_features(self) -> bool:
+        """Whether the direction is a vector, not a sum over samples."""
+        return is_linear(self.kernel) or self.n_components is not None
+
+    @property
+    def _kernel(self) -> Kernel:
+        """The kernel with its width, if that has been selected."""
+        return Kernel(self.kernel, getattr(self, "gamma_", None) or 1.0, self.degree, self.coef0)
+
+    @property
+    def _validation_options(self) -> dict[str, Any]:
         sparse = "csr" if self._in_features else False
         return {"dtype": [np.float64, np.float32], "accept_sparse": sparse}
 
-    def _labelled(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, NDArray[Any]]:
+    def _check_samples(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, NDArray[Any]]:
         if issparse(X) and not self._in_features:
             raise TypeError(
                 "MAMClassifier takes sparse X with kernel='linear' or with n_components only; "
                 f"got kernel={self.kernel!r}."
             )
-        rows, labels = validate_data(self, X, y, reset=reset, **self._accepted)
+        rows, labels = validate_data(self, X, y, reset=reset, **self._validation_options)
         check_classification_targets(labels)
         return rows, labels
 
-    def _weighed(
+    def _check_weights(
         self, rows: Any, labels: NDArray[Any], sample_weight: ArrayLike | None, *, first: bool
     ) -> tuple[Any, Codes, Floats]:
-        """Rows, codes and weights of the samples that have one above 0.
+        """Return rows, codes and weights of the samples with a weight above 0.
 
         Only ratios of weights matter. Those of the first call are divided by a power of two, so
         that products neither overflow nor vanish, and later ones by the same.
@@ -373,7 +520,7 @@ class MAMClassifier(ClassifierMixin, BlockLearner):
         if sample_weight is not None:
             weights = check_sample_weight(sample_weight, len(codes), "MAMClassifier")
         if isinstance(self.class_weight, dict):
-            weights = weights * self._class_factors(self.class_weight)[codes]
+            weights = weights * class_factors(self.class_weight, self.classes_)[codes]
         if first:
             self._exponent = int(np.frexp(weights.max())[1])
         weights = np.ldexp(weights, -self._exponent)
@@ -381,17 +528,393 @@ class MAMClassifier(ClassifierMixin, BlockLearner):
             return rows, codes, weights
         return rows[weights > 0], codes[weights > 0], weights[weights > 0]
 
-    def _class_factors(self, given: dict[Any, float]) -> Floats:
-        factors = np.array([given.get(label, 1.0) for label in self.classes_.tolist()], dtype=float)
-        unknown = set(given) - set(self.classes_.tolist())
-        if unknown or not (np.isfinite(factors) & (factors >= 0)).all():
-            raise ValueError(
-                "MAMClassifier needs class_weight to have a number of at least 0 for classes among "
-                f"{self.classes_.tolist()}; got {given!r}."
+    def _reset(self) -> None:
+        """Remove the attributes of a fit with another kernel."""
+        self._totals: ClassTotals | None = None
+        self._features: RandomFeatures | None = None
+        for name in ("coef_", "X_fit_", "dual_coef_", "_training"):
+            if hasattr(self, name):
+                delattr(self, name)
+
+    def _labelled(self, codes: Codes, weights: Floats) -> LabelledSamples:
+        balanced = isinstance(self.class_weight, str)
+        return LabelledSamples(codes, weights, len(self.classes_), balanced, self.threshold)
+
+    def _fit_kernel(self, rows: Any, codes: Codes, weights: Floats) -> Self:
+        """Select the width and the threshold, and keep the samples."""
+        samples = self._labelled(codes, weights)
+        kernel = Kernel(self.kernel, 1.0, self.degree, self.coef0)
+        gammas = candidate_gammas(self, rows, weights)
+        self.gammas_ = gammas if kernel.has_gamma else gammas[:1]
+        found = select_width(rows, kernel, self.gammas_, samples, self.n_jobs, self.backend)
+        self.loo_scores_ = found.accuracies
+        self.gamma_ = float(self.gammas_[found.index]) if kernel.has_gamma else None
+        columns = samples.columns
+        with_own_terms = found.sums + found.diagonal[:, None] * columns
+        blurred = rows.dtype == np.float32 and is_flat(rows, self._kernel)
+        self.X_fit_ = np.array(rows, dtype=np.float64 if blurred else rows.dtype)
+        self.dual_coef_ = columns @ found.fit.coefficients
+        self.n_seen_ = len(rows)
+        scores = with_own_terms @ found.fit.coefficients
+        self._training = TrainingSamples(codes, scores, found.diagonal)
+        return self._set_fit(found.fit, found.evaluation)
+
+    def _add(self, rows: Any, codes: Codes, weights: Floats, *, first: bool) -> Self:
+        """Add samples to the sums, and update the direction and the threshold."""
+        if first:
+            self._rng = check_random_state(self.random_state)
+            self._set_width(self._select_features(rows, codes, weights))
+            self.n_seen_ = self._n_evaluated = 0
+        columns = self._labelled(codes, weights).columns
+        sums = feature_sums(rows, columns, self._features, self.n_jobs)
+        class_weights = columns.sum(axis=0)
+        kept = None
+        if self._totals is not None:
+            sums, class_weights = self._totals.sums + sums, self._totals.weights + class_weights
+            kept = self._totals.kept
+        kept = Reservoir.of(rows, codes, weights, self._rng, kept)
+        self._totals = ClassTotals(sums, class_weights, kept)
+        self.n_seen_ += len(codes)
+        return self._set_fit(*self._evaluate_totals(self._totals))
+
+    def _select_features(self, rows: Any, codes: Codes, weights: Floats) -> FeatureSelection | None:
+        """Draw random features, if there are any, and select their width."""
+        if is_linear(self.kernel) or self.n_components is None:
+            return None
+        seed = self._rng.randint(LARGEST_SEED)
+        gammas = candidate_gammas(self, rows, weights)
+        return select_class_features(
+            self, rows, codes, weights, gammas, mean_row(rows), seed, self._rng
+        )
+
+    def _set_width(self, selection: FeatureSelection | None) -> None:
+        self.gamma_, self.gammas_ = None, np.array([1.0])
+        if selection is not None:
+            self._features = selection.features
+            self.gamma_, self.gammas_ = selection.gamma, selection.gammas
+            if selection.scores is not None:
+                self.loo_scores_ = selection.scores
+
+    def _evaluate_totals(self, totals: ClassTotals) -> tuple[ClassSums, LeaveOneOut | None]:
+        """Compute the direction; evaluate it if the samples have grown by a tenth."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            gram = totals.sums @ totals.sums.T
+        check_finite_sums(gram)
+        fit = ClassSums(gram, totals.weights, isinstance(self.class_weight, str))
+        self.coef_ = fit.coefficients.T @ totals.sums
+        if self.n_seen_ < _GROWTH * self._n_evaluated:
+            return fit, None
+        self._n_evaluated = self.n_seen_
+        kept = totals.kept
+        samples = self._labelled(kept.labels, kept.weights)
+        found = evaluate_features(fit, totals.sums, kept.X, self._features, samples, self.n_jobs)
+        if len(self.gammas_) == 1:
+            self.loo_scores_ = np.array([found.accuracy])
+        return fit, found
+
+    def _set_fit(self, fit: ClassSums, evaluation: LeaveOneOut | None) -> Self:
+        """Set the length and the threshold."""
+        self.lambda_ = self.average_margin_ = fit.length
+        if evaluation is None:
+            return self
+        self.threshold_, self.loo_decision_ = evaluation.threshold, evaluation.decision
+        if len(self.classes_) == 2 and self._kernel.is_exponential:
+            # No score is above 1, so a threshold of 1 suffices; the bounds need it.
+            self.threshold_ = np.clip(evaluation.threshold, -_ABOVE_1, _ABOVE_1)
+            self.loo_decision_ = evaluation.decision + (evaluation.threshold - self.threshold_)
+        if self.lambda_ == 0 and np.count_nonzero(fit.weights) > 1:
+            warnings.warn(
+                "MAMClassifier: the classes have the same mean in feature space. No direction has "
+                "an average margin above 0, and every sample gets the same score.",
+                UserWarning,
+                stacklevel=4,
             )
-        return factors
+        return self
+
+    def _scores(self, rows: Any) -> Floats:
+        """Compute scores of shape (n, 1) or (n, n_classes), without the threshold."""
+        if hasattr(self, "coef_"):  # the fitted form: parameters may have changed since
+            return feature_products(rows, self.coef_, self._features, self.n_jobs)
+        return self._kernel_sums(rows, self.dual_coef_)
+
+    def _kernel_sums(self, rows: Any, a: Floats) -> Floats:
+        """Compute Σ_i a_i K(x_i, x) over the training samples."""
+        sums = weighted_sums(rows, self.X_fit_, a, self._kernel, self.backend, self.n_jobs)
+        return np.asarray(sums, dtype=np.float64)
+
+    def _training_samples(self) -> TrainingSamples:
+        """Return classes, scores and squared lengths of the samples that were kept."""
+        if self._totals is None:
+            return self._training
+        rows = self._totals.kept.X  # samples may have been added since the threshold was selected
+        lengths = squared_lengths(rows, self._features)
+        return TrainingSamples(self._totals.kept.labels, self._scores(rows), lengths)
+
+    def _training_margins(self) -> TrainingMargins:
+        """Collect what equations (12) to (15) need."""
+        if len(self.classes_) != 2:
+            raise ValueError(
+                f"The bounds are for two classes; got {len(self.classes_)}. "
+                "certainty(X, held_out=(X, y)) works with any number."
+            )
+        threshold = float(self.threshold_[0])
+        samples = self._training_samples()
+        margins = np.where(samples.codes == 1, 1.0, -1.0) * (samples.scores[:, 0] - threshold)
+        return TrainingMargins(
+            margins,
+            self.rademacher_bound(),
+            1.0 if self.kernel in _BOUNDED_KERNELS else None,
+            None if self.threshold is None else threshold,
+            width_fraction(self.gamma, self.gammas, self.gamma_),
+        )
+
+    def _held_out_errors(self, held_out: tuple[ArrayLike, ArrayLike], delta: float) -> ErrorRates:
+        """Count the errors on samples that no step has used."""
+        if not isinstance(held_out, tuple | list) or len(held_out) != 2:
+            raise ValueError("certainty needs held_out to be a pair (X, y).")
+        scores = self.decision_function(held_out[0])
+        labels = column_or_1d(held_out[1])
+        if len(labels) != len(scores):
+            raise ValueError(
+                "certainty needs held_out with a label for each sample; "
+                f"got {len(scores)} samples and {len(labels)} labels."
+            )
+        codes = encode(labels, self.classes_, "held_out")
+        wrong = predict_codes(scores.reshape(len(scores), -1)) != codes
+        levels = margin_levels(_margins(self.loo_decision_))
+        return count_errors(levels, wrong, _margins(scores), delta)
+
+    def _quadratic_forms(self, signs: Floats) -> Floats:
+        """Compute σᵀΩσ for every column of signs."""
+        if self._totals is not None:
+            sums = feature_sums(self._totals.kept.X, signs, self._features, self.n_jobs)
+            return np.asarray(np.einsum("ij,ij->i", sums, sums))
+        at_samples = weighted_sums(
+            self.X_fit_, self.X_fit_, signs, self._kernel, self.backend, self.n_jobs
+        )
+        return np.asarray(np.einsum("ij,ij->j", signs, at_samples))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._in_features
         return tags
+
+
+def _margins(scores: Floats) -> Floats:
+    """Compute the distance of a score from the threshold, or from the second largest score."""
+    if scores.ndim == 1 or scores.shape[1] == 1:
+        return np.asarray(np.abs(scores.ravel()))
+    two = np.sort(scores, axis=1)[:, -2:]
+    return np.asarray(two[:, 1] - two[:, 0])
+
+
+@dataclass(frozen=True)
+class TrainingSamples:
+    """What the bounds need of the training samples.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n,)
+        The classes.
+    scores : ndarray of shape (n, 1) or (n, n_classes)
+        Scores, without the threshold.
+    diagonal : ndarray of shape (n,)
+        Squared lengths in feature space, K(x, x).
+    """
+
+    codes: Codes
+    scores: Floats
+    diagonal: Floats
+
+
+@dataclass(frozen=True)
+class Reservoir:
+    """A uniform sample of all rows of a stream, of bounded size.
+
+    Every row draws a random key, and the rows with the largest keys are kept.
+
+    Attributes
+    ----------
+    X : ndarray or sparse matrix of shape (n, n_features)
+        The rows, in their order.
+    labels : ndarray of shape (n,)
+        The codes of their classes, or a ranker's responses.
+    weights : ndarray of shape (n,)
+        Their weights.
+    keys : ndarray of shape (n,)
+        Their keys.
+    """
+
+    X: Any
+    labels: NDArray[Any]
+    weights: Floats
+    keys: Floats
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        labels: NDArray[Any],
+        weights: Floats,
+        rng: np.random.RandomState,
+        before: Reservoir | None,
+    ) -> Reservoir:
+        """Keep some of new rows and of those that were kept before."""
+        keys = rng.random_sample(X.shape[0])
+        some = largest_keys(keys, RESERVOIR_SIZE)  # a copy: the caller may reuse the memory of X
+        new = cls(X[some], labels[some], weights[some], keys[some])
+        if before is None:
+            return new
+        sparse = issparse(before.X) or issparse(new.X)
+        X = vstack([before.X, new.X], format="csr") if sparse else np.vstack([before.X, new.X])
+        keys = np.concatenate([before.keys, new.keys])
+        some = largest_keys(keys, RESERVOIR_SIZE)
+        return cls(
+            X[some],
+            np.concatenate([before.labels, new.labels])[some],
+            np.concatenate([before.weights, new.weights])[some],
+            keys[some],
+        )
+
+
+def largest_keys(keys: Floats, most: int) -> NDArray[np.intp]:
+    """Find the positions of at most so many largest keys, in order."""
+    if len(keys) <= most:
+        return np.arange(len(keys))
+    return np.sort(np.argpartition(-keys, most)[:most])
+
+
+@dataclass(frozen=True)
+class ClassTotals:
+    """Sums over all samples, which determine the direction, and some of the samples.
+
+    Attributes
+    ----------
+    sums : ndarray of shape (n_classes, n_components or n_features)
+        Σ s_i φ(x_i) of each class.
+    weights : ndarray of shape (n_classes,)
+        Σ s_i of each class.
+    kept : Reservoir
+        The samples that select the threshold, and support the bounds.
+    """
+
+    sums: Floats
+    weights: Floats
+    kept: Reservoir
+
+
+def select_class_features(
+    classifier: MAMClassifier,
+    X: Any,
+    codes: Codes,
+    weights: Floats,
+    gammas: Floats,
+    centre: Floats,
+    seed: int,
+    rng: np.random.RandomState,
+) -> FeatureSelection:
+    """Draw random features for each candidate γ, and select one by leave-one-out on some samples.
+
+    Leave-one-out uses the features, not the kernel itself, which would select widths at which the
+    features are noise.
+    """
+    kernel, n_components = str(classifier.kernel), classifier.n_components or 1
+    candidates = [
+        RandomFeatures.draw(kernel, gamma, centre, n_components, seed) for gamma in gammas.tolist()
+    ]
+    if len(candidates) == 1:
+        return FeatureSelection(candidates[0], gammas)
+    some = stratified_rows(codes, ROWS_FOR_WIDTHS, rng)
+    samples = classifier._labelled(codes[some], weights[some])
+    accuracies = compare_features(X[some], candidates, samples, classifier.n_jobs)
+    index = middle_of_best(accuracies)
+    return FeatureSelection(candidates[index], gammas, index, accuracies)
+
+
+def fit_from_totals(
+    classifier: MAMClassifier,
+    totals: ClassTotals,
+    selection: FeatureSelection | None,
+    *,
+    n_samples: int,
+    exponent: int,
+    rng: np.random.RandomState,
+) -> MAMClassifier:
+    """Fit a classifier from sums over samples that were computed elsewhere.
+
+    Parameters
+    ----------
+    classifier : MAMClassifier
+        A classifier with `classes_` and `n_features_in_`.
+    totals : ClassTotals
+        The sums.
+    selection : FeatureSelection or None
+        The random features; None for the linear kernel.
+    n_samples : int
+        Number of samples with a weight above 0.
+    exponent : int
+        The power of two by which their weights were divided.
+    rng : RandomState
+        For the rows that `partial_fit` keeps later.
+    """
+    classifier._reset()
+    classifier._set_width(selection)
+    classifier._totals, classifier._exponent, classifier._rng = totals, exponent, rng
+    classifier.n_seen_, classifier._n_evaluated = n_samples, 0
+    return classifier._set_fit(*classifier._evaluate_totals(totals))
+
+
+def classifier_for_prediction(classifier: MAMClassifier) -> MAMClassifier:
+    """Copy a fitted classifier without the training state, which predictions do not need."""
+    light = copy(classifier)
+    for name in ("_totals", "_training", "loo_decision_"):
+        light.__dict__.pop(name, None)
+    return light
+
+
+def check_classifier(classifier: MAMClassifier) -> None:
+    """Raise an error for the first parameter whose value is not allowed."""
+    weight, threshold = classifier.class_weight, classifier.threshold
+    is_weight = weight is None or isinstance(weight, dict) or is_one_of(weight, "balanced")
+    is_threshold = threshold is None or is_one_of(threshold, "accuracy", "balanced")
+    rules = {
+        **feature_rules(classifier),
+        "class_weight": ("None, 'balanced' or a dict", is_weight),
+        "threshold": ("'accuracy', 'balanced' or None", is_threshold),
+    }
+    check_parameters(classifier, rules)
+
+
+def is_one_of(value: Any, *names: str) -> bool:
+    """Whether a value is one of some strings; arrays are not."""
+    return isinstance(value, str) and value in names
+
+
+def class_factors(class_weight: dict[Any, float], classes: NDArray[Any]) -> Floats:
+    """Return the factor of each class; raise an error for factors that are not allowed."""
+    labels = classes.tolist()
+    factors = np.array([class_weight.get(label, 1.0) for label in labels], dtype=float)
+    if set(class_weight) - set(labels) or not (np.isfinite(factors) & (factors >= 0)).all():
+        raise ValueError(
+            "MAMClassifier needs class_weight to have a number of at least 0 for classes among "
+            f"{labels}; got {class_weight!r}."
+        )
+    return factors
+
+
+def check_classes(classes: NDArray[Any]) -> None:
+    """Raise an error for labels of one class."""
+    if len(classes) < 2:
+        raise ValueError(
+            "MAMClassifier.fit needs y with at least two classes; "
+            f"got one class, {classes.tolist()[0]!r}."
+        )
+
+
+def check_weighted_classes(n_classes: int) -> None:
+    """Raise an error if only one class has samples with a weight above 0."""
+    if n_classes < 2:
+        raise ValueError(
+            "MAMClassifier.fit needs at least two classes that have samples with a weight above 0; "
+            f"got {n_classes}. {_SAMPLE_WEIGHT}"
+        )

@@ -1,16 +1,15 @@
-"""Ordered classes by the maximal-average-margin ranker: one score, cut into intervals.
+"""Ordered classes: the maximal-average-margin ranker with thresholds between the classes.
 
-Document 002, section 4 ("A Risk Minimization Principle for a Class of Parzen Estimators",
-Pelckmans, Suykens, De Moor) learns an order of samples with ordered labels, and stops there. Here
-the order is cut into classes: k − 1 thresholds on the leave-one-out scores of the ranker, so that
-the summed loss is as small as any thresholds make it.
+Pelckmans et al. (2008), section 4, learn an order of samples with ordered labels. Here k − 1
+thresholds on the leave-one-out scores of the ranker split the order into classes, with the smallest
+total loss of all thresholds.
 
-With the scores in order, let C_q(p) be the loss of giving the lowest p of them the label q. The
-best loss V_q(p) of giving the lowest p the labels up to q is
+With the scores in order, let C_q(p) be the loss of predicting the label q for the lowest p of them.
+The smallest loss V_q(p) of predicting labels up to q for the lowest p is
 
     V_q(p) = C_q(p) + min_{p' ≤ p} (V_{q−1}(p') − C_q(p')),
 
-a running minimum: O(n) for each label.
+a cumulative minimum: O(n) for each label.
 """
 
 from __future__ import annotations
@@ -19,127 +18,30 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrave._labels import encode, has_missing, natural, shown
-from margrave._typing import Codes, Floats
+from margrave._typing import AnyFloats, Codes, Floats
 from margrave._validation import Rules, check_parameters, check_sample_weight
 from margrave.confusion import midpoint
-from margrave.mam._kernel_ranker import checked_rows
 from margrave.mam._kernels import KernelFunction
-from margrave.mam._lazy import in_memory
-from margrave.mam._parameters import backend_rules, is_linear, kernel_rules
-from margrave.mam._ranker import MAMRanker, loo_predictions
+from margrave.mam._parameters import is_linear, kernel_rules
+from margrave.mam._ranker import MAMRanker, leave_one_out_predictions
 
 _KERNEL_PARAMETERS = ("kernel", "gamma", "gammas", "degree", "coef0", "n_jobs", "backend")
-# Differences below this, as a share, come from rounding.
+_LOSSES = ("absolute", "accuracy", "balanced")
+# Smaller relative differences are rounding.
 _TIE = 1e-9
-
-
-def losses_of(codes: Codes, labels: Codes, weights: Floats, cut: str) -> Floats:
-    """What each label costs each sample, of shape (n_labels, n_samples).
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n_samples,)
-        The true classes, as positions.
-    labels : ndarray of shape (n_labels,)
-        The positions that may be predicted, rising.
-    weights : ndarray of shape (n_samples,)
-        Weights of the samples.
-    cut : {"absolute", "accuracy", "balanced"}
-        The loss: how many positions off; wrong or right; the same with classes that count equal.
-    """
-    off = np.abs(labels[:, None] - codes)
-    if cut == "absolute":
-        return np.asarray(off * weights)
-    if cut == "balanced":
-        weights = weights / np.bincount(codes, weights)[codes]
-    return np.asarray((off > 0) * weights)
-
-
-def best_thresholds(scores: Floats, losses: Floats) -> Floats:
-    """Thresholds between the labels that make the summed loss the smallest there is.
-
-    Of thresholds with the same loss those in wider gaps are taken, one after the other from the
-    lowest on; equal scores are never parted.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_samples,)
-        Larger for higher classes.
-    losses : ndarray of shape (n_labels, n_samples)
-        What each label costs each sample.
-
-    Returns
-    -------
-    thresholds : ndarray of shape (n_labels − 1,)
-        Not falling. Infinite where no score is below or above; two that are the same leave the
-        label between them to nobody.
-    """
-    order = np.argsort(scores, kind="stable")
-    ordered = scores[order]
-    gaps = np.diff(ordered)
-    ends = np.flatnonzero(gaps > _TIE * (ordered[-1] - ordered[0]))  # a threshold may come after
-    costs = np.cumsum(losses[:, order], axis=1)
-    zero, last = np.zeros((len(losses), 1)), costs[:, -1:]
-    costs = np.hstack([zero, costs[:, ends], last])
-    places = _widest(costs, _places(costs), np.concatenate([[0.0], gaps[ends], [0.0]]))
-    thresholds = np.where(places == 0, -np.inf, np.inf)
-    for label in np.flatnonzero((places > 0) & (places <= len(ends))):
-        end = ends[places[label] - 1]
-        thresholds[label] = midpoint(float(ordered[end]), float(ordered[end + 1]))
-    return thresholds
-
-
-def _places(costs: Floats) -> Codes:
-    """Where each label ends: the path with the smallest sum, the lowest of equals."""
-    n_labels, n_places = costs.shape
-    before = np.empty((n_labels - 1, n_places), dtype=np.intp)
-    values = costs[0]
-    for label in range(1, n_labels):
-        rest = values - costs[label]
-        least = np.minimum.accumulate(rest)
-        new = np.append(True, rest[1:] < least[:-1])
-        before[label - 1] = np.maximum.accumulate(np.where(new, np.arange(n_places), 0))
-        values = costs[label] + least
-    places = np.empty(n_labels - 1, dtype=np.intp)
-    place = n_places - 1
-    for label in range(n_labels - 1, 0, -1):
-        place = places[label - 1] = before[label - 1, place]
-    return places
-
-
-def _widest(costs: Floats, places: Codes, gaps: Floats) -> Codes:
-    """The same loss with thresholds in wider gaps, each moved between its neighbours."""
-    moved = places.copy()
-    bound = _TIE * costs[:, -1].max()
-    for label in range(len(places)):
-        low = moved[label - 1] if label else 0
-        high = moved[label + 1] if label + 1 < len(places) else costs.shape[1] - 1
-        change = (costs[label] - costs[label + 1])[low : high + 1]
-        as_good = change <= change[moved[label] - low] + bound
-        moved[label] = low + np.argmax(np.where(as_good, gaps[low : high + 1], -1.0))
-    return moved
-
-
-def spread_out(thresholds: Floats, present: Codes, n_classes: int) -> Floats:
-    """Thresholds between all classes, from those between the classes that are present.
-
-    A class that is not gets an empty interval.
-    """
-    entries = np.full(n_classes, np.inf)  # the threshold above which a class begins
-    entries[present] = np.append(-np.inf, thresholds)
-    return np.minimum.accumulate(entries[::-1])[::-1][1:]
 
 
 class MAMOrdinalClassifier(ClassifierMixin, BaseEstimator):
     """Ordered classes: the maximal-average-margin ranker, with thresholds between the classes.
 
-    A ranker [1]_ (:class:`MAMRanker`) orders the samples; thresholds cut the order into classes.
-    They are chosen on leave-one-out scores, exactly: no other thresholds have a smaller loss there.
+    A ranker [1]_ (:class:`MAMRanker`) orders the samples; thresholds split the order into classes.
+    They are optimal on leave-one-out scores: no other thresholds have a smaller loss there.
 
     Parameters
     ----------
@@ -147,20 +49,20 @@ class MAMOrdinalClassifier(ClassifierMixin, BaseEstimator):
         As in :class:`MAMRanker`.
     order : array-like of labels, optional
         All labels from low to high, as in ``["low", "medium", "high"]``. If None, the order of an
-        ordered pandas Categorical, else sorted: strings by the alphabet, which is seldom meant.
-        Labels that are not in `y` keep their place between the others, and are never predicted.
-    cut : {"absolute", "accuracy", "balanced"}, default="absolute"
-        What the thresholds make as small as possible: by how many places the classes are missed,
-        how many are missed, or the same with every class counting as much as any other.
+        ordered pandas Categorical, else sorted order, which for strings is alphabetical. Labels
+        that are not in `y` keep their position, and are never predicted.
+    thresholds : {"absolute", "accuracy", "balanced"}, default="absolute"
+        The loss that the thresholds minimise: the mean absolute difference of positions, the error
+        rate, or the error rate with classes of equal weight.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels from low to high: not sorted if `order` is not.
     thresholds_ : ndarray of shape (n_classes − 1,)
-        Not falling. A sample is of the class that has as many thresholds below it as the sample's
-        score. Infinite where a class at an end is never predicted; equal on both sides of one
-        between that is not.
+        Not decreasing. The position of the predicted class is the number of thresholds below the
+        score. Infinite where a class at an end is never predicted; equal on both sides of another
+        class that is not.
     ranker_ : MAMRanker
         The ranker, trained on the positions of the classes; its width and leave-one-out scores.
     n_features_in_ : int
@@ -170,17 +72,18 @@ class MAMOrdinalClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Of thresholds with the same loss, those in wider gaps between scores are taken. Sample weights
-    count in the ranker and in the loss; leave-one-out leaves a sample out with all its weight, so
-    weights are not quite the same as repeated rows.
+    Of thresholds with the same loss, those in wider gaps between scores are selected. The ranker
+    and the loss use sample weights; leave-one-out leaves a sample out with all its weight, so
+    weights differ slightly from repeated rows.
 
     There is no `decision_function`: scikit-learn's has a column for each class. `rank` returns the
-    one score there is.
+    score.
 
     References
     ----------
     .. [1] K. Pelckmans, J. A. K. Suykens and B. De Moor, "A Risk Minimization Principle for a Class
-       of Parzen Estimators", section 4.
+       of Parzen Estimators", Advances in Neural Information Processing Systems 20, 2008, section
+       4.
 
     Examples
     --------
@@ -202,7 +105,7 @@ class MAMOrdinalClassifier(ClassifierMixin, BaseEstimator):
         degree: int = 3,
         coef0: float = 1.0,
         order: ArrayLike | None = None,
-        cut: Literal["absolute", "accuracy", "balanced"] = "absolute",
+        thresholds: Literal["absolute", "accuracy", "balanced"] = "absolute",
         n_jobs: int | None = None,
         backend: Literal["auto", "numpy", "torch"] = "auto",
     ) -> None:
@@ -212,42 +115,41 @@ class MAMOrdinalClassifier(ClassifierMixin, BaseEstimator):
         self.degree = degree
         self.coef0 = coef0
         self.order = order
-        self.cut = cut
+        self.thresholds = thresholds
         self.n_jobs = n_jobs
         self.backend = backend
 
     def _rules(self) -> Rules:
-        cuts = ("absolute", "accuracy", "balanced")
-        known = isinstance(self.cut, str) and self.cut in cuts
+        is_loss = isinstance(self.thresholds, str) and self.thresholds in _LOSSES
         return {
             **kernel_rules(self),
-            **backend_rules(self),
             "order": ("None or different labels from low to high", _is_order(self.order)),
-            "cut": ("'absolute', 'accuracy' or 'balanced'", known),
+            "thresholds": ("'absolute', 'accuracy' or 'balanced'", is_loss),
         }
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn the order of the samples, and the thresholds between the classes.
+        """Fit the ranker, and select the thresholds between the classes.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            The samples, without missing values; sparse with the linear kernel only.
+            Training samples, without missing values; sparse with the linear kernel only.
         y : array-like of shape (n_samples,)
-            Their labels, of at least two classes.
+            Labels of at least two classes.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights; equal if None. Samples of weight 0 are left out.
+            Sample weights; equal if None. Samples of weight 0 are left out.
 
         Returns
         -------
         self : object
-            The trained classifier.
+            The fitted classifier.
         """
         check_parameters(self, self._rules())
-        in_memory("MAMOrdinalClassifier.fit", X=X, y=y, sample_weight=sample_weight)
-        rows, labels = checked_rows(self, X, y)
+        self._check_sparse(X)
+        options = self._validation_options
+        rows, labels = validate_data(self, X, y, ensure_min_samples=2, **options)
         check_classification_targets(labels)
-        self.classes_ = self._ordered(y, labels)
+        self.classes_ = self._order_classes(y, labels)
         codes = encode(labels, self.classes_, "MAMOrdinalClassifier.fit").astype(np.intp)
         weights = None
         if sample_weight is not None:
@@ -262,64 +164,174 @@ class MAMOrdinalClassifier(ClassifierMixin, BaseEstimator):
             )
         self.ranker_ = MAMRanker(**{name: getattr(self, name) for name in _KERNEL_PARAMETERS})
         self.ranker_.fit(rows, codes, weights)
-        scores = loo_predictions(self.ranker_, rows, codes, weights)
+        scores = leave_one_out_predictions(self.ranker_, rows, codes, weights)
         each = np.ones(len(codes)) if weights is None else weights / weights.max()
-        thresholds = best_thresholds(scores, losses_of(codes, present, each, self.cut))
-        self.thresholds_ = spread_out(thresholds, present, len(self.classes_))
+        losses = label_losses(codes, present, each, self.thresholds)
+        thresholds = best_thresholds(scores, losses)
+        self.thresholds_ = add_missing_classes(thresholds, present, len(self.classes_))
         return self
 
-    def _ordered(self, y: Any, labels: NDArray[Any]) -> NDArray[Any]:
-        """The classes from low to high: as given, as pandas has them, or sorted."""
+    def _order_classes(self, y: Any, labels: NDArray[Any]) -> NDArray[Any]:
+        """List the classes from low to high: `order`, the order of pandas, or sorted."""
         if self.order is not None:
             return natural(self.order)
         if getattr(getattr(y, "dtype", None), "ordered", False):
             return natural(y.dtype.categories.to_numpy())
         return np.unique(labels)
 
-    def rank(self, X: ArrayLike) -> NDArray[np.floating[Any]]:
-        """Return the ranker's scores: the larger, the higher the class.
+    def rank(self, X: ArrayLike) -> AnyFloats:
+        """Compute the ranker's scores: the larger, the higher the class.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            The samples.
+            Samples.
 
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            What the thresholds are compared with.
+            The scores, which `predict` compares with the thresholds.
         """
         check_is_fitted(self)
-        in_memory("MAMOrdinalClassifier", X=X)
-        return self.ranker_.predict(checked_rows(self, X))
+        self._check_sparse(X)
+        return self.ranker_.predict(validate_data(self, X, reset=False, **self._validation_options))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the class in whose interval the score is.
+        """Predict the class whose interval contains the score.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            The samples.
+            Samples.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Of `classes_`.
+            Labels of `classes_`.
         """
         scores = self.rank(X)
         labels: NDArray[Any] = self.classes_[np.searchsorted(self.thresholds_, scores)]
         return labels
 
+    @property
+    def _validation_options(self) -> dict[str, Any]:
+        sparse = ["csr", "csc"] if is_linear(self.kernel) else False
+        return {"dtype": [np.float64, np.float32], "accept_sparse": sparse}
+
+    def _check_sparse(self, X: Any) -> None:
+        if issparse(X) and not is_linear(self.kernel):
+            raise TypeError(
+                "MAMOrdinalClassifier takes sparse X with kernel='linear' only; "
+                f"got kernel={self.kernel!r}."
+            )
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = is_linear(self.kernel)
-        # scikit-learn's checks have classes without an order, which no line can tell apart.
+        # scikit-learn's checks use unordered classes, which no linear score separates.
         tags.classifier_tags.poor_score = is_linear(self.kernel)
         return tags
 
 
+def label_losses(codes: Codes, labels: Codes, weights: Floats, loss: str) -> Floats:
+    """Compute the loss of each label for each sample, of shape (n_labels, n_samples).
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_samples,)
+        The true classes, as positions.
+    labels : ndarray of shape (n_labels,)
+        The positions that may be predicted, increasing.
+    weights : ndarray of shape (n_samples,)
+        Weights of the samples.
+    loss : {"absolute", "accuracy", "balanced"}
+        The absolute difference of positions; 0 or 1; the same with classes of equal weight.
+    """
+    difference = np.abs(labels[:, None] - codes)
+    if loss == "absolute":
+        return np.asarray(difference * weights)
+    if loss == "balanced":
+        weights = weights / np.bincount(codes, weights)[codes]
+    return np.asarray((difference > 0) * weights)
+
+
+def best_thresholds(scores: Floats, losses: Floats) -> Floats:
+    """Find the thresholds between the labels with the smallest total loss.
+
+    Of thresholds with the same loss those in wider gaps are selected, one after the other from the
+    lowest on; equal scores are never separated.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_samples,)
+        Larger for higher classes.
+    losses : ndarray of shape (n_labels, n_samples)
+        The loss of each label for each sample.
+
+    Returns
+    -------
+    thresholds : ndarray of shape (n_labels − 1,)
+        Not decreasing. Infinite where no score is below or above; if two are equal, the label
+        between them is never predicted.
+    """
+    order = np.argsort(scores, kind="stable")
+    ordered = scores[order]
+    gaps = np.diff(ordered)
+    ends = np.flatnonzero(gaps > _TIE * (ordered[-1] - ordered[0]))  # a threshold may follow
+    costs = np.cumsum(losses[:, order], axis=1)
+    zero, last = np.zeros((len(losses), 1)), costs[:, -1:]
+    costs = np.hstack([zero, costs[:, ends], last])
+    places = _widest(costs, _places(costs), np.concatenate([[0.0], gaps[ends], [0.0]]))
+    thresholds = np.where(places == 0, -np.inf, np.inf)
+    for label in np.flatnonzero((places > 0) & (places <= len(ends))):
+        end = ends[places[label] - 1]
+        thresholds[label] = midpoint(float(ordered[end]), float(ordered[end + 1]))
+    return thresholds
+
+
+def _places(costs: Floats) -> Codes:
+    """Find where each label ends: the path with the smallest sum, the lowest of equal ones."""
+    n_labels, n_places = costs.shape
+    before = np.empty((n_labels - 1, n_places), dtype=np.intp)
+    values = costs[0]
+    for label in range(1, n_labels):
+        rest = values - costs[label]
+        least = np.minimum.accumulate(rest)
+        new = np.append(True, rest[1:] < least[:-1])
+        before[label - 1] = np.maximum.accumulate(np.where(new, np.arange(n_places), 0))
+        values = costs[label] + least
+    places = np.empty(n_labels - 1, dtype=np.intp)
+    place = n_places - 1
+    for label in range(n_labels - 1, 0, -1):
+        place = places[label - 1] = before[label - 1, place]
+    return places
+
+
+def _widest(costs: Floats, places: Codes, gaps: Floats) -> Codes:
+    """Move each threshold between its neighbours to the widest gap with the same loss."""
+    moved = places.copy()
+    bound = _TIE * costs[:, -1].max()
+    for label in range(len(places)):
+        low = moved[label - 1] if label else 0
+        high = moved[label + 1] if label + 1 < len(places) else costs.shape[1] - 1
+        change = (costs[label] - costs[label + 1])[low : high + 1]
+        as_good = change <= change[moved[label] - low] + bound
+        moved[label] = low + np.argmax(np.where(as_good, gaps[low : high + 1], -1.0))
+    return moved
+
+
+def add_missing_classes(thresholds: Floats, present: Codes, n_classes: int) -> Floats:
+    """Extend thresholds between the classes that are present to all classes.
+
+    A missing class gets an empty interval.
+    """
+    entries = np.full(n_classes, np.inf)  # the threshold above which a class begins
+    entries[present] = np.append(-np.inf, thresholds)
+    return np.minimum.accumulate(entries[::-1])[::-1][1:]
+
+
 def _is_order(order: Any) -> bool:
-    """Whether it is None or labels without repetition."""
+    """Whether a value is None or labels without repetition."""
     if order is None:
         return True
     if isinstance(order, str) or np.ndim(order) != 1:

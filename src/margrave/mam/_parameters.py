@@ -1,50 +1,201 @@
-"""What the parameters that all estimators of this room share may be."""
+"""Parameters of all estimators: their allowed values, and the candidates for the width γ."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from scipy.sparse import issparse
 
+from margrave._typing import Floats
 from margrave._validation import Rules, is_count, is_number
-from margrave.mam._sums import is_backend, is_jobs, is_kernel
-from margrave.mam._widths import are_gammas, is_gamma
+from margrave.mam._kernels import NAMES
+
+N_WIDTHS = 15
+"""The number of default candidates for γ."""
+
+ROWS_FOR_WIDTHS = 5_000
+"""The largest number of samples on which the width of random features is selected."""
+
+LARGEST_SEED = 2**31 - 1
+
+_KERNELS = "'rbf', 'linear', 'poly', 'laplacian' or callable"
+_JOBS = "None, -1 or a number of threads"
+_BACKENDS = ("auto", "numpy", "torch")
+_RANGE = (1e-290, 1e290)
+_CONSTANT = 1e-28  # a smaller variance, in units of the largest number, is rounding
+_RATIO = 4.0  # the kernel values of a width, squared twice, are those of the next
 
 
-def kernel_rules(estimator: Any) -> Rules:
-    """Kernel parameters and threads."""
-    coef0, n_jobs = estimator.coef0, estimator.n_jobs
+class KernelEstimator(Protocol):
+    """The parameters of an estimator with a kernel."""
+
+    kernel: Any
+    gamma: Any
+    gammas: Any
+    degree: Any
+    coef0: Any
+    n_jobs: Any
+    backend: Any
+
+
+class FeatureEstimator(KernelEstimator, Protocol):
+    """The parameters of an estimator with a kernel or random features."""
+
+    n_components: Any
+
+
+def kernel_rules(estimator: KernelEstimator) -> Rules:
+    """List the allowed values of the kernel's parameters, of n_jobs and of backend."""
+    coef0 = estimator.coef0
     return {
-        "kernel": ("'rbf', 'linear', 'poly', 'laplacian' or callable", is_kernel(estimator.kernel)),
+        "kernel": (_KERNELS, is_kernel(estimator.kernel)),
         "gamma": ("'loo', 'scale' or a finite number above 0", is_gamma(estimator.gamma)),
         "gammas": ("None or finite numbers above 0", are_gammas(estimator.gammas)),
         "degree": ("an integer of at least 1", is_count(estimator.degree)),
         # Below 0 the polynomial kernel is not positive definite.
         "coef0": ("a finite number of at least 0", is_number(coef0) and 0 <= coef0 < np.inf),
-        "n_jobs": (
-            "None, -1 or a number of threads",
-            is_jobs(n_jobs),
+        "n_jobs": (_JOBS, _is_n_jobs(estimator.n_jobs)),
+        "backend": ("'auto', 'numpy' or 'torch'", _is_backend(estimator.backend)),
+    }
+
+
+def feature_rules(estimator: FeatureEstimator) -> Rules:
+    """List the allowed values of the kernel's parameters and of n_components."""
+    n_components, kernel = estimator.n_components, estimator.kernel
+    has_features = isinstance(kernel, str) and kernel != "poly"
+    return {
+        **kernel_rules(estimator),
+        "n_components": (
+            "None or, with kernel 'rbf' or 'laplacian', an integer of at least 1",
+            n_components is None or (is_count(n_components) and has_features),
         ),
     }
 
 
-def backend_rules(estimator: Any) -> Rules:
-    """What computes kernel sums."""
-    return {"backend": ("'auto', 'numpy' or 'torch'", is_backend(estimator.backend))}
-
-
-def components_rules(estimator: Any) -> Rules:
-    """Random features."""
-    components, kernel = estimator.n_components, estimator.kernel
-    mapped = isinstance(kernel, str) and kernel != "poly"
+def kernel_sum_rules(
+    kernel: Any, degree: Any, coef0: Any, n_jobs: Any, backend: Any
+) -> dict[str, tuple[str, Any, bool]]:
+    """List what `kernel_sum` allows and receives for each parameter, and whether it is valid."""
     return {
-        "n_components": (
-            "None or, with kernel 'rbf' or 'laplacian', an integer of at least 1",
-            components is None or (is_count(components) and mapped),
-        )
+        "kernel": (_KERNELS, kernel, is_kernel(kernel)),
+        "degree": ("an integer of at least 1", degree, is_count(degree)),
+        "coef0": ("a finite number", coef0, is_number(coef0) and bool(np.isfinite(coef0))),
+        "n_jobs": (_JOBS, n_jobs, _is_n_jobs(n_jobs)),
+        "backend": ("'auto', 'numpy' or 'torch'", backend, _is_backend(backend)),
     }
 
 
+def is_kernel(kernel: Any) -> bool:
+    """Whether a value is the name of a kernel or a callable."""
+    return callable(kernel) or (isinstance(kernel, str) and kernel in NAMES)
+
+
 def is_linear(kernel: Any) -> bool:
-    """Whether a direction can be kept as a vector of the features themselves."""
+    """Whether the kernel is the linear one, whose direction is a vector of the features."""
     return isinstance(kernel, str) and kernel == "linear"
+
+
+def is_gamma(gamma: Any) -> bool:
+    """Whether a value is "loo", "scale" or a finite number above 0."""
+    if isinstance(gamma, str):
+        return gamma in ("loo", "scale")
+    return is_number(gamma) and 0 < gamma < np.inf
+
+
+def are_gammas(gammas: Any) -> bool:
+    """Whether a value is None or a list of finite numbers above 0."""
+    if gammas is None:
+        return True
+    try:
+        values = np.asarray(gammas)
+    except ValueError:  # rows of different lengths
+        return False
+    numbers = values.ndim == 1 and len(values) > 0 and values.dtype.kind in "iuf"
+    return numbers and bool(((values > 0) & (values < np.inf)).all())
+
+
+def _is_n_jobs(n_jobs: Any) -> bool:
+    return n_jobs is None or is_count(n_jobs) or (is_number(n_jobs) and n_jobs == -1)
+
+
+def _is_backend(backend: Any) -> bool:
+    return isinstance(backend, str) and backend in _BACKENDS
+
+
+def scale_gamma(X: Any, kernel: Any, weights: Floats | None = None) -> float:
+    """Compute γ from the variance of the features: 1 / (n_features · variance), as scikit-learn.
+
+    For the Laplacian kernel, whose distances are not squared, the standard deviation replaces the
+    variance.
+    """
+    unit = float(np.abs(X.data if issparse(X) else X).max(initial=0.0)) or 1.0
+    variance = _variance(X, unit, weights)
+    rounding = 1e-14 if issparse(X) else _CONSTANT
+    return gamma_from_variance(variance, unit, X.shape[1], kernel, rounding)
+
+
+def gamma_from_variance(
+    variance: float, unit: float, n_features: int, kernel: Any, rounding: float = _CONSTANT
+) -> float:
+    """Compute γ from the variance of all numbers, each divided by a unit."""
+    if variance <= rounding:  # constant features: the width has no effect
+        return 1.0
+    spread = variance * unit * unit
+    if kernel == "laplacian":
+        spread = float(np.sqrt(variance)) * unit
+    gamma = 1 / (n_features * spread) if spread > 0 else np.inf
+    return float(np.clip(gamma, *_RANGE))
+
+
+def _variance(X: Any, unit: float, weights: Floats | None) -> float:
+    """Compute the variance of all numbers, divided by a unit so that squares do not overflow."""
+    if weights is None and not issparse(X):
+        return float(np.var(X / unit, dtype=np.float64))
+    row_weights = np.ones(X.shape[0]) if weights is None else weights
+    fractions = row_weights / row_weights.sum() / X.shape[1]
+    mean = float((fractions @ (X / unit)).sum())
+    if issparse(X):
+        scaled = X / unit
+        return float((fractions @ scaled.multiply(scaled)).sum()) - mean**2
+    return float((fractions @ np.square(X / unit - mean, dtype=np.float64)).sum())
+
+
+def candidate_gammas(estimator: KernelEstimator, X: Any, weights: Floats | None = None) -> Floats:
+    """List the values of γ to select from, increasing; one if the parameter is a number."""
+    if not isinstance(estimator.gamma, str):
+        return np.array([float(estimator.gamma)])
+    return candidates_around(scale_gamma(X, estimator.kernel, weights), estimator)
+
+
+def candidates_around(scale: float, estimator: KernelEstimator) -> Floats:
+    """List the values of γ to select from, increasing, for a known value of "scale"."""
+    gamma, gammas = estimator.gamma, estimator.gammas
+    if not isinstance(gamma, str):
+        return np.array([float(gamma)])
+    if gamma == "scale":
+        return np.array([scale])
+    if gammas is not None:
+        return np.unique(np.asarray(gammas, dtype=np.float64))
+    # Powers of 4, whatever the data: the bounds can count the possible candidates.
+    nearest = round(float(np.log2(scale)) / 2)
+    return np.asarray(_RATIO ** (nearest + np.arange(N_WIDTHS) - N_WIDTHS // 2))
+
+
+def width_fraction(gamma: Any, gammas: Any, selected: float | None) -> float:
+    """Compute the fraction of δ that the bounds spend on the selected width.
+
+    It is 1 for a fixed width and an equal part for each of the user's candidates. The default
+    candidates are powers of 4; the fraction of the j-th power decreases with j². "scale" counts as
+    fixed, although it depends on the features.
+    """
+    if gamma != "loo" or selected is None:
+        return 1.0
+    if gammas is not None:
+        return 1 / len(np.unique(np.asarray(gammas)))
+    return power_fraction(round(float(np.log2(selected)) / 2))
+
+
+def power_fraction(power: int) -> float:
+    """Compute fractions for all integers, which sum to 1 and decrease away from 0."""
+    return 1 / ((np.pi**2 / 3 - 1) * (1 + abs(power)) ** 2)

@@ -1,4 +1,4 @@
-"""Work in threads: numpy lets go of the interpreter during each pass over a tile."""
+"""Computation in threads: numpy releases the interpreter during each pass over a tile."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from joblib import cpu_count
 from threadpoolctl import threadpool_limits
 
 Task = TypeVar("Task")
-Done = TypeVar("Done")
+Result = TypeVar("Result")
 
 _lock = RLock()
-_here = local()  # in a thread of ours, whose work may call this again: it then works alone
+_thread = local()  # marks a worker thread: a nested call then computes in this thread alone
 
 
-def _enter() -> None:
-    _here.inside = True
+def _mark_worker() -> None:
+    _thread.is_worker = True
 
 
-def n_threads(n_jobs: int | None, n_tasks: int) -> int:
-    """Threads to use: all cores this process may use if None or -1, never more than tasks.
+def count_threads(n_jobs: int | None, n_tasks: int) -> int:
+    """Compute the number of threads: all cores of the process if None or -1, at most `n_tasks`.
 
-    `OMP_NUM_THREADS` is a limit, as for the compiled parts of scikit-learn, so that processes of
-    joblib do not crowd each other out.
+    `OMP_NUM_THREADS` is an upper limit, as for the compiled parts of scikit-learn, so that
+    processes of joblib do not compete for cores.
     """
     if n_jobs is None or n_jobs < 0:
         limit = os.environ.get("OMP_NUM_THREADS", "")
@@ -39,50 +39,54 @@ def n_threads(n_jobs: int | None, n_tasks: int) -> int:
 
 
 @contextmanager
-def alone() -> Iterator[None]:
-    """Work in this thread alone, one of several tasks that a scheduler runs at a time."""
-    before = getattr(_here, "inside", False)
-    _here.inside = True
+def single_thread() -> Iterator[None]:
+    """Compute in this thread alone, where a scheduler runs several tasks at the same time."""
+    before = getattr(_thread, "is_worker", False)
+    _thread.is_worker = True
     try:
         yield
     finally:
-        _here.inside = before
+        _thread.is_worker = before
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """BLAS in each of our threads must not start its own.
+    """Limit BLAS to one thread in each of our threads.
 
-    Its limit is one for the whole process, and only the thread that set it may take it back: calls
-    from several threads go one after the other, each of them on all cores.
+    The limit is one for the whole process, and only the thread that set it can remove it: calls
+    from several threads run one after the other, each of them on all cores.
     """
     with _lock, threadpool_limits(1, "blas"):
         yield
 
 
-def in_threads(
-    work: Callable[[Task], Done], tasks: Sequence[Task], n_jobs: int | None, *, small: bool = False
-) -> Iterator[Done]:
-    """What `work` returns for each task, in the order of the tasks, whoever was first.
+def map_threads(
+    function: Callable[[Task], Result],
+    tasks: Sequence[Task],
+    n_jobs: int | None,
+    *,
+    small: bool = False,
+) -> Iterator[Result]:
+    """Apply a function to each task in threads; yield the results in the order of the tasks.
 
     Parameters
     ----------
-    work : callable
-        The work.
+    function : callable
+        Takes one task.
     tasks : sequence
-        What it is called with.
+        The tasks.
     n_jobs : int or None
-        See `n_threads`.
+        See `count_threads`.
     small : bool
-        Whether it is so little that setting up threads would take longer.
+        Whether the work takes less time than the start of threads.
     """
-    if small or getattr(_here, "inside", False):
-        yield from map(work, tasks)
+    if small or getattr(_thread, "is_worker", False):
+        yield from map(function, tasks)
         return
-    threads = n_threads(n_jobs, len(tasks))
+    threads = count_threads(n_jobs, len(tasks))
     with one_blas_thread():
         if threads == 1:
-            yield from map(work, tasks)
+            yield from map(function, tasks)
             return
-        with ThreadPoolExecutor(threads, initializer=_enter) as pool:
-            yield from pool.map(work, tasks)
+        with ThreadPoolExecutor(threads, initializer=_mark_worker) as pool:
+            yield from pool.map(function, tasks)

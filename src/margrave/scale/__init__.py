@@ -14,6 +14,7 @@ from margrave.scale._confusion import confusion
 from margrave.scale._files import read_parquet
 from margrave.scale._fit import fit
 from margrave.scale._frontier import frontier
+from margrave.scale._mam import fit_classifier as fit_classifier  # registers with fit and predict
 from margrave.scale._predict import plain_rows as plain_rows
 from margrave.scale._predict import predict
 from margrave.scale._roles import Draw as Draw

@@ -61,7 +61,13 @@ def predict(model: Any, X: Any, method: str = "predict") -> Any:
     check_is_fitted(model)
     getattr(model, method)  # an error here rather than in every block
     owner, empty = f"{type(model).__name__}.{method}", empty_result(model, method)
-    return predict_lazily(owner, model, method, X, empty, prepare=plain_rows)
+    return predict_lazily(owner, prediction_model(model), method, X, empty, prepare=plain_rows)
+
+
+@singledispatch
+def prediction_model(model: Any) -> Any:
+    """Return the object that Dask sends to the workers; types with a training state register."""
+    return model
 
 
 @singledispatch

@@ -5,8 +5,7 @@ import pytest
 from scipy.sparse import csr_array, issparse
 from scipy.stats import chisquare
 
-from margrave.mam import _kept
-from margrave.mam._kept import Kept
+from margrave.mam import Reservoir, _classifier
 
 
 def rows(ids):
@@ -21,7 +20,7 @@ def stream(batches, seed=0, made=np.asarray):
     kept, after = None, []
     for batch in batches:
         X, codes, weights = rows(batch)
-        kept = Kept.of(made(X), codes, weights, rng, kept)
+        kept = Reservoir.of(made(X), codes, weights, rng, kept)
         after.append(kept)
     return after
 
@@ -36,7 +35,7 @@ BATCHES = [range(1, 4), range(4, 12), range(12, 14)]
 
 @pytest.fixture
 def five(monkeypatch):
-    monkeypatch.setattr(_kept, "MOST_KEPT", 5)
+    monkeypatch.setattr(_classifier, "RESERVOIR_SIZE", 5)
 
 
 @pytest.mark.parametrize("made", [np.asarray, csr_array])
@@ -51,7 +50,7 @@ def test_at_most_so_many_are_kept_and_what_belongs_together_stays_together(five,
             assert issparse(kept.X) == (made is csr_array)
             X, codes, weights = rows(ids)
             assert ((kept.X.toarray() if issparse(kept.X) else kept.X) == X).all()
-            assert (kept.codes == codes).all()
+            assert (kept.labels == codes).all()
             assert (kept.weights == weights).all()
             assert len(kept.keys) == len(ids)
 
@@ -83,7 +82,7 @@ def test_every_row_of_a_stream_is_kept_as_often_as_any_other(five, batches):
     for _ in range(runs):
         kept = None
         for batch in batches:
-            kept = Kept.of(*rows(batch), rng, kept)
+            kept = Reservoir.of(*rows(batch), rng, kept)
         counts[ids_of(kept) - 1] += 1
     assert counts.sum() == 5 * runs
     # Counts within a run exclude each other, so that they vary by less than chi-square has it.
@@ -98,7 +97,7 @@ def test_pairs_of_rows_from_different_batches_are_kept_together_as_often_as_any(
     for _ in range(runs):
         kept = None
         for batch in BATCHES:
-            kept = Kept.of(*rows(batch), rng, kept)
+            kept = Reservoir.of(*rows(batch), rng, kept)
         here = np.zeros(13)
         here[ids_of(kept) - 1] = 1
         together += np.outer(here, here)
@@ -114,15 +113,15 @@ def test_the_same_seed_keeps_the_same(five):
 def test_dense_and_sparse_batches_go_together():
     rng = np.random.RandomState(0)
     X, codes, weights = rows(range(1, 5))
-    kept = Kept.of(X, codes, weights, rng, None)
+    kept = Reservoir.of(X, codes, weights, rng, None)
     X, codes, weights = rows(range(5, 8))
-    kept = Kept.of(csr_array(X), codes, weights, rng, kept)
+    kept = Reservoir.of(csr_array(X), codes, weights, rng, kept)
     assert ids_of(kept).tolist() == list(range(1, 8))
 
 
 def test_rows_are_copied_so_that_a_buffer_may_be_used_again():
     X, codes, weights = rows(range(1, 5))
-    kept = Kept.of(X, codes, weights, np.random.RandomState(0), None)
+    kept = Reservoir.of(X, codes, weights, np.random.RandomState(0), None)
     X[:], codes[:], weights[:] = 0, 0, 0
     assert ids_of(kept).tolist() == [1, 2, 3, 4]
     assert kept.weights.min() > 0

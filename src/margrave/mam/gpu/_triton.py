@@ -1,20 +1,18 @@
-"""Sums of kernels on a GPU, fused: a tile of values is made, summed and forgotten, never stored.
+"""Triton programs for kernel sums: a tile of values is computed and summed, never stored.
 
-The kernels of document 002, section 2.2, by two programs of Triton.
-
-`halves` is for float32. A number is split into two of 11 bits, high + low, as in 3×TF32, and three
-of the four products are summed: an error of 2⁻²² of a product. TF32 and float16 both have these 11
-bits; float16 is twice as quick, and its range is enough, as rows come scaled. With z and x scaled
-by √(2γ log₂e), rows that were made longer give the whole exponent in one product,
+`halves` is for float32. It splits a number into two of 11 bits, high + low, as 3×TF32 does, and
+sums three of the four products: an error of 2⁻²² of a product. TF32 and float16 both have these 11
+bits; float16 is twice as fast, and its range suffices, as rows come scaled. With z and x scaled by
+√(2γ log₂e), longer rows compute the whole exponent in one product,
 
     (z_h, z_h, z_l, r, 1) · (x_h, x_l, x_h, 1, s) = −γ‖x − z‖² log₂e,
 
-r = −‖z‖²/2 and s = −‖x‖²/2 being three numbers of 11 bits each.
+where r = −‖z‖²/2 and s = −‖x‖²/2 are three numbers of 11 bits each.
 
 `values` is for all else: float64, widths so narrow that float32 would lose the distances, powers of
-numbers too unlike in size for float16, sums |x − z| of the Laplacian kernel, and leave-one-out over
-all widths at once, each width from the one before by squaring. Sums are float32 over a tile or a
-few and float64 beyond.
+numbers too different in size for float16, sums |x − z| of the Laplacian kernel, and leave-one-out
+over all widths at once, each width from the one before by squaring. Sums are in float32 over a tile
+or a few and in float64 beyond.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from typing import Any
 try:
     import triton
     import triton.language as tl
-except ImportError:  # the module can be read without
+except ImportError:  # the module can be imported without it
     triton = None
 
 RBF, LAPLACIAN, POLY = 0, 1, 2
@@ -37,26 +35,26 @@ FLUSH = 32
 
 
 def jit(function: Any) -> Any:
-    """Let Triton compile a function, where it is."""
+    """Compile a function with Triton, if it is installed."""
     return function if triton is None else triton.jit(function)
 
 
 def halves_choice(n_sums: int) -> dict[str, Any]:
-    """Tile, warps and stages of `halves`: the quickest of some on an H200."""
+    """Choose tile, warps and stages of `halves`: the fastest of several on an H200."""
     if n_sums == 1:
         return _choice(64, 128, 4)
     return _choice(64, 64, 4)
 
 
 def values_choice(kind: int, single: bool) -> dict[str, Any]:
-    """Tile, warps and stages of `values`."""
+    """Choose tile, warps and stages of `values`."""
     if kind == LAPLACIAN:
         return _choice(64, 128, 8) if single else _choice(64, 32, 4)
     return _choice(64, 64, 4)
 
 
 def _choice(n_rows: int, n_columns: int, n_warps: int) -> dict[str, Any]:
-    # Products and sums in one operation: newer Tritons want it said.
+    # Products and sums in one operation: newer versions of Triton need the option.
     return {
         "BM": n_rows,
         "BN": n_columns,
@@ -90,7 +88,7 @@ def halves(
     start = tl.program_id(1) * per_split
     stop = tl.minimum(start + per_split, n_tiles)
     columns = tl.arange(0, SUMS)
-    # Before the loops: within them it takes more registers, and a third of the speed.
+    # Before the loops: within them it needs more registers and costs a third of the speed.
     z = tl.load(Z + rows[:, None] * K + tl.arange(0, KB)[None, :])
     total = tl.zeros([BM, SUMS], tl.float64)
     for first in range(start, stop, FLUSH):
@@ -120,7 +118,7 @@ def products(
     KB: tl.constexpr,
     KIND: tl.constexpr,
 ) -> tl.tensor:
-    """Z·Xᵀ of a tile, KB features at a time; the first ones of Z are given."""
+    """Compute Z·Xᵀ of a tile, KB features at a time; `first` has the first ones of Z."""
     k = tl.arange(0, KB)
     x = tl.load(X + cols[:, None] * K + k[None, :])
     e = tl.dot(first, tl.trans(x), out_dtype=KIND)
@@ -133,7 +131,7 @@ def products(
 
 @jit
 def powers(base: tl.tensor, DEGREE: tl.constexpr) -> tl.tensor:
-    """Each number to the power of an integer."""
+    """Raise each number to an integer power."""
     p = base
     for _ in range(DEGREE - 1):
         p = p * base
@@ -152,8 +150,8 @@ def distances(
     BM: tl.constexpr,
     BN: tl.constexpr,
 ) -> tl.tensor:
-    """Σ|x − z| of a tile; numbers are stored feature by feature."""
-    # A load of the whole tile makes the compiler give each thread several columns of several rows.
+    """Compute Σ|x − z| of a tile; numbers are stored feature by feature."""
+    # A load of the whole tile makes the compiler assign several columns and rows to a thread.
     e = tl.abs(tl.load(tl.broadcast_to(X + cols[None, :], (BM, BN))) - tl.load(Z + rows[:, None]))
     for f in range(1, D):
         e += tl.abs(tl.load(X + f * N + cols[None, :]) - tl.load(Z + f * M + rows[:, None]))
@@ -252,7 +250,7 @@ def bases(
     BM: tl.constexpr,
     BN: tl.constexpr,
 ) -> tl.tensor:
-    """What the kernel is a function of: −distance, or the product."""
+    """Compute the argument of the kernel: −distance, or the product."""
     if KIND == 1:
         e = -distances(Z, X, M, N, D, rows, cols, BM, BN)
     else:

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from margrave.mam._cut import cut_for, decided, sample_shares
+from margrave.mam._leave_one_out import best_threshold, predict_codes, sample_fractions
 
 BALANCED = pytest.mark.parametrize("balanced", [False, True])
 
 
 def right(scores, codes, counts, cut):
-    """What of the samples is decided right."""
-    return counts[decided(scores - cut) == codes].sum()
+    """What of the samples is predict_codes right."""
+    return counts[predict_codes(scores - cut) == codes].sum()
 
 
 def table(n_classes, size=12):
@@ -36,8 +36,8 @@ def columns(rows):
 def test_no_cut_between_two_classes_decides_more_right(rows, balanced):
     scores, codes, weights = columns(rows)
     scores = scores[:, :1]
-    counts = sample_shares(codes, weights, 2, balanced)
-    cut = cut_for(scores, codes, counts)
+    counts = sample_fractions(codes, weights, 2, balanced)
+    cut = best_threshold(scores, codes, counts)
     assert cut.shape == (1,)
     values = np.unique(scores)
     all_cuts = [values[0] - 1, *(values[1:] + values[:-1]) / 2, values[-1] + 1]
@@ -48,8 +48,8 @@ def test_no_cut_between_two_classes_decides_more_right(rows, balanced):
 @given(st.sampled_from([3, 4]).flatmap(table), st.booleans())
 def test_with_more_classes_a_cut_is_never_worse_than_none(rows, balanced):
     scores, codes, weights = columns(rows)
-    counts = sample_shares(codes, weights, scores.shape[1], balanced)
-    cut = cut_for(scores, codes, counts)
+    counts = sample_fractions(codes, weights, scores.shape[1], balanced)
+    cut = best_threshold(scores, codes, counts)
     assert cut.shape == (scores.shape[1],)
     found = right(scores, codes, counts, cut)
     assert found >= right(scores, codes, counts, 0) - 1e-12
@@ -68,9 +68,9 @@ def test_three_classes_whose_scores_are_moved_are_cut_apart_again(balanced):
     scores = rng.uniform(0, 0.4, (90, 3))
     scores[np.arange(90), codes] += 0.5
     moved = scores + np.array([3.0, 0.0, -2.0])
-    counts = sample_shares(codes, np.ones(90), 3, balanced)
+    counts = sample_fractions(codes, np.ones(90), 3, balanced)
     assert right(moved, codes, counts, 0) < 0.5
-    cut = cut_for(moved, codes, counts)
+    cut = best_threshold(moved, codes, counts)
     assert right(moved, codes, counts, cut) == pytest.approx(1)
 
 
@@ -79,7 +79,7 @@ def test_classes_are_cut_again_after_the_others_were():
     scores = np.array([[-2, 2, -1], [3, 1, -3], [0, -1, 1], [1, 1, 1], [3, -1, -4]], dtype=float)
     codes = np.array([2, 2, 1, 2, 0])
     counts = np.full(5, 0.2)
-    assert right(scores, codes, counts, cut_for(scores, codes, counts)) == pytest.approx(0.8)
+    assert right(scores, codes, counts, best_threshold(scores, codes, counts)) == pytest.approx(0.8)
 
 
 def test_accuracy_and_balanced_accuracy_have_cuts_of_their_own():
@@ -87,7 +87,8 @@ def test_accuracy_and_balanced_accuracy_have_cuts_of_their_own():
     scores = np.arange(10.0)[:, None]
     codes = (np.arange(10) == 6).astype(np.intp)
     accuracy, balanced = (
-        cut_for(scores, codes, sample_shares(codes, np.ones(10), 2, kind)) for kind in (False, True)
+        best_threshold(scores, codes, sample_fractions(codes, np.ones(10), 2, kind))
+        for kind in (False, True)
     )
     assert accuracy > 9
     assert 5 < balanced < 6
@@ -98,15 +99,19 @@ def test_weights_count_like_repeated_samples():
     scores, codes = rng.normal(size=(30, 1)), rng.integers(0, 2, 30)
     weights = rng.integers(1, 4, 30)
     for balanced in (False, True):
-        weighted = cut_for(scores, codes, sample_shares(codes, weights.astype(float), 2, balanced))
+        weighted = best_threshold(
+            scores, codes, sample_fractions(codes, weights.astype(float), 2, balanced)
+        )
         again = np.repeat(np.arange(30), weights)
-        counts = sample_shares(codes[again], np.ones(len(again)), 2, balanced)
-        assert cut_for(scores[again], codes[again], counts) == pytest.approx(weighted)
+        counts = sample_fractions(codes[again], np.ones(len(again)), 2, balanced)
+        assert best_threshold(scores[again], codes[again], counts) == pytest.approx(weighted)
 
 
 def test_above_0_it_is_the_second_of_two_and_else_the_largest():
-    assert decided(np.array([[-1.0], [0.0], [1e-300]])).tolist() == [0, 0, 1]
-    assert decided(np.array([[1.0, 2.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 3.0]])).tolist() == [
+    assert predict_codes(np.array([[-1.0], [0.0], [1e-300]])).tolist() == [0, 0, 1]
+    assert predict_codes(
+        np.array([[1.0, 2.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 3.0]])
+    ).tolist() == [
         1,
         0,
         2,
@@ -117,7 +122,7 @@ def test_above_0_it_is_the_second_of_two_and_else_the_largest():
 @given(st.lists(st.tuples(st.integers(0, 3), st.floats(1e-6, 1e6)), min_size=1, max_size=20))
 def test_shares_of_all_samples_sum_to_1(balanced, rows):
     codes, weights = (np.array(column) for column in zip(*rows, strict=True))
-    shares = sample_shares(codes, weights, 4, balanced)
+    shares = sample_fractions(codes, weights, 4, balanced)
     assert shares.sum() == pytest.approx(1)
     assert shares.min() > 0
     sums = np.bincount(codes, shares, 4)

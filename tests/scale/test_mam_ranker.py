@@ -10,9 +10,11 @@ da = pytest.importorskip("dask.array", reason="the extra 'dask' is not installed
 dd = pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not installed")
 dask = pytest.importorskip("dask", reason="the extra 'dask' is not installed")
 
+from margrave import scale  # noqa: E402
 from margrave._dask import summary as _summary  # noqa: E402
 from margrave._dask.blocks import Blocks  # noqa: E402
-from margrave.mam import MAMOrdinalClassifier, MAMRanker, _kept, _kernel_ranker  # noqa: E402
+from margrave.mam import MAMOrdinalClassifier, MAMRanker  # noqa: E402
+from margrave.scale import _mam_blocks  # noqa: E402
 
 NAMES = list("abcd")
 LINEAR = {"kernel": "linear"}
@@ -62,7 +64,8 @@ def test_blocks_say_what_the_whole_says(given, chunks, levels):
     X, y, weights = samples(levels=levels)
     for s in (None, weights):
         known = MAMRanker(**given).fit(X, y, s)
-        found = MAMRanker(**given).fit(da.from_array(X, chunks=chunks), da.from_array(y), s)
+        rows, responses = da.from_array(X, chunks=chunks), da.from_array(y)
+        found = scale.fit(MAMRanker(**given), rows, responses, s)
         same(found, known, given)
 
 
@@ -74,15 +77,15 @@ def test_data_frames(given, dtype):
     table = frame(X, y, weights)
     names = pd.DataFrame(X, columns=NAMES)
     known = MAMRanker(**given).fit(names, y, weights)
-    found = MAMRanker(**given).fit(table[NAMES], table["y"], table["w"])
+    found = scale.fit(MAMRanker(**given), table[NAMES], table["y"], table["w"])
     same(found, known, given)
     assert found.feature_names_in_.tolist() == NAMES
-    lazy = found.predict(table[NAMES])
+    lazy = scale.predict(found, table[NAMES])
     assert lazy.dtype == np.float64
     assert lazy.compute() == pytest.approx(known.predict(names), abs=1e-5)
-    assert found.score(table[NAMES], table["y"]) == pytest.approx(known.score(names, y), abs=1e-3)
+    assert found.score(names, y) == pytest.approx(known.score(names, y), abs=1e-3)
     with pytest.raises(ValueError, match="feature names"):
-        found.predict(table[NAMES[::-1]])
+        scale.predict(found, table[NAMES[::-1]]).compute()
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
@@ -91,7 +94,8 @@ def test_widths_are_those_of_the_whole(kernel, gamma):
     X, y, weights = samples()
     given = {"kernel": kernel, "gamma": gamma, "n_components": 40, "random_state": 3}
     known = MAMRanker(**given).fit(X, y, weights)
-    same(MAMRanker(**given).fit(da.from_array(X, chunks=(90, 4)), y, weights), known, given)
+    found = scale.fit(MAMRanker(**given), da.from_array(X, chunks=(90, 4)), y, weights)
+    same(found, known, given)
 
 
 @ways
@@ -105,7 +109,7 @@ def test_two_passes(given, monkeypatch):
 
     monkeypatch.setattr(Blocks, "reduce", counted)
     X, y, _ = samples()
-    MAMRanker(**given).fit(da.from_array(X, chunks=(50, 4)), y)
+    scale.fit(MAMRanker(**given), da.from_array(X, chunks=(50, 4)), y)
     assert len(passes) == 2
 
 
@@ -116,14 +120,14 @@ def test_more_responses_than_a_summary_holds(offset, monkeypatch):
     X, y, weights = samples(6_000)
     X = X + offset
     known = MAMRanker("linear").fit(X, y, weights)
-    found = MAMRanker("linear").fit(da.from_array(X, chunks=(400, 4)), y, weights)
+    found = scale.fit(MAMRanker("linear"), da.from_array(X, chunks=(400, 4)), y, weights)
     assert 0 < found.rank_error_ < 0.2
     assert found.coef_ @ known.coef_ > 0.999
     assert found.lambda_ == pytest.approx(known.lambda_, rel=found.rank_error_)
     # Of grades there are few, however many samples: exact.
     grades = np.round(y)
     known = MAMRanker("linear").fit(X, grades, weights)
-    found = MAMRanker("linear").fit(da.from_array(X, chunks=(400, 4)), grades, weights)
+    found = scale.fit(MAMRanker("linear"), da.from_array(X, chunks=(400, 4)), grades, weights)
     same(found, known, LINEAR)
 
 
@@ -143,22 +147,11 @@ def test_midranks_are_off_by_no_more_than_is_said(monkeypatch):
         assert (np.abs(found.middle(y)[:, 0] - true) <= found.error[0] + weights).all()
 
 
-def test_scores_of_some_rows(monkeypatch):
-    X, y, _ = samples()
-    model = MAMRanker("linear").fit(X, y)
-    rows = da.from_array(X, chunks=(50, 4))
-    assert model.score(rows, y) == pytest.approx(model.score(X, y))
-    monkeypatch.setattr(_kernel_ranker, "_ROWS_FOR_SCORES", 100)
-    assert model.score(rows, y) != model.score(X, y)
-    assert model.score(rows, y) == pytest.approx(model.score(X, y), abs=0.15)
-    assert model.score(rows, y) == model.score(rows, y)
-
-
 @pytest.mark.parametrize("given", [LINEAR, FEATURES, {"gamma": 0.2}])
-def test_answers_are_lazy(given):
+def test_predictions_are_lazy(given):
     X, y, _ = samples()
     model = MAMRanker(**given).fit(X, y)
-    lazy = model.predict(da.from_array(X, chunks=(70, 2)))
+    lazy = scale.predict(model, da.from_array(X, chunks=(70, 2)))
     assert isinstance(lazy, da.Array)
     assert lazy.shape == (300,)
     assert lazy.dtype == np.float64
@@ -174,36 +167,38 @@ def test_parts_without_rows_and_of_unknown_size():
     there = X[:, 0] > 3
     for given in (LINEAR, FEATURES):
         known = MAMRanker(**given).fit(X[there], y[there], weights[there])
-        found = MAMRanker(**given).fit(some[NAMES], some["y"], some["w"])
+        found = scale.fit(MAMRanker(**given), some[NAMES], some["y"], some["w"])
         same(found, known, given)
         arrays = [some[NAMES].to_dask_array(), some["y"].to_dask_array()]
-        same(MAMRanker(**given).fit(*arrays, some["w"].to_dask_array()), known, given)
+        found = scale.fit(MAMRanker(**given), *arrays, some["w"].to_dask_array())
+        same(found, known, given)
 
 
 @ways
-@pytest.mark.parametrize("scale", [1.0, 1e-200])
-def test_a_block_without_weight(given, scale):
+@pytest.mark.parametrize("unit", [1.0, 1e-200])
+def test_a_block_without_weight(given, unit):
     X, y, weights = samples()
     weights[50:150] = 0
-    weights *= scale
+    weights *= unit
     known = MAMRanker(**given).fit(X, y, weights)
-    same(MAMRanker(**given).fit(da.from_array(X, chunks=(50, 4)), y, weights), known, given)
+    found = scale.fit(MAMRanker(**given), da.from_array(X, chunks=(50, 4)), y, weights)
+    same(found, known, given)
 
 
 def test_of_many_rows_some_choose_the_width(monkeypatch):
-    monkeypatch.setattr(_kept, "MOST_KEPT", 200)
+    monkeypatch.setattr(_mam_blocks, "LARGEST_RESERVOIR", 200)
     X, y, _ = samples(3_000)
     given = {"n_components": 100, "random_state": 0}
     known = MAMRanker(**given).fit(X, y)
-    found = MAMRanker(**given).fit(da.from_array(X, chunks=(170, 4)), y)
+    found = scale.fit(MAMRanker(**given), da.from_array(X, chunks=(170, 4)), y)
     assert found.score(X, y) == pytest.approx(known.score(X, y), abs=0.05)
-    again = MAMRanker(**given).fit(da.from_array(X, chunks=(170, 4)), y)
+    again = scale.fit(MAMRanker(**given), da.from_array(X, chunks=(170, 4)), y)
     assert (found.coef_ == again.coef_).all()
 
 
 def refused(match, X, y, weights=None, error=ValueError, **given):
     with pytest.raises(error, match=match):
-        MAMRanker(**{**LINEAR, **given}).fit(X, y, weights)
+        scale.fit(MAMRanker(**{**LINEAR, **given}), X, y, weights)
 
 
 @ways
@@ -245,7 +240,8 @@ def test_integers_that_float64_cannot_tell_apart(dtype):
         whole = da.from_array(X, chunks=(300, 4))
         refused(rf"\by\b.*{2**60 + 299}", whole, order + dtype(2**60), **given)
         largest = order + dtype(2**53 - 299)
-        same(MAMRanker(**given).fit(rows, largest), MAMRanker(**given).fit(X, largest), given)
+        found = scale.fit(MAMRanker(**given), rows, largest)
+        same(found, MAMRanker(**given).fit(X, largest), given)
     if dtype == np.int64:
         refused(r"\by\b.*-\d{19}\b", rows, order + np.iinfo(dtype).min)
 
@@ -253,22 +249,28 @@ def test_integers_that_float64_cannot_tell_apart(dtype):
 def test_a_single_row_in_every_block():
     X, y, _ = samples(12)
     known = MAMRanker("linear").fit(X, y)
-    same(MAMRanker("linear").fit(da.from_array(X, chunks=(1, 4)), y), known, LINEAR)
+    found = scale.fit(MAMRanker("linear"), da.from_array(X, chunks=(1, 4)), y)
+    same(found, known, LINEAR)
 
 
 def test_rows_that_are_all_the_same():
     for given in (LINEAR, FEATURES):
-        found = MAMRanker(**given).fit(da.ones((60, 3), chunks=(20, 3)), np.arange(60))
+        rows = da.ones((60, 3), chunks=(20, 3))
+        found = scale.fit(MAMRanker(**given), rows, np.arange(60))
         assert found.lambda_ == 0
         assert (found.coef_ == 0).all()
 
 
 def test_ordered_classes_need_memory():
     X, y, _ = samples(levels=3)
-    model = MAMOrdinalClassifier("linear")
-    with pytest.raises(TypeError, match=r"MAMOrdinalClassifier\.fit.*\bX\b"):
-        model.fit(da.from_array(X), y)
-    with pytest.raises(TypeError, match=r"MAMOrdinalClassifier\.fit.*\by\b"):
-        model.fit(X, da.from_array(y))
-    with pytest.raises(TypeError, match=r"MAMOrdinalClassifier.*\bX\b"):
-        model.fit(X, y).predict(da.from_array(X))
+    with pytest.raises(TypeError, match=r"MAMRanker.*\bMAMOrdinalClassifier\b.*sample"):
+        scale.fit(MAMOrdinalClassifier("linear"), da.from_array(X), y)
+
+
+def test_a_fit_in_memory_leaves_nothing_to_a_fit_on_blocks():
+    X, y, _ = samples()
+    model = MAMRanker(gamma=0.2).fit(X, y)
+    model.set_params(kernel="linear")
+    assert scale.fit(model, da.from_array(X, chunks=(50, 4)), y) is model
+    same(model, MAMRanker("linear").fit(X, y), LINEAR)
+    assert not hasattr(model, "X_fit_")

@@ -13,10 +13,14 @@ dd = pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not insta
 dask = pytest.importorskip("dask", reason="the extra 'dask' is not installed")
 cloudpickle = pytest.importorskip("cloudpickle", reason="the extra 'dask' is not installed")
 
-from margrave.mam import MAMClassifier, MAMRanker  # noqa: E402
-from margrave.mam._block_rows import in_columns, plain_sums, sums_by_label  # noqa: E402
-from margrave.mam._block_sums import Asked, class_sums, label_sums  # noqa: E402
-from margrave.mam._features import Frequencies  # noqa: E402
+from margrave import scale  # noqa: E402
+from margrave.mam import MAMClassifier, MAMRanker, RandomFeatures  # noqa: E402
+from margrave.scale._mam import BlockRequest, sum_classes, sum_labels  # noqa: E402
+from margrave.scale._mam_blocks import (  # noqa: E402
+    sums_by_label,
+    weight_columns,
+    weighted_row_sums,
+)
 
 LINEAR = {"kernel": "linear"}
 FEATURES = {"n_components": 30, "random_state": 0, "gamma": 0.2}
@@ -46,7 +50,7 @@ def times_sent(estimator, method, rows, monkeypatch):
         sent.append(1)
         return state(self)
 
-    (lazy,) = dask.optimize(getattr(estimator, method)(rows) + 1)
+    (lazy,) = dask.optimize(scale.predict(estimator, rows, method) + 1)
     graph = dict(lazy.__dask_graph__())
     assert len(graph) >= 10
     with monkeypatch.context() as patched:
@@ -73,13 +77,13 @@ def test_a_model_is_sent_once(kind, monkeypatch):
 @ways
 def test_many_labels_take_little_memory(given):
     X, y = samples(20_000, 200)
-    asked = Asked(4, {}, 0, 1_000, given is LINEAR)
-    frequencies = Frequencies.drawn("rbf", 0.2, X[:10], 30, 0)
+    request = BlockRequest(4, {}, 0, 1_000, given is LINEAR)
+    features = RandomFeatures.draw("rbf", 0.2, X.mean(axis=0), 30, 0)
     tracemalloc.start()
     if given is LINEAR:
-        label_sums(0, X, y, None, asked)
+        sum_labels(0, X, y, None, request)
     else:
-        class_sums(X, y, None, asked, np.arange(200), 0, frequencies)
+        sum_classes(X, y, None, request, np.arange(200), 0, features)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 200 * len(X) * 8 / 2  # a column for every label
@@ -92,7 +96,7 @@ def test_sums_by_label(dtype, order, n):
     X, y = samples(9_000, n)
     X = np.asarray(X, dtype=dtype, order=order)
     weights = np.random.default_rng(1).random(9_000)
-    known = plain_sums(X, in_columns(y, weights, n))
+    known = weighted_row_sums(X, weight_columns(y, weights, n))
     assert sums_by_label(X, y, weights, n) == pytest.approx(known, rel=1e-11, abs=1e-9)
 
 
@@ -100,11 +104,11 @@ def test_sums_by_label(dtype, order, n):
 def test_many_labels_are_learned_as_in_memory(given):
     X, y = samples(1_000, 40)
     known = MAMClassifier(**given).fit(X, y)
-    found = MAMClassifier(**given).fit(da.from_array(X, chunks=(170, 4)), y)
+    found = scale.fit(MAMClassifier(**given), da.from_array(X, chunks=(170, 4)), y)
     assert found.coef_ == pytest.approx(known.coef_, abs=1e-5 * np.abs(known.coef_).max())
     X[700, 1] = np.nan
     with pytest.raises(ValueError, match=r"\bX\b.*NaN"):
-        MAMClassifier(**given).fit(da.from_array(X, chunks=(170, 4)), y)
+        scale.fit(MAMClassifier(**given), da.from_array(X, chunks=(170, 4)), y)
 
 
 @pytest.mark.parametrize("power", [-8, -6, -4, -2])
@@ -113,9 +117,9 @@ def test_directions_of_wide_kernels(power):
     given = {"n_components": 100, "gamma": 4.0**power, "random_state": 0}
     known = MAMClassifier(**given, class_weight="balanced").fit(X, y)
     found = MAMClassifier(**given, class_weight="balanced")
-    found.fit(da.from_array(X, chunks=(250, 4)), y)
+    scale.fit(found, da.from_array(X, chunks=(250, 4)), y)
     assert np.linalg.norm(found.coef_ - known.coef_) < 2e-6
-    angles = (X - X.mean(axis=0)) @ known._frequencies.directions.astype(float)
+    angles = (X - X.mean(axis=0)) @ known._features.directions.astype(float)
     waves = np.hstack([np.cos(angles), np.sin(angles)])
     exact = waves[y == 1].mean(axis=0) - waves[y == 0].mean(axis=0)
     assert np.linalg.norm(known.coef_[0] - exact / np.linalg.norm(exact)) < 2e-6
@@ -126,20 +130,22 @@ def test_labels_that_do_not_fit_into_signed_integers(given):
     X, y = samples()
     labels = y.astype(np.uint64) + np.uint64(2**63 + 5)
     known = MAMClassifier(**given).fit(X, labels)
-    found = MAMClassifier(**given).fit(da.from_array(X, chunks=(70, 4)), labels)
+    found = scale.fit(MAMClassifier(**given), da.from_array(X, chunks=(70, 4)), labels)
     assert found.classes_.dtype == np.uint64
     assert found.classes_.tolist() == known.classes_.tolist() == [2**63 + 5, 2**63 + 6]
     assert found.coef_ == pytest.approx(known.coef_, rel=1e-4, abs=1e-5)
-    assert (found.predict(da.from_array(X, chunks=(70, 4))).compute() == found.predict(X)).all()
+    lazy = scale.predict(found, da.from_array(X, chunks=(70, 4)))
+    assert (lazy.compute() == found.predict(X)).all()
 
 
 @ways
 def test_infinity_is_no_label(given):
     X, y = samples()
     labels = np.where(np.arange(300) == 3, np.inf, y)
-    for rows in (X, da.from_array(X, chunks=(70, 4))):
-        with pytest.raises(ValueError, match=r"\by\b.*infinity"):
-            MAMClassifier(**given).fit(rows, labels)
+    with pytest.raises(ValueError, match=r"\by\b.*infinity"):
+        MAMClassifier(**given).fit(X, labels)
+    with pytest.raises(ValueError, match=r"\by\b.*infinity"):
+        scale.fit(MAMClassifier(**given), da.from_array(X, chunks=(70, 4)), labels)
 
 
 def test_sparse_blocks_are_refused():
@@ -147,11 +153,21 @@ def test_sparse_blocks_are_refused():
     sparse = da.from_array(X, chunks=(70, 4)).map_blocks(csr_matrix)
     model = MAMClassifier("linear").fit(X, y)
     for given in (LINEAR, FEATURES):
-        with pytest.raises(TypeError, match=r"MAMClassifier\.fit.*csr_matrix"):
-            MAMClassifier(**given).fit(sparse, y)
-        with pytest.raises(TypeError, match=r"MAMRanker\.fit.*csr_matrix"):
-            MAMRanker(**given).fit(sparse, y)
-    with pytest.raises(TypeError, match=r"MAMClassifier\.predict.*csr_matrix"):
-        model.predict(sparse).compute()
-    with pytest.raises(TypeError, match=r"MAMClassifier\.score.*csr_matrix"):
-        model.score(sparse, y)
+        with pytest.raises(TypeError, match=r"MAMClassifier.*csr_matrix"):
+            scale.fit(MAMClassifier(**given), sparse, y)
+        with pytest.raises(TypeError, match=r"MAMRanker.*csr_matrix"):
+            scale.fit(MAMRanker(**given), sparse, y)
+    with pytest.raises(TypeError, match="sparse"):
+        scale.predict(model, sparse).compute()
+
+
+def test_predictions_send_no_training_state(monkeypatch):
+    X, y = samples(2_000)
+    rows = da.from_array(X, chunks=(500, 4))
+    for model in (MAMClassifier("linear").fit(X, y), MAMClassifier(gamma=0.2).fit(X, y)):
+        (lazy,) = dask.optimize(scale.predict(model, rows))
+        sent = b"".join(cloudpickle.dumps(task) for task in dict(lazy.__dask_graph__()).values())
+        assert b"loo_decision_" not in sent
+        assert b"keys" not in sent
+        assert (lazy.compute() == model.predict(X)).all()
+        assert model.rademacher_bound() > 0

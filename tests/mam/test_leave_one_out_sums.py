@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_kernel
 
-from margrave.mam import _self_sums
+from margrave.mam import _sums
 from margrave.mam._kernels import Kernel
-from margrave.mam._self_sums import Ordered, _steps, self_sums
+from margrave.mam._sums import LevelWeights, _steps, leave_one_out_sums
 
 POWERS = [4.0**k for k in range(-7, 8)]
 GAMMAS = {
@@ -46,7 +46,7 @@ def others(X, kernel, gamma):
 
 def agree(X, a, kernel, gammas, ordered=None, n_jobs=None, tolerance=1e-10):
     """Whether the sums are those of the matrices, up to a share of Σ|a||K|."""
-    found = self_sums(X, a, kernel, gammas, ordered, n_jobs)
+    found = leave_one_out_sums(X, a, kernel, gammas, ordered, n_jobs)
     assert found.shape == (len(gammas), len(X), a.shape[1] + (ordered is not None))
     for sums, gamma in zip(found, gammas, strict=True):
         K = others(X, kernel, gamma)
@@ -68,7 +68,7 @@ def samples(n=23, d=3, k=2, seed=0):
 
 @pytest.fixture
 def small_tiles(monkeypatch):
-    monkeypatch.setattr(_self_sums, "_TILE", 5)
+    monkeypatch.setattr(_sums, "_TILE", 5)
 
 
 def test_the_referee_is_scikit_learn():
@@ -104,7 +104,7 @@ def test_kernels_without_a_width_and_those_of_your_own(small_tiles, kernel):
 def test_the_gamma_of_the_kernel_itself_is_not_used():
     X, a = samples()
     for name in ("rbf", "poly", "laplacian"):
-        one, other = (self_sums(X, a, Kernel(name, gamma), [0.3]) for gamma in (1.0, 50.0))
+        one, other = (leave_one_out_sums(X, a, Kernel(name, gamma), [0.3]) for gamma in (1.0, 50.0))
         assert one.tolist() == other.tolist()
 
 
@@ -119,7 +119,7 @@ def test_signed_sums_with_ties_across_the_borders_of_tiles(small_tiles, name, le
         "one": np.zeros(23),
         "two": np.repeat([-1.0, 3.0], [12, 11]),
     }[levels]
-    ordered = Ordered(made, rng.uniform(0, 2, 23))
+    ordered = LevelWeights(made, rng.uniform(0, 2, 23))
     assert agree(X, a, Kernel(name), [0.1, 0.4, 0.5], ordered)
 
 
@@ -134,20 +134,20 @@ def test_signed_sums_with_ties_across_the_borders_of_tiles(small_tiles, name, le
 def test_any_samples_widths_and_levels(n, tile, d, gammas, name, levels):
     rng = np.random.default_rng(n)
     X = rng.integers(-2, 3, (n, d)) / 2  # with duplicates
-    ordered = Ordered(np.sort(levels[:n]).astype(float), rng.integers(0, 3, n).astype(float))
+    ordered = LevelWeights(np.sort(levels[:n]).astype(float), rng.integers(0, 3, n).astype(float))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_self_sums, "_TILE", tile)
+        patch.setattr(_sums, "_TILE", tile)
         assert agree(X, rng.normal(size=(n, 2)), Kernel(name), sorted(gammas), ordered)
 
 
 @pytest.mark.parametrize("name", ["rbf", "poly"])
 def test_the_result_does_not_depend_on_threads(small_tiles, name, monkeypatch):
-    monkeypatch.setattr(_self_sums, "SMALL", 0)
+    monkeypatch.setattr(_sums, "SMALL", 0)
     X, a = samples(48)
-    ordered = Ordered(np.arange(48.0) // 7, np.ones(48))
-    alone = self_sums(X, a, Kernel(name), POWERS[5:9], ordered, 1)
+    ordered = LevelWeights(np.arange(48.0) // 7, np.ones(48))
+    alone = leave_one_out_sums(X, a, Kernel(name), POWERS[5:9], ordered, 1)
     for n_jobs in (2, 3, None):
-        found = self_sums(X, a, Kernel(name), POWERS[5:9], ordered, n_jobs)
+        found = leave_one_out_sums(X, a, Kernel(name), POWERS[5:9], ordered, n_jobs)
         assert (found == alone).all()
 
 
@@ -157,7 +157,7 @@ def test_the_result_does_not_depend_on_threads(small_tiles, name, monkeypatch):
 def test_a_sample_is_not_among_the_others_however_narrow_the_width(name, gamma, size):
     X, a = samples(40)
     X *= size
-    assert (self_sums(X, a, Kernel(name), [1e3, 4e3, gamma])[-1] == 0).all()
+    assert (leave_one_out_sums(X, a, Kernel(name), [1e3, 4e3, gamma])[-1] == 0).all()
 
 
 @pytest.mark.parametrize("name", ["rbf", "laplacian"])
@@ -168,7 +168,7 @@ def test_copies_of_a_sample_count_but_the_sample_itself_does_not(small_tiles, na
     X = np.vstack([X, X, X[:3]]) + offset
     a = np.random.default_rng(1).normal(size=(27, 1))
     same = (X[:, None] == X).all(axis=2) & ~np.eye(27, dtype=bool)
-    found = self_sums(X, a, Kernel(name), [gamma])[0]
+    found = leave_one_out_sums(X, a, Kernel(name), [gamma])[0]
     assert found == pytest.approx(same @ a, rel=1e-5, abs=1e-5)
 
 
@@ -177,7 +177,7 @@ def test_rounding_of_distances_makes_no_value_larger_than_1(gamma):
     for seed in range(10):
         X, _ = samples(12, seed=seed)
         X[6:] = X[:6]
-        found = self_sums(X, np.ones((12, 1)), Kernel("rbf"), [gamma])
+        found = leave_one_out_sums(X, np.ones((12, 1)), Kernel("rbf"), [gamma])
         assert found.min() >= 0
         assert found.max() <= 1
 
@@ -185,7 +185,7 @@ def test_rounding_of_distances_makes_no_value_larger_than_1(gamma):
 def test_samples_in_float32_are_summed_in_float64():
     X, a = samples()
     X = X.astype(np.float32)
-    assert self_sums(X, a, Kernel("rbf"), [0.3]).dtype == np.float64
+    assert leave_one_out_sums(X, a, Kernel("rbf"), [0.3]).dtype == np.float64
     assert agree(X, a, Kernel("rbf"), [0.3, 1.2], tolerance=1e-12)
     assert agree(X + np.float32(1e4), a, Kernel("rbf"), [0.3, 1.2])
 
@@ -200,7 +200,7 @@ def test_values_are_squared_where_widths_allow_and_computed_anew_where_not(monke
     # Far apart, and a ratio that is a power of two but for less than rounding.
     assert squarings([1e-300, 1e300]) == [0, 0]
     assert squarings([0.1, 0.1 * 4 * (1 + 1e-15), 0.1 * 16 * (1 + 1e-6)]) == [0, 2, 0]
-    monkeypatch.setattr(_self_sums, "_MOST_POWERS", 16.0)
+    monkeypatch.setattr(_sums, "_LARGEST_POWER", 16.0)
     assert squarings(POWERS[:7]) == [0, 2, 2, 0, 2, 2, 0]
     assert agree(*samples(), Kernel("rbf"), POWERS)
 
@@ -213,14 +213,14 @@ def test_exponentials_are_rare_for_widths_that_are_powers(monkeypatch):
         calls.append(1)
         return exp(*args)
 
-    monkeypatch.setattr(_self_sums.np, "exp", counted)
-    self_sums(*samples(), Kernel("laplacian"), POWERS)
+    monkeypatch.setattr(_sums.np, "exp", counted)
+    leave_one_out_sums(*samples(), Kernel("laplacian"), POWERS)
     assert len(calls) == 1
 
 
 def test_a_diagonal_of_0_stays_when_values_are_squared():
     X, a = np.zeros((7, 2)), np.arange(14.0).reshape(7, 2)
-    for sums in self_sums(X, a, Kernel("rbf"), POWERS):
+    for sums in leave_one_out_sums(X, a, Kernel("rbf"), POWERS):
         assert sums == pytest.approx(a.sum(axis=0) - a)
 
 
@@ -237,7 +237,7 @@ def test_kernels_are_not_changed():
     before = replace(kernel)
     X, a = samples()
     rows, weights = X.copy(), a.copy()
-    self_sums(X, a, kernel, [0.1, 0.4])
+    leave_one_out_sums(X, a, kernel, [0.1, 0.4])
     assert kernel == before
     assert (rows == X).all()
     assert (a == weights).all()
@@ -247,11 +247,11 @@ def test_kernels_are_not_changed():
 @pytest.mark.parametrize("size", [1e-40, 1e-12, 1e12, 1e20, 1e40, 1e100])
 def test_sums_do_not_depend_on_the_unit_of_the_features(name, size):
     X, a = samples()
-    found = self_sums(X * size, a, Kernel(name), [size ** (-2 if name == "rbf" else -1)])
-    assert found == pytest.approx(self_sums(X, a, Kernel(name), [1.0]), rel=1e-8)
+    found = leave_one_out_sums(X * size, a, Kernel(name), [size ** (-2 if name == "rbf" else -1)])
+    assert found == pytest.approx(leave_one_out_sums(X, a, Kernel(name), [1.0]), rel=1e-8)
 
 
 @pytest.mark.parametrize("name", ["rbf", "laplacian"])
 def test_widths_of_nothing_for_large_features(name):
     X, a = samples(40)
-    assert (self_sums(X * 1e12, a, Kernel(name), [1e3, 4e3, 1e300])[-1] == 0).all()
+    assert (leave_one_out_sums(X * 1e12, a, Kernel(name), [1e3, 4e3, 1e300])[-1] == 0).all()

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics.pairwise import rbf_kernel
 
-from margrave.mam._leave_out import ClassSums, contrast, shares_of
+from margrave.mam._leave_one_out import ClassSums, contrast, reciprocals
 
 
 def class_sums(phi, codes, s, k, balanced):
@@ -34,7 +34,7 @@ def left_out(phi, codes, s, k, balanced):
     columns = np.zeros((len(codes), k))
     columns[np.arange(len(codes)), codes] = s
     diagonal = np.diag(K).copy()
-    return fit.left_out(K @ columns - diagonal[:, None] * columns, diagonal, codes, s)
+    return fit.leave_one_out(K @ columns - diagonal[:, None] * columns, diagonal, codes, s)
 
 
 def again(phi, codes, s, k, balanced):
@@ -120,7 +120,7 @@ def test_leaving_out_with_a_kernel_of_many_dimensions():
 def test_directions_have_the_length_1_and_the_largest_average_margin(k, balanced):
     phi, codes, s = samples(20, k)
     fit, P = class_sums(phi, codes, s, k, balanced)
-    W = fit.turned.T @ P
+    W = fit.coefficients.T @ P
     assert pytest.approx(direction(phi, codes, s, k, balanced)) == W
     assert np.linalg.norm(W) == pytest.approx(1)
     best = average_margin(phi, codes, s, W, balanced)
@@ -137,12 +137,12 @@ def test_directions_have_the_length_1_and_the_largest_average_margin(k, balanced
 
 @CLASSES
 def test_scores_of_more_than_two_classes_sum_to_0(k):
-    turned = class_sums(*samples(20, k), k, True)[0].turned
+    turned = class_sums(*samples(20, k), k, True)[0].coefficients
     assert turned.shape == (k, 1 if k == 2 else k)
     if k > 2:
         phi, codes, s = samples(20, k)
         fit, P = class_sums(phi, codes, s, k, False)
-        assert (phi @ P.T @ fit.turned).sum(axis=1) == pytest.approx(0, abs=1e-12)
+        assert (phi @ P.T @ fit.coefficients).sum(axis=1) == pytest.approx(0, abs=1e-12)
 
 
 def test_the_length_is_that_of_the_document():
@@ -153,7 +153,7 @@ def test_the_length_is_that_of_the_document():
     # (7): f(x) = (1/λn) Σ y_i K(x_i, x)
     sums = np.stack([phi[codes == c].sum(axis=0) for c in (0, 1)]) @ phi.T
     f = (y @ (phi @ phi.T)) / (fit.length * 25)
-    assert sums.T @ fit.turned == pytest.approx(f[:, None])
+    assert sums.T @ fit.coefficients == pytest.approx(f[:, None])
 
 
 def test_balanced_is_the_difference_of_the_class_means():
@@ -161,7 +161,7 @@ def test_balanced_is_the_difference_of_the_class_means():
     fit, P = class_sums(phi, codes, s, 2, True)
     means = [np.average(phi[codes == c], axis=0, weights=s[codes == c]) for c in (0, 1)]
     w = means[1] - means[0]
-    assert (fit.turned.T @ P)[0] == pytest.approx(w / np.linalg.norm(w))
+    assert (fit.coefficients.T @ P)[0] == pytest.approx(w / np.linalg.norm(w))
     assert fit.length == pytest.approx(np.linalg.norm(w) / 2)
 
 
@@ -185,7 +185,7 @@ def test_the_unit_of_the_weights_and_of_the_features_does_not_count(k, balanced)
         scaled = left_out(phi * factor, codes, s, k, balanced) / factor
         assert scaled == pytest.approx(found)
         fit, P = class_sums(phi, codes, s * factor, k, balanced)
-        assert np.linalg.norm(fit.turned.T @ P) == pytest.approx(1)
+        assert np.linalg.norm(fit.coefficients.T @ P) == pytest.approx(1)
 
 
 @BALANCED
@@ -196,7 +196,7 @@ def test_classes_with_the_same_mean_have_no_direction(k, balanced):
     phi, codes = np.vstack([one] * k), np.repeat(np.arange(k), 6)
     fit, _ = class_sums(phi, codes, np.full(6 * k, 0.1), k, balanced)
     assert fit.length == 0
-    assert (fit.turned == 0).all()
+    assert (fit.coefficients == 0).all()
 
 
 def test_nothing_is_left_where_all_samples_are_the_same():
@@ -226,7 +226,7 @@ def test_a_class_of_one_sample_is_empty_without_it_whatever_the_rounding(towards
         sums, diagonal = K @ columns - np.diag(K)[:, None] * columns, np.diag(K)
         exact = class_sums(phi, codes, s, 2, True)[0]
         off = ClassSums(exact.gram, np.nextafter(exact.weights, towards), balanced=True)
-        found = off.left_out(sums, diagonal, codes, s)
+        found = off.leave_one_out(sums, diagonal, codes, s)
         assert found == pytest.approx(again(phi, codes, s, 2, True), rel=1e-9)
 
 
@@ -235,25 +235,25 @@ def test_samples_that_are_0_have_no_direction():
     assert found.tolist() == [[0.0] * 3] * 6
     fit = ClassSums(np.zeros((3, 3)), np.full(3, 2.0), False)
     assert fit.length == 0
-    assert (fit.turned == 0).all()
+    assert (fit.coefficients == 0).all()
 
 
 @BALANCED
 def test_a_class_that_has_not_come_yet_is_no_trouble(balanced):
     fit = ClassSums(np.diag([4.0, 0.0, 1.0]), np.array([2.0, 0.0, 1.0]), balanced)
     P = np.array([[2.0, 0.0], [0.0, 0.0], [0.0, 1.0]])
-    assert np.linalg.norm(fit.turned.T @ P) == pytest.approx(1)
+    assert np.linalg.norm(fit.coefficients.T @ P) == pytest.approx(1)
 
 
 def test_contrast_and_shares():
     assert contrast(2).tolist() == [[-1, 1]]
     assert contrast(3) @ np.ones(3) == pytest.approx(np.zeros(3))
     assert contrast(3) @ contrast(3) == pytest.approx(contrast(3))
-    assert shares_of(np.array([2.0, 0.0, 4.0])).tolist() == [0.5, 0, 0.25]
+    assert reciprocals(np.array([2.0, 0.0, 4.0])).tolist() == [0.5, 0, 0.25]
     for balanced in (False, True):
         weights = np.array([2.0, 3.0, 5.0])
         fit = ClassSums(np.eye(3), weights, balanced)
-        assert fit.shares @ weights == pytest.approx(1)
+        assert fit.factors @ weights == pytest.approx(1)
 
 
 @pytest.mark.parametrize("weight", [1e3, 1e5, 1e7, 1e9])

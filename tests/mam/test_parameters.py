@@ -7,61 +7,66 @@ from hypothesis import strategies as st
 from scipy.sparse import csc_array, csr_array, csr_matrix
 from sklearn.svm import SVC
 
-from margrave.mam._widths import (
+from margrave.mam import MAMClassifier
+from margrave.mam._parameters import (
     N_WIDTHS,
     are_gammas,
+    candidate_gammas,
     is_gamma,
-    share_of_power,
-    share_of_width,
-    usual_gamma,
-    widths_to_try,
+    power_fraction,
+    scale_gamma,
+    width_fraction,
 )
 
 X = np.random.default_rng(0).normal(3, [0.5, 2, 7], (40, 3))
 
 
+def widths_to_try(gamma, gammas, X, kernel):
+    return candidate_gammas(MAMClassifier(kernel, gamma=gamma, gammas=gammas), X)
+
+
 def test_the_usual_width_is_one_over_features_times_variance_as_in_svc():
-    found = usual_gamma(X, "rbf")
+    found = scale_gamma(X, "rbf")
     assert found == pytest.approx(1 / (3 * X.var()))
-    svc = SVC(gamma="scale").fit(X, np.arange(40) % 2)
-    assert found == pytest.approx(svc._gamma)
+    scores = [SVC(gamma=g).fit(X, np.arange(40) % 2).decision_function(X) for g in (found, "scale")]
+    np.testing.assert_allclose(*scores)
 
 
 def test_the_laplacian_kernel_has_the_standard_deviation_as_its_distances_are_not_squared():
-    assert usual_gamma(X, "laplacian") == pytest.approx(1 / (3 * X.std()))
+    assert scale_gamma(X, "laplacian") == pytest.approx(1 / (3 * X.std()))
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly"])
 def test_the_width_follows_the_unit_of_the_features(kernel):
     power = 1 if kernel == "laplacian" else 2
-    assert usual_gamma(10 * X, kernel) == pytest.approx(usual_gamma(X, kernel) / 10**power)
+    assert scale_gamma(10 * X, kernel) == pytest.approx(scale_gamma(X, kernel) / 10**power)
 
 
 @pytest.mark.parametrize("made", [csr_array, csc_array, csr_matrix])
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
 def test_sparse_rows_have_the_width_of_dense_ones(made, kernel):
     holes = np.where(X > 4, X, 0.0)
-    assert usual_gamma(made(holes), kernel) == pytest.approx(usual_gamma(holes, kernel))
+    assert scale_gamma(made(holes), kernel) == pytest.approx(scale_gamma(holes, kernel))
 
 
 def test_float32_has_the_width_of_float64():
     far = X + 1000
-    assert usual_gamma(far.astype(np.float32), "rbf") == pytest.approx(
-        usual_gamma(far, "rbf"), rel=1e-4
+    assert scale_gamma(far.astype(np.float32), "rbf") == pytest.approx(
+        scale_gamma(far, "rbf"), rel=1e-4
     )
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
 @pytest.mark.parametrize("value", [0.0, 7.0, -2.5])
 def test_constant_features_have_the_width_1(kernel, value):
-    assert usual_gamma(np.full((6, 2), value), kernel) == 1.0
-    assert usual_gamma(csr_array(np.full((6, 2), value)), kernel) == 1.0
+    assert scale_gamma(np.full((6, 2), value), kernel) == 1.0
+    assert scale_gamma(csr_array(np.full((6, 2), value)), kernel) == 1.0
 
 
 def test_features_that_hardly_differ_have_a_finite_width():
-    assert 1 < usual_gamma(np.array([[1e-162], [2e-162]]), "rbf") < np.inf
-    assert 0 < usual_gamma(np.array([[1e200], [2e200]]), "rbf") < 1
-    assert usual_gamma(np.array([[0.0], [2e200]]), "laplacian") == pytest.approx(1e-200)
+    assert 1 < scale_gamma(np.array([[1e-162], [2e-162]]), "rbf") < np.inf
+    assert 0 < scale_gamma(np.array([[1e200], [2e200]]), "rbf") < 1
+    assert scale_gamma(np.array([[0.0], [2e200]]), "laplacian") == pytest.approx(1e-200)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly"])
@@ -69,7 +74,7 @@ def test_features_that_hardly_differ_have_a_finite_width():
 def test_widths_to_try_are_powers_of_four_around_the_usual_one(kernel, unit):
     found = widths_to_try("loo", None, X * unit, kernel)
     assert len(found) == N_WIDTHS == 15
-    usual = usual_gamma(X * unit, kernel)
+    usual = scale_gamma(X * unit, kernel)
     assert 0.5 <= found[7] / usual <= 2  # none is nearer
     power = round(np.log(usual) / np.log(4))
     assert found.tolist() == [4.0**j for j in range(power - 7, power + 8)]
@@ -88,42 +93,42 @@ def test_a_default_width_has_the_share_of_its_power(unit):
     found = widths_to_try("loo", None, X * unit, "rbf")
     powers = [np.log2(gamma) / 2 for gamma in found]
     assert all(power == int(power) for power in powers)
-    shares = [share_of_width("loo", None, gamma) for gamma in found]
-    assert shares == [share_of_power(int(power)) for power in powers]
+    shares = [width_fraction("loo", None, gamma) for gamma in found]
+    assert shares == [power_fraction(int(power)) for power in powers]
     assert sum(shares) < 1
 
 
 def test_shares_of_all_powers_sum_to_1():
     powers = range(-2000, 2001)
-    total = sum(share_of_power(power) for power in powers)
+    total = sum(power_fraction(power) for power in powers)
     # Of 1 / (1 + j)² beyond j there is as much as 1 / (j + 3/2).
     tail = 2 / (2001.5) / (np.pi**2 / 3 - 1)
     assert total < 1
     assert total + tail == pytest.approx(1, abs=1e-9)
-    shares = [share_of_power(power) for power in range(50)]
-    assert shares == [share_of_power(-power) for power in range(50)]
+    shares = [power_fraction(power) for power in range(50)]
+    assert shares == [power_fraction(-power) for power in range(50)]
     assert (np.diff(shares) < 0).all()
     assert shares[-1] > 0
-    assert share_of_power(0) / share_of_power(3) == pytest.approx(16)
+    assert power_fraction(0) / power_fraction(3) == pytest.approx(16)
 
 
 def test_a_width_that_was_not_chosen_has_all_of_delta():
     for gamma in (0.3, 4.0, np.float32(2), "scale"):
-        assert share_of_width(gamma, None, 0.3) == 1
-        assert share_of_width(gamma, [1.0, 2.0], 0.3) == 1
-    assert share_of_width("loo", None, None) == 1  # a kernel without a width
-    assert share_of_width("loo", [1.0, 2.0], None) == 1
+        assert width_fraction(gamma, None, 0.3) == 1
+        assert width_fraction(gamma, [1.0, 2.0], 0.3) == 1
+    assert width_fraction("loo", None, None) == 1  # a kernel without a width
+    assert width_fraction("loo", [1.0, 2.0], None) == 1
 
 
 @pytest.mark.parametrize("gammas", [[3, 1.5, 3, 10], (1.5, 3, 10), np.array([10, 1.5, 3.0])])
 def test_widths_of_your_own_have_equal_shares(gammas):
-    assert share_of_width("loo", gammas, 3.0) == pytest.approx(1 / 3)
+    assert width_fraction("loo", gammas, 3.0) == pytest.approx(1 / 3)
     tried = widths_to_try("loo", gammas, X, "rbf")
-    assert sum(share_of_width("loo", gammas, gamma) for gamma in tried) == pytest.approx(1)
+    assert sum(width_fraction("loo", gammas, gamma) for gamma in tried) == pytest.approx(1)
 
 
 def test_the_only_width_of_your_own_has_all_of_delta():
-    assert share_of_width("loo", [7.0], 7.0) == 1
+    assert width_fraction("loo", [7.0], 7.0) == 1
 
 
 def test_widths_of_your_own_are_sorted_and_tried_once():
@@ -133,7 +138,7 @@ def test_widths_of_your_own_are_sorted_and_tried_once():
 def test_a_width_that_is_given_is_the_only_one():
     assert widths_to_try(0.3, None, X, "rbf").tolist() == [0.3]
     assert widths_to_try(np.float32(2), [5.0], X, "rbf").tolist() == [2]
-    assert widths_to_try("scale", [5.0], X, "rbf").tolist() == [usual_gamma(X, "rbf")]
+    assert widths_to_try("scale", [5.0], X, "rbf").tolist() == [scale_gamma(X, "rbf")]
 
 
 @pytest.mark.parametrize("gamma", ["loo", "scale", 1, 1e-300, 1e300, np.float32(1), np.int64(3)])
@@ -178,4 +183,4 @@ def test_what_may_not_be_gammas(gammas):
 
 @pytest.mark.parametrize("value", [0.1, 0.3, 1e5 + 0.1])
 def test_constant_features_have_the_width_1_whatever_the_rounding_of_their_mean(value):
-    assert usual_gamma(np.full((10, 3), value), "rbf") == 1.0
+    assert scale_gamma(np.full((10, 3), value), "rbf") == 1.0

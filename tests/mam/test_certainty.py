@@ -31,7 +31,7 @@ def written_out(X, y, gamma, delta, rho):
 
 def test_the_bounds_are_equations_12_and_14(samples):
     X, y = samples
-    model = MAMClassifier(gamma=0.3, cut=None).fit(X, y)
+    model = MAMClassifier(gamma=0.3, threshold=None).fit(X, y)
     expected, mistakes = written_out(X, y, 0.3, 0.1, np.abs(model.decision_function(X)))
     assert model.margin_bound(0.1) == pytest.approx(expected)
     certainty = model.certainty(X, 0.1)
@@ -72,20 +72,20 @@ def test_bounds_are_of_the_direction_in_use_when_few_samples_were_added(settings
     model = MAMClassifier(random_state=0, **settings).partial_fit(X[:75], y[:75], classes=[0, 1])
     model.partial_fit(X[75:], y[75:])  # less than a tenth: the cut stays
     margins = sign(y) * model.decision_function(X)
-    assert model._evidence().margins.mean() == pytest.approx(margins.mean(), rel=1e-5)
-    assert len(model._evidence().margins) == 80
+    assert model._training_margins().margins.mean() == pytest.approx(margins.mean(), rel=1e-5)
+    assert len(model._training_margins().margins) == 80
     drawn = model.rademacher_bound("monte-carlo", n_draws=300, random_state=0)
     assert drawn == pytest.approx(model.rademacher_bound(), rel=0.2)
 
 
 def test_chosen_widths_share_delta(samples):
     X, y = samples
-    chosen = MAMClassifier(cut=None).fit(X, y)
-    given = MAMClassifier(gamma=chosen.gamma_, cut=None).fit(X, y)
+    chosen = MAMClassifier(threshold=None).fit(X, y)
+    given = MAMClassifier(gamma=chosen.gamma_, threshold=None).fit(X, y)
     power = round(np.log(chosen.gamma_) / np.log(4))
     share = 1 / ((np.pi**2 / 3 - 1) * (1 + abs(power)) ** 2)
     assert chosen.margin_bound(0.1) == pytest.approx(given.margin_bound(0.1 * share))
-    few = MAMClassifier(gammas=[0.1, chosen.gamma_, 10.0], cut=None).fit(X, y)
+    few = MAMClassifier(gammas=[0.1, chosen.gamma_, 10.0], threshold=None).fit(X, y)
     assert few.gamma_ == chosen.gamma_
     assert few.margin_bound(0.15) == pytest.approx(given.margin_bound(0.05))
 
@@ -108,15 +108,15 @@ def test_a_cut_is_never_beyond_the_largest_score():
     X = np.random.default_rng(0).normal(size=(200, 2))
     y = (np.random.default_rng(1).uniform(size=200) < 0.1).astype(int)
     model = MAMClassifier(gamma=10.0).fit(X, y)
-    assert np.abs(model.cut_) <= 1
+    assert np.abs(model.threshold_) <= 1
     assert set(model.predict(X)) <= {0, 1}
-    margins = np.where(model._codes == 1, 1.0, -1.0) * model.loo_decision_[:, 0]
+    margins = np.where(model._training.codes == 1, 1.0, -1.0) * model.loo_decision_[:, 0]
     assert (margins > 0).mean() == pytest.approx(model.loo_scores_[0])
 
 
 def test_a_transform_is_equation_15(samples):
     X, y = samples
-    model = MAMClassifier("linear", cut=None).fit(X, y)
+    model = MAMClassifier("linear", threshold=None).fit(X, y)
     margins = sign(y) * model.decision_function(X)
     n = len(y)
     for transform, bound, slope, change in (
@@ -140,7 +140,7 @@ def test_a_transform_is_equation_15(samples):
 def test_a_richer_class_has_the_larger_bound():
     """What the signs printed in (13) and (14) would turn round."""
     X, y = make_blobs(20_000, centers=[[-2, 0], [2, 0]], random_state=0)
-    bounds = [MAMClassifier(gamma=g, cut=None).fit(X[::10], y[::10]) for g in (0.05, 5.0)]
+    bounds = [MAMClassifier(gamma=g, threshold=None).fit(X[::10], y[::10]) for g in (0.05, 5.0)]
     wide, narrow = (model.certainty([[2.0, 0.0]]).bound[0] for model in bounds)
     assert wide < narrow
 
@@ -172,7 +172,7 @@ def test_the_bound_is_true_with_many_samples_and_the_printed_one_impossible_with
     """One in six is wrong. (13) as it is printed says "less than 0" of 60 samples."""
     X, y = make_blobs(3000, centers=[[-1, 0], [1, 0]], random_state=0)
     for n in (60, 2000):
-        model = MAMClassifier(gamma=0.1, cut=None).fit(X[:n], y[:n])
+        model = MAMClassifier(gamma=0.1, threshold=None).fit(X[:n], y[:n])
         rest = model.rademacher_bound() + 3 * np.sqrt(2 * np.log(2 / 0.05) / n)
         margins = sign(y[2000:]) * model.decision_function(X[2000:])
         assert model.margin_bound(0.05) == pytest.approx(model.average_margin_ - rest)

@@ -5,16 +5,23 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 da = pytest.importorskip("dask.array", reason="the extra 'dask' is not installed")
 dd = pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not installed")
 dask = pytest.importorskip("dask", reason="the extra 'dask' is not installed")
 
+from margrave import scale  # noqa: E402
 from margrave._dask.blocks import Blocks  # noqa: E402
-from margrave.mam import MAMClassifier, _kept  # noqa: E402
-from margrave.mam._block_moments import Moments  # noqa: E402
-from margrave.mam._kept import Kept  # noqa: E402
-from margrave.mam._widths import usual_gamma  # noqa: E402
+from margrave.mam import MAMClassifier  # noqa: E402
+from margrave.mam._parameters import scale_gamma  # noqa: E402
+from margrave.scale import _mam_blocks  # noqa: E402
+from margrave.scale._mam_blocks import (  # noqa: E402
+    Moments,
+    merge_reservoirs,
+    reservoir_size,
+    sample_block,
+)
 
 NAMES = list("abcd")
 CHUNKS = {"one": (300, 4), "even": (50, 4), "odd": (71, 3), "small": (9, 4)}
@@ -44,7 +51,9 @@ def frame(X, y, weights=None, n=5):
 def same(found, known, rel):
     unit = np.abs(known.coef_).max()
     assert found.coef_ / unit == pytest.approx(known.coef_ / unit, rel=rel, abs=rel)
-    assert found.cut_ == pytest.approx(known.cut_, rel=rel, abs=rel * np.abs(known.cut_).max())
+    assert found.threshold_ == pytest.approx(
+        known.threshold_, rel=rel, abs=rel * np.abs(known.threshold_).max()
+    )
     assert found.loo_decision_ == pytest.approx(known.loo_decision_, rel=1e-3, abs=20 * rel)
     assert found.loo_scores_ == pytest.approx(known.loo_scores_)
     assert found.lambda_ == pytest.approx(known.lambda_, rel=rel)
@@ -63,7 +72,7 @@ def test_blocks_say_what_the_whole_says(chunks, n_classes, given):
     X, y, weights = samples(n_classes=n_classes)
     known = MAMClassifier(**given).fit(X, y, weights)
     rows = da.from_array(X, chunks=chunks)
-    found = MAMClassifier(**given).fit(rows, da.from_array(y, chunks=80), weights)
+    found = scale.fit(MAMClassifier(**given), rows, da.from_array(y, chunks=80), weights)
     same(found, known, 1e-10 if given is LINEAR else 1e-5)
     assert (found.predict(X) == known.predict(X)).all()
 
@@ -76,11 +85,11 @@ def test_data_frames(dtype, given):
     X = X.astype(dtype)
     table = frame(X, labels, weights)
     known = MAMClassifier(**given).fit(pd.DataFrame(X, columns=NAMES), labels, weights)
-    found = MAMClassifier(**given).fit(table[NAMES], table["y"], table["w"])
+    found = scale.fit(MAMClassifier(**given), table[NAMES], table["y"], table["w"])
     same(found, known, 1e-10 if given is LINEAR else 1e-5)
     assert found.feature_names_in_.tolist() == NAMES
     assert (
-        found.predict(table[NAMES]).compute().tolist()
+        scale.predict(found, table[NAMES]).compute().tolist()
         == known.predict(pd.DataFrame(X, columns=NAMES)).tolist()
     )
 
@@ -91,27 +100,30 @@ def test_widths_are_those_of_the_whole(kernel, gamma):
     X, y, weights = samples(400)
     given = {"kernel": kernel, "gamma": gamma, "n_components": 40, "random_state": 3}
     known = MAMClassifier(**given).fit(X, y, weights)
-    same(MAMClassifier(**given).fit(da.from_array(X, chunks=(90, 4)), y, weights), known, 1e-5)
+    found = scale.fit(MAMClassifier(**given), da.from_array(X, chunks=(90, 4)), y, weights)
+    same(found, known, 1e-5)
 
 
-@pytest.mark.parametrize("weigh", ["balanced", {0: 2.0, 1: 0.5}, {2: 0.0}])
-@pytest.mark.parametrize("cut", ["accuracy", "balanced", None])
-def test_classes_with_weights(weigh, cut):
+@pytest.mark.parametrize("class_weight", ["balanced", {0: 2.0, 1: 0.5}, {2: 0.0}])
+@pytest.mark.parametrize("threshold", ["accuracy", "balanced", None])
+def test_classes_with_weights(class_weight, threshold):
     X, y, weights = samples(n_classes=3)
     for given in (LINEAR, FEATURES):
-        model = MAMClassifier(**given, class_weight=weigh, cut=cut)
-        known = model.fit(X, y, weights)
-        found = MAMClassifier(**given, class_weight=weigh, cut=cut)
-        found.fit(da.from_array(X, chunks=(40, 4)), y, da.from_array(weights, chunks=60))
+        model = MAMClassifier(**given, class_weight=class_weight, threshold=threshold)
+        known = clone(model).fit(X, y, weights)
+        rows = da.from_array(X, chunks=(40, 4))
+        found = scale.fit(model, rows, y, da.from_array(weights, chunks=60))
+        assert found is model
         same(found, known, 1e-10 if given is LINEAR else 1e-5)
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e300])
-def test_weights_and_numbers_near_the_ends_of_floats(scale):
+@pytest.mark.parametrize("unit", [1e-300, 1e300])
+def test_weights_and_numbers_near_the_ends_of_floats(unit):
     X, y, weights = samples()
-    weights = weights * np.where(np.arange(300) < 150, 1e-3, 1.0) * scale
+    weights = weights * np.where(np.arange(300) < 150, 1e-3, 1.0) * unit
     known = MAMClassifier("linear").fit(X, y, weights)
-    same(MAMClassifier("linear").fit(da.from_array(X, chunks=(50, 4)), y, weights), known, 1e-10)
+    found = scale.fit(MAMClassifier("linear"), da.from_array(X, chunks=(50, 4)), y, weights)
+    same(found, known, 1e-10)
 
 
 @pytest.mark.parametrize(("given", "n"), [(LINEAR, 1), (FEATURES, 2)], ids=["linear", "features"])
@@ -125,33 +137,32 @@ def test_passes_over_the_rows(given, n, monkeypatch):
 
     monkeypatch.setattr(Blocks, "reduce", counted)
     X, y, _ = samples()
-    MAMClassifier(**{**given, "gamma": "loo"}).fit(da.from_array(X, chunks=(50, 4)), y)
+    scale.fit(MAMClassifier(**{**given, "gamma": "loo"}), da.from_array(X, chunks=(50, 4)), y)
     assert len(passes) == n
 
 
 def test_of_many_rows_some_are_kept(monkeypatch):
-    monkeypatch.setattr(_kept, "MOST_KEPT", 200)
+    monkeypatch.setattr(_mam_blocks, "LARGEST_RESERVOIR", 200)
     X, y, weights = samples(5_000)
     model = MAMClassifier("linear", random_state=0)
-    found = model.fit(da.from_array(X, chunks=(170, 4)), y, weights)
+    found = scale.fit(model, da.from_array(X, chunks=(170, 4)), y, weights)
     assert found.coef_ == pytest.approx(MAMClassifier("linear").fit(X, y, weights).coef_, rel=1e-10)
-    kept = found._kept
+    kept = found._totals.kept
     assert found.loo_decision_.shape == (200, 1)
     places = np.array([np.flatnonzero((row == X).all(axis=1))[0] for row in kept.X])
     assert (np.diff(places) > 0).all()
     assert (weights[places] > 0).all()
-    assert (y[places] == kept.codes).all()
+    assert (y[places] == kept.labels).all()
     assert abs(np.mean(places) - 2_500) < 500
-    once = MAMClassifier("linear", random_state=0).fit(
-        da.from_array(X, chunks=(170, 4)), y, weights
-    )
+    once = MAMClassifier("linear", random_state=0)
+    scale.fit(once, da.from_array(X, chunks=(170, 4)), y, weights)
     assert (once.loo_decision_ == found.loo_decision_).all()
 
 
 @pytest.mark.parametrize("given", [LINEAR, FEATURES], ids=["linear", "features"])
 def test_more_samples_can_follow(given):
     X, y, _ = samples()
-    found = MAMClassifier(**given).fit(da.from_array(X[:200], chunks=(50, 4)), y[:200])
+    found = scale.fit(MAMClassifier(**given), da.from_array(X[:200], chunks=(50, 4)), y[:200])
     found.partial_fit(X[200:], y[200:])
     centred = MAMClassifier(**given).fit(X[:200], y[:200]).partial_fit(X[200:], y[200:])
     same(found, centred, 1e-10 if given is LINEAR else 1e-5)
@@ -159,11 +170,11 @@ def test_more_samples_can_follow(given):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("given", [LINEAR, FEATURES, {"gamma": 0.2}])
-def test_answers_are_lazy(n_classes, given):
+def test_predictions_are_lazy(n_classes, given):
     X, y, _ = samples(n_classes=n_classes)
     model = MAMClassifier(**given).fit(X, y)
-    scores = model.decision_function(da.from_array(X, chunks=(70, 2)))
-    labels = model.predict(da.from_array(X, chunks=(70, 2)))
+    scores = scale.predict(model, da.from_array(X, chunks=(70, 2)), "decision_function")
+    labels = scale.predict(model, da.from_array(X, chunks=(70, 2)))
     assert isinstance(scores, da.Array)
     assert scores.dtype == np.float64
     assert scores.shape == ((300,) if n_classes == 2 else (300, 3))
@@ -173,53 +184,38 @@ def test_answers_are_lazy(n_classes, given):
     assert isinstance(model.predict(X), np.ndarray)
 
 
-def test_answers_for_data_frames_with_empty_parts():
+def test_predictions_for_data_frames_with_empty_parts():
     X, y, _ = samples(n_classes=3)
     table = frame(X, y)
     some = table[table["a"] > 4.5]
-    model = MAMClassifier("linear").fit(table[NAMES], table["y"])
-    scores = model.decision_function(some[NAMES])
+    model = scale.fit(MAMClassifier("linear"), table[NAMES], table["y"])
+    scores = scale.predict(model, some[NAMES], "decision_function")
     assert scores.dtype == np.float64
     here = X[:, 0] > 4.5
     assert scores.compute() == pytest.approx(
         model.decision_function(pd.DataFrame(X[here], columns=NAMES))
     )
     none = table[table["a"] > 100][NAMES]
-    assert model.predict(none).compute().shape == (0,)
-
-
-def test_accuracy_in_one_pass():
-    X, y, weights = samples(n_classes=3)
-    table = frame(X, np.array(["a", "b", "c"])[y], weights)
-    model = MAMClassifier("linear").fit(table[NAMES], table["y"])
-    whole = table.compute()
-    for s in (None, "w"):
-        given = () if s is None else (table[s],)
-        known = model.score(whole[NAMES], whole["y"], None if s is None else whole[s])
-        assert model.score(table[NAMES], table["y"], *given) == pytest.approx(known)
-    plain = MAMClassifier("linear").fit(X, y)
-    assert plain.score(da.from_array(X, chunks=(70, 4)), y) == pytest.approx(plain.score(X, y))
-    with pytest.raises(ValueError, match="sample_weight"):
-        plain.score(da.from_array(X, chunks=(70, 4)), y, 0 * weights)
+    assert scale.predict(model, none).compute().shape == (0,)
 
 
 def test_names_in_another_order():
     X, y, _ = samples()
     table = frame(X, y)
-    model = MAMClassifier("linear").fit(table[NAMES], table["y"])
+    model = scale.fit(MAMClassifier("linear"), table[NAMES], table["y"])
     with pytest.raises(ValueError, match="feature names"):
-        model.predict(table[NAMES[::-1]])
+        scale.predict(model, table[NAMES[::-1]]).compute()
     with pytest.raises(ValueError, match="X has 3 features"):
-        MAMClassifier("linear").fit(X, y).predict(da.ones((3, 3)))
+        scale.predict(MAMClassifier("linear").fit(X, y), da.ones((3, 3))).compute()
     with pytest.warns(UserWarning, match="feature names"):
-        lazy = model.predict(da.from_array(X, chunks=(70, 4)))
-    assert len(lazy.compute()) == 300
+        predictions = scale.predict(model, da.from_array(X, chunks=(70, 4))).compute()
+    assert len(predictions) == 300
 
 
 def test_bounds_from_the_rows_that_were_kept():
     X, y, _ = samples()
     known = MAMClassifier(**FEATURES).fit(X, y)
-    found = MAMClassifier(**FEATURES).fit(da.from_array(X, chunks=(70, 4)), y)
+    found = scale.fit(MAMClassifier(**FEATURES), da.from_array(X, chunks=(70, 4)), y)
     assert found.margin_bound() == pytest.approx(known.margin_bound(), rel=1e-4)
     assert found.rademacher_bound() == pytest.approx(known.rademacher_bound())
     assert found.certainty(X).bound == pytest.approx(known.certainty(X).bound, rel=1e-4)
@@ -233,13 +229,14 @@ def test_parts_without_rows_and_of_one_class():
     some = table[(table["a"] > 3) & ((table["b"] > 3) | (table["y"] > 0))]
     here = (X[:, 0] > 3) & ((X[:, 1] > 3) | (y > 0))
     known = MAMClassifier("linear").fit(X[here], y[here], weights[here])
-    same(MAMClassifier("linear").fit(some[NAMES], some["y"], some["w"]), known, 1e-10)
+    found = scale.fit(MAMClassifier("linear"), some[NAMES], some["y"], some["w"])
+    same(found, known, 1e-10)
     arrays = (some[NAMES].to_dask_array(), some["y"].to_dask_array(), some["w"].to_dask_array())
-    same(MAMClassifier("linear").fit(*arrays), known, 1e-10)
+    same(scale.fit(MAMClassifier("linear"), *arrays), known, 1e-10)
     late = frame(X, y)
     later = late[late["y"] == 1]
     both = dd.concat([later, late[late["y"] == 0]])
-    again = MAMClassifier("linear").fit(both[NAMES], both["y"])
+    again = scale.fit(MAMClassifier("linear"), both[NAMES], both["y"])
     assert again.coef_ == pytest.approx(MAMClassifier("linear").fit(X, y).coef_)
 
 
@@ -248,7 +245,7 @@ def test_a_block_without_weight():
     weights[50:150] = 0
     for given in (LINEAR, FEATURES):
         known = MAMClassifier(**given).fit(X, y, weights)
-        found = MAMClassifier(**given).fit(da.from_array(X, chunks=(50, 4)), y, weights)
+        found = scale.fit(MAMClassifier(**given), da.from_array(X, chunks=(50, 4)), y, weights)
         same(found, known, 1e-10 if given is LINEAR else 1e-5)
 
 
@@ -259,17 +256,18 @@ def test_labels_of_any_kind(labels):
     X, y, _ = samples()
     named = np.array(labels)[y]
     known = MAMClassifier("linear").fit(X, named)
-    found = MAMClassifier("linear").fit(da.from_array(X, chunks=(50, 4)), named)
+    found = scale.fit(MAMClassifier("linear"), da.from_array(X, chunks=(50, 4)), named)
     same(found, known, 1e-10)
     assert found.classes_.dtype == known.classes_.dtype
     if labels == [3, 200]:
         small = named.astype(np.uint8)
-        assert MAMClassifier("linear").fit(da.from_array(X), small).classes_.tolist() == labels
+        found = scale.fit(MAMClassifier("linear"), da.from_array(X), small)
+        assert found.classes_.tolist() == labels
 
 
 def refused(match, X, y, weights=None, error=ValueError, **given):
     with pytest.raises(error, match=match):
-        MAMClassifier(**{**LINEAR, **given}).fit(X, y, weights)
+        scale.fit(MAMClassifier(**{**LINEAR, **given}), X, y, weights)
 
 
 @pytest.mark.parametrize(("bad", "name"), [(np.nan, "NaN"), (np.inf, "infinity")])
@@ -284,7 +282,7 @@ def test_a_number_that_is_none_in_one_block(bad, name, dtype):
             refused(rf"\bX\b.*{name}", da.from_array(X, chunks=(50, 4)), y, s, **given)
     model = MAMClassifier("linear").fit(*samples()[:2])
     with pytest.raises(ValueError, match=rf"\bX\b.*{name}"):
-        model.predict(da.from_array(X, chunks=(50, 4))).compute()
+        scale.predict(model, da.from_array(X, chunks=(50, 4))).compute()
 
 
 def test_what_cannot_be_learned_from():
@@ -318,46 +316,35 @@ def test_kernels_keep_all_samples(kernel):
     refused(rf"\bkernel\b.*'{kernel}'", da.from_array(X), y, kernel=kernel)
 
 
-def test_what_needs_memory_refuses_dask_collections():
-    X, y, _ = samples()
-    model = MAMClassifier("linear").fit(X, y)
-    with pytest.raises(TypeError, match=r"partial_fit.*\bX\b.*\bDask\b"):
-        model.partial_fit(da.from_array(X), y)
-    with pytest.raises(TypeError, match=r"certainty.*\bX\b.*\bDask\b"):
-        model.certainty(da.from_array(X))
-    with pytest.raises(TypeError, match=r"held_out.*\bDask\b"):
-        model.certainty(X, held_out=(da.from_array(X), y))
-
-
-@pytest.mark.parametrize(("shift", "scale"), [(0, 1), (1e8, 1), (0, 1e200), (0, 1e-200), (5, 0)])
-def test_spread_of_blocks(shift, scale):
+@pytest.mark.parametrize(("shift", "unit"), [(0, 1), (1e8, 1), (0, 1e200), (0, 1e-200), (5, 0)])
+def test_spread_of_blocks(shift, unit):
     X, _, weights = samples()
-    X = X * scale + shift
+    X = X * unit + shift
     for s in (weights, np.ones(300)):
         parts = [Moments.of(X[at : at + 70], s[at : at + 70], "who") for at in range(0, 300, 70)]
         whole = Moments.merged([Moments.merged(parts[:2], [0, 0]), *parts[2:]], [0] * 4)
         for kernel in ("rbf", "laplacian"):
-            known = usual_gamma(X[s > 0], kernel, s[s > 0])
-            assert whole.usual_gamma(kernel) == pytest.approx(known, rel=1e-6)
+            known = scale_gamma(X[s > 0], kernel, s[s > 0])
+            assert whole.scale_gamma(kernel) == pytest.approx(known, rel=1e-6)
         assert whole.centre == pytest.approx(X[s > 0].mean(axis=0))
 
 
 def test_rows_are_kept_alike_however_blocks_are_put_together():
     X, y, weights = samples(1_000)
     parts = [
-        Kept.of_block(X[at : at + 90], y[at : at + 90], weights[at : at + 90], (7, at), 60)
+        sample_block(X[at : at + 90], y[at : at + 90], weights[at : at + 90], (7, at), 60)
         for at in range(0, 1_000, 90)
     ]
-    known = Kept.merged(parts, 60)
+    known = merge_reservoirs(parts, 60)
     assert len(known.keys) == 60
-    pairs = [Kept.merged(parts[at : at + 2], 60) for at in range(0, len(parts), 2)]
-    found = Kept.merged(pairs, 60)
+    pairs = [merge_reservoirs(parts[at : at + 2], 60) for at in range(0, len(parts), 2)]
+    found = merge_reservoirs(pairs, 60)
     assert (found.X == known.X).all()
     assert (found.keys == known.keys).all()
     assert known.keys.min() >= np.sort(np.concatenate([one.keys for one in parts]))[-60]
 
 
 def test_fewer_wide_rows_are_kept():
-    assert _kept.most_kept(1) == _kept.most_kept(400) == 20_000
-    assert _kept.most_kept(1_000) == 8_000
-    assert _kept.most_kept(10**6) == 1_000
+    assert reservoir_size(1) == reservoir_size(400) == 20_000
+    assert reservoir_size(1_000) == 8_000
+    assert reservoir_size(10**6) == 1_000

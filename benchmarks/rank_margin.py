@@ -1,4 +1,4 @@
-"""Rank-margin weights, against the document's program and against one logistic regression."""
+"""Rank-margin weights, against the paper's program and against one logistic regression."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ N_MEMBERS = 7
 
 
 def scores(n: int) -> tuple[Floats, NDArray[np.int64]]:
-    """Seven members, from poor to good, that share a part of their errors."""
+    """Make scores of seven members, from poor to good, with a common part of their errors."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, n)
     signal = (2 * y - 1)[:, None] * np.linspace(0.3, 1.2, N_MEMBERS)
@@ -27,7 +27,7 @@ def scores(n: int) -> tuple[Floats, NDArray[np.int64]]:
 
 
 def all_pairs_margin(F: Floats, y: NDArray[np.int64]) -> float:
-    """The document's program as it stands, with Σw = 1: a row for every pair."""
+    """Solve the paper's program, with Σw = 1: a row for every pair."""
     margins = (F[y == 1][:, None] - F[y == 0][None]).reshape(-1, F.shape[1])
     rows = np.column_stack([-margins, np.ones(len(margins))])
     solved = linprog(
@@ -43,7 +43,7 @@ def all_pairs_margin(F: Floats, y: NDArray[np.int64]) -> float:
 
 
 def all_pairs(n: int) -> Iterator[Comparison]:
-    """The same optimum from two rows a round as from all pairs at once."""
+    """Compare with all pairs at once: the same optimum from two rows per iteration."""
     F, y = scores(n)
     ours = rank_margin_weights(F, y, tol=1e-9).rho
     theirs = []
@@ -60,7 +60,7 @@ def all_pairs(n: int) -> Iterator[Comparison]:
 
 
 def large(n: int) -> Iterator[Comparison]:
-    """Time against one logistic regression on the same scores, growth, and memory."""
+    """Compare with one logistic regression on the same scores; growth and memory."""
     F, y = scores(n)
 
     def soft(F: Floats, y: NDArray[np.int64]) -> float:

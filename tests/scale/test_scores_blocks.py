@@ -12,8 +12,11 @@ dd = pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not insta
 
 import dask  # noqa: E402
 
-from margrave import Scores  # noqa: E402
-from margrave.fuse import rank_margin_weights  # noqa: E402
+from margrave import (  # noqa: E402
+    Scores,
+    fuse,
+    scale,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -199,16 +202,16 @@ def test_blocks_that_are_not_as_wide_as_told():
 
 
 @pytest.mark.parametrize("nu", [0.0, 0.2])
-def test_they_can_be_weighed(nu):
+def test_they_can_be_weighted(nu):
     X, y, members = drawn()
     names = np.where(y == 1, "yes", "no")
     members = [type(one)().fit(X[:60], names[:60]) for one in members]
     lazy = Scores.of(members, da.from_array(X, chunks=(50, 5)), ask="values")
     for positive in (None, "no"):
-        found = rank_margin_weights(lazy, da.from_array(names, chunks=50), nu, positive=positive)
-        inside = rank_margin_weights(
+        scores = lazy.toward("yes" if positive is None else positive)
+        labels = da.from_array(names, chunks=50)
+        found = scale.rank_margin_weights(scores, labels, nu, positive=positive)
+        inside = fuse.rank_margin_weights(
             Scores.of(members, X, ask="values"), names, nu, positive=positive
         )
         assert found.margin == pytest.approx(inside.margin, abs=1e-4)
-    with pytest.raises(ValueError, match=r"rank_margin_weights.*\by\b.*'no!'"):
-        rank_margin_weights(lazy, da.from_array(names, chunks=50) + "!", nu)

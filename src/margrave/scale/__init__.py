@@ -1,9 +1,9 @@
 """Data larger than memory, and several machines: Dask's collections and clusters.
 
 `cluster` sets where Dask computes, `read_parquet` opens a folder of files, and `sample` draws
-rows into memory. These take Dask arrays and data frames: :class:`margrave.Scores`,
-:class:`margrave.Confusion`, :func:`margrave.fuse.rank_margin_weights`,
-:class:`margrave.fuse.RankMarginClassifier`, :class:`margrave.mam.MAMClassifier`,
+rows into memory. `fit` fits estimators on Dask collections, `predict` applies models to them, and
+`rank_margin_weights` weights the scores of a committee. These take Dask arrays and data frames too:
+:class:`margrave.Scores`, :class:`margrave.Confusion`, :class:`margrave.mam.MAMClassifier`,
 :class:`margrave.mam.MAMRanker`, :class:`margrave.steer.Frontier` and
 :class:`margrave.steer.SteeredClassifier`.
 """
@@ -16,6 +16,7 @@ from margrave.scale._frontier import frontier_curves as frontier_curves
 from margrave.scale._predict import plain_rows as plain_rows
 from margrave.scale._predict import predict
 from margrave.scale._predict import predict_blocks as predict_blocks
+from margrave.scale._rank_margin import rank_margin_weights
 from margrave.scale._roles import Draw as Draw
 from margrave.scale._roles import draw_rows as draw_rows
 from margrave.scale._steer import TunedRows as TunedRows
@@ -24,4 +25,4 @@ from margrave.scale._steer import fit_steered as fit_steered
 from margrave.scale._steer import tune_rows as tune_rows
 
 # Names imported with "as" are for the other packages of Margrave.
-__all__ = ["cluster", "fit", "predict", "read_parquet", "sample"]
+__all__ = ["cluster", "fit", "predict", "rank_margin_weights", "read_parquet", "sample"]

@@ -10,7 +10,13 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
 from margrave.fuse import _rank_margin, rank_margin_weights
-from margrave.fuse._rank_margin import NUS, CombinationSettings, fit_combination, fit_sigmoid
+from margrave.fuse._rank_margin import (
+    NUS,
+    CombinationSettings,
+    TuningSet,
+    fit_combination,
+    fit_sigmoid,
+)
 from margrave.fuse._scales import learn_scale
 from margrave.fuse._tail import WeightedScores, standard_error
 from margrave.pairs import CrucialPairs
@@ -22,7 +28,7 @@ def settings_with(**settings):
 
 
 def combined(data, **settings):
-    return fit_combination(*data, settings_with(**settings))
+    return fit_combination(TuningSet(*data), settings_with(**settings))
 
 
 def made(n=120, strengths=(2.0, 1.0, 0.5), seed=0, share=0.5):
@@ -94,9 +100,7 @@ def test_the_sigmoid_of_one_score_for_all_is_the_share_of_the_class(score, n):
 @pytest.mark.parametrize("calibrate", [True, False])
 def test_the_decision_is_above_zero_beyond_the_threshold(calibrate):
     raw, positive = np.array([[-2], [-1], [1], [2.0]]), np.array([False, False, True, True])
-    found = fit_combination(
-        raw, np.array([False]), positive, np.ones(4), settings_with(calibrate=calibrate)
-    )
+    found = combined((raw, np.array([False]), positive, np.ones(4)), calibrate=calibrate)
     assert ((found.decision(raw) > 0) == positive).all()
     assert found.slope == 1 or calibrate
     assert found.threshold == pytest.approx(0, abs=1e-6)
@@ -154,17 +158,15 @@ def test_a_class_with_a_single_sample_leaves_no_choice(n_positive):
 def test_of_many_samples_some_of_each_class_choose(monkeypatch, positive, kept):
     sizes = []
 
-    def counted(raw, probabilities, positive, weight, nu, settings):
-        sizes.append((positive.sum(), (~positive).sum()))
-        return unchanged(raw, probabilities, positive, weight, nu, settings)
+    def counted(tuning, nu, settings):
+        sizes.append((tuning.positive.sum(), (~tuning.positive).sum()))
+        return unchanged(tuning, nu, settings)
 
     unchanged = _rank_margin._fit_weights
     monkeypatch.setattr(_rank_margin, "_MAX_SAMPLES_FOR_CV", 300)
     monkeypatch.setattr(_rank_margin, "_fit_weights", counted)
     raw = np.random.default_rng(0).normal(size=(2000, 2)) + positive[:, None] * [2, 1]
-    found = fit_combination(
-        raw, np.zeros(2, bool), positive, np.ones(2000), settings_with(nu="cv", tol="auto")
-    )
+    found = combined((raw, np.zeros(2, bool), positive, np.ones(2000)), nu="cv", tol="auto")
     assert set(found.auc_by_nu) == set(NUS)
     assert sizes[-1] == (positive.sum(), (~positive).sum())  # in the end all have a say
     chosen = np.array(sizes[:-1])
@@ -174,9 +176,7 @@ def test_of_many_samples_some_of_each_class_choose(monkeypatch, positive, kept):
 
 def test_more_than_twenty_thousand_samples():
     raw, probabilities, positive, weight = made(20_002, strengths=(2.0, 1.0))
-    found = fit_combination(
-        raw, probabilities, positive, weight, settings_with(nu="cv", tol="auto")
-    )
+    found = combined((raw, probabilities, positive, weight), nu="cv", tol="auto")
     assert set(found.auc_by_nu) == set(NUS)
     assert len(found.margins.positives) + len(found.margins.negatives) == 20_002
     assert found.margins.auc > roc_auc_score(positive, raw[:, 0]) - 0.001
@@ -197,9 +197,7 @@ def test_the_area_over_the_hardest_negatives(seed, hardest):
 def test_the_hardest_negatives_choose_nu_too():
     raw, probabilities, positive, weight = made(200, strengths=(1.0, 1.0))
     whole = combined((raw, probabilities, positive, weight), nu="cv", tol=1e-2)
-    hard = fit_combination(
-        raw, probabilities, positive, weight, settings_with(nu="cv", tol=1e-2, hardest=0.1)
-    )
+    hard = combined((raw, probabilities, positive, weight), nu="cv", tol=1e-2, hardest=0.1)
     assert max(hard.auc_by_nu.values()) < min(whole.auc_by_nu.values()) - 0.1
 
 
@@ -216,8 +214,9 @@ def test_a_sample_of_weight_zero_is_not_there(scale, nu):
     raw[::4] = 100 * raw[::4] + 50
     used = np.flatnonzero(weight)
     settings = settings_with(scale=scale, nu=nu, tol=1e-3)
-    weighted = fit_combination(raw, probabilities, positive, weight, settings)
-    less = fit_combination(raw[used], probabilities, positive[used], weight[used], settings)
+    weighted = fit_combination(TuningSet(raw, probabilities, positive, weight), settings)
+    part = TuningSet(raw[used], probabilities, positive[used], weight[used])
+    less = fit_combination(part, settings)
     np.testing.assert_allclose(weighted.decision(raw), less.decision(raw), rtol=1e-9)
     assert weighted.margins.smallest_margin == pytest.approx(less.margins.smallest_margin, rel=1e-9)
     assert weighted.auc_by_nu == pytest.approx(less.auc_by_nu, rel=1e-9)
@@ -231,15 +230,9 @@ def test_a_sample_of_weight_zero_is_not_there(scale, nu):
 def test_heavier_samples_pull_the_threshold():
     raw, probabilities, positive, weight = made(400, strengths=(1.0,))
     for calibrate in (True, False):
-        plain = fit_combination(
-            raw, probabilities, positive, weight, settings_with(calibrate=calibrate)
-        )
-        heavy = fit_combination(
-            raw,
-            probabilities,
-            positive,
-            np.where(positive, 5.0, 1.0),
-            settings_with(calibrate=calibrate),
+        plain = combined((raw, probabilities, positive, weight), calibrate=calibrate)
+        heavy = combined(
+            (raw, probabilities, positive, np.where(positive, 5.0, 1.0)), calibrate=calibrate
         )
         if calibrate:
             assert (heavy.decision(raw) > 0).sum() > (plain.decision(raw) > 0).sum() + 50
@@ -251,9 +244,7 @@ def test_heavier_samples_pull_the_threshold():
 def test_auto_is_half_a_standard_error_of_the_margin(scale):
     raw, probabilities, positive, weight = made(300, strengths=(1.2, 1.0, 1.0))
     fine = combined((raw, probabilities, positive, weight), scale=scale).result
-    auto = fit_combination(
-        raw, probabilities, positive, weight, settings_with(scale=scale, tol="auto")
-    )
+    auto = combined((raw, probabilities, positive, weight), scale=scale, tol="auto")
     mean = auto.scale(raw).mean(axis=1)
     sides = [
         WeightedScores(mean[of], np.full(of.sum(), 1 / of.sum())) for of in (positive, ~positive)

@@ -15,6 +15,7 @@ from margrave.fuse._log_odds import fit_log_odds as fit_log_odds
 from margrave.fuse._rank_margin import Combination as Combination
 from margrave.fuse._rank_margin import CombinationSettings as CombinationSettings
 from margrave.fuse._rank_margin import RankMarginClassifier
+from margrave.fuse._rank_margin import TuningSet as TuningSet
 from margrave.fuse._rank_margin import check_class_weights as check_class_weights
 from margrave.fuse._rank_margin import check_several_classes as check_several_classes
 from margrave.fuse._rank_margin import choose_nu as choose_nu

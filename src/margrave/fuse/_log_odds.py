@@ -21,7 +21,12 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 from margrave._typing import Codes, Floats
-from margrave.fuse._rank_margin import Combination, CombinationSettings, fit_combination
+from margrave.fuse._rank_margin import (
+    Combination,
+    CombinationSettings,
+    TuningSet,
+    fit_combination,
+)
 
 _NU = 0.1
 _MIN_SPREAD = 1e-12
@@ -103,7 +108,7 @@ def fit_log_odds(
     ones = np.ones(len(codes))
     sides = []
     for c, values in _by_class(raw, k):
-        rank = fit_combination(values, probabilities, codes == c, ones, _settings())
+        rank = fit_combination(TuningSet(values, probabilities, codes == c, ones), _settings())
         scaled = rank.scale(values)
         spread = scaled.std(axis=0)
         spread[spread < _MIN_SPREAD] = 1.0
@@ -117,9 +122,8 @@ def fit_focused_log_odds(
 ) -> LogOddsCombination:
     """Fit the rank margin of two classes on the `hardest` fraction of the samples not in `c`."""
     values = raw if c == 1 else -raw
-    rank = fit_combination(
-        values, probabilities, codes == c, np.ones(len(codes)), _settings(hardest)
-    )
+    tuning = TuningSet(values, probabilities, codes == c, np.ones(len(codes)))
+    rank = fit_combination(tuning, _settings(hardest))
     return LogOddsCombination((OneVsRest(rank, flipped=c == 0),))
 
 

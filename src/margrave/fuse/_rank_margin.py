@@ -253,7 +253,7 @@ class RankMarginClassifier(Committee):
         codes = _labels.encode(labels[rows], self.classes_, "y")
         probabilities = fitted_members(self).gives_probabilities
         combinations = [
-            fit_combination(values, probabilities, codes == code, weight[rows], settings)
+            fit_combination(TuningSet(values, probabilities, codes == code, weight[rows]), settings)
             for code, values in values_by_class(raw, self._positive_code)
         ]
         store_combinations(self, [one.with_rows(rows) for one in combinations])
@@ -532,36 +532,47 @@ class Combination:
         return replace(self, result=replace(self.result, active=rows[self.result.active]))
 
 
-def fit_combination(
-    raw: Floats,
-    probabilities: Flags,
-    positive: Flags,
-    weight: Floats,
-    settings: CombinationSettings,
-) -> Combination:
-    """Learn ν, scale, weights and threshold on the tuning set.
+@dataclass(frozen=True, eq=False)
+class TuningSet:
+    """The members' values for one class on the tuning set.
 
-    Parameters
+    Attributes
     ----------
     raw : ndarray of shape (n, K)
-        The members' values for the class, in their own units.
+        The values, in the members' own units.
     probabilities : ndarray of bool, shape (K,)
         Which members have probabilities.
     positive : ndarray of bool, shape (n,)
         The samples of the class.
     weight : ndarray of shape (n,)
         Sample weights.
-    settings : CombinationSettings
-        The settings.
     """
-    used = np.flatnonzero(weight > 0)
-    raw, positive, weight = raw[used], positive[used], weight[used]
-    nu, auc_by_nu = choose_nu(raw, probabilities, positive, weight, settings)
-    scale, result, tol = _fit_weights(raw, probabilities, positive, weight, nu, settings)
+
+    raw: Floats
+    probabilities: Flags
+    positive: Flags
+    weight: Floats
+
+    def rows(self, at: Ints) -> TuningSet:
+        """Return some of the samples."""
+        return TuningSet(self.raw[at], self.probabilities, self.positive[at], self.weight[at])
+
+    def learn_scale(self, name: str) -> LinearScale | RankScale:
+        """Learn a scale of the members' values."""
+        return learn_scale(name, self.raw, self.probabilities, self.positive, self.weight)
+
+
+def fit_combination(tuning: TuningSet, settings: CombinationSettings) -> Combination:
+    """Learn ν, scale, weights and threshold on the tuning set."""
+    used = np.flatnonzero(tuning.weight > 0)
+    tuning = tuning.rows(used)
+    nu, auc_by_nu = choose_nu(tuning, settings)
+    scale, result, tol = _fit_weights(tuning, nu, settings)
     warn_not_converged(_OWNER, result, tol, "raise tol", stacklevel=4)
-    combined = scale(raw) @ result.weights
-    u, v = (np.where(of, weight, 0.0) for of in (positive, ~positive))
+    combined = scale(tuning.raw) @ result.weights
+    positive, weight = tuning.positive, tuning.weight
     if settings.calibrate:
+        u, v = (np.where(of, weight, 0.0) for of in (positive, ~positive))
         moments = len(combined), float(combined.mean()), float(combined.std())
         slope, threshold = fit_sigmoid(combined, u, v, *moments)
     else:
@@ -573,30 +584,19 @@ def fit_combination(
     return Combination(scale, result, slope, threshold, margins, rank_margin, auc_by_nu)
 
 
-def choose_nu(
-    raw: Floats,
-    probabilities: Flags,
-    positive: Flags,
-    weight: Floats,
-    settings: CombinationSettings,
-) -> tuple[float, dict[float, float]]:
+def choose_nu(tuning: TuningSet, settings: CombinationSettings) -> tuple[float, dict[float, float]]:
     """Return ν, selected by cross-validation if it is "cv", and the AUC of each candidate."""
     if not isinstance(settings.nu, str):
         return float(settings.nu), {}
-    auc_by_nu = _cross_validate_nu(raw, probabilities, positive, weight, settings)
+    auc_by_nu = _cross_validate_nu(tuning, settings)
     # Among equal ones the largest, which uses most pairs.
     nu = max(auc_by_nu, key=lambda one: (auc_by_nu[one], one)) if auc_by_nu else _DEFAULT_NU
     return nu, auc_by_nu
 
 
-def _cross_validate_nu(
-    raw: Floats,
-    probabilities: Flags,
-    positive: Flags,
-    weight: Floats,
-    settings: CombinationSettings,
-) -> dict[float, float]:
+def _cross_validate_nu(tuning: TuningSet, settings: CombinationSettings) -> dict[float, float]:
     """Return the mean AUC of each ν on folds that neither scale nor weights were learned on."""
+    positive = tuning.positive
     by_class = [np.flatnonzero(of) for of in (positive, ~positive)]
     if len(positive) > _MAX_SAMPLES_FOR_CV:  # a rare class remains complete
         generator = np.random.default_rng(0)
@@ -608,10 +608,10 @@ def _cross_validate_nu(
     folds = [(rows[a], rows[b]) for a, b in splitter.split(rows, positive[rows])]
     means = dict.fromkeys(NUS, 0.0)
     for training, held_out in folds:
-        part = raw[training], probabilities, positive[training], weight[training]
+        part = tuning.rows(training)
         for nu in means:
-            scale, result, _ = _fit_weights(*part, nu, settings)
-            combined = scale(raw[held_out]) @ result.weights
+            scale, result, _ = _fit_weights(part, nu, settings)
+            combined = scale(tuning.raw[held_out]) @ result.weights
             means[nu] += _auc(combined, positive[held_out], settings.hardest) / n_folds
     return means
 
@@ -624,16 +624,11 @@ def _auc(scores: Floats, positive: Flags, hardest: float) -> float:
 
 
 def _fit_weights(
-    raw: Floats,
-    probabilities: Flags,
-    positive: Flags,
-    weight: Floats,
-    nu: float,
-    settings: CombinationSettings,
+    tuning: TuningSet, nu: float, settings: CombinationSettings
 ) -> tuple[LinearScale | RankScale, RankMarginWeights, float]:
     """Return scale and weights for one ν, and the tolerance."""
-    scale = learn_scale(settings.scale, raw, probabilities, positive, weight)
-    scores = scale(raw)
+    scale = tuning.learn_scale(settings.scale)
+    scores, positive, weight = scale(tuning.raw), tuning.positive, tuning.weight
     a, b = (weight[of] / weight[of].sum() for of in (positive, ~positive))
     used = members_above_chance(a @ scores[positive] - b @ scores[~positive])
     scores[:, ~used] = 0.0

@@ -31,6 +31,7 @@ from margrave.fuse import (
     RankMarginClassifier,
     RankMarginWeights,
     RankScale,
+    TuningSet,
     check_both_classes,
     check_class_weights,
     check_constant_members,
@@ -238,7 +239,8 @@ def _fit_combinations(
             rows = drawn.against_rest(code)
             raw, positive = drawn_values[position][1][rows], drawn.codes[rows] == code
             weight = drawn.weight[rows] / drawn.weight[rows].max()
-            nu, auc_by_nu = choose_nu(raw, probabilities, positive, weight, settings)
+            tuning = TuningSet(raw, probabilities, positive, weight)
+            nu, auc_by_nu = choose_nu(tuning, settings)
             fractions = _drawn_fractions(positive, first.counts, code)
             tol = choose_tol(scale(raw)[:, used], positive, weight, nu, settings, fractions)
         read = ScaledValues(members, position, scale, used)
@@ -248,7 +250,7 @@ def _fit_combinations(
         both = scores_pass.by_class[True], scores_pass.by_class[False]
         search = settings.search(float(nu), float(tol))
         result = maximize_block_margin(passes, reader, scores_pass, both, search)
-        warn_not_converged(_CLASSIFIER, result, search.tol, "raise tol", stacklevel=6)
+        warn_not_converged(_CLASSIFIER, result, search.tol, "raise tol", stacklevel=5)
         learned.append((scale, result, auc_by_nu))
     weighted = [(scale, result.weights) for scale, result, _ in learned]
     last: list[CombinedScores] = blocks.reduce(

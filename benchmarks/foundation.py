@@ -16,7 +16,7 @@ from sklearn.metrics import roc_auc_score
 
 from benchmarks._timing import Comparison, compare
 from margrave.fuse import VoteClassifier
-from margrave.fuse._rules import count_votes, decide
+from margrave.fuse._vote import count_votes, decide
 from margrave.pairs import CrucialPairs
 
 

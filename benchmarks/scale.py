@@ -25,10 +25,10 @@ import numpy as np
 from experiments.scale.folders import COLUMNS, MEMBERS, columns_folder, names, scores_folder
 
 from benchmarks._timing import Comparison
+from margrave import fuse
 from margrave._dask.blocks import Blocks
-from margrave.fuse import rank_margin_weights
 from margrave.mam import MAMClassifier, RandomFeatures
-from margrave.scale import cluster, read_parquet
+from margrave.scale import cluster, rank_margin_weights, read_parquet
 from margrave.scale import fit as scale_fit
 
 N_SCORES, N_COLUMNS, N_SUBSET = 100_000_000, 10_000_000, 1_000_000
@@ -111,9 +111,9 @@ def same_optimum(folder: Path, n: int) -> Iterator[Comparison]:
     for nu, tolerance in ((0.0, _SAME), (0.05, 1e-4)):
         tol = 1e-9 if nu == 0 else 1e-4
         found = rank_margin_weights(table[names(MEMBERS)], table["y"], nu=nu, tol=tol)
-        expected = rank_margin_weights(known[names(MEMBERS)], known["y"], nu=nu, tol=tol)
+        expected = fuse.rank_margin_weights(known[names(MEMBERS)], known["y"], nu=nu, tol=tol)
         apart = abs(found.margin - expected.margin)
-        what = f"margin, nu={nu:g}, {n:,} x {MEMBERS}: apart from the one in memory"
+        what = f"margin, nu={nu:g}, {n:,} x {MEMBERS}: difference from memory"
         yield Comparison(what, "tolerance", apart, tolerance, 1.0)
 
 
@@ -185,7 +185,9 @@ def killed(client: Any, folder: Path) -> Comparison:
     apart = float(np.abs(found.weights - expected.weights).max()) + abs(
         found.margin - expected.margin
     )
-    return Comparison("a worker killed: apart from the answer without", "none", apart, 1e-300, 1.0)
+    return Comparison(
+        "a worker killed: difference from the result without", "none", apart, 1e-300, 1.0
+    )
 
 
 def _peak_megabytes() -> float:

@@ -21,9 +21,8 @@ from experiments.scale.folders import (
     single_rows_folder,
 )
 from margrave._dask.blocks import Blocks
-from margrave.fuse import rank_margin_weights
 from margrave.mam import MAMClassifier
-from margrave.scale import cluster, fit, frontier, read_parquet
+from margrave.scale import cluster, fit, frontier, rank_margin_weights, read_parquet
 
 COMPONENTS = 1_000
 

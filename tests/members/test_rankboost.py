@@ -180,8 +180,8 @@ def test_by_hand():
     X, y = np.array([[1.0], [2], [3], [4]]), [0, 1, 0, 1]
     model = RankBoostClassifier(2).fit(X, y)
     # Round 1: r is 1 - 1/2 above 1.5, 0 above 2.5 and 1/2 - 0 above 3.5; the lower one of the
-    # tie wins, with α = ½ ln(1.5/0.5). The negatives then have weights 1 : √3, and r is 0.366, -0.134
-    # and 1/2.
+    # tie wins, with α = ½ ln(1.5/0.5). The negatives then have weights 1 : √3, and r is 0.366,
+    # -0.134 and 1/2.
     half = np.log(3) / 2
     expected = [(0, 1.5, half), (0, 3.5, half)]
     np.testing.assert_allclose([plain(one) for one in model.rankers_[0]], expected)

@@ -17,6 +17,7 @@ from margrave.scale._frontier import frontier
 from margrave.scale._mam import fit_classifier as fit_classifier  # registers with fit and predict
 from margrave.scale._predict import plain_rows as plain_rows
 from margrave.scale._predict import predict
+from margrave.scale._rank_margin import rank_margin_weights
 from margrave.scale._roles import Draw as Draw
 from margrave.scale._steer import TunedRows as TunedRows
 from margrave.scale._steer import check, recertify
@@ -31,6 +32,7 @@ __all__ = [
     "fit",
     "frontier",
     "predict",
+    "rank_margin_weights",
     "read_parquet",
     "recertify",
     "sample",

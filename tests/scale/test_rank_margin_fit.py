@@ -13,14 +13,10 @@ dd = pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not insta
 
 import dask  # noqa: E402
 
+from margrave import scale  # noqa: E402
 from margrave._dask.blocks import Blocks  # noqa: E402
-from margrave.fuse import (  # noqa: E402
-    RankMarginClassifier,
-    VoteClassifier,
-    _combination_blocks,
-    _drawing,
-)
-from margrave.scale import sample  # noqa: E402
+from margrave.fuse import RankMarginClassifier, VoteClassifier  # noqa: E402
+from margrave.scale import _rank_margin, sample  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +50,7 @@ def both(X, y, weight=None, n_blocks=4, trained=None, **settings):
     inside = RankMarginClassifier(trained, prefit=True, **settings).fit(X, y, weight)
     given = None if weight is None else da.from_array(weight, chunks=size)
     blocks = da.from_array(X, chunks=(size, X.shape[1])), da.from_array(y, chunks=size)
-    outside = RankMarginClassifier(trained, prefit=True, **settings).fit(*blocks, given)
+    outside = scale.fit(RankMarginClassifier(trained, prefit=True, **settings), *blocks, given)
     return inside, outside, blocks[0]
 
 
@@ -65,7 +61,7 @@ def same(inside, outside, X, lazy, tol=1e-4):
     assert outside.combined_scores(X) == pytest.approx(inside.combined_scores(X), abs=tol)
     assert outside.decision_function(X) == pytest.approx(inside.decision_function(X), abs=200 * tol)
     for method in ("combined_scores", "decision_function", "predict"):
-        found = getattr(outside, method)(lazy)
+        found = scale.predict(outside, lazy, method)
         here = getattr(outside, method)(X)
         assert isinstance(found, da.Array)
         assert (found.dtype, found.shape) == (here.dtype, here.shape)
@@ -75,17 +71,18 @@ def same(inside, outside, X, lazy, tol=1e-4):
             assert found.compute() == pytest.approx(here, abs=1e-9)
 
 
-@pytest.mark.parametrize("scale", ["logit", "probability", "rank", "decision"])
-def test_the_same_as_in_memory(scale):
+@pytest.mark.parametrize("name", ["logit", "probability", "rank", "decision"])
+def test_the_same_as_in_memory(name):
     X, y = drawn()
     weight = np.random.default_rng(0).choice([0.0, 1.0, 3.0], len(y))
     weight[:225] = 0  # a block without weight
-    inside, outside, lazy = both(X, y, weight, scale=scale, nu=0.1, tol=1e-5)
+    inside, outside, lazy = both(X, y, weight, scale=name, nu=0.1, tol=1e-5)
     same(inside, outside, X, lazy, 1e-2)
     assert outside.margin_distribution_.auc == pytest.approx(
         inside.margin_distribution_.auc, abs=1e-3
     )
-    assert outside.predict_proba(lazy).compute() == pytest.approx(outside.predict_proba(X))
+    proba = scale.predict(outside, lazy, "predict_proba").compute()
+    assert proba == pytest.approx(outside.predict_proba(X))
 
 
 @pytest.mark.parametrize("negatives", [None, "hardest 20%"])
@@ -102,7 +99,7 @@ def test_more_than_two_classes_and_a_member_that_knows_two():
     trained = [*members(X, y)[:3], ("part", RidgeClassifier().fit(X[:200][two], y[:200][two]))]
     inside, outside, lazy = both(X, y, trained=trained, nu=0.1, tol=1e-5)
     same(inside, outside, X, lazy, 2e-2)
-    assert outside.predict_proba(lazy).shape == (len(X), 3)
+    assert scale.predict(outside, lazy, "predict_proba").shape == (len(X), 3)
 
 
 def test_the_worst_pair_text_labels_and_no_calibration():
@@ -124,26 +121,28 @@ def test_data_frames_with_parts_that_are_empty():
     some = parts[(parts["row"] < 300) | (parts["row"] >= 450)]
     kept = np.r_[0:300, 450:900]
     features = some[list("abcdef")]
-    outside = RankMarginClassifier(trained, prefit=True, nu=0.2, tol=1e-5).fit(features, some["y"])
+    outside = RankMarginClassifier(trained, prefit=True, nu=0.2, tol=1e-5)
+    assert scale.fit(outside, features, some["y"]) is outside
     inside = RankMarginClassifier(trained, prefit=True, nu=0.2, tol=1e-5)
     inside.fit(table.iloc[kept], y[kept])
     assert outside.weights_ == pytest.approx(inside.weights_, abs=1e-3)
     assert list(outside.feature_names_in_) == list("abcdef")
-    told = outside.predict(features)
-    assert told.dtype == y.dtype
-    assert np.array_equal(told.compute(), outside.predict(table.iloc[kept]))
+    predicted = scale.predict(outside, features)
+    assert predicted.dtype == y.dtype
+    assert np.array_equal(predicted.compute(), outside.predict(table.iloc[kept]))
 
 
 def few_are_drawn(monkeypatch, n):
-    for module in (_combination_blocks, _drawing):
-        monkeypatch.setattr(module, "DRAWN", n)
-    monkeypatch.setattr(_drawing, "LEAST_OF_CLASS", 1)
+    monkeypatch.setattr(_rank_margin, "MAX_DRAWN", n)
+    monkeypatch.setattr(_rank_margin, "MIN_DRAWN_PER_CLASS", 1)
 
 
 def drawn_rows(X, y, most, weight=None):
     blocks = Blocks.of("test", X, y=y, weight=weight)
     more = np.arange(3), most
-    return blocks.reduce(_drawing.draw, _drawing.Drawn.merged, *more, numbered=True)
+    return blocks.reduce(
+        _rank_margin.draw_block, _rank_margin.DrawnRows.merged, *more, numbered=True
+    )
 
 
 def test_what_is_drawn_is_not_what_members_are_trained_on():
@@ -153,7 +152,8 @@ def test_what_is_drawn_is_not_what_members_are_trained_on():
     chosen_on = drawn_rows(X, y, 200).X
     kept = np.concatenate(
         [
-            500 * k + _drawing.largest(_drawing.keys_of(_drawing.MARGINS, k, 500), 50)
+            500 * k
+            + _rank_margin.largest(_rank_margin.random_keys(_rank_margin.FOR_MARGINS, k, 500), 50)
             for k in range(8)
         ]
     )
@@ -199,7 +199,7 @@ def test_fewer_rows_are_drawn_than_there_are(monkeypatch):
 
 def refused(match, X, y, trained, weight=None, **settings):
     with pytest.raises(ValueError, match=match):
-        RankMarginClassifier(trained, **{"prefit": True, **settings}).fit(X, y, weight)
+        scale.fit(RankMarginClassifier(trained, **{"prefit": True, **settings}), X, y, weight)
 
 
 def test_what_is_refused():

@@ -26,10 +26,10 @@ from experiments.scale.folders import COLUMNS, MEMBERS, columns_folder, names, s
 
 from benchmarks._timing import Comparison
 from margrave import fuse
-from margrave._dask.blocks import Blocks
 from margrave.mam import MAMClassifier, RandomFeatures
 from margrave.scale import cluster, rank_margin_weights, read_parquet
 from margrave.scale import fit as scale_fit
+from margrave.scale._blocks import Blocks
 
 N_SCORES, N_COLUMNS, N_SUBSET = 100_000_000, 10_000_000, 1_000_000
 QUICK = 1_000

@@ -20,9 +20,9 @@ from experiments.scale.folders import (
     scores_folder,
     single_rows_folder,
 )
-from margrave._dask.blocks import Blocks
 from margrave.mam import MAMClassifier
 from margrave.scale import cluster, fit, frontier, rank_margin_weights, read_parquet
+from margrave.scale._blocks import Blocks
 
 COMPONENTS = 1_000
 

@@ -16,9 +16,9 @@ pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
 import dask  # noqa: E402
 
 from margrave import fuse, scale  # noqa: E402
-from margrave._dask.blocks import Blocks  # noqa: E402
 from margrave.fuse._tail import WeightedScores, exact_tail  # noqa: E402
 from margrave.scale import _rank_passes  # noqa: E402
+from margrave.scale._blocks import Blocks  # noqa: E402
 from margrave.scale._tail_bins import Grid, binned_tail, sum_bins  # noqa: E402
 
 

@@ -14,9 +14,9 @@ dd = pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not insta
 import dask  # noqa: E402
 
 from margrave import scale  # noqa: E402
-from margrave._dask.blocks import Blocks  # noqa: E402
 from margrave.fuse import RankMarginClassifier, VoteClassifier  # noqa: E402
 from margrave.scale import _rank_margin, sample  # noqa: E402
+from margrave.scale._blocks import Blocks  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

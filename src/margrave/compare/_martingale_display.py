@@ -107,8 +107,9 @@ class MartingaleDisplay:
         A program, as `program_` of a fitted martingale booster: with `classes`; `nodes`, each with
         a `layer`, a `position` (votes for each class, integers or not), a `kind` ("learner",
         "constant", "frozen", "empty" or "leaf") and a `prediction` (a position in `classes`, or
-        None); `edges`, each with the positions in `nodes` of its `start` and `end`; `counts` of shape (n_nodes, n_classes, n_classes), by class and prediction; `reach`
-        of shape (n_nodes, n_classes); and `flow` of shape (n_edges, n_classes), in samples.
+        None); `edges`, each with the positions in `nodes` of its `start` and `end`; `counts` of
+        shape (n_nodes, n_classes, n_classes), by class and prediction; `reach` of shape (n_nodes,
+        n_classes); and `flow` of shape (n_edges, n_classes), in samples.
 
     Attributes
     ----------

@@ -17,8 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _labels
-from margrave._dask.blocks import Blocks, is_dask
-from margrave._dask.summary import SortedSummary
 from margrave._typing import Flags, Floats, Ints
 from margrave._validation import check_sample_weight, fitted_classes
 from margrave.committee import FittedMembers
@@ -54,6 +52,7 @@ from margrave.fuse import (
     warn_not_converged,
 )
 from margrave.pairs import CrucialPairs
+from margrave.scale._blocks import Blocks, is_dask
 from margrave.scale._fit import fit
 from margrave.scale._rank_passes import (
     Passes,
@@ -62,6 +61,7 @@ from margrave.scale._rank_passes import (
     maximize_block_margin,
     read_numbers,
 )
+from margrave.scale._summary import SortedSummary
 from margrave.scores import replace_by_log_odds
 
 _WEIGHTS = "rank_margin_weights"

@@ -21,8 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _labels
-from margrave._dask.blocks import Blocks
-from margrave._dask.summary import SortedSummary
 from margrave._typing import Flags, Floats, Ints
 from margrave.fuse import (
     LEVEL,
@@ -38,6 +36,8 @@ from margrave.fuse import (
     smallest,
     worst_pairs,
 )
+from margrave.scale._blocks import Blocks
+from margrave.scale._summary import SortedSummary
 from margrave.scale._tail_bins import BinnedTail, Grid, binned_tail, sum_bins
 
 MAX_BINS = 200_000

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _labels
-from margrave._dask.blocks import Blocks, is_dask
+from margrave.scale._blocks import Blocks, is_dask
 
 Key = tuple[tuple[bool, Any], ...]
 

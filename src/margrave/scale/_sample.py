@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave._dask.blocks import Blocks
+from margrave.scale._blocks import Blocks
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,10 +7,7 @@ import pytest
 da = pytest.importorskip("dask.array", reason="the extra 'dask' is not installed")
 dd = pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not installed")
 
-from margrave.scale import (
-    _summary,
-    frontier,
-)
+from margrave.scale import _summary, frontier  # noqa: E402
 from margrave.steer import Frontier  # noqa: E402
 
 

@@ -12,10 +12,7 @@ dask = pytest.importorskip("dask", reason="the extra 'dask' is not installed")
 
 from margrave import scale  # noqa: E402
 from margrave.mam import MAMOrdinalClassifier, MAMRanker  # noqa: E402
-from margrave.scale import (
-    _mam_blocks,
-    _summary,
-)
+from margrave.scale import _mam_blocks, _summary  # noqa: E402
 from margrave.scale._blocks import Blocks  # noqa: E402
 
 NAMES = list("abcd")

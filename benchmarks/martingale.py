@@ -1,7 +1,7 @@
 """Martingale boosting and tuning, against scikit-learn's AdaBoost and logistic regression.
 
-Spambase, 40 % to train on and 20 % to tune on, standardised; and made data for the growth with n
-and for two jobs. One BLAS thread throughout: what is compared is the work.
+Spambase, 40 % to train on and 20 % to tune on, standardised; and synthetic data for the growth with
+n and for two jobs. One BLAS thread throughout, so that the work is compared.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from margrave.martingale import MartingaleBoostClassifier, TunableLogistic
 
 
 def spambase(n_rows: int | None) -> tuple[Any, ...]:
-    """Training and tuning part of so many rows, or all: X, y, X_tune, y_tune."""
+    """Training and tuning set of the first n_rows rows, or of all: X, y, X_tune, y_tune."""
     mail = datasets.load("spambase")
     data, target = mail.data, mail.target
     if n_rows is not None:
@@ -47,7 +47,7 @@ def requests(model: Any, X_tune: Any, y_tune: Any) -> list[str]:
 
 
 def tuned(model: Any, wants: list[str], X_tune: Any, y_tune: Any) -> bool:
-    """Ask for each, and make sure that it is met."""
+    """Tune to each preference, and check that it is met."""
     for want in wants:
         if not model.tune(want, X_tune, y_tune).tuning_.met:
             raise RuntimeError(f"'{want}' is not met.")
@@ -112,4 +112,4 @@ def at_scale(n: int, d: int = 50) -> Iterator[Comparison]:
     if not np.array_equal(
         two.predict(X[:1000]), MartingaleBoostClassifier().fit(X, y).predict(X[:1000])
     ):
-        raise RuntimeError("Two jobs gave another program.")
+        raise RuntimeError("Two jobs grow another program than one.")

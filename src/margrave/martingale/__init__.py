@@ -1,7 +1,7 @@
 """Martingale boosting: layered programs of learners that can be tuned to a preference.
 
-The methods of Kulkarni et al. (2016). `_boost` has the estimator and lists its parts in the order of
-the paper.
+The methods of Kulkarni et al. (2016). `_boost` has the estimator, and lists its parts in the
+order of the paper.
 """
 
 from margrave.martingale._adaptive import AdaptiveMartingaleBoostClassifier

@@ -1,4 +1,8 @@
-"""Martingale boosting: a layered program of learners that can be tuned to a preference."""
+"""Martingale boosting: layered programs of learners that can be tuned to a preference.
+
+The methods of Kulkarni et al. (2016). `_boost` has the estimator, and lists its parts in the
+order of the paper.
+"""
 
 from margrave.martingale._adaptive import AdaptiveMartingaleBoostClassifier
 from margrave.martingale._boost import MartingaleBoostClassifier

@@ -399,7 +399,7 @@ class TunableLogistic(ScoreClassifier, TunableLearner):
         if self._fitted is None:
             raise ValueError(
                 f"{type(self).__name__}.{method} needs the training data, which this model does "
-                "not keep, as the node of a program or a committee's member; tune the program, or "
+                "not keep, like all nodes of programs and accepted models; tune the program, or "
                 "fit the learner by itself."
             )
         return self._fitted

@@ -558,9 +558,10 @@ def evaluate_members(
     n_members, n_classes = tuning.predictions.codes.shape[1], len(np.unique(tuning.labels))
     values = np.empty((len(parts), n_members))
     if scorer is None:
+        correct = tuning.correct
         for r, at in enumerate(parts):
             weight = None if tuning.weight is None else tuning.weight[at]
-            values[r] = np.average(tuning.correct[at], axis=0, weights=weight)
+            values[r] = np.average(correct[at], axis=0, weights=weight)
         return values
     labels = classes[tuning.labels]
     members = [_stored_member(tuning, classes, j) for j in range(n_members)]

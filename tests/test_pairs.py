@@ -104,10 +104,10 @@ def test_the_arrays_of_the_caller_are_copied():
 @pytest.mark.parametrize("rho", [1.0, np.nextafter(1, 2)])
 def test_margins_that_round_to_one_value_are_bisected_not_walked(rho):
     """Every negative is too small to change 1 - s, and each is a run of its own."""
-    asked = []
+    calls = []
 
     def close(margins, margin):
-        asked.append(len(margins))
+        calls.append(len(margins))
         return np.less(margins, margin)
 
     rng = np.random.default_rng(0)
@@ -115,7 +115,7 @@ def test_margins_that_round_to_one_value_are_bisected_not_walked(rho):
     pairs = CrucialPairs(positives, negatives)
     first = pairs._first(rho, close)
     assert first.tolist() == (~(brute(positives, negatives) < rho)).sum(axis=1).tolist()
-    assert len(asked) <= 2 + 10
+    assert len(calls) <= 2 + 10
 
 
 def test_hinge_sums_of_large_scores_do_not_cancel():

@@ -95,7 +95,7 @@ def figure(data):
     axes[0].set(title=f"{data}: the data that chose the weights", xlabel="")
     axes[1].set(title=f"{data}: the test data")
     for ax in axes:
-        ax.set_ylabel("fraction of pairs with\nat most that margin")
+        ax.set_ylabel("share of pairs with\nat most that margin")
     axes[0].set_xlim(right=0.4)  # beyond it all curves are alike
     return members, tune, tuning[1], test, testing[1]
 
@@ -105,7 +105,7 @@ def figure(data):
 # -----------------------
 #
 # The lower a curve, and the further to the right, the better. The dot at its left end is the worst
-# pair; its height at 0 is the fraction of pairs in the wrong order. The axis of fractions
+# pair; where it crosses the line at 0 is the share of pairs in the wrong order. The axis of shares
 # is logarithmic, so the left half of the picture is about very few pairs.
 #
 # With ν = 0 only the dot matters. Here the weights take one member alone, whose worst pair is the

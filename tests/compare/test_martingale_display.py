@@ -51,7 +51,7 @@ def grown(k, n_levels, step=1.0):
     nodes, edges, sizes, flow = [], [], [], []
     for level in range(n_levels + 1):
         end = level == n_levels
-        following, ways = defaultdict(lambda: np.zeros(k, dtype=int)), []
+        following, steps = defaultdict(lambda: np.zeros(k, dtype=int)), []
         for position, came in sorted(layer.items()):
             answer = int(np.argmax(position)) if end else None
             nodes.append((level, position, "leaf" if end else "learner", answer))
@@ -60,10 +60,10 @@ def grown(k, n_levels, step=1.0):
                 to = tuple(v + step * (c == i) for i, v in enumerate(position))
                 part = np.where(np.arange(k) == c, 0.6, 0.4 / (k - 1)) * came
                 following[to] += part.astype(int)
-                ways.append((len(nodes) - 1, to))
+                steps.append((len(nodes) - 1, to))
                 flow.append(part.astype(int))
         place = {to: len(nodes) + i for i, to in enumerate(sorted(following))}
-        edges += [(start, place[to]) for start, to in ways]
+        edges += [(start, place[to]) for start, to in steps]
         layer = following
     return a_program([f"class {c}" for c in range(k)], nodes, edges, sizes, flow)
 

@@ -185,15 +185,17 @@ class TestCurves:
             return
         scaled = 2 * (scores - scores.min()) / np.ptp(scores) - 1
         display = RankMarginDisplay.from_predictions(
-            y, {"given": scores, "moved": 8 * scores + 16, "scaled": scaled}, n_points=9
+            y, {"original": scores, "moved": 8 * scores + 16, "scaled": scaled}, n_points=9
         )
         plt.close(display.figure_)
         margins, fractions = display.margins, display.fractions
-        assert np.abs(margins["given"]).max() <= 2
-        np.testing.assert_allclose(margins["given"], margins["moved"], rtol=1e-9)
-        np.testing.assert_allclose(fractions["given"], fractions["moved"], rtol=1e-9)
+        assert np.abs(margins["original"]).max() <= 2
+        np.testing.assert_allclose(margins["original"], margins["moved"], rtol=1e-9)
+        np.testing.assert_allclose(fractions["original"], fractions["moved"], rtol=1e-9)
         ends = [margins["scaled"][0], margins["scaled"][-1]]
-        np.testing.assert_allclose([margins["given"][0], margins["given"][-1]], ends, atol=1e-12)
+        np.testing.assert_allclose(
+            [margins["original"][0], margins["original"][-1]], ends, atol=1e-12
+        )
 
     def test_normalising_ties_no_scores(self):
         # Onto [-1, 1], both of the small ones would round to -1.

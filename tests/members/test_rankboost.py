@@ -180,8 +180,8 @@ def test_by_hand():
     X, y = np.array([[1.0], [2], [3], [4]]), [0, 1, 0, 1]
     model = RankBoostClassifier(2).fit(X, y)
     # Round 1: r is 1 - 1/2 above 1.5, 0 above 2.5 and 1/2 - 0 above 3.5; the lower one of the
-    # tie wins, with α = ½ ln(1.5/0.5). The negatives then weigh 1 : √3, and r is 0.366, -0.134
-    # and 1/2.
+    # tie wins, with α = ½ ln(1.5/0.5). The weights of the negatives are then 1 : √3, and r is
+    # 0.366, -0.134 and 1/2.
     half = np.log(3) / 2
     expected = [(0, 1.5, half), (0, 3.5, half)]
     np.testing.assert_allclose([plain(one) for one in model.rankers_[0]], expected)
@@ -225,7 +225,7 @@ def test_in_a_tie_the_first_feature_wins():
 
 @pytest.mark.parametrize("X", [np.ones((4, 2)), np.array([[0.0], [0], [1], [1]])])
 def test_nothing_to_learn(X):
-    """Constant features, or one that both classes share alike."""
+    """Constant features, or one with the same distribution in both classes."""
     model = RankBoostClassifier().fit(X, ["b", "a", "b", "a"])
     assert model.rankers_ == [[]]
     assert model.n_iter_.tolist() == [0]

@@ -61,7 +61,7 @@ class RankBoostClassifier(OneVsRestScorer):
         The labels.
     rankers_ : list of lists of Ranker
         The rankers in the order of the rounds: one list for two classes, else one per class.
-    offset_ : ndarray of shape (1,) or (n_classes,)
+    threshold_ : ndarray of shape (1,) or (n_classes,)
         What `decision_function` subtracts from the sum of the rankers.
     n_iter_ : ndarray of shape (1,) or (n_classes,)
         Number of rankers. Boosting stops early when no threshold improves the ranking, or when one
@@ -73,9 +73,9 @@ class RankBoostClassifier(OneVsRestScorer):
 
     Notes
     -----
-    RankBoost does not define a decision. `offset_` maximises the balanced accuracy on the training
-    samples, so that a score above 0 predicts the second class. With more than two classes, every
-    class is ranked against the rest.
+    RankBoost does not define a decision. `threshold_` maximises the balanced accuracy on the
+    training samples, so that a score above 0 predicts the second class. With more than two classes,
+    every class is ranked against the rest.
 
     There is no `predict_proba`, because a ranking has no probabilities; scikit-learn's
     `CalibratedClassifierCV` adds them.
@@ -121,18 +121,18 @@ class RankBoostClassifier(OneVsRestScorer):
     def _fit_problems(self, X: Floats, positives: Flags, weights: Floats) -> None:
         features = SortedFeatures.of(X)
         self.rankers_: list[list[Ranker]] = []
-        offsets = []
+        thresholds = []
         for positive in positives:
             u, v = normalise(weights * positive), normalise(weights * ~positive)
             rankers = boost(features, u, v, self.n_estimators, self.alpha)
             self.rankers_.append(rankers)
-            offsets.append(balanced_threshold(sum_rankers(X, rankers), u, v) if rankers else 0.0)
-        self.offset_ = np.array(offsets)
+            thresholds.append(balanced_threshold(sum_rankers(X, rankers), u, v) if rankers else 0.0)
+        self.threshold_ = np.array(thresholds)
         self.n_iter_ = np.array([len(rankers) for rankers in self.rankers_])
 
     def _score_problems(self, X: Floats) -> Floats:
         columns = [sum_rankers(X, rankers) for rankers in self.rankers_]
-        scores: Floats = np.column_stack(columns) - self.offset_
+        scores: Floats = np.column_stack(columns) - self.threshold_
         return scores
 
 

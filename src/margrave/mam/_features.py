@@ -147,7 +147,9 @@ def feature_sums(
 ) -> Floats:
     """Compute Σ_i a_i φ(x_i) for every column of a, each in a row; φ(x) = x without features."""
     if features is None:
-        return np.asarray(X.T @ a).T if issparse(X) else np.asarray(a.T @ X, dtype=np.float64)
+        if issparse(X):
+            return np.ascontiguousarray((X.T @ a).T)
+        return np.asarray(a.T @ X, dtype=np.float64)
     blocks = list(slices(X.shape[0], _BLOCK))
     scaled = (a * features.unit).astype(precision(X), copy=False)
     buffers = Buffers(min(_BLOCK, X.shape[0]), features.directions.shape[1], precision(X))

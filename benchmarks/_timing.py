@@ -1,4 +1,4 @@
-"""One comparison: ours and a peer's, in turns, by the best of several runs."""
+"""Comparisons of the times of two jobs, ours and a peer's."""
 
 from __future__ import annotations
 
@@ -12,49 +12,49 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Comparison:
-    """Seconds of both, and what their ratio should be.
+    """The times of both jobs, and the target for their ratio.
 
     Attributes
     ----------
     what : str
         The job.
     peer : str
-        What it is compared with.
+        The peer's job.
     ours, theirs : float
-        Best seconds.
-    bar : float
-        The largest ``ours / theirs`` that is good enough.
+        Best times in seconds.
+    target : float
+        The largest ``ours / theirs`` that meets the target.
     """
 
     what: str
     peer: str
     ours: float
     theirs: float
-    bar: float
+    target: float
 
     @property
     def ratio(self) -> float:
-        """Our time as a share of the peer's."""
+        """Our time divided by the peer's."""
         return self.ours / self.theirs
 
     @property
-    def kept(self) -> bool:
-        """Whether the bar is kept."""
-        return self.ratio <= self.bar
+    def met(self) -> bool:
+        """Whether the target is met."""
+        return self.ratio <= self.target
 
 
-_most = [5]
+_max_repeats = [5]
 
 
 @contextmanager
 def at_most(repeats: int) -> Iterator[None]:
-    """No comparison runs its jobs more often than this, whatever it asks for."""
-    before = _most[0]
-    _most[0] = repeats
+    """Limit how often a comparison repeats its jobs."""
+    before = _max_repeats[0]
+    _max_repeats[0] = repeats
     try:
         yield
     finally:
-        _most[0] = before
+        _max_repeats[0] = before
 
 
 def compare(
@@ -62,15 +62,15 @@ def compare(
     ours: Callable[[], Any],
     peer: str,
     theirs: Callable[[], Any],
-    bar: float,
+    target: float,
     repeats: int = 5,
 ) -> Comparison:
-    """Run both in turns, so that a busy moment hits both, and keep the best of each."""
+    """Run both jobs in turns, so that a busy moment affects both, and keep the best times."""
     best = [float("inf"), float("inf")]
-    for _ in range(min(repeats, _most[0])):
+    for _ in range(min(repeats, _max_repeats[0])):
         for i, job in enumerate((ours, theirs)):
             gc.collect()
             start = perf_counter()
             job()
             best[i] = min(best[i], perf_counter() - start)
-    return Comparison(what, peer, best[0], best[1], bar)
+    return Comparison(what, peer, best[0], best[1], target)

@@ -1,6 +1,6 @@
-"""How soon the command starts, and what it adds to a script that predicts with the same model.
+"""The start of the command, and its predictions against a script with the same model.
 
-Every job is a process of its own, as users run it.
+Every job runs in a process of its own, as for users.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from margrave import datasets
 from margrave.steer import Dialog
 
 COMMITTEE: list[str] | None = None  # the default one
-AT_ONCE = 0.3  # seconds until a help text is shown
+MAX_START = 0.3  # seconds until a help text is shown
 SCRIPT = """
 import sys
 import pandas as pd
@@ -30,12 +30,12 @@ pd.DataFrame({"label": labels}).to_csv(out, index=False)
 
 
 def python(*arguments: str) -> None:
-    """Run Python to its end."""
+    """Run Python, and wait for its end."""
     subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)  # noqa: S603
 
 
 def starts() -> Iterator[Comparison]:
-    """The version and the help texts, against an interpreter that does nothing."""
+    """Print the version and the help texts, against an interpreter that does nothing."""
     for arguments in (("--version",), ("--help",), ("steer", "--help")):
         what = f"margrave {' '.join(arguments)}"
         against_python = compare(
@@ -43,14 +43,14 @@ def starts() -> Iterator[Comparison]:
             partial(python, "-m", "margrave", *arguments),
             'python -c ""',
             partial(python, "-c", ""),
-            bar=6,
+            target=6,
         )
         yield against_python
-        yield Comparison(f"{what}, seconds", f"{AT_ONCE} s", against_python.ours, AT_ONCE, 1.0)
+        yield Comparison(f"{what}, seconds", f"{MAX_START} s", against_python.ours, MAX_START, 1.0)
 
 
 def predictions(n_rows: int | None = None) -> Iterator[Comparison]:
-    """A steered model's predictions for all rows of Spambase, or as many as given."""
+    """Predict with a steered model, for `n_rows` rows of Spambase or all."""
     bunch = datasets.load("spambase", as_frame=True)
     frame = bunch.frame if n_rows is None else bunch.frame.sample(n_rows, random_state=0)
     X, y = frame.drop(columns="target"), frame["target"]
@@ -65,5 +65,5 @@ def predictions(n_rows: int | None = None) -> Iterator[Comparison]:
             partial(python, "-m", "margrave", "predict", model, new, "--out", out),
             "load, read_csv, predict and to_csv in a script",
             partial(python, "-c", SCRIPT, model, new, out),
-            bar=1.5,
+            target=1.5,
         )

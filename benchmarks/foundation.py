@@ -16,12 +16,12 @@ from sklearn.metrics import roc_auc_score
 
 from benchmarks._timing import Comparison, compare
 from margrave.fuse import VoteClassifier
-from margrave.fuse._rules import count_votes, decide
+from margrave.fuse._vote import count_votes, decide
 from margrave.pairs import CrucialPairs
 
 
 class ReadsColumn(ClassifierMixin, BaseEstimator):
-    """A member that costs nothing: its answers stand in a column of X."""
+    """A member that takes no time: its predictions are a column of X."""
 
     def __init__(self, column: int = 0) -> None:
         self.column = column
@@ -33,12 +33,12 @@ class ReadsColumn(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Read the answers."""
+        """Return the column."""
         return X[:, self.column]
 
 
 def votes(n: int) -> Iterator[Comparison]:
-    """Hard votes of 11 members: adding them up, and the whole of ``predict``."""
+    """Count hard votes of 11 members, and run the whole ``predict``."""
     rng = np.random.default_rng(0)
     n_members, n_classes = 11, 3
     X = rng.integers(0, n_classes, (n, n_members))
@@ -58,7 +58,7 @@ def votes(n: int) -> Iterator[Comparison]:
         lambda: decide(count_votes(codes, weights, n_classes), n_members),
         "VotingClassifier's aggregation",
         their_aggregation,
-        bar=1 / 20,
+        target=1 / 20,
         repeats=2,
     )
     yield compare(
@@ -66,7 +66,7 @@ def votes(n: int) -> Iterator[Comparison]:
         lambda: ours.predict(X),
         "VotingClassifier.predict",
         lambda: theirs.predict(X),
-        bar=1 / 20,
+        target=1 / 20,
         repeats=2,
     )
 
@@ -76,7 +76,7 @@ def _from_scratch(job: Callable[[CrucialPairs], Any], scores: NDArray[Any], y: N
 
 
 def crucial_pairs(n: int) -> Iterator[Comparison]:
-    """AUC and each pair statistic from unsorted scores, all against one ``roc_auc_score``."""
+    """Compute each pair statistic from unsorted scores, against one ``roc_auc_score``."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, n)
     scores = np.clip(0.3 * y + rng.normal(0, 0.3, n), -1, 1)
@@ -95,7 +95,7 @@ def crucial_pairs(n: int) -> Iterator[Comparison]:
             partial(_from_scratch, job, scores, y),
             "roc_auc_score",
             lambda: roc_auc_score(y, scores),
-            bar=1.5,
+            target=1.5,
         )
 
 
@@ -103,7 +103,7 @@ _OPTIONAL = ("pandas", "matplotlib", "xgboost", "lightgbm", "catboost", "skops",
 
 
 def extra_import_seconds(repeats: int = 7) -> float:
-    """What ``import margrave`` adds to ``import sklearn.ensemble``: median of fresh starts."""
+    """Time ``import margrave`` after ``import sklearn.ensemble``: median of new processes."""
     code = (
         "import sklearn.ensemble, time, sys; before = set(sys.modules); "
         "start = time.perf_counter(); import margrave; print(time.perf_counter() - start); "

@@ -1,4 +1,4 @@
-"""Kernel sums on a GPU: ``python -m benchmarks.gpu``; exit 1 if a bar is missed, 0 without a GPU.
+"""Kernel sums on a GPU: ``python -m benchmarks.gpu``; exit 1 if it misses a target, 0 without GPU.
 
 Seconds are the best of several runs after one that compiles; fits are timed once after it. "On the
 GPU" is the time with the rows already there; all else starts from numpy arrays and ends with one.
@@ -31,25 +31,25 @@ MEMORY = 256 * 2**20
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: what, how much of which unit, and the bar if there is one."""
+    """One line of the table: what, how much of which unit, and the target if there is one."""
 
     what: str
     value: float
     unit: str
-    bar: float | None = None
+    target: float | None = None
     at_least: bool = True
 
     @property
-    def kept(self) -> bool:
-        """Whether the bar is kept."""
-        if self.bar is None:
+    def met(self) -> bool:
+        """Whether the target is met."""
+        if self.target is None:
             return True
-        return self.value >= self.bar if self.at_least else self.value <= self.bar
+        return self.value >= self.target if self.at_least else self.value <= self.target
 
     def __str__(self) -> str:
-        bar = "" if self.bar is None else f"{'≥' if self.at_least else '≤'} {self.bar:.3g}"
-        verdict = "" if self.bar is None else ("yes" if self.kept else "NO")
-        return f"| {self.what} | {self.value:.4g} | {self.unit} | {bar} | {verdict} |"
+        target = "" if self.target is None else f"{'≥' if self.at_least else '≤'} {self.target:.3g}"
+        verdict = "" if self.target is None else ("yes" if self.met else "NO")
+        return f"| {self.what} | {self.value:.4g} | {self.unit} | {target} | {verdict} |"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -66,7 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
     versions = ", ".join(f"{name} {number}" for name, number in found.items())
     device = torch.cuda.get_device_name()
     print(f"{device}, CUDA {torch.version.cuda}, Python {platform.python_version()}, {versions}\n")
-    print("| job | value | unit | bar | kept |\n|---|---|---|---|---|")
+    print("| job | value | unit | target | met |\n|---|---|---|---|---|")
     n, repeats = (100_000, 1) if chosen.quick else (1_000_000, 3)
     rows = []
     for group in (
@@ -82,7 +82,7 @@ def main(arguments: list[str] | None = None) -> int:
     if chosen.json:
         table = [asdict(row) for row in rows]
         chosen.json.write_text(json.dumps({"device": device, **found, "rows": table}, indent=1))
-    return int(not all(row.kept for row in rows))
+    return int(not all(row.met for row in rows))
 
 
 def version_of(name: str) -> str:

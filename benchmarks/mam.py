@@ -26,27 +26,27 @@ def sums(n: int = 20_000) -> Iterator[Comparison]:
     rng = np.random.default_rng(0)
     shapes = (n, N_FEATURES), (n // 2, N_FEATURES), (n,)
     drawn = [rng.normal(size=shape) for shape in shapes]
-    for dtype, bar in ((np.float64, 1 / 2), (np.float32, 1 / 5)):
+    for dtype, target in ((np.float64, 1 / 2), (np.float32, 1 / 5)):
         X, Z, a = (values.astype(dtype) for values in drawn)
         yield compare(
             f"kernel_sum, RBF, {dtype.__name__}, {n:,} samples at {n // 2:,} places",
             partial(kernel_sum, Z, X, a),
             "rbf_kernel(Z, X) @ a",
             partial(_by_matrix, Z, X, a),
-            bar=bar,
+            target=target,
         )
     X, Z, a = (values.astype(np.float32) for values in drawn)
     some = slice(None, 1_000)
     exact = rbf_kernel(Z[some].astype(float), X.astype(float)) @ a.astype(float)
     error = np.linalg.norm(kernel_sum(Z[some], X, a) - exact) / np.linalg.norm(exact)
-    yield Comparison("relative error of float32", "1", float(error), 1.0, bar=1e-5)
+    yield Comparison("relative error of float32", "1", float(error), 1.0, target=1e-5)
     many = rng.normal(size=(5 * n, N_FEATURES)).astype(np.float32)
     tracemalloc.start()
     kernel_sum(many, many, np.ones(5 * n))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     what = f"extra memory (MB), {5 * n:,} samples at as many places"
-    yield Comparison(what, "256 MB", peak / 1e6, 256.0, bar=1.0)
+    yield Comparison(what, "256 MB", peak / 1e6, 256.0, target=1.0)
 
 
 def _by_matrix(Z: NDArray[Any], X: NDArray[Any], a: NDArray[Any]) -> NDArray[Any]:
@@ -68,7 +68,7 @@ def leave_one_out(n: int = 20_000) -> Iterator[Comparison]:
         lambda: MAMClassifier().fit(X, y).predict(X),
         "one SVC(kernel='rbf'), fit and predict",
         theirs,
-        bar=1.0,
+        target=1.0,
         repeats=1,
     )
 
@@ -85,7 +85,7 @@ def random_features(n: int = 1_000_000) -> Iterator[Comparison]:
             partial(model.fit, X[:rows], y[:rows]),
             f"{rows // 10:,} samples",
             partial(model.fit, X[: rows // 10], y[: rows // 10]),
-            bar=11.0,
+            target=11.0,
             repeats=2,
         )
     some, labels = X[: n // 10], y[: n // 10]
@@ -94,7 +94,7 @@ def random_features(n: int = 1_000_000) -> Iterator[Comparison]:
         partial(model.fit, some.astype(np.float64), labels),
         "float32",
         partial(model.fit, some, labels),
-        bar=4.0,
+        target=4.0,
         repeats=2,
     )
     features = RandomFeatures.draw("rbf", 0.05, X.mean(axis=0), N_COMPONENTS, 0).transform(X)
@@ -103,7 +103,7 @@ def random_features(n: int = 1_000_000) -> Iterator[Comparison]:
         lambda: model.fit(X, y),
         "SGDClassifier.fit on the features",
         lambda: SGDClassifier(random_state=0).fit(features, y),
-        bar=3.0,
+        target=3.0,
         repeats=1,
     )
 
@@ -124,5 +124,5 @@ def ranker(n: int = 1_000_000) -> Iterator[Comparison]:
         lambda: MAMRanker("linear").fit(X, y),
         "np.argsort(y) and X.T @ y",
         least,
-        bar=2.0,
+        target=2.0,
     )

@@ -1,7 +1,7 @@
 """Martingale boosting and tuning, against scikit-learn's AdaBoost and logistic regression.
 
-Spambase, 40 % to train on and 20 % to tune on, standardised; and made data for the growth with n
-and for two jobs. One BLAS thread throughout: what is compared is the work.
+Spambase, 40 % for training and 20 % for tuning, standardised; and synthetic data for the growth
+with n and for two jobs. Everything runs with one BLAS thread.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from margrave.martingale import MartingaleBoostClassifier, TunableLogistic
 
 
 def spambase(n_rows: int | None) -> tuple[Any, ...]:
-    """Training and tuning part of so many rows, or all: X, y, X_tune, y_tune."""
+    """Split `n_rows` rows, or all, into training and tuning sets: X, y, X_tune, y_tune."""
     mail = datasets.load("spambase")
     data, target = mail.data, mail.target
     if n_rows is not None:
@@ -40,18 +40,19 @@ def spambase(n_rows: int | None) -> tuple[Any, ...]:
 
 
 def requests(model: Any, X_tune: Any, y_tune: Any) -> list[str]:
-    """False positives, then false negatives: one fewer, half, none."""
+    """List limits on false positives, then false negatives: one fewer, half, none."""
     matrix = Confusion.of(y_tune, model.predict(X_tune))
     counts = {"fp": matrix.fp, "fn": matrix.fn}
     return [f"{cell} <= {to}" for cell, n in counts.items() for to in (n - 1, n // 2, 0)]
 
 
-def tuned(model: Any, wants: list[str], X_tune: Any, y_tune: Any) -> bool:
-    """Ask for each, and make sure that it is met."""
-    for want in wants:
-        if not model.tune(want, X_tune, y_tune).tuning_.met:
-            raise RuntimeError(f"'{want}' is not met.")
-    return True
+def tune_all(model: Any, limits: list[str], X_tune: Any, y_tune: Any) -> list[Any]:
+    """Tune for each limit, and check that it is met."""
+    models = [model.tune(limit, X_tune, y_tune) for limit in limits]
+    for limit, tuned in zip(limits, models, strict=True):
+        if not tuned.tuning_.met:
+            raise RuntimeError(f"'{limit}' is not met.")
+    return models
 
 
 def on_spambase(n_rows: int | None = None) -> Iterator[Comparison]:
@@ -65,31 +66,31 @@ def on_spambase(n_rows: int | None = None) -> Iterator[Comparison]:
             lambda: program.fit(X, y),
             "AdaBoost with LogisticRegression, 50 rounds",
             lambda: ada.fit(X, y),
-            bar=1.0,
+            target=1.0,
         )
-        wants = requests(program, X_tune, y_tune)
+        limits = requests(program, X_tune, y_tune)
         yield compare(
-            f"fit and tune it (root), {len(wants)} requests",
-            lambda: [tuned(program.fit(X, y), [want], X_tune, y_tune) for want in wants],
-            f"fit it {len(wants)} times",
-            lambda: [program.fit(X, y) for _ in wants],
-            bar=6.0,
+            f"fit and tune it (root), {len(limits)} requests",
+            lambda: [tune_all(program.fit(X, y), [limit], X_tune, y_tune) for limit in limits],
+            f"fit it {len(limits)} times",
+            lambda: [program.fit(X, y) for _ in limits],
+            target=6.0,
             repeats=3,
         )
         model = TunableLogistic().fit(X, y)
-        wants = requests(model, X_tune, y_tune)
-        line = LogisticRegression(max_iter=1000)
+        limits = requests(model, X_tune, y_tune)
+        logistic = LogisticRegression(max_iter=1000)
         yield compare(
-            f"tune a TunableLogistic, {len(wants)} requests",
-            lambda: tuned(model, wants, X_tune, y_tune),
-            f"fit LogisticRegression {len(wants)} times",
-            lambda: [line.fit(X, y) for _ in wants],
-            bar=5.0,
+            f"tune a TunableLogistic, {len(limits)} requests",
+            lambda: tune_all(model, limits, X_tune, y_tune),
+            f"fit LogisticRegression {len(limits)} times",
+            lambda: [logistic.fit(X, y) for _ in limits],
+            target=5.0,
         )
 
 
 def at_scale(n: int, d: int = 50) -> Iterator[Comparison]:
-    """Two jobs against one, and ten times the samples."""
+    """Compare two jobs with one, and n samples with n / 10."""
     X, y = make_classification(n, d, n_informative=20, flip_y=0.05, random_state=0)
     one, two = MartingaleBoostClassifier(), MartingaleBoostClassifier(n_jobs=2)
     with threadpool_limits(1):
@@ -98,7 +99,7 @@ def at_scale(n: int, d: int = 50) -> Iterator[Comparison]:
             lambda: two.fit(X, y),
             "n_jobs=1",
             lambda: one.fit(X, y),
-            bar=1 / 1.5,
+            target=1 / 1.5,
             repeats=3,
         )
         yield compare(
@@ -106,10 +107,10 @@ def at_scale(n: int, d: int = 50) -> Iterator[Comparison]:
             lambda: one.fit(X, y),
             f"on {n // 10:,}",
             lambda: one.fit(X[: n // 10], y[: n // 10]),
-            bar=11.0,
+            target=11.0,
             repeats=3,
         )
     if not np.array_equal(
         two.predict(X[:1000]), MartingaleBoostClassifier().fit(X, y).predict(X[:1000])
     ):
-        raise RuntimeError("Two jobs gave another program.")
+        raise RuntimeError("Two jobs fitted another program.")

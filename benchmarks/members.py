@@ -1,4 +1,4 @@
-"""Members of our own, against the nearest thing in scikit-learn."""
+"""Margrave's members, against the most similar estimators of scikit-learn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from margrave.members import RankBoostClassifier
 
 
 def rankboost(n: int = 100_000, d: int = 20, rounds: int = 100) -> Iterator[Comparison]:
-    """Fit RankBoost, and AdaBoost with stumps: both take one threshold a round."""
+    """Fit RankBoost, and AdaBoost with stumps: both choose one threshold a round."""
     X, y = make_classification(n, d, n_informative=8, random_state=0)
     ours = RankBoostClassifier(rounds)
     theirs = AdaBoostClassifier(n_estimators=rounds, random_state=0)
@@ -21,7 +21,7 @@ def rankboost(n: int = 100_000, d: int = 20, rounds: int = 100) -> Iterator[Comp
         lambda: ours.fit(X, y),
         "AdaBoostClassifier.fit",
         lambda: theirs.fit(X, y),
-        bar=1 / 3,
+        target=1 / 3,
         repeats=1,
     )
     if len(ours.rankers_[0]) != rounds or len(theirs.estimators_) != rounds:

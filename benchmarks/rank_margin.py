@@ -1,4 +1,4 @@
-"""Rank-margin weights, against the document's program and against one logistic regression."""
+"""Rank-margin weights, against the program of Marrocco et al. and a logistic regression."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ N_MEMBERS = 7
 
 
 def scores(n: int) -> tuple[Floats, NDArray[np.int64]]:
-    """Seven members, from poor to good, that share a part of their errors."""
+    """Make scores of seven members, from poor to good, with correlated errors."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, n)
     signal = (2 * y - 1)[:, None] * np.linspace(0.3, 1.2, N_MEMBERS)
@@ -27,7 +27,7 @@ def scores(n: int) -> tuple[Floats, NDArray[np.int64]]:
 
 
 def all_pairs_margin(F: Floats, y: NDArray[np.int64]) -> float:
-    """The document's program as it stands, with Σw = 1: a row for every pair."""
+    """Solve the program of Marrocco et al. (2010) with Σw = 1 and a row for every pair."""
     margins = (F[y == 1][:, None] - F[y == 0][None]).reshape(-1, F.shape[1])
     rows = np.column_stack([-margins, np.ones(len(margins))])
     solved = linprog(
@@ -43,7 +43,7 @@ def all_pairs_margin(F: Floats, y: NDArray[np.int64]) -> float:
 
 
 def all_pairs(n: int) -> Iterator[Comparison]:
-    """The same optimum from two rows a round as from all pairs at once."""
+    """Compare cutting planes, two rows a round, with all pairs at once: the same optimum."""
     F, y = scores(n)
     ours = rank_margin_weights(F, y, tol=1e-9).rho
     theirs = []
@@ -52,7 +52,7 @@ def all_pairs(n: int) -> Iterator[Comparison]:
         lambda: rank_margin_weights(F, y, tol=1e-9),
         "all pairs in HiGHS",
         lambda: theirs.append(all_pairs_margin(F, y)),
-        bar=1 / 300,
+        target=1 / 300,
         repeats=1,
     )
     if abs(ours - theirs[0]) > 1e-8:
@@ -60,7 +60,7 @@ def all_pairs(n: int) -> Iterator[Comparison]:
 
 
 def large(n: int) -> Iterator[Comparison]:
-    """Time against one logistic regression on the same scores, growth, and memory."""
+    """Compare with a logistic regression on the same scores; measure growth and memory."""
     F, y = scores(n)
 
     def soft(F: Floats, y: NDArray[np.int64]) -> float:
@@ -69,7 +69,7 @@ def large(n: int) -> Iterator[Comparison]:
             raise RuntimeError(f"The gap is {gap}.")
         return gap
 
-    for what, job, bar in (
+    for what, job, target in (
         ("nu=0", lambda: rank_margin_weights(F, y), 1.0),
         ("nu=0.05, gap 1e-3", lambda: soft(F, y), 5.0),
     ):
@@ -78,7 +78,7 @@ def large(n: int) -> Iterator[Comparison]:
             job,
             "LogisticRegression.fit",
             lambda: LogisticRegression().fit(F, y),
-            bar,
+            target,
             repeats=3,
         )
     tenth, y_tenth = scores(n // 10)
@@ -87,7 +87,7 @@ def large(n: int) -> Iterator[Comparison]:
         lambda: soft(F, y),
         f"{n // 10:,} samples",
         lambda: soft(tenth, y_tenth),
-        bar=13.0,
+        target=13.0,
         repeats=3,
     )
     for nu in (0.0, 0.05):
@@ -96,4 +96,4 @@ def large(n: int) -> Iterator[Comparison]:
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         what = f"extra memory (MB), nu={nu:g}, {n:,} x {N_MEMBERS}"
-        yield Comparison(what, "the score matrix", peak / 1e6, F.nbytes / 1e6, bar=6.0)
+        yield Comparison(what, "the score matrix", peak / 1e6, F.nbytes / 1e6, target=6.0)

@@ -25,11 +25,11 @@ import numpy as np
 from experiments.scale.folders import COLUMNS, MEMBERS, columns_folder, names, scores_folder
 
 from benchmarks._timing import Comparison
-from margrave._dask.blocks import Blocks
-from margrave.fuse import rank_margin_weights
+from margrave import fuse
 from margrave.mam import MAMClassifier, RandomFeatures
-from margrave.scale import cluster, read_parquet
+from margrave.scale import cluster, rank_margin_weights, read_parquet
 from margrave.scale import fit as scale_fit
+from margrave.scale._blocks import Blocks
 
 N_SCORES, N_COLUMNS, N_SUBSET = 100_000_000, 10_000_000, 1_000_000
 QUICK = 1_000
@@ -40,7 +40,7 @@ _SAME = 1e-9
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run all, print as they come; 1 if a bar is missed."""
+    """Run all, print as they come; 1 if a target is missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK} times fewer rows")
     parser.add_argument("--folder", type=Path, help="where the files go, to keep them")
@@ -50,16 +50,18 @@ def main(arguments: list[str] | None = None) -> int:
         f"Python {platform.python_version()}, {told}, {platform.machine()}, {os.cpu_count()} cores"
     )
     print(f"{WORKERS} worker processes, {LIMIT} each\n")
-    print("| job | ours (s, or as said) | peer | against | ours / peer | bar | kept |")
+    print(
+        "| job | ours (s, or the unit in the row) | peer | against | ours / peer | target | met |"
+    )
     print("|---|---|---|---|---|---|---|")
     missed = 0
     with tempfile.TemporaryDirectory() as temporary:
         folder = chosen.folder or Path(temporary)
         for one in rows(folder, QUICK if chosen.quick else 1):
-            missed += not one.kept
+            missed += not one.met
             print(
                 f"| {one.what} | {one.ours:.4g} | {one.theirs:.4g} | {one.peer} | "
-                f"{one.ratio:.3f} | {one.bar:.3g} | {'yes' if one.kept else 'NO'} |",
+                f"{one.ratio:.3f} | {one.target:.3g} | {'yes' if one.met else 'NO'} |",
                 flush=True,
             )
     return int(bool(missed))
@@ -109,9 +111,9 @@ def same_optimum(folder: Path, n: int) -> Iterator[Comparison]:
     for nu, tolerance in ((0.0, _SAME), (0.05, 1e-4)):
         tol = 1e-9 if nu == 0 else 1e-4
         found = rank_margin_weights(table[names(MEMBERS)], table["y"], nu=nu, tol=tol)
-        expected = rank_margin_weights(known[names(MEMBERS)], known["y"], nu=nu, tol=tol)
+        expected = fuse.rank_margin_weights(known[names(MEMBERS)], known["y"], nu=nu, tol=tol)
         apart = abs(found.margin - expected.margin)
-        what = f"margin, nu={nu:g}, {n:,} x {MEMBERS}: apart from the one in memory"
+        what = f"margin, nu={nu:g}, {n:,} x {MEMBERS}: difference from memory"
         yield Comparison(what, "tolerance", apart, tolerance, 1.0)
 
 
@@ -183,7 +185,9 @@ def killed(client: Any, folder: Path) -> Comparison:
     apart = float(np.abs(found.weights - expected.weights).max()) + abs(
         found.margin - expected.margin
     )
-    return Comparison("a worker killed: apart from the answer without", "none", apart, 1e-300, 1.0)
+    return Comparison(
+        "a worker killed: difference from the result without", "none", apart, 1e-300, 1.0
+    )
 
 
 def _peak_megabytes() -> float:

@@ -1,6 +1,7 @@
-"""Selection beside DESlib 0.3.7, in an environment of its own, and a great many samples.
+"""Selection against DESlib 0.3.7, and with many samples.
 
-``make bench`` makes that environment; without it the first rows are not there, which is told.
+DESlib needs an environment of its own, which ``make bench`` makes. Without it a row reports that
+the first comparisons are missing.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import tracemalloc
 from collections.abc import Iterator
 
 from experiments.select.comparing import peer_python
-from experiments.select.timed import Size, made
+from experiments.select.timed import Size, make_synthetic
 from experiments.select.timing import in_turns, own_seconds, seconds
 
 from benchmarks._timing import Comparison, compare
@@ -17,31 +18,31 @@ from margrave.select import LocalSelectionClassifier
 
 N_TREES = 100
 N_JOBS = 2
-MOST_MEMORY = 1000.0
+MAX_MEMORY = 1000.0
 
 
 def beside_deslib(n: int = 10_000) -> Iterator[Comparison]:
-    """Answer n queries by n tuning samples and 100 trees, with every method they share."""
+    """Predict n queries with n tuning samples and 100 trees, by every method of both libraries."""
     python = peer_python()
     if python is None:
-        print("| selection beside DESlib | | | it is not installed: `make bench` does it | | | |")
+        print("| selection beside DESlib | | | not installed; `make bench` installs it | | | |")
         return
     ours, theirs = in_turns(Size(n, n, N_TREES, 0, 3, 0, N_JOBS), python)
     if theirs is None:
-        raise RuntimeError("DESlib gave no times.")
+        raise RuntimeError("DESlib returned no times.")
     what = f"{n:,} queries, {n:,} tuning samples, {N_TREES} trees"
     for method in ours["methods"]:
         mine, other = (seconds(one, method, n) for one in (ours, theirs))
-        yield Comparison(f"predict by {method}, {what}", "DESlib", mine, other, bar=1.0)
+        yield Comparison(f"predict by {method}, {what}", "DESlib", mine, other, target=1.0)
     for method in ("knora-e", "meta-des"):
         mine, other = (own_seconds(one, method, n) for one in (ours, theirs))
-        job = f"{method} beyond the search for neighbours"
-        yield Comparison(job, "DESlib", mine, other, bar=1 / 3)
+        job = f"{method} without the search for neighbours"
+        yield Comparison(job, "DESlib", mine, other, target=1 / 3)
 
 
 def many(n: int = 500_000) -> Iterator[Comparison]:
-    """Answer a great many queries: growth, and memory."""
-    data = made(Size(n // 50, n, N_TREES, 0, 1, 0, N_JOBS))
+    """Predict many queries: growth, and memory."""
+    data = make_synthetic(Size(n // 50, n, N_TREES, 0, 1, 0, N_JOBS))
     model = LocalSelectionClassifier(data.trees, "knora-e", prefit=True, n_jobs=N_JOBS)
     model.fit(data.X_tune, data.y_tune)
     yield compare(
@@ -49,7 +50,7 @@ def many(n: int = 500_000) -> Iterator[Comparison]:
         lambda: model.predict(data.X_query),
         f"{n // 10:,} queries",
         lambda: model.predict(data.X_query[: n // 10]),
-        bar=11.0,
+        target=11.0,
         repeats=1,
     )
     tracemalloc.start()
@@ -57,4 +58,4 @@ def many(n: int = 500_000) -> Iterator[Comparison]:
     peak = tracemalloc.get_traced_memory()[1] / 1e6
     tracemalloc.stop()
     what = f"extra memory (MB), {n:,} queries"
-    yield Comparison(what, f"{MOST_MEMORY:g} MB", peak, MOST_MEMORY, bar=1.0)
+    yield Comparison(what, f"{MAX_MEMORY:g} MB", peak, MAX_MEMORY, target=1.0)

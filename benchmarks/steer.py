@@ -1,7 +1,7 @@
-"""How long a user waits for a dialog, in units of one converged logistic regression.
+"""The waiting times of a dialog, in units of one converged logistic regression.
 
-Spambase, the default committee trained on four fifths of it. The unit is one LogisticRegression fit
-on the same samples, standardised. One BLAS thread throughout.
+The default committee is fitted on four fifths of Spambase. The unit is one LogisticRegression fit
+on the same samples, standardised. Everything runs with one BLAS thread.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ COMMITTEE: list[str] | None = None  # the default one
 
 
 def requests(dialog: Dialog) -> list[str]:
-    """One fewer, half and none of each mistake, and rates on either side."""
+    """List limits on each error: one fewer, half, none, and rates."""
     matrix = dialog.history[0].after
     counts = {"fp": matrix.fp, "fn": matrix.fn}
-    fewer = [f"{cell} <= {to}" for cell, n in counts.items() for to in (n - 1, n // 2, 0)]
-    return fewer + [f"{cell} <= {rate}" for cell in counts for rate in RATES]
+    counted = [f"{cell} <= {to}" for cell, n in counts.items() for to in (n - 1, n // 2, 0)]
+    return counted + [f"{cell} <= {rate}" for cell in counts for rate in RATES]
 
 
-def waits(dialog: Dialog, wants: list[str]) -> tuple[list[float], list[float]]:
-    """Seconds to the first and to the final reply of each request."""
+def time_replies(dialog: Dialog, limits: list[str]) -> tuple[list[float], list[float]]:
+    """Time the first and the final reply to each limit, in seconds."""
     first, final = [], []
-    for want in wants:
+    for limit in limits:
         dialog.goto(0)
         start = perf_counter()
-        times = [perf_counter() - start for _ in dialog.replies(want)]
+        times = [perf_counter() - start for _ in dialog.replies(limit)]
         first.append(times[0])
         final.append(times[-1])
     return first, final
 
 
 def unit(dialog: Dialog, repeats: int = 5) -> float:
-    """Seconds of the logistic regression."""
+    """Time the logistic regression, in seconds."""
     X, codes = dialog._data.X.X, dialog._data.codes  # encoded, so standardised
     best = np.inf
     for _ in range(repeats):
@@ -53,7 +53,7 @@ def unit(dialog: Dialog, repeats: int = 5) -> float:
 
 
 def on_spambase(n_rows: int | None = None) -> Iterator[Comparison]:
-    """First replies, final replies and the first frontier."""
+    """Time first replies, final replies and the first frontier."""
     X, y = datasets.load("spambase", return_X_y=True)
     if n_rows is not None:
         chosen = np.random.default_rng(0).permutation(len(y))[:n_rows]
@@ -61,9 +61,9 @@ def on_spambase(n_rows: int | None = None) -> Iterator[Comparison]:
     with threadpool_limits(1):
         dialog = Dialog.from_data(X, y, committee=COMMITTEE, certify=0.2, random_state=0)
         fit = unit(dialog)
-        wants = requests(dialog)[:: 1 if n_rows is None else 5]
-        first, final = waits(dialog, wants)
-        n = f"{len(wants)} requests, Spambase"
+        limits = requests(dialog)[:: 1 if n_rows is None else 5]
+        first, final = time_replies(dialog, limits)
+        n = f"{len(limits)} requests, Spambase"
         peer = "one LogisticRegression fit"
         yield Comparison(f"first reply, median of {n}", peer, float(np.median(first)), fit, 3)
         slow = float(np.quantile(first, 0.95))

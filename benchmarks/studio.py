@@ -1,8 +1,8 @@
-"""What the studio adds to the library's time, and how soon its page is there.
+"""The time that the studio adds to the library's, and the time until its page is ready.
 
-The server is a process of its own, as users run it, with Spambase loaded; the library's dialog on
-the same table is in this one. Requests are asked of both by turns. The page is opened in a Chromium
-of the system, where there is one.
+The server runs in a process of its own, as for users, with Spambase loaded; the library's dialog on
+the same table runs in this one. Both get the same requests in turns. The page opens in the Chromium
+of the system, if there is one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from margrave.steer import Dialog
 
 STEPS = 50
 COMMITTEE: list[str] | None = None  # the library's; the default one, as the studio's
-AT_ONCE = 0.1  # seconds; what is felt as at once
+INSTANT = 0.1  # seconds; users perceive this as instantaneous
 _BACK_OR_FORTH = """async (forth) => {
   const shown = () => document.querySelector('[aria-current="step"]')?.textContent ?? "";
   const before = shown(), start = performance.now();
@@ -50,7 +50,7 @@ _MATRIX = """new MutationObserver((_, watch) => {
 
 @contextmanager
 def studio(table: str, folder: str, *more: str) -> Iterator[tuple[httpx.Client, str, float]]:
-    """A running studio: a client, the dialog's path, and seconds until it can be asked."""
+    """Run a studio: a client, the dialog's path, and seconds until it accepts requests."""
     start = perf_counter()
     command = [sys.executable, "-m", "margrave", "studio", table, *more, "--port", "0"]
     command += ["--no-browser", "--store", f"sqlite:///{folder}/studio.db"]
@@ -64,15 +64,15 @@ def studio(table: str, folder: str, *more: str) -> Iterator[tuple[httpx.Client, 
             path = f"/api/dialogs/{place.split('/')[0]}"
             job = client.get(path).json()["job"]
             if job is not None:
-                followed(client, job["id"])
+                wait_for_job(client, job["id"])
             yield client, path, perf_counter() - start
     finally:
         process.kill()
         process.communicate()
 
 
-def followed(client: httpx.Client, job: str) -> dict[str, Any]:
-    """A job at its end."""
+def wait_for_job(client: httpx.Client, job: str) -> dict[str, Any]:
+    """Wait for the end of a job, and return its record."""
     last = ""
     with client.stream("GET", f"/api/jobs/{job}/events") as events:
         for line in events.iter_lines():
@@ -83,16 +83,18 @@ def followed(client: httpx.Client, job: str) -> dict[str, Any]:
     return record
 
 
-def asked(client: httpx.Client, path: str, want: str, at: int, ways: list[str] | None) -> float:
-    """Seconds until a request is answered and saved."""
+def time_request(
+    client: httpx.Client, path: str, limit: str, at: int, strategies: list[str] | None
+) -> float:
+    """Time a request until its reply is saved, in seconds."""
     start = perf_counter()
-    body = {"wants": [want], "keep": False, "at": at, "strategies": ways}
-    followed(client, client.post(f"{path}/prefer", json=body).json()["id"])
+    body = {"wants": [limit], "keep": False, "at": at, "strategies": strategies}
+    wait_for_job(client, client.post(f"{path}/prefer", json=body).json()["id"])
     return perf_counter() - start
 
 
 def on_spambase(n_rows: int | None = None) -> Iterator[Comparison]:
-    """The wait for the first edit, replies against the library's, the page, a long history."""
+    """Time the first edit, replies against the library's, the page and a long history."""
     bunch = datasets.load("spambase", as_frame=True)
     with TemporaryDirectory() as folder:
         frame, table, more = bunch.frame, "spambase", []
@@ -108,58 +110,58 @@ def on_spambase(n_rows: int | None = None) -> Iterator[Comparison]:
 
 
 def replies(client: httpx.Client, path: str, frame: Any, n_rows: int | None) -> Comparison:
-    """The same requests, asked of the library and of the studio by turns."""
-    threadpool_limits(1)  # as the studio has it
+    """Time the same requests to the library and to the studio, in turns."""
+    threadpool_limits(1)  # as in the studio
     X, y = frame.drop(columns="target"), frame["target"]
     dialog = Dialog.from_data(X, y, committee=COMMITTEE, positive="spam", random_state=0)
-    wants = requests(dialog)[:: 1 if n_rows is None else 5]
+    limits = requests(dialog)[:: 1 if n_rows is None else 5]
     ours, theirs = [], []
-    for want in wants:
+    for limit in limits:
         start = perf_counter()
         dialog.goto(0)
-        dialog.prefer(want)
+        dialog.prefer(limit)
         theirs.append(perf_counter() - start)
-        ours.append(asked(client, path, want, 0, None))
-    what = f"reply through the studio, saved; median of {len(wants)} requests"
+        ours.append(time_request(client, path, limit, 0, None))
+    what = f"reply through the studio, saved; median of {len(limits)} requests"
     return Comparison(what, "Dialog.prefer", float(np.median(ours)), float(np.median(theirs)), 1.3)
 
 
 def page(client: httpx.Client, path: str, base: str, steps: int) -> Iterator[Comparison]:
-    """First paint, weight, and going back with a long history."""
+    """Time the first paint and undo with a long history, and measure the size of the page."""
     at = f"{base}#/d/{path.rsplit('/', 1)[1]}/frontier"
     executable = chromium()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
         opened = browser.new_page()
-        weights: list[int] = []
-        opened.on("response", lambda answer: weights.append(_weight(answer)))
+        sizes: list[int] = []
+        opened.on("response", lambda response: sizes.append(_size(response)))
         opened.add_init_script(_MATRIX)
         opened.goto(at)
         opened.wait_for_selector("canvas")
         paint = opened.evaluate(
             "performance.getEntriesByName('first-contentful-paint')[0].startTime / 1000"
         )
-        yield Comparison("first paint after the server answers", "1 s", paint, 1.0, 1.0)
+        yield Comparison("first paint after the response of the server", "1 s", paint, 1.0, 1.0)
         matrix = opened.evaluate("window.matrixAt")
         yield Comparison("the matrix is on the screen", "1 s", matrix, 1.0, 1.0)
-        yield Comparison("page weight, MB", "1.5 MB", sum(weights) / 1e6, 1.5, 1.0)
+        yield Comparison("page size, MB", "1.5 MB", sum(sizes) / 1e6, 1.5, 1.0)
         short = back_and_forth(opened)
         have = len(client.get(path).json()["steps"])
         for number in range(max(0, steps - have)):
-            asked(client, path, f"fp <= {number}", have - 1, ["move"])
+            time_request(client, path, f"fp <= {number}", have - 1, ["move"])
         opened.reload()
         opened.wait_for_selector("canvas")
         what = f"going back and forth, {steps} steps of history ({short * 1000:.0f} ms with {have})"
         long = back_and_forth(opened)
-        yield Comparison(what, "0.1 s, felt as at once", long, AT_ONCE, 1.0)
+        yield Comparison(what, "0.1 s, perceived as instantaneous", long, INSTANT, 1.0)
         browser.close()
 
 
 def back_and_forth(opened: Page, times: int = 5) -> float:
-    """Seconds from Ctrl-Z or Ctrl-Shift-Z until the page shows the other step, in the median."""
+    """Time from Ctrl-Z or Ctrl-Shift-Z until the page shows the other step: median seconds."""
     keys = [False, True] * times
     return float(np.median([opened.evaluate(_BACK_OR_FORTH, forth) for forth in keys]))
 
 
-def _weight(answer: Any) -> int:
-    return int(answer.headers.get("content-length", 0)) if "/api/" not in answer.url else 0
+def _size(response: Any) -> int:
+    return int(response.headers.get("content-length", 0)) if "/api/" not in response.url else 0

@@ -1,1 +1,1 @@
-"""What the source documents say, measured: one folder per document or pair of documents."""
+"""The experiments of the source papers, and of Margrave's own methods: one folder each."""

@@ -1,4 +1,4 @@
-"""What the commands of the documents' studies share: their arguments, and a bar while they run."""
+"""The options of the studies' commands, and a progress bar."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a study was asked for.
+class Options:
+    """The options of a study.
 
     Attributes
     ----------
     quick : bool
-        Whether a small form of it is enough.
+        Whether to run a small version.
     seed, jobs : int
-        Its first seed, and how many runs at a time.
+        The first seed, and the number of parallel runs.
     out : Path
         The folder of its page.
     command : str
-        The command that writes the page so, for the page to say.
+        The command that writes the page, which the page names.
     """
 
     quick: bool
@@ -39,24 +39,28 @@ class Asked:
     command: str
 
 
-def asked(study: str, quick: str, arguments: list[str] | None) -> Asked | None:
-    """Read the arguments; None, and a message, if a quick run would overwrite the page."""
+def parse_options(study: str, quick: str, arguments: list[str] | None) -> Options | None:
+    """Parse the arguments; None, and a message, if a quick run would overwrite the page."""
     program = f"python -m experiments.{study}"
     parser = argparse.ArgumentParser(prog=program)
     parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
+    parser.add_argument("--jobs", type=int, default=2, help="number of parallel runs")
     parser.add_argument("--out", type=Path, help="folder of the page; default: docs/experiments")
     chosen = parser.parse_args(arguments)
     if chosen.quick and chosen.out is None:
-        print("A quick run is no result: say where it goes with --out.", file=sys.stderr)
+        print(
+            "A quick run does not replace the page: set another folder with --out.", file=sys.stderr
+        )
         return None
     command = f"{program} --quick" if chosen.quick else "make reproduce"
-    return Asked(chosen.quick, chosen.seed, chosen.jobs, chosen.out or OUT, command)
+    return Options(chosen.quick, chosen.seed, chosen.jobs, chosen.out or OUT, command)
 
 
-def shown(console: Console, runs: Iterable[T], total: int, of: Callable[[T], str]) -> Iterator[T]:
-    """The runs as they are done, with a bar that counts them and says what the last was of."""
+def show_progress(
+    console: Console, runs: Iterable[T], total: int, of: Callable[[T], str]
+) -> Iterator[T]:
+    """Yield the runs, with a progress bar that names the last one."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
         task = progress.add_task("Runs", total=total)

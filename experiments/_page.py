@@ -1,4 +1,4 @@
-"""What the pages of the documents' studies share."""
+"""Functions that write the pages of the studies."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _PACKAGES = ("margrave", "numpy", "scipy", "scikit-learn")
 
 
 def versions() -> str:
-    """What a page was computed with."""
+    """Return the versions that a page was computed with."""
     packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
     return f"Python {platform.python_version()}, {packages}, {platform.machine()}"
 
 
 def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table."""
+    """Format a Markdown table."""
     first, *others = (
         "".join(f"| {cell} " if cell else "| " for cell in cells) + "|"
         for cells in (heading, *rows)
@@ -30,18 +30,18 @@ def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def bold(text: str, yes: bool) -> str:
-    """The text, bold if so."""
+    """Return the text, bold if `yes`."""
     return f"**{text}**" if yes else text
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure and let go of it."""
+    """Write a figure, and close it."""
     figure.savefig(path, dpi=100)
     plt.close(figure)
 
 
 def write_page(template: Path, path: Path, **values: object) -> Path:
-    """Fill in a template; gives back where the page is."""
+    """Fill in a template, and return the path of the page."""
     text = Template(template.read_text(encoding="utf-8")).substitute(values)
     path.write_text(text, encoding="utf-8")
     return path

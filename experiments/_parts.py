@@ -1,4 +1,4 @@
-"""A data set in three parts: what learns, what is tuned on, what is judged on."""
+"""A data set in three parts: training, tuning and test."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from sklearn.preprocessing import StandardScaler
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Shares = tuple[float, float, float]
-"""Of training, tuning and test part."""
+Fractions = tuple[float, float, float]
+"""Fractions of the samples in the training, tuning and test part."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """A data set in three, the classes' shares kept; the features scaled on the first part."""
+    """A stratified split into three parts, with features scaled on the training part."""
 
     X_train: Floats
     y_train: Ints
@@ -30,16 +30,16 @@ class Parts:
 
     @property
     def both(self) -> tuple[Floats, Ints]:
-        """Samples and labels of the training and the tuning part together."""
+        """Samples and labels of the training and the tuning part."""
         return (
             np.concatenate([self.X_train, self.X_tune]),
             np.concatenate([self.y_train, self.y_tune]),
         )
 
 
-def split(X: Floats, y: Ints, seed: int, shares: Shares) -> Parts:
-    """Training, tuning and test part."""
-    train, tune, _ = shares
+def split(X: Floats, y: Ints, seed: int, fractions: Fractions) -> Parts:
+    """Split into training, tuning and test part."""
+    train, tune, _ = fractions
     X_rest, X_test, y_rest, y_test = train_test_split(
         X, y, train_size=train + tune, stratify=y, random_state=seed
     )

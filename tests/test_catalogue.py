@@ -85,7 +85,7 @@ def test_every_entry_is_described(name):
     entry = catalogue.describe(name)
     assert entry.name == name
     assert entry.summary
-    documents = (
+    papers = (
         "Multi-classifiers",
         "Survey of Ensemble",
         "A Linear Combination",
@@ -93,7 +93,7 @@ def test_every_entry_is_described(name):
         "Interactive",
         "a member of the default committee",
     )
-    assert entry.source.startswith(documents)
+    assert entry.source.startswith(papers)
     made = catalogue.make(name)
     core = made.estimator if entry.encodes else made
     kind = "make_logistic_quantile" if name == "logistic-quantile" else type(core).__name__
@@ -102,7 +102,7 @@ def test_every_entry_is_described(name):
     assert {key: params[key] for key in entry.defaults} == dict(entry.defaults)
 
 
-def test_every_call_makes_another(name):
+def test_every_call_makes_a_new_classifier(name):
     made = catalogue.make(name)
     assert made is not catalogue.make(name)
     assert is_classifier(made)
@@ -125,7 +125,7 @@ def test_random_state_goes_where_there_is_one(name):
     assert core.get_params().get("random_state") == (7 if has_one else None)
 
 
-def test_given_parameters_win_over_the_defaults():
+def test_parameters_override_the_defaults():
     assert catalogue.make("stump", max_depth=2).max_depth == 2
     pytest.importorskip("xgboost")
     assert catalogue.make("xgboost", max_depth=2).get_params()["estimator__max_depth"] == 2

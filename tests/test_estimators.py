@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from margrave import fuse, mam, martingale, members, select, steer
-from margrave.members._encoded import EncodedLabelsClassifier
+from margrave.members import EncodedLabelsClassifier
 
 PAIR = [("logistic", LogisticRegression()), ("tree", DecisionTreeClassifier(random_state=0))]
 ESTIMATORS = [

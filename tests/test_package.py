@@ -1,5 +1,6 @@
 """What `import margrave` gives, and what it leaves alone."""
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,30 @@ def test_every_room_is_listed_and_says_what_is_public(room):
 def test_unknown_names_are_the_usual_error():
     with pytest.raises(AttributeError, match=r"'margrave'.*'steering'"):
         _ = margrave.steering
+
+
+def private_imports(source):
+    """Names with an underscore that a module imports from packages other than Margrave."""
+    for node in ast.walk(ast.parse(source)):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for name in names:
+            parts = [part for part in name.split(".") if not part.startswith("__")]
+            if parts and parts[0] != "margrave" and any(part.startswith("_") for part in parts):
+                yield name
+
+
+def test_no_private_names_of_other_packages_are_imported():
+    assert list(private_imports("from sklearn.utils.validation import _num_samples"))
+    found = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in (ROOT / "src").rglob("*.py")
+        for name in private_imports(path.read_text(encoding="utf-8"))
+    }
+    assert not found
 
 
 @pytest.mark.core

@@ -54,19 +54,19 @@ def test_cdf_is_exact_also_at_the_margins_themselves(both, data):
 
 
 @given(sides, st.floats(0, 1))
-def test_quantile_is_the_smallest_margin_that_covers_the_share(both, share):
+def test_quantile_is_the_smallest_margin_that_covers_the_fraction(both, fraction):
     margins = np.sort(brute(*both), axis=None)
-    covered = np.arange(1, margins.size + 1) / margins.size >= share
-    assert CrucialPairs(*both).quantile(share) == margins[covered][0]
+    covered = np.arange(1, margins.size + 1) / margins.size >= fraction
+    assert CrucialPairs(*both).quantile(fraction) == margins[covered][0]
 
 
 @given(sides, st.floats(0, 1))
-def test_quantile_by_narrowing_is_the_same(both, share):
-    expected = CrucialPairs(*both).quantile(share)
+def test_quantile_by_narrowing_is_the_same(both, fraction):
+    expected = CrucialPairs(*both).quantile(fraction)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pairs_module, "_SORTED_AT_ONCE", 0)
-        patch.setattr(pairs_module, "_DRAWN", 4)
-        assert CrucialPairs(*both).quantile(share) == expected
+        patch.setattr(pairs_module, "_SORT_BELOW", 0)
+        patch.setattr(pairs_module, "_N_DRAWS", 4)
+        assert CrucialPairs(*both).quantile(fraction) == expected
 
 
 @pytest.mark.parametrize("decimals", [1, 16])
@@ -74,9 +74,9 @@ def test_quantile_at_a_size_that_narrows(decimals):
     rng = np.random.default_rng(1)
     positives = rng.normal(1, 1, 1_500).round(decimals)
     negatives = rng.normal(0, 1, 1_300).round(decimals)
-    shares = [0, 1e-6, 0.05, 0.5, 0.999, 1]
-    expected = np.quantile(brute(positives, negatives), shares, method="inverted_cdf")
-    assert CrucialPairs(positives, negatives).quantile(shares).tolist() == expected.tolist()
+    fractions = [0, 1e-6, 0.05, 0.5, 0.999, 1]
+    expected = np.quantile(brute(positives, negatives), fractions, method="inverted_cdf")
+    assert CrucialPairs(positives, negatives).quantile(fractions).tolist() == expected.tolist()
 
 
 @given(sides, st.floats(-2, 2))
@@ -89,7 +89,7 @@ def test_hinge_sum_and_counts(both, rho):
     assert hinge.n_active == (table < rho).sum()
 
 
-def test_the_callers_arrays_are_neither_changed_nor_kept():
+def test_the_arrays_of_the_caller_are_copied():
     positives, negatives = np.array([0.3, 0.1]), np.array([0.2, -0.5])
     pairs = CrucialPairs(positives, negatives)
     pairs.hinge(0.1), pairs.quantile(0.5), pairs.auc
@@ -104,10 +104,10 @@ def test_the_callers_arrays_are_neither_changed_nor_kept():
 @pytest.mark.parametrize("rho", [1.0, np.nextafter(1, 2)])
 def test_margins_that_round_to_one_value_are_bisected_not_walked(rho):
     """Every negative is too small to change 1 - s, and each is a run of its own."""
-    asked = []
+    calls = []
 
     def close(margins, margin):
-        asked.append(len(margins))
+        calls.append(len(margins))
         return np.less(margins, margin)
 
     rng = np.random.default_rng(0)
@@ -115,7 +115,7 @@ def test_margins_that_round_to_one_value_are_bisected_not_walked(rho):
     pairs = CrucialPairs(positives, negatives)
     first = pairs._first(rho, close)
     assert first.tolist() == (~(brute(positives, negatives) < rho)).sum(axis=1).tolist()
-    assert len(asked) <= 2 + 10
+    assert len(calls) <= 2 + 10
 
 
 def test_hinge_sums_of_large_scores_do_not_cancel():
@@ -125,7 +125,7 @@ def test_hinge_sums_of_large_scores_do_not_cancel():
     assert CrucialPairs(positives, negatives).hinge(0.5).total == pytest.approx(expected, rel=1e-9)
 
 
-def test_hinge_sums_stand_an_outlier():
+def test_hinge_sums_are_exact_with_an_outlier():
     assert CrucialPairs([0.5, 0.6, 1e17], [0.4, 0.7]).hinge(0.2).total == pytest.approx(0.8)
 
 

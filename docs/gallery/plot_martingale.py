@@ -2,17 +2,17 @@
 A program before and after tuning
 =================================
 
-Martingale boosting sends samples through layers of learners; each answer is a vote, and a node
-is the votes so far. Here is such a program on Spambase, drawn by the test samples that come to its
-nodes, and what tuning to a preference does to it.
+Martingale boosting sends samples through layers of learners; each prediction is a vote, and a
+node stands for the votes so far. This example draws such a program on Spambase, with the test
+samples that reach its nodes, before and after tuning to a preference.
 """
 
 # %%
 # A program
 # ---------
 #
-# Seven layers of logistic regressions. Circles are learners, larger where more samples come;
-# colours say of which class. Diamonds saw one class only in training and answer that.
+# Seven layers of logistic regressions. Circles are learners, larger where more samples arrive;
+# colours show their classes. Diamonds saw only one class in training and predict it.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -39,7 +39,7 @@ plt.tight_layout()
 # At most ten false alarms
 # ------------------------
 #
-# The tuned program asks more of a mail before it is called spam: samples drift to the other side.
+# The tuned program needs more evidence to predict spam: samples drift to the other side.
 
 tuned = program.tune("fp <= 10", X_tune, y_tune)
 print(tuned.tuning_)
@@ -53,8 +53,8 @@ plt.tight_layout()
 #
 # The same request for fewer and fewer false alarms, on the tuning set and on new data, for one
 # logistic regression and for the program. The grey line is the regression with its threshold moved.
-# On the tuning set the tuned regression is never above it; on new data it may be, since a tuning
-# set can be fitted too closely. That is why what is met there is not a promise.
+# On the tuning set the tuned regression is never above it; on new data it may be, since a
+# tuning set can be overfitted. Meeting a preference there is therefore not a guarantee.
 
 
 def mistakes(model, X, y):

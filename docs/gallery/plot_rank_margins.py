@@ -2,10 +2,10 @@
 What a rank margin committee does to the margins
 ================================================
 
-A committee can be weighed so that the worst pairs of a positive and a negative sample are ordered
+A committee can be weighted so that the worst pairs of a positive and a negative sample are ordered
 with the largest margin. Figures 1 and 2 of *A Linear Combination of Classifiers via Rank Margin
 Maximization* (Marrocco, Simeone and Tortorella) show the distribution of all margins. Here they are
-drawn again: for the members, for their plain mean, and for committees with different shares ν
+drawn again: for the members, for their plain mean, and for committees with different fractions ν
 of the pairs; on the data that chose the weights, and on data that no step has seen.
 """
 
@@ -13,9 +13,9 @@ of the pairs; on the data that chose the weights, and on data that no step has s
 # Members and weights
 # -------------------
 #
-# As in the document, the members are five Modest AdaBoosts that differ by their random first
-# weights, and each data set is cut in three: for training, for the weights, and for testing. Scores
-# are in [-1, 1], on the document's scale, so that all margins are in [-2, 2] and can be compared.
+# As in the paper, the members are five Modest AdaBoosts that differ by their random first
+# weights, and each data set is split in three: for training, for the weights, and for testing. Scores
+# are in [-1, 1], on the paper's scale, so that all margins are in [-2, 2] and can be compared.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,7 +40,7 @@ def in_thirds(data):
     return (X, y), (X_tune, y_tune), (X_test, y_test)
 
 
-def weighed(members, tuning):
+def weighted(members, tuning):
     """Weights of each member alone, of the mean, and of the committees."""
     weights = dict(zip(dict(members), np.eye(len(members)), strict=True))
     weights["mean"] = np.full(len(members), 1 / len(members))
@@ -84,7 +84,7 @@ def figure(data):
         for i in range(5)
     ]
     members = [(name, member.fit(*training)) for name, member in members]
-    weights = weighed(members, tuning)
+    weights = weighted(members, tuning)
     tune = Scores.of(members, tuning[0])
     test = Scores.of(members, testing[0], like=tune)  # on the same scale
     _, axes = plt.subplots(
@@ -95,7 +95,7 @@ def figure(data):
     axes[0].set(title=f"{data}: the data that chose the weights", xlabel="")
     axes[1].set(title=f"{data}: the test data")
     for ax in axes:
-        ax.set_ylabel("share of pairs with\nat most that margin")
+        ax.set_ylabel("fraction of pairs with\nat most that margin")
     axes[0].set_xlim(right=0.4)  # beyond it all curves are alike
     return members, tune, tuning[1], test, testing[1]
 
@@ -105,13 +105,12 @@ def figure(data):
 # -----------------------
 #
 # The lower a curve, and the further to the right, the better. The dot at its left end is the worst
-# pair; where it crosses the line at 0 is the share of pairs in the wrong order. The axis of shares
-# is logarithmic, so the left half of the picture is about very few pairs.
+# pair; where it crosses the line at 0 is the fraction of pairs in the wrong order. The axis of
+# fractions is logarithmic, so the left half of the picture is about very few pairs.
 #
 # With ν = 0 only the dot matters. Here the weights take one member alone, whose worst pair is the
 # best by a hair; its curve is soon above the others, and its AUC is that of one member. The other
-# committees are hardly to be told from the plain mean: the members are alike, and so are all ways
-# to weigh them.
+# committees hardly differ from the plain mean: the members are alike, and so are all weights.
 
 _ = figure("contraceptive_bin")
 
@@ -130,8 +129,8 @@ plt.show()
 # What ν does to the low end
 # --------------------------
 #
-# The same members on Liver, weighed for several ν, this time as exactly as possible. *Worst* is the
-# margin of the worst pair, *worst 10%* the mean margin of that share of the pairs.
+# The same members on Liver, weighted for several ν, this time as exactly as possible. *Worst* is the
+# margin of the worst pair, *worst 10%* the mean margin of that fraction of the pairs.
 
 
 def margins(scores, y, weights):

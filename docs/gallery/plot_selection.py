@@ -2,9 +2,9 @@
 Selection: two constants and a line
 ===================================
 
-The example of *Multi-classifiers (slides)*, Selection (ii): 2,000 points of two classes and three
-classifiers, each right about half of the time. A vote is no better. One that knows whom to ask is
-right nearly everywhere.
+The example of *Multi-classifiers* (lecture slides), Selection (ii): 2,000 points of two classes and
+three classifiers, each with an accuracy of about one half. A vote is no better. A selection of the
+competent classifier is correct nearly everywhere.
 """
 
 # %%
@@ -12,8 +12,8 @@ right nearly everywhere.
 # ------------------------------------
 #
 # On the left there is only the first class, mostly above; on the right only the second, mostly
-# below. In the middle a line parts them, the other way round. The first classifier always says the
-# first class, the second always the second; the third is the line.
+# below. In the middle a line separates them, with the second class above. The first classifier
+# always predicts the first class, the second always the second; the third is the line.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -56,11 +56,11 @@ members = [
 ]
 
 # %%
-# What each gets right
-# --------------------
+# Accuracy
+# --------
 #
-# The members are trained already; the 2,000 points are their tuning data, and the numbers are
-# counted on 2,000 others. No way of asking these three can beat the oracle.
+# The members are fitted already; the 2,000 points are the tuning set, and 2,000 others the test
+# set. No selection among these three can beat the oracle.
 
 models = {
     "vote": VoteClassifier(members, prefit=True),
@@ -82,10 +82,10 @@ print(
 )
 
 # %%
-# Who is in charge where
-# ----------------------
+# The member of each region
+# -------------------------
 #
-# In the middle, above the line, the second constant is as good as the line, and below it the first.
+# In the middle, the second constant is as accurate as the line above it, and the first below it.
 
 figure, axes = plt.subplots(
     1, 3, figsize=(11, 3.4), sharey=True, layout="constrained"
@@ -98,9 +98,9 @@ for ax, name in zip(axes, list(models)[2:], strict=True):
 plt.show()
 
 # %%
-# Why
-# ---
+# Explanations
+# ------------
 #
-# Every answer can be explained.
+# Every prediction can be explained.
 
 print(models["regions of members"].explain([[-2, 0.5], [2, 0.5], [0, -0.5]]))

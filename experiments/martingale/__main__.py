@@ -7,14 +7,14 @@ import sys
 import matplotlib as mpl
 from rich.console import Console
 
-from experiments._command import asked, shown
+from experiments._command import parse_options, show_progress
 from experiments.martingale import measures, page, study
 from experiments.martingale.results import Frozen, Results
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the arguments, run with progress, write the page."""
-    chosen = asked("martingale", "small data sets, two splits, few levels", arguments)
+    chosen = parse_options("martingale", "small data sets, two splits, few levels", arguments)
     if chosen is None:
         return 2
     mpl.use("agg")
@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
     clocked = study.clocked_runs(plan, chosen.seed, frozen.epsilon)
     done = study.done(waiting, clocked, chosen.jobs)
     total = len(waiting) + len(clocked)
-    told = shown(console, done, total, of=lambda run: f"{run[0]}, {run[1]}")
+    told = show_progress(console, done, total, of=lambda run: f"{run[0]}, {run[1]}")
     results = Results.of(plan, chosen.seed, frozen, told)
     written = page.write(results, chosen.out, chosen.command)
     console.print(f"Written: {written}", highlight=False, soft_wrap=True)

@@ -1,1 +1,1 @@
-"""Multi-classifiers and the survey of ensembles: a committee, its members, its combinations."""
+"""A committee, its members and its combinations: the slides Multi-classifiers and Nair (2015)."""

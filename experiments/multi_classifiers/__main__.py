@@ -1,4 +1,4 @@
-"""Show a committee on a data set: ``python -m experiments.multi_classifiers [DATA]``."""
+"""Evaluate a committee on a data set: ``python -m experiments.multi_classifiers [DATA]``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PREFERENCE = "fp <= 2%, rejected <= 10%"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Parse the arguments, run the study with progress, print tables."""
+    """Parse the arguments, run the study with a progress bar, and print the table."""
     parser = argparse.ArgumentParser(prog="python -m experiments.multi_classifiers")
     parser.add_argument("data", nargs="?", default="spambase", help="a two-class data set")
     parser.add_argument("--prefer", default=PREFERENCE, help=f"default: {PREFERENCE!r}")
@@ -27,21 +27,21 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     console = Console()
     try:
-        wish = Preference(chosen.prefer)
+        preference = Preference(chosen.prefer)
         parts = study.split(chosen.data, chosen.seed)
     except (PreferenceError, ValueError, FileNotFoundError) as error:
         print(error, file=sys.stderr)
         return 2
     names = study.QUICK_MEMBERS if chosen.quick else study.MEMBERS
     rows, n_members = _run(console, parts, names, chosen.seed)
-    _report(console, parts, rows, n_members, wish, chosen.seed)
+    _report(console, parts, rows, n_members, preference, chosen.seed)
     return 0
 
 
 def _run(
     console: Console, parts: study.Parts, names: tuple[str, ...], seed: int
 ) -> tuple[list[study.Row], int]:
-    """Train and combine, a bar for each stage."""
+    """Fit and combine the members, with a progress bar for each stage."""
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[now]}"))
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
         training = progress.add_task("Training members ", total=len(names), now=names[0])
@@ -64,41 +64,41 @@ def _report(
     parts: study.Parts,
     rows: list[study.Row],
     n_members: int,
-    wish: Preference,
+    preference: Preference,
     seed: int,
 ) -> None:
     console.print(
         f"\n[bold]{parts.name}[/bold]: {len(parts.y_train)} training, {len(parts.y_tune)} tuning, "
-        f"{len(parts.y_test)} test samples, seed {seed}. All numbers are of the test part.",
+        f"{len(parts.y_test)} test samples, seed {seed}. All numbers are for the test part.",
         highlight=False,
     )
-    console.print(_table(rows, n_members, wish))
+    console.print(_table(rows, n_members, preference))
     for row in rows:
         if row.note:
             console.print(f"{row.name}: {row.note}.", highlight=False)
-    met = [row.name for row in rows if wish.met(row.confusion)]
+    met = [row.name for row in rows if preference.met(row.confusion)]
     console.print(
-        f'"{wish}" is met by: {", ".join(met) or "none"}.\n'
-        "[dim]short: by how many samples it is missed, over all its parts (a share of the samples "
-        "need not be a whole number). It counts these samples, no promise for others.[/dim]",
+        f'"{preference}" is met by: {", ".join(met) or "none"}.\n'
+        "[dim]short: by how many samples it is missed, over all constraints (not always an "
+        "integer for rates). It counts these samples and guarantees nothing for others.[/dim]",
         highlight=False,
     )
 
 
-def _table(rows: list[study.Row], n_members: int, wish: Preference) -> Table:
-    """A line per true class: together they are the confusion matrix."""
+def _table(rows: list[study.Row], n_members: int, preference: Preference) -> Table:
+    """Make a table with a line per true class, which are the rows of the confusion matrix."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("members,\nthen combinations", no_wrap=True)
     for heading in ("\naccuracy", "\nAUC"):
         table.add_column(heading, justify="right")
     table.add_column("true\nclass")
     for label in rows[0].confusion.classes:
-        table.add_column(f"called\n{label}", justify="right")
+        table.add_column(f"predicted\n{label}", justify="right")
     table.add_column("\nrejected", justify="right")
     table.add_column("\nshort", justify="right")
     for i, row in enumerate(rows):
         matrix = row.confusion
-        shortfall = wish.shortfall(matrix)
+        shortfall = preference.shortfall(matrix)
         lines = list(zip(matrix.classes, matrix.counts.tolist(), strict=True))
         for j, (label, counts) in enumerate(lines):
             table.add_row(

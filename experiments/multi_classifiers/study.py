@@ -1,4 +1,4 @@
-"""The study itself: train members on one part, combine on a second, judge all on a third."""
+"""The study: fit members on one part, combine them on a second, and evaluate on a third."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class Row:
-    """What one member or combination does on the test part."""
+    """Results of a member or a combination on the test part."""
 
     name: str
     auc: float
@@ -64,10 +64,10 @@ class Row:
 
 
 def split(name: str, seed: int) -> Parts:
-    """Load a data set and part it, the classes' shares kept."""
+    """Load a data set, and make a stratified split."""
     data = datasets.load(name)
     if data.positive is None:
-        raise ValueError(f"The study needs two classes; {name!r} has others.")
+        raise ValueError(f"The study needs a data set with two classes; got {name!r}.")
     X, X_rest, y, y_rest = train_test_split(
         data.data, data.target, train_size=0.5, stratify=data.target, random_state=seed
     )
@@ -78,7 +78,7 @@ def split(name: str, seed: int) -> Parts:
 
 
 def train(parts: Parts, names: tuple[str, ...], seed: int) -> Iterator[tuple[str, Any]]:
-    """Each member once it is trained."""
+    """Yield each member after it is fitted."""
     for name in names:
         member = make_pipeline(
             SimpleImputer(), StandardScaler(), catalogue.make(name, random_state=seed)
@@ -87,13 +87,13 @@ def train(parts: Parts, names: tuple[str, ...], seed: int) -> Iterator[tuple[str
 
 
 def member_rows(parts: Parts, members: list[tuple[str, Any]]) -> list[Row]:
-    """The members by themselves."""
+    """Evaluate the members."""
     scores = Scores.of(members, parts.X_test)
-    leaning = scores.toward(parts.positive)
+    positive_scores = scores.toward(parts.positive)
     return [
         Row(
             name,
-            CrucialPairs.of(leaning[:, j], parts.y_test, positive=parts.positive).auc,
+            CrucialPairs.of(positive_scores[:, j], parts.y_test, positive=parts.positive).auc,
             Confusion.of(parts.y_test, scores.labels[:, j], positive=parts.positive),
         )
         for j, (name, _) in enumerate(members)
@@ -101,13 +101,13 @@ def member_rows(parts: Parts, members: list[tuple[str, Any]]) -> list[Row]:
 
 
 def combination_row(parts: Parts, name: str, members: list[tuple[str, Any]]) -> Row:
-    """One combination of the trained members, set on the tuning part."""
+    """Fit a combination of the members on the tuning part, and evaluate it."""
     model = COMBINATIONS[name](members).fit(parts.X_tune, parts.y_tune)
     column = model.classes_.tolist().index(parts.positive)
-    leaning = model.predict_proba(parts.X_test)[:, column]
+    positive_scores = model.predict_proba(parts.X_test)[:, column]
     return Row(
         name,
-        CrucialPairs.of(leaning, parts.y_test, positive=parts.positive).auc,
+        CrucialPairs.of(positive_scores, parts.y_test, positive=parts.positive).auc,
         Confusion.of(
             parts.y_test,
             model.predict(parts.X_test),
@@ -120,16 +120,18 @@ def combination_row(parts: Parts, name: str, members: list[tuple[str, Any]]) -> 
 
 
 def _note(model: Any) -> str:
-    """What a combination made of its members, where they do not count alike."""
+    """Describe the weights of the members, if they differ."""
     weights = getattr(model, "posterior_", None)
     if weights is not None:
         largest = int(np.argmax(weights))
         return f"{weights[largest]:.0%} of the posterior is {model.member_names_[largest]}'s"
     if isinstance(model, RankMarginClassifier):
         order = np.argsort(-model.weights_)[:3]
-        heard = ", ".join(f"{model.member_names_[j]} {model.weights_[j]:.0%}" for j in order)
-        return f"heard most are {heard}"
+        largest_weights = ", ".join(
+            f"{model.member_names_[j]} {model.weights_[j]:.0%}" for j in order
+        )
+        return f"the largest weights are {largest_weights}"
     if model.weights is not None:
         low, high = model.weights_.min(), model.weights_.max()
-        return f"votes count from {low:.2f} to {high:.2f}, the members' accuracy"
+        return f"votes have weights from {low:.2f} to {high:.2f}, the members' accuracy"
     return ""

@@ -1,1 +1,1 @@
-"""Rank margin maximisation: the document's tables and figures beside ours, and what it lacks."""
+"""Rank margin maximisation: the tables and figures of Marrocco et al. (2010), and more."""

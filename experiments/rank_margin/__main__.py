@@ -7,7 +7,7 @@ import sys
 import matplotlib as mpl
 from rich.console import Console
 
-from experiments._command import asked, shown
+from experiments._command import parse_options, show_progress
 from experiments.rank_margin import page, study
 from experiments.rank_margin.results import Results
 
@@ -15,8 +15,8 @@ QUICK_TITLES = ("Hayes", "Liver")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Parse the arguments, run with progress, write the page."""
-    chosen = asked("rank_margin", "two data sets, two runs, one ν", arguments)
+    """Parse the arguments, run the study with a progress bar, and write the page."""
+    chosen = parse_options("rank_margin", "two data sets, two runs, one ν", arguments)
     if chosen is None:
         return 2
     mpl.use("agg")
@@ -26,8 +26,8 @@ def main(arguments: list[str] | None = None) -> int:
     n_runs = 2 if chosen.quick else 10
     nu = study.QUICK_NU if chosen.quick else "cv"
     runs = study.all_runs(titles, n_runs, chosen.seed, strong, chosen.jobs, nu)
-    told = shown(console, runs, n_runs * len(titles), of=lambda run: run[0])
-    written = page.write(Results.of(titles, told), chosen.out, chosen.seed, strong, chosen.command)
+    done = show_progress(console, runs, n_runs * len(titles), of=lambda run: run[0])
+    written = page.write(Results.of(titles, done), chosen.out, chosen.seed, strong, chosen.command)
     console.print(f"Written: {written}", highlight=False, soft_wrap=True)
     return 0
 

@@ -1,4 +1,4 @@
-"""The page that the study writes: a Markdown template filled in, with the figures beside it."""
+"""The page of the study: a Markdown template and its figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from experiments._page import bold, save_figure, table, versions, write_page
 from experiments.rank_margin import study
-from experiments.rank_margin.document import METHODS, SOURCES, TABLES
+from experiments.rank_margin.paper import METHODS, SOURCES, TABLES
 from experiments.rank_margin.results import ALPHA, Column, Results
 from margrave.compare import (
     CriticalDifferenceDisplay,
@@ -26,7 +26,7 @@ OURS = "ν by cv, logit"
 
 
 def write(results: Results, folder: Path, seed: int, strong: Sequence[str], command: str) -> Path:
-    """Write the page and its figures; gives back where the page is."""
+    """Write the page and its figures, and return the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
     of_strong = [column for column in results.columns if column[0] == "strong"]
     tested = results.over_data_sets(of_strong, [name for _, name in of_strong], control=OURS)
@@ -41,26 +41,26 @@ def write(results: Results, folder: Path, seed: int, strong: Sequence[str], comm
         versions=versions(),
         verdict=" ".join(_verdict(results, size) for size in study.SIZES),
         alpha=f"{ALPHA:g}",
-        tables="\n".join(_documents_table(results, size) for size in study.SIZES),
+        tables="\n".join(_printed_table(results, size) for size in study.SIZES),
         figures="\n".join(_margin_figures(results, folder, seed)),
         n_strong=len(strong),
         strong=", ".join(strong),
         columns=_columns_table(results),
         n_members=study.SIZES[-1],
-        shares=_shares_table(results),
+        fractions=_fractions_table(results),
         strong_tests=tested,
-        settled="\n".join(_settled(results)),
+        remarks="\n".join(_remarks(results)),
         largest=" and ".join(_largest_difference(results, size) for size in study.SIZES),
     )
 
 
-def _documents_table(results: Results, size: int) -> str:
-    """Table 2 or 3, the printed figures beside ours, and both by the same tests."""
+def _printed_table(results: Results, size: int) -> str:
+    """Make table 2 or 3, with the printed numbers and ours, and the same tests of both."""
     members: list[Column] = [(f"{size} Modest", method) for method in METHODS]
     features: list[Column] = [("features", name) for name in study.FEATURES]
     heading = ["data set"]
-    heading += ["RankMargin, document", "ours", "RankBoost, document", "ours", "features"]
-    heading += ["SVM, document", "ours", "features"]
+    heading += ["RankMargin, paper", "ours", "RankBoost, paper", "ours", "features"]
+    heading += ["SVM, paper", "ours", "features"]
     rows = []
     for title in results.titles:
         best = results.best_of(title, members)
@@ -77,7 +77,7 @@ def _documents_table(results: Results, size: int) -> str:
 
 
 def _both_tests(results: Results, size: int) -> tuple[FriedmanHolm, FriedmanHolm]:
-    """The same tests over the data sets, of our means and of the printed ones."""
+    """Run the same tests over the data sets, of our means and of the printed ones."""
     members: list[Column] = [(f"{size} Modest", method) for method in METHODS]
     ours = results.over_data_sets(members, METHODS, control="RankMargin")
     printed = _printed_means(results, size)
@@ -85,17 +85,17 @@ def _both_tests(results: Results, size: int) -> tuple[FriedmanHolm, FriedmanHolm
 
 
 def _verdict(results: Results, size: int) -> str:
-    """Whether the document's order of its three methods is found here too."""
+    """State whether the best of the three methods in the paper is the best here."""
     ours, theirs = _both_tests(results, size)
     first, printed_first = (one.methods[int(np.argmin(one.mean_ranks))] for one in (ours, theirs))
     ranks = ", ".join(
         f"{name} {rank:.2f}" for name, rank in zip(ours.methods, ours.mean_ranks, strict=True)
     )
-    found = "is" if first == printed_first else "is not"
-    tells = "tells them apart" if ours.differ else "does not tell them apart"
+    verb = "is" if first == printed_first else "is not"
+    finding = "finds a difference" if ours.differ else "finds no difference"
     return (
-        f"With {size} members, that {printed_first} has the best mean rank {found} reproduced "
-        f"(here: {ranks}; Friedman's test {tells} at α = {ALPHA:g})."
+        f"With {size} members, that {printed_first} has the best mean rank {verb} reproduced "
+        f"(here: {ranks}; Friedman's test {finding} at α = {ALPHA:g})."
     )
 
 
@@ -109,7 +109,7 @@ def _printed_means(results: Results, size: int) -> list[list[float]]:
 
 
 def _margin_figures(results: Results, folder: Path, seed: int) -> list[str]:
-    """Figures 1 and 2; gives back the lines that show them."""
+    """Draw figures 1 and 2, and return the lines that include them."""
     lines = []
     for number, title in FIGURES.items():
         if title not in results.titles:
@@ -117,10 +117,10 @@ def _margin_figures(results: Results, folder: Path, seed: int) -> list[str]:
         parts = study.split(*study.load(title), seed=seed)
         figure, axes = plt.subplots(2, 1, figsize=(8, 7), layout="constrained", sharex=True)
         for ax, size in zip(axes, study.SIZES, strict=True):
-            spoken = study.modest_committee(parts, size, seed)
-            on_tuning = replace(spoken, test=spoken.tune)
+            outputs = study.modest_committee(parts, size, seed)
+            on_tuning = replace(outputs, test=outputs.tune)
             curves = {name: study.COMBINERS[name](on_tuning) for name in (*METHODS, OURS)}
-            RankMarginDisplay.from_predictions(spoken.y_tune, curves, ax=ax)
+            RankMarginDisplay.from_predictions(outputs.y_tune, curves, ax=ax)
             ax.set_title(f"{title}, {size} members")
         name = f"rank_margin_figure_{number}.png"
         save_figure(figure, folder / name)
@@ -129,7 +129,7 @@ def _margin_figures(results: Results, folder: Path, seed: int) -> list[str]:
 
 
 def _columns_table(results: Results) -> str:
-    """Every combiner of the larger committee and of the strong one, by data set."""
+    """Make a table of every combiner of the larger and of the strong committee, by data set."""
     shown = (f"{study.SIZES[-1]} Modest", "features", "strong")
     columns = [column for column in results.columns if column[0] in shown]
     means, ranks = results.means(columns), results.mean_ranks(columns)
@@ -145,10 +145,10 @@ def _columns_table(results: Results) -> str:
     return table(["committee", "combiner", *results.titles, "mean", "rank"], rows)
 
 
-def _shares_table(results: Results) -> str:
-    """RankMargin with the larger committee, for several sizes of the three parts."""
+def _fractions_table(results: Results) -> str:
+    """Make a table of RankMargin with the larger committee, for several splits."""
     size = study.SIZES[-1]
-    headings = [study.parted(shares) for shares in study.OTHER_SHARES]
+    headings = [study.format_fractions(fractions) for fractions in study.OTHER_FRACTIONS]
     columns: list[Column] = [
         (committee, "RankMargin") for committee in (f"{size} Modest", *headings)
     ]
@@ -161,8 +161,8 @@ def _shares_table(results: Results) -> str:
     printed = np.array(_printed_means(results, size))[:, :1]
     distances = np.abs(results.means(columns) - printed).mean(axis=0)
     cells = [f"{distance:.3f}" for distance in distances]
-    rows.append(["mean distance from the document", "", *cells])
-    return table(["data set", "document", "thirds", *headings], rows)
+    rows.append(["mean distance from the paper", "", *cells])
+    return table(["data set", "paper", "thirds", *headings], rows)
 
 
 def _difference_figure(tested: FriedmanHolm, path: Path) -> None:
@@ -171,8 +171,8 @@ def _difference_figure(tested: FriedmanHolm, path: Path) -> None:
     save_figure(figure, path)
 
 
-def _settled(results: Results) -> list[str]:
-    lines = [f"- {title}: {SOURCES[title].settled}" for title in results.titles]
+def _remarks(results: Results) -> list[str]:
+    lines = [f"- {title}: {SOURCES[title].remark}" for title in results.titles]
     lines = [line for line in lines if not line.endswith(": ")]
     missing = [title for title in SOURCES if title not in results.titles]
     if missing:

@@ -1,4 +1,4 @@
-"""All AUCs of a study as one array, with the means and tests that the page shows."""
+"""The AUCs of the study as one array, with the means and tests of the page."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Results:
     titles : list of str
         Data sets.
     columns : list of (committee, combiner)
-        What was measured.
+        The columns of the array.
     values : ndarray of shape (n_titles, n_runs, n_columns)
         The AUCs.
     """
@@ -38,46 +38,49 @@ class Results:
 
     @classmethod
     def of(cls, titles: list[str], runs: Iterable[tuple[str, int, dict[Column, float]]]) -> Results:
-        """Put runs, which come in any order, into their places."""
-        told = list(runs)
-        columns = list(told[0][2])
-        n_runs = len(told) // len(titles)
+        """Collect runs, which come in any order."""
+        done = list(runs)
+        columns = list(done[0][2])
+        n_runs = len(done) // len(titles)
         values = np.full((len(titles), n_runs, len(columns)), np.nan)
-        for title, run, found in told:
-            values[titles.index(title), run] = [found[column] for column in columns]
+        for title, run, aucs in done:
+            values[titles.index(title), run] = [aucs[column] for column in columns]
         return cls(titles, columns, values)
 
     def runs(self, title: str, columns: Sequence[Column]) -> Floats:
-        """AUC of each run of a data set, for some columns."""
+        """Return the AUC of each run of a data set, for some columns."""
         at = [self.columns.index(column) for column in columns]
         runs: Floats = self.values[self.titles.index(title)][:, at]
         return runs
 
     def means(self, columns: Sequence[Column]) -> Floats:
-        """Mean AUC of each data set, for some columns."""
+        """Return the mean AUC of each data set, for some columns."""
         at = [self.columns.index(column) for column in columns]
         means: Floats = self.values[:, :, at].mean(axis=1)
         return means
 
     def mean_ranks(self, columns: Sequence[Column]) -> Floats:
-        """Mean rank of some columns over the data sets; 1 is best."""
+        """Return the mean rank of some columns over the data sets; 1 is best."""
         ranks: Floats = np.mean(rankdata(-self.means(columns), axis=1), axis=0)
         return ranks
 
     def best_of(self, title: str, columns: Sequence[Column]) -> set[Column]:
-        """The best column of a data set and those not told from it, if any two differ at all.
+        """Return the best column of a data set and those that do not differ from it.
 
-        As the bold figures of the document: Friedman's test over the runs, then Holm's procedure.
+        As the bold numbers of the paper: Friedman's test over the runs, then Holm's procedure. The
+        set is empty if Friedman's test finds no difference.
         """
         tested = friedman_holm(
             self.runs(title, columns), methods=list(map(str, columns)), alpha=ALPHA
         )
         if not tested.differ:
             return set()
-        return {c for c, out in zip(columns, tested.rejected, strict=True) if not out}
+        return {
+            column for column, differs in zip(columns, tested.rejected, strict=True) if not differs
+        }
 
     def over_data_sets(
         self, columns: Sequence[Column], names: Sequence[str], control: str | None = None
     ) -> FriedmanHolm:
-        """Friedman and Holm over the data sets' means, as Demšar does."""
+        """Test the means over the data sets with Friedman's test and Holm's procedure."""
         return friedman_holm(self.means(columns), methods=names, control=control, alpha=ALPHA)

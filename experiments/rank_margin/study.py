@@ -1,9 +1,9 @@
-"""The protocol: members on one part, combiners on a second, AUC on a third, over several runs.
+"""The protocol: fit members on one part and combiners on a second, and compute AUCs on a third.
 
-Two committees. *Modest*: the document's, K Modest AdaBoosts on the training part, which differ by
-their first weights; combiners learn on the tuning part. *Strong*: six common classifiers on both
-parts together; combiners learn on their answers for samples they were not trained on (five folds).
-Both give plain score arrays, and a combiner is a function of these.
+There are two committees. *Modest*, the committee of Marrocco et al. (2010): K Modest AdaBoosts
+fitted on the training part, which differ by their initial weights; the combiners are fitted on the
+tuning part. *Strong*: six common classifiers fitted on both parts; the combiners are fitted on
+their out-of-fold predictions (five folds). A combiner is a function of the members' outputs.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.svm import SVC
 
 from experiments import _parts
-from experiments._parts import Floats, Ints, Parts, Shares
-from experiments.rank_margin.document import SOURCES
+from experiments._parts import Floats, Fractions, Ints, Parts
+from experiments.rank_margin.paper import SOURCES
 from margrave import catalogue, datasets
 from margrave.fuse import RankMarginClassifier
 from margrave.members import ModestAdaBoostClassifier, RankBoostClassifier
 from margrave.pairs import CrucialPairs
 
 SIZES = (5, 7)
-# Shares of training, tuning and test part. The document does not print its own.
+# Fractions of the training, tuning and test part. The paper does not print its own.
 THIRDS = (1 / 3, 1 / 3, 1 / 3)
-OTHER_SHARES = ((0.5, 0.25, 0.25), (0.6, 0.2, 0.2), (0.7, 0.15, 0.15))
+OTHER_FRACTIONS = ((0.5, 0.25, 0.25), (0.6, 0.2, 0.2), (0.7, 0.15, 0.15))
 SCALES = ("logit", "probability", "rank", "decision")
 STRONG = ("logistic", "svm", "random-forest", "gradient-boosting", "knn", "rankboost")
 QUICK_STRONG = ("logistic", "knn", "rankboost")
@@ -39,8 +39,8 @@ QUICK_NU = 0.1
 
 
 @dataclass(frozen=True)
-class Spoken:
-    """What a committee's members say: values of any size, larger for the positive class."""
+class Outputs:
+    """Outputs of the members of a committee: any values, larger for the positive class."""
 
     tune: Floats
     y_tune: Ints
@@ -49,35 +49,35 @@ class Spoken:
 
 
 class Column(ClassifierMixin, BaseEstimator):
-    """A trained member whose answers stand in a column of X: decision values, or probabilities."""
+    """A fitted member whose outputs are a column of X: decision values, or probabilities."""
 
     def __init__(self, column: int) -> None:
         self.column = column
         self.classes_ = np.array([0, 1])
 
     def predict(self, X: Floats) -> Ints:
-        """Labels, which the combiners here do not ask for."""
+        """Predict labels, which the combiners here do not need."""
         return (X[:, self.column] > 0).astype(np.int64)
 
 
 class DecisionColumn(Column):
-    """A member that gives decision values."""
+    """A member with decision values."""
 
     def decision_function(self, X: Floats) -> Floats:
-        """Read them."""
+        """Return the column."""
         return X[:, self.column]
 
 
 class ProbabilityColumn(Column):
-    """A member that gives probabilities."""
+    """A member with probabilities."""
 
     def predict_proba(self, X: Floats) -> Floats:
-        """Read that of the positive class."""
+        """Return the probabilities of both classes."""
         return np.column_stack([1 - X[:, self.column], X[:, self.column]])
 
 
 def load(title: str) -> tuple[Floats, Ints]:
-    """Samples and labels 0 and 1 of one of the document's data sets."""
+    """Load the samples and the labels 0 and 1 of a data set of the paper."""
     source = SOURCES[title]
     data = datasets.load(source.name)
     X, y = np.asarray(data.data, dtype=np.float64), np.asarray(data.target) == source.positive
@@ -88,24 +88,24 @@ def load(title: str) -> tuple[Floats, Ints]:
 
 
 def available() -> list[str]:
-    """The document's data sets that are here."""
-    found = []
+    """List the data sets of the paper that can be loaded."""
+    titles = []
     for title in SOURCES:
         try:
             load(title)
         except FileNotFoundError:
             continue
-        found.append(title)
-    return found
+        titles.append(title)
+    return titles
 
 
-def split(X: Floats, y: Ints, seed: int, shares: Shares = THIRDS) -> Parts:
-    """Training, tuning and test part; thirds unless said."""
-    return _parts.split(X, y, seed, shares)
+def split(X: Floats, y: Ints, seed: int, fractions: Fractions = THIRDS) -> Parts:
+    """Split into training, tuning and test part; by default into thirds."""
+    return _parts.split(X, y, seed, fractions)
 
 
-def modest_committee(parts: Parts, n_members: int, seed: int) -> Spoken:
-    """The document's members: CART of depth 3, ten rounds, random first weights."""
+def modest_committee(parts: Parts, n_members: int, seed: int) -> Outputs:
+    """Fit the members of the paper: trees of depth 3, ten rounds, random initial weights."""
     members = [
         ModestAdaBoostClassifier(random_state=1000 * seed + j).fit(parts.X_train, parts.y_train)
         for j in range(n_members)
@@ -114,83 +114,83 @@ def modest_committee(parts: Parts, n_members: int, seed: int) -> Spoken:
         np.column_stack([member.decision_function(X) for member in members])
         for X in (parts.X_tune, parts.X_test)
     )
-    return Spoken(tune, parts.y_tune, test, (False,) * n_members)
+    return Outputs(tune, parts.y_tune, test, (False,) * n_members)
 
 
-def strong_committee(parts: Parts, names: tuple[str, ...], seed: int) -> Spoken:
-    """Common classifiers with their usual settings, by out-of-fold answers."""
+def strong_committee(parts: Parts, names: tuple[str, ...], seed: int) -> Outputs:
+    """Fit common classifiers with default settings, with out-of-fold predictions."""
     X, y = parts.both
     folds = StratifiedKFold(5, shuffle=True, random_state=seed)
     tune, test, probabilities = [], [], []
     for name in names:
         member = catalogue.make(name, random_state=seed)
-        gives = hasattr(member, "predict_proba")
-        method = "predict_proba" if gives else "decision_function"
+        has_proba = hasattr(member, "predict_proba")
+        method = "predict_proba" if has_proba else "decision_function"
         held_out = cross_val_predict(member, X, y, cv=folds, method=method)
         new = getattr(member.fit(X, y), method)(parts.X_test)
-        tune.append(held_out[:, 1] if gives else held_out)
-        test.append(new[:, 1] if gives else new)
-        probabilities.append(gives)
-    return Spoken(np.column_stack(tune), y, np.column_stack(test), tuple(probabilities))
+        tune.append(held_out[:, 1] if has_proba else held_out)
+        test.append(new[:, 1] if has_proba else new)
+        probabilities.append(has_proba)
+    return Outputs(np.column_stack(tune), y, np.column_stack(test), tuple(probabilities))
 
 
-def rank_margin(spoken: Spoken, **settings: Any) -> RankMarginClassifier:
-    """A rank-margin committee of members that have spoken already."""
+def rank_margin(outputs: Outputs, **settings: Any) -> RankMarginClassifier:
+    """Fit a rank-margin committee on the outputs of its members."""
     members = [
-        (f"member{j}", ProbabilityColumn(j) if gives else DecisionColumn(j))
-        for j, gives in enumerate(spoken.probabilities)
+        (f"member{j}", ProbabilityColumn(j) if has_proba else DecisionColumn(j))
+        for j, has_proba in enumerate(outputs.probabilities)
     ]
     committee = RankMarginClassifier(members, prefit=True, **settings)
-    return committee.fit(spoken.tune, spoken.y_tune)
+    return committee.fit(outputs.tune, outputs.y_tune)
 
 
-def on_one_scale(spoken: Spoken) -> tuple[Floats, Floats]:
-    """2p − 1, and decision values divided by the largest size on the tuning data."""
-    size = np.where(spoken.probabilities, 1.0, np.abs(spoken.tune).max(axis=0))
-    shift = np.where(spoken.probabilities, 1.0, 0.0)
-    tune, test = ((1 + shift) * values / size - shift for values in (spoken.tune, spoken.test))
+def on_one_scale(outputs: Outputs) -> tuple[Floats, Floats]:
+    """Scale to [-1, 1]: 2p − 1, and decision values divided by the largest on the tuning data."""
+    size = np.where(outputs.probabilities, 1.0, np.abs(outputs.tune).max(axis=0))
+    shift = np.where(outputs.probabilities, 1.0, 0.0)
+    tune, test = ((1 + shift) * values / size - shift for values in (outputs.tune, outputs.test))
     return tune, test
 
 
-def by_rank_margin(spoken: Spoken, **settings: Any) -> Floats:
-    """Test scores of a rank-margin committee."""
-    scores: Floats = rank_margin(spoken, **settings).combined_scores(spoken.test)
+def by_rank_margin(outputs: Outputs, **settings: Any) -> Floats:
+    """Score the test part with a rank-margin committee."""
+    scores: Floats = rank_margin(outputs, **settings).combined_scores(outputs.test)
     return scores
 
 
-def by_model(spoken: Spoken, model: Any) -> Floats:
-    """Test scores of a classifier trained on the members' scores."""
-    tune, test = on_one_scale(spoken)
-    scores: Floats = model.fit(tune, spoken.y_tune).decision_function(test)
+def by_model(outputs: Outputs, model: Any) -> Floats:
+    """Score the test part with a classifier fitted on the members' scores."""
+    tune, test = on_one_scale(outputs)
+    scores: Floats = model.fit(tune, outputs.y_tune).decision_function(test)
     return scores
 
 
-def by_mean(spoken: Spoken) -> Floats:
-    """The plain mean of the members' scores."""
-    mean: Floats = on_one_scale(spoken)[1].mean(axis=1)
+def by_mean(outputs: Outputs) -> Floats:
+    """Return the mean of the members' scores."""
+    mean: Floats = on_one_scale(outputs)[1].mean(axis=1)
     return mean
 
 
-def by_best(spoken: Spoken) -> Floats:
-    """The member with the best AUC on the tuning data."""
-    aucs = [auc(column, spoken.y_tune) for column in spoken.tune.T]
-    return spoken.test[:, int(np.argmax(aucs))]
+def by_best(outputs: Outputs) -> Floats:
+    """Return the scores of the member with the best AUC on the tuning data."""
+    aucs = [auc(column, outputs.y_tune) for column in outputs.tune.T]
+    return outputs.test[:, int(np.argmax(aucs))]
 
 
 def stacking() -> LogisticRegression:
-    """The usual second layer."""
+    """Make the usual second layer."""
     return LogisticRegression(max_iter=1000)
 
 
-def combiners(nu: float | str = "cv") -> dict[str, Callable[[Spoken], Floats]]:
-    """All combiners by name; a quick run takes one ν where the study finds it."""
+def combiners(nu: float | str = "cv") -> dict[str, Callable[[Outputs], Floats]]:
+    """Return all combiners by name; a quick run sets ν instead of choosing it."""
     return {
         "RankMargin": partial(by_rank_margin, nu=0.0, scale="probability", tol=1e-6),
-        "RankBoost": lambda spoken: by_model(spoken, RankBoostClassifier()),
-        "SVM": lambda spoken: by_model(spoken, SVC(kernel="linear")),
+        "RankBoost": lambda outputs: by_model(outputs, RankBoostClassifier()),
+        "SVM": lambda outputs: by_model(outputs, SVC(kernel="linear")),
         "best member": by_best,
         "mean": by_mean,
-        "stacking": lambda spoken: by_model(spoken, stacking()),
+        "stacking": lambda outputs: by_model(outputs, stacking()),
         **{f"ν by cv, {scale}": partial(by_rank_margin, scale=scale, nu=nu) for scale in SCALES},
     }
 
@@ -203,37 +203,37 @@ FEATURES: dict[str, Callable[[], Any]] = {
 
 
 def auc(scores: Floats, y: Ints) -> float:
-    """Area under the ROC curve."""
+    """Compute the area under the ROC curve."""
     return CrucialPairs.of(scores, y).auc
 
 
 def one_run(
     title: str, run: int, seed: int, strong: tuple[str, ...], nu: float | str = "cv"
 ) -> tuple[str, int, dict[tuple[str, str], float]]:
-    """AUC on the test part of everything, by (committee, combiner)."""
+    """Compute the AUC on the test part by (committee, combiner)."""
     X, y = load(title)
     parts = split(X, y, seed + run)
     committees = {f"{size} Modest": modest_committee(parts, size, seed + run) for size in SIZES} | {
         "strong": strong_committee(parts, strong, seed + run)
     }
-    found = {
-        (committee, name): auc(combiner(spoken), parts.y_test)
-        for committee, spoken in committees.items()
+    aucs = {
+        (committee, name): auc(combiner(outputs), parts.y_test)
+        for committee, outputs in committees.items()
         for name, combiner in combiners(nu).items()
     }
     for name, make in FEATURES.items():
         model = make().fit(*parts.both)
-        found["features", name] = auc(model.decision_function(parts.X_test), parts.y_test)
-    for shares in OTHER_SHARES:
-        parts = split(X, y, seed + run, shares)
+        aucs["features", name] = auc(model.decision_function(parts.X_test), parts.y_test)
+    for fractions in OTHER_FRACTIONS:
+        parts = split(X, y, seed + run, fractions)
         scores = COMBINERS["RankMargin"](modest_committee(parts, SIZES[-1], seed + run))
-        found[parted(shares), "RankMargin"] = auc(scores, parts.y_test)
-    return title, run, found
+        aucs[format_fractions(fractions), "RankMargin"] = auc(scores, parts.y_test)
+    return title, run, aucs
 
 
-def parted(shares: Shares) -> str:
-    """Shares of the parts, for a heading."""
-    return "/".join(f"{share:.0%}".removesuffix("%") for share in shares)
+def format_fractions(fractions: Fractions) -> str:
+    """Format the fractions of the parts for a heading."""
+    return "/".join(f"{fraction:.0%}".removesuffix("%") for fraction in fractions)
 
 
 def all_runs(
@@ -244,7 +244,7 @@ def all_runs(
     n_jobs: int,
     nu: float | str = "cv",
 ) -> Iterator[tuple[str, int, dict[tuple[str, str], float]]]:
-    """Every run of every data set, as they are done."""
+    """Yield every run of every data set, in the order in which they end."""
     jobs = (
         delayed(one_run)(title, run, seed, strong, nu) for title in titles for run in range(n_runs)
     )

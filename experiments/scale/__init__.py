@@ -1,1 +1,1 @@
-"""How far the methods go: no document's study, but every user's question."""
+"""Growth of time with rows, workers and pairs."""

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from experiments._command import asked, shown
+from experiments._command import parse_options, show_progress
 from experiments.scale import page
 from experiments.scale.measuring import FULL, QUICK, all_of
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Parse the arguments, run with progress, write the page."""
-    chosen = asked("scale", "thousands of rows, one worker", arguments)
+    """Parse the arguments, run the study with a progress bar, and write the page."""
+    chosen = parse_options("scale", "thousands of rows, one worker", arguments)
     if chosen is None:
         return 2
     console = Console()
@@ -24,8 +24,10 @@ def main(arguments: list[str] | None = None) -> int:
     total = len(plan.workers) * sum(map(len, sizes)) + len(plan.kernel)
     with tempfile.TemporaryDirectory() as folder:
         runs = all_of(plan, Path(folder))
-        told = list(shown(console, runs, total, of=lambda run: f"{run.job}, {run.rows:,}"))
-    written = page.write(told, chosen.out, chosen.command)
+        measurements = list(
+            show_progress(console, runs, total, of=lambda run: f"{run.job}, {run.rows:,}")
+        )
+    written = page.write(measurements, chosen.out, chosen.command)
     console.print(f"Written: {written}", highlight=False, soft_wrap=True)
     return 0
 

@@ -1,4 +1,4 @@
-"""Figures of the page: growth, machines, kernels."""
+"""The figures of the page."""
 
 from __future__ import annotations
 
@@ -17,13 +17,17 @@ from experiments.scale.model import Cost
 _EXACT = "average margin, exact kernel"
 
 
-def growth(told: Sequence[Measured], path: Path) -> None:
-    """Seconds of a pass over rows: measured points, by one worker and by two."""
+def growth(measurements: Sequence[Measured], path: Path) -> None:
+    """Plot the measured seconds of a pass over the number of rows, with one and two workers."""
     figure, axes = plt.subplots(figsize=(9, 4), layout="constrained")
-    jobs = [job for job in dict.fromkeys(one.job for one in told) if job not in ("nothing", _EXACT)]
+    jobs = [
+        job
+        for job in dict.fromkeys(one.job for one in measurements)
+        if job not in ("nothing", _EXACT)
+    ]
     for place, job in enumerate(jobs):
         for workers, style in ((1, "--"), (2, "-")):
-            points = [one for one in told if one.job == job and one.workers == workers]
+            points = [one for one in measurements if one.job == job and one.workers == workers]
             if points:
                 label = f"{job}, {workers} worker{'s' * (workers > 1)}"
                 rows, seconds = zip(*((one.rows, one.each) for one in points), strict=True)
@@ -35,7 +39,7 @@ def growth(told: Sequence[Measured], path: Path) -> None:
 
 
 def machines(costs: dict[str, Cost], path: Path) -> None:
-    """What the model says of one pass over 1e10 rows, by the number of workers."""
+    """Plot the seconds of one pass over 1e10 rows by the model, over the number of workers."""
     figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
     workers = np.logspace(0, np.log10(5_000), 60)
     for place, (job, cost) in enumerate(costs.items()):
@@ -51,10 +55,10 @@ def machines(costs: dict[str, Cost], path: Path) -> None:
     save_figure(figure, path)
 
 
-def kernels(told: Sequence[Measured], known: Kernels, path: Path) -> None:
-    """Seconds of a fit with fifteen widths over samples: this machine, and one GPU."""
+def kernels(measurements: Sequence[Measured], known: Kernels, path: Path) -> None:
+    """Plot the seconds of a fit with fifteen widths, on this machine and on one GPU."""
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
-    own = [one for one in told if one.job == _EXACT]
+    own = [one for one in measurements if one.job == _EXACT]
     rows, seconds = zip(*((one.rows, one.seconds) for one in own), strict=True)
     axes.plot(rows, seconds, "o-", label="fit, fifteen widths, this machine")
     for (label, points), marker in zip(known.curves.items(), "s^vD", strict=False):

@@ -1,4 +1,4 @@
-"""Folders of Parquet files to measure with: scores of seven members, and fifty columns."""
+"""Folders of synthetic Parquet files: scores of seven members, and fifty columns."""
 
 from __future__ import annotations
 
@@ -19,31 +19,30 @@ _ROWS_OF_SCORES, _ROWS_OF_COLUMNS = 1_000_000, 200_000
 
 
 def scores_folder(folder: Path, n: int) -> Path:
-    """What seven members say of n samples, a third of them positive; label and scores.
+    """Write labels of n samples, a third of them positive, and scores of seven members.
 
-    The members differ in how much they know, in the size of their errors, and in who their
-    outliers are, so that the best weights are of several members.
+    The members differ in their signal and their noise, so that the best weights use several.
     """
     return _folder(folder / f"scores-{n}", n, _ROWS_OF_SCORES, _scores)
 
 
 def columns_folder(folder: Path, n: int) -> Path:
-    """Samples of fifty columns and two classes; label and columns."""
+    """Write labels of two classes and fifty columns."""
     return _folder(folder / f"columns-{n}", n, _ROWS_OF_COLUMNS, _columns)
 
 
 def single_rows_folder(folder: Path, n: int) -> Path:
-    """Files of a single row: what a block costs with nothing in it."""
+    """Write files of a single row, which measure the overhead of a block."""
     return _folder(folder / f"single-{n}", n, 1, _columns)
 
 
 def names(n_columns: int) -> list[str]:
-    """Names of the columns."""
+    """Return the names of the columns."""
     return [f"c{place}" for place in range(n_columns)]
 
 
 def _folder(folder: Path, n: int, most: int, draw: Draw) -> Path:
-    """The folder, with one file for each part of the rows."""
+    """Write a folder with a file for each part of the rows, unless it exists."""
     sizes = [min(most, n - start) for start in range(0, n, most)]
     paths = [folder / f"{place:05d}.parquet" for place in range(len(sizes))]
     if not (folder.exists() and all(path.exists() for path in paths)):
@@ -64,13 +63,13 @@ def _write(draw: Draw, path: Path, n: int, seed: int) -> None:
 
 
 def _scores(rng: np.random.Generator, y: NDArray[np.int8]) -> list[NDArray[np.float64]]:
-    leaning = np.where(y, 1.0, -1.0)
+    sign = np.where(y, 1.0, -1.0)
     shared = rng.uniform(-0.2, 0.2, len(y))
-    found = []
+    scores = []
     for place in range(MEMBERS):
         noise = rng.uniform(-1, 1, len(y)) * (0.25 + 0.05 * place)
-        found.append(np.clip((0.2 + 0.04 * place) * leaning + noise + shared, -1, 1))
-    return found
+        scores.append(np.clip((0.2 + 0.04 * place) * sign + noise + shared, -1, 1))
+    return scores
 
 
 def _columns(rng: np.random.Generator, y: NDArray[np.int8]) -> list[NDArray[np.float64]]:

@@ -1,4 +1,4 @@
-"""What was measured on a GPU, by ``python -m benchmarks.gpu --json``, and kept beside this file."""
+"""Measurements on a GPU, which ``python -m benchmarks.gpu --json`` wrote to ``gpu.json``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Kernels:
     device : str
         The GPU.
     curves : dict of str to list of (int, float)
-        For each job, samples and seconds, rising.
+        For each job, numbers of samples and seconds, in increasing order.
     """
 
     device: str
@@ -33,21 +33,21 @@ class Kernels:
 
 
 def recorded() -> dict[str, Any]:
-    """The file as it is."""
-    found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
-    return found
+    """Read the file."""
+    record: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    return record
 
 
 def measured() -> Kernels:
-    """The curves in it."""
+    """Return the curves of the file."""
     record = recorded()
 
     def curve(*patterns: re.Pattern[str]) -> list[tuple[int, float]]:
         return sorted(
-            (int(told[1].replace(",", "")), row["value"])
+            (int(match[1].replace(",", "")), row["value"])
             for row in record["rows"]
             for pattern in patterns
-            if (told := pattern.fullmatch(row["what"])) and row["unit"] == "s"
+            if (match := pattern.fullmatch(row["what"])) and row["unit"] == "s"
         )
 
     curves = {
@@ -57,25 +57,28 @@ def measured() -> Kernels:
     return Kernels(record["device"], curves)
 
 
-def told() -> str:
-    """A sentence about the machine, and all that was measured there."""
+def describe() -> str:
+    """Describe the machine, and make a table of all measurements."""
     record = recorded()
     named = {name: number for name, number in record.items() if name not in ("device", "rows")}
     versions = ", ".join(f"{name} {number}" for name, number in named.items())
     rows = [
-        [row["what"], f"{row['value']:.3g}", row["unit"], _bar(row), _kept(row)]
+        [row["what"], f"{row['value']:.3g}", row["unit"], _format_target(row), _format_met(row)]
         for row in record["rows"]
     ]
-    heads = ["", "measured", "unit", "bar", "kept"]
+    heads = ["", "measured", "unit", "target", "met"]
     return f"On one {record['device']} ({versions}):\n\n{table(heads, rows)}"
 
 
-def _bar(row: dict[str, Any]) -> str:
-    return "" if row["bar"] is None else f"{'≥' if row['at_least'] else '≤'} {row['bar']:.3g}"
-
-
-def _kept(row: dict[str, Any]) -> str:
-    if row["bar"] is None:
+def _format_target(row: dict[str, Any]) -> str:
+    if row["target"] is None:
         return ""
-    kept = row["value"] >= row["bar"] if row["at_least"] else row["value"] <= row["bar"]
-    return "yes" if kept else "**no**"
+    return f"{'≥' if row['at_least'] else '≤'} {row['target']:.3g}"
+
+
+def _format_met(row: dict[str, Any]) -> str:
+    if row["target"] is None:
+        return ""
+    value, target = row["value"], row["target"]
+    met = value >= target if row["at_least"] else value <= target
+    return "yes" if met else "**no**"

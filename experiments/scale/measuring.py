@@ -1,4 +1,4 @@
-"""Seconds of one pass over growing folders, by one worker process and by two."""
+"""Times of one pass over folders of several sizes, with one and two worker processes."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ from experiments.scale.folders import (
     scores_folder,
     single_rows_folder,
 )
-from margrave._dask.blocks import Blocks
-from margrave.fuse import rank_margin_weights
 from margrave.mam import MAMClassifier
-from margrave.scale import cluster, fit, frontier, read_parquet
+from margrave.scale import cluster, fit, frontier, rank_margin_weights, read_parquet
+from margrave.scale._blocks import Blocks
 
 COMPONENTS = 1_000
 
@@ -35,13 +34,13 @@ class Measured:
     Attributes
     ----------
     job : str
-        What was done.
+        The job.
     rows, blocks, workers : int
-        On how many rows, in how many blocks, by how many processes.
+        Numbers of rows, of blocks and of worker processes.
     passes : int
-        How often the rows were read.
+        How often the job reads the rows.
     seconds : float
-        In all.
+        The total time.
     """
 
     job: str
@@ -59,14 +58,14 @@ class Measured:
 
 @dataclass(frozen=True)
 class Plan:
-    """Which sizes are measured.
+    """The sizes to measure.
 
     Attributes
     ----------
     scores, columns, features : tuple of int
         Rows for the rank margin and the frontier, for the linear classifier, for random features.
     empty : tuple of int
-        Numbers of files with a single row, to see what a block costs by itself.
+        Numbers of files with a single row, which measure the overhead of a block.
     kernel : tuple of int
         Samples for the exact kernel classifier, in memory.
     workers : tuple of int
@@ -99,7 +98,7 @@ QUICK = Plan(
 
 
 def all_of(plan: Plan, folder: Path) -> Iterator[Measured]:
-    """Every job at every size, smallest first; then what needs no cluster."""
+    """Measure every job at every size, smallest first; then the job without a cluster."""
     jobs: list[tuple[str, tuple[int, ...], Callable[[Path], Any], Callable[[Path, int], Path]]]
     jobs = [
         ("rank margin, ν = 0", plan.scores, _rank_margin, scores_folder),

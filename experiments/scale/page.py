@@ -1,4 +1,4 @@
-"""The page that the study writes: a Markdown template filled in, with its figures."""
+"""The page of the study: a Markdown template and its figures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from experiments._page import table, versions, write_page
 from experiments.scale import figures, gpu
 from experiments.scale.measuring import Measured
-from experiments.scale.model import Cost, fitted, worst_error
+from experiments.scale.model import Cost, fit_cost, worst_error
 
 TEMPLATE = Path(__file__).with_name("template.md")
 MOST_ROWS = 1_000_000
@@ -17,19 +17,19 @@ MOST_ROWS = 1_000_000
 
 WORKERS = (2, 100, 1_000, 4_000)
 ROWS = (1e8, 1e10, 1e12)
-_MOST_OFF = 2.5
+_MAX_FACTOR = 2.5
 _NOTHING, _EXACT = "nothing", "average margin, exact kernel"
 
 
-def write(told: Sequence[Measured], folder: Path, command: str) -> Path:
-    """Write the page; gives back where it is."""
+def write(measurements: Sequence[Measured], folder: Path, command: str) -> Path:
+    """Write the page and its figures, and return its path."""
     folder.mkdir(parents=True, exist_ok=True)
-    costs = prices(told)
+    costs = fit_costs(measurements)
     if not command.endswith("--quick"):
-        check(costs, told)
-    figures.growth(told, folder / "scale_growth.png")
+        check(costs, measurements)
+    figures.growth(measurements, folder / "scale_growth.png")
     figures.machines(costs, folder / "scale_machines.png")
-    figures.kernels(told, gpu.measured(), folder / "scale_kernels.png")
+    figures.kernels(measurements, gpu.measured(), folder / "scale_kernels.png")
     any_cost = next(iter(costs.values()))
     return write_page(
         TEMPLATE,
@@ -37,50 +37,54 @@ def write(told: Sequence[Measured], folder: Path, command: str) -> Path:
         command=command,
         versions=versions(),
         cores=os.cpu_count(),
-        growth=growth_table(told),
-        model=model_table(costs, told),
+        growth=growth_table(measurements),
+        model=model_table(costs, measurements),
         start=f"{1000 * any_cost.start:.0f} ms",
-        handing=f"{1000 * any_cost.handing:.2f} ms",
+        dispatch=f"{1000 * any_cost.dispatch:.2f} ms",
         opening=f"{1000 * any_cost.opening:.2f} ms",
         thousand=thousand_table(costs),
-        kernels=kernel_table(told),
-        gpu=gpu.told(),
+        kernels=kernel_table(measurements),
+        gpu=gpu.describe(),
     )
 
 
-def by_job(told: Sequence[Measured], job: str) -> list[Measured]:
-    """What was measured of one job."""
-    return [one for one in told if one.job == job]
+def by_job(measurements: Sequence[Measured], job: str) -> list[Measured]:
+    """Select the measurements of one job."""
+    return [one for one in measurements if one.job == job]
 
 
-def jobs(told: Sequence[Measured]) -> list[str]:
-    """The jobs that pass over blocks, in the order they were done."""
-    return [job for job in dict.fromkeys(one.job for one in told) if job not in (_NOTHING, _EXACT)]
+def jobs(measurements: Sequence[Measured]) -> list[str]:
+    """List the jobs that pass over blocks, in the order of the measurements."""
+    return [
+        job
+        for job in dict.fromkeys(one.job for one in measurements)
+        if job not in (_NOTHING, _EXACT)
+    ]
 
 
-def prices(told: Sequence[Measured]) -> dict[str, Cost]:
-    """The cost model of each job."""
-    nothing = by_job(told, _NOTHING)
-    return {job: fitted(nothing, by_job(told, job)) for job in jobs(told)}
+def fit_costs(measurements: Sequence[Measured]) -> dict[str, Cost]:
+    """Fit the cost model of each job."""
+    nothing = by_job(measurements, _NOTHING)
+    return {job: fit_cost(nothing, by_job(measurements, job)) for job in jobs(measurements)}
 
 
-def check(costs: dict[str, Cost], told: Sequence[Measured]) -> None:
-    """Refuse a model that does not describe what it was fitted to."""
+def check(costs: dict[str, Cost], measurements: Sequence[Measured]) -> None:
+    """Raise an error if a model does not describe the measurements."""
     for job, cost in costs.items():
-        off = worst_error(cost, by_job(told, job))
-        if not (cost.handing > 0 and cost.per_row > 0 and off < _MOST_OFF):
+        factor = worst_error(cost, by_job(measurements, job))
+        if not (cost.dispatch > 0 and cost.per_row > 0 and factor < _MAX_FACTOR):
             raise ValueError(
-                f"The cost model of {job!r} is off by a factor of {off:.2f}, with {cost}: measure "
-                "again on a quiet machine."
+                f"The cost model of {job!r} is off by a factor of {factor:.2f}, with {cost}. "
+                "Measure again on a quiet machine."
             )
 
 
-def growth_table(told: Sequence[Measured]) -> str:
-    """Seconds at every size, by one worker and by two."""
+def growth_table(measurements: Sequence[Measured]) -> str:
+    """Make a table of the times at every size, with one and two workers."""
     rows = []
-    for job in jobs(told):
-        for n in dict.fromkeys(one.rows for one in by_job(told, job)):
-            at = {one.workers: one for one in by_job(told, job) if one.rows == n}
+    for job in jobs(measurements):
+        for n in dict.fromkeys(one.rows for one in by_job(measurements, job)):
+            at = {one.workers: one for one in by_job(measurements, job) if one.rows == n}
             passes = next(iter(at.values())).passes
             rows.append([job, f"{n:,}", str(passes), *(_seconds(at.get(w)) for w in (1, 2))])
     return table(["job", "rows", "passes", "one worker (s)", "two (s)"], rows)
@@ -90,17 +94,17 @@ def _seconds(one: Measured | None) -> str:
     return "" if one is None else f"{one.seconds:.3g}"
 
 
-def model_table(costs: dict[str, Cost], told: Sequence[Measured]) -> str:
-    """What a million rows cost one worker, and how far the model is off where it was measured."""
+def model_table(costs: dict[str, Cost], measurements: Sequence[Measured]) -> str:
+    """Make a table of the seconds for a million rows, and of the largest error of the model."""
     rows = [
-        [job, f"{1e6 * cost.per_row:.3g}", f"{worst_error(cost, by_job(told, job)):.2f}"]
+        [job, f"{1e6 * cost.per_row:.3g}", f"{worst_error(cost, by_job(measurements, job)):.2f}"]
         for job, cost in costs.items()
     ]
     return table(["job", "seconds for a million rows", "off by at most the factor"], rows)
 
 
 def thousand_table(costs: dict[str, Cost]) -> str:
-    """What the model says of more machines than we have."""
+    """Make a table of the times by the model with many machines."""
     rows = []
     for job, cost in costs.items():
         for n in ROWS:
@@ -110,7 +114,7 @@ def thousand_table(costs: dict[str, Cost]) -> str:
     return table(["one pass (s), by the model", "rows", *heads], rows)
 
 
-def kernel_table(told: Sequence[Measured]) -> str:
-    """The exact classifier in memory."""
-    rows = [[f"{one.rows:,}", f"{one.seconds:.3g}"] for one in by_job(told, _EXACT)]
+def kernel_table(measurements: Sequence[Measured]) -> str:
+    """Make a table of the exact classifier in memory."""
+    rows = [[f"{one.rows:,}", f"{one.seconds:.3g}"] for one in by_job(measurements, _EXACT)]
     return table(["samples", "fit with fifteen widths (s)"], rows)

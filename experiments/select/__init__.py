@@ -1,1 +1,1 @@
-"""Local selection beside DESlib: the same members, the same tables of answers, ten methods."""  # noqa: A005
+"""Local selection against DESlib: the same members and scores, ten methods."""  # noqa: A005

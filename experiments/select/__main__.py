@@ -6,26 +6,30 @@ import sys
 
 from rich.console import Console
 
-from experiments._command import asked, shown
+from experiments._command import parse_options, show_progress
 from experiments.select import page, study, timing
-from experiments.select.comparing import asked_of, peer_python
+from experiments.select.comparing import peer_python, run_peer
 from experiments.select.results import Results
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Parse the arguments, run with progress, time, write the page."""
-    chosen = asked("select", "two data sets, one split, small sizes for the times", arguments)
+    """Parse the arguments, run the study with a progress bar, and write the page."""
+    chosen = parse_options(
+        "select", "two data sets, one split, small sizes for the times", arguments
+    )
     if chosen is None:
         return 2
     console = Console()
     plan = study.QUICK if chosen.quick else study.FULL
     python = peer_python()
     runs = study.all_runs(plan, chosen.seed, chosen.jobs, python)
-    told = list(shown(console, runs, plan.n_runs, of=lambda run: f"{run.title}, {run.split}"))
-    console.print("Looking at the clock ...")
+    done = list(
+        show_progress(console, runs, plan.n_runs, of=lambda run: f"{run.title}, {run.split}")
+    )
+    console.print("Measuring times ...")
     ours, theirs = timing.in_turns(plan.size, python)
-    versions = None if python is None else asked_of(python, "versions")
-    results = Results.of(plan, chosen.seed, told, ours, theirs, versions)
+    versions = None if python is None else run_peer(python, "versions")
+    results = Results.of(plan, chosen.seed, done, ours, theirs, versions)
     written = page.write(results, chosen.out, chosen.command)
     console.print(f"Written: {written}", highlight=False, soft_wrap=True)
     return 0

@@ -1,4 +1,4 @@
-"""Both libraries on the same tables: answers, ties, and what differs."""
+"""Predictions of both libraries on the same tables: ties and differences."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ from margrave.fuse import VoteClassifier
 from margrave.select import LocalSelectionClassifier
 
 ROOT = Path(__file__).resolve().parents[2]
-PLACE = Path(".venv-deslib/bin/python")
-"""Where `make reproduce` puts the peer's interpreter."""
+PEER_PYTHON = Path(".venv-deslib/bin/python")
+"""The interpreter with DESlib that `make reproduce` installs."""
 METHODS = (
     *("ola", "lca", "rank", "mla", "knora-e"),
     *("knora-u", "des-knn", "des-p", "knop", "meta-des"),
 )
 PROFILES = {"knop": K, "meta-des": 5}
-"""How many samples are looked for that the members answer alike."""
+"""Number of samples with the most similar predictions of the members."""
 OUTSIDE = "no tie"
 VOTE, SINGLE, ORACLE = "majority vote", "single best", "oracle"
 REFERENCES = (VOTE, SINGLE, ORACLE)
 
 
 @dataclass(frozen=True)
-class Found:
-    """One method on some queries; counts.
+class MethodCounts:
+    """Counts of one method on some queries.
 
     Attributes
     ----------
     n : int
         Queries.
     ours, theirs : int
-        Right answers of both; theirs is 0 without the peer.
+        Correct predictions of both libraries; theirs is 0 without the peer.
     ties : Counter
-        Queries that are ties, by the first reason that holds.
+        Ties, by the first reason that applies.
     apart : Counter
-        Queries that are answered differently, by that reason, or outside ties.
+        Different predictions, by that reason, or outside ties.
     """
 
     n: int
@@ -58,8 +58,8 @@ class Found:
     ties: Counter[str]
     apart: Counter[str]
 
-    def __add__(self, other: Found) -> Found:
-        return Found(
+    def __add__(self, other: MethodCounts) -> MethodCounts:
+        return MethodCounts(
             self.n + other.n,
             self.ours + other.ours,
             self.theirs + other.theirs,
@@ -69,37 +69,37 @@ class Found:
 
     @property
     def tied(self) -> float:
-        """Share of the queries that are ties."""
+        """Fraction of the queries that are ties."""
         return self.ties.total() / self.n
 
     @property
     def same(self) -> float:
-        """Share that is answered alike."""
+        """Fraction of the queries with the same prediction."""
         return 1 - self.apart.total() / self.n
 
     @property
     def same_outside(self) -> float:
-        """The same outside ties."""
+        """The same fraction outside ties."""
         return 1 - self.apart[OUTSIDE] / max(self.n - self.ties.total(), 1)
 
 
 def peer_python() -> Path | None:
-    """The interpreter that has DESlib: named by MARGRAVE_DESLIB, or in its place; None if not."""
+    """Find the interpreter with DESlib: that of MARGRAVE_DESLIB, or the default; else None."""
     named = os.environ.get("MARGRAVE_DESLIB")
-    found = Path(named) if named else ROOT / PLACE
-    if not found.exists():
+    python = Path(named) if named else ROOT / PEER_PYTHON
+    if not python.exists():
         return None
     try:
-        asked_of(found, "versions")
+        run_peer(python, "versions")
     except subprocess.CalledProcessError:
         return None
-    return found
+    return python
 
 
-def asked_of(python: Path, *arguments: str, threads: int = 1) -> Any:
-    """What the peer's script prints, on so many threads."""
+def run_peer(python: Path, *arguments: str, threads: int = 1) -> Any:
+    """Run the peer's script, and return what it prints."""
     command = [str(python), "-m", "experiments.select.peer", *arguments]
-    said = subprocess.run(  # noqa: S603  # the interpreter is the user's own
+    output = subprocess.run(  # noqa: S603  # the interpreter is the user's own
         command,
         cwd=ROOT,
         env={**os.environ, "OMP_NUM_THREADS": str(threads)},
@@ -108,15 +108,15 @@ def asked_of(python: Path, *arguments: str, threads: int = 1) -> Any:
         stderr=subprocess.DEVNULL if arguments == ("versions",) else None,
         text=True,
     ).stdout
-    return json.loads(said) if said else None
+    return json.loads(output) if output else None
 
 
 def theirs(tables: Tables, python: Path) -> dict[str, Ints]:
-    """DESlib's answers, by method."""
+    """Return the predictions of DESlib, by method."""
     with tempfile.TemporaryDirectory() as folder:
-        given, got = Path(folder) / "given.npz", Path(folder) / "got.npz"
+        source, target = Path(folder) / "tables.npz", Path(folder) / "predictions.npz"
         np.savez(
-            given,
+            source,
             X_tune=tables.X_tune,
             y_tune=tables.y_tune,
             X_query=tables.X_query,
@@ -124,13 +124,13 @@ def theirs(tables: Tables, python: Path) -> dict[str, Ints]:
             proba_query=tables.proba_query,
             k=K,
         )
-        asked_of(python, "answers", str(given), str(got))
-        with np.load(got) as found:
-            return {name: found[name] for name in METHODS}
+        run_peer(python, "predict", str(source), str(target))
+        with np.load(target) as predictions:
+            return {name: predictions[name] for name in METHODS}
 
 
 def ours(tables: Tables, method: str) -> tuple[Ints, dict[str, NDArray[np.bool_]]]:
-    """Our answers, and why queries are ties."""
+    """Return our predictions, and the reasons why queries are ties."""
     members = lookups([(tables.X_tune, tables.proba_tune), (tables.X_query, tables.proba_query)])
     model = LocalSelectionClassifier(members, method, K, prefit=True)
     told = model.fit(tables.X_tune, tables.y_tune).explain(tables.X_query)
@@ -146,7 +146,10 @@ def ours(tables: Tables, method: str) -> tuple[Ints, dict[str, NDArray[np.bool_]
 
 
 def _distances(tables: Tables, method: str) -> list[Floats]:
-    """Of the nearest samples, by features and by what the members say; one more than is taken."""
+    """Compute distances of the nearest samples, by features and by predictions of the members.
+
+    There is one more sample than the method uses.
+    """
     found = []
     if method != "knop":
         found.append(_nearest(tables.X_tune, tables.X_query, K + 1))
@@ -161,39 +164,39 @@ def _nearest(X: Floats, queries: Floats, k: int) -> Floats:
     return distance
 
 
-def compared(tables: Tables, peer: dict[str, Ints] | None) -> dict[str, Found]:
-    """Every method, beside the peer's answers if there are some."""
-    found = {}
+def compared(tables: Tables, peer: dict[str, Ints] | None) -> dict[str, MethodCounts]:
+    """Compare every method with the peer's predictions, if there are any."""
+    counts = {}
     for method in METHODS:
-        answers, why = ours(tables, method)
-        found[method] = counted(
-            answers, None if peer is None else peer[method], why, tables.y_query
+        predictions, why = ours(tables, method)
+        counts[method] = counted(
+            predictions, None if peer is None else peer[method], why, tables.y_query
         )
-    return found
+    return counts
 
 
 def counted(
-    answers: Ints, peer: Ints | None, why: dict[str, NDArray[np.bool_]], truth: Ints
-) -> Found:
-    """Count ties and differences by the first reason that holds."""
+    predictions: Ints, peer: Ints | None, why: dict[str, NDArray[np.bool_]], truth: Ints
+) -> MethodCounts:
+    """Count ties and differences by the first reason that applies."""
     reason = np.full(len(truth), OUTSIDE, dtype=object)
     for name in reversed(REASONS):
         if name in why:
             reason[why[name]] = name
-    return Found(
+    return MethodCounts(
         n=len(truth),
-        ours=int(np.sum(answers == truth)),
+        ours=int(np.sum(predictions == truth)),
         theirs=0 if peer is None else int(np.sum(peer == truth)),
         ties=Counter(reason[reason != OUTSIDE].tolist()),
-        apart=Counter() if peer is None else Counter(reason[answers != peer].tolist()),
+        apart=Counter() if peer is None else Counter(reason[predictions != peer].tolist()),
     )
 
 
 def references(tables: Tables) -> dict[str, int]:
-    """Right answers of all members together, of the best one, and of whoever is right."""
+    """Count correct predictions of the vote, of the best member and of the oracle."""
     members = lookups([(tables.X_query, tables.proba_query)])
     vote = VoteClassifier(members, prefit=True).fit(tables.X_query, tables.y_query)
-    right = tables.answers == tables.y_query[:, None]
+    right = tables.predictions == tables.y_query[:, None]
     tuned = tables.parts_tune.argmax(axis=2) == tables.y_tune[:, None]
     return {
         VOTE: int(np.sum(vote.predict(tables.X_query) == tables.y_query)),

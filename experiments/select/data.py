@@ -1,7 +1,7 @@
-"""The data sets, the members, and the tables of answers that both libraries get.
+"""The data sets, the members, and the tables of probabilities that both libraries read.
 
-Features and probabilities are rounded to numbers that are exact in a few bits, before anything is
-computed from them, so both libraries read the same and a fixture of them is small.
+Features and probabilities are first rounded to numbers that are exact in a few bits, so that both
+libraries read the same numbers and a fixture of them is small.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from margrave import datasets
 
 TITLES = ("pima", "housing_bin", "spambase", "segment", "abalone")
 FULL_OF_TIES = "contraceptive"
-"""Nine columns of small whole numbers, where many samples are as far from each other as others."""
+"""Nine columns of small integers, where many distances between samples are equal."""
 RINGS = (8, 10)
 """The usual three classes of abalone: up to 8 rings, 9 or 10, more."""
 K = 7
 N_TREES = 5
 DEPTH = 4
 PARTS = 4096
-"""Probabilities are whole numbers of parts, so many in all."""
+"""Probabilities are integer numbers of parts, with this sum."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """Tuning samples and queries, and what L members say about them.
+    """Tuning samples and queries, and the probabilities of L members.
 
     Attributes
     ----------
@@ -63,12 +63,12 @@ class Tables:
         return self.parts_query / PARTS
 
     @property
-    def answers(self) -> Ints:
-        """What each member says about each query, shape (q, L)."""
+    def predictions(self) -> Ints:
+        """The class that each member predicts for each query, shape (q, L)."""
         return np.asarray(self.parts_query.argmax(axis=2))
 
     def first(self, n: int) -> Tables:
-        """The first n tuning samples and queries."""
+        """Return the first n tuning samples and queries."""
         return Tables(
             self.X_tune[:n],
             self.y_tune[:n],
@@ -80,7 +80,7 @@ class Tables:
 
 
 def in_parts(proba: Floats) -> NDArray[np.uint16]:
-    """Probabilities in whole parts that add up: what is left goes to those cut most."""
+    """Round probabilities to integer parts with the right sum, by the largest remainders."""
     exact = proba * PARTS
     parts = np.floor(exact)
     left = PARTS - parts.sum(axis=-1, keepdims=True)
@@ -89,7 +89,7 @@ def in_parts(proba: Floats) -> NDArray[np.uint16]:
 
 
 def members(seed: int) -> list[ClassifierMixin]:
-    """Other kinds than trees, so that few samples are answered exactly alike."""
+    """Make members other than trees, so that few samples have equal probabilities."""
     return [
         GaussianNB(),
         LogisticRegression(max_iter=2000),
@@ -100,18 +100,18 @@ def members(seed: int) -> list[ClassifierMixin]:
     ]
 
 
-def trained(X: Floats, y: Ints, seed: int) -> list[ClassifierMixin]:
-    """Bagged shallow trees, and the others; eleven in all."""
-    rng, found = np.random.default_rng(seed), []
+def fit_members(X: Floats, y: Ints, seed: int) -> list[ClassifierMixin]:
+    """Fit eleven members: bagged shallow trees, and the others."""
+    rng, fitted = np.random.default_rng(seed), []
     for i in range(N_TREES):
         drawn = _bootstrap(y, rng)
         tree = DecisionTreeClassifier(max_depth=DEPTH, random_state=i)
-        found.append(tree.fit(X[drawn], y[drawn]))
-    return found + [member.fit(X, y) for member in members(seed)]
+        fitted.append(tree.fit(X[drawn], y[drawn]))
+    return fitted + [member.fit(X, y) for member in members(seed)]
 
 
 def _bootstrap(y: Ints, rng: np.random.Generator) -> Ints:
-    """Positions with every class among them."""
+    """Draw positions until every class is among them."""
     while True:
         drawn = rng.integers(0, len(y), len(y))
         if len(np.unique(y[drawn])) == len(np.unique(y)):
@@ -119,7 +119,7 @@ def _bootstrap(y: Ints, rng: np.random.Generator) -> Ints:
 
 
 def load(title: str) -> tuple[Floats, Ints]:
-    """Columns of numbers, and classes 0, 1, …."""
+    """Load the numeric columns, and the classes 0, 1, …."""
     data = datasets.load(title)
     numbers = [name not in data.categories for name in data.feature_names]
     y = np.asarray(data.target)
@@ -129,16 +129,16 @@ def load(title: str) -> tuple[Floats, Ints]:
     return X, np.unique(y, return_inverse=True)[1]
 
 
-def tables(title: str, seed: int) -> Tables:
-    """A data set in thirds: members are trained on one, and heard about the others."""
+def make_tables(title: str, seed: int) -> Tables:
+    """Split a data set into thirds, fit members on one, and score the others."""
     X, y = load(title)
     parts = split(X, y, seed, (1 / 3, 1 / 3, 1 / 3))
     X_train, X_tune, X_query = (
         X.astype(np.float16).astype(np.float64) for X in (parts.X_train, parts.X_tune, parts.X_test)
     )
-    pool = trained(X_train, parts.y_train, seed)
-    heard = [
+    pool = fit_members(X_train, parts.y_train, seed)
+    scored = [
         in_parts(np.stack([member.predict_proba(X) for member in pool], axis=1))
         for X in (X_tune, X_query)
     ]
-    return Tables(X_tune, parts.y_tune, X_query, parts.y_test, heard[0], heard[1])
+    return Tables(X_tune, parts.y_tune, X_query, parts.y_test, scored[0], scored[1])

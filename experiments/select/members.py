@@ -1,4 +1,4 @@
-"""Members that answer from a table, for both libraries: whichever interpreter imports this."""
+"""Members that look up their probabilities in a table; both interpreters import this module."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Rows = dict[bytes, int]
 
 
 class LookupMember:
-    """A trained classifier that knows its answers by heart.
+    """A fitted classifier that looks up its probabilities.
 
     Parameters
     ----------
     rows : dict
-        Where each sample is in the table, by its bytes.
+        The row of each sample in the table, by its bytes.
     proba : ndarray of shape (n, C)
         Its probabilities.
     """
@@ -30,26 +30,26 @@ class LookupMember:
         return True
 
     def fit(self, X: Any, y: Any) -> LookupMember:  # noqa: ARG002
-        """Nothing is left to learn; DESlib takes no member without it."""
+        """Return itself; DESlib requires the method."""
         return self
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
-        """Probabilities of samples that are in the table."""
+        """Look up the probabilities of samples."""
         at = [self.rows[row] for row in keys(X)]
         return np.asarray(self.proba[at])
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class, the first of equal ones."""
+        """Predict the most probable class, the first one in a tie."""
         return np.asarray(self.predict_proba(X).argmax(axis=1))
 
 
 def keys(X: Any) -> list[bytes]:
-    """Each sample as bytes."""
+    """Convert each sample to bytes."""
     return [row.tobytes() for row in np.ascontiguousarray(X, dtype=np.float64)]
 
 
 def lookups(parts: list[tuple[Any, NDArray[Any]]]) -> list[LookupMember]:
-    """A member for each column of some tables (n, L, C), beside the samples these are about."""
+    """Make a member for each column of tables (n, L, C) of probabilities of some samples."""
     rows: Rows = {}
     for i, key in enumerate(key for X, _ in parts for key in keys(X)):
         rows.setdefault(key, i)

@@ -1,11 +1,11 @@
-"""The page that the study writes: a Markdown template filled in."""
+"""The page of the study: a Markdown template."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from experiments._page import versions, write_page
-from experiments.select import said, tables
+from experiments.select import findings, tables
 from experiments.select.data import DEPTH, FULL_OF_TIES, N_TREES, PARTS, K, members
 from experiments.select.results import Results
 from experiments.select.ties import AS_FAR, EQUAL
@@ -15,7 +15,7 @@ TEMPLATE = Path(__file__).with_name("template.md")
 
 
 def write(results: Results, folder: Path, command: str) -> Path:
-    """Write the page; gives back where it is."""
+    """Write the page, and return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     plan, size = results.plan, results.plan.size
     return write_page(
@@ -26,8 +26,8 @@ def write(results: Results, folder: Path, command: str) -> Path:
         n_splits=plan.n_splits,
         seed=results.seed,
         versions=versions(),
-        peer=said.peer(results),
-        bars="\n".join(f"- {sentence}" for sentence in said.bars(results)),
+        peer=findings.peer(results),
+        targets="\n".join(f"- {sentence}" for sentence in findings.targets(results)),
         k=K,
         n_members=N_TREES + len(members(0)),
         n_trees=N_TREES,
@@ -39,15 +39,15 @@ def write(results: Results, folder: Path, command: str) -> Path:
         outside=tables.outside(results),
         ties=tables.ties(results),
         beside=FULL_OF_TIES,
-        full_of_ties=said.full_of_ties(results),
+        full_of_ties=findings.full_of_ties(results),
         accuracy=tables.accuracy(results),
         n_tune=f"{size.n_tune:,}",
         n_query=f"{size.n_query:,}",
         timed_trees=size.n_trees,
-        timed_depth=f"of depth {size.depth}" if size.depth else "grown to the end",
+        timed_depth=f"of depth {size.depth}" if size.depth else "without a limit of depth",
         timed_jobs=size.jobs,
         repeats=size.repeats * ROUNDS,
-        asking=_asking(results),
+        members_time=_members_time(results),
         times=tables.times(results),
     )
 
@@ -56,8 +56,8 @@ def _power(number: float) -> str:
     return f"{number:.0e}".replace("e-0", "e-")
 
 
-def _asking(results: Results) -> str:
-    mine = f"{results.ours['asking']:.3g} s here"
+def _members_time(results: Results) -> str:
+    mine = f"{results.ours['members']:.3g} s here"
     if results.theirs is None:
         return mine
-    return f"{mine} and {results.theirs['asking']:.3g} s in the peer's environment"
+    return f"{mine} and {results.theirs['members']:.3g} s in the peer's environment"

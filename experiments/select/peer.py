@@ -1,8 +1,8 @@
-"""DESlib's side, run by an interpreter that has DESlib: its answers, and how long they take.
+"""DESlib's predictions and times; an interpreter with DESlib runs this module.
 
-``python -m experiments.select.peer answers IN.npz OUT.npz`` reads tables of members' answers and
-writes what each method answers; ``... timing`` with the numbers of a `Size` prints seconds as JSON;
-``... versions`` prints what it runs with. It does not import Margrave.
+``python -m experiments.select.peer predict IN.npz OUT.npz`` reads tables of members' probabilities
+and writes the predictions of each method; ``... timing`` with the numbers of a `Size` prints
+seconds as JSON; ``... versions`` prints the versions. It does not import Margrave.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from deslib.dcs import LCA, MLA, OLA, Rank  # type: ignore[import-not-found]
 from deslib.des import DESKNN, DESP, KNOP, KNORAE, KNORAU, METADES  # type: ignore[import-not-found]
 
 from experiments.select.members import lookups
-from experiments.select.timed import Made, Size, asking, made, predicting
+from experiments.select.timed import Size, SyntheticData, make_synthetic, predicting, time_members
 
 METHODS: dict[str, Any] = {
     "ola": OLA,
@@ -34,32 +34,32 @@ METHODS: dict[str, Any] = {
     "meta-des": METADES,
 }
 SLOW = {"des-knn": 100}
-"""Methods that would take minutes, and how many queries are timed instead of all."""
+"""Methods that would take minutes, and the number of queries to time instead of all."""
 
 
-def answers(source: str, target: str) -> None:
-    """What each method answers to the queries of an .npz, into another."""
-    with np.load(source) as given:
-        tables = {name: given[name] for name in given.files}
+def predict(source: str, target: str) -> None:
+    """Predict the queries of an .npz file by each method, and write another file."""
+    with np.load(source) as stored:
+        tables = {name: stored[name] for name in stored.files}
     X_tune, X_query = tables["X_tune"], tables["X_query"]
     members = lookups([(X_tune, tables["proba_tune"]), (X_query, tables["proba_query"])])
-    found = {}
+    predictions = {}
     for name, method in METHODS.items():
         model = method(members, k=int(tables["k"]), random_state=0, n_jobs=1)
-        found[name] = model.fit(X_tune, tables["y_tune"]).predict(X_query)
-    np.savez(target, **found)
+        predictions[name] = model.fit(X_tune, tables["y_tune"]).predict(X_query)
+    np.savez(target, **predictions)
 
 
 def timing(size: Size) -> dict[str, Any]:
-    """Seconds to answer, by method; of slow ones, for a few of the queries."""
-    data = made(size)
+    """Time the predictions by method; of slow methods, for some of the queries."""
+    data = make_synthetic(size)
     return {
-        "asking": asking(data, size.repeats),
+        "members": time_members(data, size.repeats),
         "methods": {name: _timed(name, data, size) for name in METHODS},
     }
 
 
-def _timed(name: str, data: Made, size: Size) -> dict[str, Any]:
+def _timed(name: str, data: SyntheticData, size: Size) -> dict[str, Any]:
     model = METHODS[name](data.trees, k=7, random_state=0, n_jobs=size.jobs)
     model.fit(data.X_tune, data.y_tune)
     indexes = [model.roc_algorithm_, *([model.op_knn_] if hasattr(model, "op_knn_") else [])]
@@ -70,19 +70,19 @@ def _timed(name: str, data: Made, size: Size) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """What this interpreter has."""
+    """Return the versions of this interpreter."""
     names = ("DESlib", "numpy", "scikit-learn")
     return {"Python": platform.python_version(), **{name: version(name) for name in names}}
 
 
 def main(arguments: list[str]) -> None:
-    """Do what is asked for."""
-    warnings.simplefilter("ignore")  # 0/0 where all weights are 0 is compared, not silenced
-    what, *given = arguments
-    if what == "answers":
-        answers(*given)
-    elif what == "timing":
-        print(json.dumps(timing(Size(*map(int, given)))))
+    """Run a command."""
+    warnings.simplefilter("ignore")  # 0/0 if all weights are 0; the page compares the predictions
+    command, *rest = arguments
+    if command == "predict":
+        predict(*rest)
+    elif command == "timing":
+        print(json.dumps(timing(Size(*map(int, rest)))))
     else:
         print(json.dumps(versions()))
 

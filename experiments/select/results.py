@@ -1,4 +1,4 @@
-"""All that the runs found, pooled over splits and sets."""
+"""The results of all runs, pooled over splits and sets."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from operator import add
 
 import numpy as np
 
-from experiments.select.comparing import METHODS, Found
+from experiments.select.comparing import METHODS, MethodCounts
 from experiments.select.study import Plan, Run
 from experiments.select.timing import Timing
 
-BAR = 0.99
+TARGET = 0.99
 """The least agreement outside ties, of each method on each set."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """What was found.
+    """The results of the study.
 
     Attributes
     ----------
     plan : Plan
-        What was run.
+        The runs of the study.
     seed : int
         The seed of the first split.
     runs : list of Run
-        In order.
+        The runs, sorted.
     ours, theirs : dict
         Seconds; theirs is None without the peer.
     peer : dict or None
-        Versions of what the peer runs with.
+        Versions of the peer's packages.
     """
 
     plan: Plan
@@ -52,41 +52,41 @@ class Results:
         theirs: Timing | None,
         peer: dict[str, str] | None,
     ) -> Results:
-        """Put runs, which come in any order, into their places."""
+        """Collect runs, which come in any order."""
         order = sorted(runs, key=lambda run: (run.title, run.split))
         return cls(plan, seed, order, ours, theirs, peer)
 
-    def found(self, method: str, titles: Sequence[str] | None = None) -> Found:
-        """A method on all splits of some sets; of all that are not told apart, unless said."""
+    def counts(self, method: str, titles: Sequence[str] | None = None) -> MethodCounts:
+        """Add up the counts of a method over the splits of some sets; by default `plan.titles`."""
         chosen = self.plan.titles if titles is None else titles
         return reduce(add, (run.by[method] for run in self.runs if run.title in chosen))
 
     def n_classes(self, title: str) -> int:
-        """How many classes a set has."""
+        """Return the number of classes of a set."""
         return next(run.n_classes for run in self.runs if run.title == title)
 
     def accuracy(self, name: str, title: str) -> float:
-        """Of one of our methods, or of a reference, over the splits of a set."""
+        """Compute the accuracy of a method of ours, or of a reference, on a set."""
         runs = [run for run in self.runs if run.title == title]
         n = sum(run.by[METHODS[0]].n for run in runs)
         if name in METHODS:
-            return self.found(name, [title]).ours / n
+            return self.counts(name, [title]).ours / n
         return sum(run.references[name] for run in runs) / n
 
     def mean_accuracy(self, name: str) -> float:
-        """The same, the mean over the sets."""
+        """Compute the mean accuracy over the sets."""
         return float(np.mean([self.accuracy(name, title) for title in self.plan.titles]))
 
     def mean_of_theirs(self, method: str) -> float:
-        """The mean over the sets of DESlib's accuracy."""
-        each = [self.found(method, [title]) for title in self.plan.titles]
+        """Compute the mean over the sets of DESlib's accuracy."""
+        each = [self.counts(method, [title]) for title in self.plan.titles]
         return float(np.mean([one.theirs / one.n for one in each]))
 
     def missed(self) -> list[tuple[str, str]]:
-        """Methods and sets that agree less than they should."""
+        """List the methods and sets that miss the target."""
         return [
             (method, title)
             for method in METHODS
             for title in self.plan.titles
-            if self.found(method, [title]).same_outside < BAR
+            if self.counts(method, [title]).same_outside < TARGET
         ]

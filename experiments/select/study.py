@@ -1,4 +1,4 @@
-"""The study as a list of runs: a data set, a split, the same tables for both libraries."""
+"""The runs of the study: a data set, a split, and the same tables for both libraries."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from pathlib import Path
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from experiments.select.comparing import Found, compared, references, theirs
-from experiments.select.data import FULL_OF_TIES, TITLES, tables
+from experiments.select.comparing import MethodCounts, compared, references, theirs
+from experiments.select.data import FULL_OF_TIES, TITLES, make_tables
 from experiments.select.timed import Size
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much of the study to run.
+    """The extent of the study.
 
     Attributes
     ----------
     titles : tuple of str
         Data sets.
     beside : tuple of str
-        More of them that are full of ties, told apart.
+        Data sets with many ties, which the page reports separately.
     n_splits : int
-        Splits of each.
+        Number of splits of each.
     size : Size
-        What is timed.
+        The size of the timed problem.
     """
 
     titles: tuple[str, ...]
@@ -37,7 +37,7 @@ class Plan:
 
     @property
     def n_runs(self) -> int:
-        """How many runs there are."""
+        """Number of runs."""
         return len((*self.titles, *self.beside)) * self.n_splits
 
 
@@ -47,7 +47,7 @@ QUICK = Plan(("pima", "housing_bin"), (), 1, Size(300, 200, 11, 4, 1, 0, 1))
 
 @dataclass(frozen=True)
 class Run:
-    """What was found on one split.
+    """The results on one split.
 
     Attributes
     ----------
@@ -58,29 +58,29 @@ class Run:
     n_classes : int
         Its classes.
     by : dict
-        By method.
+        Counts by method.
     references : dict
-        Right answers of the vote, the single best and the oracle.
+        Correct predictions of the vote, the single best and the oracle.
     """
 
     title: str
     split: int
     n_classes: int
-    by: dict[str, Found]
+    by: dict[str, MethodCounts]
     references: dict[str, int]
 
 
 def one_run(title: str, split: int, seed: int, python: Path | None) -> Run:
-    """The tables of one split, and every method on them."""
+    """Compare every method on the tables of one split."""
     with threadpool_limits(1):
-        given = tables(title, seed + split)
-        peer = None if python is None else theirs(given, python)
-        n_classes = given.parts_query.shape[2]
-        return Run(title, split, n_classes, compared(given, peer), references(given))
+        tables = make_tables(title, seed + split)
+        peer = None if python is None else theirs(tables, python)
+        n_classes = tables.parts_query.shape[2]
+        return Run(title, split, n_classes, compared(tables, peer), references(tables))
 
 
 def all_runs(plan: Plan, seed: int, n_jobs: int, python: Path | None) -> Iterator[Run]:
-    """Every run, as they are done."""
+    """Yield every run, in the order in which they end."""
     jobs = [
         delayed(one_run)(title, split, seed, python)
         for title in (*plan.titles, *plan.beside)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from experiments._page import bold, table
 from experiments.select.comparing import METHODS, OUTSIDE, REFERENCES
-from experiments.select.results import BAR, Results
+from experiments.select.results import TARGET, Results
 from experiments.select.ties import REASONS
 from experiments.select.timing import own_seconds, seconds
 
@@ -12,46 +12,51 @@ NONE = "–"
 
 
 def methods(results: Results) -> str:
-    """Each method over all sets."""
-    heading = ["method", "queries", "same answer", "ties", "same outside ties"]
-    heading += ["% right, Margrave", "% right, DESlib"]
+    """Make a table of each method over all sets."""
+    heading = ["method", "queries", "same prediction", "ties", "same outside ties"]
+    heading += ["accuracy, Margrave", "accuracy, DESlib"]
     rows = []
     for method in METHODS:
-        one, there = results.found(method), results.peer is not None
-        row = [method, f"{one.n:,}", share(one.same) if there else NONE, f"{one.tied:.1%}"]
-        row.append(share(one.same_outside) if there else NONE)
+        one, has_peer = results.counts(method), results.peer is not None
+        row = [
+            method,
+            f"{one.n:,}",
+            format_fraction(one.same) if has_peer else NONE,
+            f"{one.tied:.1%}",
+        ]
+        row.append(format_fraction(one.same_outside) if has_peer else NONE)
         row.append(f"{100 * results.mean_accuracy(method):.2f}")
-        row.append(f"{100 * results.mean_of_theirs(method):.2f}" if there else NONE)
+        row.append(f"{100 * results.mean_of_theirs(method):.2f}" if has_peer else NONE)
         rows.append(row)
     return table(heading, rows)
 
 
-def share(part: float) -> str:
-    """A share that is 100 % only if it is all."""
-    return "100 %" if part == 1 else f"{min(part, 0.9999):.2%}"
+def format_fraction(fraction: float) -> str:
+    """Format a fraction; it is 100 % only if it equals 1."""
+    return "100 %" if fraction == 1 else f"{min(fraction, 0.9999):.2%}"
 
 
 def outside(results: Results) -> str:
-    """Agreement outside ties by set and method, with the share of ties; bold: below the bar."""
+    """Make a table of the agreement outside ties by set and method; bold: target missed."""
     titles = (*results.plan.titles, *results.plan.beside)
     heading = ["method", *(f"{title} ({results.n_classes(title)})" for title in titles)]
     rows = []
     for method in METHODS:
         row = [method]
         for title in titles:
-            one = results.found(method, [title])
-            agreed = bold(share(one.same_outside), one.same_outside < BAR)
+            one = results.counts(method, [title])
+            agreed = bold(format_fraction(one.same_outside), one.same_outside < TARGET)
             row.append(f"{agreed if results.peer else NONE} ({one.tied:.0%})")
         rows.append(row)
     return table(heading, rows)
 
 
 def ties(results: Results) -> str:
-    """Ties by reason, and how many of them are answered differently."""
+    """Make a table of ties by reason, with the number of different predictions."""
     titles = (*results.plan.titles, *results.plan.beside)
     rows = []
     for method in METHODS:
-        one = results.found(method, titles)
+        one = results.counts(method, titles)
         cells = [
             f"{one.ties[why]} ({one.apart[why]})" if one.ties[why] else NONE for why in REASONS
         ]
@@ -60,7 +65,7 @@ def ties(results: Results) -> str:
 
 
 def accuracy(results: Results) -> str:
-    """Per cent right of our methods and of the references, by set; bold: the best method."""
+    """Make a table of accuracies of our methods and references; bold: the best method."""
     names = (*METHODS, *REFERENCES)
     rows = []
     for title in results.plan.titles:
@@ -79,7 +84,7 @@ def _percents(each: dict[str, float]) -> list[str]:
 
 
 def times(results: Results) -> str:
-    """Seconds of both, and how many times as long DESlib takes."""
+    """Make a table of the times of both libraries, and their ratio."""
     heading = ["method", "Margrave, s", "neighbours", "DESlib, s", "neighbours"]
     heading += ["times as long", "the rest, times as long"]
     n, rows = results.plan.size.n_query, []

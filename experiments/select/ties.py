@@ -1,8 +1,8 @@
-"""Ties: queries whose answer depends on an order that a method leaves open.
+"""Ties: queries whose prediction depends on an order that a method does not define.
 
-Orders that no method settles: of members that are as good as each other, of classes with as many
-votes, of tuning samples that are as near. Pure functions of arrays over q queries and L members;
-each gives the queries that are open. Where all members agree nothing is.
+These are the orders of members with equal competence, of classes with equal votes, and of tuning
+samples at equal distances. The functions return masks of q queries from arrays over queries and L
+members. A query on which all members agree is not a tie.
 """
 
 from __future__ import annotations
@@ -22,44 +22,44 @@ from experiments._parts import Floats, Ints
 Bools = NDArray[np.bool_]
 
 EQUAL = 1e-9
-"""Competences and votes that differ by less are equal."""
+"""Competences and votes with a smaller difference are equal."""
 AS_FAR = 1e-7
-"""Distances that do; nearer ones are not known so well, being roots of differences."""
+"""Distances with a smaller difference are equal; being roots, they are less accurate."""
 
 NOBODY = "nobody is competent"
 BEST = "best members differ"
-KEPT = "a choice among equals"
+CHOICE = "a choice among equals"
 VOTES = "equal votes"
 NEAR = "neighbours as far"
-REASONS = (NOBODY, NEAR, BEST, KEPT, VOTES)
+REASONS = (NOBODY, NEAR, BEST, CHOICE, VOTES)
 
 ONE = ("ola", "lca", "rank", "mla")
 """Methods that choose a single member."""
-WEIGHING = ("knora-u", "knop")
-"""Methods whose votes are weighed by competence."""
+WEIGHTED = ("knora-u", "knop")
+"""Methods that weight votes by competence."""
 IN_ORDER = ("rank", "knora-e", "meta-des")
-"""Methods to which it matters which neighbour comes first."""
+"""Methods that depend on the order of the neighbours."""
 
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What a method saw of some queries.
+    """The arrays that a method computes for some queries.
 
     Attributes
     ----------
-    answers : ndarray of int, shape (q, L)
-        What the members say.
+    predictions : ndarray of int, shape (q, L)
+        The predictions of the members.
     competence : ndarray of shape (q, L)
-        How far each is trusted.
+        The competence of each member.
     selected : ndarray of bool, shape (q, L)
-        Who was asked.
+        The selected members.
     faults : ndarray of shape (q, L)
-        How often each is wrong together with others, for DES-KNN.
+        How often each member is wrong together with others, for DES-KNN.
     distances : list of ndarray, each of shape (q, k + 1)
-        Of the nearest samples wherever the method looks for some, one more than it takes.
+        Distances of the nearest samples, one more than the method uses.
     """
 
-    answers: Ints
+    predictions: Ints
     competence: Floats
     selected: Bools
     faults: Floats
@@ -67,19 +67,19 @@ class Seen:
 
 
 def reasons(method: str, seen: Seen) -> dict[str, Bools]:
-    """For each reason the queries that are open for it."""
+    """Find the ties for each reason."""
     found = {NEAR: _any(as_far(each, method in IN_ORDER) for each in seen.distances)}
-    if method in (*ONE, *WEIGHING):
+    if method in (*ONE, *WEIGHTED):
         found[NOBODY] = seen.competence.max(axis=1) <= 0
     if method in ONE:
-        found[BEST] = best_differ(seen.competence, seen.answers)
+        found[BEST] = best_differ(seen.competence, seen.predictions)
     elif method == "des-knn":
-        found[KEPT] = choices_differ(seen.competence, seen.faults, seen.answers)
+        found[CHOICE] = choices_differ(seen.competence, seen.faults, seen.predictions)
     else:
-        weight = seen.competence if method in WEIGHING else seen.selected.astype(np.float64)
-        found[VOTES] = equal_votes(seen.answers, weight)
-    open_ = (seen.answers != seen.answers[:, :1]).any(axis=1)
-    return {reason: found[reason] & open_ for reason in REASONS if reason in found}
+        weight = seen.competence if method in WEIGHTED else seen.selected.astype(np.float64)
+        found[VOTES] = equal_votes(seen.predictions, weight)
+    disagree = (seen.predictions != seen.predictions[:, :1]).any(axis=1)
+    return {reason: found[reason] & disagree for reason in REASONS if reason in found}
 
 
 def _any(each: Iterator[Bools]) -> Bools:
@@ -87,54 +87,54 @@ def _any(each: Iterator[Bools]) -> Bools:
 
 
 def as_far(distance: Floats, in_order: bool) -> Bools:
-    """Where the last neighbour is as far as the next one; in order, where any two are."""
+    """Find equal distances: of the last neighbour and the next one, or of any two in order."""
     gaps = np.diff(distance, axis=1) <= AS_FAR
     return np.asarray(gaps.any(axis=1) if in_order else gaps[:, -1])
 
 
-def best_differ(competence: Floats, answers: Ints) -> Bools:
-    """Where several members have the largest competence, and they do not say the same."""
+def best_differ(competence: Floats, predictions: Ints) -> Bools:
+    """Find queries on which members with the largest competence disagree."""
     best = competence >= competence.max(axis=1, keepdims=True) - EQUAL
-    top = np.where(best, answers, -1).max(axis=1)
-    return np.asarray((best & (answers != top[:, None])).any(axis=1))
+    top = np.where(best, predictions, -1).max(axis=1)
+    return np.asarray((best & (predictions != top[:, None])).any(axis=1))
 
 
-def equal_votes(answers: Ints, weight: Floats) -> Bools:
-    """Where the two classes with the most votes have as many."""
-    n_classes = max(int(answers.max()) + 1, 2)
-    votes = np.stack([(weight * (answers == c)).sum(axis=1) for c in range(n_classes)], axis=1)
+def equal_votes(predictions: Ints, weight: Floats) -> Bools:
+    """Find queries on which two classes have the most votes."""
+    n_classes = max(int(predictions.max()) + 1, 2)
+    votes = np.stack([(weight * (predictions == c)).sum(axis=1) for c in range(n_classes)], axis=1)
     votes.sort(axis=1)
     return np.asarray(votes[:, -1] - votes[:, -2] <= EQUAL)
 
 
-def choices_differ(competence: Floats, faults: Floats, answers: Ints) -> Bools:
-    """Where DES-KNN's choices among equal members do not lead to the same answer.
+def choices_differ(competence: Floats, faults: Floats, predictions: Ints) -> Bools:
+    """Find queries on which DES-KNN's choices among equal members change the prediction.
 
-    Half of the members are kept for accuracy, of these three tenths of all for failing alone. Any
-    order of equal ones is tried, and equal votes count for each of their classes.
+    DES-KNN selects half of the members by accuracy, and of these three tenths of all by diversity.
+    Every order of equal members is tried, and equal votes count for each of their classes.
     """
     n_members = competence.shape[1]
     sizes = max(n_members // 2, 1), ceil(0.3 * n_members)
-    rows = zip(competence, -faults, answers, strict=True)
+    rows = zip(competence, -faults, predictions, strict=True)
     return np.array([_several(_outcomes(*row, sizes)) for row in rows])
 
 
 def _outcomes(
-    competence: Floats, alone: Floats, answers: Ints, sizes: tuple[int, int]
+    competence: Floats, alone: Floats, predictions: Ints, sizes: tuple[int, int]
 ) -> Iterator[int]:
-    """Every class that some choice leads to."""
-    said = answers.tolist()
-    if len(set(said)) == 1:
+    """Yield every class that a choice can predict."""
+    predicted = predictions.tolist()
+    if len(set(predicted)) == 1:
         return
     for accurate in largest(competence, range(len(competence)), sizes[0]):
         for diverse in largest(alone, accurate, sizes[1]):
-            votes = Counter(said[i] for i in diverse)
+            votes = Counter(predicted[i] for i in diverse)
             most = max(votes.values())
-            yield from (answer for answer, cast in votes.items() if cast == most)
+            yield from (label for label, count in votes.items() if count == most)
 
 
 def largest(values: Floats, among: Sequence[int], n: int) -> Iterator[tuple[int, ...]]:
-    """Every set of the n with the largest values: equal ones may be taken in any order."""
+    """Yield every set of the n largest values, with equal values in any order."""
     border = sorted((values[i] for i in among), reverse=True)[min(n, len(among)) - 1]
     sure = tuple(i for i in among if values[i] > border + EQUAL)
     equal = [i for i in among if abs(values[i] - border) <= EQUAL]
@@ -143,13 +143,13 @@ def largest(values: Floats, among: Sequence[int], n: int) -> Iterator[tuple[int,
 
 
 def _several(outcomes: Iterator[Any]) -> bool:
-    """Whether not all are the same; stops at the first that is not."""
+    """Whether the outcomes differ."""
     first = next(outcomes, None)
     return any(one != first for one in outcomes)
 
 
 def double_faults(right: Bools) -> Floats:
-    """How often each member is wrong together with each other, over neighbours: (q, k, L)."""
+    """Count how often each member is wrong together with others; `right` is (q, k, L)."""
     wrong = (~right).astype(np.float64)
     others = wrong.sum(axis=2, keepdims=True) - wrong
     return np.asarray((wrong * others).sum(axis=1))

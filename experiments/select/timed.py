@@ -1,6 +1,6 @@
-"""What is timed in both libraries, and how; both interpreters import this.
+"""The timed problem; both interpreters import this module.
 
-The data is made, and the members are trees; so it needs numpy and scikit-learn only.
+The data are synthetic and the members are trees, so it needs only numpy and scikit-learn.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from sklearn.tree import DecisionTreeClassifier
 
 @dataclass(frozen=True)
 class Size:
-    """How much to time.
+    """The size of the timed problem.
 
     Attributes
     ----------
     n_tune, n_query : int
-        Tuning samples, also for training, and queries.
+        Numbers of tuning samples (and of training samples) and queries.
     n_trees, depth : int
-        The members, and how deep they are; 0 for no limit.
+        Number of members, and their depth; 0 for no limit.
     repeats, seed : int
-        The best of so many runs; how the data is made.
+        Number of runs, of which the best counts; seed of the data.
     jobs : int
-        Threads, for both libraries: what each of them uses for more than one.
+        Number of threads of both libraries.
     """
 
     n_tune: int
@@ -41,8 +41,8 @@ class Size:
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
-    """Made data, and trees that were trained on another part of it."""
+class SyntheticData:
+    """Synthetic data, and trees fitted on another part of it."""
 
     trees: list[Any]
     X_tune: NDArray[Any]
@@ -51,8 +51,8 @@ class Made:
     y_query: NDArray[Any]
 
 
-def made(size: Size) -> Made:
-    """Two classes, 20 features of which 8 tell something; a tree a bootstrap sample."""
+def make_synthetic(size: Size) -> SyntheticData:
+    """Make two classes with 20 features, 8 informative, and one tree per bootstrap sample."""
     n, rng = size.n_tune, np.random.default_rng(size.seed)
     X, y = make_classification(
         2 * n + size.n_query,
@@ -66,34 +66,36 @@ def made(size: Size) -> Made:
         drawn = rng.integers(0, n, n)
         tree = DecisionTreeClassifier(max_depth=size.depth or None, random_state=i)
         trees.append(tree.fit(X[drawn], y[drawn]))
-    return Made(trees, X[n : 2 * n], y[n : 2 * n], X[2 * n :], y[2 * n :])
+    return SyntheticData(trees, X[n : 2 * n], y[n : 2 * n], X[2 * n :], y[2 * n :])
 
 
-def asking(data: Made, repeats: int) -> float:
-    """Seconds that the members themselves take to label the queries."""
+def time_members(data: SyntheticData, repeats: int) -> float:
+    """Time the members' own predictions of the queries, in seconds."""
 
-    def ask() -> None:
+    def predict() -> None:
         for tree in data.trees:
             tree.predict(data.X_query)
 
-    return min(_seconds(ask) for _ in range(repeats))
+    return min(_seconds(predict) for _ in range(repeats))
 
 
-def predicting(model: Any, indexes: list[Any], data: Made, n: int, repeats: int) -> dict[str, Any]:
-    """Seconds of a fitted model for the first n queries, the best of several runs.
+def predicting(
+    model: Any, indexes: list[Any], data: SyntheticData, n: int, repeats: int
+) -> dict[str, Any]:
+    """Time a fitted model on the first n queries: the best of several runs.
 
     Parameters
     ----------
     model : classifier
         Fitted.
     indexes : list
-        What it finds neighbours with; the seconds of their ``kneighbors`` are told apart.
+        Its indexes of neighbours; the times of their ``kneighbors`` are reported separately.
     data : Made
         The queries.
     n : int
-        How many of them to answer.
+        Number of queries.
     repeats : int
-        Runs.
+        Number of runs.
     """
     spent = [0.0]
     for index in indexes:
@@ -109,11 +111,11 @@ def predicting(model: Any, indexes: list[Any], data: Made, n: int, repeats: int)
 
 
 def _clocked(call: Any, spent: list[float]) -> Any:
-    def clocked(*given: Any, **named: Any) -> Any:
+    def clocked(*args: Any, **kwargs: Any) -> Any:
         start = perf_counter()
-        found = call(*given, **named)
+        result = call(*args, **kwargs)
         spent[0] += perf_counter() - start
-        return found
+        return result
 
     return clocked
 

@@ -1,4 +1,4 @@
-"""Our side of the clock, on the same made data as the peer's."""
+"""The times of Margrave, on the same synthetic data as the peer's."""
 
 from __future__ import annotations
 
@@ -8,41 +8,43 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from experiments.select.comparing import METHODS, asked_of
-from experiments.select.timed import Made, Size, asking, made, predicting
+from experiments.select.comparing import METHODS, run_peer
+from experiments.select.timed import Size, SyntheticData, make_synthetic, predicting, time_members
 from margrave.select import LocalSelectionClassifier
 
 ROUNDS = 2
 Timing = dict[str, Any]
-"""Seconds that ``asking`` takes, and by ``methods`` what `predicting` says."""
+"""Seconds of the ``members``, and the results of `predicting` by ``methods``."""
 
 
 def ours(size: Size) -> Timing:
-    """Seconds of every method."""
+    """Time every method."""
     with threadpool_limits(size.jobs):
-        data = made(size)
+        data = make_synthetic(size)
         return {
-            "asking": asking(data, size.repeats),
+            "members": time_members(data, size.repeats),
             "methods": {method: _timed(method, data, size) for method in METHODS},
         }
 
 
-def _timed(method: str, data: Made, size: Size) -> dict[str, Any]:
+def _timed(method: str, data: SyntheticData, size: Size) -> dict[str, Any]:
     model = LocalSelectionClassifier(data.trees, method, 7, prefit=True, n_jobs=size.jobs)
     model.fit(data.X_tune, data.y_tune)
-    memory = model._memory
-    indexes = [index for index in (memory.places, memory.profiles) if index is not None]
+    searches = [model._memory.search]
+    if model._meta_des is not None:
+        searches.append(model._meta_des.profiles)
+    indexes = [search.index for search in searches]
     return predicting(model, indexes, data, size.n_query, size.repeats)
 
 
 def theirs(size: Size, python: Path) -> Timing:
-    """The same of DESlib, by its interpreter."""
-    found: Timing = asked_of(python, "timing", *map(str, astuple(size)), threads=size.jobs)
+    """Time every method of DESlib, in its interpreter."""
+    found: Timing = run_peer(python, "timing", *map(str, astuple(size)), threads=size.jobs)
     return found
 
 
 def in_turns(size: Size, python: Path | None) -> tuple[Timing, Timing | None]:
-    """Both, again and again, so that a busy moment hits both; the best of each."""
+    """Time both libraries in turns, so that a busy moment affects both; keep the best times."""
     mine, other = ours(size), None if python is None else theirs(size, python)
     for _ in range(ROUNDS - 1):
         mine = better(mine, ours(size))
@@ -52,21 +54,21 @@ def in_turns(size: Size, python: Path | None) -> tuple[Timing, Timing | None]:
 
 
 def better(one: Timing, two: Timing) -> Timing:
-    """The better of two measurements, method by method."""
+    """Return the better of two measurements, by method."""
     methods = {
         name: min(one["methods"][name], two["methods"][name], key=lambda each: each["predict"])
         for name in one["methods"]
     }
-    return {"asking": min(one["asking"], two["asking"]), "methods": methods}
+    return {"members": min(one["members"], two["members"]), "methods": methods}
 
 
 def seconds(timing: Timing, method: str, n_query: int) -> float:
-    """Seconds for all queries, where only some were timed too."""
+    """Return the seconds for all queries, also if only some were timed."""
     one = timing["methods"][method]
     return float(one["predict"]) * n_query / int(one["queries"])
 
 
 def own_seconds(timing: Timing, method: str, n_query: int) -> float:
-    """The same without the search for neighbours: asking the members, and selection."""
+    """Return the seconds without the search for neighbours: predictions and selection."""
     one = timing["methods"][method]
     return float(one["predict"] - one["kneighbors"]) * n_query / int(one["queries"])

@@ -7,20 +7,22 @@ import sys
 import matplotlib as mpl
 from rich.console import Console
 
-from experiments._command import asked, shown
+from experiments._command import parse_options, show_progress
 from experiments.steer import page, study
 from experiments.steer.results import Results
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the arguments, run with a progress bar, and write the page."""
-    options = asked("steer", "two data sets, two splits, two rates, three members", arguments)
+    options = parse_options(
+        "steer", "two data sets, two splits, two rates, three members", arguments
+    )
     if options is None:
         return 2
     mpl.use("agg")
     console = Console()
     plan = study.QUICK if options.quick else study.full_plan()
-    runs = shown(
+    runs = show_progress(
         console,
         study.run_all(plan, options.seed, options.jobs),
         len(plan.titles) * plan.n_splits,

@@ -49,6 +49,13 @@ def select_rows(X: Any, at: Sequence[int] | NDArray[np.int64]) -> Any:
     return [X[i] for i in at] if isinstance(X, list | tuple) else _as_sliceable(X)[at]
 
 
+def count_rows(X: Any) -> int:
+    """Count the rows of X."""
+    if hasattr(X, "tocsr"):
+        return int(X.shape[0])  # sparse matrices have no length
+    return len(X) if hasattr(X, "__len__") else len(np.asarray(X))
+
+
 def _as_sliceable(X: Any) -> Any:
     if hasattr(X, "tocsr"):
         return X.tocsr()  # not every sparse format supports slices of columns

@@ -312,12 +312,12 @@ def make(name: str, /, *, random_state: Any = None, **params: Any) -> Any:
             )
     if random_state is not None and "random_state" in allowed:
         params["random_state"] = random_state
-    made = cls(**{**entry.defaults, **params})
+    classifier = cls(**{**entry.defaults, **params})
     if not entry.encodes:
-        return made
-    from margrave.members._encoded import EncodedLabelsClassifier
+        return classifier
+    from margrave.members import EncodedLabelsClassifier
 
-    return EncodedLabelsClassifier(made)
+    return EncodedLabelsClassifier(classifier)
 
 
 def _load(entry: Entry) -> Callable[..., Any]:

@@ -428,8 +428,8 @@ def describe_columns(X: Any) -> list[str] | int | None:
 
 def _drop_training_data(model: Any) -> Any:
     """Return a copy of a model without the training data that it or its parts keep for tuning."""
-    if hasattr(model, "_forget_training"):
-        return copy(model)._forget_training()
+    if hasattr(model, "_without_training_data"):
+        return model._without_training_data()
     parts: dict[str, Any] = {}
     if isinstance(getattr(model, "steps", None), list):
         parts["steps"] = [(name, _drop_training_data(step)) for name, step in model.steps]

@@ -29,9 +29,10 @@ from margrave._typing import Floats, Ints
 __all__ = ["CrucialPairs", "HingeSum"]
 
 
-# A quantile stops narrowing, and sorts the remaining margins, below this many per sample.
-_SORTED_AT_ONCE = 4
-_DRAWN = 20_000
+# A quantile sorts the remaining margins once there are at most this many per sample.
+_SORT_BELOW = 4
+# Margins drawn in each step of the narrowing.
+_N_DRAWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -271,7 +272,7 @@ class CrucialPairs:
         return first
 
     def _margin_at(self, rank: int) -> float:
-        """Return the margin at 1-based ``rank`` among all pairs in rising order.
+        """Return the margin at 1-based ``rank`` among all pairs in increasing order.
 
         For each positive the remaining candidates are a run ``low:high`` of the sorted negatives
         read backwards. Margins drawn from the runs bracket the one sought; counting tightens the
@@ -282,16 +283,16 @@ class CrucialPairs:
         low = np.zeros(len(positives), dtype=np.int64)
         high = np.full(len(positives), len(negatives), dtype=np.int64)
         generator = np.random.default_rng(0)
-        enough = max(_SORTED_AT_ONCE * (len(positives) + len(negatives)), 2 * _DRAWN)
-        while (left := int((high - low).sum())) > enough:
+        few = max(_SORT_BELOW * (len(positives) + len(negatives)), 2 * _N_DRAWS)
+        while (remaining := int((high - low).sum())) > few:
             ends = np.cumsum(high - low)
-            drawn = generator.integers(left, size=_DRAWN)
+            drawn = generator.integers(remaining, size=_N_DRAWS)
             row = np.searchsorted(ends, drawn, "right")
             margins = np.sort(positives[row] - rising[high[row] - ends[row] + drawn])
-            middle = (rank - int(low.sum())) / left * _DRAWN
-            spread = 1.5 * np.sqrt(_DRAWN)
+            middle = (rank - int(low.sum())) / remaining * _N_DRAWS
+            spread = 1.5 * np.sqrt(_N_DRAWS)
             floor = margins[max(int(middle - spread), 0)]
-            ceiling = margins[min(int(middle + spread), _DRAWN - 1)]
+            ceiling = margins[min(int(middle + spread), _N_DRAWS - 1)]
             if rank <= (below := self._below(floor)).sum():
                 high = below
             elif rank <= (upto := self._at_most(floor)).sum():
@@ -302,8 +303,9 @@ class CrucialPairs:
                 return float(ceiling)
             else:
                 low = upto
-        row = np.repeat(np.arange(len(positives)), high - low)
-        column = np.arange(left) - np.repeat(np.cumsum(high - low) - (high - low) - low, high - low)
+        lengths = high - low
+        row = np.repeat(np.arange(len(positives)), lengths)
+        column = np.arange(remaining) - np.repeat(np.cumsum(lengths) - lengths - low, lengths)
         candidates = positives[row] - rising[column]
         place = rank - int(low.sum()) - 1
         return float(np.partition(candidates, place)[place])

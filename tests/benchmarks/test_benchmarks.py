@@ -16,9 +16,9 @@ def little_garbage():
     gc.unfreeze()
 
 
-def test_a_ratio_is_kept_up_to_the_bar():
-    assert Comparison("job", "peer", ours=1.5, theirs=1.0, bar=1.5).kept
-    assert not Comparison("job", "peer", ours=1.6, theirs=1.0, bar=1.5).kept
+def test_a_ratio_up_to_the_target_meets_it():
+    assert Comparison("job", "peer", ours=1.5, theirs=1.0, target=1.5).met
+    assert not Comparison("job", "peer", ours=1.6, theirs=1.0, target=1.5).met
 
 
 def test_both_jobs_run_as_often_and_the_best_counts():
@@ -30,7 +30,7 @@ def test_both_jobs_run_as_often_and_the_best_counts():
 
 @pytest.mark.full
 @pytest.mark.slow
-def test_the_table_has_a_row_for_every_bar(capsys, monkeypatch):
+def test_the_table_has_a_row_for_every_target(capsys, monkeypatch):
     """At this size times mean little: it runs, and the exit code reports a miss."""
     monkeypatch.setattr(foundation, "extra_import_seconds", lambda: 1.0)
     monkeypatch.setattr(mam, "N_COMPONENTS", 100)

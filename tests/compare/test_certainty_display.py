@@ -1,4 +1,4 @@
-"""The surface with lines of certainty: what is drawn, and what the labels say."""
+"""The display of certainty: the surface, the lines and their labels."""
 
 import re
 
@@ -34,7 +34,7 @@ def rates(text):
     return re.findall(r"\d+\.\d%", text)
 
 
-def test_lines_say_what_held_out_samples_prove(blobs, model):
+def test_labels_are_bounds_from_held_out_samples(blobs, model):
     X, y = blobs
     held_out = X[200:], y[200:]
     display = CertaintyDisplay.from_estimator(
@@ -67,7 +67,7 @@ def test_the_bound_on_a_line_holds_for_its_margin():
         assert rates(text) == [f"{(1 - mean + last) / (1 + rho):.1%}"]
 
 
-def test_without_held_out_samples_lines_say_the_bound(blobs, model):
+def test_without_held_out_samples_labels_are_the_bound(blobs, model):
     X, _ = blobs
     display = CertaintyDisplay.from_estimator(model, X[:200], resolution=30)
     assert not any(rates(text) for text in display.labels.values())
@@ -93,20 +93,20 @@ def test_a_kernel_without_a_limit_can_be_drawn(blobs):
     assert not any(rates(text) for text in without.labels.values())
 
 
-def test_a_pipeline_is_asked_through_its_last_step(blobs):
+def test_the_certainty_of_a_pipeline_is_that_of_its_last_step(blobs):
     X, y = blobs
     pipe = make_pipeline(StandardScaler(), MAMClassifier(gamma=0.5)).fit(X[:200], y[:200])
     held_out = X[200:], y[200:]
     display = CertaintyDisplay.from_estimator(pipe, X, held_out=held_out, resolution=30)
     scaled = pipe[0].transform(X[200:]), y[200:]
     known = pipe[-1].certainty(scaled[0], held_out=scaled)
-    told = {f"{one:.1%}" for one in known.held_out_error}
-    assert {rate for text in display.labels.values() for rate in rates(text)} <= told
+    bounds = {f"{one:.1%}" for one in known.held_out_error}
+    assert {rate for text in display.labels.values() for rate in rates(text)} <= bounds
     with pytest.raises(ValueError, match=r"`certainty`.*held_out.*SVC"):
         CertaintyDisplay.from_estimator(SVC().fit(X, y), X, held_out=held_out)
 
 
-def test_it_draws_on_the_axes_given(blobs, model):
+def test_existing_axes_are_used(blobs, model):
     import matplotlib.pyplot as plt
 
     figure, ax = plt.subplots()
@@ -115,7 +115,7 @@ def test_it_draws_on_the_axes_given(blobs, model):
     assert display.figure_ is figure
 
 
-def test_what_cannot_be_drawn_is_refused(blobs, model):
+def test_bad_arguments_are_refused(blobs, model):
     X, y = blobs
     with pytest.raises(ValueError, match=r"\bX\b.*\(400, 1\)"):
         CertaintyDisplay.from_estimator(model, X[:, :1])

@@ -169,12 +169,12 @@ class TestCurves:
             return
         display = RankMarginDisplay.from_predictions(y, scores, normalise=False, n_points=9)
         plt.close(display.figure_)
-        margins, shares = display.margins["scores"], display.shares["scores"]
+        margins, fractions = display.margins["scores"], display.fractions["scores"]
         every = differences(y, scores, True)
         expected = [(every <= margin).mean() for margin in margins]
-        np.testing.assert_allclose(shares, expected, rtol=1e-9)
+        np.testing.assert_allclose(fractions, expected, rtol=1e-9)
         assert (margins[0], margins[-1]) == (every.min(), every.max())
-        assert shares[-1] == 1
+        assert fractions[-1] == 1
         assert 0 in margins or not every.min() < 0 < every.max()
         assert display.aucs["scores"] == pytest.approx(roc_auc_score(y, scores))
 
@@ -185,15 +185,17 @@ class TestCurves:
             return
         scaled = 2 * (scores - scores.min()) / np.ptp(scores) - 1
         display = RankMarginDisplay.from_predictions(
-            y, {"given": scores, "moved": 8 * scores + 16, "scaled": scaled}, n_points=9
+            y, {"original": scores, "moved": 8 * scores + 16, "scaled": scaled}, n_points=9
         )
         plt.close(display.figure_)
-        margins, shares = display.margins, display.shares
-        assert np.abs(margins["given"]).max() <= 2
-        np.testing.assert_allclose(margins["given"], margins["moved"], rtol=1e-9)
-        np.testing.assert_allclose(shares["given"], shares["moved"], rtol=1e-9)
+        margins, fractions = display.margins, display.fractions
+        assert np.abs(margins["original"]).max() <= 2
+        np.testing.assert_allclose(margins["original"], margins["moved"], rtol=1e-9)
+        np.testing.assert_allclose(fractions["original"], fractions["moved"], rtol=1e-9)
         ends = [margins["scaled"][0], margins["scaled"][-1]]
-        np.testing.assert_allclose([margins["given"][0], margins["given"][-1]], ends, atol=1e-12)
+        np.testing.assert_allclose(
+            [margins["original"][0], margins["original"][-1]], ends, atol=1e-12
+        )
 
     def test_normalising_ties_no_scores(self):
         # Onto [-1, 1], both of the small ones would round to -1.
@@ -204,14 +206,14 @@ class TestCurves:
     def test_scores_that_are_all_alike(self):
         display = RankMarginDisplay.from_predictions([0, 1, 1], [3, 3, 3])
         assert display.margins["scores"].tolist() == [0]
-        assert display.shares["scores"].tolist() == [1]
+        assert display.fractions["scores"].tolist() == [1]
 
     def test_the_height_at_0_is_the_share_in_the_wrong_order_or_tied(self):
         y, scores = [0, 0, 0, 1, 1], [0.1, 0.5, 0.9, 0.5, 0.7]
         display = RankMarginDisplay.from_predictions(y, scores)
         at = display.margins["scores"] == 0
         # Of six pairs, 0.5 is below 0.9 and ties with 0.5; 0.7 is below 0.9.
-        assert display.shares["scores"][at].tolist() == [3 / 6]
+        assert display.fractions["scores"][at].tolist() == [3 / 6]
 
     def test_the_positive_label(self):
         y, scores = np.array(["a", "b", "c", "b"]), [1.0, 2, 3, 5]
@@ -227,10 +229,10 @@ class TestCurves:
         assert list(display.lines_) == ["bad", "good"]
         for name, line in display.lines_.items():
             np.testing.assert_array_equal(line.get_xdata(), display.margins[name])
-            np.testing.assert_array_equal(line.get_ydata(), display.shares[name])
+            np.testing.assert_array_equal(line.get_ydata(), display.fractions[name])
         ax = display.ax_
         assert (ax.get_xscale(), ax.get_yscale()) == ("linear", "log")
-        assert 0 < ax.get_ylim()[0] < min(shares.min() for shares in display.shares.values())
+        assert 0 < ax.get_ylim()[0] < min(curve.min() for curve in display.fractions.values())
         texts = [text.get_text() for text in ax.get_legend().get_texts()]
         for text, name in zip(texts, ("good", "bad"), strict=True):
             assert name in text
@@ -282,7 +284,7 @@ class TestFromEstimator:
         assert display.aucs == pytest.approx(expected.aucs, rel=1e-9)
         for name in models:
             np.testing.assert_allclose(display.margins[name], expected.margins[name], rtol=1e-9)
-            np.testing.assert_allclose(display.shares[name], expected.shares[name], rtol=1e-9)
+            np.testing.assert_allclose(display.fractions[name], expected.fractions[name], rtol=1e-9)
 
     def test_one_of_more_classes(self, three_classes):
         X, y = three_classes

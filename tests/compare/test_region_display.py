@@ -1,4 +1,4 @@
-"""The regions of a selection over two features."""
+"""The display of the members that a selection chooses."""
 
 import matplotlib as mpl
 import numpy as np
@@ -24,7 +24,7 @@ def members(n):
     return line + [(f"t{j}", DecisionTreeClassifier(max_depth=j + 1)) for j in range(n - 1)]
 
 
-def test_places_show_who_answers_there(data):
+def test_points_show_the_selected_member(data):
     X, y = data
     model = RegionSelectionClassifier(members(3), lambda X: X[:, 1] > 0).fit(X, y)
     display = RegionDisplay.from_estimator(model, X, y, features=(0, 1), resolution=30)
@@ -91,13 +91,13 @@ def test_two_different_features_are_needed(data, features):
         RegionDisplay.from_estimator(model, X, features=features)
 
 
-def test_only_selections_are_drawn(data):
+def test_other_estimators_are_refused(data):
     X, y = data
     with pytest.raises(ValueError, match=r"margrave\.select.*LogisticRegression"):
         RegionDisplay.from_estimator(LogisticRegression().fit(X, y), X)
 
 
-def test_where_all_are_rejected_nobody_is_shown(data):
+def test_rejected_points_show_no_member(data):
     X, y = data
     wrong = [("w", DecisionTreeClassifier().fit(X, ~y)), ("v", LogisticRegression().fit(X, ~y))]
     model = LocalSelectionClassifier(wrong, "rank", prefit=True, reject=True).fit(X, y)

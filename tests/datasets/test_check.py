@@ -1,4 +1,4 @@
-"""A copy is held against what is known of its set, wherever it is from."""
+"""Copies of a set are checked by the facts about it, whatever their source."""
 
 import re
 from dataclasses import replace
@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from margrave.datasets._check import check_facts
 from margrave.datasets._facts import all_facts
+from margrave.datasets._sources import check_facts
 from margrave.datasets._table import Arrays
 
 LABELLED = replace(all_facts()["raetsch_banana"], rows=3, features=1, classes={-1: 1, 1: 2})

@@ -52,8 +52,8 @@ def test_facts_agree_with_each_other(facts):
     if facts.classes is not None:
         assert sum(facts.classes.values()) == facts.rows
         assert facts.positive is None or facts.positive in facts.classes
-    assert set(facts.documents) <= {"Marrocco", "Pelckmans", "Kulkarni"}
-    assert facts.documents
+    assert set(facts.papers) <= {"Marrocco", "Pelckmans", "Kulkarni"}
+    assert facts.papers
     assert facts.licence in LICENCES.values()
     assert (facts.sha256 is not None) == facts.bundled
     assert facts.sha256 is None or re.fullmatch("[0-9a-f]{64}", facts.sha256)
@@ -74,7 +74,7 @@ def test_a_two_class_version_keeps_the_size_of_its_base_unless_a_class_is_droppe
 
 
 @pytest.mark.parametrize("facts", FACTS.values(), ids=lambda facts: facts.name)
-def test_the_description_says_what_a_user_needs(facts):
+def test_the_description_is_complete(facts):
     text = facts.describe()
     assert text.startswith(facts.title)
     for part in (facts.source, facts.licence, facts.notes, str(facts.rows)):
@@ -90,12 +90,12 @@ def test_the_origin_is_the_source_without_the_people(source, origin):
 
 
 @pytest.mark.parametrize("facts", FACTS.values(), ids=lambda facts: facts.name)
-def test_the_origin_of_a_set_to_bring_says_where_ours_was_read(facts):
+def test_the_origin_of_a_set_that_is_not_bundled_names_our_copy(facts):
     assert facts.bundled or "read from" in facts.origin.rpartition("; ")[2]
 
 
 @pytest.mark.skipif(not GUIDE.is_file(), reason="the guide is not part of this checkout")
 def test_the_guide_lists_every_set_as_it_is():
     rows = re.findall(r"^\| `(\w+)` \| (\d+) \| (\d+) \|.*\| (yes|no) \|", GUIDE.read_text(), re.M)
-    told = {name: (int(n), int(d), word == "yes") for name, n, d, word in rows}
-    assert told == {f.name: (f.rows, f.features, f.bundled) for f in FACTS.values()}
+    listed = {name: (int(n), int(d), word == "yes") for name, n, d, word in rows}
+    assert listed == {f.name: (f.rows, f.features, f.bundled) for f in FACTS.values()}

@@ -33,7 +33,7 @@ def as_text(data):
 
 
 @pytest.mark.parametrize("name", [*BUNDLED, *OTHERS])
-def test_a_set_holds_what_its_shared_file_holds(name, shared_file):
+def test_a_set_equals_its_shared_file(name, shared_file):
     header, *rows = csv.reader(io.StringIO(read_text(shared_file(name))))
     data = load(name)
     assert data.feature_names == header[:-1]
@@ -113,7 +113,7 @@ def test_return_x_y_gives_the_same_pair(as_frame):
     np.testing.assert_array_equal(y, data.target)
 
 
-def test_what_a_caller_changes_does_not_reach_the_next():
+def test_changes_of_a_caller_do_not_reach_the_next():
     data = load("titanic")
     data.data[:] = -1
     data.target[:] = "?"
@@ -147,7 +147,7 @@ def test_a_file_in_the_folder_is_available(folder):
         ("qqq", []),
     ],
 )
-def test_an_unknown_name_is_answered_with_the_nearest(name, nearest):
+def test_the_error_for_an_unknown_name_suggests_the_nearest(name, nearest):
     with pytest.raises(ValueError, match=r"\bname\b") as error:
         load(name)
     assert re.findall(r"'(\w+)'", str(error.value)) == [name, *nearest]

@@ -1,4 +1,4 @@
-"""The last resort, with a stand-in for scikit-learn's downloader: never the network."""
+"""OpenML as a source, with a substitute for scikit-learn's downloader: never the network."""
 
 from urllib.error import URLError
 
@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 from sklearn.utils import Bunch
 
-from margrave.datasets import _openml, load
+from margrave.datasets import load
 from margrave.datasets._facts import all_facts
+from margrave.datasets._sources import _column_as_text
 
 HEART = all_facts()["heart_statlog"]
 
 
 def heart():
-    """What `fetch_openml` gives for a set of the size and classes of heart_statlog.
+    """Make a result of `fetch_openml` with the size and classes of heart_statlog.
 
     Its first column is nominal with names that are not sorted, its second nominal with numbers,
     its third numeric with a missing value.
@@ -30,22 +31,22 @@ def heart():
 
 @pytest.fixture
 def openml(monkeypatch, bare):
-    """Answer `fetch_openml` with what a test sets, and keep what was asked."""
-    service = Bunch(answer=heart(), asked=[])
+    """Make `fetch_openml` return the result that a test sets, and record its calls."""
+    service = Bunch(result=heart(), calls=[])
 
-    def fetch_openml(**asked):
-        service.asked.append(asked)
-        if isinstance(service.answer, Exception):
-            raise service.answer
-        return service.answer
+    def fetch_openml(**arguments):
+        service.calls.append(arguments)
+        if isinstance(service.result, Exception):
+            raise service.result
+        return service.result
 
     monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch_openml)
     return service
 
 
-def test_a_set_with_a_number_is_fetched_and_read_as_our_files_are(openml):
+def test_a_set_with_a_number_is_fetched_and_read_as_a_file(openml):
     data = load("heart_statlog")
-    assert openml.asked == [{"data_id": 53, "as_frame": False, "parser": "liac-arff"}]
+    assert openml.calls == [{"data_id": 53, "as_frame": False, "parser": "liac-arff"}]
     assert data.categories == {"f0": ("a", "z")}
     np.testing.assert_array_equal(data.data[:3, :3], [[0, 9, 0.1], [1, 10, 1e-300], [1, 10, 0]])
     assert data.target.dtype.kind == "U"
@@ -55,20 +56,20 @@ def test_a_set_with_a_number_is_fetched_and_read_as_our_files_are(openml):
 def test_a_real_valued_target_is_checked_by_its_range(openml):
     stock = all_facts()["stock"]
     target = np.linspace(*stock.target_range, stock.rows)
-    openml.answer = Bunch(
+    openml.result = Bunch(
         data=np.zeros((stock.rows, stock.features)),
         target=target,
         feature_names=[f"f{j}" for j in range(stock.features)],
         categories={},
     )
     np.testing.assert_array_equal(load("stock").target, target)
-    openml.answer.target = target + 1
+    openml.result.target = target + 1
     with pytest.raises(FileNotFoundError, match=r"OpenML 223.*'stock'"):
         load("stock")
 
 
 def test_no_network(openml):
-    openml.answer = URLError("no route")
+    openml.result = URLError("no route")
     with pytest.raises(FileNotFoundError, match="'heart_statlog'") as error:
         load("heart_statlog")
     for named in ("OpenML 53", "URLError", "no route", "MARGRAVE_DATA", HEART.origin):
@@ -77,18 +78,18 @@ def test_no_network(openml):
 
 def test_missing_values_are_empty_cells():
     column = np.array([1, np.nan, 0])
-    assert _openml._text(column, None) == ["1", "", "0"]
-    assert _openml._text(column, ["a", "b"]) == ["b", "", "a"]
+    assert _column_as_text(column, None) == ["1", "", "0"]
+    assert _column_as_text(column, ["a", "b"]) == ["b", "", "a"]
 
 
 def test_other_missing_values_are_another_set(openml):
-    openml.answer.data[0, 0] = np.nan
+    openml.result.data[0, 0] = np.nan
     with pytest.raises(FileNotFoundError, match=r"\b270\b.*\b13\b.*\b1\b"):
         load("heart_statlog")
 
 
 def test_another_set_is_refused(openml):
-    openml.answer.target[0] = "present"
+    openml.result.target[0] = "present"
     with pytest.raises(FileNotFoundError, match=r"OpenML 53.*ValueError") as error:
         load("heart_statlog")
     for counts in ("{'absent': 150, 'present': 120}", "{'absent': 149, 'present': 121}"):
@@ -96,9 +97,9 @@ def test_another_set_is_refused(openml):
 
 
 @pytest.mark.parametrize("name", ["iris", "raetsch_banana"])
-def test_openml_is_not_asked_for_sets_it_need_not_or_cannot_give(openml, name):
+def test_openml_is_not_used_for_bundled_sets_or_without_a_number(openml, name):
     try:
         load(name)
     except FileNotFoundError:
         assert name == "raetsch_banana"
-    assert openml.asked == []
+    assert openml.calls == []

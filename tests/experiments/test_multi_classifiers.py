@@ -13,7 +13,7 @@ def rows():
     return study.member_rows(parts, members) + combined
 
 
-def test_every_row_judges_the_same_test_samples(rows):
+def test_every_row_has_the_same_test_samples(rows):
     assert [row.name for row in rows] == [*study.QUICK_MEMBERS, *study.COMBINATIONS]
     sizes = {tuple(row.confusion.counts.sum(axis=1)) for row in rows}
     assert len(sizes) == 1

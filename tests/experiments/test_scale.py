@@ -1,4 +1,4 @@
-"""How far it goes: the cost model, the page and the benchmark, on sizes that take no time."""
+"""Scaling: the cost model, the page and the benchmark, on small sizes."""
 
 import re
 from dataclasses import replace
@@ -11,55 +11,57 @@ pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not installed"
 from experiments.scale import folders, gpu, measuring, page
 from experiments.scale.__main__ import main
 from experiments.scale.measuring import Measured
-from experiments.scale.model import Cost, fitted, worst_error
+from experiments.scale.model import Cost, fit_cost, worst_error
 
 from benchmarks import scale as benchmark
 
-TRUE = Cost(start=0.02, handing=0.001, opening=0.003, per_row=2e-7)
+TRUE = Cost(start=0.02, dispatch=0.001, opening=0.003, per_row=2e-7)
 JOBS = ("rank margin, ν = 0", "average margin, linear")
 
 
-def priced(job, rows, blocks, workers, passes=1):
+def measure(job, rows, blocks, workers, passes=1):
     seconds = passes * TRUE.seconds(rows if job != "nothing" else 0, blocks, workers)
     return Measured(job, rows, blocks, workers, passes, seconds)
 
 
 @pytest.fixture(scope="module")
-def told():
-    nothing = [priced("nothing", n, n, w) for w in (1, 2) for n in (100, 1_000, 4_000)]
+def measurements():
+    nothing = [measure("nothing", n, n, w) for w in (1, 2) for n in (100, 1_000, 4_000)]
     work = [
-        priced(job, n, n // 10**5, w, 5) for job in JOBS for w in (1, 2) for n in (10**6, 10**8)
+        measure(job, n, n // 10**5, w, 5) for job in JOBS for w in (1, 2) for n in (10**6, 10**8)
     ]
     exact = [Measured("average margin, exact kernel", n, 1, 0, 1, n**2 / 1e8) for n in (100, 1_000)]
     return [*nothing, *work, *exact]
 
 
-def test_the_model_finds_the_prices_it_was_made_with(told):
-    cost = fitted(page.by_job(told, "nothing"), page.by_job(told, JOBS[0]))
+def test_the_fitted_model_has_the_true_parameters(measurements):
+    cost = fit_cost(page.by_job(measurements, "nothing"), page.by_job(measurements, JOBS[0]))
     assert np.allclose(
-        [cost.start, cost.handing, cost.opening, cost.per_row],
-        [TRUE.start, TRUE.handing, TRUE.opening, TRUE.per_row],
+        [cost.start, cost.dispatch, cost.opening, cost.per_row],
+        [TRUE.start, TRUE.dispatch, TRUE.opening, TRUE.per_row],
         rtol=1e-6,
     )
-    assert worst_error(cost, page.by_job(told, JOBS[0])) == pytest.approx(1)
+    assert worst_error(cost, page.by_job(measurements, JOBS[0])) == pytest.approx(1)
 
 
 def test_more_workers_end_at_the_scheduler():
     rows, most = 1e10, 1e6
     seconds = [TRUE.least(rows, workers, most)[0] for workers in (1, 10, 100, 1_000)]
     assert seconds == sorted(seconds, reverse=True)
-    assert seconds[-1] > 1e4 * TRUE.handing
+    assert seconds[-1] > 1e4 * TRUE.dispatch
     assert TRUE.least(rows, 1e5, most)[1] == 1e5  # never fewer blocks than workers
 
 
 def test_the_busiest_worker_decides():
     assert TRUE.seconds(1e6, 1, 2) == TRUE.seconds(1e6, 1, 1)
-    three = TRUE.seconds(3e6, 3, 2) - TRUE.start - 3 * TRUE.handing
+    three = TRUE.seconds(3e6, 3, 2) - TRUE.start - 3 * TRUE.dispatch
     assert three == pytest.approx(2 * TRUE.opening + 2e6 * TRUE.per_row)
 
 
-def test_a_model_that_does_not_fit_is_no_page(told, tmp_path):
-    off = [replace(one, seconds=one.seconds * (9 if one.rows == 10**6 else 1)) for one in told]
+def test_a_model_that_does_not_fit_is_no_page(measurements, tmp_path):
+    off = [
+        replace(one, seconds=one.seconds * (9 if one.rows == 10**6 else 1)) for one in measurements
+    ]
     with pytest.raises(ValueError, match=re.escape(repr(JOBS[0]))):
         page.write(off, tmp_path, "make it")
 
@@ -69,8 +71,8 @@ def test_an_error_is_a_factor():
     assert worst_error(TRUE, [one]) == pytest.approx(2)
 
 
-def test_the_page_says_what_was_measured(told, tmp_path):
-    text = page.write(told, tmp_path, "make it").read_text()
+def test_the_page_shows_the_measurements(measurements, tmp_path):
+    text = page.write(measurements, tmp_path, "make it").read_text()
     assert "$" not in text
     assert f"| {JOBS[0]} | 1,000,000 | 5 | " in text
     assert "20 ms" in text
@@ -85,10 +87,10 @@ def test_the_page_says_what_was_measured(told, tmp_path):
         assert (tmp_path / named).stat().st_size > 5_000
 
 
-def test_the_recorded_gpu_keeps_its_bars():
+def test_the_recorded_gpu_meets_its_targets():
     for row in gpu.recorded()["rows"]:
-        if row["bar"] is not None:
-            better, worse = (row["value"], row["bar"])[:: 1 if row["at_least"] else -1]
+        if row["target"] is not None:
+            better, worse = (row["value"], row["target"])[:: 1 if row["at_least"] else -1]
             assert better >= worse, row["what"]
     for curve in gpu.measured().curves.values():
         seconds = [value for _, value in curve]
@@ -122,9 +124,9 @@ def test_every_comparison_is_made(tmp_path):
         *benchmark.same_optimum(scores, 600),
         *benchmark.average_margin(columns, 300),
     ]
-    kept = {one.what: one.kept for one in found}
+    met = {one.what: one.met for one in found}
     assert len(found) == 7
-    assert all(yes for what, yes in kept.items() if "passes" in what or "apart" in what)
+    assert all(yes for what, yes in met.items() if "passes" in what or "apart" in what)
 
 
 def test_passes_and_blocks_are_counted(tmp_path):

@@ -1,4 +1,4 @@
-"""The study of local selection beside DESlib: its tables, its ties, its verdicts, the command."""
+"""The study of local selection against DESlib: tables, ties, findings and the command."""
 
 import re
 from collections import Counter
@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from experiments.select import comparing, data, fixture, said, study, tables, ties, timing
+from experiments.select import comparing, data, findings, fixture, study, tables, ties, timing
 from experiments.select.__main__ import main
-from experiments.select.comparing import METHODS, OUTSIDE, Found
+from experiments.select.comparing import METHODS, OUTSIDE, MethodCounts
 from experiments.select.members import lookups
 from experiments.select.results import Results
-from experiments.select.ties import BEST, KEPT, NEAR, NOBODY, VOTES, Seen
+from experiments.select.ties import BEST, CHOICE, NEAR, NOBODY, VOTES, Seen
 
 VERSIONS = {"Python": "3.11.0", "DESlib": "0.3.7"}
-MET, MISSED = "kept", "missed"  # the verdicts of a page, in bold
+MET, MISSED = "met", "missed"  # the verdicts of a page, in bold
 
 
 def bold(text):
@@ -23,21 +23,21 @@ def bold(text):
 
 @pytest.fixture(autouse=True)
 def absent(monkeypatch):
-    """The peer is not there, whatever this machine has."""
+    """Run without the peer, whether or not it is installed."""
     monkeypatch.setenv("MARGRAVE_DESLIB", "nowhere/python")
 
 
 @pytest.fixture(scope="module")
 def pima():
-    return data.tables("pima", 0)
+    return data.make_tables("pima", 0)
 
 
 class TestTables:
     def test_a_third_each(self, pima):
         assert pima.X_tune.shape == pima.X_query.shape == (256, 8)
         assert pima.parts_tune.shape == pima.parts_query.shape == (256, 11, 2)
-        assert pima.answers.shape == (256, 11)
-        assert 0.6 < np.mean(pima.answers == pima.y_query[:, None]) < 0.9
+        assert pima.predictions.shape == (256, 11)
+        assert 0.6 < np.mean(pima.predictions == pima.y_query[:, None]) < 0.9
 
     def test_numbers_are_exact_in_few_bits(self, pima):
         assert np.array_equal(pima.X_tune, pima.X_tune.astype(np.float16))
@@ -64,12 +64,12 @@ class TestTables:
         few = pima.first(10)
         assert len(few.y_tune) == len(few.parts_query) == 10
 
-    def test_members_look_their_answers_up(self, pima):
+    def test_members_look_up_their_probabilities(self, pima):
         members = lookups([(pima.X_tune, pima.proba_tune), (pima.X_query, pima.proba_query)])
         assert len(members) == 11
         back = np.asfortranarray(pima.X_query[::-1])
         assert np.array_equal(members[3].predict_proba(back), pima.proba_query[::-1, 3])
-        assert np.array_equal(members[3].predict(back), pima.answers[::-1, 3])
+        assert np.array_equal(members[3].predict(back), pima.predictions[::-1, 3])
         assert members[3].fit(pima.X_tune, pima.y_tune) is members[3]
         with pytest.raises(KeyError):
             members[0].predict(pima.X_query + 1)
@@ -77,7 +77,7 @@ class TestTables:
     def test_fixtures_are_read_as_they_were_written(self, pima, tmp_path):
         given = pima.first(20)
         peer = {method: np.arange(20) % (i + 1) for i, method in enumerate(METHODS)}
-        packed = fixture.packed(given, peer)
+        packed = fixture.pack(given, peer)
         path = tmp_path / "kept.npz"
         np.savez_compressed(path, **{f"pima.{name}": array for name, array in packed.items()})
         (again, answers), *others = fixture.read(path).values()
@@ -152,7 +152,7 @@ class TestTies:
             "knora-e": {NEAR},
             "knora-u": {NOBODY, VOTES},
             "knop": {NOBODY, VOTES},
-            "des-knn": {KEPT},
+            "des-knn": {CHOICE},
             "des-p": set(),
             "meta-des": {NEAR},
         }
@@ -194,8 +194,8 @@ class TestComparing:
 
     def test_references(self, pima):
         found = comparing.references(pima)
-        right = pima.answers == pima.y_query[:, None]
-        votes = (pima.answers.sum(axis=1) > 5).astype(int)
+        right = pima.predictions == pima.y_query[:, None]
+        votes = (pima.predictions.sum(axis=1) > 5).astype(int)
         assert found[comparing.VOTE] == np.sum(votes == pima.y_query)
         assert found[comparing.ORACLE] == right.any(axis=1).sum()
         assert found[comparing.SINGLE] in right.sum(axis=0)
@@ -209,7 +209,7 @@ class TestComparing:
         assert comparing.peer_python() is None
         broken.write_text('#!/bin/sh\necho \'{"DESlib": "0.3.7"}\'\n')
         assert comparing.peer_python() == broken
-        assert comparing.asked_of(broken, "versions") == {"DESlib": "0.3.7"}
+        assert comparing.run_peer(broken, "versions") == {"DESlib": "0.3.7"}
 
     def test_no_fixture_without_the_peer(self, capsys):
         assert fixture.main() == 1
@@ -218,7 +218,7 @@ class TestComparing:
 
 def _timing(seconds, queries=100):
     one = {"queries": queries, "predict": seconds, "kneighbors": seconds / 2, "accuracy": 0.9}
-    return {"asking": 0.25, "methods": dict.fromkeys(METHODS, one)}
+    return {"members": 0.25, "methods": dict.fromkeys(METHODS, one)}
 
 
 def _results(apart=0, tied=10, slower=4.0, vote=60, *, peer=True):
@@ -226,7 +226,7 @@ def _results(apart=0, tied=10, slower=4.0, vote=60, *, peer=True):
     runs = []
     for title in ("pima", "segment"):
         by = {
-            method: Found(100, 70, 70 if peer else 0, Counter({VOTES: tied}), Counter())
+            method: MethodCounts(100, 70, 70 if peer else 0, Counter({VOTES: tied}), Counter())
             for method in METHODS
         }
         if title == "segment":
@@ -241,50 +241,50 @@ def _results(apart=0, tied=10, slower=4.0, vote=60, *, peer=True):
 
 class TestSentences:
     def test_agreement(self):
-        found = said.agreement(_results())
+        found = findings.agreement(_results())
         assert bold(found) == [MET]
         assert "0 of 1,800" in found
-        found = said.agreement(_results(apart=2))
+        found = findings.agreement(_results(apart=2))
         assert bold(found) == [MISSED]
         for fact in ("meta-des", "segment", "2 of 1,800", "3 of 2,000"):
             assert fact in found
-        assert bold(said.agreement(_results(peer=False))) == []
+        assert bold(findings.agreement(_results(peer=False))) == []
 
     def test_ties_are_few_or_not(self):
-        found = said.minority(_results())
+        found = findings.minority(_results())
         assert bold(found) == [MET]
         for fact in ("10%", "ola", "pima"):
             assert fact in found
-        found = said.minority(_results(tied=60))
+        found = findings.minority(_results(tied=60))
         assert bold(found) == [MISSED]
         assert "60%" in found
 
     def test_time(self):
-        found = said.faster(_results())
+        found = findings.faster(_results())
         assert bold(found) == [MET]
         assert " 4 " in found
         assert "ola" in found
-        found = said.faster(_results(slower=0.5))
+        found = findings.faster(_results(slower=0.5))
         assert bold(found) == [MISSED]
         assert " 0.5 " in found
-        assert bold(said.faster(_results(peer=False))) == []
+        assert bold(findings.faster(_results(peer=False))) == []
 
     def test_whether_selection_helps(self):
-        found = said.better(_results())
+        found = findings.better(_results())
         assert ", ".join(METHODS) in found  # all are above, and so none is below
-        words = set(re.findall(r"[\w-]+", said.better(_results(vote=80))))
+        words = set(re.findall(r"[\w-]+", findings.better(_results(vote=80))))
         assert not words & set(METHODS)
 
     def test_the_peer(self):
         for name, version in VERSIONS.items():
-            assert f"{name} {version}" in said.peer(_results())
-        assert "`.venv-deslib`" in said.peer(_results(peer=False))
+            assert f"{name} {version}" in findings.peer(_results())
+        assert "`.venv-deslib`" in findings.peer(_results(peer=False))
 
     def test_where_samples_tie(self):
         results = _results()
-        assert "%" not in said.full_of_ties(results)
+        assert "%" not in findings.full_of_ties(results)
         results = replace(results, plan=replace(results.plan, beside=("pima",)))
-        assert "100 %" in said.full_of_ties(results)
+        assert "100 %" in findings.full_of_ties(results)
 
     def test_tables(self):
         results = _results(apart=2)
@@ -299,7 +299,7 @@ class TestSentences:
         assert "| ola | 1 | 0.5 | – | – | – | – |" in tables.times(_results(peer=False))
 
     def test_all_is_all(self):
-        assert (tables.share(1), tables.share(0.99999)) == ("100 %", "99.99%")
+        assert (tables.format_fraction(1), tables.format_fraction(0.99999)) == ("100 %", "99.99%")
 
 
 def test_times_are_measured_by_method():
@@ -313,10 +313,10 @@ def test_times_are_measured_by_method():
 
 
 def test_the_better_time_counts():
-    fast, slow = _timing(1.0), _timing(2.0) | {"asking": 0.1}
+    fast, slow = _timing(1.0), _timing(2.0) | {"members": 0.1}
     slow["methods"] = slow["methods"] | {"ola": fast["methods"]["ola"] | {"predict": 0.5}}
     found = timing.better(fast, slow)
-    assert found["asking"] == 0.1
+    assert found["members"] == 0.1
     assert [found["methods"][name]["predict"] for name in ("ola", "lca")] == [0.5, 1.0]
 
 
@@ -325,7 +325,7 @@ def test_the_command_writes_the_page_without_the_peer(tmp_path, capsys):
     assert main(["--quick", "--jobs", "1", "--out", str(tmp_path)]) == 0
     page = (tmp_path / "select.md").read_text()
     assert "experiments.select --quick" in page
-    assert said.ABSENT in page
+    assert findings.ABSENT in page
     assert "$" not in page
     assert not re.search(r"\bnan\b", page)
     assert str(comparing.ROOT) not in page

@@ -388,7 +388,7 @@ def test_a_program_with_nodes_that_have_no_learner(freeze, kind, offset):
     apart = CODES[:, None] * [1.0, 1.0, 0.0]
     program = MartingaleBoostClassifier(n_levels=6, freeze=freeze).fit(X + apart, Y)
     assert {"leaf", "learner", kind} == {node.kind for node in program.program_.nodes}
-    program._layered = replace(program._layered, offset=np.array([0.0, offset]))
+    program._fitted_program = replace(program._fitted_program, offset=np.array([0.0, offset]))
     program.offset_ = np.array([0.3, 0.0])
     check_equal(made(program), np.vstack([X + apart, X, NEW]))
 

@@ -1,4 +1,4 @@
-"""From scaled scores to a decision: sigmoid, cut, the choice of ν, and sample weights."""
+"""From scaled scores to a decision: sigmoid, threshold, the choice of ν, and sample weights."""
 
 import numpy as np
 import pytest
@@ -9,16 +9,26 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
-from margrave.fuse import _combination, rank_margin_weights
-from margrave.fuse._combination import NUS, Asked, combine
+from margrave.fuse import _rank_margin, rank_margin_weights
+from margrave.fuse._rank_margin import (
+    NUS,
+    CombinationSettings,
+    TuningSet,
+    fit_combination,
+    fit_sigmoid,
+)
 from margrave.fuse._scales import learn_scale
-from margrave.fuse._tail import Side, standard_error
+from margrave.fuse._tail import WeightedScores, standard_error
 from margrave.pairs import CrucialPairs
 
 
-def asked(**settings):
+def settings_with(**settings):
     usual = {"scale": "logit", "nu": 0.1, "hardest": 1.0, "tol": 1e-6, "calibrate": True}
-    return Asked(**{**usual, **settings})
+    return CombinationSettings(**{**usual, **settings})
+
+
+def combined(data, **settings):
+    return fit_combination(TuningSet(*data), settings_with(**settings))
 
 
 def made(n=120, strengths=(2.0, 1.0, 0.5), seed=0, share=0.5):
@@ -31,6 +41,11 @@ def made(n=120, strengths=(2.0, 1.0, 0.5), seed=0, share=0.5):
 # The sigmoid.
 
 
+def sigmoid_of(scores, positive, weight):
+    u, v = np.where(positive, weight, 0.0), np.where(positive, 0.0, weight)
+    return fit_sigmoid(scores, u, v, len(scores), float(scores.mean()), float(scores.std()))
+
+
 @pytest.mark.parametrize(
     ("slope", "threshold", "size"), [(3.0, 0.2, 1.0), (0.5, -1.0, 1.0), (5, 0, 0.1)]
 )
@@ -39,17 +54,17 @@ def test_the_sigmoid_is_logistic_regression_where_data_is_plenty(slope, threshol
     scores = size * rng.uniform(-1, 1, 30_000)
     positive = rng.random(30_000) < expit(slope / size * (scores - size * threshold))
     weight = rng.choice([1.0, 3.0], 30_000)
-    found, where = _combination._sigmoid(scores, positive, weight)
+    found, where = sigmoid_of(scores, positive, weight)
     peer = LogisticRegression(C=1e9, tol=1e-8).fit(scores[:, None], positive, sample_weight=weight)
     assert found == pytest.approx(peer.coef_[0, 0], rel=0.01)
     assert where == pytest.approx(-peer.intercept_[0] / peer.coef_[0, 0], abs=0.01 * size)
 
 
 @pytest.mark.parametrize("gap", [0.0, 1e-6, 1.0])
-def test_the_sigmoid_is_finite_where_scores_part_the_classes(gap):
+def test_the_sigmoid_is_finite_where_scores_separate_the_classes(gap):
     positive = np.arange(60) >= 20
     scores = np.linspace(-0.1, 0.1, 60) + np.where(positive, gap, 0)
-    slope, threshold = _combination._sigmoid(scores, positive, np.ones(60))
+    slope, threshold = sigmoid_of(scores, positive, np.ones(60))
     proba = expit(slope * (scores - threshold))
     assert np.isfinite(slope)
     assert scores[19] < threshold < scores[20] or gap == 0.0
@@ -62,7 +77,7 @@ def test_the_sigmoid_of_a_score_that_ranks_backwards_is_flat(share):
     rng = np.random.default_rng(0)
     positive = np.arange(200) < 200 * share
     scores = rng.normal(size=200) - positive
-    slope, threshold = _combination._sigmoid(scores, positive, np.ones(200))
+    slope, threshold = sigmoid_of(scores, positive, np.ones(200))
     assert 0 <= slope <= 1e-6
     decision = slope * (scores - threshold)
     assert ((decision > 0) == (share > 0.5)).all()
@@ -73,30 +88,30 @@ def test_the_sigmoid_of_a_score_that_ranks_backwards_is_flat(share):
 def test_the_sigmoid_of_one_score_for_all_is_the_share_of_the_class(score, n):
     """Also where the mean of equal numbers rounds away from them."""
     positive = np.arange(n) % 3 == 0
-    slope, threshold = _combination._sigmoid(np.full(n, score), positive, np.ones(n))
+    slope, threshold = sigmoid_of(np.full(n, score), positive, np.ones(n))
     expected = (positive.sum() + 1) / (n + 2)
     assert expit(slope * (score - threshold)) == pytest.approx(expected, abs=1e-6)
     assert expit(slope * (score + 0.1 - threshold)) == pytest.approx(expected, abs=1e-6)
 
 
-# The cut.
+# The threshold.
 
 
 @pytest.mark.parametrize("calibrate", [True, False])
-def test_the_decision_is_above_zero_beyond_the_cut(calibrate):
+def test_the_decision_is_above_zero_beyond_the_threshold(calibrate):
     raw, positive = np.array([[-2], [-1], [1], [2.0]]), np.array([False, False, True, True])
-    found = combine(raw, np.array([False]), positive, np.ones(4), asked(calibrate=calibrate))
+    found = combined((raw, np.array([False]), positive, np.ones(4)), calibrate=calibrate)
     assert ((found.decision(raw) > 0) == positive).all()
     assert found.slope == 1 or calibrate
     assert found.threshold == pytest.approx(0, abs=1e-6)
 
 
-# The share ν.
+# The fraction ν.
 
 
 def test_each_nu_is_judged_on_parts_that_scale_and_weights_have_not_seen():
     raw, probabilities, positive, weight = made()
-    found = combine(raw, probabilities, positive, weight, asked(nu="cv", tol=1e-3))
+    found = combined((raw, probabilities, positive, weight), nu="cv", tol=1e-3)
     splitter = StratifiedKFold(5, shuffle=True, random_state=0)
     for nu in NUS:
         areas = []
@@ -109,26 +124,26 @@ def test_each_nu_is_judged_on_parts_that_scale_and_weights_have_not_seen():
             areas.append(roc_auc_score(positive[held_out], scale(raw[held_out]) @ weights))
         assert found.auc_by_nu[nu] == pytest.approx(np.mean(areas), abs=1e-9)
     assert set(found.auc_by_nu) == set(NUS)
-    assert found.auc_by_nu[found.found.nu] == max(found.auc_by_nu.values())
+    assert found.auc_by_nu[found.result.nu] == max(found.auc_by_nu.values())
 
 
 def test_of_equal_shares_the_largest_is_taken():
     raw, probabilities, positive, weight = made(strengths=(1.0,))  # one member: all are equal
-    found = combine(raw, probabilities, positive, weight, asked(nu="cv"))
+    found = combined((raw, probabilities, positive, weight), nu="cv")
     assert len(set(found.auc_by_nu.values())) == 1
-    assert found.found.nu == max(NUS)
+    assert found.result.nu == max(NUS)
 
 
 @pytest.mark.parametrize("n_positive", [1, 2])
 def test_a_class_with_a_single_sample_leaves_no_choice(n_positive):
     raw, probabilities, _, weight = made()
     positive = np.arange(len(raw)) < n_positive
-    found = combine(raw, probabilities, positive, weight, asked(nu="cv", tol=1e-2))
+    found = combined((raw, probabilities, positive, weight), nu="cv", tol=1e-2)
     if n_positive == 1:
         assert found.auc_by_nu == {}
-        assert found.found.nu == 0.1
+        assert found.result.nu == 0.1
     else:
-        assert found.found.nu in NUS
+        assert found.result.nu in NUS
         assert found.auc_by_nu
 
 
@@ -143,15 +158,15 @@ def test_a_class_with_a_single_sample_leaves_no_choice(n_positive):
 def test_of_many_samples_some_of_each_class_choose(monkeypatch, positive, kept):
     sizes = []
 
-    def counted(raw, probabilities, positive, weight, nu, asked):
-        sizes.append((positive.sum(), (~positive).sum()))
-        return unchanged(raw, probabilities, positive, weight, nu, asked)
+    def counted(tuning, nu, settings):
+        sizes.append((tuning.positive.sum(), (~tuning.positive).sum()))
+        return unchanged(tuning, nu, settings)
 
-    unchanged = _combination._weighed
-    monkeypatch.setattr(_combination, "_MOST_CHOOSING", 300)
-    monkeypatch.setattr(_combination, "_weighed", counted)
+    unchanged = _rank_margin._fit_weights
+    monkeypatch.setattr(_rank_margin, "_MAX_SAMPLES_FOR_CV", 300)
+    monkeypatch.setattr(_rank_margin, "_fit_weights", counted)
     raw = np.random.default_rng(0).normal(size=(2000, 2)) + positive[:, None] * [2, 1]
-    found = combine(raw, np.zeros(2, bool), positive, np.ones(2000), asked(nu="cv", tol="auto"))
+    found = combined((raw, np.zeros(2, bool), positive, np.ones(2000)), nu="cv", tol="auto")
     assert set(found.auc_by_nu) == set(NUS)
     assert sizes[-1] == (positive.sum(), (~positive).sum())  # in the end all have a say
     chosen = np.array(sizes[:-1])
@@ -161,7 +176,7 @@ def test_of_many_samples_some_of_each_class_choose(monkeypatch, positive, kept):
 
 def test_more_than_twenty_thousand_samples():
     raw, probabilities, positive, weight = made(20_002, strengths=(2.0, 1.0))
-    found = combine(raw, probabilities, positive, weight, asked(nu="cv", tol="auto"))
+    found = combined((raw, probabilities, positive, weight), nu="cv", tol="auto")
     assert set(found.auc_by_nu) == set(NUS)
     assert len(found.margins.positives) + len(found.margins.negatives) == 20_002
     assert found.margins.auc > roc_auc_score(positive, raw[:, 0]) - 0.001
@@ -175,14 +190,14 @@ def test_the_area_over_the_hardest_negatives(seed, hardest):
     expected = roc_auc_score(
         np.repeat([1, 0], [15, len(kept)]), np.concatenate([scores[positive], kept])
     )
-    found = _combination._auc(scores.astype(float), positive, hardest)
+    found = _rank_margin._auc(scores.astype(float), positive, hardest)
     assert found == pytest.approx(expected)
 
 
 def test_the_hardest_negatives_choose_nu_too():
     raw, probabilities, positive, weight = made(200, strengths=(1.0, 1.0))
-    whole = combine(raw, probabilities, positive, weight, asked(nu="cv", tol=1e-2))
-    hard = combine(raw, probabilities, positive, weight, asked(nu="cv", tol=1e-2, hardest=0.1))
+    whole = combined((raw, probabilities, positive, weight), nu="cv", tol=1e-2)
+    hard = combined((raw, probabilities, positive, weight), nu="cv", tol=1e-2, hardest=0.1)
     assert max(hard.auc_by_nu.values()) < min(whole.auc_by_nu.values()) - 0.1
 
 
@@ -198,25 +213,26 @@ def test_a_sample_of_weight_zero_is_not_there(scale, nu):
     weight[::4] = 0
     raw[::4] = 100 * raw[::4] + 50
     used = np.flatnonzero(weight)
-    settings = asked(scale=scale, nu=nu, tol=1e-3)
-    weighted = combine(raw, probabilities, positive, weight, settings)
-    less = combine(raw[used], probabilities, positive[used], weight[used], settings)
+    settings = settings_with(scale=scale, nu=nu, tol=1e-3)
+    weighted = fit_combination(TuningSet(raw, probabilities, positive, weight), settings)
+    part = TuningSet(raw[used], probabilities, positive[used], weight[used])
+    less = fit_combination(part, settings)
     np.testing.assert_allclose(weighted.decision(raw), less.decision(raw), rtol=1e-9)
     assert weighted.margins.smallest_margin == pytest.approx(less.margins.smallest_margin, rel=1e-9)
     assert weighted.auc_by_nu == pytest.approx(less.auc_by_nu, rel=1e-9)
     # The pairs that decide are named by their places among all samples.
-    np.testing.assert_array_equal(weighted.found.active, used[less.found.active])
-    i, k = weighted.found.active[0]
+    np.testing.assert_array_equal(weighted.result.active, used[less.result.active])
+    i, k = weighted.result.active[0]
     assert positive[i]
     assert not positive[k]
 
 
-def test_heavier_samples_pull_the_cut():
+def test_heavier_samples_pull_the_threshold():
     raw, probabilities, positive, weight = made(400, strengths=(1.0,))
     for calibrate in (True, False):
-        plain = combine(raw, probabilities, positive, weight, asked(calibrate=calibrate))
-        heavy = combine(
-            raw, probabilities, positive, np.where(positive, 5.0, 1.0), asked(calibrate=calibrate)
+        plain = combined((raw, probabilities, positive, weight), calibrate=calibrate)
+        heavy = combined(
+            (raw, probabilities, positive, np.where(positive, 5.0, 1.0)), calibrate=calibrate
         )
         if calibrate:
             assert (heavy.decision(raw) > 0).sum() > (plain.decision(raw) > 0).sum() + 50
@@ -227,22 +243,24 @@ def test_heavier_samples_pull_the_cut():
 @pytest.mark.parametrize("scale", ["logit", "probability"])
 def test_auto_is_half_a_standard_error_of_the_margin(scale):
     raw, probabilities, positive, weight = made(300, strengths=(1.2, 1.0, 1.0))
-    fine = combine(raw, probabilities, positive, weight, asked(scale=scale)).found
-    auto = combine(raw, probabilities, positive, weight, asked(scale=scale, tol="auto"))
+    fine = combined((raw, probabilities, positive, weight), scale=scale).result
+    auto = combined((raw, probabilities, positive, weight), scale=scale, tol="auto")
     mean = auto.scale(raw).mean(axis=1)
-    sides = [Side(mean[of], np.full(of.sum(), 1 / of.sum())) for of in (positive, ~positive)]
+    sides = [
+        WeightedScores(mean[of], np.full(of.sum(), 1 / of.sum())) for of in (positive, ~positive)
+    ]
     half = standard_error(*sides, 0.1) / 2
     assert 1e-3 < half < 0.1
-    assert fine.margin - half <= auto.found.margin <= fine.margin + 1e-6
-    assert auto.found.gap <= half
-    assert auto.found.n_iter < fine.n_iter
+    assert fine.margin - half <= auto.result.margin <= fine.margin + 1e-6
+    assert auto.result.gap <= half
+    assert auto.result.n_iter < fine.n_iter
 
 
 def test_margins_are_those_of_the_combined_scores():
     raw, probabilities, positive, weight = made()
-    found = combine(raw, probabilities, positive, weight, asked(nu=0.0))
-    combined = found.scale(raw) @ found.found.weights
-    pairs = CrucialPairs.of(combined, positive)
+    found = combined((raw, probabilities, positive, weight), nu=0.0)
+    scores = found.scale(raw) @ found.result.weights
+    pairs = CrucialPairs.of(scores, positive)
     assert found.margins.smallest_margin == pytest.approx(pairs.smallest_margin, rel=1e-9)
-    assert found.found.rho == pytest.approx(pairs.smallest_margin, rel=1e-9)
+    assert found.result.rho == pytest.approx(pairs.smallest_margin, rel=1e-9)
     assert found.margins.auc == pytest.approx(roc_auc_score(positive, found.decision(raw)))

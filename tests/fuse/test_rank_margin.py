@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from margrave import Scores
 from margrave.fuse import RankMarginClassifier, rank_margin_weights
-from margrave.fuse._combination import NUS
+from margrave.fuse._rank_margin import NUS
 from margrave.fuse._scales import SCALES, learn_scale
 
 NB, LINE = GaussianNB(), LogisticRegression()

@@ -12,15 +12,15 @@ from scipy.sparse import csr_array, eye_array, hstack
 from sklearn.exceptions import ConvergenceWarning
 
 from margrave import Scores
-from margrave.fuse import _bundle, rank_margin_weights
-from margrave.fuse._bundle import LEVEL
-from margrave.fuse._rank_problem import FINER
+from margrave.fuse import _solvers, rank_margin_weights
+from margrave.fuse._rank_weights import BINS_PER_TOL
+from margrave.fuse._solvers import LEVEL
 from margrave.fuse._tail import binned_tail
 from margrave.pairs import CrucialPairs
 
 
 def all_pairs_margin(F, y, nu):
-    """The document's program, a row for each pair; with slack for ν > 0."""
+    """The paper's program, a row for each pair; with slack for ν > 0."""
     P, N = F[y == 1], F[y == 0]
     rows = (P[:, None] - N[None]).reshape(-1, F.shape[1])
     m, K = rows.shape
@@ -140,7 +140,7 @@ def test_bins_and_sorting_agree(monkeypatch):
         calls.append(1)
         return binned_tail(*args, **named)
 
-    monkeypatch.setattr("margrave.fuse._rank_problem.binned_tail", counted)
+    monkeypatch.setattr("margrave.fuse._rank_weights.binned_tail", counted)
     quick = rank_margin_weights(F, y, 0.05, tol=5e-3)
     assert calls
     calls.clear()
@@ -152,7 +152,7 @@ def test_bins_and_sorting_agree(monkeypatch):
 
 
 def test_bins_are_finer_than_the_level_so_that_the_search_cannot_stay_where_it_is():
-    assert 2 / FINER < LEVEL
+    assert 2 / BINS_PER_TOL < LEVEL
     rows = [
         [0.8, -0.2],
         [0.6, -0.8],
@@ -365,7 +365,7 @@ def test_a_program_that_is_not_solved_is_reported_with_its_status(monkeypatch):
     class Failed:
         status, message = 4, "numerical trouble"
 
-    monkeypatch.setattr(_bundle, "linprog", lambda *args, **named: Failed)
+    monkeypatch.setattr(_solvers, "linprog", lambda *args, **named: Failed)
     with pytest.raises(RuntimeError, match=r"\b4\b.*numerical trouble"):
         rank_margin_weights(*made(20, 2))
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from margrave.fuse._tail import Side, binned_tail, exact_tail, standard_error
+from margrave.fuse._tail import WeightedScores, binned_tail, exact_tail, standard_error
 from margrave.pairs import CrucialPairs
 
 grid = st.integers(-8, 8).map(lambda k: k / 8)
@@ -15,7 +15,7 @@ shares = st.sampled_from([1e-6, 0.01, 0.1, 0.25, 0.5, 0.8, 1.0])
 
 def side(rows):
     scores, weights = np.array(rows).T
-    return Side(scores, weights / weights.sum())
+    return WeightedScores(scores, weights / weights.sum())
 
 
 def brute_mean(positives, negatives, nu, hardest):

@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from margrave import Confusion
 from margrave.fuse import VoteClassifier
-from margrave.fuse._rules import count_votes, decide
+from margrave.fuse._vote import count_votes, decide
 
 
 class Says(ClassifierMixin, BaseEstimator):
@@ -375,7 +375,7 @@ def test_explain_lists_who_voted_for_what():
     assert explanation.members == ("D1", "D2", "D3")
     assert explanation.votes.tolist() == [["A", "B", "B"], ["A", "A", "A"]]
     assert explanation.counts.tolist() == [[1, 1.5], [2.5, 0]]
-    assert explanation.answers.tolist() == ["B", "A"]
+    assert explanation.predictions.tolist() == ["B", "A"]
     lines = str(explanation).splitlines()
     assert len(lines) == 2
     assert all(name in line for line in lines for name in ("D1", "D2", "D3"))

@@ -23,8 +23,9 @@ from margrave.martingale import (
     MartingaleBoostClassifier,
     TunableLogistic,
 )
-from margrave.martingale._adaptive import Positions
-from margrave.martingale._layers import Said, Samples
+from margrave.martingale._adaptive import PositionRouting
+from margrave.martingale._layers import Samples
+from margrave.martingale._learners import NodePredictions
 
 SEEDS = st.integers(0, 2**32 - 1)
 NO_SHRINKING = (Phase.explicit, Phase.generate)  # a seed is as good as another
@@ -49,13 +50,13 @@ def walked(model, x):
     for layer, step in enumerate(model.steps_):
         p = np.zeros(k)
         if nodes[at].kind == "constant":
-            p[nodes[at].answer] = 1
+            p[nodes[at].prediction] = 1
         else:
             p[model.learners_[at].classes_] = model.learners_[at].predict_proba(x[None])[0]
         position = position + step * (p - 1 / k)
         following = [i for i, node in enumerate(nodes) if node.layer == layer + 1]
         if layer + 1 == model.n_levels:
-            (at,) = [i for i in following if nodes[i].answer == position.argmax()]
+            (at,) = [i for i in following if nodes[i].prediction == position.argmax()]
         else:
             cell = np.rint(position / model.width)
             cells = np.array(
@@ -78,7 +79,7 @@ def test_a_sample_moves_by_how_sure_the_learners_are_times_the_step(k, width, le
     model = AdaptiveMartingaleBoostClassifier(learner, 4, width=width).fit(X, y)
     X_new = X_new[:15]
     paths, proba = model.decision_path(X_new), model.predict_proba(X_new)
-    scores, answers = model.decision_function(X_new), model.predict(X_new)
+    scores, predictions = model.decision_function(X_new), model.predict(X_new)
     for i, x in enumerate(X_new):
         way, position, _ = walked(model, x)
         assert np.sort(paths[[i]].indices).tolist() == way
@@ -86,7 +87,7 @@ def test_a_sample_moves_by_how_sure_the_learners_are_times_the_step(k, width, le
         own = expected[1] - expected[0] if k == 2 else expected
         np.testing.assert_allclose(scores[i], own, atol=1e-9)
         np.testing.assert_allclose(proba[i], np.exp(expected) / np.exp(expected).sum())
-        assert answers[i] == position.argmax()
+        assert predictions[i] == position.argmax()
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -146,17 +147,17 @@ def test_the_last_layer_has_a_leaf_for_each_class(k):
     X, y, *_ = made(k)
     model = AdaptiveMartingaleBoostClassifier(n_levels=3).fit(X, y)
     last = [node for node in model.program_.nodes if node.layer == 3]
-    assert sorted(node.answer for node in last) == list(range(k))
+    assert sorted(node.prediction for node in last) == list(range(k))
     assert {node.kind for node in last} == {"leaf"}
     assert [node for node in model.program_.nodes if node.is_end] == last
-    assert {edge.answer for edge in model.program_.edges} == {None}
+    assert {edge.prediction for edge in model.program_.edges} == {None}
 
 
 def test_there_is_a_leaf_also_for_a_class_that_nobody_is_called():
     X, y = np.zeros((20, 1)), np.repeat([0, 1], [15, 5])
     model = AdaptiveMartingaleBoostClassifier(balance=False, n_levels=2).fit(X, y)
     assert set(model.predict(X)) == {0}
-    assert [node.answer for node in model.program_.nodes if node.layer == 2].count(1) == 1
+    assert [node.prediction for node in model.program_.nodes if node.layer == 2].count(1) == 1
     assert model.error_rates() == {0: 0, 1: 1}
 
 
@@ -167,8 +168,8 @@ def test_the_label_is_the_sign_of_the_final_position():
     assert model.classes_.tolist() == ["+", "-"]
     np.testing.assert_array_equal(model.predict(X_new), np.where(scores > 0, "-", "+"))
     ends = np.array([model.decision_path(x[None]).indices.max() for x in X_new[:30]])
-    answers = [model.program_.nodes[end].answer for end in ends]
-    np.testing.assert_array_equal(np.array(["+", "-"])[answers], model.predict(X_new[:30]))
+    predictions = [model.program_.nodes[end].prediction for end in ends]
+    np.testing.assert_array_equal(np.array(["+", "-"])[predictions], model.predict(X_new[:30]))
 
 
 # Steps
@@ -191,26 +192,26 @@ def test_the_step_is_the_advantage_of_a_layer_over_the_classes(codes, own, expec
     samples = Samples(np.zeros((len(codes), 1)), codes, np.ones(len(codes)), 2)
     cut = len(codes) // 2
     said = [
-        Said(proba.argmax(axis=1)[rows], proba[rows])
+        NodePredictions(proba.argmax(axis=1)[rows], proba[rows])
         for rows in np.split(np.arange(len(codes)), [cut])
     ]
-    step = Positions(3, 1.0).step(said, np.split(np.arange(len(codes)), [cut]), samples)
+    step = PositionRouting(3, 1.0).step(said, np.split(np.arange(len(codes)), [cut]), samples)
     assert step == pytest.approx(expected)
 
 
 def test_the_step_of_three_classes_is_1_for_those_that_are_sure_and_right():
     samples = Samples(np.zeros((3, 1)), np.arange(3), np.ones(3), 3)
-    rows, positions = [np.arange(3)], Positions(2, 1.0)
+    rows, positions = [np.arange(3)], PositionRouting(2, 1.0)
     for sure, expected in ((1.0, 1.0), (1 / 3, 0.0), (2 / 3, 0.5)):
         proba = np.full((3, 3), (1 - sure) / 2)
         np.fill_diagonal(proba, sure)
-        step = positions.step([Said(np.arange(3), proba)], rows, samples)
+        step = positions.step([NodePredictions(np.arange(3), proba)], rows, samples)
         assert step == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_layer_without_learners_has_a_step_of_1():
     samples = Samples(np.zeros((3, 1)), np.arange(3), np.ones(3), 3)
-    assert Positions(2, 1.0).step([], [], samples) == 1
+    assert PositionRouting(2, 1.0).step([], [], samples) == 1
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -307,12 +308,12 @@ def test_pure_cells_are_constant(k):
         if node.layer < 5:
             assert came.any()
             assert node.kind == ("constant" if came.sum() == 1 else "learner")
-            assert node.answer == (int(came.argmax()) if came.sum() == 1 else None)
+            assert node.prediction == (int(came.argmax()) if came.sum() == 1 else None)
             kinds.add(node.kind)
     assert kinds == {"constant", "learner"}
 
 
-def test_the_same_model_answers_the_same_every_time():
+def test_the_same_model_predicts_the_same_every_time():
     X, y, X_new, _ = made(3)
     model = AdaptiveMartingaleBoostClassifier(n_levels=4, width=0.1).fit(X, y)
     first = model.predict_proba(X_new)
@@ -324,7 +325,7 @@ def test_the_same_model_answers_the_same_every_time():
     np.testing.assert_allclose(model.predict_proba(X_new[order]), first[order], atol=1e-12)
 
 
-def test_learners_that_know_nothing_answer_the_first_class():
+def test_learners_at_chance_predict_the_first_class():
     X, y = np.zeros((20, 2)), np.arange(20) % 2
     model = AdaptiveMartingaleBoostClassifier(DummyClassifier(), 3).fit(X, y)
     assert model.steps_.tolist() == [0, 0, 0]

@@ -45,10 +45,10 @@ def made(k=2, n=80, seed=0):
 
 
 def counted(model, X, y):
-    """The share of each class that is answered wrongly, as a fraction."""
-    answers = model.predict(X)
+    """The error rate of each class, as a fraction."""
+    predictions = model.predict(X)
     return tuple(
-        Fraction(int((answers[y == c] != c).sum()), int((y == c).sum()))
+        Fraction(int((predictions[y == c] != c).sum()), int((y == c).sum()))
         for c in model.classes_.tolist()
     )
 
@@ -75,8 +75,8 @@ def test_the_rate_of_theorem_1_is_the_counted_rate(kind, k, n_levels):
         rates = counted(model, X_new, y_new)
         assert any(rates)
         assert model.measured(X_new, y_new).exact_error_rates == rates
-        told = model.error_rates(X_new, y_new)
-        assert told == dict(zip(range(k), map(float, rates), strict=True))
+        result = model.error_rates(X_new, y_new)
+        assert result == dict(zip(range(k), map(float, rates), strict=True))
 
 
 @pytest.mark.parametrize("n_levels", [1, 3])
@@ -146,7 +146,7 @@ def test_rates_of_other_samples_need_the_samples_and_their_labels(kind, left_out
 
 @classifiers
 @ks
-def test_measured_counts_who_came_and_what_was_answered(kind, k):
+def test_measured_counts_samples_by_class_and_prediction(kind, k):
     X, y, X_new, y_new = made(k)
     model = kind(n_levels=4).fit(X, y)
     program = model.measured(X_new, y_new)
@@ -157,10 +157,10 @@ def test_measured_counts_who_came_and_what_was_answered(kind, k):
         came = paths[:, at] == 1
         assert program.sizes[at].tolist() == np.bincount(y_new[came], minlength=k).tolist()
         if node.is_end:
-            np.testing.assert_array_equal(program.counts[at][:, node.answer], program.sizes[at])
+            np.testing.assert_array_equal(program.counts[at][:, node.prediction], program.sizes[at])
         elif at in model.learners_ and came.any() and kind is MartingaleBoostClassifier:
-            answers = model.learners_[at].predict(X_new[came])
-            expected = Confusion.of(y_new[came], answers, classes=range(k))
+            predictions = model.learners_[at].predict(X_new[came])
+            expected = Confusion.of(y_new[came], predictions, classes=range(k))
             assert program.confusion(at) == expected
     again = model.measured(X, y)
     np.testing.assert_array_equal(again.counts, model.program_.counts)
@@ -311,19 +311,19 @@ def test_a_path_is_the_votes_of_the_learners_on_it(k):
         for at in np.sort(paths[[i]].indices):
             assert nodes[at].position == tuple(votes)
             if nodes[at].is_end:
-                assert model.predict(X_new[[i]]) == nodes[at].answer
+                assert model.predict(X_new[[i]]) == nodes[at].prediction
             elif nodes[at].kind == "constant":
-                votes[nodes[at].answer] += 1
+                votes[nodes[at].prediction] += 1
             else:
                 votes[model.learners_[at].predict(X_new[[i]])] += 1
 
 
-def test_edges_carry_the_answer_of_their_start():
+def test_edges_carry_the_prediction_of_their_start():
     X, y, *_ = made(3)
     program = MartingaleBoostClassifier(n_levels=3).fit(X, y).program_
     for edge in program.edges:
         step = np.subtract(program.nodes[edge.end].position, program.nodes[edge.start].position)
-        assert step.tolist() == np.eye(3)[edge.answer].tolist()
+        assert step.tolist() == np.eye(3)[edge.prediction].tolist()
     assert [edge.start for edge in program.edges] == sorted(edge.start for edge in program.edges)
 
 
@@ -383,7 +383,7 @@ def test_tables_are_tuned_node_by_node_and_nothing_is_warned_of(granularity):
 
 
 @classifiers
-def test_a_pickled_model_answers_the_same(kind):
+def test_a_pickled_model_predicts_the_same(kind):
     X, y, X_new, y_new = made(3)
     model = kind(n_levels=3).fit(X, y)
     again = pickle.loads(pickle.dumps(model))  # noqa: S301

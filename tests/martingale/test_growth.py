@@ -22,8 +22,8 @@ from margrave.martingale import (
     MartingaleBoostClassifier,
     TunableLogistic,
 )
-from margrave.martingale._growth import _drawn
 from margrave.martingale._layers import Samples
+from margrave.martingale._learners import draw_by_weight
 
 BOTH = [MartingaleBoostClassifier, AdaptiveMartingaleBoostClassifier]
 RANDOM = DecisionTreeClassifier(splitter="random", max_features=1, max_depth=3)
@@ -60,7 +60,7 @@ def made(k=2, n=160, seed=0, **more):
 
 
 def same(one, other, X):
-    """Whether two models have the same program and the same answers to some samples."""
+    """Whether two models have the same program and the same predictions for some samples."""
     a, b = one.program_, other.program_
     return (
         (a.nodes, a.edges) == (b.nodes, b.edges)
@@ -71,7 +71,7 @@ def same(one, other, X):
 
 
 def counts_hold(model, X, y):
-    """Whether the program's account of its training samples is what it answers."""
+    """Whether the program's account of its training samples is what it predicts."""
     wrong = model.predict(X) != y
     rates = {c: wrong[y == c].mean() for c in model.classes_.tolist()}
     return model.error_rates() == pytest.approx(rates, abs=1e-12)
@@ -150,7 +150,7 @@ def test_every_node_gives_its_classes_the_same_weight(k):
         np.testing.assert_array_equal(came, model.program_.sizes[at])
 
 
-def test_without_balance_the_weights_are_those_that_were_given():
+def test_without_balance_the_weights_are_those_of_the_user():
     X, y, *_ = made(weights=[0.7])
     plain = MartingaleBoostClassifier(Recorded(), 3, balance=False).fit(X, y)
     assert all(learner.weights_ is None for learner in plain.learners_.values())
@@ -172,7 +172,7 @@ def test_learners_without_weights_are_balanced_by_drawing():
     np.testing.assert_array_equal(plain.learners_[0].y_, y)
 
 
-def test_learners_without_weights_are_drawn_by_the_weights_that_were_given():
+def test_samples_of_learners_without_weights_are_drawn_by_weight():
     X, y, *_ = made(n=600)
     weights = np.where(X[:, 0] > 0, 1.0, 1e-6)
     model = MartingaleBoostClassifier(KNeighborsClassifier(1), 1, random_state=0).fit(X, y, weights)
@@ -186,11 +186,11 @@ def test_what_is_drawn_has_every_class_and_nothing_of_weight_0(seed, n):
     codes = rng.integers(0, 3, n)
     weights = rng.choice([1e-9, 1.0, 5.0], n)
     X = np.arange(n)[:, None]
-    own, of_own = _drawn(X, codes, weights, np.random.SeedSequence(seed))
+    own, of_own = draw_by_weight(X, codes, weights, np.random.SeedSequence(seed))
     assert len(own) == len(of_own) == n
     assert set(of_own) == set(codes)
     np.testing.assert_array_equal(codes[own[:, 0]], of_own)
-    again, _ = _drawn(X, codes, weights, np.random.SeedSequence(seed))
+    again, _ = draw_by_weight(X, codes, weights, np.random.SeedSequence(seed))
     np.testing.assert_array_equal(own, again)
 
 
@@ -212,8 +212,8 @@ def test_learners_that_take_no_weights_work_or_the_error_says_whose_they_are(lea
     try:
         model.fit(X, y)
     except Exception as error:  # learners fail as they like
-        told = " ".join([str(error), *getattr(error, "__notes__", [])])
-        assert "MartingaleBoostClassifier" in told
+        result = " ".join([str(error), *getattr(error, "__notes__", [])])
+        assert "MartingaleBoostClassifier" in result
     else:
         assert set(model.predict(X_new)) <= set(y)
         assert counts_hold(model, X, y)

@@ -76,7 +76,7 @@ def test_features_are_standardised_by_the_weighted_samples():
 
 
 @pytest.mark.parametrize("k", [2, 3])
-def test_scores_are_of_the_coefficients_in_the_units_given_and_the_offset(k):
+def test_scores_are_of_the_coefficients_in_the_units_of_x_and_the_offset(k):
     X, y, X_new, _ = made(k, units=True)
     offset = np.arange(k) - 0.3
     model = TunableLogistic(offset=offset).fit(X, y)
@@ -122,7 +122,7 @@ def test_weights_are_repeated_rows_and_rows_of_weight_0_are_left_out():
     assert only_two.classes_.tolist() == [0, 1]
 
 
-def test_groups_share_a_penalty():
+def test_a_group_has_one_penalty():
     X, y, _, _ = made()
     together = TunableLogistic([1, -1, 2], groups=GROUPS, tol=1e-14).fit(X, y)
     alone = TunableLogistic([1, -1, 2, 1, 2, 2], tol=1e-14).fit(X, y)
@@ -259,7 +259,7 @@ def test_the_hypergradient_of_any_function_of_coef_and_intercept(k):
     assert_same_direction_and_length(np.concatenate(found), expected)
 
 
-def test_penalties_and_costs_share_one_scale():
+def test_penalties_and_costs_have_one_common_scale():
     """F times a constant has the same solution: the derivatives along it add up to 0."""
     X, y, X_new, _ = made(3)
     model = TunableLogistic(tol=1e-14).fit(X, y)
@@ -319,20 +319,20 @@ def test_a_search_that_gains_changes_penalties_costs_and_offset():
     np.testing.assert_array_equal(tuned.offset_, list(tuned.offset.values()))
 
 
-def test_the_model_that_is_asked_stays_as_it_is():
+def test_the_original_model_stays_as_it_is():
     X, y, X_tune, y_tune = made()
     model = TunableLogistic().fit(X, y)
     before = pickle.dumps(model)
-    answers = model.predict(X_tune)
+    predictions = model.predict(X_tune)
     tuned = model.tune("fp <= 10", X_tune, y_tune)
-    assert (tuned.predict(X_tune) != answers).any()
+    assert (tuned.predict(X_tune) != predictions).any()
     assert model.tuning_ is None
     assert model.get_params() == TunableLogistic().get_params()
-    np.testing.assert_array_equal(model.predict(X_tune), answers)
+    np.testing.assert_array_equal(model.predict(X_tune), predictions)
     assert pickle.dumps(model) == before
 
 
-def test_a_tuned_model_can_be_asked_again():
+def test_a_tuned_model_can_be_tuned_again():
     X, y, X_tune, y_tune = made()
     model = TunableLogistic().fit(X, y)
     once = model.tune("fp <= 10", X_tune, y_tune)
@@ -347,7 +347,7 @@ def test_a_tuned_model_can_be_asked_again():
 
 
 @pytest.mark.parametrize("k", [2, 3])
-def test_a_pickled_model_answers_and_can_be_tuned(k):
+def test_a_pickled_model_predicts_and_can_be_tuned(k):
     X, y, X_tune, y_tune = made(k)
     model = TunableLogistic(groups=GROUPS).fit(X, y)
     back = pickle.loads(pickle.dumps(model))  # noqa: S301
@@ -360,12 +360,13 @@ def test_a_pickled_model_answers_and_can_be_tuned(k):
     assert tuned.tune("recall(0) >= 80%", X_tune, y_tune).tuning_.before == tuned.tuning_.after
 
 
-def test_a_model_without_its_training_data_answers_but_is_not_tuned():
+def test_a_model_without_its_training_data_predicts_but_is_not_tuned():
     X, y, X_tune, y_tune = made()
     model = TunableLogistic().fit(X, y)
-    answers = model.predict(X_tune)
-    assert model._forget_training() is model
-    np.testing.assert_array_equal(model.predict(X_tune), answers)
+    predictions = model.predict(X_tune)
+    whole, model = model, model._without_training_data()
+    assert whole.tune("fp <= 10", X_tune, y_tune).tuning_.met  # the original keeps its data
+    np.testing.assert_array_equal(model.predict(X_tune), predictions)
     calls = {
         "tune": partial(model.tune, "fp <= 1", X_tune, y_tune),
         "hypergradient": partial(model.hypergradient, np.ones((1, 7))),
@@ -434,7 +435,7 @@ def test_tables_and_groups_by_the_names_of_columns():
     np.testing.assert_allclose(without.coef_, TunableLogistic({"3": 1.0}).fit(X, y).coef_)
 
 
-def test_a_preference_may_be_given_as_one():
+def test_a_preference_object_is_accepted():
     X, y, X_tune, y_tune = made()
     model = TunableLogistic().fit(X, y)
     by_text = model.tune("fp <= 10", X_tune, y_tune)
@@ -491,7 +492,7 @@ def test_bad_weights(weights, received):
         TunableLogistic().fit([[0], [1], [2]], ["a", "a", "b"], sample_weight=weights)
 
 
-def test_too_few_steps_are_told_to_the_caller():
+def test_too_few_steps_warn_the_caller():
     X, y, _, _ = made()
     with pytest.warns(ConvergenceWarning, match=r"TunableLogistic.*\b1\b") as caught:
         model = TunableLogistic(max_iter=1, tol=1e-12).fit(X, y)

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from tests.examples import few
 
 from margrave.martingale import _newton
-from margrave.martingale._newton import Problem
+from margrave.martingale._newton import LogisticProblem
 
 TIGHT = 1e-15
 
@@ -24,7 +24,7 @@ def made(k, n=150, d=5, seed=0, **more):
         n, d, n_classes=k, flip_y=0.1, class_sep=0.6, random_state=seed, **settings
     )
     columns = np.column_stack([StandardScaler().fit_transform(X), np.ones(n)])
-    return Problem(columns, y, k), np.random.default_rng(seed).uniform(0.2, 3, n)
+    return LogisticProblem(columns, y, k), np.random.default_rng(seed).uniform(0.2, 3, n)
 
 
 def penalties(*logs):
@@ -83,7 +83,7 @@ def lbfgs(monkeypatch):
 def test_the_solution_is_that_of_scikit_learn(k, weighted):
     problem, weights = made(k)
     weights = weights if weighted else np.ones(len(weights))
-    w = problem.solved(penalties(*[0] * 5), weights, None, TIGHT, 100).w
+    w = problem.solve(penalties(*[0] * 5), weights, None, TIGHT, 100).w
     theirs = LogisticRegression(C=1.0, solver="newton-cholesky", tol=1e-12)
     theirs.fit(problem.Z[:, :-1], problem.codes, weights)
     assert w.shape == (1 if k == 2 else k, 6)
@@ -96,7 +96,7 @@ def test_the_solution_is_that_of_scikit_learn(k, weighted):
 def test_at_the_solution_f_does_not_change(k):
     problem, weights = made(k)
     penalty = penalties(-2, -1, 0, 1, 2)
-    solution = problem.solved(penalty, weights, None, TIGHT, 100)
+    solution = problem.solve(penalty, weights, None, TIGHT, 100)
     assert solution.converged
     slopes = differences(partial(objective, problem, penalty, weights), solution.w, 1e-4)
     # Also by the pinned intercept: a shift of all intercepts changes nothing.
@@ -109,7 +109,7 @@ def test_at_the_solution_f_does_not_change(k):
 def test_no_weights_nearby_have_a_smaller_f(seed, k, log_penalty, size):
     problem, weights = made(k, n=40, seed=seed)
     penalty = penalties(*[log_penalty] * 5)
-    w = problem.solved(penalty, weights, None, 1e-12, 100).w
+    w = problem.solve(penalty, weights, None, 1e-12, 100).w
     step = np.random.default_rng(seed).normal(size=w.shape) * size
     best = objective(problem, penalty, weights, w)
     assert best < objective(problem, penalty, weights, w + step)
@@ -119,18 +119,18 @@ def test_no_weights_nearby_have_a_smaller_f(seed, k, log_penalty, size):
 @pytest.mark.parametrize("k", [2, 3])
 def test_the_first_intercept_of_more_than_two_classes_is_pinned(k):
     problem, weights = made(k)
-    w = problem.solved(penalties(*[0] * 5), weights, None, TIGHT, 100).w
+    w = problem.solve(penalties(*[0] * 5), weights, None, TIGHT, 100).w
     assert (w[0, -1] == 0) == (k == 3)
 
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_losses_and_residuals_by_hand(k):
     if k == 2:
-        problem = Problem(np.ones((2, 1)), np.array([0, 1]), 2)
+        problem = LogisticProblem(np.ones((2, 1)), np.array([0, 1]), 2)
         scores, p = np.log([[3.0], [4.0]]), np.array([[3 / 4], [4 / 5]])
         left, own = p - [[0], [1]], [1 / 4, 4 / 5]
     else:
-        problem = Problem(np.ones((2, 1)), np.array([0, 2]), 3)
+        problem = LogisticProblem(np.ones((2, 1)), np.array([0, 2]), 3)
         scores = np.log([[1.0, 3, 4], [2, 2, 6]])
         p = np.array([[1, 3, 4], [1.6, 1.6, 4.8]]) / 8
         left, own = p - [[1, 0, 0], [0, 0, 1]], [1 / 8, 6 / 10]
@@ -170,10 +170,10 @@ def test_the_hessian_is_the_derivative_of_the_gradient(k, rows_at_once, monkeypa
 def test_the_inverse_undoes_the_hessian(k):
     problem, weights = made(k)
     penalty = penalties(-2, -1, 0, 1, 2)
-    solution = problem.solved(penalty, weights, None, TIGHT, 100)
+    solution = problem.solve(penalty, weights, None, TIGHT, 100)
     v = np.random.default_rng(1).normal(size=solution.w.shape)
     kept = v.copy()
-    u = problem.inverse(solution, penalty, weights, v)
+    u = problem.solve_hessian(solution, penalty, weights, v)
     back = (hessian(problem, penalty, weights, solution.w) @ u.ravel()).reshape(v.shape)
     np.testing.assert_allclose(back, v * free(problem), atol=1e-8)
     np.testing.assert_array_equal(v, kept)  # the caller's array is left alone
@@ -183,21 +183,21 @@ def test_the_inverse_undoes_the_hessian(k):
 def test_a_start_near_the_solution_needs_fewer_steps_and_is_left_alone(k):
     problem, weights = made(k)
     penalty = penalties(*[0] * 5)
-    cold = problem.solved(penalty, weights, None, 1e-7, 100)
+    cold = problem.solve(penalty, weights, None, 1e-7, 100)
     start = cold.w.copy()
-    warm = problem.solved(penalty * 1.02, weights, start, 1e-7, 100)
+    warm = problem.solve(penalty * 1.02, weights, start, 1e-7, 100)
     assert warm.n_iter < cold.n_iter
     np.testing.assert_array_equal(start, cold.w)
-    anew = problem.solved(penalty * 1.02, weights, None, 1e-7, 100)
+    anew = problem.solve(penalty * 1.02, weights, None, 1e-7, 100)
     np.testing.assert_allclose(warm.w, anew.w, atol=1e-5)
 
 
 @pytest.mark.parametrize("k", [2, 3])
-def test_too_few_steps_are_told(k):
+def test_too_few_steps_do_not_converge(k):
     problem, weights = made(k)
-    few = problem.solved(penalties(*[0] * 5), weights, None, TIGHT, 2)
+    few = problem.solve(penalties(*[0] * 5), weights, None, TIGHT, 2)
     assert (few.n_iter, few.converged) == (2, False)
-    enough = problem.solved(penalties(*[0] * 5), weights, None, TIGHT, 100)
+    enough = problem.solve(penalties(*[0] * 5), weights, None, TIGHT, 100)
     assert enough.converged
     assert 2 < enough.n_iter < 20
 
@@ -205,7 +205,7 @@ def test_too_few_steps_are_told(k):
 def test_a_tolerance_that_rounding_cannot_reach_is_no_reason_to_go_on():
     for seed in range(20):
         problem, weights = made(2 + seed % 2, seed=seed)
-        found = problem.solved(penalties(*[0] * 5), weights, None, 1e-20, 100)
+        found = problem.solve(penalties(*[0] * 5), weights, None, 1e-20, 100)
         assert found.converged
         assert found.n_iter < 20
 
@@ -218,10 +218,10 @@ def test_a_tolerance_that_rounding_cannot_reach_is_no_reason_to_go_on():
 def test_lbfgs_finds_what_newton_finds(k):
     problem, weights = made(k)
     penalty = penalties(-2, -1, 0, 1, 2)
-    found = problem.solved(penalty, weights, None, 1e-14, 100)
+    found = problem.solve(penalty, weights, None, 1e-14, 100)
     assert found.factor is None
     assert found.converged
-    expected = problem._by_newton(np.zeros_like(found.w), penalty, weights, 1e-13, 100)
+    expected = problem._solve_newton(np.zeros_like(found.w), penalty, weights, 1e-13, 100)
     assert expected.factor is not None
     np.testing.assert_allclose(found.w, expected.w, atol=1e-5)
 
@@ -229,18 +229,18 @@ def test_lbfgs_finds_what_newton_finds(k):
 def test_the_number_of_weights_decides_between_newton_and_lbfgs(monkeypatch):
     problem, weights = made(3)  # 3 rows of 6
     monkeypatch.setattr(_newton, "NEWTON_SIZE", 18)
-    assert problem.solved(penalties(*[0] * 5), weights, None, 1e-7, 100).factor is not None
+    assert problem.solve(penalties(*[0] * 5), weights, None, 1e-7, 100).factor is not None
     monkeypatch.setattr(_newton, "NEWTON_SIZE", 17)
-    assert problem.solved(penalties(*[0] * 5), weights, None, 1e-7, 100).factor is None
+    assert problem.solve(penalties(*[0] * 5), weights, None, 1e-7, 100).factor is None
 
 
 @pytest.mark.usefixtures("lbfgs")
 @pytest.mark.parametrize("log_penalty", [0, -6])
 @pytest.mark.parametrize("k", [2, 3])
-def test_lbfgs_is_as_exact_as_asked_where_it_says_that_it_converged(k, log_penalty):
+def test_lbfgs_is_within_the_tolerance_if_it_converged(k, log_penalty):
     problem, _ = made(k, n=200, d=100, n_informative=6)  # more weights than the data can settle
     weights, penalty = np.ones(200), penalties(*[log_penalty] * 100)
-    found = problem.solved(penalty, weights, None, 1e-7, 100)
+    found = problem.solve(penalty, weights, None, 1e-7, 100)
     assert found.converged
     left = decrement(problem, penalty, weights, found.w)
     assert left <= 1e-7 * weights.sum()
@@ -250,7 +250,7 @@ def test_lbfgs_is_as_exact_as_asked_where_it_says_that_it_converged(k, log_penal
 @pytest.mark.parametrize("k", [2, 3])
 def test_lbfgs_tells_too_few_steps(k):
     problem, weights = made(k, n=200, d=100, n_informative=6)
-    few = problem.solved(penalties(*[-3] * 100), weights, None, 1e-14, 1)  # 20 of its own
+    few = problem.solve(penalties(*[-3] * 100), weights, None, 1e-14, 1)  # 20 of its own
     assert not few.converged
 
 
@@ -260,8 +260,8 @@ def test_lbfgs_tells_too_few_steps(k):
 def test_the_hypergradient_by_conjugate_gradients_is_that_by_the_factor(k, tol, allowed):
     problem, weights = made(k)
     penalty = penalties(-2, -1, 0, 1, 2)
-    found = problem.solved(penalty, weights, None, tol, 100)
-    exact = problem._by_newton(np.zeros_like(found.w), penalty, weights, 1e-13, 100)
+    found = problem.solve(penalty, weights, None, tol, 100)
+    exact = problem._solve_newton(np.zeros_like(found.w), penalty, weights, 1e-13, 100)
     dg_dw = np.random.default_rng(1).normal(size=found.w.shape)
     ours = np.concatenate(problem.hypergradient(found, penalty, weights, dg_dw))
     theirs = np.concatenate(problem.hypergradient(exact, penalty, weights, dg_dw))
@@ -277,7 +277,7 @@ def test_the_hypergradient_is_how_the_solution_moves(k):
 
     def solved(theta):
         penalty, cost = penalties(*theta[:5]), weights * np.exp(theta[5:])[problem.codes]
-        return problem.solved(penalty, cost, None, TIGHT, 100), penalty, cost
+        return problem.solve(penalty, cost, None, TIGHT, 100), penalty, cost
 
     theta = np.concatenate([logs, costs])
     by_column, by_class = problem.hypergradient(*solved(theta), dg_dw)
@@ -294,13 +294,13 @@ def test_the_hypergradient_is_how_the_solution_moves(k):
 def test_separable_data_stay_finite(k, log_penalty):
     codes = np.repeat(np.arange(k), 10)
     Z = np.column_stack([codes + np.linspace(-0.1, 0.1, 10 * k), np.ones(10 * k)])
-    problem = Problem(Z, codes, k)
-    found = problem.solved(penalties(log_penalty), np.ones(10 * k), None, 1e-7, 100)
+    problem = LogisticProblem(Z, codes, k)
+    found = problem.solve(penalties(log_penalty), np.ones(10 * k), None, 1e-7, 100)
     assert np.isfinite(found.w).all()
     scores = Z @ found.w.T
-    answers = (scores[:, 0] > 0) if k == 2 else scores.argmax(axis=1)
+    predictions = (scores[:, 0] > 0) if k == 2 else scores.argmax(axis=1)
     if log_penalty < 0:
-        np.testing.assert_array_equal(answers, codes)
+        np.testing.assert_array_equal(predictions, codes)
     hypergradient = problem.hypergradient(
         found, penalties(log_penalty), np.ones(10 * k), np.ones_like(found.w)
     )
@@ -309,14 +309,14 @@ def test_separable_data_stay_finite(k, log_penalty):
 
 @pytest.mark.parametrize("log_penalty", [0, -40])
 @pytest.mark.parametrize("k", [2, 3])
-def test_collinear_columns_share_what_one_would_carry(k, log_penalty):
+def test_collinear_columns_split_the_weight_of_one(k, log_penalty):
     problem, weights = made(k)
     Z = problem.Z[:, [0, 0, 1, 5]]
-    found = Problem(Z, problem.codes, k).solved(
+    found = LogisticProblem(Z, problem.codes, k).solve(
         penalties(log_penalty, log_penalty, 0), weights, None, 1e-14, 100
     )
     # ½ p (w/2)² · 2 = ½ (p/2) w²: two equal columns are one with half the penalty.
-    alone = Problem(problem.Z[:, [0, 1, 5]], problem.codes, k).solved(
+    alone = LogisticProblem(problem.Z[:, [0, 1, 5]], problem.codes, k).solve(
         penalties(log_penalty - np.log(2), 0), weights, None, 1e-14, 100
     )
     np.testing.assert_allclose(
@@ -331,21 +331,23 @@ def test_collinear_columns_share_what_one_would_carry(k, log_penalty):
 @pytest.mark.parametrize("k", [2, 3])
 def test_a_constant_column_carries_nothing(k):
     problem, weights = made(k)
-    without = problem.solved(penalties(*[0] * 5), weights, None, TIGHT, 100)
+    without = problem.solve(penalties(*[0] * 5), weights, None, TIGHT, 100)
     Z = np.column_stack([np.zeros(len(weights)), problem.Z])
-    found = Problem(Z, problem.codes, k).solved(penalties(*[0] * 6), weights, None, TIGHT, 100)
+    found = LogisticProblem(Z, problem.codes, k).solve(
+        penalties(*[0] * 6), weights, None, TIGHT, 100
+    )
     np.testing.assert_array_equal(found.w[:, 0], 0)
     np.testing.assert_allclose(found.w[:, 1:], without.w, atol=1e-8)
 
 
-def test_no_columns_at_all_leave_the_shares_of_the_classes():
-    problem = Problem(np.ones((6, 1)), np.array([0, 0, 0, 1, 1, 2]), 3)
+def test_no_columns_leave_the_proportions_of_the_classes():
+    problem = LogisticProblem(np.ones((6, 1)), np.array([0, 0, 0, 1, 1, 2]), 3)
     weights = np.array([1.0, 1, 1, 1, 1, 5])
-    w = problem.solved(np.zeros(1), weights, None, TIGHT, 100).w
+    w = problem.solve(np.zeros(1), weights, None, TIGHT, 100).w
     np.testing.assert_allclose(w[:, 0], np.log([1, 2 / 3, 5 / 3]))
 
 
-def test_numbers_that_cannot_be_fitted_are_told():
+def test_numbers_that_cannot_be_fitted_raise():
     H = np.array([[1.0, 2], [2, 1]])  # not positive definite, and no rounding makes it so
     with pytest.raises(FloatingPointError, match="TunableLogistic"):
-        _newton._factor(H)
+        _newton._cholesky(H)

@@ -47,13 +47,13 @@ def places(program):
     return {tuple(map(int, program.nodes[at].position)): at for at in learning}
 
 
-def asked(model, X, y, answer=None, **more):
-    """The requests that a callable is given, and the model that comes of its answers."""
+def asked(model, X, y, prediction=None, **more):
+    """The requests that a callable receives, and the model that comes of its preferences."""
     requests = []
 
     def wants(request):
         requests.append(request)
-        return answer(request) if answer else None
+        return prediction(request) if prediction else None
 
     return requests, model.tune(wants, X, y, **{"granularity": "all", **more})
 
@@ -75,7 +75,7 @@ def matrix_of(model, X, y):
 
 
 @pytest.mark.parametrize("k", [2, 3])
-def test_nodes_are_asked_top_down_with_their_local_matrices(k):
+def test_requests_come_top_down_with_local_matrices(k):
     model, X, y, *_ = grown(k, 4)
     program = model.measured(X, y)
     there = places(program)
@@ -160,7 +160,7 @@ def test_labels_are_those_of_the_data():
 
 
 @pytest.mark.parametrize("threshold", [-0.5, 0.0, 0.1, 0.3, 0.45, 0.51])
-def test_only_nodes_of_a_smaller_advantage_are_asked(threshold):
+def test_only_nodes_of_a_smaller_advantage_are_requested(threshold):
     model, X, y, *_ = grown(n_levels=4)
     everyone, _ = asked(model, X, y)
     some, _ = asked(model, X, y, granularity="select", advantage_threshold=threshold)
@@ -169,7 +169,7 @@ def test_only_nodes_of_a_smaller_advantage_are_asked(threshold):
     assert len(weak) == {-0.5: 0, 0.51: len(everyone)}.get(threshold, len(weak))
 
 
-def test_the_threshold_is_that_of_the_document_by_default():
+def test_the_default_threshold_is_that_of_the_paper():
     model, X, y, *_ = grown(n_levels=4, apart=1.2)
     everyone, _ = asked(model, X, y, advantage_threshold=0.3)
     some, _ = asked(model, X, y, granularity="select")
@@ -212,10 +212,10 @@ def test_none_leaves_everything_as_it_is(granularity, k):
     for wants in (lambda request: None, {}, {(0,) * k: None}):
         tuned = model.tune(wants, X, y, granularity=granularity)
         assert same(model, tuned, X)
-        told = tuned.tuning_
-        assert (told.preference, told.met, told.n_models, told.nodes) == (None, True, 0, {})
-        assert told.before == told.after == matrix_of(model, X, y)
-        assert not told.cancelled
+        result = tuned.tuning_
+        assert (result.preference, result.met, result.n_models, result.nodes) == (None, True, 0, {})
+        assert result.before == result.after == matrix_of(model, X, y)
+        assert not result.cancelled
 
 
 @pytest.mark.parametrize("votes", [(0, 0), (1, 0), (0, 1), (1, 1)])
@@ -229,14 +229,14 @@ def test_a_mapping_tunes_the_nodes_it_names(votes):
     program = tuned.measured(X, y)
     there = places(program)
     assert list(tuned.tuning_.nodes) == [votes]
-    told = tuned.tuning_.nodes[votes]
-    assert told.preference == Preference(wanted)
-    assert told.met
-    assert told.before == local
-    assert told.after == program.confusion(there[votes])
+    result = tuned.tuning_.nodes[votes]
+    assert result.preference == Preference(wanted)
+    assert result.met
+    assert result.before == local
+    assert result.after == program.confusion(there[votes])
     assert tuned.tuning_.before == matrix_of(model, X, y)
     assert tuned.tuning_.after == matrix_of(tuned, X, y)
-    assert tuned.tuning_.n_models == told.n_models > 0
+    assert tuned.tuning_.n_models == result.n_models > 0
     # Nodes that it sends nothing to are trained as before.
     was = places(model.program_)
     for other in there.keys() & was.keys():
@@ -278,10 +278,10 @@ def test_one_text_is_for_all_nodes(granularity):
     program = tuned.measured(X, y)
     there = places(program)
     assert len(tuned.tuning_.nodes) > 1
-    for votes, told in tuned.tuning_.nodes.items():
-        assert told.met
-        assert told.after == program.confusion(there[votes])
-        assert told.after.fp <= 3
+    for votes, result in tuned.tuning_.nodes.items():
+        assert result.met
+        assert result.after == program.confusion(there[votes])
+        assert result.after.fp <= 3
     by_callable = model.tune(
         lambda request: Preference("fp <= 3"), X, y, granularity=granularity, max_models=2
     )
@@ -318,8 +318,8 @@ def test_one_text_need_not_speak_of_classes_that_every_node_knows(text):
 def test_without_models_only_the_offset_of_a_node_moves():
     model, X, y, *_ = grown()
     tuned = model.tune({(0, 0): "fp <= 2"}, X, y, granularity="all", max_models=0)
-    told = tuned.tuning_.nodes[0, 0]
-    assert (told.met, told.n_models) == (True, 0)
+    result = tuned.tuning_.nodes[0, 0]
+    assert (result.met, result.n_models) == (True, 0)
     np.testing.assert_array_equal(tuned.learners_[0].coef_, model.learners_[0].coef_)
     assert tuned.learners_[0].offset_[0] > tuned.learners_[0].offset_[1]
     limited = model.tune({(0, 0): "fp <= 2"}, X, y, granularity="all", max_models=3)
@@ -327,7 +327,7 @@ def test_without_models_only_the_offset_of_a_node_moves():
 
 
 @ALL_SELECT
-def test_what_the_nodes_missed_is_told(granularity):
+def test_nodes_that_miss_their_preference_warn(granularity):
     model, X, y, *_ = grown()
     wants = {(0, 0): "fp <= 0, fn <= 0"}
     with pytest.warns(NotMetWarning, match=r"MartingaleBoostClassifier\.tune.*\(0, 0\)") as caught:
@@ -344,13 +344,13 @@ def test_some_nodes_may_be_met_and_others_not():
     wants = {(0, 0): "fp <= 5", (0, 1): "fp <= 0, fn <= 0"}
     with pytest.warns(NotMetWarning, match=r"\b1\b.*\b2\b.*\(0, 1\)"):
         tuned = model.tune(wants, X, y, granularity="all", max_models=1)
-    assert [told.met for told in tuned.tuning_.nodes.values()] == [True, False]
+    assert [result.met for result in tuned.tuning_.nodes.values()] == [True, False]
 
 
 # The callback
 
 
-def test_the_callback_is_told_of_every_node():
+def test_the_callback_receives_every_node():
     model, X, y, *_ = grown()
     steps = []
     tuned = model.tune(
@@ -358,14 +358,14 @@ def test_the_callback_is_told_of_every_node():
     )
     assert all(isinstance(step, Step) for step in steps)
     assert [step.number for step in steps] == list(range(1, len(tuned.tuning_.nodes) + 1))
-    told = tuned.tuning_.nodes.values()
-    assert [step.confusion for step in steps] == [one.after for one in told]
-    assert [step.met for step in steps] == [one.met for one in told]
+    result = tuned.tuning_.nodes.values()
+    assert [step.confusion for step in steps] == [one.after for one in result]
+    assert [step.met for step in steps] == [one.met for one in result]
     assert all(step.number <= step.most for step in steps)
 
 
 @pytest.mark.parametrize("last", [1, 2])
-def test_a_true_answer_leaves_the_other_nodes_as_they_are(last):
+def test_a_true_result_leaves_the_other_nodes_as_they_are(last):
     model, X, y, *_ = grown()
     everyone = model.tune("fp <= 2", X, y, granularity="all", max_models=1)
     order = list(everyone.tuning_.nodes)
@@ -421,8 +421,8 @@ def test_a_node_that_was_tuned_stays_so_when_another_one_is():
 
 
 @pytest.mark.parametrize("text", ["fp <= 8", "fn <= 5"])
-def test_nodes_of_a_program_that_was_tuned_as_a_whole_are_shown_as_they_answer(text):
-    """Its offset at the nodes is part of their answers."""
+def test_requests_of_a_tuned_program_show_its_predictions(text):
+    """Its offset at the nodes is part of their predictions."""
     model, X, y, *_ = grown()
     once = model.tune(text, X, y, max_models=0)
     assert once.node_offset_.any()
@@ -431,9 +431,9 @@ def test_nodes_of_a_program_that_was_tuned_as_a_whole_are_shown_as_they_answer(t
     assert requests[0].confusion == local
     fewer = local.fp // 2
     twice = once.tune({(0, 0): f"fp <= {fewer}"}, X, y, granularity="all")
-    told = twice.tuning_.nodes[0, 0]
-    assert told.before == local
-    assert told.after == twice.measured(X, y).confusion(0)
+    result = twice.tuning_.nodes[0, 0]
+    assert result.before == local
+    assert result.after == twice.measured(X, y).confusion(0)
     assert twice.measured(X, y).confusion(0).fp <= fewer
 
 
@@ -461,7 +461,7 @@ def test_other_learners_are_refused(granularity):
 
 @ALL_SELECT
 @pytest.mark.parametrize("wants", [5, None, ["fp <= 1"]], ids=repr)
-def test_wants_that_are_none_are_refused(granularity, wants):
+def test_invalid_node_preferences_are_refused(granularity, wants):
     model, X, y, *_ = grown()
     named = rf"MartingaleBoostClassifier\.tune.*{re.escape(repr(wants))}"
     with pytest.raises(TypeError, match=named):

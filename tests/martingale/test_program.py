@@ -18,10 +18,10 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 def routed(y, k, n_levels, rng, *, freeze=0.0, real=False):
-    """Route samples at random; return the program that counts them and each sample's last answer.
+    """Route samples at random; return the program that counts them and each sample's label.
 
-    Ends answer at random, so that no rate is right by symmetry. With ``real`` a sample moves by a
-    random number, and samples of different answers can meet in one node.
+    Ends predict at random, so that no rate is right by symmetry. With ``real`` a sample moves by a
+    random number, and samples of different predictions can meet in one node.
     """
     nodes, edges, counts, flow, final = [], [], [], [], np.full(len(y), -1)
     layer = {(0.0,) * k: np.arange(len(y))}
@@ -30,13 +30,13 @@ def routed(y, k, n_levels, rng, *, freeze=0.0, real=False):
         for position in sorted(layer):
             rows = layer[position]
             kind = kind_of(y[rows], level, n_levels, rng.random() < freeze)
-            answers, answer = answered(y[rows], kind, k, rng)
-            nodes.append(Node(level, position, kind, answer))
-            counts.append(tally(y[rows], answers, k))
+            predictions, prediction = predicted(y[rows], kind, k, rng)
+            nodes.append(Node(level, position, kind, prediction))
+            counts.append(tally(y[rows], predictions, k))
             if nodes[-1].is_end:
-                final[rows] = answer
+                final[rows] = prediction
                 continue
-            to = moved(position, answers, rng, real)
+            to = moved(position, predictions, rng, real)
             for there in sorted({*to, *(() if real else moved(position, range(k), rng, False))}):
                 rows_there = rows[[t == there for t in to]]
                 following.setdefault(there, []).append(rows_there)
@@ -60,32 +60,34 @@ def kind_of(labels, level, n_levels, freeze):
     return "constant" if len(set(labels.tolist())) == 1 else "learner"
 
 
-def answered(labels, kind, k, rng):
-    """The answer to each sample that came, and the node's own if it has no learner."""
+def predicted(labels, kind, k, rng):
+    """The prediction for each sample that came, and the node's own if it has no learner."""
     if kind == "learner":
         return np.where(
             rng.random(len(labels)) < 0.5, labels, rng.integers(k, size=len(labels))
         ), None
-    answer = int(labels[0]) if kind == "constant" else int(rng.integers(k))
-    return np.full(len(labels), answer), answer
+    prediction = int(labels[0]) if kind == "constant" else int(rng.integers(k))
+    return np.full(len(labels), prediction), prediction
 
 
-def moved(position, answers, rng, real):
-    """The next position for each answer: a vote more, or a step of a random length to its side."""
+def moved(position, predictions, rng, real):
+    """The next position for each prediction: a vote more, or a random step to its side."""
     if real:
-        steps = [rng.uniform(0.2, 1) * (1 if answer else -1) for answer in answers]
+        steps = [rng.uniform(0.2, 1) * (1 if prediction else -1) for prediction in predictions]
         return [(0.0, round(position[1] + step, 1)) for step in steps]
-    return [tuple(v + (c == answer) for c, v in enumerate(position)) for answer in answers]
+    return [
+        tuple(v + (c == prediction) for c, v in enumerate(position)) for prediction in predictions
+    ]
 
 
-def tally(labels, answers, k):
+def tally(labels, predictions, k):
     table = np.zeros((k, k), dtype=int)
-    np.add.at(table, (labels, answers), 1)
+    np.add.at(table, (labels, predictions), 1)
     return table
 
 
 def counted(y, final, k):
-    """The share of each class whose last answer is wrong, as a fraction."""
+    """The fraction of each class whose last prediction is wrong, as a fraction."""
     rates = []
     for c in range(k):
         of_class = y == c
@@ -96,8 +98,8 @@ def counted(y, final, k):
 
 @pytest.fixture
 def three_stages():
-    """Figure 2: a 3-stage program, v_{i,j} at layer j after i answers for the positive class."""
-    up = {  # layer, i: of the negatives and the positives that came, those answered "positive"
+    """Figure 2: a 3-stage program, v_{i,j} at layer j after i votes for the positive class."""
+    up = {  # layer, i: of the negatives and the positives that came, those predicted "positive"
         (0, 0): ((100, 30), (60, 40)),
         (1, 0): ((70, 20), (20, 10)),
         (1, 1): ((30, 12), (40, 30)),
@@ -128,8 +130,8 @@ def kinds_in(program):
     return re.findall("|".join(KINDS), str(program))
 
 
-def one_node(kind="leaf", answer=0, counts=((3, 0), (2, 0)), classes=("a", "b")):
-    node = Node(0, (0.0,) * len(classes), kind, answer)
+def one_node(kind="leaf", prediction=0, counts=((3, 0), (2, 0)), classes=("a", "b")):
+    node = Node(0, (0.0,) * len(classes), kind, prediction)
     return Program(classes, (node,), (), [counts], np.zeros((0, len(classes))))
 
 
@@ -159,7 +161,7 @@ class TestTheorem1:
         assert list(program.error_rates().values()) == pytest.approx(0.5 - program.advantages[0])
 
     def test_powers_of_the_matrix_of_weights(self, three_stages):
-        # Equation (1), with the leaves that answer "positive" in place of the columns it names.
+        # Equation (1), with the leaves that predict "positive" in place of the columns it names.
         matrix = np.zeros((len(three_stages), len(three_stages)))
         for edge, flow in zip(three_stages.edges, three_stages.flow, strict=True):
             matrix[edge.start, edge.end] = flow[0] / three_stages.sizes[edge.start, 0]
@@ -181,7 +183,7 @@ class TestTheorem1:
         y = rng.integers(2, size=60)
         program, final = routed(y, 2, n_levels, rng, freeze=0.1, real=True)
         assert program.exact_error_rates == counted(y, final, 2)
-        assert {edge.answer for edge in program.edges} == {None}
+        assert {edge.prediction for edge in program.edges} == {None}
 
     def test_many_samples_and_levels_stay_exact(self):
         rng = np.random.default_rng(0)
@@ -258,7 +260,7 @@ class TestCounts:
 
     def test_advantages_are_right_answers_less_a_half(self, three_stages):
         assert three_stages.advantages[0] == pytest.approx([0.7 - 0.5, 40 / 60 - 0.5])
-        assert three_stages.advantages[-1] == pytest.approx([-0.5, 0.5])  # the end answers "+"
+        assert three_stages.advantages[-1] == pytest.approx([-0.5, 0.5])  # the end predicts "+"
 
     def test_no_advantage_where_no_sample_of_a_class_came(self):
         program = one_node(counts=((3, 1), (0, 0)))
@@ -311,7 +313,7 @@ class TestImmutable:
             setattr(three_stages, name, None)
 
     @pytest.mark.parametrize(
-        ("part", "name"), [(Node(0, (0, 0), "leaf", 1), "answer"), (Edge(0, 1), "end")]
+        ("part", "name"), [(Node(0, (0, 0), "leaf", 1), "prediction"), (Edge(0, 1), "end")]
     )
     def test_fields_of_nodes_and_edges(self, part, name):
         with pytest.raises(FrozenInstanceError, match=f"'{name}'"):

@@ -12,7 +12,7 @@ from sklearn.datasets import make_classification
 from margrave import Confusion, Preference
 from margrave.confusion import Objective
 from margrave.martingale import MartingaleBoostClassifier, NotMetWarning, TunableLogistic
-from margrave.martingale._rooted import LocalTargets
+from margrave.martingale._root import LocalTargets
 from margrave.martingale._tuning import target_states
 
 NAMES = np.array(["low", "mid", "high"])
@@ -26,7 +26,7 @@ def made(k=2, seed=0, n=400):
     return X[::2], NAMES[y[::2]], X[1::2], NAMES[y[1::2]]
 
 
-def test_a_tuned_copy_shares_nothing_that_can_be_changed():
+def test_a_tuned_copy_has_no_mutable_state_in_common():
     X, y, X_tune, y_tune = made()
     for model in (TunableLogistic().fit(X, y), MartingaleBoostClassifier(n_levels=3).fit(X, y)):
         before = model.decision_function(X_tune)
@@ -95,7 +95,7 @@ def test_a_second_request_to_nodes_keeps_the_first():
 
 
 @pytest.mark.parametrize("wish", ["fp <= 5", "fn <= 5"])
-def test_a_function_that_wants_nothing_leaves_any_program_as_it_is(wish):
+def test_a_function_without_preferences_leaves_any_program_as_it_is(wish):
     X, y, X_tune, y_tune = made()
     tuned = MartingaleBoostClassifier(n_levels=3).fit(X, y).tune(wish, X_tune, y_tune)
     left = tuned.tune(lambda node: None, X_tune, y_tune, granularity="all")
@@ -103,7 +103,7 @@ def test_a_function_that_wants_nothing_leaves_any_program_as_it_is(wish):
     assert (left.tuning_.met, left.tuning_.nodes) == (True, {})
 
 
-def test_what_is_said_of_a_class_that_does_not_come_to_a_node_is_not_asked_there():
+def test_bounds_on_a_class_that_does_not_reach_a_node_are_dropped_there():
     X, y, X_tune, y_tune = made(3, n=300)
     model = MartingaleBoostClassifier(n_levels=5).fit(X, y)
     seen = []
@@ -134,22 +134,22 @@ def test_keys_that_are_no_nodes_are_refused(key):
         model.tune({key: "fp <= 1"}, X_tune, y_tune, granularity="all")
 
 
-def test_nodes_that_are_never_reached_are_told():
+def test_nodes_that_are_never_reached_warn():
     X, y, X_tune, y_tune = made()
     model = MartingaleBoostClassifier(n_levels=3, freeze=500).fit(X, y)
     with pytest.warns(NotMetWarning, match=r"\(2, 0\)"):
-        told = model.tune({(2, 0): "fp <= 1"}, X_tune, y_tune, granularity="all").tuning_
-    assert not told.met
+        result = model.tune({(2, 0): "fp <= 1"}, X_tune, y_tune, granularity="all").tuning_
+    assert not result.met
 
 
-def test_a_local_share_is_exact():
+def test_a_local_fraction_is_exact():
     """1 of 5 may stay, and a node that has all five keeps 1: floats would make it 0."""
     codes = np.repeat([0, 1], [10, 5])
     before = np.repeat([1, 0, 1], [5, 5, 5])
     local = LocalTargets(
         Objective(Preference("fp <= 1"), codes, (0, 1)), before, np.zeros((15, 1)), 0
     )
-    assert int(local.shares[0, 1] * 5) == 1
+    assert int(local.fractions[0, 1] * 5) == 1
 
 
 @pytest.mark.parametrize("wish", ["precision <= 0%", "precision <= 50%", "precision <= 89%"])

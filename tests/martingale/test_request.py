@@ -9,7 +9,7 @@ import pytest
 from margrave import Confusion, Preference
 from margrave.confusion import PreferenceError
 from margrave.martingale import NotMetWarning, Step, Tuning
-from margrave.martingale._request import Outcome, check_wanted, make_objective, report
+from margrave.martingale._request import SearchResult, check_preference, make_objective, report
 
 TWO = np.array(["ham", "spam"])
 
@@ -31,7 +31,7 @@ def test_labels_become_places(y, classes, expected):
     assert objective.preference == Preference("accuracy >= 50%")
 
 
-def test_a_preference_may_be_given_as_one():
+def test_a_preference_object_is_accepted():
     wanted = Preference("fp <= 1")
     objective = make_objective(wanted, ["ham", "spam"], TWO, "ham", 2, "Thing.tune")
     assert (objective.preference, objective.positive) == (wanted, "ham")
@@ -71,7 +71,7 @@ def test_a_preference_may_be_given_as_one():
         (3, ["ham", "ham", "spam"], TypeError, r"Preference.*\b3\b"),
     ],
 )
-def test_what_cannot_be_judged_or_done_is_refused(preference, y, error, named):
+def test_invalid_requests_are_refused(preference, y, error, named):
     with pytest.raises(error, match=named):
         make_objective(preference, y, TWO, None, 3, "Thing.tune")
 
@@ -102,13 +102,13 @@ def account(text, after, positive=None):
     y = ["ham"] * 3 + ["spam"] * 3
     objective = make_objective(text, y, TWO, positive, 6, "Thing.tune")
     before, by_offset = np.array([0, 1, 1, 0, 1, 1]), np.array([0, 0, 0, 0, 0, 1])
-    outcome = Outcome(before, np.array(after), by_offset, n_models=3, cancelled=True)
+    outcome = SearchResult(before, np.array(after), by_offset, n_models=3, cancelled=True)
     return report(objective, outcome, "Thing.tune")
 
 
 def test_the_account_of_a_preference_that_is_met():
-    told = account("fp <= 1", [0, 0, 1, 0, 1, 1])  # without a warning
-    assert told == Tuning(
+    result = account("fp <= 1", [0, 0, 1, 0, 1, 1])  # without a warning
+    assert result == Tuning(
         Preference("fp <= 1"),
         met=True,
         before=Confusion([[1, 2], [1, 2]], ["ham", "spam"]),
@@ -117,9 +117,9 @@ def test_the_account_of_a_preference_that_is_met():
         n_models=3,
         cancelled=True,
     )
-    assert told.shortfall == 0
-    assert str(told.binding) == "fp <= 1"
-    head, *matrices = str(told).splitlines()
+    assert result.shortfall == 0
+    assert str(result.binding) == "fp <= 1"
+    head, *matrices = str(result).splitlines()
     assert "fp <= 1" in head
     assert "spam" in head
     assert numbers(head) == [1, 3]  # fp <= 1, three models
@@ -128,14 +128,14 @@ def test_the_account_of_a_preference_that_is_met():
 
 def test_the_account_of_a_preference_that_is_not_met():
     with pytest.warns(NotMetWarning, match=r"Thing\.tune") as caught:
-        told = account("fp <= 1, recall(spam) >= 80%", [1, 1, 1, 0, 1, 1])
+        result = account("fp <= 1, recall(spam) >= 80%", [1, 1, 1, 0, 1, 1])
     (warning,) = caught
     for named in ("'fp <= 1, recall(spam) >= 80%'", "2.4", "'fp <= 1'"):
         assert named in str(warning.message)
-    assert not told.met
-    assert told.shortfall == pytest.approx(2.4)
-    assert str(told.binding) == "fp <= 1"
-    head, before, *_ = str(told).splitlines()
+    assert not result.met
+    assert result.shortfall == pytest.approx(2.4)
+    assert str(result.binding) == "fp <= 1"
+    head, before, *_ = str(result).splitlines()
     assert "fp <= 1, recall(spam) >= 80%" in head
     assert numbers(head) == [1, 80, 2.4, 1, 3]
     assert numbers(before) == [66.7, 2, 1, 3, 6]
@@ -143,28 +143,30 @@ def test_the_account_of_a_preference_that_is_not_met():
 
 def test_the_binding_bound_is_that_which_most_samples_miss():
     with pytest.warns(NotMetWarning, match=r"\b3\b.*'fn <= 0'"):
-        told = account("fp <= 0, fn <= 0", [1, 0, 0, 0, 0, 1])
-    assert str(told.binding) == "fn <= 0"
+        result = account("fp <= 0, fn <= 0", [1, 0, 0, 0, 0, 1])
+    assert str(result.binding) == "fn <= 0"
 
 
 def test_the_account_speaks_of_the_positive_class():
-    told = account("fp <= 1", [0, 0, 0, 0, 1, 1], positive="ham")
-    assert (told.after.positive, told.after.fp, told.after.fn) == ("ham", 1, 0)
-    assert numbers(str(told).splitlines()[2]) == [1, 0, 1, 6]
+    result = account("fp <= 1", [0, 0, 0, 0, 1, 1], positive="ham")
+    assert (result.after.positive, result.after.fp, result.after.fn) == ("ham", 1, 0)
+    assert numbers(str(result).splitlines()[2]) == [1, 0, 1, 6]
 
 
-def test_the_account_of_three_classes_speaks_of_what_was_wanted_and_of_errors():
+def test_the_result_of_three_classes_has_the_bounds_and_the_errors():
     objective = make_objective("accuracy >= 50%", [0, 1, 2], np.arange(3), None, 3, "Thing.tune")
     right, wrong = np.array([0, 1, 2]), np.array([0, 2, 2])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        told = report(objective, Outcome(wrong, right, right, 1, cancelled=False), "Thing.tune")
-    head, *matrices = str(told).splitlines()
+        result = report(
+            objective, SearchResult(wrong, right, right, 1, cancelled=False), "Thing.tune"
+        )
+    head, *matrices = str(result).splitlines()
     assert "accuracy >= 50%" in head
     assert [numbers(line) for line in matrices] == [[66.7, 1, 3], [100, 0, 3], [100, 0, 3]]
 
 
-def test_what_a_classifier_that_always_answers_cannot_do_is_refused():
+def test_a_preference_that_rejects_is_refused():
     with pytest.raises(PreferenceError, match=r"Thing\.tune.*'rejected >= 1'"):
         make_objective("rejected >= 1", ["ham", "spam"], TWO, None, 2, "Thing.tune")
 
@@ -172,7 +174,7 @@ def test_what_a_classifier_that_always_answers_cannot_do_is_refused():
 @pytest.mark.parametrize("preference", [5, None, {"fp": 1}])
 def test_what_is_no_preference_is_refused_first(preference):
     with pytest.raises(TypeError, match=rf"Thing\.tune.*\b{type(preference).__name__}\b"):
-        check_wanted(preference, "Thing.tune")
+        check_preference(preference, "Thing.tune")
 
 
 def test_steps_and_accounts_cannot_be_changed():
@@ -188,7 +190,7 @@ def test_steps_and_accounts_cannot_be_changed():
 def test_errors_are_counted_once():
     objective = make_objective("errors <= 0", [0, 1, 2], np.arange(3), None, 3, "Thing.tune")
     right, wrong = np.array([0, 1, 2]), np.array([0, 2, 2])
-    told = report(objective, Outcome(wrong, right, right, 1, cancelled=False), "Thing.tune")
-    head, before, *_ = str(told).splitlines()
+    result = report(objective, SearchResult(wrong, right, right, 1, cancelled=False), "Thing.tune")
+    head, before, *_ = str(result).splitlines()
     assert numbers(head) == [0, 1]  # errors <= 0, one model
     assert numbers(before) == [1, 3]

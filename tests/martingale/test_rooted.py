@@ -1,4 +1,4 @@
-"""Tuning a whole program: what is told is what it does, and it costs no more than a threshold."""
+"""Tuning a whole program: the result is that of the model, at no more cost than a threshold."""
 
 import pickle
 import warnings
@@ -29,7 +29,7 @@ from margrave.martingale import (
     Step,
     TunableLogistic,
 )
-from margrave.martingale._rooted import LocalTargets, Ways, combined
+from margrave.martingale._root import LocalTargets, PathTable, add_node_offset
 
 TREE, LINE = DecisionTreeClassifier(max_depth=2, random_state=0), Perceptron()
 OFFSETS = st.lists(st.floats(-4, 4), min_size=3, max_size=3)
@@ -91,8 +91,8 @@ def judged(preference, matrix, spoken):
     counts = matrix.counts[:, :-1].copy()
     np.fill_diagonal(counts, 0)
     unspoken = counts.copy()
-    for true, answer in spoken:
-        unspoken[matrix.classes.index(true), matrix.classes.index(answer)] = 0
+    for true, prediction in spoken:
+        unspoken[matrix.classes.index(true), matrix.classes.index(prediction)] = 0
     return round(preference.shortfall(matrix), 9), int(unspoken.sum()), int(counts.sum())
 
 
@@ -124,7 +124,7 @@ def programs():
         for at, learner in enumerate(LEARNERS):
             freeze = 1.0 if at % 2 else None
             model = MartingaleBoostClassifier(learner, 4, freeze=freeze, random_state=0).fit(X, y)
-            found[k, at] = model._layered, X_new[:50]
+            found[k, at] = model._fitted_program, X_new[:50]
             kinds |= {node.kind for node in model.program_.nodes}
     assert kinds >= {"constant", "frozen"}
     return found
@@ -134,11 +134,11 @@ def programs():
 @pytest.mark.parametrize("learner", range(len(LEARNERS)))
 @few(5)
 @given(offset=OFFSETS)
-def test_all_ways_are_those_of_a_walk_with_that_offset(programs, k, learner, offset):
+def test_paths_are_those_of_a_walk_with_that_offset(programs, k, learner, offset):
     layered, X = programs[k, learner]
     offset = np.array(offset[:k])
     walked, _ = replace(layered, offset=offset).walk(X)
-    np.testing.assert_array_equal(Ways(layered, X).ends(offset[None])[0], walked)
+    np.testing.assert_array_equal(PathTable(layered, X).ends(offset[None])[0], walked)
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -147,7 +147,7 @@ def test_offsets_that_were_there_before_are_added_to(programs, k, learner):
     layered, X = programs[k, learner]
     before, offset = np.array([0.5, -0.25, -0.75])[:k], np.array([-2.0, 0.5, 0.25])[:k]
     walked, _ = replace(layered, offset=before + offset).walk(X)
-    ways = Ways(replace(layered, offset=before), X)
+    ways = PathTable(replace(layered, offset=before), X)
     ends = ways.ends(np.array([offset, np.zeros(k)]))
     np.testing.assert_array_equal(ends[0], walked)
     np.testing.assert_array_equal(ends[1], replace(layered, offset=before).walk(X)[0])
@@ -155,11 +155,11 @@ def test_offsets_that_were_there_before_are_added_to(programs, k, learner):
 
 
 def test_an_offset_that_is_taken_back_is_none():
-    """Then learners answer as they predict, which need not be by their probabilities."""
+    """Then learners use `predict`, which need not be by their probabilities."""
     X, y, X_new, _ = made()
-    layered = MartingaleBoostClassifier(Contrary(), 2, balance=False).fit(X, y)._layered
+    layered = MartingaleBoostClassifier(Contrary(), 2, balance=False).fit(X, y)._fitted_program
     before = np.array([0.1, -0.1]) * 3
-    taken_back = combined(replace(layered, offset=before), np.array([-0.3, 0.3]))
+    taken_back = add_node_offset(replace(layered, offset=before), np.array([-0.3, 0.3]))
     assert not taken_back.any()
     walked = replace(layered, offset=taken_back).walk(X_new)[0]
     np.testing.assert_array_equal(walked, layered.walk(X_new)[0])
@@ -187,23 +187,23 @@ REQUESTS = [
 @pytest.mark.parametrize(
     ("text", "spoken"), [*REQUESTS[::2], *(slow(*request) for request in REQUESTS[1::2])]
 )
-def test_what_is_told_is_what_it_does_and_it_costs_no_more_than_a_threshold(text, spoken):
+def test_the_result_is_that_of_the_model_and_costs_no_more_than_a_threshold(text, spoken):
     model, X, y = grown()
     preference = Preference(text)
     assert not preference.met(matrix_of(model, X, y))
     tuned = model.tune(text, X, y)
-    told = tuned.tuning_
-    assert told.preference == preference
-    assert told.before == matrix_of(model, X, y)
-    assert told.after == matrix_of(tuned, X, y)
-    assert told.met
+    result = tuned.tuning_
+    assert result.preference == preference
+    assert result.before == matrix_of(model, X, y)
+    assert result.after == matrix_of(tuned, X, y)
+    assert result.met
     assert preference.met(matrix_of(tuned, X, y))
-    assert not told.cancelled
-    assert told.nodes == {}
-    assert told.n_models <= 2
+    assert not result.cancelled
+    assert result.nodes == {}
+    assert result.n_models <= 2
     threshold = by_threshold(model, preference, X, y, spoken)
-    assert judged(preference, told.by_offset, spoken) == threshold
-    assert judged(preference, told.after, spoken) <= threshold
+    assert judged(preference, result.by_offset, spoken) == threshold
+    assert judged(preference, result.after, spoken) <= threshold
 
 
 @pytest.mark.slow
@@ -217,12 +217,12 @@ def test_other_learners_cost_no_more_than_a_threshold(text, spoken, learner):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotMetWarning)  # few votes have few thresholds
         for max_models in (0, None):
-            told = model.tune(text, X, y, max_models=max_models).tuning_
+            result = model.tune(text, X, y, max_models=max_models).tuning_
             if met:
-                assert told.after == told.before == told.by_offset
+                assert result.after == result.before == result.by_offset
             else:
-                assert judged(preference, told.by_offset, spoken) == threshold
-                assert judged(preference, told.after, spoken) <= threshold
+                assert judged(preference, result.by_offset, spoken) == threshold
+                assert judged(preference, result.after, spoken) <= threshold
 
 
 @pytest.mark.parametrize(
@@ -263,8 +263,10 @@ def test_it_may_cost_less_than_a_threshold():
     for seed in range(2):
         model, X, y = grown(seed=seed)
         for text, spoken in REQUESTS[2:4]:
-            told = model.tune(text, X, y).tuning_
-            prices = [judged(told.preference, one, spoken) for one in (told.by_offset, told.after)]
+            result = model.tune(text, X, y).tuning_
+            prices = [
+                judged(result.preference, one, spoken) for one in (result.by_offset, result.after)
+            ]
             assert prices[1] <= prices[0]
             gains.append(prices[0][1] - prices[1][1])
     assert max(gains) > 0
@@ -282,11 +284,11 @@ def test_requests_on_real_data(name, seed):
         count = getattr(before, word)
         for limit in sorted({max(count - 1, 0), count // 2, 0}):
             tuned = model.tune(f"{word} <= {limit}", X_tune, y_tune)
-            told = tuned.tuning_
-            assert told.met
-            assert told.after == matrix_of(tuned, X_tune, y_tune)
-            threshold = by_threshold(model, told.preference, X_tune, y_tune, [cell])
-            assert judged(told.preference, told.after, [cell]) <= threshold
+            result = tuned.tuning_
+            assert result.met
+            assert result.after == matrix_of(tuned, X_tune, y_tune)
+            threshold = by_threshold(model, result.preference, X_tune, y_tune, [cell])
+            assert judged(result.preference, result.after, [cell]) <= threshold
 
 
 def test_the_positive_class_may_be_the_other_one():
@@ -342,18 +344,18 @@ def test_requests_on_three_classes(text, spoken, learner):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotMetWarning)
         tuned = model.tune(text, X_tune, y_tune)
-    told = tuned.tuning_
-    assert told.before == matrix_of(model, X_tune, y_tune)
-    assert told.after == matrix_of(tuned, X_tune, y_tune)
-    assert told.met == preference.met(told.after)
+    result = tuned.tuning_
+    assert result.before == matrix_of(model, X_tune, y_tune)
+    assert result.after == matrix_of(tuned, X_tune, y_tune)
+    assert result.met == preference.met(result.after)
     if learner is None:
-        assert told.met
-    best = judged(preference, told.after, spoken)
-    assert best <= judged(preference, told.by_offset, spoken)
-    assert judged(preference, told.by_offset, spoken) <= judged(preference, told.before, spoken)
+        assert result.met
+    best = judged(preference, result.after, spoken)
+    assert best <= judged(preference, result.by_offset, spoken)
+    assert judged(preference, result.by_offset, spoken) <= judged(preference, result.before, spoken)
 
 
-def test_a_second_request_on_three_classes_is_never_answered_with_something_worse():
+def test_a_second_request_on_three_classes_never_gets_worse():
     X, y, X_tune, y_tune = made(3, 60, seed=335)
     model = MartingaleBoostClassifier(Perceptron(), 3, random_state=0).fit(X, y)
     texts = ["errors(0 -> 2) <= 0", "precision(1) >= 95%", "recall(0) >= 90%, recall(2) >= 90%"]
@@ -386,17 +388,17 @@ def test_a_preference_that_is_met_changes_nothing(k, learner):
 
 
 @pytest.mark.parametrize("max_models", [0, 1, 2])
-def test_what_cannot_be_met_is_told_with_what_binds(max_models):
+def test_an_infeasible_preference_warns_with_the_limiting_constraint(max_models):
     model, X, y = grown()
     with pytest.warns(NotMetWarning) as caught:
         tuned = model.tune("fp <= 1, fn <= 1", X, y, max_models=max_models)
-    told = tuned.tuning_
-    assert not told.met
-    assert told.after == matrix_of(tuned, X, y)
-    assert told.shortfall == max(told.after.fp - 1, 0) + max(told.after.fn - 1, 0)
-    assert str(told.binding) in ("fp <= 1", "fn <= 1")
+    result = tuned.tuning_
+    assert not result.met
+    assert result.after == matrix_of(tuned, X, y)
+    assert result.shortfall == max(result.after.fp - 1, 0) + max(result.after.fn - 1, 0)
+    assert str(result.binding) in ("fp <= 1", "fn <= 1")
     (warning,) = caught
-    for named in ("'fp <= 1, fn <= 1'", f" {told.shortfall:g} ", f"'{told.binding}'"):
+    for named in ("'fp <= 1, fn <= 1'", f" {result.shortfall:g} ", f"'{result.binding}'"):
         assert named in str(warning.message)
     assert warning.filename == __file__
 
@@ -461,7 +463,7 @@ def test_without_models_only_offsets_move_and_the_learners_stay(learner):
     assert (tuned.predict(X) != model.predict(X)).any()
 
 
-def test_an_offset_at_the_nodes_sends_samples_other_ways():
+def test_an_offset_at_the_nodes_changes_paths():
     model, X, y = grown()
     moved = [model.tune(text, X, y, max_models=0) for text, _ in REQUESTS[::3]]
     paths = [(one.decision_path(X) != model.decision_path(X)).nnz > 0 for one in moved]
@@ -471,20 +473,20 @@ def test_an_offset_at_the_nodes_sends_samples_other_ways():
 @pytest.mark.parametrize("max_models", [1, 2])
 def test_no_more_programs_are_grown_than_allowed(max_models):
     model, X, y = grown()
-    told = model.tune("fp <= 0", X, y, max_models=max_models).tuning_
-    assert told.n_models == max_models
-    assert judged(told.preference, told.after, FP)[1] > 0
+    result = model.tune("fp <= 0", X, y, max_models=max_models).tuning_
+    assert result.n_models == max_models
+    assert judged(result.preference, result.after, FP)[1] > 0
 
 
 def test_more_programs_are_never_worse():
     model, X, y = grown()
     for text, spoken in REQUESTS[::5]:
         each = [model.tune(text, X, y, max_models=m).tuning_ for m in (0, 1, 2)]
-        ranks = [judged(told.preference, told.after, spoken) for told in each]
+        ranks = [judged(result.preference, result.after, spoken) for result in each]
         assert ranks == sorted(ranks, reverse=True)
 
 
-def test_a_request_without_a_price_ends_the_search():
+def test_a_request_without_a_cost_ends_the_search():
     """One class is far off, and only its threshold is wrong: nothing else has to be paid."""
     X = np.concatenate([np.linspace(0, 1, 40), np.linspace(3, 4, 40)])[:, None]
     y = np.repeat([0, 1], 40)
@@ -494,8 +496,8 @@ def test_a_request_without_a_price_ends_the_search():
     before = matrix_of(model, X_tune, y_tune)
     assert before.fn == 1
     steps = []
-    told = model.tune("fn <= 0", X_tune, y_tune, callback=steps.append).tuning_
-    assert (told.met, told.n_models, told.after.fp) == (True, 0, 0)
+    result = model.tune("fn <= 0", X_tune, y_tune, callback=steps.append).tuning_
+    assert (result.met, result.n_models, result.after.fp) == (True, 0, 0)
     assert len(steps) == 1
 
 
@@ -512,7 +514,7 @@ def test_the_trained_program_is_not_changed():
         np.testing.assert_array_equal(model.predict_proba(X), proba)
 
 
-def test_a_tuned_program_can_be_asked_again():
+def test_a_tuned_program_can_be_tuned_again():
     model, X, y = grown()
     once = model.tune("fp <= 3", X, y)
     twice = once.tune("fn <= 9", X, y)
@@ -581,7 +583,7 @@ def test_labels_are_text():
 # The callback
 
 
-def test_the_callback_is_told_of_every_program():
+def test_the_callback_receives_every_program():
     model, X, y = grown()
     steps = []
     tuned = model.tune("fp <= 2", X, y, callback=steps.append)
@@ -596,7 +598,7 @@ def test_the_callback_is_told_of_every_program():
 
 
 @pytest.mark.parametrize("at", [0, 1])
-def test_a_true_answer_cancels_and_the_best_so_far_is_returned(at):
+def test_a_true_result_cancels_and_the_best_so_far_is_returned(at):
     model, X, y = grown()
     steps = []
 
@@ -633,29 +635,29 @@ def test_an_error_in_the_callback_is_the_callers():
         ("precision(1) >= 80%", {(0, 1): 0.6}),
     ],
 )
-def test_shares_of_the_errors_that_may_stay(text, expected):
+def test_fractions_of_the_errors_that_may_stay(text, expected):
     """Six of ten and eight of ten are right; 4 of 0 are called 1, and 2 of 1 are called 0."""
     codes = np.repeat([0, 1], 10)
     before = np.repeat([0, 1, 0, 1], [6, 4, 2, 8])
     objective = Objective(Preference(text), codes, (0, 1))
     targets = LocalTargets(objective, before, np.zeros((20, 1)), 0)
-    assert targets.shares == pytest.approx(expected)
+    assert targets.fractions == pytest.approx(expected)
 
 
-def test_a_node_keeps_its_share_of_the_errors():
+def test_a_node_keeps_its_fraction_of_the_errors():
     X, y, X_tune, y_tune = made()
     learner = TunableLogistic().fit(X, y)
-    answers = learner.predict(X_tune)
-    count = int(np.sum((y_tune == 0) & (answers == 1)))
+    predictions = learner.predict(X_tune)
+    count = int(np.sum((y_tune == 0) & (predictions == 1)))
     objective = Objective(Preference(f"fp <= {count // 2}"), y_tune, (0, 1))
-    targets = LocalTargets(objective, answers, X_tune, len(X))
+    targets = LocalTargets(objective, predictions, X_tune, len(X))
     rows = np.arange(len(X), len(X) + len(X_tune))[::2]
     here = rows - len(X)
-    wrong = np.sum((y_tune[here] == 0) & (answers[here] == 1))
+    wrong = np.sum((y_tune[here] == 0) & (predictions[here] == 1))
     refined = targets.refine((0, 0), learner, np.concatenate([np.arange(len(X)), rows]))
     now = np.sum((y_tune[here] == 0) & (refined.predict(X_tune[here]) == 1))
     assert now <= (count // 2) / count * wrong
-    np.testing.assert_array_equal(learner.predict(X_tune), answers)
+    np.testing.assert_array_equal(learner.predict(X_tune), predictions)
 
 
 def test_a_node_without_tuning_samples_of_a_class_is_left_as_it_is():
@@ -663,7 +665,7 @@ def test_a_node_without_tuning_samples_of_a_class_is_left_as_it_is():
     learner = TunableLogistic().fit(X, y)
     objective = Objective(Preference("fp <= 0"), y_tune, (0, 1))
     targets = LocalTargets(objective, learner.predict(X_tune), X_tune, len(X))
-    assert targets.shares
+    assert targets.fractions
     only = np.flatnonzero(y_tune == 0) + len(X)
     for rows in (only, np.arange(len(X)), np.zeros(0, dtype=int)):
         assert targets.refine((0, 0), learner, rows) is learner

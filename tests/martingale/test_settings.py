@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from margrave.martingale._settings import grouped, one_each
+from margrave.martingale._logistic import PenaltyGroups, as_vector
 
 KEYS = ["a", "b", "c"]
 
@@ -27,24 +27,24 @@ KEYS = ["a", "b", "c"]
     ],
 )
 def test_a_number_for_each_key(value, expected):
-    numbers = one_each(value, KEYS, 7.0, "size", "Thing")
+    numbers = as_vector(value, KEYS, 7.0, "size", "Thing")
     assert numbers.dtype == np.float64
     assert numbers.tolist() == expected
 
 
 def test_the_numbers_are_a_copy_that_can_be_changed():
     given = np.array([1.0, 2, 3])
-    numbers = one_each(given, KEYS, 0.0, "size", "Thing")
+    numbers = as_vector(given, KEYS, 0.0, "size", "Thing")
     numbers[0] = 9
     assert given.tolist() == [1, 2, 3]
-    single = one_each(2.0, KEYS, 0.0, "size", "Thing")
+    single = as_vector(2.0, KEYS, 0.0, "size", "Thing")
     single[0] = 9  # not a view of one number
     assert single.tolist() == [9, 2, 2]
 
 
 def test_one_key_takes_one_number_or_a_list_of_one():
-    assert one_each([5], ["a"], 0.0, "size", "Thing").tolist() == [5]
-    assert one_each(5, ["a"], 0.0, "size", "Thing").tolist() == [5]
+    assert as_vector([5], ["a"], 0.0, "size", "Thing").tolist() == [5]
+    assert as_vector(5, ["a"], 0.0, "size", "Thing").tolist() == [5]
 
 
 @pytest.mark.parametrize(
@@ -53,30 +53,30 @@ def test_one_key_takes_one_number_or_a_list_of_one():
 )
 def test_other_shapes_and_numbers_that_are_not_finite_are_refused(value):
     with pytest.raises(ValueError, match=rf"\bsize\b.*{re.escape(repr(value))}"):
-        one_each(value, KEYS, 0.0, "size", "Thing")
+        as_vector(value, KEYS, 0.0, "size", "Thing")
 
 
 @pytest.mark.parametrize("value", ["much", ["x", 1, 2], [1, [2], 3], 1j, {"a": "x"}])
 def test_what_is_not_a_number_is_refused_by_name(value):
     with pytest.raises(ValueError, match=r"Thing.*\bsize\b"):
-        one_each(value, KEYS, 0.0, "size", "Thing")
+        as_vector(value, KEYS, 0.0, "size", "Thing")
 
 
-def test_a_mapping_that_is_refused_is_shown_as_it_was_given():
+def test_an_error_shows_the_mapping_of_the_user():
     with pytest.raises(ValueError, match=r"\bsize\b.*\{'b': inf\}"):
-        one_each({"b": np.inf}, KEYS, 0.0, "size", "Thing")
+        as_vector({"b": np.inf}, KEYS, 0.0, "size", "Thing")
 
 
 def test_an_unknown_key_is_refused():
     with pytest.raises(ValueError, match=r"\bsize\b.*'d'") as error:
-        one_each({"a": 1, "d": 2, "e": 3}, KEYS, 0.0, "size", "Thing")
+        as_vector({"a": 1, "d": 2, "e": 3}, KEYS, 0.0, "size", "Thing")
     assert "'e'" not in str(error.value)
 
 
 @pytest.mark.parametrize(("n_keys", "shown"), [(6, "012345"), (7, "0123457")])
 def test_of_many_keys_six_are_shown_and_the_number_of_all(n_keys, shown):
     with pytest.raises(ValueError, match=r"\bsize\b.*'a'") as error:
-        one_each({"a": 1}, list(range(n_keys)), 0.0, "size", "Thing")
+        as_vector({"a": 1}, list(range(n_keys)), 0.0, "size", "Thing")
     assert re.findall(r"\d", str(error.value)) == list(shown)
 
 
@@ -98,7 +98,7 @@ def test_of_many_keys_six_are_shown_and_the_number_of_all(n_keys, shown):
     ],
 )
 def test_the_group_of_each_feature(groups, names, expected):
-    found, group = grouped(groups, 3, names, "Thing")
+    found, group = PenaltyGroups.of(groups, 3, names, "Thing")
     assert (found, group.tolist()) == expected
 
 
@@ -114,22 +114,22 @@ def test_the_group_of_each_feature(groups, names, expected):
 )
 def test_a_feature_is_in_one_group(groups, names, feature):
     with pytest.raises(ValueError, match=rf"Thing.*\bgroups\b.*{feature}"):
-        grouped(groups, 3, names, "Thing")
+        PenaltyGroups.of(groups, 3, names, "Thing")
 
 
 @pytest.mark.parametrize("feature", [3, -1, 0.0, True, None, "w", (0,)])
 def test_a_feature_that_is_not_there_is_refused(feature):
     with pytest.raises(ValueError, match=rf"\bgroups\b.* {re.escape(repr(feature))}"):
-        grouped({"p": [feature]}, 3, ["x", "y", "z"], "Thing")
+        PenaltyGroups.of({"p": [feature]}, 3, ["x", "y", "z"], "Thing")
 
 
 @pytest.mark.parametrize("groups", [[[0, 1], [2]], "p", 3, {"p": 0, "q": [1, 2]}, {"p": None}])
 def test_groups_of_another_kind_are_refused_by_name(groups):
     with pytest.raises(ValueError, match=r"Thing.*\bgroups\b"):
-        grouped(groups, 3, None, "Thing")
+        PenaltyGroups.of(groups, 3, None, "Thing")
 
 
 def test_groups_whose_names_are_written_alike_are_refused():
     """They could not be told apart where the log-penalties are given by the groups' names."""
     with pytest.raises(ValueError, match=r"Thing.*\bgroups\b"):
-        grouped({1: [0, 1], "1": [2]}, 3, None, "Thing")
+        PenaltyGroups.of({1: [0, 1], "1": [2]}, 3, None, "Thing")

@@ -10,8 +10,13 @@ from sklearn.datasets import make_classification
 from margrave import Confusion, Preference, datasets
 from margrave.confusion import Objective
 from margrave.martingale import NotMetWarning, Step, TunableLogistic, _newton, _tuning
-from margrave.martingale._settings import Setting
-from margrave.martingale._tuning import Search, expanded, summed, target_states
+from margrave.martingale._tuning import (
+    Hyperparameters,
+    HyperparameterSearch,
+    expand,
+    sum_by_group,
+    target_states,
+)
 
 # Two classes: P(1) of each point. Points 0, 1 and 2 are false positives, 5 is a false negative.
 CODES = np.array([0, 0, 0, 0, 1, 1])
@@ -139,14 +144,14 @@ def test_a_precision_of_nothing_names_a_point():
 
 def test_columns_are_summed_by_their_groups():
     by_column = np.array([1.0, 2, 4, 8, 99])  # the intercept's last
-    assert summed(by_column, np.array([0, 1, 0, 2]), 4).tolist() == [5, 2, 8, 0]
+    assert sum_by_group(by_column, np.array([0, 1, 0, 2]), 4).tolist() == [5, 2, 8, 0]
 
 
-def test_a_setting_is_expanded_to_columns_and_samples():
+def test_hyperparameters_are_expanded_to_columns_and_samples():
     codes = np.array([0, 1, 1])
-    problem = _newton.Problem(np.ones((3, 4)), codes, 2)
-    setting = Setting(np.log([2.0, 5]), np.log([1.0, 3]), np.zeros(2))
-    penalty, weights = expanded(setting, np.array([1, 0, 1]), problem, np.array([1.0, 2, 4]))
+    hyperparameters = Hyperparameters(np.log([2.0, 5]), np.log([1.0, 3]), np.zeros(2))
+    group, weights = np.array([1, 0, 1]), np.array([1.0, 2, 4])
+    penalty, weights = expand(hyperparameters, group, codes, weights)
     np.testing.assert_allclose(penalty, [5, 2, 5, 0])
     np.testing.assert_allclose(weights, [1, 6, 12])
 
@@ -186,8 +191,8 @@ def cost(matrix, spoken):
     counts = matrix.counts[:, :-1].copy()
     np.fill_diagonal(counts, 0)
     at = {label: i for i, label in enumerate(matrix.classes)}
-    for true, answer in spoken:
-        counts[at[true], at[answer]] = 0
+    for true, prediction in spoken:
+        counts[at[true], at[prediction]] = 0
     return int(counts.sum())
 
 
@@ -223,22 +228,22 @@ REQUESTS = [
 
 
 @pytest.mark.parametrize(("text", "spoken"), REQUESTS)
-def test_what_is_told_is_what_the_returned_model_does(text, spoken):
+def test_the_result_is_that_of_the_returned_model(text, spoken):
     X, y, X_tune, y_tune = split()
     model, preference = TunableLogistic().fit(X, y), Preference(text)
     tuned = model.tune(text, X_tune, y_tune)
-    told = tuned.tuning_
-    assert told.before == Confusion.of(y_tune, model.predict(X_tune))
-    assert told.after == Confusion.of(y_tune, tuned.predict(X_tune))
-    assert told.preference == preference
-    assert told.met
-    assert preference.met(told.after)
-    assert not preference.met(told.before)
-    assert judged(preference, told.after, spoken) <= judged(preference, told.by_offset, spoken)
+    result = tuned.tuning_
+    assert result.before == Confusion.of(y_tune, model.predict(X_tune))
+    assert result.after == Confusion.of(y_tune, tuned.predict(X_tune))
+    assert result.preference == preference
+    assert result.met
+    assert preference.met(result.after)
+    assert not preference.met(result.before)
+    assert judged(preference, result.after, spoken) <= judged(preference, result.by_offset, spoken)
     expected = by_threshold(model, preference, X_tune, y_tune, spoken)
-    assert judged(preference, told.by_offset, spoken) == expected
-    assert told.n_models <= 20
-    assert not told.cancelled
+    assert judged(preference, result.by_offset, spoken) == expected
+    assert result.n_models <= 20
+    assert not result.cancelled
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -250,11 +255,11 @@ def test_requests_on_liver_cost_no_more_than_the_threshold_and_sometimes_less(se
     gains = []
     for word, cell in (("fp", tuple(labels)), ("fn", tuple(labels[::-1]))):
         for limit in sorted({getattr(before, word) - 1, getattr(before, word) // 2, 0}):
-            told = model.tune(f"{word} <= {limit}", X_tune, y_tune).tuning_
-            assert told.met
-            ours = judged(told.preference, told.after, [cell])
-            threshold = by_threshold(model, told.preference, X_tune, y_tune, [cell])
-            assert judged(told.preference, told.by_offset, [cell]) == threshold
+            result = model.tune(f"{word} <= {limit}", X_tune, y_tune).tuning_
+            assert result.met
+            ours = judged(result.preference, result.after, [cell])
+            threshold = by_threshold(model, result.preference, X_tune, y_tune, [cell])
+            assert judged(result.preference, result.by_offset, [cell]) == threshold
             assert ours <= threshold
             gains.append(threshold[1] - ours[1])
     assert max(gains) > 0
@@ -279,15 +284,15 @@ def test_requests_on_three_classes(text, spoken):
     names = np.array(["setosa", "versicolor", "virginica"])
     y, y_tune = (names[np.unique(of, return_inverse=True)[1]] for of in (y, y_tune))
     model = TunableLogistic().fit(X, y)
-    told = (tuned := model.tune(preference, X_tune, y_tune)).tuning_
-    assert not preference.met(told.before)
-    assert told.met
-    assert told.after == Confusion.of(y_tune, tuned.predict(X_tune))
-    assert judged(preference, told.after, spoken) <= judged(preference, told.by_offset, spoken)
+    result = (tuned := model.tune(preference, X_tune, y_tune)).tuning_
+    assert not preference.met(result.before)
+    assert result.met
+    assert result.after == Confusion.of(y_tune, tuned.predict(X_tune))
+    assert judged(preference, result.after, spoken) <= judged(preference, result.by_offset, spoken)
 
 
 @pytest.mark.parametrize("text", ["fp <= 4", "fn <= 4"])
-def test_what_is_told_is_what_the_returned_model_does_also_with_ties(text):
+def test_the_result_is_that_of_the_returned_model_also_with_ties(text):
     """At the middle one of three values both classes are as probable, but for rounding."""
     y = np.repeat([0, 1, 0, 1, 0, 1], [3, 1, 4, 4, 1, 3])
     for first, step in [(0.0, 0.1), (0.1, 0.3), (0.7, 0.1), (0.1, 1 / 3), (1.1, 0.1)]:
@@ -299,7 +304,7 @@ def test_what_is_told_is_what_the_returned_model_does_also_with_ties(text):
 
 
 @pytest.mark.parametrize("text", ["fp(2) <= 5", "fn(1) <= 5"])
-def test_what_is_told_of_three_classes_is_what_the_returned_model_does_also_with_ties(text):
+def test_the_result_of_three_classes_is_that_of_the_returned_model_also_with_ties(text):
     """Three features of two values: scores of two classes may be equal but for rounding."""
     for seed in (44, 166, 200):
         rng = np.random.default_rng(seed)
@@ -310,13 +315,13 @@ def test_what_is_told_of_three_classes_is_what_the_returned_model_does_also_with
         assert tuned.tuning_.after == Confusion.of(y, tuned.predict(X))
 
 
-def test_an_outlier_in_the_tuning_set_takes_no_threshold_away():
+def test_an_outlier_in_the_tuning_set_removes_no_threshold():
     X, y, X_tune, y_tune = split()
     model = TunableLogistic().fit(X, y)
     at = int(np.flatnonzero(y_tune == 1)[0])
     X_tune[at] = 1e12 * model.coef_[0]  # surely called 1, and it is
-    told = model.tune(FEWER_FP, X_tune, y_tune, max_models=0).tuning_
-    assert judged(FEWER_FP, told.after, FP) == by_threshold(model, FEWER_FP, X_tune, y_tune, FP)
+    result = model.tune(FEWER_FP, X_tune, y_tune, max_models=0).tuning_
+    assert judged(FEWER_FP, result.after, FP) == by_threshold(model, FEWER_FP, X_tune, y_tune, FP)
 
 
 @pytest.mark.parametrize("text", ["fp <= 60", "fp <= 60, fn <= 60", "recall(1) >= 10%"])
@@ -382,7 +387,7 @@ def test_patience_is_how_many_models_are_tried_after_the_last_gain(seed, text, s
     assert matrices[-1] == tuned.tuning_.after
 
 
-def test_a_callback_is_told_of_every_model():
+def test_a_callback_receives_every_model():
     X, y, X_tune, y_tune = split()
     model = TunableLogistic().fit(X, y)
     tuned, steps = steps_of(model, "fp <= 5", X_tune, y_tune, max_models=30)
@@ -390,12 +395,12 @@ def test_a_callback_is_told_of_every_model():
     assert [step.number for step in steps] == list(range(tuned.tuning_.n_models + 1))
     assert {step.most for step in steps} == {30}
     assert all(step.met for step in steps)
-    told = [judged(FEWER_FP, step.confusion, FP) for step in steps]
-    assert told == sorted(told, reverse=True)  # the best so far
+    result = [judged(FEWER_FP, step.confusion, FP) for step in steps]
+    assert result == sorted(result, reverse=True)  # the best so far
 
 
 @pytest.mark.parametrize("at", [0, 1, 3])
-def test_a_true_answer_cancels_and_the_best_so_far_is_returned(at):
+def test_a_true_result_cancels_and_the_best_so_far_is_returned(at):
     X, y, X_tune, y_tune = split()
     model = TunableLogistic().fit(X, y)
     steps = []
@@ -427,9 +432,11 @@ def test_no_more_models_are_trained_than_allowed(max_models, monkeypatch):
     X, y, X_tune, y_tune = split()
     model = TunableLogistic().fit(X, y)
     trained = []
-    solved = _newton.Problem.solved
+    solved = _newton.LogisticProblem.solve
     monkeypatch.setattr(
-        _newton.Problem, "solved", lambda self, *given: trained.append(1) or solved(self, *given)
+        _newton.LogisticProblem,
+        "solve",
+        lambda self, *given: trained.append(1) or solved(self, *given),
     )
     with pytest.warns(NotMetWarning):
         tuned, steps = steps_of(model, "fp <= 0, fn <= 0", X_tune, y_tune, max_models=max_models)
@@ -441,9 +448,11 @@ def test_models_are_counted_also_where_penalties_do_not_matter(monkeypatch):
     """Features without any spread: only costs and offset can move."""
     y = np.repeat([0, 1], [30, 10])
     model = TunableLogistic().fit(np.zeros((40, 2)), y)
-    trained, solved = [], _newton.Problem.solved
+    trained, solved = [], _newton.LogisticProblem.solve
     monkeypatch.setattr(
-        _newton.Problem, "solved", lambda self, *given: trained.append(1) or solved(self, *given)
+        _newton.LogisticProblem,
+        "solve",
+        lambda self, *given: trained.append(1) or solved(self, *given),
     )
     with pytest.warns(NotMetWarning):
         tuned, steps = steps_of(model, "fp <= 5, fn <= 5", np.zeros((40, 2)), y, max_models=3)
@@ -451,24 +460,24 @@ def test_models_are_counted_also_where_penalties_do_not_matter(monkeypatch):
     assert len(trained) - 1 <= tuned.tuning_.n_models == steps[-1].number <= 3
 
 
-def test_what_cannot_be_met_is_told_and_the_nearest_model_returned():
+def test_an_infeasible_preference_returns_the_nearest_model():
     X, y, X_tune, y_tune = split()
     model = TunableLogistic().fit(X, y)
     with pytest.warns(NotMetWarning) as caught:
         tuned = model.tune("fp <= 0, fn <= 0", X_tune, y_tune)
-    told = tuned.tuning_
-    errors = cost(told.after, [])
-    binds = "fp <= 0" if told.after.fp >= told.after.fn else "fn <= 0"
+    result = tuned.tuning_
+    errors = cost(result.after, [])
+    binds = "fp <= 0" if result.after.fp >= result.after.fn else "fn <= 0"
     (warning,) = caught
     for named in ("TunableLogistic.tune", "'fp <= 0, fn <= 0'", f" {errors} ", f"'{binds}'"):
         assert named in str(warning.message)
     assert warning.filename == __file__
-    assert (told.met, told.n_models, told.shortfall) == (False, 20, errors)
-    assert str(told.binding) == binds
-    assert told.after == Confusion.of(y_tune, tuned.predict(X_tune))
-    assert 0 < errors <= cost(told.by_offset, []) <= cost(told.before, [])
+    assert (result.met, result.n_models, result.shortfall) == (False, 20, errors)
+    assert str(result.binding) == binds
+    assert result.after == Confusion.of(y_tune, tuned.predict(X_tune))
+    assert 0 < errors <= cost(result.by_offset, []) <= cost(result.before, [])
     expected = by_threshold(model, NO_ERRORS, X_tune, y_tune, [*FP, *FN])
-    assert judged(NO_ERRORS, told.by_offset, [*FP, *FN]) == expected
+    assert judged(NO_ERRORS, result.by_offset, [*FP, *FN]) == expected
 
 
 def test_the_search_may_meet_what_no_threshold_can():
@@ -486,26 +495,26 @@ def test_the_search_may_meet_what_no_threshold_can():
 @pytest.mark.parametrize("k", [2, 3])
 def test_the_derivative_of_the_divergence(k, groups, monkeypatch):
     """By log-penalties, log-costs and offset; against central finite differences."""
-    monkeypatch.setattr(_tuning, "ROUGH", 0.0)
+    monkeypatch.setattr(_tuning, "ROUGH_TOL", 0.0)
     X, y, X_tune, y_tune = split(k)
     start = np.linspace(-1, 1, 8 if groups is None else 3)
     model = TunableLogistic(start, groups=groups, tol=1e-14).fit(X, y, np.linspace(0.5, 2, len(y)))
-    problem, weights = model._training("tune")
+    fitted = model._require_training_data("tune")
     objective = Objective(
         Preference("recall(1) >= 99%, precision(0) >= 99%"), y_tune, tuple(range(k))
     )
-    search = Search(
-        problem, weights, model._group, model._columns(X_tune),
-        lambda w: model._scores_by(X_tune, *model._as_given(w)),
-        objective, model._at, model._solution,
-        tol=1e-14, patience=10**6, max_models=10**6,
+    search = HyperparameterSearch(
+        fitted, model._columns(X_tune),
+        lambda w: model._scores_without_offset(X_tune, *model._in_feature_units(w)),
+        objective, tol=1e-14, patience=10**6, max_models=10**6,
     )  # fmt: skip
     scores = np.log(model.predict_proba(X_tune))
     search.targets = target_states(objective, scores)
-    search.first = search.best = search._make_candidate(model._at)
+    search.first = search.best = search.make_candidate(fitted)
+    search.current = fitted
     rng = np.random.default_rng(0)
     theta = np.concatenate([start, rng.normal(size=k) / 4, rng.normal(size=k)])
-    value, ours = search._divergence(theta)
+    value, ours = search.divergence(theta)
 
     # (2) itself, with the model trained anew.
     def divergence(at):
@@ -528,7 +537,7 @@ def test_large_problems_are_tuned_by_lbfgs(monkeypatch):
     X, y, X_tune, y_tune = split()
     model = TunableLogistic().fit(X, y)
     tuned = model.tune("fp <= 5", X_tune, y_tune)
-    assert model._solution.factor is None
+    assert model._require_training_data("tune").solution.factor is None
     assert tuned.tuning_.met
     assert tuned.tuning_.after == Confusion.of(y_tune, tuned.predict(X_tune))
     threshold = by_threshold(model, FEWER_FP, X_tune, y_tune, FP)

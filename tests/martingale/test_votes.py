@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 from tests.examples import few
 
 from margrave.martingale import MartingaleBoostClassifier, Node
-from margrave.martingale._votes import Votes, standing
+from margrave.martingale._boost import VoteRouting, final_votes
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -45,7 +45,9 @@ def made(k=2, n=120, seed=0):
 
 
 def kinds(model):
-    return {(node.layer, node.position): (node.kind, node.answer) for node in model.program_.nodes}
+    return {
+        (node.layer, node.position): (node.kind, node.prediction) for node in model.program_.nodes
+    }
 
 
 def same_program(one, other):
@@ -74,8 +76,8 @@ def same_program(one, other):
 )
 def test_two_classes_freeze_where_the_rarer_comes_too_seldom(mass, expected):
     # ε / (L (L + 1)) = 0.75 / 12 = 1/16 of 64 samples: 4 of a class.
-    votes, total = Votes(3, 0.75, 2), np.array([64.0, 64.0])
-    assert votes.kind(1, (0, 1), np.array(mass, float), total) == expected
+    votes, total = VoteRouting(3, 0.75, 2), np.array([64.0, 64.0])
+    assert votes.node_kind(1, (0, 1), np.array(mass, float), total) == expected
 
 
 @pytest.mark.parametrize(
@@ -90,33 +92,37 @@ def test_two_classes_freeze_where_the_rarer_comes_too_seldom(mass, expected):
 )
 def test_three_classes_freeze_by_the_second_largest(mass, expected):
     # ε / (2 C(L + k − 1, k)) = 1 / (2 C(4, 3)) = 1/8 of 80 samples: 10 of a class.
-    votes, total = Votes(2, 1.0, 3), np.full(3, 80.0)
-    assert votes.kind(1, (0, 1, 0), np.array(mass, float), total) == expected
+    votes, total = VoteRouting(2, 1.0, 3), np.full(3, 80.0)
+    assert votes.node_kind(1, (0, 1, 0), np.array(mass, float), total) == expected
 
 
 @pytest.mark.parametrize("n_levels", range(1, 16))
-def test_for_two_classes_the_limit_is_that_of_the_document(n_levels):
-    assert Votes(n_levels, 0.3, 2).least == pytest.approx(0.3 / (n_levels * (n_levels + 1)))
-    assert Votes(n_levels, 0.3, 4).least == pytest.approx(0.3 / (2 * comb(n_levels + 3, 4)))
+def test_for_two_classes_the_limit_is_that_of_the_paper(n_levels):
+    assert VoteRouting(n_levels, 0.3, 2).min_reach == pytest.approx(
+        0.3 / (n_levels * (n_levels + 1))
+    )
+    assert VoteRouting(n_levels, 0.3, 4).min_reach == pytest.approx(
+        0.3 / (2 * comb(n_levels + 3, 4))
+    )
 
 
 @pytest.mark.parametrize("freeze", [None, 0, 0.0])
 def test_without_freezing_pure_nodes_are_constant_and_the_others_learn(freeze):
-    votes, total = Votes(3, freeze, 2), np.array([1e6, 1e6])
-    assert votes.kind(1, (0, 1), np.array([1.0, 1e6]), total) == ("learner", None)
-    assert votes.kind(1, (0, 1), np.array([7.0, 0.0]), total) == ("constant", 0)
-    assert votes.kind(1, (1, 0), np.array([0.0, 7.0]), total) == ("constant", 1)
+    votes, total = VoteRouting(3, freeze, 2), np.array([1e6, 1e6])
+    assert votes.node_kind(1, (0, 1), np.array([1.0, 1e6]), total) == ("learner", None)
+    assert votes.node_kind(1, (0, 1), np.array([7.0, 0.0]), total) == ("constant", 0)
+    assert votes.node_kind(1, (1, 0), np.array([0.0, 7.0]), total) == ("constant", 1)
 
 
-def test_a_frozen_node_answers_by_reach_and_not_by_the_raw_majority():
+def test_a_frozen_node_predicts_by_reach_and_not_by_the_raw_majority():
     """METHODS.md: 100 positives and 100,000 negatives; 40 of 500 that come are positive."""
     total, mass = np.array([100_000.0, 100.0]), np.array([460.0, 40.0])
-    assert Votes(3, 0.1, 2).kind(2, (1, 1), mass, total) == ("frozen", 1)
-    assert Votes(3, 0.05, 2).kind(2, (1, 1), mass, total) == ("learner", None)
+    assert VoteRouting(3, 0.1, 2).node_kind(2, (1, 1), mass, total) == ("frozen", 1)
+    assert VoteRouting(3, 0.05, 2).node_kind(2, (1, 1), mass, total) == ("learner", None)
 
 
 @pytest.mark.parametrize(
-    ("key", "mass", "answer"),
+    ("key", "mass", "prediction"),
     [
         ((3, 1), (5, 50), 0),  # votes decide, whoever came
         ((1, 3), (50, 5), 1),
@@ -125,50 +131,56 @@ def test_a_frozen_node_answers_by_reach_and_not_by_the_raw_majority():
         ((2, 2), (0, 0), 0),  # a tie to which nobody came: there are more of class 0
     ],
 )
-def test_a_leaf_answers_most_votes_and_a_tie_is_settled_by_who_came(key, mass, answer):
+def test_a_leaf_predicts_most_votes_and_its_samples_settle_a_tie(key, mass, prediction):
     total = np.array([100.0, 40.0])
-    assert Votes(4, None, 2).kind(4, key, np.array(mass, float), total) == ("leaf", answer)
+    assert VoteRouting(4, None, 2).node_kind(4, key, np.array(mass, float), total) == (
+        "leaf",
+        prediction,
+    )
 
 
 @pytest.mark.parametrize(
-    ("key", "mass", "answer"),
+    ("key", "mass", "prediction"),
     [
         ((1, 1, 0), (3, 4, 90), 1),  # class 2 came most, but does not lead
         ((0, 1, 1), (90, 3, 4), 2),
         ((2, 0, 0), (0, 5, 5), 0),
     ],
 )
-def test_a_tie_of_three_classes_is_settled_among_those_that_lead(key, mass, answer):
+def test_a_tie_of_three_classes_is_settled_among_those_that_lead(key, mass, prediction):
     total = np.full(3, 100.0)
-    assert Votes(2, None, 3).kind(2, key, np.array(mass, float), total) == ("leaf", answer)
+    assert VoteRouting(2, None, 3).node_kind(2, key, np.array(mass, float), total) == (
+        "leaf",
+        prediction,
+    )
 
 
 def test_a_tie_of_classes_that_did_not_come_is_settled_by_who_there_is():
     total = np.array([10.0, 20.0, 30.0])
-    kind = Votes(2, None, 3).kind(2, (1, 1, 0), np.array([0.0, 0.0, 5.0]), total)
+    kind = VoteRouting(2, None, 3).node_kind(2, (1, 1, 0), np.array([0.0, 0.0, 5.0]), total)
     assert kind == ("leaf", 1)
 
 
-def test_an_empty_node_answers_the_class_that_leads():
+def test_an_empty_node_predicts_the_class_that_leads():
     total, nobody = np.array([10.0, 20.0]), np.zeros(2)
-    votes = Votes(5, None, 2)
-    assert votes.kind(3, (2, 1), nobody, total) == ("empty", 0)
-    assert votes.kind(3, (1, 2), nobody, total) == ("empty", 1)
-    assert votes.kind(2, (1, 1), nobody, total) == ("empty", 1)
+    votes = VoteRouting(5, None, 2)
+    assert votes.node_kind(3, (2, 1), nobody, total) == ("empty", 0)
+    assert votes.node_kind(3, (1, 2), nobody, total) == ("empty", 1)
+    assert votes.node_kind(2, (1, 1), nobody, total) == ("empty", 1)
 
 
 # How samples move
 
 
-def test_every_answer_is_a_vote_and_an_edge():
-    votes, answers = Votes(3, None, 3), np.array([2, 0, 2])
+def test_every_prediction_is_a_vote_and_an_edge():
+    votes, predictions = VoteRouting(3, None, 3), np.array([2, 0, 2])
     at = Node(1, (1.0, 0.0, 0.0), "learner")
-    gone = votes.departures(at, answers, np.zeros((3, 3)))
-    assert [(key, answer, members.tolist()) for key, answer, members in gone] == [
+    gone = votes.branches(at, predictions, np.zeros((3, 3)))
+    assert [(key, prediction, members.tolist()) for key, prediction, members in gone] == [
         ((2, 0, 0), 0, [1]),
         ((1, 0, 1), 2, [0, 2]),
     ]
-    there = list(votes.unreached(at, np.array([0, 1, 2])))
+    there = list(votes.required_children(at, np.array([0, 1, 2])))
     assert there == [((2, 0, 0), 0), ((1, 1, 0), 1), ((1, 0, 1), 2)]
 
 
@@ -180,29 +192,35 @@ def test_every_answer_is_a_vote_and_an_edge():
     [
         (Node(5, (2.0, 3.0), "leaf", 1), (2, 3)),
         (Node(4, (2.0, 2.0), "leaf", 1), (2, 2.5)),  # a tie that was settled
-        (Node(1, (1.0, 0.0), "empty", 0), (5, 0)),  # the votes it did not cast are for its answer
-        (Node(4, (3.0, 1.0), "frozen", 1), (3, 3.5)),  # its answer does not lead, even with them
+        (
+            Node(1, (1.0, 0.0), "empty", 0),
+            (5, 0),
+        ),  # the votes it did not cast are for its prediction
+        (
+            Node(4, (3.0, 1.0), "frozen", 1),
+            (3, 3.5),
+        ),  # its prediction does not lead, even with them
         (Node(1, (1.0, 0.0), "frozen", 1), (1, 4)),
         (Node(2, (1.0, 1.0), "learner", None), (1, 1)),  # no end
     ],
 )
 def test_the_votes_at_an_end(node, expected):
     n_levels = 4 if node.layer == 4 and node.kind == "leaf" else 5
-    assert standing(node, n_levels).tolist() == list(expected)
+    assert final_votes(node, n_levels).tolist() == list(expected)
 
 
 @given(
     votes=st.lists(st.integers(0, 4), min_size=2, max_size=4),
     extra=st.integers(0, 5),
-    answer=st.integers(0, 3),
+    prediction=st.integers(0, 3),
 )
-def test_the_answer_of_an_end_always_leads(votes, extra, answer):
-    answer %= len(votes)
-    node = Node(sum(votes), tuple(map(float, votes)), "frozen", answer)
-    final = standing(node, sum(votes) + extra)
-    assert final.argmax() == answer
+def test_the_prediction_of_an_end_always_leads(votes, extra, prediction):
+    prediction %= len(votes)
+    node = Node(sum(votes), tuple(map(float, votes)), "frozen", prediction)
+    final = final_votes(node, sum(votes) + extra)
+    assert final.argmax() == prediction
     assert (final == final.max()).sum() == 1
-    others = np.arange(len(votes)) != answer
+    others = np.arange(len(votes)) != prediction
     np.testing.assert_array_equal(final[others], np.array(votes)[others])
 
 
@@ -221,14 +239,14 @@ def test_the_kind_of_every_node_follows_from_who_came(k, seed):
         expected = {0: "empty", 1: "constant"}.get(int(came.sum()), "learner")
         assert node.kind == ("leaf" if node.layer == 5 else expected)
         if node.kind == "constant":
-            assert came[node.answer]
+            assert came[node.prediction]
         if node.kind in ("empty", "leaf"):
-            assert node.position[node.answer] == max(node.position)
+            assert node.position[node.prediction] == max(node.position)
     learning = {at for at, node in enumerate(program.nodes) if node.kind == "learner"}
     assert set(model.learners_) == learning
 
 
-def test_a_pure_node_answers_its_class_also_where_its_votes_are_for_another():
+def test_a_pure_node_predicts_its_class_against_its_votes():
     """The root calls the two of class 1 wrong; all that are called 0 are of class 1."""
     X = np.array([[1, 1]] * 6 + [[0, 0]] * 2 + [[1, 0]] * 2)
     y = np.array([0] * 6 + [1] * 4)
@@ -240,7 +258,7 @@ def test_a_pure_node_answers_its_class_also_where_its_votes_are_for_another():
     assert model.predict([[0, 0]]).tolist() == [1]
 
 
-def test_nodes_to_which_nobody_came_end_a_way():
+def test_paths_end_at_nodes_without_samples():
     X, y = np.array([[1, 1]] * 9), np.array([0] * 5 + [1] * 4)
     model = MartingaleBoostClassifier(Scripted(9), 3, balance=False).fit(X, y)
     assert kinds(model) == {
@@ -259,7 +277,7 @@ def test_nodes_to_which_nobody_came_end_a_way():
     assert model.predict(new).tolist() == [1, 0]
 
 
-def test_a_learner_that_always_answers_one_class():
+def test_a_learner_that_always_predicts_one_class():
     X, y = made()
     model = MartingaleBoostClassifier(DummyClassifier(strategy="constant", constant=1), 4).fit(X, y)
     assert set(model.predict(X)) == {1}
@@ -270,8 +288,8 @@ def test_a_learner_that_always_answers_one_class():
 @pytest.mark.parametrize("swap", [False, True])
 def test_the_middle_leaf_of_two_levels_is_settled_by_the_training_data(swap):
     """Three of six of one class come there and two of three of the other: the other it is."""
-    answers = [(0, 0), (0, 0), (0, 1), (0, 1), (1, 0), (1, 1), (0, 1), (1, 0), (1, 1)]
-    X, y = np.array(answers), np.array([0] * 6 + [1] * 3)
+    predictions = [(0, 0), (0, 0), (0, 1), (0, 1), (1, 0), (1, 1), (0, 1), (1, 0), (1, 1)]
+    X, y = np.array(predictions), np.array([0] * 6 + [1] * 3)
     y = 1 - y if swap else y
     model = MartingaleBoostClassifier(Scripted(9), 2, balance=False).fit(X, y)
     assert kinds(model)[2, (1.0, 1.0)] == ("leaf", 0 if swap else 1)
@@ -291,7 +309,7 @@ def test_ties_at_an_even_number_of_levels(n_levels, seed):
         at for at, one in enumerate(program.nodes) if (one.layer, one.position) == (n_levels, half)
     ]
     assert program.sizes[middle].sum() > 0
-    assert program.nodes[middle].answer == program.reach[middle].argmax()
+    assert program.nodes[middle].prediction == program.reach[middle].argmax()
 
 
 # Freezing
@@ -324,7 +342,7 @@ def test_frozen_nodes_are_those_that_the_second_class_seldom_reaches(k):
     assert min(found.values()) > 0
     for at, node in enumerate(program.nodes):
         if node.kind == "frozen":
-            assert node.answer == program.reach[at].argmax()
+            assert node.prediction == program.reach[at].argmax()
             assert not any(edge.start == at for edge in program.edges)
 
 
@@ -349,7 +367,7 @@ def test_a_frozen_node_of_an_unbalanced_program_keeps_the_rare_class():
     assert model.error_rates() == {0: 0.03, 1: 0.2}
 
 
-def test_a_program_that_is_frozen_at_its_root_answers_one_class():
+def test_a_program_that_is_frozen_at_its_root_predicts_one_class():
     X, y = made()
     model = MartingaleBoostClassifier(n_levels=3, freeze=1e6).fit(X, y)
     assert [node.kind for node in model.program_.nodes] == ["frozen"]

@@ -1,4 +1,4 @@
-"""RankBoost: a hand-worked example, the same by all pairs, its limits, and degenerate data."""
+"""RankBoost: hand-worked rounds, brute force over all pairs, limits and degenerate data."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,15 +12,20 @@ from sklearn.datasets import make_blobs, make_classification
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from margrave.members import RankBoostClassifier, Ranker
-from margrave.members._rankboost import MAX_ALPHA, Presorted, rank_scores, strengths
-from margrave.members._two_sided import shares
+from margrave.members._one_vs_rest import normalise
+from margrave.members._rankboost import (
+    MAX_ALPHA,
+    SortedFeatures,
+    largest_agreements,
+    sum_rankers,
+)
 
 TIE = 1e-9
 
 
 @dataclass
 class Pairs:
-    """RankBoost as its definition has it, with a weight for every pair: what it found."""
+    """The result of RankBoost by its definition, with a weight for every pair."""
 
     rankers: list
     weights: np.ndarray  # after the last round, of shape (positives, negatives)
@@ -98,7 +103,7 @@ def test_round_for_round_as_with_a_weight_for_every_pair(data, alpha):
         np.zeros(len(X)),
     )
     np.testing.assert_allclose(
-        model.decision_function(X), one_by_one - model.cut_, rtol=1e-6, atol=1e-8
+        model.decision_function(X), one_by_one - model.offset_, rtol=1e-6, atol=1e-8
     )
 
 
@@ -106,19 +111,19 @@ def test_round_for_round_as_with_a_weight_for_every_pair(data, alpha):
 def test_the_weights_of_the_pairs_factorise(data, alpha):
     X, y, weights = data
     model = RankBoostClassifier(6, alpha=alpha).fit(X, y, weights)
-    scores = rank_scores(X, model.rankers_[0])
-    u = shares((weights * np.exp(-scores))[y == 1])
-    v = shares((weights * np.exp(scores))[y == 0])
+    scores = sum_rankers(X, model.rankers_[0])
+    u = normalise((weights * np.exp(-scores))[y == 1])
+    v = normalise((weights * np.exp(scores))[y == 0])
     expected = by_pairs(X, y, 6, alpha, weights).weights
     np.testing.assert_allclose(np.outer(u, v), expected, rtol=1e-5, atol=1e-12)
 
 
 @given(tied_data(), alphas)
-def test_the_losses_bound_the_share_of_misordered_pairs(data, alpha):
+def test_the_losses_bound_the_fraction_of_misordered_pairs(data, alpha):
     X, y, _ = data
     model = RankBoostClassifier(8, alpha=alpha).fit(X, y)
     pairs = by_pairs(X, y, 8, alpha)
-    scores = rank_scores(X, model.rankers_[0])
+    scores = sum_rankers(X, model.rankers_[0])
     margins = scores[y == 1][:, None] - scores[y == 0]
     # The product of all Z is the mean of exp(-margin), and that is at least 1 for a wrong pair.
     np.testing.assert_allclose(np.exp(-margins).mean(), np.prod(pairs.losses), rtol=1e-6)
@@ -154,7 +159,7 @@ def test_the_exact_weight_minimises_the_loss_of_a_round():
 
 @pytest.mark.parametrize("alpha", ["bound", "exact"])
 def test_many_rounds_and_features_as_with_all_pairs(alpha):
-    """Features that cannot win a round are left out of it; here most of them in most rounds."""
+    """Features that cannot win a round are skipped; here most of them in most rounds."""
     X, y = make_classification(80, 12, n_informative=4, flip_y=0.1, random_state=1)
     X = X.round(1)
     model = RankBoostClassifier(60, alpha=alpha).fit(X, y)
@@ -163,25 +168,25 @@ def test_many_rounds_and_features_as_with_all_pairs(alpha):
     assert_same_rankers(model.rankers_[0], pairs.rankers)
 
 
-def test_features_that_cannot_win_are_left_out():
+def test_features_that_cannot_win_are_skipped():
     X = np.array([[0.0, 0], [1, 1], [2, 0], [3, 1]])
-    data, signed = Presorted.of(X), np.array([-0.5, -0.5, 0.5, 0.5])
-    # The first orders every pair, so that a second of at most 0.3 need not be looked at.
-    np.testing.assert_array_equal(strengths(data, signed, np.array([1.0, 0.3])), [1, 0.3])
-    np.testing.assert_array_equal(strengths(data, signed, np.array([1.0, 1.0])), [1, 0])
+    data, signed = SortedFeatures.of(X), np.array([-0.5, -0.5, 0.5, 0.5])
+    # The first ranks every pair correctly, so a second with a bound of 0.3 is skipped.
+    np.testing.assert_array_equal(largest_agreements(data, signed, np.array([1.0, 0.3])), [1, 0.3])
+    np.testing.assert_array_equal(largest_agreements(data, signed, np.array([1.0, 1.0])), [1, 0])
 
 
 def test_by_hand():
     X, y = np.array([[1.0], [2], [3], [4]]), [0, 1, 0, 1]
     model = RankBoostClassifier(2).fit(X, y)
-    # Round 1: r is 1 - 1/2 above 1.5, 0 above 2.5 and 1/2 - 0 above 3.5; the lower of the equals
-    # is taken, with α = ½ ln(1.5/0.5). The negatives then weigh 1 : √3, and r is 0.366, -0.134
-    # and 1/2.
+    # Round 1: r is 1 - 1/2 above 1.5, 0 above 2.5 and 1/2 - 0 above 3.5; the lower one of the
+    # tie wins, with α = ½ ln(1.5/0.5). The negatives then have weights 1 : √3, and r is 0.366,
+    # -0.134 and 1/2.
     half = np.log(3) / 2
     expected = [(0, 1.5, half), (0, 3.5, half)]
     np.testing.assert_allclose([plain(one) for one in model.rankers_[0]], expected)
-    # Scores 0, half, half, 2 half: cuts on either side of the half are right on 3/4 of each pair.
-    np.testing.assert_allclose(model.cut_, [half / 2])
+    # Scores 0, half, half, 2 half: a threshold on either side of half has balanced accuracy 3/4.
+    np.testing.assert_allclose(model.offset_, [half / 2])
     np.testing.assert_allclose(model.decision_function(X), half * np.array([-0.5, 0.5, 0.5, 1.5]))
     assert model.predict(X).tolist() == [0, 1, 1, 1]
 
@@ -202,7 +207,7 @@ def test_falling_features_get_negative_weights():
 
 @pytest.mark.parametrize("alpha", ["bound", "exact"])
 @pytest.mark.parametrize("sign", [1, -1])
-def test_one_ranker_that_orders_everything_ends_it_with_the_largest_weight(alpha, sign):
+def test_one_ranker_that_ranks_every_pair_stops_boosting_with_the_largest_weight(alpha, sign):
     X = np.array([[5, 0.0], [5, 1], [5, 2], [5, 3]]) * sign
     y = [0, 0, 1, 1]
     model = RankBoostClassifier(alpha=alpha).fit(X, y)
@@ -211,7 +216,7 @@ def test_one_ranker_that_orders_everything_ends_it_with_the_largest_weight(alpha
     assert model.score(X, y) == 1
 
 
-def test_of_equals_the_first_feature_is_taken():
+def test_in_a_tie_the_first_feature_wins():
     column = np.random.default_rng(0).normal(size=(50, 1))
     y = (column[:, 0] + np.random.default_rng(1).normal(size=50) > 0).astype(int)
     model = RankBoostClassifier(20).fit(np.hstack([column, 2 * column, column]), y)
@@ -220,7 +225,7 @@ def test_of_equals_the_first_feature_is_taken():
 
 @pytest.mark.parametrize("X", [np.ones((4, 2)), np.array([[0.0], [0], [1], [1]])])
 def test_nothing_to_learn(X):
-    """Constant features, or one that both classes share alike."""
+    """Constant features, or one with the same distribution in both classes."""
     model = RankBoostClassifier().fit(X, ["b", "a", "b", "a"])
     assert model.rankers_ == [[]]
     assert model.n_iter_.tolist() == [0]
@@ -235,7 +240,7 @@ def test_weights_are_repeated_rows():
     weighted = RankBoostClassifier(30).fit(X, y, sample_weight=counts / 7)
     repeated = RankBoostClassifier(30).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
     assert_same_rankers(weighted.rankers_[0], repeated.rankers_[0])
-    np.testing.assert_allclose(weighted.cut_, repeated.cut_)
+    np.testing.assert_allclose(weighted.offset_, repeated.offset_)
 
 
 def test_only_the_weights_within_a_class_matter():
@@ -245,18 +250,18 @@ def test_only_the_weights_within_a_class_matter():
     assert_same_rankers(leaning.rankers_[0], plainly.rankers_[0])
 
 
-def test_the_cut_has_the_largest_balanced_accuracy():
+def test_the_offset_has_the_largest_balanced_accuracy():
     X, y = make_classification(200, 5, weights=[0.8], flip_y=0.2, random_state=0)
     model = RankBoostClassifier(15).fit(X, y)
     scores = model.decision_function(X)
-    best = max(balanced_accuracy_score(y, scores > cut) for cut in scores)
+    best = max(balanced_accuracy_score(y, scores > threshold) for threshold in scores)
     assert balanced_accuracy_score(y, model.predict(X)) == pytest.approx(best)
     assert best > 0.5
-    # It stands halfway between two scores.
+    # The offset is halfway between two scores.
     assert -scores[scores <= 0].max() == pytest.approx(scores[scores > 0].min())
 
 
-def test_every_class_against_the_others():
+def test_every_class_against_the_rest():
     X, codes = make_blobs(150, centers=4, cluster_std=1.0, random_state=3)
     y = np.array(["d", "a", "c", "b"])[codes]
     model = RankBoostClassifier(30).fit(X, y)

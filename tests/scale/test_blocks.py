@@ -7,8 +7,8 @@ import pytest
 da = pytest.importorskip("dask.array", reason="the extra 'dask' is not installed")
 dd = pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not installed")
 
-from margrave._dask.blocks import Blocks, is_dask  # noqa: E402
 from margrave.scale import sample  # noqa: E402
+from margrave.scale._blocks import Blocks, is_dask  # noqa: E402
 
 
 def rows_of(X, y, weight=None):

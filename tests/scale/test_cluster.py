@@ -17,10 +17,9 @@ pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
 from joblib import Parallel, delayed  # noqa: E402
 
 from margrave import scale  # noqa: E402
-from margrave._dask.blocks import Blocks  # noqa: E402
-from margrave.fuse import rank_margin_weights  # noqa: E402
 from margrave.mam import MAMClassifier  # noqa: E402
-from margrave.scale import cluster  # noqa: E402
+from margrave.scale import cluster, rank_margin_weights  # noqa: E402
+from margrave.scale._blocks import Blocks  # noqa: E402
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,7 @@ import pytest
 da = pytest.importorskip("dask.array", reason="the extra 'dask' is not installed")
 dd = pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not installed")
 
-from margrave._dask import summary as _summary  # noqa: E402
-from margrave.scale import frontier  # noqa: E402
+from margrave.scale import _summary, frontier  # noqa: E402
 from margrave.steer import Frontier  # noqa: E402
 
 

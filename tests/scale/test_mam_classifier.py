@@ -12,10 +12,10 @@ dd = pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not insta
 dask = pytest.importorskip("dask", reason="the extra 'dask' is not installed")
 
 from margrave import scale  # noqa: E402
-from margrave._dask.blocks import Blocks  # noqa: E402
 from margrave.mam import MAMClassifier  # noqa: E402
 from margrave.mam._parameters import scale_gamma  # noqa: E402
 from margrave.scale import _mam_blocks  # noqa: E402
+from margrave.scale._blocks import Blocks  # noqa: E402
 from margrave.scale._mam_blocks import (  # noqa: E402
     Moments,
     merge_reservoirs,

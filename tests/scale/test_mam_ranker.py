@@ -11,10 +11,9 @@ dd = pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not insta
 dask = pytest.importorskip("dask", reason="the extra 'dask' is not installed")
 
 from margrave import scale  # noqa: E402
-from margrave._dask import summary as _summary  # noqa: E402
-from margrave._dask.blocks import Blocks  # noqa: E402
 from margrave.mam import MAMOrdinalClassifier, MAMRanker  # noqa: E402
-from margrave.scale import _mam_blocks  # noqa: E402
+from margrave.scale import _mam_blocks, _summary  # noqa: E402
+from margrave.scale._blocks import Blocks  # noqa: E402
 
 NAMES = list("abcd")
 LINEAR = {"kernel": "linear"}

@@ -15,10 +15,11 @@ pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
 
 import dask  # noqa: E402
 
-from margrave._dask.blocks import Blocks  # noqa: E402
-from margrave.fuse import _rank_blocks, rank_margin_weights  # noqa: E402
-from margrave.fuse._tail import Side, exact_tail  # noqa: E402
-from margrave.fuse._tail_bins import Grid, sums_of, tail_of_sums  # noqa: E402
+from margrave import fuse, scale  # noqa: E402
+from margrave.fuse._tail import WeightedScores, exact_tail  # noqa: E402
+from margrave.scale import _rank_passes  # noqa: E402
+from margrave.scale._blocks import Blocks  # noqa: E402
+from margrave.scale._tail_bins import Grid, binned_tail, sum_bins  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +46,7 @@ def threshold(n, n_blocks):
 def mean_of_worst(F, y, found, hardest=1.0):
     """The mean margin that weights reach, in memory."""
     s = F @ found.weights
-    sides = [Side(s[of], np.full(of.sum(), 1 / of.sum())) for of in (y == 1, y == 0)]
+    sides = [WeightedScores(s[of], np.full(of.sum(), 1 / of.sum())) for of in (y == 1, y == 0)]
     return exact_tail(*sides, found.nu, hardest).mean
 
 
@@ -54,8 +55,8 @@ def mean_of_worst(F, y, found, hardest=1.0):
 def test_the_worst_pair_is_that_of_memory(n_blocks, seed):
     F, y = made(600, 4, seed)
     block = threshold(600, n_blocks)
-    found = rank_margin_weights(block(F), block(y), tol=1e-12)
-    inside = rank_margin_weights(F, y, tol=1e-12)
+    found = scale.rank_margin_weights(block(F), block(y), tol=1e-12)
+    inside = fuse.rank_margin_weights(F, y, tol=1e-12)
     assert found.margin == pytest.approx(inside.margin, abs=1e-9)
     assert found.weights == pytest.approx(inside.weights, abs=1e-7)
     assert found.rho == found.margin
@@ -69,8 +70,8 @@ def test_the_worst_pair_is_that_of_memory(n_blocks, seed):
 def test_the_worst_pair_of_one_long_block():
     F, y = made(200_000, 3)
     block = threshold(200_000, 1)
-    found = rank_margin_weights(block(F), block(y), tol=1e-9)
-    inside = rank_margin_weights(F, y, tol=1e-9)
+    found = scale.rank_margin_weights(block(F), block(y), tol=1e-9)
+    inside = fuse.rank_margin_weights(F, y, tol=1e-9)
     assert found.margin == pytest.approx(inside.margin, abs=1e-9)
     s = F @ found.weights
     assert found.margin == pytest.approx(s[y == 1].min() - s[y == 0].max(), abs=1e-12)
@@ -95,8 +96,8 @@ def test_few_different_scores_and_weights(seed, nu, n_blocks, weighted, negative
     given_weight = None if weight is None else block(weight)
     tried = {"tol": 1e-4 if nu else 1e-10, "negatives": negatives}
     with dask.config.set(scheduler="synchronous"):
-        found = rank_margin_weights(block(F), block(y), nu, given_weight, **tried)
-    inside = rank_margin_weights(F, y, nu, weight, **tried)
+        found = scale.rank_margin_weights(block(F), block(y), nu, given_weight, **tried)
+    inside = fuse.rank_margin_weights(F, y, nu, weight, **tried)
     assert found.margin == pytest.approx(inside.margin, abs=1e-4 if nu else 1e-9)
     assert found.gap <= 1e-4
     assert (found.tie_nu is None) == (inside.tie_nu is None)
@@ -109,8 +110,8 @@ def test_few_different_scores_and_weights(seed, nu, n_blocks, weighted, negative
 def test_the_tail_is_that_of_memory(nu, negatives):
     F, y = made(3_000, 5)
     block = threshold(3_000, 7)
-    found = rank_margin_weights(block(F), block(y), nu, negatives=negatives)
-    inside = rank_margin_weights(F, y, nu, negatives=negatives)
+    found = scale.rank_margin_weights(block(F), block(y), nu, negatives=negatives)
+    inside = fuse.rank_margin_weights(F, y, nu, negatives=negatives)
     hardest = 1.0 if negatives is None else 0.1
     assert found.gap <= 1e-4
     assert abs(found.margin - inside.margin) <= 1e-4
@@ -147,9 +148,9 @@ def test_sums_over_bins_hold_the_tail(positives, negatives, nu, hardest, n_bins)
     s, w = rows.T
     y = np.arange(len(s)) < len(positives)
     grid = Grid.over(s.min(), s.max(), n_bins)
-    sums = sums_of(s[:, None], s, (np.where(y, w, 0), np.where(y, 0, w)), grid)
-    tail = tail_of_sums(sums, grid, nu, hardest)
-    exact = exact_tail(*(Side(s[of], w[of] / w[of].sum()) for of in (y, ~y)), nu, hardest)
+    sums = sum_bins(s[:, None], s, (np.where(y, w, 0), np.where(y, 0, w)), grid)
+    tail = binned_tail(sums, grid, nu, hardest)
+    exact = exact_tail(*(WeightedScores(s[of], w[of] / w[of].sum()) for of in (y, ~y)), nu, hardest)
     assert tail.value <= exact.mean + 1e-12 / nu**0.5
     assert tail.plane[0] >= exact.mean - 1e-9
     assert tail.plane[0] - tail.value <= 4 * grid.width + 1e-9
@@ -171,51 +172,51 @@ def test_passes_are_few_and_counted(monkeypatch, nu):
 
     monkeypatch.setattr(Blocks, "reduce", counted)
     block = threshold(20_000, 20)
-    found = rank_margin_weights(block(F), block(y), nu)
+    found = scale.rank_margin_weights(block(F), block(y), nu)
     assert len(calls) == found.n_passes == found.n_iter + 2
     assert found.n_passes <= 12
 
 
 def test_bins_become_finer_where_they_must(monkeypatch):
-    monkeypatch.setattr(_rank_blocks, "_BINS", 64)
+    monkeypatch.setattr(_rank_passes, "_BINS", 64)
     F, y = made(2_000, 3)
     block = threshold(2_000, 4)
-    found = rank_margin_weights(block(F), block(y), 0.1)
+    found = scale.rank_margin_weights(block(F), block(y), 0.1)
     assert found.n_passes > found.n_iter + 2
     assert found.gap <= 1e-4
-    assert abs(found.margin - rank_margin_weights(F, y, 0.1).margin) <= 1e-4
-    monkeypatch.setattr(_rank_blocks, "MOST_BINS", 64)
+    assert abs(found.margin - fuse.rank_margin_weights(F, y, 0.1).margin) <= 1e-4
+    monkeypatch.setattr(_rank_passes, "MAX_BINS", 64)
     with pytest.warns(match="rank_margin_weights"):
-        coarse = rank_margin_weights(block(F), block(y), 0.1, max_iter=40)
+        coarse = scale.rank_margin_weights(block(F), block(y), 0.1, max_iter=40)
     # It does not go on where it cannot see, and what it tells still holds.
     assert coarse.n_iter < 20
     assert coarse.margin <= mean_of_worst(F, y, coarse) + 1e-12
-    assert coarse.margin + coarse.gap >= rank_margin_weights(F, y, 0.1, tol=1e-9).margin - 1e-9
+    assert coarse.margin + coarse.gap >= fuse.rank_margin_weights(F, y, 0.1, tol=1e-9).margin - 1e-9
 
 
 @pytest.mark.parametrize("n_members", [1, 10, 100, 100_000])
 def test_sums_over_bins_are_bounded_however_fine(n_members):
-    passes = _rank_blocks.Passes.over(Blocks((), 1, "test"), n_members)
-    assert passes.n_bins <= passes.most_bins <= _rank_blocks.MOST_BINS
-    fits = passes.most_bins * n_members <= _rank_blocks._MOST_SUMS
-    assert fits or passes.most_bins == _rank_blocks._LEAST_BINS
+    passes = _rank_passes.Passes.over(Blocks((), 1, "test"), n_members)
+    assert passes.n_bins <= passes.max_bins <= _rank_passes.MAX_BINS
+    fits = passes.max_bins * n_members <= _rank_passes._MAX_SUMS
+    assert fits or passes.max_bins == _rank_passes._MIN_BINS
 
 
 def test_bins_stop_where_the_sums_are_too_many(monkeypatch):
-    monkeypatch.setattr(_rank_blocks, "_MOST_SUMS", 3 * 100)
-    monkeypatch.setattr(_rank_blocks, "_LEAST_BINS", 10)
+    monkeypatch.setattr(_rank_passes, "_MAX_SUMS", 3 * 100)
+    monkeypatch.setattr(_rank_passes, "_MIN_BINS", 10)
     grids = []
-    unchanged = _rank_blocks.tail_of_sums
+    unchanged = _rank_passes.binned_tail
 
     def seen(sums, grid, *more):
         grids.append(grid.n_bins)
         return unchanged(sums, grid, *more)
 
-    monkeypatch.setattr(_rank_blocks, "tail_of_sums", seen)
+    monkeypatch.setattr(_rank_passes, "binned_tail", seen)
     F, y = made(2_000, 3)
     block = threshold(2_000, 4)
     with pytest.warns(match="rank_margin_weights"):
-        found = rank_margin_weights(block(F), block(y), 0.1, max_iter=40)
+        found = scale.rank_margin_weights(block(F), block(y), 0.1, max_iter=40)
     assert set(grids) == {100}
     assert found.margin <= mean_of_worst(F, y, found) + 1e-12
 
@@ -224,8 +225,8 @@ def test_small_scores_and_single_precision():
     F, y = made(400, 3)
     small = (F / 1_000).astype(np.float32)
     block = threshold(400, 3)
-    found = rank_margin_weights(block(small), block(y), tol=1e-9)
-    inside = rank_margin_weights(small, y, tol=1e-9)
+    found = scale.rank_margin_weights(block(small), block(y), tol=1e-9)
+    inside = fuse.rank_margin_weights(small, y, tol=1e-9)
     assert found.margin == pytest.approx(inside.margin, abs=1e-11)
     assert found.weights == pytest.approx(inside.weights, abs=1e-6)
 
@@ -238,8 +239,8 @@ def test_blocks_of_one_class_and_of_no_weight():
     weight[100:150] = 0
     block = threshold(300, 6)
     for nu in (0.0, 0.2):
-        found = rank_margin_weights(block(F), block(y), nu, block(weight), tol=1e-5)
-        inside = rank_margin_weights(F, y, nu, weight, tol=1e-5)
+        found = scale.rank_margin_weights(block(F), block(y), nu, block(weight), tol=1e-5)
+        inside = fuse.rank_margin_weights(F, y, nu, weight, tol=1e-5)
         assert found.margin == pytest.approx(inside.margin, abs=1e-5)
         assert not np.isin(found.active, np.arange(100, 150)).any()
 
@@ -252,19 +253,19 @@ def test_data_frames_with_empty_parts_and_labels_as_text(nu):
     parts = dd.from_pandas(table, npartitions=5)
     some = parts[(parts["row"] < 80) | (parts["row"] >= 120)]
     kept = np.r_[0:80, 120:200]
-    found = rank_margin_weights(some[["a", "b", "c"]], some["y"], nu)
-    inside = rank_margin_weights(F[kept], names[kept], nu)
+    found = scale.rank_margin_weights(some[["a", "b", "c"]], some["y"], nu)
+    inside = fuse.rank_margin_weights(F[kept], names[kept], nu)
     assert found.margin == pytest.approx(inside.margin, abs=1e-4)
     assert (names[kept][found.active[:, 0]] == "sick").all()
     assert (names[kept][found.active[:, 1]] == "healthy").all()
-    turned = rank_margin_weights(-some[["a", "b", "c"]], some["y"], nu, positive="healthy")
+    turned = scale.rank_margin_weights(-some[["a", "b", "c"]], some["y"], nu, positive="healthy")
     assert turned.margin == pytest.approx(found.margin, abs=1e-4)
 
 
 def test_one_member():
     F, y = made(50, 1)
     block = threshold(50, 3)
-    found = rank_margin_weights(block(F), block(y))
+    found = scale.rank_margin_weights(block(F), block(y))
     assert found.weights.tolist() == [1.0]
     assert found.margin == pytest.approx(F[y == 1].min() - F[y == 0].max(), rel=1e-9)
     assert (found.n_iter, found.n_passes, found.gap) == (0, 2, 0)
@@ -275,12 +276,12 @@ def test_silent_members_are_named():
     F[:, 1] = 0.5
     parts = dd.from_pandas(pd.DataFrame(F, columns=["a", "quiet", "c"]), npartitions=3)
     with pytest.warns(UserWarning, match=r"rank_margin_weights.*\bquiet\b") as told:
-        found = rank_margin_weights(parts, dd.from_pandas(pd.Series(y), npartitions=3))
+        found = scale.rank_margin_weights(parts, dd.from_pandas(pd.Series(y), npartitions=3))
     assert told[0].filename == __file__
     assert found.weights[1] == 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        assert found.margin == pytest.approx(rank_margin_weights(F, y).margin, abs=1e-4)
+        assert found.margin == pytest.approx(fuse.rank_margin_weights(F, y).margin, abs=1e-4)
 
 
 GOOD = np.array([[0.1, 0.2], [0.3, -0.4], [0.5, 0.1]])
@@ -308,25 +309,25 @@ LABELS = np.array([0, 1, 1])
 )
 def test_bad_input_is_told_as_in_memory(scores, y, more):
     with pytest.raises(ValueError, match=r"\S") as inside:
-        rank_margin_weights(scores, y, **more)
+        fuse.rank_margin_weights(scores, y, **more)
     block = threshold(3, 3)
     told = {name: block(one) if name == "sample_weight" else one for name, one in more.items()}
     with pytest.raises(ValueError, match=r"\S") as found:
-        rank_margin_weights(block(scores), block(y), **told)
+        scale.rank_margin_weights(block(scores), block(y), **told)
     assert str(found.value) == str(inside.value)
 
 
 def test_collections_that_do_not_fit():
     block = threshold(3, 2)
     with pytest.raises(TypeError, match=r"\bscores\b.*Dask"):
-        rank_margin_weights(GOOD, block(LABELS))
+        scale.rank_margin_weights(GOOD, block(LABELS))
     parts = dd.from_pandas(pd.DataFrame(GOOD), npartitions=2)
     unknown = parts.to_dask_array()
     with pytest.raises(ValueError, match=r"rank_margin_weights.*\by\b.*ndarray"):
-        rank_margin_weights(unknown, LABELS)
+        scale.rank_margin_weights(unknown, LABELS)
     labels = dd.from_pandas(pd.Series(LABELS), npartitions=2).to_dask_array()
-    found = rank_margin_weights(unknown, labels)
-    assert found.margin == pytest.approx(rank_margin_weights(GOOD, LABELS).margin)
+    found = scale.rank_margin_weights(unknown, labels)
+    assert found.margin == pytest.approx(fuse.rank_margin_weights(GOOD, LABELS).margin)
     text = da.from_array(np.full((3, 2), "x", dtype=object), chunks=(2, 2))
     with pytest.raises(ValueError, match=r"\bscores\b.*'x'"):
-        rank_margin_weights(text, block(LABELS))
+        scale.rank_margin_weights(text, block(LABELS))

@@ -24,10 +24,13 @@ from margrave import (  # noqa: E402
     Preference,
     scale,
 )
-from margrave._dask import summary as _summary  # noqa: E402
 from margrave._parallel import stay_local  # noqa: E402
 from margrave.martingale import NotMetWarning, TunableLogistic  # noqa: E402
-from margrave.scale import _roles, cluster  # noqa: E402
+from margrave.scale import (  # noqa: E402
+    _roles,
+    _summary,
+    cluster,
+)
 from margrave.scale._roles import CERTIFY, TRAIN, TUNE, Draw  # noqa: E402
 from margrave.scale._steer import tune_rows  # noqa: E402
 from margrave.steer import Dialog, GuaranteeError, SteeredClassifier, _start  # noqa: E402

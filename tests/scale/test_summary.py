@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from margrave._dask import summary as _summary
-from margrave._dask.summary import SortedSummary
+from margrave.scale import _summary
+from margrave.scale._summary import SortedSummary
 
 values = st.lists(st.floats(-3, 3, allow_nan=False, width=16), min_size=1, max_size=60)
 

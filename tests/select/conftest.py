@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 
 def always(label, classes):
-    """A member that gives one answer whatever it is asked."""
+    """A member that predicts one label for all samples."""
     return DummyClassifier(strategy="constant", constant=label).fit(
         np.zeros((len(classes), 2)), classes
     )
@@ -18,8 +18,8 @@ def slide():
     """The example of the slide: 2,000 points, two classes, two constants and a line.
 
     On the left only ω1, three in four of them above the line; on the right only ω2, three in four
-    below; in the middle the line parts them. So each member is right half of the time. Returns
-    members and points with labels, to tune on and to judge by.
+    below; in the middle the line separates them. So each member has an accuracy of one half.
+    Returns members, a tuning set and a test set.
     """
     random = np.random.default_rng(0)
     classes = np.array(["ω1", "ω2"])

@@ -1,4 +1,4 @@
-"""Local selection answers as DESlib does, outside ties: see README.md."""
+"""Local selection predicts as DESlib does, outside ties: see README.md."""
 
 from collections import Counter
 from pathlib import Path
@@ -9,21 +9,21 @@ from experiments.select import comparing, fixture
 from experiments.select.comparing import METHODS
 
 MOST_TIES = {"ola": 0.25, "rank": 0.25, "lca": 0.45, "mla": 0.45, "des-knn": 0.2}
-"""Share of the queries that are ties, at most; of other methods:"""
+"""The largest fraction of the queries that are ties; of other methods:"""
 OF_OTHERS = 0.1
 
 KEPT = fixture.read(Path(__file__).with_name("deslib.npz"))
 
 
 def _found(title, method):
-    tables, answers = KEPT[title]
+    tables, predicted = KEPT[title]
     ours, why = comparing.ours(tables, method)
-    return comparing.counted(ours, answers[method], why, tables.y_query)
+    return comparing.counted(ours, predicted[method], why, tables.y_query)
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("title", KEPT)
-def test_answers_agree_outside_ties(title, method):
+def test_predictions_agree_outside_ties(title, method):
     found = _found(title, method)
     assert found.same_outside >= 0.99, found.apart
     assert found.tied <= MOST_TIES.get(method, OF_OTHERS), found.ties
@@ -37,9 +37,9 @@ def test_the_fixture_says_something():
         (150, 11, 3): 1,
         (150, 11, 7): 1,
     }
-    for tables, answers in KEPT.values():
-        heard = tables.answers
-        assert (heard != heard[:, :1]).any(axis=1).mean() > 0.3
+    for tables, predicted in KEPT.values():
+        votes = tables.predictions
+        assert (votes != votes[:, :1]).any(axis=1).mean() > 0.3
         np.testing.assert_allclose(tables.proba_query.sum(axis=2), np.ones((150, 11)), rtol=1e-9)
-        assert len({each.tobytes() for each in answers.values()}) >= 5
-        assert all(np.mean(each == tables.y_query) > 0.5 for each in answers.values())
+        assert len({each.tobytes() for each in predicted.values()}) >= 5
+        assert all(np.mean(each == tables.y_query) > 0.5 for each in predicted.values())

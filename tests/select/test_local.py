@@ -1,4 +1,4 @@
-"""Local selection as an estimator: its answers, its input, and what it says about them."""
+"""Local selection as an estimator: its predictions, its input, and its explanations."""
 
 import numpy as np
 import pandas as pd
@@ -23,8 +23,8 @@ from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from margrave.fuse import VoteClassifier
-from margrave.select import LocalSelectionClassifier, Oracle, _memory
-from margrave.select._methods import METHODS
+from margrave.select import LocalSelectionClassifier, Oracle, _local
+from margrave.select._competence import METHODS
 
 MIXED = [
     ("bayes", GaussianNB()),
@@ -67,43 +67,45 @@ class TestTheSlide:
     def test_the_member_in_charge_is_the_one_of_the_region(self, slide):
         members, (X, y), _ = slide
         model = LocalSelectionClassifier(members, "knora-e", prefit=True).fit(X, y)
-        told = model.explain(np.array([[-2.5, 0.5], [2.5, -0.5], [0.0, 0.5], [0.0, -0.5]]))
-        assert told.answers.tolist() == ["ω1", "ω2", "ω2", "ω1"]
-        assert told.selected[0].tolist() == [True, False, False]
-        assert told.selected[1].tolist() == [False, True, False]
-        assert told.selected[2:, 2].all()
+        explanation = model.explain(np.array([[-2.5, 0.5], [2.5, -0.5], [0.0, 0.5], [0.0, -0.5]]))
+        assert explanation.predictions.tolist() == ["ω1", "ω2", "ω2", "ω1"]
+        assert explanation.selected[0].tolist() == [True, False, False]
+        assert explanation.selected[1].tolist() == [False, True, False]
+        assert explanation.selected[2:, 2].all()
 
 
-class TestAnswers:
+class TestPredictions:
     @each_method
-    def test_it_follows_from_what_it_says_was_selected(self, trained, data, method):
-        """The parts that are told put together give the answer, one sample at a time."""
+    def test_it_follows_from_the_selected_members(self, trained, data, method):
+        """The votes of the selected members give the prediction, one sample at a time."""
         X_new = data[2][:80]
         model = prefit(trained, data, method)
-        told = model.explain(X_new)
-        assert (told.answers == model.predict(X_new)).all()
-        assert (told.selected == model.selected(X_new)).all()
-        assert told.competence == pytest.approx(model.competence(X_new), rel=1e-9)
+        explanation = model.explain(X_new)
+        assert (explanation.predictions == model.predict(X_new)).all()
+        assert (explanation.selected == model.selected(X_new)).all()
+        assert explanation.competence == pytest.approx(model.competence(X_new), rel=1e-9)
         for i in range(len(X_new)):
             votes = {}
-            for j in np.flatnonzero(told.selected[i]):
-                weight = told.competence[i, j] if METHODS[method].weighs else 1
-                weight = 1 if told.nobody[i] else weight
-                votes[told.votes[i, j]] = votes.get(told.votes[i, j], 0) + weight
-            assert votes[told.answers[i]] == max(votes.values())
+            for j in np.flatnonzero(explanation.selected[i]):
+                weight = explanation.competence[i, j] if METHODS[method].weighted else 1
+                weight = 1 if explanation.none_competent[i] else weight
+                votes[explanation.votes[i, j]] = votes.get(explanation.votes[i, j], 0) + weight
+            assert votes[explanation.predictions[i]] == max(votes.values())
 
     @each_method
     def test_unanimous_members_need_no_neighbours(self, trained, data, method):
         X_new = data[2]
         model = prefit(trained, data, method)
-        told = model.explain(X_new)
-        agreed = (told.votes == told.votes[:, :1]).all(axis=1)
+        explanation = model.explain(X_new)
+        agreed = (explanation.votes == explanation.votes[:, :1]).all(axis=1)
         assert agreed.any()
-        assert (told.answers[agreed] == told.votes[agreed, 0]).all()
+        assert (explanation.predictions[agreed] == explanation.votes[agreed, 0]).all()
 
     @each_method
     @pytest.mark.parametrize("voting", ["hard", "soft"])
-    def test_probabilities_sum_to_one_and_lead_to_the_answer(self, trained, data, method, voting):
+    def test_probabilities_sum_to_one_and_lead_to_the_prediction(
+        self, trained, data, method, voting
+    ):
         X_new = data[2]
         model = prefit(trained, data, method, voting=voting)
         proba = model.predict_proba(X_new)
@@ -113,20 +115,20 @@ class TestAnswers:
     def test_a_single_choice_has_the_members_own_probabilities(self, trained, data):
         X_new = data[2][:50]
         model = prefit(trained, data, "ola")
-        told, proba = model.explain(X_new), model.predict_proba(X_new)
+        explanation, proba = model.explain(X_new), model.predict_proba(X_new)
         own = np.stack([member.predict_proba(X_new) for _, member in trained], axis=1)
-        one = told.selected.sum(axis=1) == 1
+        one = explanation.selected.sum(axis=1) == 1
         assert one.sum() > 40
-        assert proba[one] == pytest.approx(own[one, told.selected[one].argmax(axis=1)])
+        assert proba[one] == pytest.approx(own[one, explanation.selected[one].argmax(axis=1)])
 
     @each_method
-    def test_blocks_do_not_change_answers(self, trained, data, method, monkeypatch):
+    def test_blocks_do_not_change_predictions(self, trained, data, method, monkeypatch):
         X_new = data[2][:80]  # more blocks than one, whatever the block
         whole = prefit(trained, data, method)
         expected = whole.predict(X_new), whole.predict_proba(X_new), whole.competence(X_new)
-        monkeypatch.setattr(_memory, "_LARGEST_BLOCK", 1000)
+        monkeypatch.setattr(_local, "_LARGEST_BLOCK", 1000)
         small = prefit(trained, data, method)
-        assert small._memory.block < 20
+        assert small._memory.block_size < 20
         assert (small.predict(X_new) == expected[0]).all()
         assert small.predict_proba(X_new) == pytest.approx(expected[1], rel=1e-9)
         assert small.competence(X_new) == pytest.approx(expected[2], abs=1e-12)
@@ -136,7 +138,7 @@ class TestAnswers:
         _, _, X_new, y_new = data
         oracle = Oracle(trained, prefit=True).fit(X_new, y_new)
         right = prefit(trained, data, method).predict(X_new) == y_new
-        assert (oracle.right(X_new, y_new).any(axis=1) >= right).all()
+        assert (oracle.correct(X_new, y_new).any(axis=1) >= right).all()
 
     def test_k_of_all_samples_is_the_best_member_over_all(self, trained, data):
         _, _, X_new, _ = data
@@ -157,7 +159,7 @@ class TestEqualCompetence:
         ]
         return members, X, y
 
-    def test_the_first_answers(self, equal):
+    def test_the_first_predicts(self, equal):
         members, X, y = equal
         model = LocalSelectionClassifier(members, "ola", k=3, prefit=True).fit(X, y)
         assert model.selected([[3.5]]).tolist() == [[True, False, False]]
@@ -175,7 +177,7 @@ class TestEqualCompetence:
         assert model.predict([[3.5]]) == [0]
 
 
-class TestNobodyIsCompetent:
+class TestNoCompetentMember:
     @pytest.fixture
     def hopeless(self):
         """Members that are wrong everywhere, and new samples."""
@@ -188,7 +190,7 @@ class TestNobodyIsCompetent:
         return wrong, X, y
 
     @each_method
-    def test_all_are_asked(self, hopeless, method):
+    def test_all_members_vote(self, hopeless, method):
         members, X, y = hopeless
         model = LocalSelectionClassifier(members, method, k=5, prefit=True).fit(X, y)
         assert model.accuracy_.tolist() == [0, 0, 0]
@@ -208,24 +210,24 @@ class TestNobodyIsCompetent:
     def test_the_explanation_reports_it(self, hopeless):
         members, X, y = hopeless
         model = LocalSelectionClassifier(members, k=5, prefit=True).fit(X, y)
-        told = model.explain(X[:2])
-        assert told.nobody.all()
-        assert told.selected.all()
-        assert len(str(told).splitlines()) == 2
-        told = model.set_params(reject=True).explain(X[:1])
-        assert told.nobody.all()
-        assert not told.selected.any()
-        assert str(told).startswith("rejected")
+        explanation = model.explain(X[:2])
+        assert explanation.none_competent.all()
+        assert explanation.selected.all()
+        assert len(str(explanation).splitlines()) == 2
+        explanation = model.set_params(reject=True).explain(X[:1])
+        assert explanation.none_competent.all()
+        assert not explanation.selected.any()
+        assert str(explanation).startswith("rejected")
 
-    def test_only_where_nobody_is(self, slide):
+    def test_only_where_no_member_is_competent(self, slide):
         members, (X, y), _ = slide
         constants = members[:2]
         here = np.abs(X[:, 0]) > 1  # in the middle both are wrong half of the time
         model = LocalSelectionClassifier(
-            constants, "rank", k=1, prefit=True, reject=True, reject_label="nobody"
+            constants, "rank", k=1, prefit=True, reject=True, reject_label="none"
         ).fit(X[here], y[here])
         assert set(model.predict(X[here])) == {"ω1", "ω2"}
-        assert model.reject_label_ == "nobody"
+        assert model.reject_label_ == "none"
 
     def test_the_reject_label_is_no_class(self, hopeless):
         members, X, y = hopeless
@@ -237,35 +239,41 @@ class TestNobodyIsCompetent:
 class TestExplanations:
     def test_a_line_a_sample(self, trained, data):
         model = prefit(trained, data, "knora-u")
-        told = model.explain(data[2][:3])
-        assert len(told) == 3
-        first = str(told).splitlines()[0]
-        assert first.startswith(str(told.answers[0]))
-        chosen = [name for name, own in zip(told.members, told.selected[0], strict=True) if own]
-        named = [name for name in told.members if name in first]
+        explanation = model.explain(data[2][:3])
+        assert len(explanation) == 3
+        first = str(explanation).splitlines()[0]
+        assert first.startswith(str(explanation.predictions[0]))
+        chosen = [
+            name
+            for name, own in zip(explanation.members, explanation.selected[0], strict=True)
+            if own
+        ]
+        named = [name for name in explanation.members if name in first]
         assert set(named) <= set(chosen)
         assert len(named) == min(len(chosen), 4)
 
-    def test_neighbours_are_rows_of_the_data_given_to_fit(self, trained, data):
+    def test_neighbours_are_rows_of_the_data_passed_to_fit(self, trained, data):
         X, y, X_new, _ = data
         model = prefit(trained, data, "ola")
-        told = model.explain(X_new[:5])
-        distances = np.linalg.norm(X[150:][told.neighbours] - X_new[:5, None], axis=2)
+        explanation = model.explain(X_new[:5])
+        distances = np.linalg.norm(X[150:][explanation.neighbours] - X_new[:5, None], axis=2)
         assert (np.diff(distances, axis=1) >= 0).all()
         right = (
-            y[150:][told.neighbours][:, :, None]
-            == np.stack([member.predict(X[150:]) for _, member in trained], axis=1)[told.neighbours]
+            y[150:][explanation.neighbours][:, :, None]
+            == np.stack([member.predict(X[150:]) for _, member in trained], axis=1)[
+                explanation.neighbours
+            ]
         )
-        assert told.competence == pytest.approx(right.mean(axis=1))
+        assert explanation.competence == pytest.approx(right.mean(axis=1))
 
     def test_neighbours_of_a_part_and_of_folds_too(self, data):
         X, y, _, _ = data
         for tuning in (0.3, 3):
             model = LocalSelectionClassifier(MIXED, "ola", 1, tuning=tuning, random_state=0)
-            told = model.fit(X, y).explain(X)
-            known = np.isin(np.arange(len(X)), told.neighbours)
+            explanation = model.fit(X, y).explain(X)
+            known = np.isin(np.arange(len(X)), explanation.neighbours)
             assert known.sum() == model.n_tuning_
-            assert (told.neighbours[known, 0] == np.flatnonzero(known)).all()
+            assert (explanation.neighbours[known, 0] == np.flatnonzero(known)).all()
 
 
 class TestInput:
@@ -315,11 +323,11 @@ class TestInput:
         X, y, X_new, _ = data
         stretched = X * [1, 1, 1, 1, 1, 1e6]
         model = LocalSelectionClassifier(MIXED, space=StandardScaler()).fit(stretched, y)
-        told = model.explain(X_new[:20] * [1, 1, 1, 1, 1, 1e6])
+        explanation = model.explain(X_new[:20] * [1, 1, 1, 1, 1, 1e6])
         scaled = StandardScaler().fit(X)
         index = NearestNeighbors(n_neighbors=7).fit(scaled.transform(X))
         expected = index.kneighbors(scaled.transform(X_new[:20]), return_distance=False)
-        assert (told.neighbours == expected).all()
+        assert (explanation.neighbours == expected).all()
 
     def test_sparse_samples(self, data):
         X, y, X_new, _ = data
@@ -368,7 +376,7 @@ class TestInput:
         ).fit(X[150:], np.searchsorted(bag.classes_, names[y[150:]]))
         assert (bag.classes_[by_hand.predict(X_new)] == model.predict(X_new)).all()
 
-    def test_groups_are_given_as_folds(self, data):
+    def test_groups_are_passed_as_folds(self, data):
         X, y, _, _ = data
         groups = np.arange(300) // 10
         with pytest.raises(ValueError, match=r"\btuning\b.*GroupKFold"):
@@ -501,14 +509,14 @@ class TestBadInput:
         split = VoteClassifier([GaussianNB(), DecisionTreeClassifier(max_depth=1)], "unanimity")
         members = [("vote", split), ("bayes", GaussianNB())]
         model = LocalSelectionClassifier(members, "knora-e").fit(X, y)
-        told = model.explain(X_new)
-        silent = told.votes[:, 0] == -1
+        explanation = model.explain(X_new)
+        silent = explanation.votes[:, 0] == -1
         assert silent.any()
-        assert (told.answers != -1)[silent & told.selected[:, 1]].all()
+        assert (explanation.predictions != -1)[silent & explanation.selected[:, 1]].all()
 
 
 @pytest.mark.parametrize(("method", "voting"), [("knop", "hard"), ("ola", "soft")])
-def test_what_a_member_says_is_its_answer_not_its_most_probable_class(data, method, voting):
+def test_a_vote_is_the_predicted_label_not_the_most_probable_class(data, method, voting):
     X, y, X_new, _ = data
     y = y > 0
     members = [
@@ -520,7 +528,7 @@ def test_what_a_member_says_is_its_answer_not_its_most_probable_class(data, meth
     assert model.accuracy_[0] == pytest.approx(members[0][1].score(X, y))
 
 
-def test_weights_count_by_their_shares(trained, data):
+def test_only_ratios_of_weights_count(trained, data):
     X, y, X_new, _ = data
     weight = np.random.default_rng(0).integers(1, 4, 150).astype(float)
     model = LocalSelectionClassifier(trained, "meta-des", prefit=True)
@@ -538,7 +546,7 @@ def test_parameters_of_the_space_and_the_index_are_reached():
     assert clone(model).index.metric == "manhattan"
 
 
-class TestSetAnew:
+class TestChangedParameters:
     def test_a_method_takes_another_fit(self, trained, data):
         model = prefit(trained, data, "ola")
         before = model.predict(data[2])

@@ -28,7 +28,7 @@ from sklearn.tree import DecisionTreeClassifier
 from margrave.compare import RegionDisplay
 from margrave.fuse import VoteClassifier
 from margrave.select import Oracle, RegionSelectionClassifier, SingleBestClassifier
-from margrave.select._regions import in_charge
+from margrave.select._regions import best_member
 
 mpl.use("agg")
 
@@ -74,12 +74,15 @@ class TestTheSlide:
         assert model.member_of_region_.tolist() == ["D1", "D3", "D2"]
         assert model.competence_.max(axis=1).tolist() == [1, 1, 1]
         assert model.n_tuning_.sum() == 2000
-        told = model.explain(np.array([[-2.0, 0.5]]))
-        assert told.answers.tolist() == ["ω1"]
-        assert (told.regions.tolist(), told.members.tolist()) == ([0], ["D1"])
-        assert (told.competence.tolist(), told.n_tuning.tolist()) == ([1], [model.n_tuning_[0]])
+        explanation = model.explain(np.array([[-2.0, 0.5]]))
+        assert explanation.predictions.tolist() == ["ω1"]
+        assert (explanation.regions.tolist(), explanation.members.tolist()) == ([0], ["D1"])
+        assert (explanation.competence.tolist(), explanation.n_tuning.tolist()) == (
+            [1],
+            [model.n_tuning_[0]],
+        )
         for fact in ("ω1", "D1", f"{model.n_tuning_[0]}"):
-            assert fact in str(told)
+            assert fact in str(explanation)
 
 
 class TestRegions:
@@ -91,15 +94,15 @@ class TestRegions:
         assert set(model.region_of(X_new)) <= set(model.regions_)
         assert set(model.member_of_region_) <= {"bayes", "logistic", "tree"}
 
-    def test_the_member_in_charge_answers(self, data):
+    def test_the_member_of_the_region_predicts(self, data):
         X, y, X_new, _ = data
         model = RegionSelectionClassifier(MIXED, n_regions=6, random_state=0).fit(X, y)
-        told = model.explain(X_new)
+        explanation = model.explain(X_new)
         proba = model.predict_proba(X_new)
-        assert (told.regions == model.region_of(X_new)).all()
-        for i, name in enumerate(told.members):
+        assert (explanation.regions == model.region_of(X_new)).all()
+        for i, name in enumerate(explanation.members):
             member = model.named_estimators_[name]
-            assert told.answers[i] == member.predict(X_new[[i]])[0]
+            assert explanation.predictions[i] == member.predict(X_new[[i]])[0]
             assert proba[i] == pytest.approx(member.predict_proba(X_new[[i]])[0])
 
     def test_competence_is_the_accuracy_in_the_region(self, data):
@@ -111,8 +114,8 @@ class TestRegions:
         for r, region in enumerate(model.regions_):
             here = found == region
             for j, (_, member) in enumerate(trained):
-                share = np.mean(member.predict(X[100:][here]) == y[100:][here])
-                assert model.competence_[r, j] == pytest.approx(share)
+                accuracy = np.mean(member.predict(X[100:][here]) == y[100:][here])
+                assert model.competence_[r, j] == pytest.approx(accuracy)
 
     def test_members_have_the_places_where_they_are_best(self, slide):
         """The borders of the slide are found; D2 is as good as the line above it, D1 below."""
@@ -142,7 +145,7 @@ class TestRegions:
         assert model.finder_ is None
         assert model.explain(X.iloc[:1]).regions.tolist() == ["small"]
 
-    def test_a_column_says_the_region_and_missing_values_are_the_members_affair(self):
+    def test_a_column_with_the_regions_and_missing_values_in_others(self):
         random = np.random.default_rng(0)
         X = pd.DataFrame({"site": ["north", "south"] * 50, "a": random.normal(size=100)})
         X["b"] = X["a"] ** 2
@@ -167,20 +170,20 @@ class TestRegions:
         model.set_params(regions="kmeans", features=None, estimators=MIXED[:1])
         assert (model.predict(X_new) == before).all()
 
-    def test_where_no_tuning_sample_was_the_best_over_all_is_in_charge(self, data):
+    def test_where_no_tuning_sample_was_the_best_over_all_is_best_member(self, data):
         X, y, X_new, _ = data
         model = RegionSelectionClassifier(MIXED, lambda X: (X[:, 0] > 50).astype(int)).fit(X, y)
         assert model.regions_.tolist() == [0]
         far = X_new[:2] + np.array([100, 0, 0, 0, 0])
-        told = model.explain(far)
-        assert told.regions.tolist() == [1, 1]
-        assert told.n_tuning.tolist() == [0, 0]
-        assert set(told.members) == {model.member_elsewhere_}
+        explanation = model.explain(far)
+        assert explanation.regions.tolist() == [1, 1]
+        assert explanation.n_tuning.tolist() == [0, 0]
+        assert set(explanation.members) == {model.member_elsewhere_}
         best = model.competence_overall_.max()
-        assert told.competence == pytest.approx([best, best])
-        assert f"{best:.3g}" in str(told)
+        assert explanation.competence == pytest.approx([best, best])
+        assert f"{best:.3g}" in str(explanation)
 
-    def test_the_space_is_where_it_is_parted(self, data):
+    def test_regions_are_found_in_the_space(self, data):
         X, y, X_new, _ = data
         scale = [1, 1, 1, 1, 1e6]
         plain = RegionSelectionClassifier(MIXED, space=StandardScaler(), random_state=0)
@@ -215,6 +218,25 @@ class TestCriterion:
         assert (model.competence_overall_ > 0.5).all()
         assert model.best_ == model.member_names_[model.competence_overall_.argmax()]
 
+    @pytest.mark.parametrize(
+        ("criterion", "values"),
+        [
+            ("accuracy", False),
+            ("balanced_accuracy", False),
+            (make_scorer(recall_score, pos_label=0), False),
+            ("roc_auc", True),
+            ("neg_log_loss", True),
+            (lambda member, at, labels: np.mean(member.predict(at) == labels), True),
+        ],
+    )
+    def test_probabilities_are_predicted_only_for_criteria_that_use_them(
+        self, data, criterion, values
+    ):
+        X, y, _, _ = data
+        member = CountingBayes().fit(X, y)
+        SingleBestClassifier([("counts", member)], criterion, prefit=True).fit(X, y)
+        assert (member.n_calls > 0) == values
+
     def test_weights_reach_it(self, data):
         X, y, _, _ = data
         trained = [(name, member.fit(X[:100], y[:100])) for name, member in MIXED]
@@ -222,10 +244,10 @@ class TestCriterion:
         for criterion in ("accuracy", "balanced_accuracy"):
             model = SingleBestClassifier(trained, criterion, prefit=True)
             plain = model.fit(X, y).competence_overall_[0]
-            weighed = model.fit(X, y, sample_weight=1.0 + wrong).competence_overall_[0]
-            assert weighed < plain
+            weighted = model.fit(X, y, sample_weight=1.0 + wrong).competence_overall_[0]
+            assert weighted < plain
 
-    def test_where_it_is_not_defined_the_best_over_all_is_in_charge(self, slide):
+    def test_where_it_is_not_defined_the_best_over_all_is_best_member(self, slide):
         members, (X, y), _ = slide
         line = LogisticRegression().fit(X, y)
         model = RegionSelectionClassifier(
@@ -253,10 +275,10 @@ class TestCriterion:
         )
 
     def test_of_equals_the_best_over_all_then_the_first(self):
-        assert in_charge(np.array([0.5, 0.9, 0.9]), np.array([0.9, 0.1, 0.2])) == 2
-        assert in_charge(np.array([0.9, 0.9, 0.1]), np.array([0.5, 0.5, 0.9])) == 0
-        assert in_charge(np.array([np.nan, 0.2]), np.array([0.9, 0.1])) == 1
-        assert in_charge(np.array([np.nan, np.nan]), np.array([0.1, 0.9])) == 1
+        assert best_member(np.array([0.5, 0.9, 0.9]), np.array([0.9, 0.1, 0.2])) == 2
+        assert best_member(np.array([0.9, 0.9, 0.1]), np.array([0.5, 0.5, 0.9])) == 0
+        assert best_member(np.array([np.nan, 0.2]), np.array([0.9, 0.1])) == 1
+        assert best_member(np.array([np.nan, np.nan]), np.array([0.1, 0.9])) == 1
 
 
 class TestBadInput:
@@ -299,15 +321,15 @@ class TestBadInput:
 
 
 class TestReferences:
-    def test_the_oracle_is_right_wherever_anybody_is(self, slide):
+    def test_the_oracle_is_correct_wherever_any_member_is(self, slide):
         members, (X, y), (X_new, y_new) = slide
         oracle = Oracle(members, prefit=True).fit(X, y)
         right = np.stack([member.predict(X_new) == y_new for _, member in members], axis=1)
-        assert (oracle.right(X_new, y_new) == right).all()
+        assert (oracle.correct(X_new, y_new) == right).all()
         assert oracle.score(X_new, y_new) == 1
         assert (oracle.predict(X_new, y_new) == y_new).all()
 
-    def test_where_nobody_is_right_it_says_what_the_first_says(self, slide):
+    def test_where_no_member_is_correct_it_predicts_as_the_first(self, slide):
         members, (X, y), _ = slide
         oracle = Oracle(members[:1], prefit=True).fit(X, y)
         assert (oracle.predict(X, y) == "ω1").all()
@@ -317,7 +339,7 @@ class TestReferences:
     def test_labels_in_a_column_are_labels(self, data):
         X, y, X_new, y_new = data
         oracle = Oracle(MIXED).fit(X, y)
-        assert (oracle.right(X_new, y_new[:, None]) == oracle.right(X_new, y_new)).all()
+        assert (oracle.correct(X_new, y_new[:, None]) == oracle.correct(X_new, y_new)).all()
 
     def test_labels_that_nobody_knows_are_never_right(self, slide):
         members, (X, y), _ = slide
@@ -398,6 +420,16 @@ class TestEnsembles:
         boosted = GradientBoostingClassifier(n_estimators=2).fit(X, y)
         with pytest.raises(ValueError, match=r"AdaBoostClassifier.*GradientBoostingClassifier"):
             RegionSelectionClassifier(boosted, prefit=True).fit(X, y)
+
+
+class CountingBayes(GaussianNB):
+    """Counts the calls of predict_proba."""
+
+    n_calls = 0
+
+    def predict_proba(self, X):
+        self.n_calls += 1
+        return super().predict_proba(X)
 
 
 class _Length(StandardScaler):

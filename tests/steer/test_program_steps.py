@@ -70,7 +70,7 @@ def check_program(dialog, name="pima", by_folds=False):
         if not node.is_end:
             np.testing.assert_array_equal(program.flow[left].sum(axis=0), program.sizes[place])
             for i in left:
-                answered = program.counts[place][:, program.edges[i].answer]
+                answered = program.counts[place][:, program.edges[i].prediction]
                 np.testing.assert_array_equal(program.flow[i], answered)
     model = dialog.model
     told = Confusion.of(
@@ -222,7 +222,7 @@ def test_several_nodes_as_the_program_would_do_it_by_itself():
     told = []
     reply = dialog.tune_nodes(wants, callback=told.append)
     assert reply.after == tuned.tuning_.after
-    assert reply.node_results == tuned.tuning_.asked
+    assert reply.node_results == tuned.tuning_.node_results
     assert [isinstance(step, Step) for step in told] == [True, True]
     assert [(votes, told.met) for votes, told in reply.node_results] == [
         ((0, 0), True),
@@ -350,7 +350,7 @@ def test_without_a_request_most_votes_win():
     program = dialog.program
     for node in program.nodes:
         if node.is_end:
-            assert node.answer == int(node.position[1] > node.position[0])
+            assert node.prediction == int(node.position[1] > node.position[0])
 
 
 def test_a_decision_that_rejects_is_set_anew_and_ends_show_where_they_lean():

@@ -1,29 +1,28 @@
-"""Compare: what an error is made of, and how methods differ.
+"""Comparison of methods: statistical tests, decompositions of the error, and displays.
 
 ===========================  ====================================================================
-`bias_variance`              splits an estimator's error into bias, variance and noise
-`BiasVariance`               what it returns
-`PointTerms`                 the same at each test point
-`BiasVarianceDisplay`        the same against a parameter, as a plot
-`CertaintyDisplay`           a classifier over two features, with lines of certainty
-`friedman_holm`              tests whether methods differ, and which from a control
-`FriedmanHolm`               what it returns
-`CriticalDifferenceDisplay`  the same as a plot of mean ranks
-`MartingaleDisplay`          a martingale program, as a picture
-`RankMarginDisplay`          distributions of the rank margins of methods, as a plot
-`RegionDisplay`              who is in charge where, in a selection, as a plot
+`bias_variance`              decomposes an estimator's error into bias, variance and noise
+`BiasVariance`               the result: the mean of each term
+`PointTerms`                 the terms at each test point
+`BiasVarianceDisplay`        plots the terms against a parameter
+`friedman_holm`              tests whether methods differ, and which differ from a control
+`FriedmanHolm`               the result: statistics, mean ranks and p-values
+`CriticalDifferenceDisplay`  plots the mean ranks
+`RankMarginDisplay`          plots the distributions of the rank margins of methods
+`CertaintyDisplay`           plots a classifier over two features, with lines of certainty
+`RegionDisplay`              plots the members that a selection chooses over two features
+`MartingaleDisplay`          plots a martingale program
 ===========================  ====================================================================
 """
 
+from margrave.compare._bias_variance import BiasVariance, PointTerms, bias_variance
+from margrave.compare._bias_variance_display import BiasVarianceDisplay
 from margrave.compare._certainty_display import CertaintyDisplay
-from margrave.compare._decomposition import BiasVariance, bias_variance
-from margrave.compare._difference_display import CriticalDifferenceDisplay
-from margrave.compare._displays import BiasVarianceDisplay
-from margrave.compare._margin_display import RankMarginDisplay
-from margrave.compare._program_display import MartingaleDisplay
+from margrave.compare._critical_difference_display import CriticalDifferenceDisplay
+from margrave.compare._friedman_holm import FriedmanHolm, friedman_holm
+from margrave.compare._martingale_display import MartingaleDisplay
+from margrave.compare._rank_margin_display import RankMarginDisplay
 from margrave.compare._region_display import RegionDisplay
-from margrave.compare._terms import PointTerms
-from margrave.compare._tests import FriedmanHolm, friedman_holm
 
 __all__ = [
     "BiasVariance",

@@ -1,15 +1,15 @@
-"""The surface of a classifier over two features, with lines of equal certainty.
+"""The scores of a classifier over two features, with lines of equal certainty.
 
-"A Risk Minimization Principle for a Class of Parzen Estimators" (Pelckmans et al.), figure 1: the
-maximal-average-margin classifier and a support vector machine on Ripley's data, with contour lines
-of how certain a prediction is. A line joins the places with one margin; its label is what is known
-of predictions that are at least as sure.
+Pelckmans et al. (2008), figure 1: the maximal-average-margin classifier and a support vector
+machine on Ripley's data, with contour lines of the certainty of a prediction. A line joins the
+points with the same margin; its label is a statement about predictions with at least that margin.
 """
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.pipeline import Pipeline
 
 from margrave._plotting import BLACK, BLUE, VERMILION, pyplot
 from margrave._typing import Floats
@@ -20,29 +20,59 @@ if TYPE_CHECKING:
 _OWNER = "CertaintyDisplay"
 
 
+class Certainty(Protocol):
+    """Statements about predictions, one entry per prediction, as in `margrave.mam`."""
+
+    @property
+    def margins(self) -> Floats:
+        """Margins of the predictions."""
+
+    @property
+    def bound(self) -> Floats:
+        """Upper bounds on the probability of an error with at least that margin."""
+
+    @property
+    def levels(self) -> Floats | None:
+        """Margins at which errors on held-out samples are counted."""
+
+    @property
+    def held_out_error(self) -> Floats | None:
+        """Upper bounds on the error rate of the predictions with a margin of at least a level."""
+
+
+@runtime_checkable
+class CertaintyClassifier(Protocol):
+    """A classifier that states how certain its predictions are."""
+
+    def certainty(
+        self, X: Any, delta: float, *, held_out: tuple[Any, ArrayLike] | None = None
+    ) -> Certainty:
+        """Return statements about the predictions of samples."""
+
+
 class CertaintyDisplay:
-    """A classifier's scores over two features, with lines that say how certain they are.
+    """The scores of a classifier over two features, with lines of equal certainty.
 
     Make it with `from_estimator`.
 
     Parameters
     ----------
     grid : tuple of ndarray, each of shape (n_rows, n_columns)
-        The two features at the places of the surface.
+        The two features at the points of the surface.
     scores : ndarray of shape (n_rows, n_columns)
-        Scores there, above 0 for the second class.
+        Scores of these points, above 0 for the second class.
     labels : dict of float to str
-        What to write on the line of each margin, drawn on both sides of 0.
+        The label of the line of each margin, on both sides of 0.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn.
+        The axes of the plot.
     figure_ : matplotlib Figure
-        The figure around it.
+        The figure of the axes.
     surface_, border_, lines_ : matplotlib QuadContourSet
-        The coloured surface, the line where the decision changes, and the lines of certainty (None
-        if all are outside).
+        The coloured surface, the decision boundary, and the lines of certainty (None if no line is
+        within the surface).
 
     Examples
     --------
@@ -78,35 +108,35 @@ class CertaintyDisplay:
         resolution: int = 120,
         ax: "Axes | None" = None,
     ) -> Self:
-        """Draw a trained classifier of two classes and two features.
+        """Plot a fitted classifier of two classes and two features.
 
         Parameters
         ----------
         estimator : classifier
-            A trained classifier with `decision_function`. If it has `certainty`, as
-            `margrave.mam.MAMClassifier`, or is a pipeline that ends in one, a line says at most
-            which share of the predictions inside it is wrong, counted on `held_out`; without that,
-            the document's bound on mistakes with such a margin, or "no guarantee". If it has not,
-            lines say the margin, up to 1.
+            A fitted classifier with `decision_function`. If it has `certainty`, as
+            `margrave.mam.MAMClassifier`, or is a pipeline that ends in one, the label of a line is
+            an upper bound on the error rate of the predictions beyond it, counted on `held_out`;
+            without `held_out`, the bound of Pelckmans et al. (2008) on errors with such a margin,
+            or "no guarantee". For other classifiers the labels are margins, up to 1.
         X : array-like of shape (n_samples, 2)
-            Samples that the surface is drawn around.
+            Samples that the surface covers.
         y : array-like of shape (n_samples,), default=None
-            Their labels; if given, samples are drawn as dots.
+            Their labels; if not None, the samples are plotted as dots.
         held_out : tuple (X, y), optional
-            Samples that no step has seen.
+            Samples that no step of the fit has used.
         delta : float, default=0.05
-            How often the lines may be wrong.
+            The probability with which the statements may fail.
         n_lines : int, default=4
-            Lines on each side of the border.
+            Number of lines on each side of the decision boundary.
         resolution : int, default=120
-            Places along each feature.
+            Number of points along each feature.
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure if None.
+            Axes to plot on; a new figure if None.
 
         Returns
         -------
         display : CertaintyDisplay
-            The display, drawn.
+            The display, with its plot.
         """
         pyplot(_OWNER)
         rows = np.asarray(X, dtype=float)
@@ -114,42 +144,40 @@ class CertaintyDisplay:
             raise ValueError(f"{_OWNER} needs X with two features; got shape {rows.shape}.")
         names = list(getattr(X, "columns", ["first feature", "second feature"]))
         low, high = rows.min(axis=0), rows.max(axis=0)
-        room = 0.08 * np.where(high > low, high - low, 1.0)
-        first, second = (
-            np.linspace(low[j] - room[j], high[j] + room[j], resolution) for j in (0, 1)
-        )
+        pad = 0.08 * np.where(high > low, high - low, 1.0)
+        first, second = (np.linspace(low[j] - pad[j], high[j] + pad[j], resolution) for j in (0, 1))
         grid = np.meshgrid(first, second)
-        places: Any = np.column_stack([grid[0].ravel(), grid[1].ravel()])
+        points: Any = np.column_stack([grid[0].ravel(), grid[1].ravel()])
         if hasattr(X, "columns"):
-            places = type(X)(places, columns=X.columns)
-        scores = np.asarray(estimator.decision_function(places), dtype=float)
+            points = type(X)(points, columns=X.columns)
+        scores = np.asarray(estimator.decision_function(points), dtype=float)
         if scores.ndim != 1:
             raise ValueError(f"{_OWNER} needs a classifier of two classes; got {scores.shape[1]}.")
         if not isinstance(n_lines, int | np.integer) or n_lines < 1:
             raise ValueError(f"{_OWNER} needs n_lines to be at least 1; got {n_lines!r}.")
-        found = _certainty(estimator, places, delta, held_out)
-        if found is not None:
-            labels = _said(found, n_lines)
-        else:
+        certainty = _compute_certainty(estimator, points, delta, held_out)
+        if certainty is None:
             labels = {rho: f"{rho:.3g}" for rho in np.linspace(0, 1, n_lines + 1)[1:].tolist()}
+        else:
+            labels = _label_lines(certainty, n_lines)
         display = cls((grid[0], grid[1]), scores.reshape(grid[0].shape), labels).plot(ax)
         display.ax_.set(xlabel=names[0], ylabel=names[1])
         if y is not None:
-            display._dots(rows, np.asarray(y))
+            display._plot_samples(rows, np.asarray(y))
         return display
 
     def plot(self, ax: "Axes | None" = None) -> Self:
-        """Draw it.
+        """Plot the surface and the lines.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure if None.
+            Axes to plot on; a new figure if None.
 
         Returns
         -------
-        display : CertaintyDisplay
-            Itself.
+        self : CertaintyDisplay
+            With `ax_`, `figure_`, `surface_`, `border_` and `lines_`.
         """
         plt = pyplot(_OWNER)
         self.ax_ = plt.subplots()[1] if ax is None else ax
@@ -172,25 +200,25 @@ class CertaintyDisplay:
             self.ax_.clabel(self.lines_, fmt={rho: both[rho] for rho in inside}, fontsize=8)
         return self
 
-    def _dots(self, rows: Floats, y: NDArray[Any]) -> None:
-        """Draw the samples, in the colours of their sides."""
+    def _plot_samples(self, rows: Floats, y: NDArray[Any]) -> None:
+        """Plot the samples, in the colours of their classes."""
         for label, colour, mark in zip(np.unique(y), (VERMILION, BLUE), "os", strict=False):
             own = rows[y == label]
             self.ax_.scatter(own[:, 0], own[:, 1], s=14, c=colour, marker=mark, label=str(label))
         self.ax_.legend(loc="best", fontsize=8)
 
 
-def _certainty(
-    estimator: Any, places: Any, delta: float, held_out: tuple[Any, ArrayLike] | None
-) -> Any:
-    """What an estimator, or the last step of a pipeline, says of its certainty; None if nothing."""
-    if hasattr(estimator, "certainty"):
-        return estimator.certainty(places, delta, held_out=held_out)
-    if hasattr(estimator, "steps") and hasattr(estimator.steps[-1][1], "certainty"):
-        before, last = estimator[:-1], estimator.steps[-1][1]
+def _compute_certainty(
+    estimator: Any, points: Any, delta: float, held_out: tuple[Any, ArrayLike] | None
+) -> Certainty | None:
+    """Return the certainty of an estimator, or of the last step of a pipeline, if it has one."""
+    if isinstance(estimator, Pipeline) and isinstance(estimator[-1], CertaintyClassifier):
+        transform = estimator[:-1].transform
         if held_out is not None:
-            held_out = before.transform(held_out[0]), held_out[1]
-        return last.certainty(before.transform(places), delta, held_out=held_out)
+            held_out = transform(held_out[0]), held_out[1]
+        return estimator[-1].certainty(transform(points), delta, held_out=held_out)
+    if isinstance(estimator, CertaintyClassifier):
+        return estimator.certainty(points, delta, held_out=held_out)
     if held_out is not None:
         raise ValueError(
             f"{_OWNER} needs a classifier with `certainty` for held_out; "
@@ -199,24 +227,21 @@ def _certainty(
     return None
 
 
-def _said(certainty: Any, n_lines: int) -> dict[float, str]:
-    """Margins to draw lines at, with what is known of predictions that have at least these."""
-    margins = certainty.margins
-    if certainty.levels is None:
-        # The bound falls with the margin: at one that is not above the line's it holds there too.
-        ends = np.sort(margins)
-        places = np.searchsorted(ends, ends[-1] * np.arange(1, n_lines + 1) / (n_lines + 1)) - 1
-        known = {float(ends[place]): place for place in np.maximum(places, 0)}
-        order = np.argsort(margins)
-        return {
-            rho: _share(certainty.bound[order[place]]) for rho, place in known.items() if rho > 0
-        }
+def _label_lines(certainty: Certainty, n_lines: int) -> dict[float, str]:
+    """Choose the margins of the lines, and label them with bounds on the error."""
+    if certainty.levels is None or certainty.held_out_error is None:
+        # The bound decreases with the margin, so the bound at a smaller margin holds at the line.
+        order = np.argsort(certainty.margins)
+        margins = certainty.margins[order]
+        lines = margins[-1] * np.arange(1, n_lines + 1) / (n_lines + 1)
+        at = np.maximum(np.searchsorted(margins, lines) - 1, 0)
+        bounds = dict(zip(margins[at].tolist(), certainty.bound[order[at]], strict=True))
+        return {rho: _format_bound(bound) for rho, bound in bounds.items() if rho > 0}
     levels, first = np.unique(certainty.levels, return_index=True)
-    above = levels > 0
-    levels, first = levels[above], first[above]
-    some = np.unique(np.linspace(0, len(levels) - 1, n_lines + 2).round().astype(int)[1:-1])
-    return {float(levels[k]): _share(certainty.held_out_error[first[k]]) for k in some}
+    levels, first = levels[levels > 0], first[levels > 0]
+    at = np.unique(np.linspace(0, len(levels) - 1, n_lines + 2).round().astype(int)[1:-1])
+    return {float(levels[k]): _format_bound(certainty.held_out_error[first[k]]) for k in at}
 
 
-def _share(value: float) -> str:
-    return "no guarantee" if value >= 1 else f"≤ {value:.1%}"
+def _format_bound(bound: float) -> str:
+    return "no guarantee" if bound >= 1 else f"≤ {bound:.1%}"

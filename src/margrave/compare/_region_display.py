@@ -1,17 +1,17 @@
-"""Who is in charge where: the regions of a selection over two features.
+"""The members that a selection chooses, over two features.
 
-"Multi-classifiers", Selection (ii), shows the regions of three classifiers on a plane; this draws
-such a picture for any trained selection of :mod:`margrave.select`.
+Multi-classifiers, slide "Selection (ii)", shows the regions of three classifiers in a plane. This
+display does so for any fitted selection of :mod:`margrave.select`.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrave._plotting import BLACK, COLOURS, pyplot
-from margrave._typing import Floats
+from margrave._typing import Flags, Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,33 +19,65 @@ if TYPE_CHECKING:
 _OWNER = "RegionDisplay"
 _OTHERS, _NOBODY = "others", "nobody"
 _GREY, _DARK = "#999999", "#555555"
-_MARKS = "os^vDP*X"
+_MARKERS = "os^vDP*X"
+
+
+@runtime_checkable
+class Selection(Protocol):
+    """A fitted selection, such as those of `margrave.select`."""
+
+    @property
+    def member_names_(self) -> Sequence[str]:
+        """Names of the members."""
+
+    def explain(self, X: Any) -> Any:
+        """Explain which members are selected for samples."""
+
+
+@runtime_checkable
+class MembersExplanation(Protocol):
+    """An explanation with a competence for each sample and member.
+
+    An explanation without `selected` has one member for each sample, in `members`.
+    """
+
+    @property
+    def members(self) -> Sequence[str]:
+        """Names of the members."""
+
+    @property
+    def competence(self) -> Floats:
+        """Competence of each member for each sample."""
+
+    @property
+    def selected(self) -> Flags:
+        """Whether each member is selected for each sample."""
 
 
 class RegionDisplay:
-    """The member in charge at each place of a plane of two features.
+    """The member that a selection chooses at each point of a plane of two features.
 
     Make it with `from_estimator`.
 
     Parameters
     ----------
     grid : tuple of ndarray, each of shape (n_rows, n_columns)
-        The two features at the places of the plane.
+        The two features at the points of the plane.
     members : ndarray of str, shape (n_rows, n_columns)
-        Who is in charge there.
+        The selected member at these points.
     order : sequence of str, optional
         All members, in the order of their colours.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn.
+        The axes of the plot.
     figure_ : matplotlib Figure
-        The figure around it.
+        The figure of the axes.
     surface_ : matplotlib QuadMesh
-        The coloured places.
+        The coloured plane.
     shown_ : list of str
-        The members with a colour of their own: those with most places. The rest is grey.
+        The members with a colour of their own: those with the most points. The others are grey.
 
     Examples
     --------
@@ -85,65 +117,66 @@ class RegionDisplay:
         resolution: int = 120,
         ax: "Axes | None" = None,
     ) -> Self:
-        """Draw a trained selection.
+        """Plot a fitted selection.
 
         Parameters
         ----------
         estimator : RegionSelectionClassifier or LocalSelectionClassifier
-            Trained. Where several members are asked, the one with the largest competence is shown,
-            the first of equals.
+            A fitted selection. If several members are selected, the plot shows the one with the
+            largest competence, the first one in a tie.
         X : array-like of shape (n_samples, n_features)
-            Samples that the plane is drawn around. Features that are not drawn have their median,
-            or their most frequent value if they are no numbers.
+            Samples that the plane covers. The other features have their median, or their most
+            frequent value if they are not numbers.
         y : array-like of shape (n_samples,), default=None
-            Their labels; if given, samples are drawn as marks.
+            Their labels; if not None, the samples are plotted with a marker for each label.
         features : two positions or names, default=(0, 1)
-            The features to draw.
+            The features of the plane.
         resolution : int, default=120
-            Places along each feature.
+            Number of points along each feature.
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure if None.
+            Axes to plot on; a new figure if None.
 
         Returns
         -------
         display : RegionDisplay
-            The display, drawn.
+            The display, with its plot.
         """
         pyplot(_OWNER)
-        if not (hasattr(estimator, "selected") or hasattr(estimator, "region_of")):
+        if not isinstance(estimator, Selection):
             raise ValueError(
-                f"{_OWNER} needs a selection of margrave.select; got {type(estimator).__name__}."
+                f"{_OWNER} needs a fitted selection of margrave.select; "
+                f"got {type(estimator).__name__}."
             )
-        names = _names(X)
-        at = _positions(names, features)
-        rows = np.column_stack([_column(X, j) for j in at])
-        drawn = rows[np.isfinite(rows).all(axis=1)]
-        low, high = drawn.min(axis=0), drawn.max(axis=0)
-        room = 0.05 * np.where(high > low, high - low, 1.0)
+        names = _feature_names(X)
+        positions = _find_features(names, features)
+        rows = np.column_stack([_column(X, j) for j in positions])
+        finite = rows[np.isfinite(rows).all(axis=1)]
+        low, high = finite.min(axis=0), finite.max(axis=0)
+        pad = 0.05 * np.where(high > low, high - low, 1.0)
         grid = np.meshgrid(
-            *(np.linspace(low[j] - room[j], high[j] + room[j], resolution) for j in (0, 1))
+            *(np.linspace(low[j] - pad[j], high[j] + pad[j], resolution) for j in (0, 1))
         )
-        samples = _usual(X, dict(zip(at, (one.ravel() for one in grid), strict=True)))
-        members = _in_charge(estimator.explain(samples)).reshape(grid[0].shape)
+        points = _fill_features(X, dict(zip(positions, map(np.ravel, grid), strict=True)))
+        members = _selected_members(estimator.explain(points)).reshape(grid[0].shape)
         order = [*estimator.member_names_, _NOBODY]
         display = cls((grid[0], grid[1]), members, order).plot(ax)
-        display.ax_.set(xlabel=names[at[0]], ylabel=names[at[1]])
+        display.ax_.set(xlabel=names[positions[0]], ylabel=names[positions[1]])
         if y is not None:
-            display._marks(rows, np.asarray(y))
+            display._plot_samples(rows, np.asarray(y))
         return display
 
     def plot(self, ax: "Axes | None" = None) -> Self:
-        """Draw it.
+        """Plot the plane.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure if None.
+            Axes to plot on; a new figure if None.
 
         Returns
         -------
-        display : RegionDisplay
-            Itself.
+        self : RegionDisplay
+            With `ax_`, `figure_`, `surface_` and `shown_`.
         """
         plt = pyplot(_OWNER)
         from matplotlib.colors import ListedColormap
@@ -154,13 +187,13 @@ class RegionDisplay:
         names, counts = np.unique(self.members, return_counts=True)
         most = names[np.argsort(-counts, kind="stable")][: len(COLOURS)].tolist()
         self.shown_: list[str] = sorted(most, key=self.order.index)
-        places = np.full(self.members.shape, len(self.shown_))
+        numbers = np.full(self.members.shape, len(self.shown_))
         for number, name in enumerate(self.shown_):
-            places[self.members == name] = number
+            numbers[self.members == name] = number
         colours = [*self._colours(), _GREY]
         self.surface_ = self.ax_.pcolormesh(
             *self.grid,
-            places,
+            numbers,
             cmap=ListedColormap(colours),
             vmin=-0.5,
             vmax=len(colours) - 0.5,
@@ -178,81 +211,80 @@ class RegionDisplay:
         return self
 
     def _colours(self) -> list[str]:
-        """Of those shown; where members are few, each has the same colour in every picture."""
+        """Colour the members; if they are few, each has the same colour in every plot."""
         members = [name for name in self.order if name != _NOBODY]
         few = len(members) <= len(COLOURS)
-        numbers = dict(zip(members if few else self.shown_, COLOURS, strict=False))
-        return [_DARK if name == _NOBODY else numbers.get(name, _GREY) for name in self.shown_]
+        colours = dict(zip(members if few else self.shown_, COLOURS, strict=False))
+        return [_DARK if name == _NOBODY else colours.get(name, _GREY) for name in self.shown_]
 
-    def _marks(self, rows: Floats, y: NDArray[Any]) -> None:
-        """Draw the samples, with a mark for each label."""
-        drawn = []
+    def _plot_samples(self, rows: Floats, y: NDArray[Any]) -> None:
+        """Plot the samples, with a marker for each label."""
+        samples = []
         for number, label in enumerate(np.unique(y)):
-            own, mark = rows[y == label], _MARKS[number % len(_MARKS)]
+            own, marker = rows[y == label], _MARKERS[number % len(_MARKERS)]
             face = BLACK if number % 2 == 0 else "white"
-            drawn.append(
+            samples.append(
                 self.ax_.scatter(
                     own[:, 0],
                     own[:, 1],
                     s=9,
                     c=face,
-                    marker=mark,
+                    marker=marker,
                     edgecolors=BLACK,
                     linewidths=0.5,
                     label=str(label),
                     zorder=2,
                 )
             )
-        self.ax_.legend(handles=[*self._patches, *drawn], loc="best", fontsize=8)
+        self.ax_.legend(handles=[*self._patches, *samples], loc="best", fontsize=8)
 
 
-def _names(X: Any) -> list[str]:
-    """The features' names."""
+def _feature_names(X: Any) -> list[str]:
     if hasattr(X, "columns"):
         return [str(name) for name in X.columns]
     return [f"feature {j}" for j in range(np.shape(X)[1])]
 
 
-def _positions(names: list[str], features: Sequence[int | str]) -> list[int]:
-    """Where the two features are."""
-    at = [names.index(one) if one in names else one for one in features]
-    fits = all(isinstance(one, int | np.integer) and 0 <= one < len(names) for one in at)
-    if not fits or len(set(at)) != 2 or len(at) != 2:
+def _find_features(names: list[str], features: Sequence[int | str]) -> list[int]:
+    """Return the positions of two features."""
+    at = [names.index(feature) if feature in names else feature for feature in features]
+    are_positions = all(isinstance(j, int | np.integer) and 0 <= j < len(names) for j in at)
+    if not are_positions or len(set(at)) != 2 or len(at) != 2:
         raise ValueError(
             f"{_OWNER} needs two different features among {len(names)}, by name or position; "
             f"got {list(features)!r}."
         )
-    return [int(one) for one in at]
+    return [int(j) for j in at]
 
 
 def _column(X: Any, j: int) -> Floats:
-    """A feature as numbers."""
+    """Return a feature as floats."""
     if hasattr(X, "iloc"):
         return np.asarray(X.iloc[:, j], dtype=float)
     dense = X[:, [j]].toarray() if hasattr(X, "toarray") else np.asarray(X, dtype=float)[:, [j]]
     return np.asarray(dense[:, 0], dtype=float)
 
 
-def _usual(X: Any, drawn: dict[int, Floats]) -> Any:
-    """Samples with given values of some features; others have their median, or what is frequent."""
-    n = len(next(iter(drawn.values())))
+def _fill_features(X: Any, chosen: dict[int, Floats]) -> Any:
+    """Make samples with these values; the other features have their median, or their mode."""
+    n = len(next(iter(chosen.values())))
     if not hasattr(X, "iloc"):
-        columns = [drawn.get(j, np.nanmedian(_column(X, j))) for j in range(np.shape(X)[1])]
+        columns = [chosen.get(j, np.nanmedian(_column(X, j))) for j in range(np.shape(X)[1])]
         return np.column_stack([np.broadcast_to(column, n) for column in columns])
     values = {}
     for j, (name, column) in enumerate(X.items()):
-        numbers = getattr(column.dtype, "kind", "O") in "iuf"
-        usual = column.median() if numbers else column.mode().iloc[0]
-        values[name] = drawn[j] if j in drawn else [usual] * n
+        is_number = getattr(column.dtype, "kind", "O") in "iuf"
+        typical = column.median() if is_number else column.mode().iloc[0]
+        values[name] = chosen[j] if j in chosen else [typical] * n
     return type(X)(values)
 
 
-def _in_charge(told: Any) -> NDArray[Any]:
-    """Who is in charge of each sample, from what `explain` says."""
-    if not hasattr(told, "selected"):
-        return np.asarray(told.members)
-    trusted = np.where(told.selected, told.competence, -np.inf)
-    names = np.array([*told.members, _NOBODY])
-    best: NDArray[Any] = names[trusted.argmax(axis=1)]
-    best[~told.selected.any(axis=1)] = _NOBODY
+def _selected_members(explanation: Any) -> NDArray[Any]:
+    """Return the member of each sample: of several, the one with the largest competence."""
+    if not isinstance(explanation, MembersExplanation):
+        return np.asarray(explanation.members)
+    competence = np.where(explanation.selected, explanation.competence, -np.inf)
+    names = np.array([*explanation.members, _NOBODY])
+    best: NDArray[Any] = names[competence.argmax(axis=1)]
+    best[~explanation.selected.any(axis=1)] = _NOBODY
     return best

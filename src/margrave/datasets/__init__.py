@@ -1,4 +1,4 @@
-"""The data sets of the source documents, by name.
+"""The data sets of the source papers, by name.
 
 =================  ===============================================================================
 used by            sets
@@ -14,9 +14,8 @@ ranking            ``machine_cpu``, ``pyrimidines``, ``stock``, ``triazines``, `
 Kulkarni et al.    ``spambase``, ``sonar``, ``ionosphere``, ``liver``, ``splice``, ``iris``
 =================  ===============================================================================
 
-Marrocco et al. combine classifiers by their rank margin, Pelckmans et al. study the maximal average
-margin, Kulkarni et al. interactive martingale boosting. A name that ends in ``_bin`` is
-the two-class version, 1 and -1, of the set of that name.
+The papers are Marrocco et al. (2010), Pelckmans et al. (2008) and Kulkarni et al. (2016). A name
+that ends in ``_bin`` is the two-class version of a set, with the labels 1 and -1.
 """
 
 from margrave.datasets._load import load, names

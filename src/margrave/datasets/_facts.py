@@ -1,7 +1,7 @@
-"""What is known of every data set: one immutable record each, read from the two TOML tables.
+"""Facts about every data set, read from two TOML tables.
 
-``bundled.toml`` describes the files in ``data/``, ``elsewhere.toml`` the sets that users have to
-bring.
+``bundled.toml`` describes the files in ``data/``, ``elsewhere.toml`` the sets that are not in the
+package.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ LICENCES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What is known of one data set before its file is opened.
+    """Facts about a data set, available without its file.
 
     Parameters
     ----------
     name, title : str
-        The name to load it by, and what it is about.
-    documents : tuple of str
-        First authors of the source documents that use it or its two-class version.
+        The name for `load`, and a short description.
+    papers : tuple of str
+        First authors of the source papers that use it or its two-class version.
     rows, features, missing : int
-        The size of the table, and how many cells are empty.
+        The size of the table, and the number of empty cells.
     source, licence, notes : str
-        Where it is from, what it may be used for, and what is odd about it.
+        Its origin, its terms of use, and its peculiarities.
     bundled : bool
         Whether the file is in the package.
     sha256 : str, optional
-        Of the uncompressed CSV in the package; None for a set that is not there.
+        Checksum of the uncompressed CSV in the package; None for a set that is not there.
     classes : mapping of label to count, optional
         None for a real-valued target, which has a `target_range` instead.
     target_range : pair of float, optional
@@ -57,12 +57,12 @@ class Facts:
     two_class : str, optional
         The name of its two-class version.
     openml : int, optional
-        Its number on OpenML, by name and size; values were not compared.
+        Its number on OpenML, matched by name and size; the values were not compared.
     """
 
     name: str
     title: str
-    documents: tuple[str, ...]
+    papers: tuple[str, ...]
     rows: int
     features: int
     source: str
@@ -79,19 +79,19 @@ class Facts:
 
     @property
     def task(self) -> str:
-        """What the target asks for: "binary", "multiclass" or "regression"."""
+        """The task: "binary", "multiclass" or "regression"."""
         if self.classes is None:
             return "regression"
         return "binary" if len(self.classes) == 2 else "multiclass"
 
     @property
     def origin(self) -> str:
-        """The source in short: its first clause and its last, without the people between them."""
+        """The source in short: its first and its last clause, without the people between them."""
         first, *others = self.source.rstrip(".").split("; ")
         return "; ".join([first, *others[-1:]])
 
     def describe(self) -> str:
-        """Everything a user should know, as text."""
+        """Describe the set for `load`."""
         if self.target_range is not None:
             target = "Real-valued target, {:g} to {:g}.".format(*self.target_range)
         else:
@@ -100,7 +100,7 @@ class Facts:
         if self.positive is not None:
             target += f" Positive: {self.positive}."
         size = f"{self.rows} rows, {self.features} features, {self.missing} missing values."
-        used = f"Used by {' and '.join(f'{author} et al.' for author in self.documents)}"
+        used = f"Used by {' and '.join(f'{author} et al.' for author in self.papers)}"
         parts = [self.title, f"{size} {target}", f"Source: {self.source}"]
         parts += [f"Licence: {self.licence}", self.notes, used]
         return "\n\n".join(part for part in parts if part) + "\n"
@@ -108,24 +108,26 @@ class Facts:
 
 @cache
 def all_facts() -> Mapping[str, Facts]:
-    """Give the record of every known set, by name, sorted."""
+    """Return the facts about every set, sorted by name."""
     tables = {
         name: {**entry, "bundled": file == "bundled.toml"}
         for file in ("bundled.toml", "elsewhere.toml")
         for name, entry in tomllib.loads((PACKAGE / file).read_text(encoding="utf-8")).items()
     }
-    records = {name: _record(name, entry, tables) for name, entry in tables.items()}
-    return MappingProxyType(dict(sorted(records.items())))
+    facts = {name: _make_facts(name, entry, tables) for name, entry in tables.items()}
+    return MappingProxyType(dict(sorted(facts.items())))
 
 
-def _record(name: str, entry: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]) -> Facts:
-    """Make one record; a two-class version has its base's source and licence."""
+def _make_facts(
+    name: str, entry: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]
+) -> Facts:
+    """Make the facts about a set; a two-class version has the source and licence of its base."""
     base = tables.get(entry.get("version_of", ""), {})
     facts = {key: base[key] for key in ("source", "licence") if key in base} | dict(entry)
     facts.pop("version_of", None)
     versions = (other for other, its in tables.items() if its.get("version_of") == name)
     facts["two_class"] = next(versions, None)
-    facts["documents"] = tuple(facts["documents"])
+    facts["papers"] = tuple(facts["papers"])
     facts["licence"] = LICENCES[facts["licence"]]
     if "classes" in facts:
         facts["classes"] = MappingProxyType(dict(facts["classes"]))

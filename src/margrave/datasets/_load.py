@@ -1,4 +1,4 @@
-"""The two functions that users call: `load` a data set, and list the `names` of all."""
+"""The public functions: `load` a data set, and list the `names` of all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.utils import Bunch
 
 from margrave._messages import did_you_mean, missing_extra, near_names
 from margrave.datasets._facts import Facts, all_facts
-from margrave.datasets._find import find, local_file
+from margrave.datasets._sources import find_file, read_set
 from margrave.datasets._table import TARGET, Arrays
 
 if TYPE_CHECKING:
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def names(available: bool = False) -> tuple[str, ...]:
-    """Give the names of the data sets, sorted.
+    """Return the names of the data sets, sorted.
 
     Parameters
     ----------
     available : bool, default=False
-        Give only those that can be loaded right now without a network: the ones in the package and
-        the ones with a file in the folder that the environment variable MARGRAVE_DATA names.
+        Return only the sets that can be loaded without a network: those in the package, and those
+        with a file in the folder that the environment variable MARGRAVE_DATA names.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def names(available: bool = False) -> tuple[str, ...]:
     True
     """
     known = all_facts().values()
-    return tuple(facts.name for facts in known if not available or local_file(facts) is not None)
+    return tuple(facts.name for facts in known if not available or find_file(facts) is not None)
 
 
 @overload
@@ -61,24 +61,24 @@ def load(
 def load(name: str, *, as_frame: bool = False, return_X_y: bool = False) -> Any:
     """Load a data set by name.
 
-    It is looked for in the package, then in the folder that the environment variable MARGRAVE_DATA
-    names (``NAME.csv`` or ``NAME.csv.gz``), then, where its number there is known, on OpenML. The
-    package's files are checked by their SHA-256, any other copy by its rows, its features and the
-    class counts, or the range, of its target.
+    The sources are the package, then the folder that the environment variable MARGRAVE_DATA names
+    (``NAME.csv`` or ``NAME.csv.gz``), then OpenML, if the number of the set there is known. Files
+    of the package are checked by their SHA-256, other copies by the number of rows, features and
+    missing values and by the class counts, or the range, of the target.
 
     Parameters
     ----------
     name : str
         One of `names()`.
     as_frame : bool, default=False
-        Give pandas objects: categorical columns with their values, and a Series as the target.
+        Return pandas objects: categorical columns with their values, and a Series as the target.
     return_X_y : bool, default=False
-        Give ``(data, target)`` only.
+        Return only ``(data, target)``.
 
     Returns
     -------
     Bunch or tuple
-        With these entries; every array is new and may be changed.
+        With these entries; the arrays are copies.
 
         - data: float64, missing values NaN, a categorical column as positions in `categories`.
         - target: text, integers or floats, as in the source.
@@ -87,14 +87,14 @@ def load(name: str, *, as_frame: bool = False, return_X_y: bool = False) -> Any:
         - positive: the positive label; None unless there are two classes.
         - categories: the sorted values of each categorical column, by name.
         - two_class: the name of this set's two-class version, or None.
-        - name, DESCR, source, licence: what it is, where it is from, what it may be used for.
+        - name, DESCR, source, licence: the description, the origin and the terms of use.
 
     Raises
     ------
     ValueError
-        If the name is not known, or a file is damaged or not the set that is meant.
+        If the name is unknown, or a file is damaged or contains another set.
     FileNotFoundError
-        If the set is in none of the three places.
+        If no source has the set.
 
     Examples
     --------
@@ -108,18 +108,18 @@ def load(name: str, *, as_frame: bool = False, return_X_y: bool = False) -> Any:
     >>> load("titanic").categories["class"]
     ('1st', '2nd', '3rd', 'Crew')
     """
-    facts = _known(name)
-    arrays = find(facts)
-    frame = _frame(arrays) if as_frame else None
+    facts = _find_facts(name)
+    arrays = read_set(facts)
+    frame = _make_frame(arrays) if as_frame else None
     data = arrays.data if frame is None else frame.drop(columns=TARGET)
     target = arrays.target if frame is None else frame[TARGET]
     if return_X_y:
         return data, target
-    return Bunch(data=data, target=target, frame=frame, **_about(facts, arrays))
+    return Bunch(data=data, target=target, frame=frame, **_metadata(facts, arrays))
 
 
-def _about(facts: Facts, arrays: Arrays) -> dict[str, Any]:
-    """Give the entries of `load`'s answer that are not data."""
+def _metadata(facts: Facts, arrays: Arrays) -> dict[str, Any]:
+    """Return the entries of the result of `load` that are not data."""
     return {
         "feature_names": list(arrays.feature_names),
         "target_names": [] if facts.classes is None else np.unique(arrays.target).tolist(),
@@ -133,8 +133,8 @@ def _about(facts: Facts, arrays: Arrays) -> dict[str, Any]:
     }
 
 
-def _known(name: str) -> Facts:
-    """Look a name up; an unknown one is answered with the nearest."""
+def _find_facts(name: str) -> Facts:
+    """Find the facts about a set; the error for an unknown name suggests similar names."""
     known = all_facts()
     if name in known:
         return known[name]
@@ -144,13 +144,13 @@ def _known(name: str) -> Facts:
     )
 
 
-def _frame(arrays: Arrays) -> pd.DataFrame:
-    """Give features and target as one DataFrame, codes turned back into categories."""
+def _make_frame(arrays: Arrays) -> pd.DataFrame:
+    """Make a DataFrame of features and target, with categories instead of their codes."""
     try:
         import pandas as pd
     except ModuleNotFoundError as error:
-        what = "margrave.datasets.load(as_frame=True)"
-        raise ImportError(missing_extra(what, "pandas", "app")) from error
+        feature = "margrave.datasets.load(as_frame=True)"
+        raise ImportError(missing_extra(feature, "pandas", "app")) from error
     columns: dict[str, Any] = {}
     for name, column in zip(arrays.feature_names, arrays.data.T, strict=True):
         values = arrays.categories.get(name)

@@ -1,7 +1,7 @@
-"""From a CSV file's bytes to arrays: one reader and one set of rules for every source.
+"""Conversion of a CSV file to arrays, by the same rules for every source.
 
-A column is numeric when each of its cells is empty or a number; any other column is categorical
-and becomes the positions of its values in their sorted order. An empty cell is missing: NaN.
+A column is numeric if each of its cells is empty or a number. Any other column is categorical, and
+its values become their positions in sorted order. An empty cell is a missing value, NaN.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TARGET = "target"
 
 @dataclass(frozen=True)
 class Table:
-    """A table of text: the names of its features, and rows that end with the target."""
+    """A table of text: the names of the features, and rows that end with the target."""
 
     feature_names: tuple[str, ...]
     rows: Sequence[Sequence[str]]
@@ -29,7 +29,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Arrays:
-    """A table of numbers, its target, and what the codes of categorical columns stand for."""
+    """A table of numbers, its target, and the values of the categorical columns."""
 
     feature_names: tuple[str, ...]
     data: NDArray[np.float64]
@@ -46,7 +46,7 @@ def read_table(raw: bytes, where: str) -> Table:
     reader = csv.reader(io.StringIO(text, newline=""))
     rows: list[list[str]] = []
     try:
-        names = _header(next(reader, []), where)
+        names = _check_header(next(reader, []), where)
         for row in reader:
             if len(row) != len(names):
                 raise ValueError(
@@ -65,8 +65,8 @@ def read_table(raw: bytes, where: str) -> Table:
     return Table(tuple(names[:-1]), rows)
 
 
-def _header(names: list[str], where: str) -> list[str]:
-    """Check the first line: names that differ, at least one feature, the target last."""
+def _check_header(names: list[str], where: str) -> list[str]:
+    """Check for different names, at least one feature, and the target as the last column."""
     if not names:
         raise ValueError(f"{where}, line 1: needs a header; got an empty line.")
     if len(names) < 2 or names[-1] != TARGET:
@@ -74,14 +74,16 @@ def _header(names: list[str], where: str) -> list[str]:
             f"{where}, line 1: needs a header with the features' names and, last, {TARGET!r}; "
             f"got {', '.join(['...', *names[-2:]] if len(names) > 2 else names)}."
         )
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise ValueError(f"{where}, line 1: needs names that differ; got {twice[0]!r} twice.")
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise ValueError(
+            f"{where}, line 1: needs different names; got {repeated[0]!r} more than once."
+        )
     return names
 
 
 def to_arrays(table: Table) -> Arrays:
-    """Turn text into numbers and codes; the arrays are new and writable."""
+    """Convert text to numbers and codes, in new writable arrays."""
     *columns, target = zip(*table.rows, strict=True)
     data = np.empty((len(table.rows), len(columns)), dtype=np.float64)
     categories: dict[str, tuple[str, ...]] = {}
@@ -89,12 +91,12 @@ def to_arrays(table: Table) -> Arrays:
         try:
             data[:, j] = np.array([cell or "nan" for cell in column]).astype(np.float64)
         except ValueError:
-            data[:, j], categories[name] = _codes(np.array(column))
-    return Arrays(table.feature_names, data, _target(np.array(target)), categories)
+            data[:, j], categories[name] = _encode(np.array(column))
+    return Arrays(table.feature_names, data, _convert_target(np.array(target)), categories)
 
 
-def _codes(column: NDArray[np.str_]) -> tuple[NDArray[np.float64], tuple[str, ...]]:
-    """Give positions in the sorted values, NaN where the cell is empty, and those values."""
+def _encode(column: NDArray[np.str_]) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """Return positions in the sorted values, NaN for empty cells, and the sorted values."""
     present = column != ""
     values, positions = np.unique(column[present], return_inverse=True)
     codes = np.full(column.shape, np.nan)
@@ -102,8 +104,8 @@ def _codes(column: NDArray[np.str_]) -> tuple[NDArray[np.float64], tuple[str, ..
     return codes, tuple(values.tolist())
 
 
-def _target(column: NDArray[np.str_]) -> NDArray[Any]:
-    """Keep the simplest type that holds every value: integers, floats, or text."""
+def _convert_target(column: NDArray[np.str_]) -> NDArray[Any]:
+    """Convert to the simplest type of every value: integers, floats, or text."""
     for kind in (np.int64, np.float64):
         try:
             return column.astype(kind)

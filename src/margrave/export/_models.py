@@ -265,8 +265,8 @@ def _histogram_tree(nodes: Any) -> Tree:
 
 
 def _program(graph: Graph, model: MartingaleBoostClassifier, x: str) -> str:
-    layered, k = model._layered, len(model.classes_)
-    learners, n_nodes = layered.learners, len(layered.nodes)
+    program, k = model._fitted_program, len(model.classes_)
+    learners, n_nodes = program.learners, len(program.nodes)
     if any(type(learner) is not TunableLogistic for learner in learners.values()):
         raise UnsupportedModelError("only programs of TunableLogistic can be written")
     # Every learner predicts every sample; number 0 is for nodes without a learner.
@@ -278,31 +278,19 @@ def _program(graph: Graph, model: MartingaleBoostClassifier, x: str) -> str:
     for node, learner in learners.items():
         known = learner.classes_
         coef[number[node], known], own = _for_each_class(learner)
-        intercept[number[node], known] = own + layered.offset[known]
+        intercept[number[node], known] = own + program.offset[known]
     scores = graph.line(x, coef.reshape(-1, coef.shape[2]).T, intercept.ravel())
     scores = graph.add("Reshape", scores, np.array([0, -1, k]))
     predictions = graph.add("ArgMax", scores, axis=2, keepdims=0)
-    children = _children(layered, k).ravel()
+    children = program.children().ravel()
     at = graph.add("Gather", children, graph.take(predictions, [number[0]]))
-    for _ in layered.steps[1:]:
+    for _ in program.steps[1:]:
         learner = graph.add("Gather", number, at)
         predicted = graph.add("GatherElements", predictions, learner, axis=1)
         edge = graph.add("Add", graph.add("Mul", at, np.array([k])), predicted)
         at = graph.add("Gather", children, edge)
-    standings = model._standings(np.arange(n_nodes), np.zeros((n_nodes, k)))
-    by_node = model.sharpness_ * standings + model.offset_
-    return graph.add("Softmax", graph.add("Gather", by_node, graph.flat(at)), axis=1)
-
-
-def _children(layered: Any, k: int) -> Any:
-    """Return the node that follows each node and predicted class; an end node follows itself."""
-    child = np.repeat(np.arange(len(layered.nodes))[:, None], k, axis=1)
-    for edge in layered.edges:
-        child[edge.start, edge.answer] = edge.end
-    for number, node in enumerate(layered.nodes):
-        if node.kind == "constant":
-            child[number] = child[number, node.answer]
-    return child
+    ends = graph.add("Gather", model._end_scores(), graph.flat(at))
+    return graph.add("Softmax", ends, axis=1)
 
 
 _CONVERTERS: dict[type, Converter] = {

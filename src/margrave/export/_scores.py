@@ -8,7 +8,7 @@ import numpy as np
 
 from margrave._typing import Flags
 from margrave.export._graph import ExportError, Graph
-from margrave.fuse import LineScale, LogOddsCombination, OneVsRest
+from margrave.fuse import LinearScale, LogOddsCombination, OneVsRest
 from margrave.scores import NOISE
 from margrave.steer import SMALLEST_PROBABILITY, MeanScore, Scorer, SingleMember
 
@@ -68,7 +68,7 @@ def _one_vs_rest(graph: Graph, side: OneVsRest, raw: str) -> str:
     """Return the log-odds of one class, (n, 1), from the members' values of it, (n, K)."""
     rank = side.rank
     scaled = _scale(graph, rank.scale, graph.add("Neg", raw) if side.flipped else raw)
-    total = graph.product(scaled, rank.found.weights[:, None])
+    total = graph.product(scaled, rank.result.weights[:, None])
     ranked = graph.add("Mul", graph.add("Sub", total, float(rank.threshold)), float(rank.slope))
     if side.flipped:
         return graph.add("Neg", ranked)
@@ -80,7 +80,7 @@ def _one_vs_rest(graph: Graph, side: OneVsRest, raw: str) -> str:
 
 def _scale(graph: Graph, scale: Any, raw: str) -> str:
     """Return the members' values on one scale, in [-1, 1]."""
-    if not isinstance(scale, LineScale):
+    if not isinstance(scale, LinearScale):
         raise ExportError(
             f"The scores cannot be written as ONNX: {type(scale).__name__} is not supported."
         )

@@ -1,12 +1,12 @@
-"""The Bayes optimal classifier: members weighed by how well they explain data they have not seen.
+"""The Bayes optimal classifier: members weighted by their likelihood on data not trained on.
 
-Named but not worked out in "Survey of Ensemble Classifiers", section 6. Each member is a hypothesis
-h with a prior P(h). On tuning data T = (x_i, y_i) that no member was trained on
+Nair (2015), section 6, names it without formulas. Each member is a hypothesis h with a prior P(h).
+On a tuning set T = (x_i, y_i) that no member was trained on
 
     P(h | T) ∝ P(h) Π_i P(y_i | x_i, h),    computed as a sum of logarithms,
 
-and a new sample is given ``argmax_c Σ_h P(c | x, h) P(h | T)``. A forest calls many things
-impossible; one such thing that happens would rule it out for good, so probabilities are clipped
+and the prediction for a new sample is ``argmax_c Σ_h P(c | x, h) P(h | T)``. A forest predicts
+probability 0 for many classes, and one such sample would exclude it, so probabilities are clipped
 away from 0 before the logarithm.
 """
 
@@ -24,57 +24,27 @@ from margrave.committee import Committee
 from margrave.scores import Scores
 
 
-def log_likelihoods(
-    proba: Floats, codes: NDArray[np.int64], clip: float, sample_weight: ArrayLike | None = None
-) -> Floats:
-    """``Σ_i log P(y_i | x_i, h)`` of each member h.
-
-    Parameters
-    ----------
-    proba : ndarray of shape (n, K, C)
-        The members' probabilities.
-    codes : ndarray of int, shape (n,)
-        The true class of each sample.
-    clip : float
-        The smallest probability a class is allowed.
-    sample_weight : array-like of shape (n,), optional
-        How often each sample counts.
-    """
-    clipped = np.maximum(proba, clip)
-    of_truth = clipped[np.arange(len(codes)), :, codes] / clipped.sum(axis=2)
-    weights = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight)
-    return np.asarray(weights @ np.log(of_truth), dtype=np.float64)
-
-
-def posterior(log_likelihood: Floats, prior: Floats) -> Floats:
-    """P(h | T): the prior times the likelihoods, normalised."""
-    with np.errstate(divide="ignore"):  # a prior of 0 stays 0
-        logs = np.log(prior) + log_likelihood
-    weights = np.exp(logs - logs.max())
-    return np.asarray(weights / weights.sum(), dtype=np.float64)
-
-
 class BayesOptimalClassifier(Committee):
-    """A committee that weighs its members by their posterior probability.
+    """A committee that weights its members by their posterior probability.
 
     Parameters
     ----------
     estimators : list of classifiers, or of (name, classifier)
-        The members; each gives probabilities.
+        The members, with probabilities.
     prior : array-like of shape (n_members,), optional
-        How probable each member is before any data; all alike if left out.
+        The prior probability of each member; equal by default.
     prefit : bool, default=False
-        Whether the members are trained already. The data given to ``fit`` is then the tuning data,
-        which no member should have seen.
+        Whether the members are already trained. The data passed to ``fit`` is then the tuning set,
+        which no member should have been trained on.
     tuning_fraction : float in (0, 1), default=0.25
-        The share of the data kept from the members' training and used for the posterior; without
-        effect if ``prefit``.
+        The fraction of the samples in the tuning set, on which the posterior is computed and the
+        members are not trained; ignored if ``prefit``.
     clip : float in (0, 0.5), default=0.001
-        The smallest probability a member may give to what happened.
+        The smallest probability of a class in the likelihoods.
     n_jobs : int, optional
-        Members trained or asked at a time.
+        The number of members that are trained or that predict in parallel.
     random_state : int, RandomState or None, default=None
-        How the tuning part is drawn; the same classes' shares in both parts.
+        The seed of the split, which is stratified.
 
     Attributes
     ----------
@@ -85,18 +55,18 @@ class BayesOptimalClassifier(Committee):
     named_estimators_ : Bunch
         The same by name.
     member_names_ : list of str
-        Their names: as given, or by type.
+        Their names, by default by type.
     posterior_ : ndarray of shape (n_members,)
         P(h | T), the weight of each member.
     log_likelihoods_ : ndarray of shape (n_members,)
-        How well each member explains the tuning data.
+        The log-likelihood of each member on the tuning set.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    With much tuning data the posterior settles on the member with the highest likelihood: this
-    weighs hypotheses of which one is right, it does not pool opinions as a vote does.
+    With a large tuning set the posterior converges to the member with the highest likelihood: the
+    method assumes that one hypothesis is true, unlike a vote, which combines all members.
 
     Examples
     --------
@@ -132,7 +102,7 @@ class BayesOptimalClassifier(Committee):
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: Any = None, **fit_params: Any) -> Self:
-        """Train the members on one part (unless prefit) and weigh them on the other.
+        """Train the members (unless prefit), and compute their posterior on the tuning set.
 
         Parameters
         ----------
@@ -168,7 +138,7 @@ class BayesOptimalClassifier(Committee):
         return self
 
     def predict_proba(self, X: Any) -> Floats:
-        """``Σ_h P(c | x, h) P(h | T)`` for each class c.
+        """Return ``Σ_h P(c | x, h) P(h | T)`` for each class c.
 
         Parameters
         ----------
@@ -184,7 +154,7 @@ class BayesOptimalClassifier(Committee):
         return mixture
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class.
+        """Predict the most probable class.
 
         Parameters
         ----------
@@ -196,8 +166,8 @@ class BayesOptimalClassifier(Committee):
         ndarray of shape (n_samples,)
         """
         most_probable = np.argmax(self.predict_proba(X), axis=1)
-        answers: NDArray[Any] = self.classes_[most_probable]
-        return answers
+        labels: NDArray[Any] = self.classes_[most_probable]
+        return labels
 
     def _check_settings(self) -> None:
         for name, member in self._pairs():
@@ -213,3 +183,33 @@ class BayesOptimalClassifier(Committee):
                 raise ValueError(
                     f"BayesOptimalClassifier needs {name} in (0, {upper:g}); got {value!r}."
                 )
+
+
+def log_likelihoods(
+    proba: Floats, codes: NDArray[np.int64], clip: float, sample_weight: ArrayLike | None = None
+) -> Floats:
+    """Return ``Σ_i log P(y_i | x_i, h)`` of each member h.
+
+    Parameters
+    ----------
+    proba : ndarray of shape (n, K, C)
+        The members' probabilities.
+    codes : ndarray of int, shape (n,)
+        The true class of each sample.
+    clip : float
+        The smallest probability of a class.
+    sample_weight : array-like of shape (n,), optional
+        Sample weights.
+    """
+    clipped = np.maximum(proba, clip)
+    of_true_class = clipped[np.arange(len(codes)), :, codes] / clipped.sum(axis=2)
+    weights = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight)
+    return np.asarray(weights @ np.log(of_true_class), dtype=np.float64)
+
+
+def posterior(log_likelihood: Floats, prior: Floats) -> Floats:
+    """Return P(h | T): the prior times the likelihoods, normalized."""
+    with np.errstate(divide="ignore"):  # a prior of 0 stays 0
+        logs = np.log(prior) + log_likelihood
+    weights = np.exp(logs - logs.max())
+    return np.asarray(weights / weights.sum(), dtype=np.float64)

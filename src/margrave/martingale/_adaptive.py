@@ -1,13 +1,13 @@
-"""Adaptive martingale boosting: learners move samples by how sure they are.
+"""Adaptive martingale boosting: learners move samples by their confidence.
 
-Long and Servedio (2008), as in "Interactive Martingale Boosting" (document 004), section 5.4. A
-learner's hypothesis is a real number h in [−1, 1] for two classes, 2p − 1; for k classes it is the
-vector p − 1/k. A sample's position moves by step × h, and the step of a layer is the advantage
-that its learners have over chance, so good layers move samples far. Samples at nearby positions
-share a node, and the sign of the final position (for k classes its largest entry) is the label.
+Long and Servedio (2008), as in Kulkarni et al. (2016), section 5.4. The hypothesis of a learner is
+a real number h in [−1, 1] for two classes, 2p − 1; for k classes it is the vector p − 1/k. The
+position of a sample moves by step × h. The step of a layer is the advantage of its learners over
+chance, so good layers move samples far. Samples at nearby positions are at one node, and the sign
+of the final position (for k classes its largest entry) gives the label.
 
-The document does not say how positions become nodes; here they are rounded, so that the same sample
-always goes the same way. It cannot be tuned: :class:`MartingaleBoostClassifier` can.
+The paper does not define how positions become nodes; here they are rounded, so that the same sample
+always takes the same path. The program cannot be tuned: :class:`MartingaleBoostClassifier` can.
 """
 
 from __future__ import annotations
@@ -19,87 +19,31 @@ import numpy as np
 
 from margrave._typing import Codes, Floats
 from margrave._validation import Rules, is_number
-from margrave.martingale._classifier import ProgramClassifier
-from margrave.martingale._growth import Grown
-from margrave.martingale._layers import Departure, Key, Moves, Said, Samples
+from margrave.martingale._boost import ProgramClassifier
+from margrave.martingale._growth import GrowthResult
+from margrave.martingale._layers import Branch, Key, Routing, Samples, Walk
+from margrave.martingale._learners import NodePredictions
 from margrave.martingale._program import Kind, Node
 
 
-class Positions(Moves):
-    """Positions are real, and a node is a cell of them."""
-
-    is_real = True
-
-    def __init__(self, n_levels: int, width: float) -> None:
-        self.n_levels, self.width = n_levels, width
-
-    def kind(self, layer: int, key: Key, mass: Floats, total: Floats) -> tuple[Kind, int | None]:
-        """A leaf, constant, or a learner."""
-        if layer == self.n_levels:
-            return "leaf", int(np.argmax(key))
-        if (mass > 0).sum() == 1:
-            return "constant", int(np.argmax(mass))
-        return "learner", None
-
-    def place(self, layer: int, key: Key) -> tuple[float, ...]:
-        """The middle of a cell."""
-        size = 1.0 if layer == self.n_levels else self.width
-        return tuple(size * cell for cell in key)
-
-    def step(self, said: list[Said], rows: list[Codes], samples: Samples) -> float:
-        """The advantage of a layer: the mean of (k p − 1) / (k − 1) of the true classes.
-
-        1 if its learners are sure and right, 0 if they know nothing; the classes weigh the same.
-        """
-        if not said:
-            return 1.0
-        at = np.concatenate(rows)
-        proba = np.concatenate([one.proba for one in said if one.proba is not None])
-        own = proba[np.arange(len(at)), samples.codes[at]]
-        weights = samples.balanced(at)
-        chance = 1 / samples.k
-        advantage = float(weights @ (own - chance)) / float(weights.sum() * (1 - chance))
-        return min(max(advantage, 0.0), 1.0)
-
-    def departures(self, node: Node, answers: Codes, positions: Floats | None) -> list[Departure]:
-        """By cells; after the last layer by the class that is ahead."""
-        positions = np.zeros((len(answers), 0)) if positions is None else positions
-        if node.layer == self.n_levels - 1:
-            ahead = np.argmax(positions, axis=1)
-            cells = np.eye(positions.shape[1])[ahead]
-        else:
-            cells = np.rint(positions / self.width)
-        keys, which = np.unique(cells, axis=0, return_inverse=True)
-        return [
-            Departure(tuple(map(int, key)), None, np.flatnonzero(which.ravel() == at))
-            for at, key in enumerate(keys.tolist())
-        ]
-
-    def unreached(self, node: Node, classes: Codes) -> Iterator[tuple[Key, int | None]]:
-        """A leaf for each class."""
-        if node.layer == self.n_levels - 1:
-            for leaf in np.eye(len(node.position), dtype=np.int64).tolist():
-                yield tuple(leaf), None
-
-
 class AdaptiveMartingaleBoostClassifier(ProgramClassifier):
-    """A layered program whose learners move samples by how sure they are.
+    """Martingale boosting whose learners move samples by their confidence.
 
     Parameters
     ----------
     estimator : classifier with ``predict_proba``, default=None
         The learner at every node; :class:`TunableLogistic` if None.
     n_levels : int, default=15
-        Layers of learners.
+        Number of layers of learners.
     width : float, default=0.5
-        Samples whose positions round to the same multiples of it share a node. A layer moves a
-        position by at most 1 − 1/k, and by less with weak learners, which want narrower cells.
+        Samples whose positions round to the same multiples of it are at one node. A layer moves a
+        position by at most 1 − 1/k, and by less with weak learners, which need narrower cells.
     balance : bool, default=True
-        Whether each node gives its classes the same weight.
+        Whether the classes have the same total weight at each node.
     n_jobs : int, default=None
-        Nodes of a layer to train at a time, in threads.
+        Number of nodes of a layer to train at a time, in threads.
     random_state : int, RandomState instance or None, default=None
-        Seeds of learners that draw at random; the same for any ``n_jobs``.
+        Seeds of learners with randomness; the result is the same for any ``n_jobs``.
 
     Attributes
     ----------
@@ -108,11 +52,11 @@ class AdaptiveMartingaleBoostClassifier(ProgramClassifier):
     program_ : Program
         The graph, with counts of the training samples; the last layer has a leaf for each class.
     learners_ : dict of int to classifier
-        The learners by node of the program; they know the classes by their position.
+        The learners by node of the program; their classes are positions in ``classes_``.
     steps_ : ndarray of shape (n_levels,)
-        How far each layer moves its samples: its advantage.
+        How far each layer moves its samples: its advantage over chance.
     sharpness_ : float
-        β: the probabilities are a softmax of β times the final positions.
+        β: the probabilities are the softmax of β times the final positions.
 
     Examples
     --------
@@ -144,25 +88,88 @@ class AdaptiveMartingaleBoostClassifier(ProgramClassifier):
     @property
     def steps_(self) -> Floats:
         """How far each layer moves its samples."""
-        return np.array(self._layered.steps)
+        return np.array(self._fitted_program.steps)
 
     def _rules(self) -> Rules:
         wide = is_number(self.width) and 0 < self.width < np.inf
         rules = super()._rules()
-        sure = self.estimator is None or hasattr(self.estimator, "predict_proba")
-        both = rules["estimator"][1] and sure
+        has_proba = self.estimator is None or hasattr(self.estimator, "predict_proba")
         return {
             **rules,
             "width": ("a number above 0", wide),
-            "estimator": ("a classifier with predict_proba or None", both),
+            "estimator": (
+                "a classifier with predict_proba or None",
+                rules["estimator"][1] and has_proba,
+            ),
         }
 
-    def _settle(self, grown: Grown) -> None:
-        super()._settle(grown)
-        del self._samples  # only tuning needs them again
+    def _store(self, grown: GrowthResult) -> None:
+        super()._store(grown)
+        self._samples = None  # only tuning and growing need them again
 
-    def _moves(self, k: int) -> Moves:
-        return Positions(self.n_levels, self.width)
+    def _routing(self, k: int) -> Routing:
+        return PositionRouting(self.n_levels, self.width)
 
-    def _standings(self, ends: Codes, positions: Floats) -> Floats:
-        return positions
+    def _final_positions(self, walk: Walk) -> Floats:
+        return walk.positions
+
+
+class PositionRouting(Routing):
+    """Positions are real numbers, and a node is a cell of them."""
+
+    uses_positions = True
+
+    def __init__(self, n_levels: int, width: float) -> None:
+        self.n_levels, self.width = n_levels, width
+
+    def node_kind(
+        self, layer: int, key: Key, mass: Floats, total: Floats
+    ) -> tuple[Kind, int | None]:
+        """A leaf, a node of one class, or a learner."""
+        if layer == self.n_levels:
+            return "leaf", int(np.argmax(key))
+        if (mass > 0).sum() == 1:
+            return "constant", int(np.argmax(mass))
+        return "learner", None
+
+    def position(self, layer: int, key: Key) -> tuple[float, ...]:
+        """The centre of a cell."""
+        size = 1.0 if layer == self.n_levels else self.width
+        return tuple(size * cell for cell in key)
+
+    def step(
+        self, predictions: list[NodePredictions], rows: list[Codes], samples: Samples
+    ) -> float:
+        """The advantage of a layer: the mean of (k p − 1) / (k − 1) of the true classes.
+
+        1 if its learners are certain and right, 0 at chance; every class has the same weight.
+        """
+        if not predictions:
+            return 1.0
+        at = np.concatenate(rows)
+        proba = np.concatenate([one.proba for one in predictions if one.proba is not None])
+        own = proba[np.arange(len(at)), samples.codes[at]]
+        weights = samples.balanced(at)
+        chance = 1 / samples.k
+        advantage = float(weights @ (own - chance)) / float(weights.sum() * (1 - chance))
+        return min(max(advantage, 0.0), 1.0)
+
+    def branches(self, node: Node, predictions: Codes, positions: Floats | None) -> list[Branch]:
+        """By cells; after the last layer by the class with the largest position."""
+        positions = np.zeros((len(predictions), 0)) if positions is None else positions
+        if node.layer == self.n_levels - 1:
+            largest = np.argmax(positions, axis=1)
+            cells = np.eye(positions.shape[1])[largest]
+        else:
+            cells = np.rint(positions / self.width)
+        keys, cell = np.unique(cells, axis=0, return_inverse=True)
+        return [
+            Branch(tuple(map(int, key)), None, np.flatnonzero(cell.ravel() == number))
+            for number, key in enumerate(keys.tolist())
+        ]
+
+    def required_children(self, node: Node, classes: Codes) -> Iterator[tuple[Key, int | None]]:
+        """A leaf for each class."""
+        if node.layer == self.n_levels - 1:
+            for leaf in np.eye(len(node.position), dtype=np.int64).tolist():
+                yield tuple(leaf), None

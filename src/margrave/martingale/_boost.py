@@ -1,71 +1,336 @@
-"""Martingale boosting: a branching program in which every learner casts one vote.
+"""Martingale boosting: a layered program in which every learner casts one vote.
 
-"Interactive Martingale Boosting" (document 004), sections 4.3 and 4.6, after Long and Servedio
-(2005). A node is the vector of votes so far, so ways that got the same votes in another order meet
-again. Each node trains on the samples that came to it, its classes reweighted to the same weight,
-and sends each along the edge of its answer. After the last layer the class with most votes is the
-label. The rules are in `_votes`, tuning by the global matrix in `_rooted` and node by node in
-`_nodewise`; this file is the estimator.
+Kulkarni et al. (2016), sections 4.3 and 4.6, after Long and Servedio (2005). A node stands for the
+votes so far, so paths with the same votes in another order meet again. Each node trains on the
+samples that reach it, with its classes reweighted to the same total weight, and sends each sample
+along the edge of its prediction. After the last layer the class with most votes is the label.
+
+The parts, in the order of the paper: the graph and its theorem (`_program`), how samples walk
+through its layers (`_layers`), the learners at the nodes (`_learners`, `_logistic`), growth
+(`_growth`), tuning by the global confusion matrix (I-ROOT, `_root`) and node by node (I-ALL and
+I-SELECT, `_nodes`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import replace
-from functools import partial
+from math import comb
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
+from scipy.optimize import minimize_scalar
 from scipy.special import softmax
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from margrave import _labels
 from margrave._typing import Codes, Floats
-from margrave._validation import Rules, is_count, is_number
-from margrave.confusion import Objective, Preference
-from margrave.martingale._again import There
-from margrave.martingale._classifier import ProgramClassifier, sharpness
-from margrave.martingale._growth import Grown, Refine, is_ours
-from margrave.martingale._layers import Layered, Moves, Samples
-from margrave.martingale._nodewise import NodeWise, Wants
-from margrave.martingale._program import Program
+from margrave._validation import Rules, check_parameters, is_count, is_number
+from margrave.confusion import Preference
+from margrave.martingale._base import ScoreClassifier
+from margrave.martingale._growth import (
+    GrowthResult,
+    NodeTrainer,
+    PreviousProgram,
+    Refine,
+    grow,
+)
+from margrave.martingale._layers import Branch, FittedProgram, Key, Routing, Samples, Walk
+from margrave.martingale._learners import LearnerTemplate, NodePredictions, fits_arrays
+from margrave.martingale._logistic import TunableLogistic
+from margrave.martingale._nodes import NodePreferences, NodeTuner, parse_node_preferences
+from margrave.martingale._program import Kind, Node, Program
 from margrave.martingale._request import (
     Step,
     Tuning,
     check_limits,
     check_positive,
-    check_wanted,
+    check_preference,
+    encode_tuning_labels,
     make_objective,
     report,
-    tuning_codes,
 )
-from margrave.martingale._rooted import RootSearch, Settled, combined
-from margrave.martingale._votes import Votes, standing
+from margrave.martingale._root import RootSearch, ScoredProgram, add_node_offset
 
 Granularity = Literal["root", "all", "select"]
 
 
+class ProgramClassifier(ScoreClassifier):
+    """Base of the classifiers that send samples through a program."""
+
+    estimator: Any
+    n_levels: int
+    balance: bool
+    n_jobs: int | None
+    random_state: Any
+    _samples: Samples | None  # None once the training data are dropped
+
+    @abstractmethod
+    def _routing(self, k: int) -> Routing:
+        """How samples move."""
+
+    @abstractmethod
+    def _final_positions(self, walk: Walk) -> Floats:
+        """A number for each sample and class, the largest for the prediction; shape (n, k)."""
+
+    def _rules(self) -> Rules:
+        """Each parameter with its allowed values, in words, and whether it has one of them."""
+        return {
+            "estimator": ("a classifier or None", _is_classifier_or_none(self.estimator)),
+            "n_levels": ("a whole number of at least 1", is_count(self.n_levels)),
+        }
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        learner_tags = get_tags(self._learner()).input_tags
+        tags.input_tags.sparse = learner_tags.sparse
+        tags.input_tags.allow_nan = learner_tags.allow_nan
+        return tags
+
+    def _learner(self) -> Any:
+        return TunableLogistic() if self.estimator is None else self.estimator
+
+    def _validate(self, X: Any, y: Any = None, *, reset: bool) -> Any:
+        tags = get_tags(self).input_tags
+        checks: dict[str, Any] = {
+            "accept_sparse": "csr" if tags.sparse else False,
+            "ensure_all_finite": not tags.allow_nan,
+            "dtype": "numeric",
+            "reset": reset,
+        }
+        return validate_data(self, X, y, **checks) if reset else validate_data(self, X, **checks)
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Grow the program.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The samples.
+        y : array-like of shape (n_samples,)
+            Their labels, of at least two classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; equal if None. Samples of weight 0 are left out. The counts of ``program_``
+            are numbers of samples, without weights.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        return self._fit(X, y, sample_weight)
+
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        callback: Callable[[int], Any] | None = None,
+    ) -> Self:
+        """Grow the program, and call back with the number of layers after each."""
+        check_parameters(self, self._rules())
+        rows, labels = self._validate(X, y, reset=True)
+        encoded = self._encode_samples(rows, labels, sample_weight)
+        self.classes_ = encoded.classes
+        # Drawn once, so that tuning grows with the seeds of fit.
+        self._entropy = int(check_random_state(self.random_state).randint(2**31 - 1))
+        samples = Samples(
+            encoded.X,
+            encoded.codes,
+            encoded.weights,
+            len(encoded.classes),
+            tuple(encoded.classes.tolist()),
+            getattr(self, "feature_names_in_", None),
+        )
+        self._samples = samples
+        self._store(self._grow(samples, callback=callback))
+        return self
+
+    def _grow(
+        self,
+        samples: Samples,
+        costs: Floats | None = None,
+        refine: Refine | None = None,
+        previous: PreviousProgram | None = None,
+        offset: Floats | None = None,
+        callback: Callable[[int], Any] | None = None,
+    ) -> GrowthResult:
+        """Grow a program, from a previous one if there is one.
+
+        ``offset`` is added to that of each new learner that fits arrays; with other learners, to
+        the log-probabilities at every node.
+        """
+        k = samples.k
+        offset = np.zeros(k) if offset is None else offset
+        routing = self._routing(k)
+        template = LearnerTemplate.of(self._learner(), samples.labels, offset)
+        trainer = NodeTrainer(
+            samples,
+            template,
+            owner=type(self).__name__,
+            balance=self.balance,
+            costs=np.ones(k) if costs is None else costs,
+            offset=np.zeros(k) if template.fits_arrays else offset.copy(),
+            needs_proba=routing.uses_positions,
+            refine=refine,
+            previous=previous,
+        )
+        return grow(
+            trainer,
+            routing,
+            self.n_levels,
+            # A callable sees the nodes one by one, in their order.
+            n_jobs=self.n_jobs if previous is None or refine is None else 1,
+            seeds=np.random.SeedSequence(self._entropy),
+            callback=callback,
+        )
+
+    def _store(self, grown: GrowthResult) -> None:
+        """Set the fitted attributes, and the sharpness from the training samples."""
+        self._fitted_program = grown.program
+        self.learners_ = grown.program.learners
+        self.program_ = grown.counter.program(grown.program, tuple(self.classes_.tolist()))
+        self.offset_ = np.zeros(grown.program.k)
+        self.sharpness_ = self._fit_sharpness(grown)
+
+    def _fit_sharpness(self, grown: GrowthResult) -> float:
+        """Fit β to the training samples, each at its final position."""
+        samples = self._require_training_data("fit")
+        mass = np.eye(samples.k)[samples.codes] * samples.weights[:, None]
+        return fit_sharpness(self._final_positions(grown.walk), mass)
+
+    def _scores(self, X: ArrayLike) -> Floats:
+        check_is_fitted(self)
+        return self._scores_of(self._validate(X, reset=False))
+
+    def _scores_of(self, rows: Any) -> Floats:
+        """A score for each class, of validated samples."""
+        positions = self._final_positions(self._fitted_program.walk(rows))
+        return self.sharpness_ * positions + self.offset_
+
+    def _require_training_data(self, method: str) -> Samples:
+        check_is_fitted(self, "_fitted_program")
+        if self._samples is None:
+            raise ValueError(
+                f"{type(self).__name__}.{method} needs the training data, which this model no "
+                "longer keeps: it can only predict. Use the model from before it was accepted."
+            )
+        return self._samples
+
+    def _without_training_data(self) -> Self:
+        """A copy that predicts, but can no longer be tuned or grown."""
+        light = copy(self)
+        light._samples = None
+        return light
+
+    def decision_path(self, X: ArrayLike) -> sparse.csr_matrix:
+        """Return the nodes that samples reach.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        indicator : sparse matrix of shape (n_samples, n_nodes)
+            1 where a sample (row) reaches a node of ``program_`` (column).
+        """
+        check_is_fitted(self)
+        samples = self._validate(X, reset=False)
+        visits: list[tuple[int, Codes]] = []
+        self._fitted_program.walk(samples, lambda node, rows, _: visits.append((node, rows)))
+        rows = np.concatenate([at for _, at in visits])
+        nodes = np.repeat([node for node, _ in visits], [len(at) for _, at in visits])
+        ones = np.ones(len(rows), dtype=np.int64)
+        shape = (samples.shape[0], len(self.program_))
+        return sparse.csr_matrix((ones, (rows, nodes)), shape=shape)
+
+    def measured(self, X: ArrayLike, y: ArrayLike) -> Program:
+        """Return the program with the counts of other samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The samples.
+        y : array-like of shape (n_samples,)
+            Their labels.
+
+        Returns
+        -------
+        Program
+        """
+        check_is_fitted(self)
+        return self._count(self._fitted_program, X, y)
+
+    def _count(self, program: FittedProgram, X: Any, y: Any) -> Program:
+        """Validate samples, and count them in a program."""
+        rows = self._validate(X, reset=False)
+        codes = _labels.encode(y, self.classes_, f"{type(self).__name__}.measured: y")
+        if codes.shape != (rows.shape[0],):
+            raise ValueError(
+                f"{type(self).__name__}.measured needs y with a label for each of "
+                f"{rows.shape[0]} samples; got shape {codes.shape}."
+            )
+        return program.count(rows, codes, tuple(self.classes_.tolist()))
+
+    def error_rates(
+        self, X: ArrayLike | None = None, y: ArrayLike | None = None
+    ) -> dict[Any, float]:
+        """Return the error rate of each class, by theorem 1 of Kulkarni et al. (2016).
+
+        Parameters
+        ----------
+        X, y : array-like, optional
+            Samples to count; by default the training samples.
+
+        Returns
+        -------
+        dict
+            By class. With two classes, those of the negative and the positive class are the rates
+            of false positives and false negatives.
+        """
+        check_is_fitted(self)
+        if X is None and y is None:
+            return self.program_.error_rates()
+        if X is None or y is None:
+            raise ValueError(
+                f"{type(self).__name__}.error_rates needs both X and y, or neither for the "
+                "training samples."
+            )
+        return self.measured(X, y).error_rates()
+
+
 class MartingaleBoostClassifier(ProgramClassifier):
-    """A layered program of learners; each casts a vote, and the votes so far choose the next.
+    """Martingale boosting: a layered program of learners, each of which casts a vote.
+
+    The votes so far select the next learner. :meth:`tune` changes the program until the confusion
+    matrix of a tuning set meets a preference.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        The learner at every node; :class:`TunableLogistic` if None. One that takes no
-        ``sample_weight`` is trained on samples drawn by their weights.
+        The learner at every node; :class:`TunableLogistic` if None. If its ``fit`` has no
+        ``sample_weight``, it is trained on samples drawn by their weights.
     n_levels : int, default=15
-        Layers of learners. An odd number leaves no tie between two classes.
+        Number of layers of learners. An odd number leaves no tie between two classes.
     balance : bool, default=True
-        Whether each node gives its classes the same weight, so that its learner has an advantage
-        on both sides.
+        Whether the classes have the same total weight at each node, so that its learner has an
+        advantage for every class.
     freeze : float, default=None
-        ε: a node ends with the class that reaches it most, once the second-largest of the
-        classes' probabilities to reach it is below ``ε / (2 · C(L + k − 1, k))``, which for two
-        classes is the document's ``ε / (L (L + 1))``. None or 0 freezes nothing.
+        ε: a node is frozen, and predicts the class with the largest reach probability, if the
+        second-largest reach probability is below ``ε / (2 · C(L + k − 1, k))``; for two classes
+        this is ``ε / (L (L + 1))`` of the paper. None or 0 freezes nothing.
     n_jobs : int, default=None
-        Nodes of a layer to train at a time, in threads.
+        Number of nodes of a layer to train at a time, in threads.
     random_state : int, RandomState instance or None, default=None
-        Seeds of learners that draw at random; the same for any ``n_jobs``.
+        Seeds of learners with randomness; the result is the same for any ``n_jobs``.
 
     Attributes
     ----------
@@ -74,17 +339,17 @@ class MartingaleBoostClassifier(ProgramClassifier):
     program_ : Program
         The graph, with counts of the training samples.
     learners_ : dict of int to classifier
-        The learners by node of the program; they know the classes by their position.
+        The learners by node of the program; their classes are positions in ``classes_``.
     sharpness_ : float
-        β: the probabilities are a softmax of β times the final votes and the offset.
+        β: the probabilities are the softmax of β times the final votes plus the offset.
     offset_, node_offset_ : ndarray of shape (n_classes,)
-        What tuning adds to the scores of the classes at the end, and at every node.
+        Added by tuning to the scores of the classes at the end, and at every node.
     tuning_ : Tuning or None
-        What the last :meth:`tune` did.
+        The result of the last :meth:`tune`; None before it.
 
     Notes
     -----
-    A fitted program keeps its training data, since tuning grows it again.
+    A fitted program keeps its training data, because tuning grows it again.
 
     Examples
     --------
@@ -116,12 +381,17 @@ class MartingaleBoostClassifier(ProgramClassifier):
         self.random_state = random_state
 
     def _rules(self) -> Rules:
-        freezes = self.freeze is None or (is_number(self.freeze) and 0 <= self.freeze < np.inf)
-        return {**super()._rules(), "freeze": ("None or a number of at least 0", freezes)}
+        valid = self.freeze is None or (is_number(self.freeze) and 0 <= self.freeze < np.inf)
+        return {**super()._rules(), "freeze": ("None or a number of at least 0", valid)}
+
+    @property
+    def node_offset_(self) -> Floats:
+        """Added to the log-probabilities at every node."""
+        return self._fitted_program.offset
 
     def tune(
         self,
-        preference: Preference | str | Wants,
+        preference: Preference | str | NodePreferences,
         X_tune: ArrayLike,
         y_tune: ArrayLike,
         *,
@@ -131,54 +401,64 @@ class MartingaleBoostClassifier(ProgramClassifier):
         max_models: int | None = None,
         callback: Callable[[Step], Any] | None = None,
     ) -> Self:
-        """A copy whose answers to the tuning set keep to a preference.
+        """Return a copy whose predictions for the tuning set meet a preference.
 
         Parameters
         ----------
         preference : Preference, str, mapping or callable
-            With granularity "root", what is wanted of the confusion matrix on the tuning set. Else
-            what is wanted of the local matrix of each node: one text for all nodes; a mapping
-            from a node's votes, such as ``(0, 0)`` for the root, to a preference; or a callable
-            that is given a :class:`NodeRequest` and returns a preference, or None to leave
-            the node as it is.
+            With granularity "root", the requested bounds on the confusion matrix of the tuning set.
+            Otherwise the bounds on the local matrix of each node: one text for all nodes; a mapping
+            from the votes of a node, such as ``(0, 0)`` for the root, to a preference; or a
+            callable from a :class:`NodeRequest` to a preference, or to None for no change.
         X_tune, y_tune : array-like
-            Samples that were not trained on, of every class.
+            Samples of every class that the model was not trained on.
         granularity : {"root", "all", "select"}, default="root"
-            Whether the global matrix is tuned (I-ROOT), every node (I-ALL), or those nodes whose
-            smallest advantage on the tuning samples is below ``advantage_threshold`` (I-SELECT).
+            Whether to tune the global matrix (I-ROOT), every node (I-ALL), or the nodes whose
+            smallest advantage on the tuning set is below ``advantage_threshold`` (I-SELECT).
         advantage_threshold : float, default=0.3
             See ``granularity``.
         positive : label, optional
-            The class that ``fp`` and ``fn`` speak of; by default the second of two.
+            The class that ``fp`` and ``fn`` refer to; by default the second of two.
         max_models : int, optional
-            With "root", most programs to grow again (2; with 0 only offsets move); else most
-            models to train for one node (20).
+            With "root", the largest number of programs to grow again (2; with 0 only offsets
+            move); otherwise the largest number of models to train for one node (20).
         callback : callable, optional
-            Called with a :class:`Step` before each program that is grown and at the end, or after
-            each node; a true answer stops the search, and the best so far is returned.
+            Called with a :class:`Step` before each new program and at the end, or after each
+            node. If it returns a true value, the search stops and returns the best model so far.
 
         Returns
         -------
         MartingaleBoostClassifier
-            With ``tuning_`` for what was done. If the preference is not met, the nearest one
-            that was found, with a :class:`NotMetWarning`. What was tuned is in the trained
-            program, not in the parameters: a clone of it starts anew.
+            A tuned copy, with the result in ``tuning_``. If the preference is not met, the nearest
+            model of the search, with a :class:`NotMetWarning`. Tuning changes the fitted program,
+            not the parameters: a clone is untuned.
         """
-        samples = self._training("tune")
+        samples = self._require_training_data("tune")
         owner = f"{type(self).__name__}.tune"
         if granularity == "root":
-            hint = ", or granularity='all' or 'select' for what is wanted of nodes"
-            wanted = check_wanted(preference, owner, hint)
+            hint = ", or granularity='all' or 'select' for preferences about nodes"
+            wanted = check_preference(preference, owner, hint)
         if max_models is not None:
             check_limits(owner, max_models=max_models)
-        rows = self._validated(X_tune, reset=False)
+        rows = self._validate(X_tune, reset=False)
         if granularity == "root":
             objective = make_objective(
                 wanted, y_tune, self.classes_, positive, rows.shape[0], owner
             )
-            best, outcome = self._root_search(rows, objective, max_models, callback).run()
-            tuned = self._with(best.program, best.node_offset, best.end_offset)
-            tuned.tuning_ = report(objective, outcome, owner)
+            grown_on = samples.with_tuning_set(rows, objective.codes)
+            search = RootSearch(
+                self._scored_program,
+                self.offset_,
+                lambda log_cost, refine: self._regrow(grown_on, log_cost, refine),
+                rows,
+                objective,
+                n_training=len(samples.codes),
+                max_models=2 if max_models is None else max_models,
+                callback=callback,
+            )
+            best, result = search.run()
+            tuned = self._with_program(best.program, best.node_offset, best.end_offset)
+            tuned.tuning_ = report(objective, result, owner)
             return tuned
         if granularity not in ("all", "select"):
             raise ValueError(
@@ -189,34 +469,50 @@ class MartingaleBoostClassifier(ProgramClassifier):
                 f"{owner} needs advantage_threshold to be a number; got {advantage_threshold!r}."
             )
         check_positive(positive, self.classes_, owner)
-        asked = NodeWise(
-            preference,
+        tuner = NodeTuner(
+            parse_node_preferences(preference, self.classes_, self.n_levels, owner),
             rows,
-            tuning_codes(y_tune, self.classes_, rows.shape[0], owner),
+            encode_tuning_labels(y_tune, self.classes_, rows.shape[0], owner),
             self.classes_,
             positive,
-            there=There(self._layered, samples, ours=True),
-            n_training=len(samples.codes),
+            self._fitted_program,
+            samples,
             threshold=advantage_threshold if granularity == "select" else None,
             max_models=20 if max_models is None else max_models,
             callback=callback,
+            owner=owner,
         )
-        asked.check(self.learners_.values(), self.n_levels, owner)
-        return self._asked(asked, owner)
+        return self._tune_nodes(tuner, samples)
+
+    def _tune_nodes(self, tuner: NodeTuner, samples: Samples) -> Self:
+        """Grow a copy again, and tune its nodes meanwhile."""
+        grown = self._grow(
+            samples.with_tuning_set(tuner.X, tuner.codes),
+            np.exp(self._log_cost),
+            tuner.refine,
+            tuner.previous,
+            self.node_offset_,  # now part of the offset of each learner
+        )
+        program = self._scored_program
+        if tuner.has_changed:
+            program = self._score_program(grown, self._log_cost)
+        tuned = self._with_program(program, np.zeros(samples.k), self.offset_)
+        before, after = (np.argmax(model._scores_of(tuner.X), axis=1) for model in (self, tuned))
+        tuned.tuning_ = tuner.report(before, after)
+        return tuned
 
     def grow(self, levels: int = 1) -> Self:
-        """A copy with more levels, trained on the same samples.
+        """Return a copy with more levels, trained on the same samples.
 
-        Nodes that were there keep their learners, tuned ones too, and so do the offsets; what was
-        not there is trained. Where nothing was tuned, it is what :meth:`fit` would give with as
-        many levels. ``freeze`` freezes less in a larger program: nodes that were frozen may grow
-        on, and a node to which other samples come than before is trained on them, with its
-        settings.
+        Existing nodes keep their learners, tuned ones included, and the offsets stay; only new
+        nodes are trained. Without tuning the result is that of :meth:`fit` with as many levels.
+        ``freeze`` freezes fewer nodes in a larger program, so frozen nodes may grow on; a node that
+        other samples reach than before is trained on them, with its hyperparameters.
 
         Parameters
         ----------
         levels : int, default=1
-            How many more.
+            Number of levels to add.
 
         Returns
         -------
@@ -231,150 +527,204 @@ class MartingaleBoostClassifier(ProgramClassifier):
         >>> print(model.grow(2).program_)
         Program of 5 levels, 26 nodes: 8 learner, 11 constant, 7 leaf
         """
-        samples = self._training("grow")
+        samples = self._require_training_data("grow")
         if not is_count(levels):
             raise ValueError(
                 f"{type(self).__name__}.grow needs levels to be a whole number of at least 1; "
                 f"got {levels!r}."
             )
         taller = self._fitted_copy(n_levels=self.n_levels + int(levels))
-        # Others may draw at random, and where nodes freeze they get other seeds: trained anew.
-        ours = is_ours(self._learner())
-        there = There(self._layered, samples, ours=ours, taller=True)
-        grown = taller._grown(
-            samples,
-            np.exp(self._log_cost),
-            there=there if ours or not self.freeze else None,
-            offset=self.node_offset_,
-        )
-        program = taller._settled(grown, self._log_cost)
-        taller = taller._with(program, np.zeros(len(self.classes_)), self.offset_)
+        tunable = fits_arrays(self._learner())
+        previous = None
+        # Other learners may have randomness, and freezing changes their seeds: train them again.
+        if tunable or not self.freeze:
+            previous = PreviousProgram(
+                self._fitted_program, samples, tunable=tunable, adds_levels=True
+            )
+        costs, offset = np.exp(self._log_cost), self.node_offset_
+        grown = taller._grow(samples, costs, previous=previous, offset=offset)
+        program = taller._score_program(grown, self._log_cost)
+        taller = taller._with_program(program, np.zeros(samples.k), self.offset_)
         taller.tuning_ = None
         return taller
 
-    def _asked(self, asked: NodeWise, owner: str) -> Self:
-        """A copy that was grown again, with its nodes tuned as asked."""
-        grown = self._grown(
-            self._samples.with_companions(asked.X, asked.codes),
-            np.exp(self._log_cost),
-            asked.refine,
-            asked.there,
-            self.node_offset_,  # of all nodes: from now on each has its own
-        )
-        program = self._settled(grown, self._log_cost) if asked.changed else self._as_it_is
-        tuned = self._with(program, np.zeros(len(self.classes_)), self.offset_)
-        before, after = (np.argmax(one._scores_of(asked.X), axis=1) for one in (self, tuned))
-        tuned.tuning_ = asked.report(before, after, owner)
-        return tuned
+    # The program with its final votes
 
-    def _root_search(
-        self, rows: Any, objective: Objective, max_models: int | None, callback: Any
-    ) -> RootSearch:
-        return RootSearch(
-            self._as_it_is,
-            self.offset_,
-            partial(self._again, self._samples.with_companions(rows, objective.codes)),
-            rows,
-            objective,
-            len(self._samples.codes),
-            2 if max_models is None else max_models,
-            callback,
-        )
+    def _routing(self, k: int) -> Routing:
+        return VoteRouting(self.n_levels, self.freeze, k)
 
-    @property
-    def _as_it_is(self) -> Settled:
-        return Settled(self._layered, self._votes, self.sharpness_, self._log_cost)
-
-    def _again(self, samples: Samples, log_cost: Floats, refine: Refine | None) -> Settled:
-        """Another program on the training samples; the tuning samples come along."""
-        return self._settled(self._grown(samples, np.exp(log_cost), refine), log_cost)
-
-    def _settled(self, grown: Grown, log_cost: Floats) -> Settled:
-        votes = self._final_votes(grown.layered)
-        return Settled(grown.layered, votes, self._sharpness(grown), log_cost)
-
-    def _with(self, program: Settled, node_offset: Floats, end_offset: Floats) -> Self:
-        """A copy that answers by another program and other offsets."""
-        tuned = self._fitted_copy()
-        answers = (program.sharpness * program.votes + end_offset).argmax(axis=1)
-        ends = {
-            place: int(answers[place])
-            for place, node in enumerate(program.layered.nodes)
-            if node.is_end
-        }
-        tuned._layered = replace(
-            program.layered,
-            offset=combined(program.layered, node_offset),
-            end_answers=ends,
-            learners=dict(program.layered.learners),
-        )
-        tuned._votes, tuned.sharpness_, tuned._log_cost = program[1:]
-        tuned.offset_, tuned.learners_ = end_offset.copy(), dict(program.layered.learners)
-        known = self._samples
-        tuned.program_ = tuned._layered.program(known.X, known.codes, self.program_.classes)
-        return tuned
-
-    def _unbiased(self) -> Self:
-        """A copy without an offset of its end, for those who decide on its scores themselves."""
-        nothing = np.zeros(len(self.classes_))
-        return self._with(self._as_it_is, nothing, nothing)
-
-    def _measured_by(self, X: Any, y: Any, decide: Callable[[Floats], Codes]) -> Program:
-        """The program with the counts of samples, its ends answering as another decides.
-
-        Parameters
-        ----------
-        X, y
-            The samples.
-        decide : callable
-            From probabilities, of shape (n, k), to answers.
-        """
-        ends = [place for place, node in enumerate(self._layered.nodes) if node.is_end]
-        proba = softmax(self.sharpness_ * self._votes[ends] + self.offset_, axis=1)
-        answers = dict(zip(ends, decide(proba).tolist(), strict=True))
-        return self._counted(replace(self._layered, end_answers=answers), X, y)
-
-    def _training(self, what: str) -> Samples:
-        """The training samples, which an accepted model has no more."""
-        check_is_fitted(self)
-        if not hasattr(self, "_samples"):
-            raise ValueError(
-                f"{type(self).__name__}.{what} needs the training data, which this model has "
-                "given away: it answers, and that is all."
-            )
-        return self._samples
-
-    def _forget_training(self) -> Self:
-        """Drop the training data: the model answers, but cannot be tuned or grown any more."""
-        self.__dict__.pop("_samples", None)
-        return self
-
-    @property
-    def node_offset_(self) -> Floats:
-        """What is added to the logarithms of the probabilities at every node."""
-        return self._layered.offset
-
-    def _moves(self, k: int) -> Moves:
-        return Votes(self.n_levels, self.freeze, k)
-
-    def _settle(self, grown: Grown) -> None:
-        self._votes = self._final_votes(grown.layered)
-        self._log_cost = np.zeros(grown.layered.k)
+    def _store(self, grown: GrowthResult) -> None:
+        self._votes = self._votes_of(grown.program)
+        self._log_cost = np.zeros(grown.program.k)
         self.tuning_: Tuning | None = None
-        super()._settle(grown)
+        super()._store(grown)
 
-    def _final_votes(self, layered: Layered) -> Floats:
-        return np.array([standing(node, self.n_levels) for node in layered.nodes])
+    def _votes_of(self, program: FittedProgram) -> Floats:
+        return np.array([final_votes(node, self.n_levels) for node in program.nodes])
 
-    def _sharpness(self, grown: Grown) -> float:
-        """As of the samples, but all that end at a node together."""
-        samples, k = self._samples, len(self.classes_)
-        cells = grown.ends[: len(samples.codes)] * k + samples.codes  # without what came along
-        n_nodes = len(grown.layered.nodes)
+    def _final_positions(self, walk: Walk) -> Floats:
+        return np.asarray(self._votes[walk.ends])
+
+    def _fit_sharpness(self, grown: GrowthResult) -> float:
+        """As in the base class, with the samples of each end added up."""
+        samples, k = self._require_training_data("fit"), len(self.classes_)
+        training_ends = grown.walk.ends[: len(samples.codes)]  # a tuning set may follow
+        n_nodes = len(grown.program.nodes)
+        cells = training_ends * k + samples.codes
         mass: Floats = np.bincount(cells, samples.weights, n_nodes * k).astype(float)
         mass = mass.reshape(n_nodes, k)
-        came = mass.any(axis=1)
-        return sharpness(self._final_votes(grown.layered)[came], mass[came])
+        reached = mass.any(axis=1)
+        return fit_sharpness(self._votes_of(grown.program)[reached], mass[reached])
 
-    def _standings(self, ends: Codes, positions: Floats) -> Floats:
-        return np.asarray(self._votes[ends])
+    @property
+    def _scored_program(self) -> ScoredProgram:
+        return ScoredProgram(self._fitted_program, self._votes, self.sharpness_, self._log_cost)
+
+    def _score_program(self, grown: GrowthResult, log_cost: Floats) -> ScoredProgram:
+        votes = self._votes_of(grown.program)
+        return ScoredProgram(grown.program, votes, self._fit_sharpness(grown), log_cost)
+
+    def _regrow(self, samples: Samples, log_cost: Floats, refine: Refine | None) -> ScoredProgram:
+        """Grow another program on the training samples, with the tuning set passing through."""
+        return self._score_program(self._grow(samples, np.exp(log_cost), refine), log_cost)
+
+    def _with_program(
+        self, program: ScoredProgram, node_offset: Floats, end_offset: Floats
+    ) -> Self:
+        """A copy with another program and other offsets."""
+        samples, fitted = self._require_training_data("tune"), program.program
+        predictions = (program.scores + end_offset).argmax(axis=1)
+        ends = {
+            index: int(predictions[index]) for index, node in enumerate(fitted.nodes) if node.is_end
+        }
+        tuned = self._fitted_copy()
+        tuned._fitted_program = replace(
+            fitted,
+            offset=add_node_offset(fitted, node_offset),
+            end_predictions=ends,
+            learners=dict(fitted.learners),
+        )
+        tuned._votes, tuned._log_cost = program.votes, program.log_cost
+        tuned.sharpness_ = program.sharpness
+        tuned.offset_, tuned.learners_ = end_offset.copy(), dict(fitted.learners)
+        tuned.program_ = tuned._fitted_program.count(
+            samples.X, samples.codes, self.program_.classes
+        )
+        return tuned
+
+    def _without_end_offset(self) -> Self:
+        """A copy without an offset at its end, for callers that decide by its scores."""
+        no_offset = np.zeros(len(self.classes_))
+        return self._with_program(self._scored_program, no_offset, no_offset)
+
+    def _end_scores(self) -> Floats:
+        """The scores of samples that end at each node, shape (n_nodes, n_classes)."""
+        return self.sharpness_ * self._votes + self.offset_
+
+    def _measured_with(self, X: Any, y: Any, decide: Callable[[Floats], Codes]) -> Program:
+        """The program with the counts of samples, and another decision at its ends.
+
+        ``decide`` maps probabilities, of shape (n, k), to predicted classes.
+        """
+        program = self._fitted_program
+        ends = [index for index, node in enumerate(program.nodes) if node.is_end]
+        predictions = decide(softmax(self._end_scores()[ends], axis=1))
+        predicted = dict(zip(ends, predictions.tolist(), strict=True))
+        return self._count(replace(program, end_predictions=predicted), X, y)
+
+
+class VoteRouting(Routing):
+    """One vote a layer; a node stands for the votes so far.
+
+    With two classes a node is v_{i,j} of the paper: i votes for the second class after j layers.
+    With k classes layer t could have C(t + k − 1, k − 1) nodes; only those that samples reach are
+    made, and an empty one at the end of each edge that no sample takes.
+
+    Three rules differ from the paper. Its leaf i is positive iff i > L/2, which makes the middle
+    leaf of an even L negative; here the training samples that reach a leaf settle a tie. It freezes
+    by the minimum over the classes, which for k > 2 would freeze everything; here by the
+    second-largest. And a frozen node predicts the class with the largest reach probability, not the
+    one with most samples.
+    """
+
+    def __init__(self, n_levels: int, freeze: float | None, k: int) -> None:
+        self.n_levels = n_levels
+        # For two classes this is the paper's ε / (L (L + 1)).
+        self.min_reach = 0.0 if freeze is None else freeze / (2 * comb(n_levels + k - 1, k))
+
+    def node_kind(
+        self, layer: int, key: Key, mass: Floats, total: Floats
+    ) -> tuple[Kind, int | None]:
+        """A leaf, a frozen or empty node, a node of one class, or a learner."""
+        votes, reach = np.array(key), mass / total
+        leading = votes == votes.max()
+        if layer == self.n_levels or not mass.any():
+            # Most votes; the samples at the node settle a tie, or all samples if there are none.
+            tie_break = reach if mass[leading].any() else total
+            prediction = int(np.argmax(np.where(leading, tie_break, -1)))
+            return "leaf" if layer == self.n_levels else "empty", prediction
+        if np.sort(reach)[-2] < self.min_reach:
+            return "frozen", int(np.argmax(reach))
+        if (mass > 0).sum() == 1:
+            return "constant", int(np.argmax(mass))
+        return "learner", None
+
+    def step(
+        self, predictions: list[NodePredictions], rows: list[Codes], samples: Samples
+    ) -> float:
+        """One vote."""
+        return 1.0
+
+    def branches(self, node: Node, predictions: Codes, positions: Floats | None) -> list[Branch]:
+        """To one more vote for the predicted class."""
+        return [
+            Branch(_add_vote(node, code), code, np.flatnonzero(predictions == code))
+            for code in np.flatnonzero(np.bincount(predictions)).tolist()
+        ]
+
+    def required_children(self, node: Node, classes: Codes) -> Iterator[tuple[Key, int | None]]:
+        """An edge for every class that the learner can predict."""
+        for code in classes.tolist():
+            yield _add_vote(node, code), code
+
+
+def _add_vote(node: Node, code: int) -> Key:
+    return tuple(int(vote) + (c == code) for c, vote in enumerate(node.position))
+
+
+def final_votes(node: Node, n_levels: int) -> Floats:
+    """The votes at the end of a path.
+
+    A path that ends early casts its remaining votes for the prediction. A prediction that does not
+    lead (a tie that the training samples settled, a frozen node) leads by half a vote.
+    """
+    votes = np.array(node.position)
+    if node.prediction is None:
+        return votes
+    votes[node.prediction] += n_levels - node.layer
+    others = np.delete(votes, node.prediction).max()
+    votes[node.prediction] = max(votes[node.prediction], others + 0.5)
+    return votes
+
+
+def fit_sharpness(positions: Floats, mass: Floats) -> float:
+    """The β ≥ 0 with the largest likelihood, bounded by what the number of samples supports.
+
+    ``mass`` is the weight of each class at each of the final positions; both of shape (m, k).
+    """
+    lead = float(np.ptp(positions, axis=1).max())
+    largest = float(np.log(mass.sum() + 1)) / max(lead, 1e-12)
+    behind = positions - positions.max(axis=1, keepdims=True)
+    weights, own = mass.sum(axis=1), float((mass * behind).sum())
+
+    def loss(beta: float) -> float:
+        return float(weights @ np.log(np.exp(beta * behind).sum(axis=1))) - beta * own
+
+    found = minimize_scalar(loss, bounds=(0.0, largest), method="bounded")
+    return max(float(found.x), 1e-6 * largest)
+
+
+def _is_classifier_or_none(estimator: Any) -> bool:
+    if estimator is None:
+        return True
+    return isinstance(estimator, BaseEstimator) and is_classifier(estimator)

@@ -1,367 +1,317 @@
 """Growing a program: its learners are trained layer by layer.
 
-"Interactive Martingale Boosting" (document 004), section 4.3 and figure 3. The samples of a layer
-stand at its nodes; the nodes' learners are trained side by side, each on the samples that came to
-it, and send them to the next layer (`_layers`). Samples of weight 0 come along without being
-trained on: a tuning set goes the same ways, so that nodes can be tuned as they are trained.
+Kulkarni et al. (2016), section 4.3 and figure 3. The learners of a layer are trained in parallel,
+each on the samples that reach its node, and send them to the next layer (`_layers`). Samples of
+weight 0 pass through without being trained on: a tuning set takes the same paths, so that nodes can
+be tuned while the program grows. After every edit the program is grown again, from
+:class:`PreviousProgram`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import has_fit_parameter
 
 from margrave._indexing import select_rows
 from margrave._parallel import stay_local
 from margrave._typing import Codes, Floats
-from margrave.martingale._again import There
 from margrave.martingale._layers import (
+    FittedProgram,
+    FlowCounter,
     Key,
-    Layered,
-    Moves,
-    Said,
+    Routing,
     Samples,
-    Tally,
-    constant,
-    moved,
-    said_by,
+    Walk,
+    displacement,
 )
-from margrave.martingale._logistic import TunableLogistic
+from margrave.martingale._learners import (
+    LearnerTemplate,
+    NodePredictions,
+    TunableLearner,
+    predict_constant,
+    predict_node,
+)
 from margrave.martingale._program import Edge, Node
-from margrave.martingale._settings import one_each
 
 Refine = Callable[[Key, Any, Codes], Any]
-"""(key of a node, its learner, the rows that came) to the learner to keep."""
+"""From the key of a node, its trained learner and the rows that reach it to the final learner."""
 
 
-class Lead(NamedTuple):
-    """An edge to the layer that is placed next."""
+class GrowthResult(NamedTuple):
+    """A grown program, the counts of its training samples, and where all samples end."""
 
-    start: int
-    key: Key
-    answer: int | None
-
-
-Trained = tuple[Any, Said]
-Known = dict[bytes, Trained]
-"""What was trained, by the samples that came to the node."""
+    program: FittedProgram
+    counter: FlowCounter
+    walk: Walk
 
 
-class Grown(NamedTuple):
-    """A grown program, what it counted of its training samples, and where all of them ended."""
+class TrainedNode(NamedTuple):
+    """The learner of a node, and its predictions for all samples that reach the node."""
 
-    layered: Layered
-    tally: Tally
-    ends: Codes
-    positions: Floats
+    learner: Any
+    predictions: NodePredictions
+
+
+class PreviousProgram:
+    """The nodes of a program that is grown again, by their keys.
+
+    A node that the same training samples reach stays, to the last digit. One that other samples
+    reach is trained on them, with the hyperparameters that tuning found for it.
+    If its learners are ``tunable``, the offset of all nodes becomes part of the offset of each. If
+    the new program ``adds_levels``, nodes that end paths because of the number of levels are
+    decided again. A node that ``is_requested``, because it may have a preference, does not stay.
+    """
+
+    def __init__(
+        self,
+        program: FittedProgram,
+        samples: Samples,
+        *,
+        tunable: bool,
+        adds_levels: bool = False,
+        is_requested: Callable[[Key], bool] | None = None,
+    ) -> None:
+        keys = [key for layer in program.keys for key in layer]
+        self.tunable, self.adds_levels, self.offset = tunable, adds_levels, program.offset
+        self.is_requested = is_requested
+        self.nodes = dict(zip(keys, program.nodes, strict=True))
+        self.learners = {keys[node]: learner for node, learner in program.learners.items()}
+        self.rows: dict[Key, Codes] = dict.fromkeys(keys, np.zeros(0, dtype=np.intp))
+        program.walk(samples.X, lambda node, rows, _: self.rows.update({keys[node]: rows}))
+
+    def node(self, key: Key, rows: Codes) -> Node | None:
+        """The node of a key if it stays, with these training samples; else None."""
+        known = self.nodes.get(key)
+        if known is None or (self.is_requested is not None and self.is_requested(key)):
+            return None
+        if self.adds_levels and known.kind in ("frozen", "leaf"):
+            return None
+        return known if np.array_equal(self.rows[key], rows) else None
+
+    def staying_learner(self, key: Key, rows: Codes) -> Any:
+        """The learner of a node that stays; None if it has to be trained."""
+        return None if self.node(key, rows) is None else self.learner(key, rows)
+
+    def learner(self, key: Key, rows: Codes) -> Any:
+        """The learner of a key if it was trained on these samples; else None."""
+        learner = self.learners.get(key)
+        if learner is None or not np.array_equal(self.rows[key], rows):
+            return None
+        if not self.tunable or not self.offset.any():
+            return learner
+        return learner._with_offset(self._total_offset(learner))
+
+    def unfitted_learner(self, key: Key, classes: Codes) -> Any:
+        """The learner of a key, to train on other samples of the same classes.
+
+        None if the node had no learner, or one of other classes, or one that is not tunable.
+        """
+        learner = self.learners.get(key)
+        if learner is None or not self.tunable or not np.array_equal(learner.classes_, classes):
+            return None
+        total = self._total_offset(learner).tolist()
+        return clone(learner).set_params(
+            offset=dict(zip(learner.classes_.tolist(), total, strict=True))
+        )
+
+    def _total_offset(self, learner: TunableLearner) -> Floats:
+        return np.asarray(learner.offset_ + self.offset[learner.classes_])
+
+
+@dataclass(frozen=True)
+class NodeTrainer:
+    """Trains the learner of a node."""
+
+    samples: Samples  # the training samples and, with weight 0, the tuning set
+    template: LearnerTemplate
+    owner: str  # the estimator that error messages name
+    balance: bool  # whether the classes have the same total weight at every node
+    costs: Floats  # (k,): factors of the weights of the classes at every node
+    offset: Floats  # (k,): added to the log-probabilities at every node
+    needs_proba: bool  # whether the routing needs probabilities
+    refine: Refine | None = None  # tunes a trained learner
+    previous: PreviousProgram | None = None  # learners that stay, and hyperparameters of others
+
+    def train(self, seed: np.random.SeedSequence, rows: Codes, key: Key) -> TrainedNode:
+        """Train the learner of a node on the samples that reach it, and predict them all."""
+        samples, previous = self.samples, self.previous
+        X = select_rows(samples.X, rows) if len(rows) < len(samples.codes) else samples.X
+        weights = samples.balanced(rows) if self.balance else samples.weights[rows]
+        weights = weights * self.costs[samples.codes[rows]]
+        counted = np.flatnonzero(weights)
+        like = None
+        codes = samples.codes[rows[counted]]
+        if previous is not None:
+            staying = previous.staying_learner(key, rows[counted])
+            if staying is not None:
+                return TrainedNode(staying, self._predict(staying, X))
+            like = previous.unfitted_learner(key, np.unique(codes))
+        own_X = X if len(counted) == len(rows) else select_rows(X, counted)
+        try:
+            with stay_local():
+                own = self.template.train(
+                    own_X, codes, weights[counted], seed, samples.feature_names, like
+                )
+            predictions = None if self.refine is not None else self._predict(own, X)
+        except Exception as error:
+            error.add_note(
+                f"{self.owner} trains {type(self.template.learner).__name__} at each node; this "
+                f"was the one at {key}, which {len(counted)} samples reach. A learner that needs "
+                "many samples needs fewer levels."
+            )
+            raise
+        if self.refine is not None:
+            own = self.refine(key, own, rows)
+        if predictions is None:
+            predictions = self._predict(own, X)
+        if isinstance(own, TunableLearner):
+            own = own._without_training_data()
+        return TrainedNode(own, predictions)
+
+    def _predict(self, learner: Any, X: Any) -> NodePredictions:
+        return predict_node(learner, X, self.samples.k, self.offset, self.needs_proba)
 
 
 def grow(
-    samples: Samples,
-    moves: Moves,
-    learner: Any,
+    trainer: NodeTrainer,
+    routing: Routing,
     n_levels: int,
     *,
-    owner: str,
-    balance: bool,
     n_jobs: int | None,
     seeds: np.random.SeedSequence,
-    costs: Floats | None = None,
-    refine: Refine | None = None,
-    there: There | None = None,
-    offset: Floats | None = None,
-    told: Callable[[int], Any] | None = None,
-) -> Grown:
-    """Train the learners of a program, layer by layer.
+    callback: Callable[[int], Any] | None = None,
+) -> GrowthResult:
+    """Grow a program layer by layer, on the samples of the trainer.
 
-    Parameters
-    ----------
-    samples : Samples
-        What to train on, and what comes along.
-    moves : Moves
-        The rules.
-    learner : classifier
-        Cloned at each node.
-    n_levels : int
-        Layers of learners.
-    owner : str
-        Who speaks in errors.
-    balance : bool
-        Whether the classes weigh the same at every node.
-    n_jobs : int or None
-        Nodes of a layer at a time.
-    seeds : SeedSequence
-        One child for each node that is trained, in order, so that ``n_jobs`` changes nothing.
-    costs : ndarray of shape (k,), optional
-        Factors of the classes' weights at every node.
-    refine : callable, optional
-        Called in the job that trains a node, with its key, its learner and all rows that came.
-    there : There, optional
-        Nodes that stay as they are, and learners to train others of. With it, nodes may differ by
-        more than their rows.
-    offset : ndarray of shape (k,), optional
-        What is added to the offset of every learner that is ours, but those that were there; with
-        other learners, what is added at every node.
-    told : callable, optional
-        Called with the number of layers of learners after each.
+    Every trained node has a child of ``seeds``, in order, so that ``n_jobs`` changes nothing.
+    ``callback`` is called with the number of trained layers after each.
     """
-    n, k = len(samples.codes), samples.k
-    total = samples.mass(np.arange(n))
-    layered = Layered(moves, k, [], [], [], {}, [], np.zeros(k))
-    grown = Grown(layered, Tally(samples.codes, k), np.zeros(n, np.intp), np.zeros((n, k)))
-    each = np.ones(k) if costs is None else costs
-    template = Learner.of(learner, owner, samples)
-    if offset is not None:
-        (template.by_class["offset"] if template.is_ours else layered.offset)[:] += offset
-    train = partial(_train, template, samples, balance, each, layered, refine, there)
-    # Where all samples take one edge, the next node has them again, and a learner without chance
-    # in it would be the same again.
-    known: Known | None = {} if template.is_ours and there is None else None
-    here: dict[Key, Codes] = {(0,) * k: np.arange(n)}
-    leads: list[Lead] = []
+    growth = _Growth(trainer, routing)
+    # If all samples take one edge, the next node has the same samples, and a learner without
+    # randomness would be the same.
+    can_repeat = trainer.template.fits_arrays and trainer.previous is None
+    known: dict[Any, TrainedNode] = {}
     with Parallel(n_jobs=n_jobs, prefer="threads") as parallel:
         for layer in range(n_levels + 1):
-            places = _place(layered, layer, here, leads, samples, total, there)
-            asked = {
-                node: key for key, node in places.items() if layered.nodes[node].kind == "learner"
-            }
-            jobs = [
-                (seed, here[key], key)
-                for seed, key in zip(seeds.spawn(len(asked)), asked.values(), strict=True)
-            ]
-            trained = _trained(parallel, train, jobs, known)
-            said = {}
-            for node, (own, what) in zip(asked, trained, strict=True):
-                layered.learners[node], said[node] = own, what
+            growth.add_nodes(layer)
+            keys = growth.learner_keys()
+            rows = [growth.arrivals[key] for key in keys]
+            names = [at.tobytes() for at in rows] if can_repeat else keys
+            jobs = list(zip(seeds.spawn(len(keys)), rows, keys, strict=True))
+            trained = _train_layer(parallel, trainer, jobs, names, known)
+            known = dict(zip(names, trained, strict=True)) if can_repeat else {}
+            growth.add_learners(keys, trained)
             if layer < n_levels:
-                rows = [here[key] for key in asked.values()]
-                layered.steps.append(moves.step(list(said.values()), rows, samples))
-                if told is not None:
-                    told(layer + 1)
-            here, leads = _send(grown, layer, places, here, said, samples)
-    return grown
+                growth.add_step([node.predictions for node in trained], rows)
+                if callback is not None:
+                    callback(layer + 1)
+            growth.move_samples(layer)
+    return GrowthResult(growth.program, growth.counter, growth.walk)
 
 
-def _trained(
-    parallel: Parallel, train: Callable[..., Trained], jobs: list[Any], known: Known | None
-) -> list[Trained]:
-    """What comes of each job (seed, rows, key), in order; those with known rows are not done."""
-    names = [rows.tobytes() if known is not None else key for _, rows, key in jobs]
-    done: dict[Any, Trained] = {} if known is None else known
-    new = [at for at, name in enumerate(names) if name not in done]
-    if parallel.n_jobs != 1:  # large ones first, so that none is waited for
-        new.sort(key=lambda at: -len(jobs[at][1]))
-    found = parallel(delayed(train)(*jobs[at]) for at in new)
-    done = done | {names[at]: one for at, one in zip(new, found, strict=True)}
-    if known is not None:  # of this layer only: the next one can have no other rows again
-        known.clear()
-        known.update({name: done[name] for name in names})
-    return [done[name] for name in names]
+def _train_layer(
+    parallel: Parallel,
+    trainer: NodeTrainer,
+    jobs: list[tuple[Any, ...]],
+    names: list[Any],
+    known: dict[Any, TrainedNode],
+) -> list[TrainedNode]:
+    """Train the nodes of a layer, except those whose name is known."""
+    new = [number for number, name in enumerate(names) if name not in known]
+    if parallel.n_jobs != 1:  # large nodes first, so that no worker waits for one
+        new.sort(key=lambda number: -len(jobs[number][1]))
+    found = parallel(delayed(trainer.train)(*jobs[number]) for number in new)
+    trained = known | {names[number]: node for number, node in zip(new, found, strict=True)}
+    return [trained[name] for name in names]
 
 
-def _place(
-    layered: Layered,
-    layer: int,
-    here: dict[Key, Codes],
-    leads: list[Lead],
-    samples: Samples,
-    total: Floats,
-    there: There | None,
-) -> dict[Key, int]:
-    """Add the nodes of a layer, and the edges to them."""
-    places: dict[Key, int] = {}
-    for key in sorted(here):
-        rows = here[key]
-        node = None if there is None else there.node(key, rows[samples.weights[rows] > 0])
-        if node is None:
-            kind, answer = layered.moves.kind(layer, key, samples.mass(rows), total)
-            node = Node(layer, layered.moves.place(layer, key), kind, answer)
-        places[key] = len(layered.nodes)
-        layered.nodes.append(node)
-    layered.keys.append(list(places))
-    layered.edges.extend(Edge(lead.start, places[lead.key], lead.answer) for lead in leads)
-    return places
+class _Growth:
+    """A program while it grows, and the samples that have arrived at its next layer."""
 
+    def __init__(self, trainer: NodeTrainer, routing: Routing) -> None:
+        self.samples, self.previous = trainer.samples, trainer.previous
+        n, k = len(self.samples.codes), self.samples.k
+        self.total = self.samples.mass(np.arange(n))
+        self.program = FittedProgram(routing, k, [], [], [], {}, [], trainer.offset)
+        self.counter = FlowCounter(self.samples.codes, k)
+        self.walk = Walk(np.zeros(n, np.intp), np.zeros((n, k)))
+        self.arrivals: dict[Key, Codes] = {(0,) * k: np.arange(n)}  # rows by key of the next layer
+        self.open_edges: dict[tuple[int, Key], int | None] = {}  # (start, key) to prediction
+        self.indices: dict[Key, int] = {}  # of the nodes of the last layer
+        self.predictions: dict[int, NodePredictions] = {}  # of its learners
 
-def _send(
-    grown: Grown,
-    layer: int,
-    places: dict[Key, int],
-    here: dict[Key, Codes],
-    said: dict[int, Said],
-    samples: Samples,
-) -> tuple[dict[Key, Codes], list[Lead]]:
-    """Move the samples of a layer: who comes to each key of the next, and the edges there."""
-    layered, positions = grown.layered, grown.positions
-    alone = bool(samples.weights.all())
-    coming: dict[Key, list[Codes]] = {}
-    leads: dict[tuple[int, Key], int | None] = {}
-    for key, node in places.items():
-        rows, one = here[key], layered.nodes[node]
-        what = said[node] if node in said else constant(one.answer, len(rows), layered.k)
-        if alone:
-            grown.tally.seen(node, rows, what.answers)
-        else:  # those that came along are not counted
-            counted = samples.weights[rows] > 0
-            grown.tally.seen(node, rows[counted], what.answers[counted])
-        if one.is_end:
-            grown.ends[rows] = node
-            continue
-        at = None
-        if what.proba is not None and layered.moves.is_real:
-            positions[rows] += moved(what.proba, layered.steps[layer])
-            at = positions[rows]
-        for to, answer, members in layered.moves.departures(one, what.answers, at):
-            coming.setdefault(to, []).append(rows[members])
-            leads[node, to] = answer
-        answered = layered.learners[node].classes_ if node in said else what.answers[:1]
-        for to, answer in layered.moves.unreached(one, answered):
-            coming.setdefault(to, [])
-            leads.setdefault((node, to), answer)
-    nobody = np.zeros(0, dtype=np.intp)
-    # Each part is in order already, and a stable sort merges them.
-    arrived = {
-        key: np.sort(np.concatenate([nobody, *rows]), kind="stable") for key, rows in coming.items()
-    }
-    return arrived, [Lead(start, key, answer) for (start, key), answer in leads.items()]
-
-
-class Learner(NamedTuple):
-    """A learner to clone, and what there is to know of it once.
-
-    Attributes
-    ----------
-    owner : str
-        Who trains it.
-    template : classifier
-        The learner.
-    takes_weights : bool
-        Whether it can be trained with weights.
-    random_states : tuple of str
-        Its random states that have no number: they are given one.
-    by_class : dict of str to ndarray of shape (k,)
-        For ours, the parameters that have a number for each class.
-    """
-
-    owner: str
-    template: Any
-    takes_weights: bool
-    random_states: tuple[str, ...]
-    by_class: dict[str, Floats]
-
-    @classmethod
-    def of(cls, template: Any, owner: str, samples: Samples) -> Learner:
-        """Look at a learner; the classes are known by their codes at the nodes."""
-        states = [
-            name
-            for name, value in template.get_params().items()
-            if (name == "random_state" or name.endswith("__random_state")) and value is None
-        ]
-        takes_weights, by_class = has_fit_parameter(template, "sample_weight"), {}
-        if is_ours(template):
-            template._check_parameters()
-            kind = type(template).__name__
-            by_class = {
-                name: one_each(getattr(template, name), samples.labels, default, name, kind)
-                for name, default in (("class_cost", 1.0), ("offset", 0.0))
-            }
-        return cls(owner, template, takes_weights, tuple(states), by_class)
-
-    @property
-    def is_ours(self) -> bool:
-        """Whether it is a TunableLogistic."""
-        return bool(self.by_class)
-
-    def trained(
-        self,
-        X: Any,
-        codes: Codes,
-        weights: Floats,
-        seed: np.random.SeedSequence,
-        names: Any,
-        like: Any = None,
-    ) -> Any:
-        """A clone, trained; weights that it cannot take decide what it is trained on."""
-        own = clone(self.template if like is None else like)
-        if self.random_states:
-            number = int(seed.generate_state(1)[0] >> 1)
-            own.set_params(**dict.fromkeys(self.random_states, number))
-        if self.is_ours:  # and X needs no checks any more
-            if like is None:
-                there = np.unique(codes).tolist()
-                for name, values in self.by_class.items():
-                    own.set_params(**{name: {code: values[code] for code in there}})
-            if names is not None:
-                own.feature_names_in_ = names
-            return own._fit_arrays(X, codes, weights)
-        if (weights == (1 if self.takes_weights else weights[0])).all():
-            return own.fit(X, codes)
-        if self.takes_weights:
-            return own.fit(X, codes, sample_weight=weights)
-        return own.fit(*_drawn(X, codes, weights, seed))
-
-
-def is_ours(learner: Any) -> bool:
-    """Whether a learner is trained as a TunableLogistic is."""
-    return getattr(type(learner), "fit", None) is TunableLogistic.fit
-
-
-def _train(
-    learner: Learner,
-    samples: Samples,
-    balance: bool,
-    costs: Floats,
-    layered: Layered,
-    refine: Refine | None,
-    there: There | None,
-    seed: np.random.SeedSequence,
-    rows: Codes,
-    key: Key,
-) -> Trained:
-    """Train a node, and ask it about all that came."""
-    X = select_rows(samples.X, rows) if len(rows) < len(samples.codes) else samples.X
-    weights = samples.balanced(rows) if balance else samples.weights[rows]
-    weights = weights * costs[samples.codes[rows]]
-    counted = np.flatnonzero(weights)
-    kept = None if there is None else there.kept(key, rows[counted])
-    if kept is not None:
-        return kept, said_by(kept, X, samples.k, layered.offset, layered.moves.is_real)
-    X_own = X if len(counted) == len(rows) else select_rows(X, counted)
-    codes = samples.codes[rows[counted]]
-    another = None if there is None else there.like(key, np.unique(codes))
-    try:
-        with stay_local():
-            own = learner.trained(X_own, codes, weights[counted], seed, samples.names, another)
-        if refine is None:
-            said = said_by(own, X, samples.k, layered.offset, layered.moves.is_real)
-    except Exception as error:
-        error.add_note(
-            f"{learner.owner} trains {type(learner.template).__name__} at each node; this was the "
-            f"one at {key}, to which {len(counted)} samples came. A learner that needs many "
-            "samples wants fewer levels."
+    def add_nodes(self, layer: int) -> None:
+        """Add a node for each key that samples have arrived at, and the edges to it."""
+        program, samples = self.program, self.samples
+        self.indices = {}
+        for key in sorted(self.arrivals):
+            rows, node = self.arrivals[key], None
+            if self.previous is not None:
+                node = self.previous.node(key, rows[samples.weights[rows] > 0])
+            if node is None:
+                kind, prediction = program.routing.node_kind(
+                    layer, key, samples.mass(rows), self.total
+                )
+                node = Node(layer, program.routing.position(layer, key), kind, prediction)
+            self.indices[key] = len(program.nodes)
+            program.nodes.append(node)
+        program.keys.append(list(self.indices))
+        program.edges.extend(
+            Edge(start, self.indices[key], prediction)
+            for (start, key), prediction in self.open_edges.items()
         )
-        raise
-    if refine is not None:
-        own = refine(key, own, rows)
-        said = said_by(own, X, samples.k, layered.offset, layered.moves.is_real)
-    if learner.is_ours and hasattr(own, "_problem"):  # one that was there has none
-        own._forget_training()
-    return own, said
 
+    def learner_keys(self) -> list[Key]:
+        """Keys of the last layer that need a learner."""
+        nodes = self.program.nodes
+        return [key for key, index in self.indices.items() if nodes[index].kind == "learner"]
 
-def _drawn(
-    X: Any, codes: Codes, weights: Floats, seed: np.random.SeedSequence
-) -> tuple[Any, Codes]:
-    """As many samples again, drawn by their weights, for learners that take none."""
-    rng = np.random.default_rng(seed)
-    drawn = rng.choice(len(codes), len(codes), p=weights / weights.sum())
-    # One of each class at least: a learner that has not seen a class cannot answer it.
-    first = np.unique(codes, return_index=True)[1]
-    drawn[: len(first)] = first
-    return select_rows(X, drawn), codes[drawn]
+    def add_learners(self, keys: list[Key], trained: list[TrainedNode]) -> None:
+        """Add the learners of the last layer."""
+        self.predictions = {}
+        for key, node in zip(keys, trained, strict=True):
+            index = self.indices[key]
+            self.program.learners[index] = node.learner
+            self.predictions[index] = node.predictions
+
+    def add_step(self, predictions: list[NodePredictions], rows: list[Codes]) -> None:
+        """Add the step of the last layer."""
+        self.program.steps.append(self.program.routing.step(predictions, rows, self.samples))
+
+    def move_samples(self, layer: int) -> None:
+        """Move the samples of the last layer, and count the training samples among them."""
+        program, routing, weights = self.program, self.program.routing, self.samples.weights
+        all_counted = bool(weights.all())
+        coming: dict[Key, list[Codes]] = {}
+        self.open_edges = {}
+        for key, index in self.indices.items():
+            rows, node = self.arrivals[key], program.nodes[index]
+            learned = self.predictions.get(index)
+            found = learned or predict_constant(node.prediction, len(rows), program.k)
+            counted = slice(None) if all_counted else weights[rows] > 0
+            self.counter.visit(index, rows[counted], found.classes[counted])
+            if node.is_end:
+                self.walk.ends[rows] = index
+                continue
+            positions = None
+            if found.proba is not None and routing.uses_positions:
+                self.walk.positions[rows] += displacement(found.proba, program.steps[layer])
+                positions = self.walk.positions[rows]
+            for branch in routing.branches(node, found.classes, positions):
+                coming.setdefault(branch.key, []).append(rows[branch.members])
+                self.open_edges[index, branch.key] = branch.prediction
+            classes = found.classes[:1] if learned is None else program.learners[index].classes_
+            for to, prediction in routing.required_children(node, classes):
+                coming.setdefault(to, [])
+                self.open_edges.setdefault((index, to), prediction)
+        no_rows = np.zeros(0, dtype=np.intp)
+        # Each part is sorted already, and a stable sort merges them.
+        self.arrivals = {
+            key: np.sort(np.concatenate([no_rows, *parts]), kind="stable")
+            for key, parts in coming.items()
+        }

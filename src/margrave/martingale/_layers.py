@@ -1,10 +1,9 @@
-"""Samples on their way through a program.
+"""A grown program: samples walk through its layers, and are counted at its nodes.
 
-What martingale boosting and its adaptive form share ("Interactive Martingale Boosting", document
-004, section 4.3): a sample stands at a position, one number for each class, and begins at 0; the
-samples at one position, or near it, share a node; the learner there moves each of them. How far a
-sample moves, which samples share a node and where a way ends is left to the two classifiers
-(`_boost`, `_adaptive`).
+Kulkarni et al. (2016), section 4.3: a sample has a position, one number for each class, and starts
+at 0. The samples at one position, or near it, are at one node, and the learner there moves each of
+them. How far a sample moves, which samples are at one node and where a path ends are decided by
+:class:`Routing`: by votes (`_boost`), or by real positions (`_adaptive`).
 """
 
 from __future__ import annotations
@@ -16,60 +15,48 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.special import softmax
 
 from margrave._indexing import select_rows
 from margrave._typing import Codes, Floats
+from margrave.martingale._learners import NodePredictions, predict_constant, predict_node
 from margrave.martingale._program import Edge, Kind, Node, Program
 
 Key = tuple[int, ...]
+"""Identifies a node within its layer: its votes, or its cell of real positions."""
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples a program grows on; those of weight 0 only come along.
+    """Samples that a program grows on; those of weight 0 pass through it without effect."""
 
-    Attributes
-    ----------
-    X
-        Their features.
-    codes : ndarray of shape (n,)
-        Their classes, 0 … k − 1.
-    weights : ndarray of shape (n,)
-        Their weights.
-    k : int
-        Number of classes.
-    labels : tuple
-        The classes as the user knows them; their codes by default.
-    names : ndarray of str or None
-        Names of the features.
-    """
-
-    X: Any
-    codes: Codes
+    X: Any  # (n, d): their features
+    codes: Codes  # (n,): their classes, 0 … k − 1
     weights: Floats
-    k: int
-    labels: tuple[Any, ...] = ()
-    names: Any = None
+    k: int  # number of classes
+    labels: tuple[Any, ...] = ()  # the labels of the classes; their codes by default
+    feature_names: Any = None
 
     def __post_init__(self) -> None:
         if not self.labels:
             object.__setattr__(self, "labels", tuple(range(self.k)))
 
     def mass(self, rows: Codes) -> Floats:
-        """The weight of each class among some samples."""
+        """Total weight of each class among some samples."""
         mass: Floats = np.bincount(self.codes[rows], self.weights[rows], self.k).astype(float)
         return mass
 
     def balanced(self, rows: Codes) -> Floats:
-        """Weights of some samples under which their classes weigh the same, and the sum stays."""
+        """Weights of some samples, rescaled so that all classes have the same total weight.
+
+        This is the reweighting of the two-sided weak learner; the sum of the weights stays.
+        """
         mass = self.mass(rows)
         each = mass.sum() / max(int((mass > 0).sum()), 1)
         factor = np.divide(each, mass, out=np.zeros(self.k), where=mass > 0)
         return np.asarray(self.weights[rows] * factor[self.codes[rows]])
 
-    def with_companions(self, X: Any, codes: Codes) -> Samples:
-        """These samples and, after them, others of weight 0."""
+    def with_tuning_set(self, X: Any, codes: Codes) -> Samples:
+        """Append a tuning set, with weight 0: it takes the same paths, so nodes can be tuned."""
         are_sparse = sparse.issparse(self.X) or sparse.issparse(X)
         parts = [sparse.csr_matrix(part) if are_sparse else part for part in (self.X, X)]
         both = sparse.vstack(parts, format="csr") if are_sparse else np.vstack(parts)
@@ -77,75 +64,48 @@ class Samples:
         return replace(self, X=both, codes=np.append(self.codes, codes), weights=weights)
 
 
-def companions_at(
-    rows: Codes, n_training: int, codes: Codes, learner: Any
-) -> tuple[Codes, Codes] | None:
-    """Which companions came to a node, and as which of its learner's classes.
-
-    Parameters
-    ----------
-    rows : ndarray
-        All that came, of the training samples and, after them, the companions.
-    n_training : int
-        How many training samples there are.
-    codes : ndarray of shape (n_companions,)
-        Classes of the companions.
-    learner : classifier
-        That of the node; companions of classes that it does not know are left out.
-
-    Returns
-    -------
-    tuple of ndarrays or None
-        None if a class of the learner has no companion: there is nothing to judge it by.
-    """
-    at = rows[rows >= n_training] - n_training
-    at = at[np.isin(codes[at], learner.classes_)]
-    own = np.searchsorted(learner.classes_, codes[at])
-    return (at, own) if np.bincount(own, minlength=len(learner.classes_)).all() else None
-
-
-class Said(NamedTuple):
-    """What a node says of its samples: a class for each, and the probabilities if asked for."""
-
-    answers: Codes
-    proba: Floats | None
-
-
-class Departure(NamedTuple):
-    """Samples that leave a node together: to which key, for which answer, and which they are."""
+class Branch(NamedTuple):
+    """Samples that leave a node together: the key they move to, the prediction and the samples."""
 
     key: Key
-    answer: int | None
+    prediction: int | None
     members: Codes
 
 
-class Moves(ABC):
-    """The rules by which samples move: one set for each kind of program."""
+class Routing(ABC):
+    """How samples move through a program."""
 
-    is_real = False  # whether samples move by probabilities, each to a position of its own
+    uses_positions = False  # whether samples have real positions, moved by probabilities
 
     @abstractmethod
-    def kind(self, layer: int, key: Key, mass: Floats, total: Floats) -> tuple[Kind, int | None]:
-        """What a node is and, if no learner, what it answers; by the weight of each class."""
+    def node_kind(
+        self, layer: int, key: Key, mass: Floats, total: Floats
+    ) -> tuple[Kind, int | None]:
+        """The kind of a node and, without a learner, its prediction; by the weight of each class.
 
-    def place(self, layer: int, key: Key) -> tuple[float, ...]:
+        ``mass`` is the weight at the node, ``total`` that of all samples.
+        """
+
+    def position(self, layer: int, key: Key) -> tuple[float, ...]:
         """The position of a node."""
         return tuple(map(float, key))
 
     @abstractmethod
-    def step(self, said: list[Said], rows: list[Codes], samples: Samples) -> float:
-        """How far a layer moves its samples."""
+    def step(
+        self, predictions: list[NodePredictions], rows: list[Codes], samples: Samples
+    ) -> float:
+        """How far a layer moves its samples, from the predictions of its learners."""
 
     @abstractmethod
-    def departures(self, node: Node, answers: Codes, positions: Floats | None) -> list[Departure]:
-        """Samples that leave a node, by the node they come to; with positions if they are real."""
+    def branches(self, node: Node, predictions: Codes, positions: Floats | None) -> list[Branch]:
+        """Group the samples that leave a node by the key that they move to."""
 
     @abstractmethod
-    def unreached(self, node: Node, classes: Codes) -> Iterator[tuple[Key, int | None]]:
-        """Keys that must be there even if no sample went to them, with the answers for them."""
+    def required_children(self, node: Node, classes: Codes) -> Iterator[tuple[Key, int | None]]:
+        """Keys that exist even if no sample moves to them, and the predictions that lead there."""
 
     def nearest(self, key: Key, known: dict[Key, int]) -> int:
-        """The node for a key; one that training has not seen goes to the nearest."""
+        """The node of a key; a key without training samples goes to the nearest node."""
         if key not in known:
             keys = list(known)
             distance = np.abs(np.array(keys, dtype=float) - np.array(key, dtype=float)).sum(axis=1)
@@ -153,176 +113,133 @@ class Moves(ABC):
         return known[key]
 
 
+class Walk(NamedTuple):
+    """Where samples end: their nodes, shape (n,), and positions, shape (n, k), 0 for votes."""
+
+    ends: Codes
+    positions: Floats
+
+
 @dataclass(frozen=True)
-class Layered:
-    """A grown program: its nodes, and the learners that answer at them.
+class FittedProgram:
+    """A program with the learners at its nodes."""
 
-    Attributes
-    ----------
-    moves : Moves
-        The rules.
-    k : int
-        Number of classes.
-    nodes : list of Node
-        Layer by layer.
-    keys : list of list of tuple
-        The keys of the nodes, for each layer.
-    edges : list of Edge
-        In the order of their starts.
-    learners : dict of int to classifier
-        By node; they know the classes by their codes.
-    steps : list of float
-        How far each layer moves its samples.
-    offset : ndarray of shape (k,)
-        What is added to the logarithm of the probabilities at every node; 0 changes nothing.
-    end_answers : dict of int to int
-        Answers of ends that are not those they were grown with.
-    """
+    routing: Routing  # how samples move
+    k: int  # number of classes
+    nodes: list[Node]  # layer by layer
+    keys: list[list[Key]]  # the keys of the nodes, for each layer
+    edges: list[Edge]  # in the order of their starts
+    learners: dict[int, Any]  # by node; their classes are codes
+    steps: list[float]  # how far each layer moves its samples
+    offset: Floats  # (k,): added to the log-probabilities at every node; 0 changes nothing
+    end_predictions: dict[int, int] = field(default_factory=dict)  # that tuning has changed
 
-    moves: Moves
-    k: int
-    nodes: list[Node]
-    keys: list[list[Key]]
-    edges: list[Edge]
-    learners: dict[int, Any]
-    steps: list[float]
-    offset: Floats
-    end_answers: dict[int, int] = field(default_factory=dict)
-
-    def places(self) -> list[dict[Key, int]]:
-        """For each layer where the nodes of its keys are."""
+    def indices(self) -> list[dict[Key, int]]:
+        """For each layer, the index of the node of each key."""
         firsts = np.cumsum([0, *map(len, self.keys)]).tolist()
         return [
-            {key: first + at for at, key in enumerate(keys)}
+            {key: first + number for number, key in enumerate(keys)}
             for first, keys in zip(firsts, self.keys, strict=False)
         ]
 
-    def node(self, place: int) -> Node:
-        """A node, with the answer it gives now."""
-        node = self.nodes[place]
-        return replace(node, answer=self.end_answers.get(place, node.answer))
+    def node(self, index: int) -> Node:
+        """A node, with its present prediction."""
+        node = self.nodes[index]
+        return replace(node, prediction=self.end_predictions.get(index, node.prediction))
 
-    def said(self, node: int, X: Any) -> Said:
-        """What a node says of some samples."""
-        answer = self.nodes[node].answer
-        if answer is not None:
-            return constant(answer, X.shape[0], self.k)
-        return said_by(self.learners[node], X, self.k, self.offset, self.moves.is_real)
+    def children(self) -> Codes:
+        """The node that follows each node and predicted class, shape (n_nodes, k).
 
-    def walk(
-        self, X: Any, seen: Callable[[int, Codes, Codes], None] | None = None
-    ) -> tuple[Codes, Floats]:
-        """Where samples end, and at which position.
+        An end follows itself. Only for programs whose edges have a prediction.
+        """
+        child = np.repeat(np.arange(len(self.nodes))[:, None], self.k, axis=1)
+        for edge in self.edges:
+            child[edge.start, edge.prediction] = edge.end
+        for index, node in enumerate(self.nodes):
+            if node.kind == "constant":
+                child[index] = child[index, node.prediction]
+        return child
 
-        Parameters
-        ----------
-        X
-            The samples.
-        seen : callable, optional
-            Called with each node that samples come to, their rows and the answers.
+    def predict(self, node: int, X: Any) -> NodePredictions:
+        """Predictions of a node for some samples."""
+        prediction = self.nodes[node].prediction
+        if prediction is not None:
+            return predict_constant(prediction, X.shape[0], self.k)
+        return predict_node(
+            self.learners[node], X, self.k, self.offset, self.routing.uses_positions
+        )
 
-        Returns
-        -------
-        ends : ndarray of shape (n,)
-            Nodes.
-        positions : ndarray of shape (n, k)
-            0 where they are not real.
+    def walk(self, X: Any, visit: Callable[[int, Codes, Codes], None] | None = None) -> Walk:
+        """Move samples from the root to the ends.
+
+        ``visit`` is called with each node that samples reach, their rows and predicted classes.
         """
         n = X.shape[0]
         positions, at = np.zeros((n, self.k)), np.zeros(n, dtype=np.intp)
-        places = self.places()
+        indices = self.indices()
         for layer, step in enumerate(self.steps):
-            for node in places[layer].values():
+            for node in indices[layer].values():
                 rows = np.flatnonzero(at == node)
                 if not len(rows) or self.nodes[node].is_end:
                     continue
-                said = self.said(node, select_rows(X, rows) if len(rows) < n else X)
-                if seen is not None:
-                    seen(node, rows, said.answers)
-                at_rows = None
-                if said.proba is not None and self.moves.is_real:
-                    positions[rows] += moved(said.proba, step)
-                    at_rows = positions[rows]
-                gone = self.moves.departures(self.nodes[node], said.answers, at_rows)
-                for key, _, members in gone:
-                    at[rows[members]] = self.moves.nearest(key, places[layer + 1])
-        if seen is not None:
+                predictions = self.predict(node, select_rows(X, rows) if len(rows) < n else X)
+                if visit is not None:
+                    visit(node, rows, predictions.classes)
+                own_positions = None
+                if predictions.proba is not None and self.routing.uses_positions:
+                    positions[rows] += displacement(predictions.proba, step)
+                    own_positions = positions[rows]
+                for key, _, members in self.routing.branches(
+                    self.nodes[node], predictions.classes, own_positions
+                ):
+                    at[rows[members]] = self.routing.nearest(key, indices[layer + 1])
+        if visit is not None:
             for end in np.unique(at):
                 rows = np.flatnonzero(at == end)
-                seen(int(end), rows, np.full(len(rows), self.node(int(end)).answer))
-        return at, positions
+                visit(int(end), rows, np.full(len(rows), self.node(int(end)).prediction))
+        return Walk(at, positions)
 
-    def program(self, X: Any, codes: Codes, classes: tuple[Any, ...]) -> Program:
-        """The program, with the counts of some samples."""
-        tally = Tally(codes, self.k)
-        self.walk(X, tally.seen)
-        return tally.program(self, classes)
+    def count(self, X: Any, codes: Codes, classes: tuple[Any, ...]) -> Program:
+        """The program with the counts of some samples."""
+        counter = FlowCounter(codes, self.k)
+        self.walk(X, counter.visit)
+        return counter.program(self, classes)
 
 
-class Tally:
-    """Counts samples as they come to nodes."""
+def displacement(proba: Floats, step: float) -> Floats:
+    """The change of real positions: step × (p − 1/k)."""
+    return np.asarray(step * (proba - 1 / proba.shape[1]))
+
+
+class FlowCounter:
+    """Counts samples at nodes and along edges while they walk."""
 
     def __init__(self, codes: Codes, k: int) -> None:
         self.codes, self.k = codes, k
         self.counts: dict[int, Any] = {}
         self.flows: dict[tuple[int, int], Any] = {}
-        self.last = np.full(len(codes), -1)
+        self.last_node = np.full(len(codes), -1)
 
-    def seen(self, node: int, rows: Codes, answers: Codes) -> None:
-        """Count the samples that come to a node, by their classes and answers."""
-        cells = np.bincount(self.codes[rows] * self.k + answers, minlength=self.k**2)
+    def visit(self, node: int, rows: Codes, predictions: Codes) -> None:
+        """Count the samples that reach a node, by their classes and predictions."""
+        cells = np.bincount(self.codes[rows] * self.k + predictions, minlength=self.k**2)
         self.counts[node] = cells.reshape(self.k, self.k)
-        last = self.last[rows]
+        last = self.last_node[rows]
         for start in np.flatnonzero(np.bincount(last + 1)) - 1:
-            came = self.codes[rows[last == start]]
-            self.flows[int(start), node] = np.bincount(came, minlength=self.k)
-        self.last[rows] = node
+            codes = self.codes[rows[last == start]]
+            self.flows[int(start), node] = np.bincount(codes, minlength=self.k)
+        self.last_node[rows] = node
 
-    def program(self, layered: Layered, classes: tuple[Any, ...]) -> Program:
-        """The account of what was seen."""
-        nodes = tuple(map(layered.node, range(len(layered.nodes))))
+    def program(self, fitted: FittedProgram, classes: tuple[Any, ...]) -> Program:
+        """The record of all counts."""
+        nodes = tuple(map(fitted.node, range(len(fitted.nodes))))
         counts = np.zeros((len(nodes), self.k, self.k), dtype=np.int64)
         for node, cells in self.counts.items():
             counts[node] = cells
-        # Samples that were not trained on may take ways of their own between real positions.
-        known = {(edge.start, edge.end) for edge in layered.edges}
+        # Between real positions, new samples may take edges that no training sample took.
+        known = {(edge.start, edge.end) for edge in fitted.edges}
         new = [Edge(*pair) for pair in self.flows if pair not in known and pair[0] >= 0]
-        edges = sorted([*layered.edges, *new], key=lambda edge: edge.start)
-        nothing = np.zeros(self.k, dtype=np.int64)
-        flow = [self.flows.get((edge.start, edge.end), nothing) for edge in edges]
+        edges = sorted([*fitted.edges, *new], key=lambda edge: edge.start)
+        no_flow = np.zeros(self.k, dtype=np.int64)
+        flow = [self.flows.get((edge.start, edge.end), no_flow) for edge in edges]
         return Program(classes, nodes, tuple(edges), counts, np.array(flow).reshape(-1, self.k))
-
-
-def moved(proba: Floats, step: float) -> Floats:
-    """The change of positions: as far as a node is sure, times the step."""
-    return np.asarray(step * (proba - 1 / proba.shape[1]))
-
-
-def constant(answer: int | None, n: int, k: int) -> Said:
-    """One answer for all."""
-    proba = np.zeros((n, k))
-    proba[:, answer] = 1
-    return Said(np.full(n, answer), proba)
-
-
-def said_by(learner: Any, X: Any, k: int, offset: Floats, needs_proba: bool) -> Said:
-    """What a learner says; with an offset, or where they are needed, from its probabilities."""
-    if needs_proba or offset.any() or hasattr(learner, "_class_scores"):
-        scores = class_scores(learner, X, k) + offset
-        proba = softmax(scores, axis=1) if needs_proba else None
-        return Said(np.argmax(scores, axis=1), proba)
-    return Said(np.asarray(learner.predict(X), dtype=np.intp), None)
-
-
-def class_scores(learner: Any, X: Any, k: int) -> Floats:
-    """Logarithms of a learner's probabilities, up to a number for each sample.
-
-    -inf for classes that it does not know.
-    """
-    scores = np.full((X.shape[0], k), -np.inf)
-    if hasattr(learner, "_class_scores"):  # ours, and X needs no checks any more
-        scores[:, learner.classes_] = learner._class_scores(X)
-        return scores
-    with np.errstate(divide="ignore"):
-        scores[:, learner.classes_] = np.log(learner.predict_proba(X))
-    return scores

@@ -1,14 +1,15 @@
 """Multinomial logistic regression whose hyperparameters can be tuned to a preference.
 
-"Interactive Martingale Boosting" (document 004), sections 4.4 and 4.5: the learner at the nodes of
-a martingale program, and a classifier of its own. `_newton` solves (3) on arrays, `_tuning`
-searches the hyperparameters; this file is the estimator.
+Kulkarni et al. (2016), sections 4.4 and 4.5: the learner at the nodes of a martingale program, and
+a classifier of its own. `_newton` solves equation (3), `_tuning` searches the hyperparameters; this
+file has the estimator, and reads its hyperparameters in every form that a user may pass.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -16,28 +17,33 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from margrave._typing import Floats
+from margrave._typing import Codes, Floats
 from margrave._validation import check_parameters, is_count, is_number
 from margrave.confusion import Objective, Preference
-from margrave.martingale._newton import Problem, Solution
+from margrave.martingale._base import ScoreClassifier
+from margrave.martingale._learners import TunableLearner
+from margrave.martingale._newton import LogisticProblem
 from margrave.martingale._request import (
-    Outcome,
+    SearchResult,
     Step,
     Tuning,
     check_limits,
-    check_wanted,
+    check_preference,
     make_objective,
     report,
 )
-from margrave.martingale._scored import ScoredClassifier
-from margrave.martingale._settings import Setting, grouped, one_each
-from margrave.martingale._tuning import Search, expanded, summed
+from margrave.martingale._tuning import (
+    FittedProblem,
+    Hyperparameters,
+    HyperparameterSearch,
+    expand,
+)
 
-_FARTHEST = 100  # log-penalties: e^±100 is nothing, or all
+_MAX_LOG_PENALTY = 100  # e^-100 is no penalty, e^100 removes a feature
 
 
 class Hypergradient(NamedTuple):
-    """Derivatives by the hyperparameters.
+    """Derivatives of a function by the hyperparameters.
 
     Attributes
     ----------
@@ -51,38 +57,38 @@ class Hypergradient(NamedTuple):
     log_cost: Floats
 
 
-class TunableLogistic(ScoredClassifier):
+class TunableLogistic(ScoreClassifier, TunableLearner):
     """Logistic regression with a penalty per feature, a cost per class and an offset.
 
     Minimises ``½ Σ e^{d_j} w_j² + Σ_i c_{y_i} s_i · logloss_i`` over the weights of standardised
-    features; intercepts carry no penalty. :meth:`tune` moves the hyperparameters until the
-    confusion matrix on a tuning set keeps to a preference.
+    features; intercepts carry no penalty. :meth:`tune` changes the hyperparameters until the
+    confusion matrix of a tuning set meets a preference.
 
     Parameters
     ----------
     log_penalty : float, array-like or mapping, default=0.0
-        d: one for all features, one for each group, or by the names of the groups.
+        d: one number for all features, one for each group, or a mapping from names of groups.
     groups : mapping of name to features, default=None
-        Features (positions or column names) that share a penalty; each in one group. None gives
-        every feature its own.
+        Features (positions or column names) with a common penalty; each is in one group. If None,
+        every feature has its own.
     class_cost : array-like or mapping, default=None
         c: a positive cost for each class, in the order of ``classes_`` or by label; 1 if None.
     offset : array-like or mapping, default=None
-        What is added to the logarithm of each class's probability before the largest is chosen;
-        0 if None. It is part of every answer, probabilities included.
+        Added to the logarithm of each class's probability; 0 if None. It is part of every
+        prediction, probabilities included.
     standardize : bool, default=True
-        Whether to centre and scale the features first. ``coef_`` is in the units given.
+        Whether to centre and scale the features first. ``coef_`` is in the units of X.
     tol : float, default=1e-7
-        How exactly to solve: Newton's squared decrement, as a share of the sum of weights.
+        Tolerance: Newton's squared decrement, as a fraction of the sum of weights.
     max_iter : int, default=100
-        Most steps of the solver.
+        Largest number of steps of the solver.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights of the features, as given.
+        Weights of the features, in the units of X.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts, without the offset.
     offset_ : ndarray of shape (n_classes,)
@@ -90,14 +96,14 @@ class TunableLogistic(ScoredClassifier):
     group_names_ : list of str
         Names of the groups, in the order of their log-penalties.
     n_iter_ : int
-        Steps of the solver.
+        Number of steps of the solver.
     tuning_ : Tuning or None
-        What the last :meth:`tune` did; None if there was none.
+        The result of the last :meth:`tune`; None before it.
 
     Notes
     -----
-    A fitted model keeps its training data, as a nearest-neighbour one does, since tuning trains
-    again.
+    A fitted model keeps its training data, as a nearest-neighbour one does, because tuning trains
+    it again.
 
     Examples
     --------
@@ -151,32 +157,24 @@ class TunableLogistic(ScoredClassifier):
         Returns
         -------
         self : object
-            The trained classifier.
+            The fitted classifier.
         """
         self._check_parameters()
         rows, labels = validate_data(self, X, y, dtype=np.float64)
-        return self._fit_arrays(*self._weighed(rows, labels, sample_weight))
+        samples = self._encode_samples(rows, labels, sample_weight)
+        return self._fit_codes(samples.X, samples.codes, samples.weights, samples.classes)
 
-    def _check_parameters(self) -> None:
-        """Refuse what can be refused without data."""
-        check_parameters(
-            self,
-            {
-                "tol": ("a number above 0", is_number(self.tol) and self.tol > 0),
-                "max_iter": ("a whole number of at least 1", is_count(self.max_iter)),
-            },
-        )
-
-    def _fit_arrays(self, rows: Floats, labels: NDArray[Any], weights: Floats) -> Self:
-        """Learn from arrays that need no checks, with weights above 0."""
-        self.n_features_in_ = rows.shape[1]
-        codes = self._coded(labels)
-        setting = self._setting()
-        self._centre, self._scale = self._units(rows, weights)
-        problem = Problem(self._columns(rows), codes, len(self.classes_))
-        penalty, weighted = expanded(setting, self._group, problem, weights)
-        solution = problem.solved(penalty, weighted, None, self.tol, self.max_iter)
-        self._keep(problem, weights, setting, solution)
+    def _fit_codes(self, X: Floats, codes: Codes, weights: Floats, classes: NDArray[Any]) -> Self:
+        self.n_features_in_ = X.shape[1]
+        self.classes_ = classes
+        groups = self._penalty_groups()
+        self.group_names_ = groups.names
+        hyperparameters = self._hyperparameters()
+        self._centre, self._scale = self._units(X, weights)
+        problem = LogisticProblem(self._columns(X), codes, len(classes))
+        penalty, costed = expand(hyperparameters, groups.group, codes, weights)
+        solution = problem.solve(penalty, costed, None, self.tol, self.max_iter)
+        self._store(FittedProblem(problem, weights, groups.group, hyperparameters, solution))
         self.tuning_: Tuning | None = None
         return self
 
@@ -185,9 +183,10 @@ class TunableLogistic(ScoredClassifier):
         return self._class_scores(validate_data(self, X, reset=False, dtype=np.float64))
 
     def hypergradient(self, dg_dw: ArrayLike) -> Hypergradient:
-        """How a function g of the trained weights changes with the hyperparameters.
+        """Return the derivatives of a function g of the weights by the hyperparameters.
 
-        By implicit differentiation at the solution, with the factor of the last Newton step.
+        They follow by implicit differentiation at the solution, with the factor of the last Newton
+        step.
 
         Parameters
         ----------
@@ -199,20 +198,17 @@ class TunableLogistic(ScoredClassifier):
         Hypergradient
             Derivatives by the log-penalties and the log-costs.
         """
-        problem, weights = self._training("hypergradient")
-        given = np.asarray(dg_dw, dtype=np.float64)
-        if given.shape != self._solution.w.shape:
+        fitted = self._require_training_data("hypergradient")
+        derivatives = np.asarray(dg_dw, dtype=np.float64)
+        if derivatives.shape != fitted.solution.w.shape:
             raise ValueError(
                 f"{type(self).__name__}.hypergradient needs dg_dw of shape "
-                f"{self._solution.w.shape}, an intercept last in each row; got {given.shape}."
+                f"{fitted.solution.w.shape}, an intercept last in each row; "
+                f"got {derivatives.shape}."
             )
-        # coef = w / scale and intercept = b − w · centre / scale, as `_keep` has it.
-        by_w = (given[:, :-1] - given[:, -1:] * self._centre) / self._scale
-        penalty, weighted = expanded(self._at, self._group, problem, weights)
-        by_column, by_class = problem.hypergradient(
-            self._solution, penalty, weighted, np.column_stack([by_w, given[:, -1]])
-        )
-        return Hypergradient(summed(by_column, self._group, len(self.group_names_)), by_class)
+        # coef = w / scale and intercept = b − w · centre / scale, as in `_in_feature_units`.
+        by_w = (derivatives[:, :-1] - derivatives[:, -1:] * self._centre) / self._scale
+        return Hypergradient(*fitted.hypergradient(np.column_stack([by_w, derivatives[:, -1]])))
 
     def tune(
         self,
@@ -225,163 +221,283 @@ class TunableLogistic(ScoredClassifier):
         max_models: int = 20,
         callback: Callable[[Step], Any] | None = None,
     ) -> TunableLogistic:
-        """A copy whose answers to the tuning set keep to a preference.
+        """Return a copy whose predictions for the tuning set meet a preference.
 
-        The first candidate is this model with its offset moved. If that has a price (errors in
-        cells of which the preference does not speak), the penalties and costs are searched for
-        a model that meets the preference at a lower one; ``patience`` more are trained once it
-        is found. A preference that is already met changes nothing. With more than two classes the
-        best offset is searched for, class by class, and may be missed.
+        The first candidate is this model with its offset moved. If that has a cost (errors in
+        cells that the preference does not mention), the search over penalties and costs looks for
+        a model that meets the preference at a lower one, and trains ``patience`` more models after
+        each improvement. A preference that is already met changes nothing. With more than two
+        classes the search for the offset goes class by class and may miss the best one.
 
         Parameters
         ----------
         preference : Preference or str
-            What is wanted of the confusion matrix on the tuning set.
+            The requested bounds on the confusion matrix of the tuning set.
         X_tune, y_tune : array-like
-            Samples that were not trained on, of every class.
+            Samples of every class that the model was not trained on.
         positive : label, optional
-            The class that ``fp`` and ``fn`` speak of; by default the second of two.
+            The class that ``fp`` and ``fn`` refer to; by default the second of two.
         patience : int, default=4
-            How many models to try for a still lower price after the last gain.
+            Number of models to train after the last improvement.
         max_models : int, default=20
-            Most models to train; 0 moves the offset only.
+            Largest number of models to train; 0 moves the offset only.
         callback : callable, optional
-            Called with a :class:`Step` when the search begins and after each model; a true answer
-            stops it.
+            Called with a :class:`Step` at the start of the search and after each model. If it
+            returns a true value, the search stops.
 
         Returns
         -------
         TunableLogistic
-            With the hyperparameters as its parameters, and ``tuning_`` for what was done. If no
-            model met the preference, the nearest one, with a :class:`NotMetWarning`.
+            A model whose parameters are the tuned hyperparameters, with the result in ``tuning_``.
+            If no model meets the preference, the nearest one, with a :class:`NotMetWarning`.
         """
-        self._training("tune")
+        self._require_training_data("tune")
         owner = f"{type(self).__name__}.tune"
-        check_wanted(preference, owner)
+        check_preference(preference, owner)
         check_limits(owner, patience=patience, max_models=max_models)
         rows = validate_data(self, X_tune, reset=False, dtype=np.float64)
         objective = make_objective(preference, y_tune, self.classes_, positive, len(rows), owner)
-        tuned, outcome = self._tuned(objective, rows, patience, max_models, callback)
-        tuned.tuning_ = report(objective, outcome, owner)
+        tuned, result = self._tune_node(
+            objective, rows, patience=patience, max_models=max_models, callback=callback
+        )
+        tuned.tuning_ = report(objective, result, owner)
         return tuned
 
-    def _tuned(
+    # What a program needs of a learner that it tunes (`TunableLearner`)
+
+    @property
+    def _fits_arrays(self) -> bool:
+        return type(self).fit is TunableLogistic.fit
+
+    def _class_parameters(self, labels: Sequence[Any]) -> dict[str, Floats]:
+        self._check_parameters()
+        owner = type(self).__name__
+        return {
+            "class_cost": as_vector(self.class_cost, labels, 1.0, "class_cost", owner),
+            "offset": as_vector(self.offset, labels, 0.0, "offset", owner),
+        }
+
+    def _fit_node(self, X: Floats, codes: Codes, weights: Floats, feature_names: Any) -> Self:
+        if feature_names is not None:
+            self.feature_names_in_ = feature_names
+        classes, own_codes = np.unique(codes, return_inverse=True)
+        return self._fit_codes(X, own_codes, weights, classes)
+
+    def _class_scores(self, X: Floats) -> Floats:
+        return self._scores_without_offset(X, self.coef_, self.intercept_) + self.offset_
+
+    def _tune_node(
         self,
         objective: Objective,
-        rows: Floats,
+        X: Floats,
+        *,
         patience: int,
         max_models: int,
-        callback: Callable[[Step], Any] | None = None,
         tol: float | None = None,
-    ) -> tuple[Self, Outcome]:
-        """A tuned copy and what the search found, without a report."""
-        problem, weights = self._training("tune")
-        search = Search(
-            problem,
-            weights,
-            self._group,
-            self._columns(rows),
-            lambda w: self._scores_by(rows, *self._as_given(w)),
+        callback: Callable[[Step], Any] | None = None,
+    ) -> tuple[Self, SearchResult]:
+        search = HyperparameterSearch(
+            self._require_training_data("tune"),
+            self._columns(X),
+            lambda w: self._scores_without_offset(X, *self._in_feature_units(w)),
             objective,
-            self._at,
-            self._solution,
             tol=self.tol if tol is None else tol,
             patience=patience,
             max_models=max_models,
             callback=callback,
         )
-        best, outcome = search.run()
-        return self._copy(problem, weights, best.setting, best.solution), outcome
+        best, result = search.run()
+        return self._with_hyperparameters(best.fitted), result
 
-    def _setting(self) -> Setting:
+    def _with_offset(self, offset: Floats) -> Self:
+        own = dict(zip(self.classes_.tolist(), offset.tolist(), strict=True))
+        moved = self._fitted_copy(offset=own)
+        moved.offset_ = np.array(list(own.values()))
+        return moved
+
+    def _without_training_data(self) -> Self:
+        light = copy(self)
+        light._fitted = None
+        return light
+
+    # Internals
+
+    def _check_parameters(self) -> None:
+        """Validate the parameters that can be validated without data."""
+        check_parameters(
+            self,
+            {
+                "tol": ("a number above 0", is_number(self.tol) and self.tol > 0),
+                "max_iter": ("a whole number of at least 1", is_count(self.max_iter)),
+            },
+        )
+
+    def _penalty_groups(self) -> PenaltyGroups:
+        names = getattr(self, "feature_names_in_", None)
+        return PenaltyGroups.of(self.groups, self.n_features_in_, names, type(self).__name__)
+
+    def _hyperparameters(self) -> Hyperparameters:
         """The hyperparameters as arrays, in the order of the groups and classes."""
         owner, labels = type(self).__name__, self.classes_.tolist()
-        names = getattr(self, "feature_names_in_", None)
-        self.group_names_, self._group = grouped(self.groups, self.n_features_in_, names, owner)
-        penalty = one_each(self.log_penalty, self.group_names_, 0.0, "log_penalty", owner)
-        if (np.abs(penalty) > _FARTHEST).any():
+        penalty = as_vector(self.log_penalty, self.group_names_, 0.0, "log_penalty", owner)
+        if (np.abs(penalty) > _MAX_LOG_PENALTY).any():
             raise ValueError(
-                f"{owner} needs log_penalty between {-_FARTHEST} and {_FARTHEST}; "
+                f"{owner} needs log_penalty between {-_MAX_LOG_PENALTY} and {_MAX_LOG_PENALTY}; "
                 f"got {self.log_penalty!r}."
             )
-        cost = one_each(self.class_cost, labels, 1.0, "class_cost", owner)
+        cost = as_vector(self.class_cost, labels, 1.0, "class_cost", owner)
         if (cost <= 0).any():
             raise ValueError(f"{owner} needs class_cost to be above 0; got {self.class_cost!r}.")
-        offset = one_each(self.offset, labels, 0.0, "offset", owner)
-        return Setting(penalty, np.log(cost), offset)
+        offset = as_vector(self.offset, labels, 0.0, "offset", owner)
+        return Hyperparameters(penalty, np.log(cost), offset)
 
-    def _units(self, rows: Floats, weights: Floats) -> tuple[Floats, Floats]:
-        """Centre and scale of each feature; a constant one is scaled by 1."""
+    def _units(self, X: Floats, weights: Floats) -> tuple[Floats, Floats]:
+        """Centre and scale of each feature; the scale of a constant one is 1."""
         if not self.standardize:
-            return np.zeros(rows.shape[1]), np.ones(rows.shape[1])
-        share = weights / weights.sum()
-        centre = share @ rows
-        away = rows - centre
-        spread = np.sqrt(np.einsum("i,ij,ij->j", share, away, away))
+            return np.zeros(X.shape[1]), np.ones(X.shape[1])
+        fraction = weights / weights.sum()
+        centre = fraction @ X
+        away = X - centre
+        spread = np.sqrt(np.einsum("i,ij,ij->j", fraction, away, away))
         constant = spread <= 1e-12 * np.abs(centre)
         return centre, np.where(constant | (spread == 0), 1.0, spread)
 
-    def _columns(self, rows: Floats) -> Floats:
+    def _columns(self, X: Floats) -> Floats:
         """Features in the units of the solver, and ones."""
-        columns = np.empty((len(rows), rows.shape[1] + 1))
-        np.subtract(rows, self._centre, out=columns[:, :-1])
+        columns = np.empty((len(X), X.shape[1] + 1))
+        np.subtract(X, self._centre, out=columns[:, :-1])
         columns[:, :-1] *= 1 / self._scale
         columns[:, -1] = 1
         return columns
 
-    def _keep(
-        self, problem: Problem, weights: Floats, setting: Setting, solution: Solution
-    ) -> None:
-        """Store what was learned, and what tuning needs."""
-        if not solution.converged:
+    def _store(self, fitted: FittedProblem) -> None:
+        """Set the fitted attributes, and keep what tuning needs."""
+        if not fitted.solution.converged:
             warnings.warn(
                 f"{type(self).__name__} did not converge in {self.max_iter} steps.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        self._problem, self._weights, self._solution, self._at = problem, weights, solution, setting
-        self.coef_, self.intercept_ = self._as_given(solution.w)
-        self.offset_ = setting.offset.copy()
-        self.n_iter_ = solution.n_iter
+        self._fitted: FittedProblem | None = fitted
+        self.coef_, self.intercept_ = self._in_feature_units(fitted.solution.w)
+        self.offset_ = fitted.hyperparameters.offset.copy()
+        self.n_iter_ = fitted.solution.n_iter
 
-    def _copy(
-        self, problem: Problem, weights: Floats, setting: Setting, solution: Solution
-    ) -> Self:
-        """A fitted copy with other hyperparameters."""
-        labels = self.classes_.tolist()
+    def _with_hyperparameters(self, fitted: FittedProblem) -> Self:
+        """A fitted copy with other hyperparameters and their solution."""
+        labels, found = self.classes_.tolist(), fitted.hyperparameters
         tuned = self._fitted_copy(
-            log_penalty=dict(zip(self.group_names_, setting.log_penalty.tolist(), strict=True)),
-            class_cost=dict(zip(labels, np.exp(setting.log_cost).tolist(), strict=True)),
-            offset=dict(zip(labels, setting.offset.tolist(), strict=True)),
+            log_penalty=dict(zip(self.group_names_, found.log_penalty.tolist(), strict=True)),
+            class_cost=dict(zip(labels, np.exp(found.log_cost).tolist(), strict=True)),
+            offset=dict(zip(labels, found.offset.tolist(), strict=True)),
         )
-        tuned._keep(problem, weights, setting, solution)
+        tuned._store(fitted)
         return tuned
 
-    def _forget_training(self) -> Self:
-        """Drop the training data: the model answers, but cannot be tuned any more."""
-        del self._problem, self._weights, self._solution
-        return self
-
-    def _training(self, what: str) -> tuple[Problem, Floats]:
+    def _require_training_data(self, method: str) -> FittedProblem:
         check_is_fitted(self)
-        if not hasattr(self, "_problem"):
+        if self._fitted is None:
             raise ValueError(
-                f"{type(self).__name__}.{what} needs the training data, which a node of a program "
-                "does not keep; tune the program, or fit the learner by itself."
+                f"{type(self).__name__}.{method} needs the training data, which this model does "
+                "not keep, as the node of a program or a committee's member; tune the program, or "
+                "fit the learner by itself."
             )
-        return self._problem, self._weights
+        return self._fitted
 
-    def _as_given(self, w: Floats) -> tuple[Floats, Floats]:
+    def _in_feature_units(self, w: Floats) -> tuple[Floats, Floats]:
         """Weights and intercepts in the units of the features."""
         coef = w[:, :-1] / self._scale
         return coef, w[:, -1] - coef @ self._centre
 
-    def _scores_by(self, rows: Floats, coef: Floats, intercept: Floats) -> Floats:
-        """A score for each class, without offset."""
-        scores = rows @ coef.T + intercept
+    def _scores_without_offset(self, X: Floats, coef: Floats, intercept: Floats) -> Floats:
+        scores = X @ coef.T + intercept
         both = scores if len(coef) > 1 else np.column_stack([np.zeros(len(scores)), scores])
         return np.asarray(both)
 
-    def _class_scores(self, rows: Floats) -> Floats:
-        """A score for each class, offset included, of an array that needs no checks."""
-        return self._scores_by(rows, self.coef_, self.intercept_) + self.offset_
+
+# Hyperparameters in the forms that a user may pass
+
+
+def as_vector(value: Any, keys: Sequence[Any], default: float, name: str, owner: str) -> Floats:
+    """One number for each key: from one number, from as many, or from a mapping of some keys."""
+    if value is None:
+        return np.full(len(keys), default)
+    if isinstance(value, Mapping):
+        unknown = [key for key in value if key not in keys]
+        if unknown:
+            raise ValueError(
+                f"{owner} needs {name} for {_list_keys(keys)}; got one for {unknown[0]!r}."
+            )
+    entries = [value.get(key, default) for key in keys] if isinstance(value, Mapping) else value
+    try:
+        numbers = np.asarray(entries, dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = np.array(np.nan)
+    if numbers.shape not in ((), (len(keys),)) or not np.isfinite(numbers).all():
+        raise ValueError(
+            f"{owner} needs {name} to be a finite number, or one for each of {_list_keys(keys)}; "
+            f"got {value!r}."
+        )
+    return np.array(np.broadcast_to(numbers, len(keys)))
+
+
+def _list_keys(keys: Sequence[Any], limit: int = 6) -> str:
+    texts = [repr(key) for key in list(keys)[:limit]]
+    return ", ".join(texts) + (f", ... ({len(keys)} in all)" if len(keys) > limit else "")
+
+
+class PenaltyGroups(NamedTuple):
+    """Names of the groups of features with a common penalty, and the group of each feature."""
+
+    names: list[str]
+    group: Codes
+
+    @classmethod
+    def of(
+        cls,
+        groups: Mapping[str, Any] | None,
+        n_features: int,
+        feature_names: Sequence[str] | None,
+        owner: str,
+    ) -> PenaltyGroups:
+        """Read the parameter ``groups``, and check that it has each feature once."""
+        known = list(map(str, range(n_features) if feature_names is None else feature_names))
+        if groups is None:
+            return cls(known, np.arange(n_features))
+        if not isinstance(groups, Mapping) or len(set(map(str, groups))) < len(groups):
+            raise ValueError(
+                f"{owner} needs groups to be a mapping from different names to features; "
+                f"got {groups!r}."
+            )
+        group = np.full(n_features, -1)
+        for number, (name, features) in enumerate(groups.items()):
+            if not isinstance(features, str | Iterable):
+                raise ValueError(
+                    f"{owner} needs groups of several features each; got {features!r} in {name!r}."
+                )
+            for feature in [features] if isinstance(features, str) else features:
+                position = _find_feature(feature, known, name, owner)
+                if group[position] != -1:
+                    raise ValueError(
+                        f"{owner} needs groups with each feature once; {feature!r} is in two."
+                    )
+                group[position] = number
+        if (group == -1).any():
+            missing = known[int(np.argmin(group))]
+            raise ValueError(
+                f"{owner} needs groups with each feature once; {missing!r} is in none."
+            )
+        return cls(list(map(str, groups)), group)
+
+
+def _find_feature(feature: Any, known: list[str], name: str, owner: str) -> int:
+    """The position of a feature, from its name or its position."""
+    if isinstance(feature, str) and feature in known:
+        return known.index(feature)
+    whole = isinstance(feature, int | np.integer) and not isinstance(feature, bool)
+    if not whole or not 0 <= feature < len(known):
+        raise ValueError(
+            f"{owner} needs groups of features by their name or position, 0 to {len(known) - 1}; "
+            f"got {feature!r} in {name!r}."
+        )
+    return int(feature)

@@ -1,13 +1,13 @@
-"""The graph of a martingale program: nodes in layers, edges, and what passed through them.
+"""The graph of a martingale program: nodes in layers, edges, and counts of samples.
 
-"Interactive Martingale Boosting" (document 004), section 4.3. A node is where samples stand after
-some answers; a learner there answers for a class and sends a sample to the next layer. Nothing is
-learned here: a program is an immutable account of counts, from which reach probabilities, local
-confusion matrices, the advantages of definition 1 and the error rates of theorem 1 follow.
+Kulkarni et al. (2016), section 4.3. A node stands for the votes so far; the learner there predicts
+a class and so sends a sample to a node of the next layer. Nothing is learned here: a program is an
+immutable record of counts. From them follow the reach probabilities, the local confusion matrices,
+the advantages of definition 1 and the error rates of theorem 1.
 
-The document's theorem speaks of a power of the "incidence matrix"; it is the sum over all paths of
-the products of the edges' weights, computed here layer by layer. On the samples that were counted
-it equals the counted rate exactly, so fractions are used, not floats.
+The theorem is stated with a power of the "incidence matrix". That is the sum over all paths of the
+products of the edges' weights, computed here layer by layer. On the counted samples it equals the
+counted rate exactly, so it uses fractions, not floats.
 """
 
 from __future__ import annotations
@@ -38,20 +38,21 @@ class Node:
     position : tuple of float
         Votes so far for each class.
     kind : {"learner", "constant", "frozen", "empty", "leaf"}
-        Whether a learner answers here; samples of one class only came and it answers that class;
-        it was frozen; no sample came; or it is the end. The last three end a sample's way.
-    answer : int or None
-        The class that a node without a learner answers.
+        A node with a learner; one that only samples of one class reach, and that predicts it; a
+        frozen node; one that no sample reaches; or a node of the last layer. Paths end at the last
+        three kinds.
+    prediction : int or None
+        The class that a node without a learner predicts.
     """
 
     layer: int
     position: tuple[float, ...]
     kind: Kind
-    answer: int | None = None
+    prediction: int | None = None
 
     @property
     def is_end(self) -> bool:
-        """Whether a sample's way ends here."""
+        """Whether paths end here."""
         return self.kind in ("frozen", "empty", "leaf")
 
 
@@ -63,19 +64,19 @@ class Edge:
     ----------
     start, end : int
         The nodes.
-    answer : int or None
-        The class that the start answers for samples that go this way; None where positions are
-        real numbers and an edge may carry both.
+    prediction : int or None
+        The class that the start predicts for the samples that take the edge; None if positions are
+        real numbers, since samples of several predicted classes may take it.
     """
 
     start: int
     end: int
-    answer: int | None = None
+    prediction: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A layered program, with counts of the samples that went through it.
+    """A layered program, with counts of the samples that passed through it.
 
     Attributes
     ----------
@@ -86,12 +87,12 @@ class Program:
     edges : tuple of Edge
         In the order of their starts.
     counts : ndarray of int, shape (n_nodes, n_classes, n_classes)
-        For each node how many samples of a class (rows) it answered with each class (columns).
+        For each node the number of samples of a class (row) predicted as each class (column).
     flow : ndarray of int, shape (n_edges, n_classes)
-        How many samples of each class took an edge.
+        Number of samples of each class that took an edge.
     positive : label or None
-        The class that the local matrices' ``fp`` and ``fn`` speak of; the second of two by
-        default.
+        The class that ``fp`` and ``fn`` of the local matrices refer to; by default the second of
+        two.
     """
 
     classes: tuple[Any, ...]
@@ -112,7 +113,7 @@ class Program:
             object.__setattr__(self, name, own)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Arrays come back from a pickle writeable; these are not."""
+        """Make the arrays read-only again, which a pickle forgets."""
         self.__dict__.update(state)
         self.__post_init__()
 
@@ -121,24 +122,24 @@ class Program:
 
     @property
     def n_levels(self) -> int:
-        """How many layers of learners there are; the ends of the longest ways come after them."""
+        """Number of layers of learners; the ends of the longest paths follow them."""
         return max(node.layer for node in self.nodes)
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """How many samples of each class came to each node; shape (n_nodes, n_classes)."""
-        came: NDArray[np.int64] = self.counts.sum(axis=2)
-        return came
+        """Number of samples of each class that reach each node; shape (n_nodes, n_classes)."""
+        sizes: NDArray[np.int64] = self.counts.sum(axis=2)
+        return sizes
 
     @property
     def reach(self) -> NDArray[np.float64]:
-        """The probability that a sample of each class comes to each node, counted."""
+        """The fraction of the samples of each class that reach each node."""
         sizes = self.sizes
-        shares: NDArray[np.float64] = sizes / np.maximum(sizes[0], 1)
-        return shares
+        fractions: NDArray[np.float64] = sizes / np.maximum(sizes[0], 1)
+        return fractions
 
     def at(self, votes: Sequence[float]) -> int:
-        """Where a node is in ``nodes``.
+        """The index of a node in ``nodes``.
 
         Parameters
         ----------
@@ -149,9 +150,9 @@ class Program:
         -------
         int
         """
-        for place, node in enumerate(self.nodes):
+        for index, node in enumerate(self.nodes):
             if node.position == tuple(votes):
-                return place
+                return index
         raise ValueError(f"Program.at needs the votes of a node; got {votes!r}.")
 
     def confusion(self, node: int) -> Confusion:
@@ -160,7 +161,7 @@ class Program:
         Parameters
         ----------
         node : int
-            Its place in ``nodes``.
+            Its index in ``nodes``.
 
         Returns
         -------
@@ -170,25 +171,25 @@ class Program:
 
     @property
     def advantages(self) -> NDArray[np.float64]:
-        """γ of each node for each class (definition 1): its share of right answers less ½.
+        """γ of each node for each class (definition 1): the recall of the class less ½.
 
-        With two classes they are γ⁻ and γ⁺, in the order of ``classes``; not a number where no
-        sample of the class came.
+        With two classes they are γ⁻ and γ⁺, in the order of ``classes``. NaN where no sample of
+        the class reaches the node.
         """
         right = np.diagonal(self.counts, axis1=1, axis2=2)
         sizes = self.sizes
-        shares = np.divide(right, sizes, out=np.full(sizes.shape, np.nan), where=sizes > 0)
-        halved: NDArray[np.float64] = shares - 0.5
-        return halved
+        recalls = np.divide(right, sizes, out=np.full(sizes.shape, np.nan), where=sizes > 0)
+        advantages: NDArray[np.float64] = recalls - 0.5
+        return advantages
 
     def error_rates(self) -> dict[Any, float]:
-        """The share of each class that ends at a wrong answer, by the path sums of theorem 1.
+        """The error rate of each class, by the path sums of theorem 1.
 
         Returns
         -------
         dict
-            By class; with two classes FP-rate and FN-rate are those of the negative and the
-            positive one. Not a number for a class without samples.
+            By class. With two classes, those of the negative and the positive class are the
+            FP-rate and the FN-rate. NaN for a class without samples.
         """
         return {
             label: float("nan") if rate is None else float(rate)
@@ -210,7 +211,7 @@ class Program:
             if flow:  # edges are in the order of their starts, so those weights are complete
                 weight[edge.end] += weight[edge.start] * Fraction(flow, sizes[edge.start])
         ends = zip(self.nodes, weight, strict=True)
-        return sum((w for node, w in ends if node.is_end and node.answer != c), Fraction(0))
+        return sum((w for node, w in ends if node.is_end and node.prediction != c), Fraction(0))
 
     def __str__(self) -> str:
         tally = {kind: sum(node.kind == kind for node in self.nodes) for kind in KINDS}

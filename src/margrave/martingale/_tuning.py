@@ -1,93 +1,111 @@
-"""Tuning the hyperparameters of a logistic regression until a preference is met.
+"""Tuning the hyperparameters of a logistic regression until it meets a preference.
 
-"Interactive Martingale Boosting" (document 004), sections 4.4 and 4.5. The edit of the confusion
-matrix names points of the tuning set that should be answered otherwise: as many as it asks for,
-the ones nearest the boundary first. Each point has a *target state*: a class, anything but a
-class, or what it was when the request began. BFGS lowers the Kullback–Leibler divergence (2)
-between targets and current states over the log-penalties, the log-costs of the classes and the
-offset of the decision; the gradient is by implicit differentiation (`_newton`).
+Kulkarni et al. (2016), sections 4.4 and 4.5. The edit of the confusion matrix selects samples of
+the tuning set whose prediction should change: as many as the edit requests, the nearest to the
+boundary first. Each sample has a *target state*: a class, any class but one, or its probabilities
+at the start of the request. BFGS minimises the Kullback-Leibler divergence (2) from the predicted
+probabilities to the targets over the log-penalties, the log-costs of the classes and the offset of
+the decision; its gradient is the hypergradient (`_newton`).
 
-The document tunes the penalties only, and they cannot reach every count. Here every model on the
-path is evaluated with the best offset it could have (`margrave.confusion.Objective`), so with two
-classes the first of them, the untuned model with its threshold moved, meets all that a threshold
-can meet. The search continues from there for a model that meets it at a lower cost.
+The paper tunes only the penalties, which cannot reach every count. Here every model on the path is
+evaluated with its best offset (`margrave.confusion.Objective`). So with two classes the first
+candidate, the original model with its threshold moved, meets all that a threshold can meet, and
+the search continues for a model that meets the preference at a lower cost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from margrave._typing import Floats
+from margrave._typing import Codes, Flags, Floats
 from margrave.confusion import Bound, Confusion, Objective, ObjectiveValue
-from margrave.martingale._newton import Problem, Solution
-from margrave.martingale._request import Outcome, Step
-from margrave.martingale._settings import Setting
+from margrave.martingale._newton import LogisticProblem, Solution
+from margrave.martingale._request import SearchResult, Step
 
-# How far log-penalties, log-costs and offsets may go from where the request found them.
+# How far log-penalties, log-costs and offsets may move from their values at the start.
 _REACH = (6.0, 3.0, 20.0)
-ROUGH = 1e-5  # tolerance of the solver for models on the way
-_STEPS = 50  # of Newton's method, for one model on the way
+ROUGH_TOL = 1e-5  # tolerance of the solver for models that may not be kept
+_MAX_ITER = 50  # Newton steps for one model of the search
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A trained model with the best offset it could have, and how it is judged.
+class Hyperparameters:
+    """Hyperparameters of a logistic regression."""
 
-    Attributes
-    ----------
-    setting : Setting
-        Its hyperparameters.
-    solution : Solution
-        Its weights.
-    answers : ndarray of shape (m,)
-        To the tuning set.
-    value : ObjectiveValue
-        How good they are.
-    """
+    log_penalty: Floats  # (n_groups,): logarithms of the penalties
+    log_cost: Floats  # (n_classes,): logarithms of the costs of the classes
+    offset: Floats  # (n_classes,): added to the scores of the classes
 
-    setting: Setting
-    solution: Solution
-    answers: NDArray[np.intp]
-    value: ObjectiveValue
+
+@dataclass(frozen=True)
+class FittedProblem:
+    """A solved logistic regression: all that training it again needs."""
+
+    problem: LogisticProblem  # the training samples
+    weights: Floats  # (n,): their weights, without the costs of the classes
+    group: Codes  # (d,): the penalty group of each column
+    hyperparameters: Hyperparameters  # penalties, costs and offset
+    solution: Solution  # the weights of the columns
+
+    def hypergradient(self, dg_dw: Floats) -> tuple[Floats, Floats]:
+        """Derivatives of a function of the solution by the log-penalties and the log-costs."""
+        penalty, weights = expand(
+            self.hyperparameters, self.group, self.problem.codes, self.weights
+        )
+        by_column, by_class = self.problem.hypergradient(self.solution, penalty, weights, dg_dw)
+        n_groups = len(self.hyperparameters.log_penalty)
+        return sum_by_group(by_column, self.group, n_groups), by_class
+
+    def solve_again(self, hyperparameters: Hyperparameters, tol: float) -> FittedProblem:
+        """Train with other hyperparameters, starting from the present solution."""
+        penalty, weights = expand(hyperparameters, self.group, self.problem.codes, self.weights)
+        solution = self.problem.solve(penalty, weights, self.solution.w, tol, _MAX_ITER)
+        return replace(self, hyperparameters=hyperparameters, solution=solution)
+
+
+def expand(
+    hyperparameters: Hyperparameters, group: Codes, codes: Codes, weights: Floats
+) -> tuple[Floats, Floats]:
+    """The penalty of each column, 0 for the intercept, and the weight of each sample with costs."""
+    penalty = np.append(np.exp(hyperparameters.log_penalty)[group], 0.0)
+    return penalty, weights * np.exp(hyperparameters.log_cost)[codes]
+
+
+def sum_by_group(by_column: Floats, group: Codes, n_groups: int) -> Floats:
+    """Sum derivatives by the columns, the last of which is the intercept, over the groups."""
+    sums: Floats = np.bincount(group, by_column[:-1], n_groups).astype(np.float64)
+    return sums
+
+
+# Target states (section 4.4)
 
 
 def target_states(objective: Objective, scores: Floats) -> Floats:
-    """What each point should be, as a distribution over the classes (section 4.4).
+    """The distribution over the classes that each sample should have; shape (n, k).
 
-    Parameters
-    ----------
-    objective : Objective
-        What is wanted.
-    scores : ndarray of shape (n, k)
-        Logarithms of probabilities, up to a number for each point, when the request begins.
-
-    Returns
-    -------
-    targets : ndarray of shape (n, k)
-        One-hot for "as class b"; 0 at b and 1/(k − 1) elsewhere for "not as b"; as they are for
-        the points that stay.
+    One-hot for "as class b"; 0 at b and 1/(k − 1) elsewhere for "not as b"; for samples that should
+    not change, the probabilities at the start of the request, from ``scores``.
     """
     targets: Floats = softmax(scores, axis=1)
-    answers = scores.argmax(axis=1)
-    matrix = objective.matrix(answers)
+    predictions = scores.argmax(axis=1)
+    matrix = objective.matrix(predictions)
     for bound in objective.preference.all_bounds:
         if bound.slack(matrix) >= 0:
             continue
         amount, base = (mask[:, : objective.k] for mask in bound.cells(matrix))
-        allowed = _where_to(bound.at_most, amount, base, objective.codes, answers)
+        allowed = _helpful_classes(bound.at_most, amount, base, objective.codes, predictions)
         nearest = np.where(allowed, scores, -np.inf)
-        away = scores.max(axis=1) - nearest.max(axis=1)
+        distance = scores.max(axis=1) - nearest.max(axis=1)
         candidates = np.flatnonzero(allowed.any(axis=1))
-        order = np.argsort(away[candidates], kind="stable")
-        chosen = candidates[order[: _points_asked(bound, matrix, amount, base)]]
+        order = np.argsort(distance[candidates], kind="stable")
+        chosen = candidates[order[: _n_to_move(bound, matrix, amount, base)]]
         anywhere = allowed[chosen].sum(axis=1) == objective.k - 1
         to = np.where(
             allowed[chosen, objective.codes[chosen]],
@@ -100,193 +118,162 @@ def target_states(objective: Objective, scores: Floats) -> Floats:
     return targets
 
 
-def _where_to(
-    at_most: bool,
-    amount: NDArray[np.bool_],
-    base: NDArray[np.bool_],
-    codes: NDArray[np.intp],
-    answers: NDArray[np.intp],
-) -> NDArray[np.bool_]:
-    """As what each point could be answered to help a bound; shape (n, k), all False for most.
+def _helpful_classes(
+    at_most: bool, amount: Flags, base: Flags, codes: Codes, predictions: Codes
+) -> Flags:
+    """Whether predicting a class for a sample helps a bound; shape (n, k).
 
-    To keep an amount small its points leave it. To make one large, points of the base come to it
-    or (for a precision) leave the base; if there are none, any that can come to it.
+    To decrease an amount, its samples leave it. To increase it, samples of the base move to it or,
+    for a precision, leave the base; if there are none, any sample that can move to it does.
     """
     k = len(amount)
-    other = ~np.eye(k, dtype=bool)[answers]
+    other = ~np.eye(k, dtype=bool)[predictions]
     if at_most:
-        inside = amount[codes, answers]
+        inside = amount[codes, predictions]
         helps = ~amount[codes]
     else:
-        inside = (base & ~amount)[codes, answers]
+        inside = (base & ~amount)[codes, predictions]
         helps = amount[codes] | ~base[codes]
         if not inside.any():
-            inside = ~amount[codes, answers]
+            inside = ~amount[codes, predictions]
             helps = amount[codes]
     return np.asarray(inside[:, None] & other & helps)
 
 
-def _points_asked(
-    bound: Bound, matrix: Confusion, amount: NDArray[np.bool_], base: NDArray[np.bool_]
-) -> int:
-    """How many points have to move for a bound that is missed."""
+def _n_to_move(bound: Bound, matrix: Confusion, amount: Flags, base: Flags) -> int:
+    """Number of samples that have to change for a bound that is not met."""
     whole_rows = (base.any(axis=1) == base.all(axis=1)).all()
-    called, right = (int(matrix.counts[:, : len(base)][mask].sum()) for mask in (base, amount))
-    if whole_rows or not called or not right:
+    predicted, right = (int(matrix.counts[:, : len(base)][mask].sum()) for mask in (base, amount))
+    if whole_rows or not predicted or not right:
         return ceil(-bound.slack(matrix))
-    if bound.at_most:  # precision: right answers leave the amount, and the base with it
-        return ceil((right - bound.limit * called) / (1 - bound.limit))  # missed, so limit < 1
-    return ceil(called - right / bound.limit)  # precision: wrong answers leave the base
+    if bound.at_most:  # precision: correct predictions leave the amount and the base
+        return ceil((right - bound.limit * predicted) / (1 - bound.limit))  # not met: limit < 1
+    return ceil(predicted - right / bound.limit)  # precision: wrong predictions leave the base
 
 
-class _DoneError(Exception):
-    """Nothing better is needed, or the work was cancelled."""
+# The search (section 4.5)
 
 
-class Search:
-    """The way from a trained model to one that meets a preference.
+@dataclass(frozen=True)
+class LogisticCandidate:
+    """A trained model with its best offset, its predictions and the value of the objective."""
 
-    Parameters
-    ----------
-    problem, weights
-        The training samples, and their weights before costs.
-    group : ndarray of shape (d,)
-        The group of each column.
-    Z : ndarray of shape (m, d + 1)
-        The tuning samples' columns, and ones.
-    ask : callable
-        From weights to the scores of the tuning samples, of shape (m, k), without offset; as the
-        estimator computes them, to the last digit.
-    objective : Objective
-        What is wanted of them.
-    start : Setting
-        Where the search begins.
-    solution : Solution
-        The model there.
-    tol : float
-        Of the solver.
-    patience, max_models : int
-        How many models to train after the last gain, and at most.
-    callback : callable or None
-        Called with a Step after each model; a true answer cancels.
-    """
+    fitted: FittedProblem
+    predictions: Codes
+    value: ObjectiveValue
 
-    def __init__(
-        self,
-        problem: Problem,
-        weights: Floats,
-        group: NDArray[np.intp],
-        Z: Floats,
-        ask: Callable[[Floats], Floats],
-        objective: Objective,
-        start: Setting,
-        solution: Solution,
-        *,
-        tol: float,
-        patience: int,
-        max_models: int,
-        callback: Callable[[Step], Any] | None = None,
-    ) -> None:
-        self.problem, self.weights, self.group = problem, weights, group
-        self.Z, self.ask, self.objective = Z, ask, objective
-        self.start, self.solution = start, solution
-        self.tol, self.patience, self.max_models = tol, patience, max_models
-        self.callback = callback
-        self.n_models, self.gained_at, self.cancelled = 0, 0, False
 
-    def run(self) -> tuple[Candidate, Outcome]:
-        """Search until the preference is met cheaply enough, or the models are used up."""
-        scores = self.ask(self.solution.w) + self.start.offset
+class _SearchStoppedError(Exception):
+    """The search has found enough, or the callback cancelled it."""
+
+
+@dataclass
+class HyperparameterSearch:
+    """The search from a trained model for one that meets a preference."""
+
+    start: FittedProblem  # the original model
+    Z: Floats  # (m, d + 1): columns of the tuning set, and ones
+    # From weights of the columns to scores of the tuning set, of shape (m, k), without offset, with
+    # the same rounding as the estimator's predictions.
+    score: Callable[[Floats], Floats]
+    objective: Objective  # the preference, and the classes of the tuning set
+    tol: float  # tolerance of the solver
+    patience: int  # number of models to train after the last improvement
+    max_models: int
+    # Called with a Step after each model; a true result cancels the search
+    callback: Callable[[Step], Any] | None = None
+    n_models: int = field(default=0, init=False)
+    improved_at: int = field(default=0, init=False)
+    cancelled: bool = field(default=False, init=False)
+
+    def run(self) -> tuple[LogisticCandidate, SearchResult]:
+        """Search until a model meets the preference at a lower cost, or no model is left."""
+        self.current = self.start
+        scores = self.score(self.start.solution.w) + self.start.hyperparameters.offset
         before = scores.argmax(axis=1)
         value = self.objective.evaluate(before)
         if value.shortfall == 0:
-            same = Candidate(self.start, self.solution, before, value)
-            return same, Outcome(before, before, before, 0, cancelled=False)
-        self.first = self.best = self._make_candidate(self.start, starts=None)
+            return LogisticCandidate(self.start, before, value), SearchResult.unchanged(before)
+        self.first = self.best = self.make_candidate(self.start, starts=None)
         perfect = self.first.value.shortfall == self.first.value.errors == 0
         if self.max_models and not perfect:
             self.targets = target_states(self.objective, scores)
             self._descend()
-        answers = before, self.best.answers, self.first.answers
-        return self.best, Outcome(*answers, self.n_models, self.cancelled)
+        result = SearchResult(
+            before, self.best.predictions, self.first.predictions, self.n_models, self.cancelled
+        )
+        return self.best, result
+
+    def make_candidate(
+        self, fitted: FittedProblem, starts: Iterable[Floats] | None = ()
+    ) -> LogisticCandidate:
+        """Give a trained model its best offset."""
+        scores, offset = self.score(fitted.solution.w), fitted.hyperparameters.offset
+        offset = offset + self.objective.best_offsets(scores + offset, starts)[0]
+        predictions = (scores + offset).argmax(axis=1)
+        hyperparameters = replace(fitted.hyperparameters, offset=offset)
+        return LogisticCandidate(
+            replace(fitted, hyperparameters=hyperparameters),
+            predictions,
+            self.objective.evaluate(predictions),
+        )
 
     def _descend(self) -> None:
-        """BFGS on equation (2), within reach of the start."""
-        start, k = self.start, self.problem.k
+        """Minimise equation (2) by BFGS, within reach of the start."""
+        start, k = self.start.hyperparameters, self.start.problem.k
         theta = np.concatenate([start.log_penalty, start.log_cost, start.offset])
         reach = np.repeat(_REACH, [len(start.log_penalty), k, k])
         bounds = np.column_stack([theta - reach, theta + reach])
         try:
-            self._tell()
-            minimize(self._divergence, theta, jac=True, method="L-BFGS-B", bounds=bounds)
-        except _DoneError:
+            self._report_progress()
+            minimize(self.divergence, theta, jac=True, method="L-BFGS-B", bounds=bounds)
+        except _SearchStoppedError:
             pass
 
-    def _make_candidate(self, setting: Setting, starts: Iterable[Floats] | None = ()) -> Candidate:
-        """The present weights with the best offset they could have."""
-        scores = self.ask(self.solution.w)
-        offset = setting.offset + self.objective.best_offsets(scores + setting.offset, starts)[0]
-        answers = (scores + offset).argmax(axis=1)
-        chosen = Setting(setting.log_penalty, setting.log_cost, offset)
-        return Candidate(chosen, self.solution, answers, self.objective.evaluate(answers))
-
-    def _tell(self) -> None:
-        """Tell the callback where the search stands, and stop if that is enough."""
-        met = self.best.value.shortfall == 0
-        if self.callback is not None:
-            matrix = self.objective.matrix(self.best.answers)
-            self.cancelled = bool(self.callback(Step(self.n_models, self.max_models, met, matrix)))
-        cheaper = met and self.best.value < self.first.value
-        waited = self.n_models - self.gained_at >= self.patience
-        if self.cancelled or self.n_models == self.max_models or (cheaper and waited):
-            raise _DoneError
-
-    def _divergence(self, theta: Floats) -> tuple[float, Floats]:
-        """Equation (2) and its gradient; the model there is judged on the way."""
-        n_groups, k = len(self.start.log_penalty), self.problem.k
-        setting = Setting(*np.split(theta, [n_groups, n_groups + k]))
-        penalty, weights = expanded(setting, self.group, self.problem, self.weights)
-        if not self._is_start(setting):
-            self._consider(setting, penalty, weights)
-        log_p = log_softmax(self.ask(self.solution.w) + setting.offset, axis=1)
+    def divergence(self, theta: Floats) -> tuple[float, Floats]:
+        """Equation (2) and its gradient at the model of some hyperparameters, which is trained."""
+        n_groups, k = len(self.start.hyperparameters.log_penalty), self.start.problem.k
+        hyperparameters = Hyperparameters(*np.split(theta, [n_groups, n_groups + k]))
+        if not self._is_start(hyperparameters):
+            self._train(hyperparameters)
+        log_p = log_softmax(self.score(self.current.solution.w) + hyperparameters.offset, axis=1)
         s = self.targets
         value = float((s * (np.log(np.where(s > 0, s, 1)) - log_p)).sum())
         r = np.exp(log_p) - s
         dg_dw = (r[:, 1:] if k == 2 else r).T @ self.Z
-        by_column, by_class = self.problem.hypergradient(self.solution, penalty, weights, dg_dw)
-        by_group = summed(by_column, self.group, n_groups)
-        return value, np.concatenate([by_group, by_class, r.sum(axis=0)])
+        return value, np.concatenate([*self.current.hypergradient(dg_dw), r.sum(axis=0)])
 
-    def _is_start(self, setting: Setting) -> bool:
-        """Whether the descent is where it began, with the model that is there."""
-        same = zip(vars(setting).values(), vars(self.start).values(), strict=True)
-        return self.n_models == 0 and all((mine == its).all() for mine, its in same)
+    def _is_start(self, hyperparameters: Hyperparameters) -> bool:
+        """Whether BFGS is at its start, where the model is trained already."""
+        pairs = zip(
+            vars(hyperparameters).values(), vars(self.start.hyperparameters).values(), strict=True
+        )
+        return self.n_models == 0 and all((one == other).all() for one, other in pairs)
 
-    def _consider(self, setting: Setting, penalty: Floats, weights: Floats) -> None:
-        """Train a model, judge it, and keep it if it is the best.
+    def _train(self, hyperparameters: Hyperparameters) -> None:
+        """Train a model, and keep it if it is the best so far.
 
-        It is trained roughly first, and as exactly as asked only if it is worth keeping.
+        The first solution is rough; only a model worth keeping is solved to the full tolerance.
         """
         self.n_models += 1
-        for tol in sorted({max(self.tol, ROUGH), self.tol}, reverse=True):
-            self.solution = self.problem.solved(penalty, weights, self.solution.w, tol, _STEPS)
-            candidate = self._make_candidate(setting, [self.best.setting.offset - setting.offset])
+        known_offset = self.best.fitted.hyperparameters.offset
+        for tol in sorted({max(self.tol, ROUGH_TOL), self.tol}, reverse=True):
+            self.current = self.current.solve_again(hyperparameters, tol)
+            starts = [known_offset - hyperparameters.offset]
+            candidate = self.make_candidate(self.current, starts)
             if not candidate.value < self.best.value:
                 break
         else:
-            self.best, self.gained_at = candidate, self.n_models
-        self._tell()
+            self.best, self.improved_at = candidate, self.n_models
+        self._report_progress()
 
-
-def expanded(
-    setting: Setting, group: NDArray[np.intp], problem: Problem, weights: Floats
-) -> tuple[Floats, Floats]:
-    """The penalty of each column and the weight of each sample under a setting."""
-    penalty = np.append(np.exp(setting.log_penalty)[group], 0.0)
-    return penalty, weights * np.exp(setting.log_cost)[problem.codes]
-
-
-def summed(by_column: Floats, group: NDArray[np.intp], n_groups: int) -> Floats:
-    """Derivatives by the columns' penalties, the intercept's last, as those by the groups'."""
-    sums: Floats = np.bincount(group, by_column[:-1], n_groups).astype(np.float64)
-    return sums
+    def _report_progress(self) -> None:
+        """Call the callback, and stop the search if it is cancelled or complete."""
+        met = self.best.value.shortfall == 0
+        if self.callback is not None:
+            matrix = self.objective.matrix(self.best.predictions)
+            self.cancelled = bool(self.callback(Step(self.n_models, self.max_models, met, matrix)))
+        improved = met and self.best.value < self.first.value
+        waited = self.n_models - self.improved_at >= self.patience
+        if self.cancelled or self.n_models == self.max_models or (improved and waited):
+            raise _SearchStoppedError

@@ -1,21 +1,23 @@
-"""Members: ways to get a committee that scikit-learn does not have.
+"""Classifiers for a committee that scikit-learn does not have.
 
 ============================  ====================================================================
-`SmoothedBaggingClassifier`   bagging whose resamples get Gaussian noise: the smoothed bootstrap
-`RankBoostClassifier`         thresholds boosted to order the pairs of a positive and a negative
-`Ranker`                      one of its thresholds
-`ModestAdaBoostClassifier`    boosted trees that hold back where they are right anyway
+`SmoothedBaggingClassifier`   bagging with Gaussian noise added to the bootstrap samples
+`RankBoostClassifier`         thresholds boosted to rank positives above negatives
+`Ranker`                      a threshold of `RankBoostClassifier`
+`ModestAdaBoostClassifier`    boosted trees, weaker where earlier trees are right
 `make_logistic_quantile`      logistic regression on quantiles of the features
 ============================  ====================================================================
 
-Every other method of the documents is a scikit-learn, XGBoost, LightGBM or CatBoost estimator;
-:mod:`margrave.catalogue` makes each of them, and those above, by name.
+Every other classifier of the source papers is an estimator of scikit-learn, XGBoost, LightGBM or
+CatBoost; :mod:`margrave.catalogue` makes all of them by name.
 """
 
+# Names imported with 'as' are for the other packages of Margrave.
+from margrave.members._encoded_labels import EncodedLabelsClassifier as EncodedLabelsClassifier
 from margrave.members._logistic_quantile import make_logistic_quantile
-from margrave.members._modest import ModestAdaBoostClassifier
+from margrave.members._modest_adaboost import ModestAdaBoostClassifier
 from margrave.members._rankboost import RankBoostClassifier, Ranker
-from margrave.members._smoothed import SmoothedBaggingClassifier
+from margrave.members._smoothed_bagging import SmoothedBaggingClassifier
 
 __all__ = [
     "ModestAdaBoostClassifier",

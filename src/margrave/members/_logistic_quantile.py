@@ -1,4 +1,4 @@
-"""Logistic regression on quantiles: monotone transformations of the features do not matter."""
+"""Logistic regression that does not depend on monotone transformations of the features."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from sklearn.preprocessing import QuantileTransformer
 def make_logistic_quantile(
     n_quantiles: int = 200, C: float = 0.3, max_iter: int = 1000
 ) -> Pipeline:
-    """Make a pipeline of a quantile transformation to the normal distribution and a regression.
+    """Make a pipeline that maps each feature to a normal distribution and fits a regression.
 
     Parameters
     ----------
     n_quantiles : int, default=200
-        Quantiles that the transformation estimates; at most the number of samples.
+        Quantiles of each feature to estimate; at most the number of samples.
     C : float, default=0.3
-        Inverse strength of the regularisation.
+        Inverse of the strength of the regularisation.
     max_iter : int, default=1000
-        Iterations of the solver.
+        Largest number of iterations of the solver.
 
     Returns
     -------
     Pipeline
-        Not trained.
+        Not fitted.
 
     Examples
     --------

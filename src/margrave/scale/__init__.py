@@ -8,7 +8,6 @@ estimator in memory. `predict` applies any fitted model to Dask collections. The
 compute from Dask collections what functions of the same names compute in memory.
 """
 
-from margrave._dask.sample import sample
 from margrave.scale._cluster import cluster
 from margrave.scale._confusion import confusion
 from margrave.scale._files import read_parquet
@@ -17,7 +16,9 @@ from margrave.scale._frontier import frontier
 from margrave.scale._mam import fit_classifier as fit_classifier  # registers with fit and predict
 from margrave.scale._predict import plain_rows as plain_rows
 from margrave.scale._predict import predict
+from margrave.scale._rank_margin import rank_margin_weights
 from margrave.scale._roles import Draw as Draw
+from margrave.scale._sample import sample
 from margrave.scale._steer import TunedRows as TunedRows
 from margrave.scale._steer import check, recertify
 from margrave.scale._steer import check_strategies as check_strategies
@@ -31,6 +32,7 @@ __all__ = [
     "fit",
     "frontier",
     "predict",
+    "rank_margin_weights",
     "read_parquet",
     "recertify",
     "sample",

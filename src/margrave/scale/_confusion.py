@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from margrave._dask.counts import count_labels
 from margrave.confusion import Confusion
+from margrave.scale._counts import count_labels
 
 _MAX_LABELS = 10_000  # more different labels are numbers, not classes
 

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrave import _labels
-from margrave._dask.blocks import Blocks, is_dask
-from margrave._dask.counts import count_labels
-from margrave._dask.summary import SortedSummary
 from margrave._typing import Codes, Floats, Ints
 from margrave.confusion import Tally
+from margrave.scale._blocks import Blocks, is_dask
+from margrave.scale._counts import count_labels
+from margrave.scale._summary import SortedSummary
 from margrave.steer import (
     Frontier,
     best_thresholds,

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import assert_all_finite, check_array, column_or_1d
 
-from margrave._dask.blocks import Blocks
-from margrave._dask.summary import SortedSummary
 from margrave._labels import encode, union
 from margrave._typing import Codes, Floats
 from margrave._validation import is_number, refuse_zero_weights
@@ -48,6 +46,7 @@ from margrave.mam import (
     select_rank_features,
     single_thread,
 )
+from margrave.scale._blocks import Blocks
 from margrave.scale._fit import fit
 from margrave.scale._mam_blocks import (
     ROWS,
@@ -66,6 +65,7 @@ from margrave.scale._mam_blocks import (
     weighted_row_sums,
 )
 from margrave.scale._predict import prediction_model
+from margrave.scale._summary import SortedSummary
 
 _LARGEST_SEED = 2**31 - 1
 _LARGEST_INTEGER = 2**53  # up to which float64 holds all integers

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from margrave import _labels
-from margrave._dask.lazy import predict_lazily
+from margrave.scale._blocks import Blocks
 
 
 def plain_rows(X: Any) -> Any:
@@ -60,8 +60,32 @@ def predict(model: Any, X: Any, method: str = "predict") -> Any:
     """
     check_is_fitted(model)
     getattr(model, method)  # an error here rather than in every block
-    owner, empty = f"{type(model).__name__}.{method}", empty_result(model, method)
-    return predict_lazily(owner, prediction_model(model), method, X, empty, prepare=plain_rows)
+    import dask
+    import dask.array as da
+
+    blocks = Blocks.of(f"{type(model).__name__}.{method}", X)
+    empty = empty_result(model, method)
+    # One task holds the model, and the others take it from there.
+    shared_model = dask.delayed(prediction_model(model), pure=False, traverse=False)
+    predict_block = dask.delayed(_predict_block, pure=False, traverse=False)
+    sizes = X.chunks[0] if hasattr(X, "chunks") else (np.nan,) * len(blocks)
+    arrays = [
+        da.from_delayed(
+            predict_block(shared_model, method, part, empty),
+            shape=(size, *empty.shape[1:]),
+            dtype=empty.dtype,
+            meta=empty,
+        )
+        for (part,), size in zip(blocks.parts, sizes, strict=True)
+    ]
+    return da.concatenate(arrays, allow_unknown_chunksizes=True)
+
+
+def _predict_block(model: Any, method: str, part: Any, empty: NDArray[Any]) -> NDArray[Any]:
+    if not len(part):
+        return empty
+    predictions = getattr(model, method)(plain_rows(part))
+    return np.asarray(predictions).astype(empty.dtype, copy=False)
 
 
 @singledispatch

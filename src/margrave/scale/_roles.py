@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from margrave import _labels
-from margrave._dask.blocks import Blocks
 from margrave._messages import name_class
 from margrave._typing import Codes, Floats, Ints
+from margrave.scale._blocks import Blocks
 from margrave.steer import check_positive
 
 OWNER = "SteeredClassifier"

@@ -20,17 +20,17 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from margrave import _labels
-from margrave._dask.blocks import Blocks
-from margrave._dask.summary import SortedSummary
 from margrave._indexing import select_rows
 from margrave._messages import name_class
 from margrave._typing import Codes, Floats
 from margrave.committee import Progress
 from margrave.confusion import Confusion, Objective, Preference, Tally
+from margrave.scale._blocks import Blocks
 from margrave.scale._fit import fit
 from margrave.scale._frontier import Runs, summary_of, tally_of
 from margrave.scale._predict import empty_result, plain_rows
 from margrave.scale._roles import CERTIFY, OWNER, TRAIN, TUNE, Draw, KeyedRows, Roles
+from margrave.scale._summary import SortedSummary
 from margrave.steer import (
     PROPORTIONS_DIFFER,
     Candidate,

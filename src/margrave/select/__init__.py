@@ -1,17 +1,15 @@
-"""Selection: the right member for each place ("Multi-classifiers", slides on selection).
+"""Selection: the competent members for each sample ("Multi-classifiers", slides on selection).
 
-- :class:`LocalSelectionClassifier`: for each sample those members answer that are right at its
-  nearest neighbours;
-- :class:`RegionSelectionClassifier`: the space is parted into regions, with one member in charge of
-  each;
-- :class:`Oracle` and :class:`SingleBestClassifier`: what no selection can beat, and what each
-  should.
+- :class:`LocalSelectionClassifier` selects members by their accuracy on the nearest neighbours of
+  each sample;
+- :class:`RegionSelectionClassifier` splits the space into regions, and selects one member for each;
+- :class:`SingleBestClassifier` and :class:`Oracle` are references: a selection should beat the
+  first, and cannot beat the second.
 """
 
-from margrave.select._explanations import LocalExplanation, RegionExplanation
-from margrave.select._local import LocalSelectionClassifier
+from margrave.select._local import LocalExplanation, LocalSelectionClassifier
 from margrave.select._references import Oracle, SingleBestClassifier
-from margrave.select._regions import RegionSelectionClassifier
+from margrave.select._regions import RegionExplanation, RegionSelectionClassifier
 
 __all__ = [
     "LocalExplanation",

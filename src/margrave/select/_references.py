@@ -1,7 +1,7 @@
-"""What selections are measured by: the best member alone, and one that always asks the right one.
+"""References for selection: the single best member, which it should beat, and the oracle.
 
-"Multi-classifiers", slides on selection: selection is worth its while where it beats the single
-best member, and can never beat the oracle, which is right wherever any member is.
+"Multi-classifiers", slides on selection. The oracle is correct wherever any member is, so no
+selection among the same members can beat it.
 """
 
 from __future__ import annotations
@@ -11,39 +11,40 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length, column_or_1d
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from margrave import _labels
+from margrave._indexing import count_rows
+from margrave.select._base import BaseSelector
 from margrave.select._regions import RegionSelectionClassifier
-from margrave.select._selector import Selector
 
 
-class Oracle(Selector):
-    """Knows whom to ask: right wherever any member is right. It must be told the answer.
+class Oracle(BaseSelector):
+    """A selector that knows the labels: it is correct wherever any member is.
 
-    What no way of selecting among these members can beat; for comparisons only.
+    No selection among the same members can beat it; for comparisons only.
 
     Parameters
     ----------
-    estimators : list of classifiers, of (name, classifier), or a trained ensemble
+    estimators : list of classifiers, of (name, classifier), or a fitted ensemble
         The members; an ensemble with ``prefit=True`` only.
     features : sequence (one entry per member) or mapping by name, optional
-        The columns each member looks at: names, positions or a slice; None for all.
+        The columns that each member uses: names, positions or a slice; None for all.
     prefit : bool, default=False
-        Whether the members are trained already.
+        Whether the members are fitted already.
     n_jobs : int, optional
-        Members trained or asked at a time.
+        Number of members fitted or predicting at a time.
 
     Attributes
     ----------
     classes_ : ndarray
         All classes.
     estimators_ : list
-        The trained members.
+        The fitted members.
     named_estimators_ : Bunch
-        The same by name.
+        The fitted members by name.
     member_names_ : list of str
-        Their names: as given, or by type.
+        The members' names; their types, numbered, by default.
 
     Examples
     --------
@@ -56,7 +57,7 @@ class Oracle(Selector):
     0.75
     """
 
-    tuning = 2  # nothing is tuned
+    tuning = 2  # not used: there is no tuning set
     space = None
 
     def __init__(
@@ -73,7 +74,7 @@ class Oracle(Selector):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: Any = None, **fit_params: Any) -> Self:
-        """Train the members, unless prefit.
+        """Fit the members, unless prefit.
 
         Parameters
         ----------
@@ -100,8 +101,8 @@ class Oracle(Selector):
         self.reject_label_ = self._checked_reject_label()
         return self
 
-    def right(self, X: Any, y: ArrayLike) -> NDArray[np.bool_]:
-        """Where each member is right.
+    def correct(self, X: Any, y: ArrayLike) -> NDArray[np.bool_]:
+        """Return whether each member is correct on each sample.
 
         Parameters
         ----------
@@ -116,13 +117,14 @@ class Oracle(Selector):
         """
         check_is_fitted(self, "estimators_")
         check_consistent_length(X, y)
-        truth = column_or_1d(_labels.natural(y))
-        told = _labels.decode(self._hear(X, "labels").codes, self.classes_, self.reject_label_)
-        right: NDArray[np.bool_] = told == truth[:, None]
-        return right
+        labels = column_or_1d(_labels.natural(y))
+        codes = self._predictions(X, "labels").codes
+        predicted = _labels.decode(codes, self.classes_, self.reject_label_)
+        correct: NDArray[np.bool_] = predicted == labels[:, None]
+        return correct
 
     def predict(self, X: Any, y: ArrayLike) -> NDArray[Any]:
-        """The true label where any member gives it; else what the first member says.
+        """Return the true label where any member predicts it, else the first member's prediction.
 
         Parameters
         ----------
@@ -135,12 +137,12 @@ class Oracle(Selector):
         -------
         ndarray of shape (n_samples,)
         """
-        asked = self.right(X, y).argmax(axis=1)
-        codes = self._hear(X, "labels").codes[np.arange(len(asked)), asked]
+        selected = self.correct(X, y).argmax(axis=1)
+        codes = self._predictions(X, "labels").codes[np.arange(len(selected)), selected]
         return _labels.decode(codes, self.classes_, self.reject_label_)
 
     def score(self, X: Any, y: ArrayLike, sample_weight: Any = None) -> float:
-        """Share of the samples at which any member is right.
+        """Return the fraction of the samples on which any member is correct.
 
         Parameters
         ----------
@@ -149,42 +151,42 @@ class Oracle(Selector):
         y : array-like of shape (n_samples,)
             Their labels.
         sample_weight : array-like of shape (n_samples,), optional
-            How much each sample counts.
+            Sample weights.
 
         Returns
         -------
         float
         """
-        return float(np.average(self.right(X, y).any(axis=1), weights=sample_weight))
+        return float(np.average(self.correct(X, y).any(axis=1), weights=sample_weight))
 
 
 def _one_region(X: Any) -> NDArray[np.int64]:
-    """The same region for all samples."""
-    return np.zeros(_num_samples(X), dtype=np.int64)
+    """Return the same region for all samples."""
+    return np.zeros(count_rows(X), dtype=np.int64)
 
 
 class SingleBestClassifier(RegionSelectionClassifier):
-    """The member that is best on the tuning samples: selection with a single region.
+    """The member that is best on the tuning set: selection with a single region.
 
-    What a selection should beat.
+    A selection should beat it.
 
     Parameters
     ----------
-    estimators : list of classifiers, of (name, classifier), or a trained ensemble
+    estimators : list of classifiers, of (name, classifier), or a fitted ensemble
         The members; an ensemble with ``prefit=True`` only.
     criterion : "accuracy", str or callable, default="accuracy"
-        What is largest for the best member, as in :class:`RegionSelectionClassifier`.
+        The best member has the largest criterion, as in :class:`RegionSelectionClassifier`.
     prefit : bool, default=False
-        Whether the members are trained already. The data given to ``fit`` is then the tuning data,
-        which no member should have seen.
+        Whether the members are fitted already. The data passed to ``fit`` is then the tuning set,
+        which should not include training samples of any member.
     tuning : int, float in (0, 1), splitter or list of folds, default=5
-        Where the tuning data comes from otherwise, as in :class:`RegionSelectionClassifier`.
+        The tuning set otherwise, as in :class:`RegionSelectionClassifier`.
     features : sequence (one entry per member) or mapping by name, optional
-        The columns each member looks at: names, positions or a slice; None for all.
+        The columns that each member uses: names, positions or a slice; None for all.
     n_jobs : int, optional
-        Members trained or asked at a time.
+        Number of members fitted or predicting at a time.
     random_state : int, RandomState or None, default=None
-        How a part is drawn if `tuning` is a float.
+        Seed of the split if `tuning` is a float.
 
     Attributes
     ----------
@@ -193,7 +195,7 @@ class SingleBestClassifier(RegionSelectionClassifier):
     best_ : str
         The name of the best member.
     competence_overall_ : ndarray of shape (n_members,)
-        The criterion of each.
+        The criterion of each member.
     estimators_, named_estimators_, member_names_, n_features_in_, feature_names_in_
         As in :class:`RegionSelectionClassifier`.
 

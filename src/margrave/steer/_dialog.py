@@ -1248,7 +1248,7 @@ class Dialog(Saved):
                 callback=lambda step: bool(callback and callback(step)) or stopped(),
             )
         tuning = cast(Tuning, tuned.tuning_)
-        results = tuning.asked
+        results = tuning.node_results
         if not results and not tuning.cancelled:
             raise ParameterError(
                 "Dialog.tune_nodes needs nodes in wants at which the tuning set has samples of "

@@ -72,7 +72,7 @@ class SteeredProgram:
 
     def program(self) -> Program:
         """Return the program with the counts of the tuning set and the decisions at its ends."""
-        measured = self.model._measured_by(self.rows, self.labels, self._decide)
+        measured = self.model._measured_with(self.rows, self.labels, self._decide)
         return replace(measured, positive=self.data.positive)
 
     def _decide(self, proba: Floats) -> Codes:

@@ -411,7 +411,7 @@ def _fit_apart(
         if callback is not None:
             callback(Progress(level, program.n_levels, name))
 
-    return [program._fit(X, y, told=report_level)]
+    return [program._fit(X, y, callback=report_level)]
 
 
 def _certification_set(

@@ -312,7 +312,7 @@ def _without_offset(tuned: Any) -> Any:
     of a martingale program then predict by votes alone; its nodes stay tuned.
     """
     if isinstance(tuned, MartingaleBoostClassifier):
-        return tuned._unbiased()
+        return tuned._without_end_offset()
     offset = np.zeros(len(tuned.classes_))
     if hasattr(tuned, "log_penalty"):  # a class cost adds its logarithm to the log-odds
         offset = -np.log([tuned.class_cost[label] for label in tuned.classes_.tolist()])

@@ -69,7 +69,7 @@ def program_record(dialog: Dialog, threshold: float) -> Record:
                 "votes": [int(vote) for vote in node.position],
                 "layer": node.layer,
                 "kind": node.kind,
-                "predicted": None if node.answer is None else labels[node.answer],
+                "predicted": None if node.prediction is None else labels[node.prediction],
                 "sizes": sizes[place].tolist(),
                 "reach": float(np.max(reach[place])),
                 "advantages": [None if math.isnan(a) else a for a in advantages[place].tolist()],
@@ -90,7 +90,7 @@ def program_record(dialog: Dialog, threshold: float) -> Record:
             {
                 "start": ids[edge.start],
                 "end": ids[edge.end],
-                "predicted": None if edge.answer is None else labels[edge.answer],
+                "predicted": None if edge.prediction is None else labels[edge.prediction],
                 "flow": flow,
             }
             for edge, flow in zip(program.edges, program.flow.tolist(), strict=True)

@@ -1,0 +1,107 @@
+"""Sentences of the page, computed from the results."""
+
+from __future__ import annotations
+
+from experiments.select.comparing import METHODS, OUTSIDE, PEER_PYTHON, SINGLE, VOTE, MethodCounts
+from experiments.select.results import TARGET, Results
+from experiments.select.tables import format_fraction
+from experiments.select.timing import seconds
+
+ABSENT = (
+    "DESlib is not installed, so this page has only the numbers of Margrave. DESlib needs "
+    "scikit-learn below 1.6, and thus an environment of its own: `make reproduce` tries to make "
+    f"one at `{PEER_PYTHON.parents[1]}`; or set `MARGRAVE_DESLIB` to an interpreter that has it."
+)
+
+
+def peer(results: Results) -> str:
+    """List the versions of the peer."""
+    if results.peer is None:
+        return ABSENT
+    return f"The peer: {', '.join(f'{name} {version}' for name, version in results.peer.items())}."
+
+
+def targets(results: Results) -> list[str]:
+    """State for every target whether it is met."""
+    return [agreement(results), minority(results), faster(results), better(results)]
+
+
+def agreement(results: Results) -> str:
+    """State whether both libraries predict the same outside ties."""
+    target = f"At least {TARGET:.0%} the same predictions outside ties, each method on each set"
+    if results.peer is None:
+        return f"{target}: not measured."
+    missed = results.missed()
+    counts = [results.counts(method) for method in METHODS]
+    apart, compared = (
+        sum(one.apart[OUTSIDE] for one in counts),
+        sum(_outside(one) for one in counts),
+    )
+    which = "; ".join(f"{method} on {title}" for method, title in missed)
+    return (
+        f"{target}: **{'missed' if missed else 'met'}**{f' ({which})' if missed else ''}. "
+        f"{apart} of {compared:,} predictions outside ties differ; with ties, "
+        f"{sum(one.apart.total() for one in counts)} of {sum(one.n for one in counts):,}."
+    )
+
+
+def _outside(one: MethodCounts) -> int:
+    return one.n - one.ties.total()
+
+
+def minority(results: Results) -> str:
+    """State whether ties are few enough for the first target to be meaningful."""
+    each = {
+        (method, title): results.counts(method, [title]).tied
+        for method in METHODS
+        for title in results.plan.titles
+    }
+    method, title = max(each, key=lambda pair: each[pair])
+    most = each[method, title]
+    return (
+        f"Ties are a minority everywhere: **{'met' if most < 0.5 else 'missed'}**. The "
+        f"largest fraction is {most:.0%}, {method} on {title}; the mean is {_mean(each):.0%}."
+    )
+
+
+def _mean(each: dict[tuple[str, str], float]) -> float:
+    return sum(each.values()) / len(each)
+
+
+def faster(results: Results) -> str:
+    """State whether Margrave is faster."""
+    if results.theirs is None:
+        return "Time beside DESlib: not measured."
+    n = results.plan.size.n_query
+    ratio = {
+        method: seconds(results.theirs, method, n) / seconds(results.ours, method, n)
+        for method in METHODS
+    }
+    least, most = min(ratio, key=lambda m: ratio[m]), max(ratio, key=lambda m: ratio[m])
+    return (
+        f"Faster than DESlib in each method: **{'met' if ratio[least] > 1 else 'missed'}**. DESlib"
+        f" takes {ratio[least]:.3g} times as long in {least} and {ratio[most]:.3g} times in {most}."
+    )
+
+
+def better(results: Results) -> str:
+    """Compare the accuracy of selection with the references."""
+    vote, single = results.mean_accuracy(VOTE), results.mean_accuracy(SINGLE)
+    above = [m for m in METHODS if results.mean_accuracy(m) > max(vote, single)]
+    below = [m for m in METHODS if results.mean_accuracy(m) < min(vote, single)]
+    return (
+        f"No target: the mean accuracy of the majority vote is {vote:.1%}, that of the best member "
+        f"on the tuning samples {single:.1%}. Above both: {', '.join(above) or 'none'}; below "
+        f"both: {', '.join(below) or 'none'}."
+    )
+
+
+def full_of_ties(results: Results) -> str:
+    """Describe the agreement of META-DES on the set with many ties."""
+    if results.peer is None or not results.plan.beside:
+        return "This run does not include it."
+    one = results.counts("meta-des", results.plan.beside)
+    return (
+        f"There META-DES agrees on {format_fraction(one.same_outside)} of the queries outside "
+        f"ties, and on {format_fraction(one.same)} of all."
+    )

@@ -1,1 +1,0 @@
-"""Computations on the blocks of Dask collections, for the methods and `margrave.scale`."""

@@ -1,0 +1,263 @@
+"""Smoothed bagging: bagging with Gaussian noise added to the bootstrap samples.
+
+Nair (2015), section 4, fits a member on a bootstrap sample, or on one with Gaussian noise, and
+averages the members by equation (2). The paper does not say how large the noise is. Here its
+standard deviation is proportional to that of each feature, so the result does not depend on the
+units of the features.
+
+scikit-learn's `BaggingClassifier` draws the bootstrap samples and averages the members; this module
+adds the noise.
+"""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.ensemble import BaggingClassifier
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from margrave._typing import AnyFloats
+from margrave._validation import check_parameters, check_sample_weight, is_count
+
+
+class SmoothedBaggingClassifier(ClassifierMixin, BaseEstimator):
+    """Bagging with Gaussian noise added to the bootstrap samples (the smoothed bootstrap).
+
+    Each member is fitted on rows drawn with replacement, plus noise: normal, independent for each
+    row and feature, with a standard deviation of `noise` times that of the feature in the bootstrap
+    sample. So copies of a row differ, which matters most for members that depend on single rows,
+    such as deep trees and nearest neighbours. The prediction is the mean of the members'
+    probabilities, or the fraction of their votes if they have no probabilities [1]_.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        The member to fit on each bootstrap sample; a decision tree if None.
+    n_estimators : int, default=10
+        Number of members.
+    noise : float, default=0.1
+        Standard deviation of the noise, in standard deviations of the feature. 0 is bagging. Every
+        feature that varies gets noise, so encode categories in the member (in a pipeline) if they
+        should stay as they are.
+    max_samples : int or float, default=1.0
+        Rows to draw for a member: a number, or a fraction of the rows passed to `fit`.
+    n_jobs : int, default=None
+        Number of parallel jobs of `fit` and the predictions, as in scikit-learn.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the bootstrap samples, of the noise and of the members.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    estimators_ : list of classifiers
+        The fitted members. As in scikit-learn's bagging, their classes are the positions of the
+        labels in `classes_`.
+    bagging_ : BaggingClassifier
+        The ensemble of the members.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of str
+        Names of the features, if `X` has names that are all strings.
+
+    Notes
+    -----
+    `sample_weight` sets the probabilities of drawing the rows, as in scikit-learn's bagging (1.8
+    and later). Its scale does not matter: the number of rows to draw depends on `max_samples` only.
+
+    References
+    ----------
+    .. [1] A. V. Nair, "Survey of Ensemble Classifiers", 2015, section 4.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from margrave.members import SmoothedBaggingClassifier
+    >>> X, y = make_moons(200, noise=0.3, random_state=0)
+    >>> model = SmoothedBaggingClassifier(noise=0.2, random_state=0).fit(X, y)
+    >>> len(model.estimators_)
+    10
+    >>> model.predict([[-1, 0.5], [2, 0]])
+    array([0, 1])
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int = 10,
+        *,
+        noise: float = 0.1,
+        max_samples: int | float = 1.0,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.noise = noise
+        self.max_samples = max_samples
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the members.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The samples; not changed. Missing values are allowed if the members allow them.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Probabilities of drawing the rows, up to a factor; equal if None.
+
+        Returns
+        -------
+        self : SmoothedBaggingClassifier
+            The fitted ensemble.
+        """
+        self._check_parameters()
+        rows, labels = validate_data(self, X, y, **self._validation_options())
+        if sample_weight is not None:
+            weights = check_sample_weight(sample_weight, len(rows), "SmoothedBaggingClassifier.fit")
+            sample_weight = weights / weights.max()  # so that their sum is finite
+        self.bagging_ = BaggingClassifier(
+            _SmoothedMember(self._member(), self.noise),
+            self.n_estimators,
+            max_samples=self._n_draws(len(rows)),
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+        ).fit(rows, labels, sample_weight=sample_weight)
+        self.estimators_ = [member.estimator_ for member in self.bagging_.estimators_]
+        self.classes_ = self.bagging_.classes_
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Predict the label with the largest mean probability.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Labels from `classes_`.
+        """
+        proba = self.predict_proba(X)
+        labels: NDArray[Any] = self.classes_[np.argmax(proba, axis=1)]
+        return labels
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Predict the mean of the members' probabilities: Nair (2015), equation (2).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_classes)
+            Columns in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        rows = validate_data(self, X, reset=False, **self._validation_options())
+        proba: NDArray[np.float64] = self.bagging_.predict_proba(rows)
+        return proba
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = get_tags(self._member()).input_tags.allow_nan
+        return tags
+
+    def _member(self) -> Any:
+        return DecisionTreeClassifier() if self.estimator is None else self.estimator
+
+    def _validation_options(self) -> dict[str, Any]:
+        """Return options for `validate_data`: missing values pass if the members allow them."""
+        allow_nan = get_tags(self).input_tags.allow_nan
+        return {
+            "dtype": [np.float64, np.float32],
+            "ensure_all_finite": "allow-nan" if allow_nan else True,
+        }
+
+    def _n_draws(self, n_rows: int) -> int:
+        """Return the number of rows to draw: bagging takes a fraction of the sum of weights."""
+        if is_count(self.max_samples):
+            return int(self.max_samples)
+        return max(1, int(self.max_samples * n_rows))
+
+    def _check_parameters(self) -> None:
+        rules = {
+            "estimator": ("a classifier or None", _is_classifier(self._member())),
+            "n_estimators": ("an integer of at least 1", is_count(self.n_estimators)),
+            "noise": ("a finite number of at least 0", _is_scale(self.noise)),
+            "max_samples": (
+                "an integer of at least 1 or a float above 0 and at most 1",
+                is_count(self.max_samples) or _is_fraction(self.max_samples),
+            ),
+        }
+        check_parameters(self, rules)
+
+
+class _SmoothedMember(ClassifierMixin, BaseEstimator):
+    """A member that adds noise to the rows before it fits the base classifier.
+
+    `fit` has no `sample_weight`, because bagging passes a bootstrap sample as integer weights to a
+    member that has it, and as repeated rows to one that has not. Only repeated rows can have
+    different noise.
+    """
+
+    def __init__(
+        self, estimator: Any, noise: float, random_state: int | np.random.RandomState | None = None
+    ) -> None:
+        self.estimator = estimator
+        self.noise = noise
+        self.random_state = random_state
+
+    def fit(self, X: AnyFloats, y: NDArray[Any]) -> Self:
+        rng = check_random_state(self.random_state)
+        self.estimator_ = clone(self.estimator).fit(add_noise(X, self.noise, rng), y)
+        self.classes_ = self.estimator_.classes_
+        return self
+
+    def predict(self, X: NDArray[Any]) -> NDArray[Any]:
+        labels: NDArray[Any] = self.estimator_.predict(X)
+        return labels
+
+    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: NDArray[Any]) -> NDArray[Any]:
+        proba: NDArray[Any] = self.estimator_.predict_proba(X)
+        return proba
+
+
+def add_noise(X: AnyFloats, noise: float, rng: np.random.RandomState) -> AnyFloats:
+    """Return x + noise · s · ε, with ε ~ N(0, 1) and s the standard deviation of each feature.
+
+    Constant features and missing values do not change.
+    """
+    # A constant feature is recognised by its extremes, because its s is not always 0 in floating
+    # point. fmax and fmin ignore NaN; for a feature that is all missing the comparison is false.
+    varies = np.fmax.reduce(X, axis=0) > np.fmin.reduce(X, axis=0)
+    varying = X[:, varies]
+    smoothed = X.copy()
+    smoothed[:, varies] += noise * np.nanstd(varying, axis=0) * rng.standard_normal(varying.shape)
+    return smoothed
+
+
+def _is_classifier(value: Any) -> bool:
+    is_instance = hasattr(value, "__sklearn_tags__") and not isinstance(value, type)
+    return is_instance and is_classifier(value)
+
+
+def _is_scale(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and bool(0 <= value < np.inf)
+
+
+def _is_fraction(value: Any) -> bool:
+    return isinstance(value, float | np.floating) and bool(0 < value <= 1)

@@ -101,49 +101,23 @@ class Certainty:
 
 @dataclass(frozen=True)
 class TrainingMargins:
-    """What the bounds need of a classifier's training samples.
+    """What the bounds need of a classifier's training samples."""
 
-    Attributes
-    ----------
-    margins : ndarray of shape (n,)
-        y (f(x) − threshold) of the samples, where y is ±1.
-    complexity : float
-        R of unit directions on them.
-    bound : float or None
-        B; None if it is unknown.
-    threshold : float or None
-        The threshold; None if none was selected.
-    fraction : float
-        The fraction of δ that is left after a width was selected on these samples.
-    """
-
-    margins: Floats
-    complexity: float
-    bound: float | None
-    threshold: float | None
-    fraction: float
+    margins: Floats  # (n,): y (f(x) − threshold) of the samples, where y is ±1
+    complexity: float  # R of unit directions on them
+    bound: float | None  # B; None if it is unknown
+    threshold: float | None  # the threshold; None if none was selected
+    fraction: float  # the fraction of δ that is left after a width was selected on these samples
 
 
 @dataclass(frozen=True)
 class MarginBound:
-    """The terms of equations (12) to (15), for one classifier and one δ.
+    """The terms of equations (12) to (15), for one classifier and one δ."""
 
-    Attributes
-    ----------
-    mean : float
-        m, the mean margin of the samples; of transformed margins in (15).
-    complexity : float
-        R, or L_g R in (15).
-    deviation : float
-        3B √(2 ln(2/δ)/n).
-    bound : float
-        B: no margin is larger. B′ in (15).
-    """
-
-    mean: float
-    complexity: float
-    deviation: float
-    bound: float
+    mean: float  # m, the mean margin of the samples; of transformed margins in (15)
+    complexity: float  # R, or L_g R in (15)
+    deviation: float  # 3B √(2 ln(2/δ)/n)
+    bound: float  # B, the largest possible margin; B′ in (15)
 
     @property
     def expected(self) -> float:

@@ -710,21 +710,11 @@ def _margins(scores: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class TrainingSamples:
-    """What the bounds need of the training samples.
+    """What the bounds need of the training samples."""
 
-    Attributes
-    ----------
-    codes : ndarray of shape (n,)
-        The classes.
-    scores : ndarray of shape (n, 1) or (n, n_classes)
-        Scores, without the threshold.
-    diagonal : ndarray of shape (n,)
-        Squared lengths in feature space, K(x, x).
-    """
-
-    codes: Codes
-    scores: Floats
-    diagonal: Floats
+    codes: Codes  # (n,): the classes
+    scores: Floats  # (n, 1) or (n, n_classes): scores, without the threshold
+    diagonal: Floats  # (n,): squared lengths in feature space, K(x, x)
 
 
 @dataclass(frozen=True)
@@ -732,23 +722,12 @@ class Reservoir:
     """A uniform sample of all rows of a stream, of bounded size.
 
     Every row draws a random key, and the rows with the largest keys are kept.
-
-    Attributes
-    ----------
-    X : ndarray or sparse matrix of shape (n, n_features)
-        The rows, in their order.
-    labels : ndarray of shape (n,)
-        The codes of their classes, or a ranker's responses.
-    weights : ndarray of shape (n,)
-        Their weights.
-    keys : ndarray of shape (n,)
-        Their keys.
     """
 
-    X: Any
-    labels: NDArray[Any]
-    weights: Floats
-    keys: Floats
+    X: Any  # (n, n_features): the rows, in their order
+    labels: NDArray[Any]  # (n,): the codes of their classes, or a ranker's responses
+    weights: Floats  # (n,): their weights
+    keys: Floats  # (n,): their keys
 
     @classmethod
     def of(
@@ -786,21 +765,11 @@ def largest_keys(keys: Floats, most: int) -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class ClassTotals:
-    """Sums over all samples, which determine the direction, and some of the samples.
+    """Sums over all samples, which determine the direction, and some of the samples."""
 
-    Attributes
-    ----------
-    sums : ndarray of shape (n_classes, n_components or n_features)
-        Σ s_i φ(x_i) of each class.
-    weights : ndarray of shape (n_classes,)
-        Σ s_i of each class.
-    kept : Reservoir
-        The samples that select the threshold, and support the bounds.
-    """
-
-    sums: Floats
-    weights: Floats
-    kept: Reservoir
+    sums: Floats  # (n_classes, n_components or n_features): Σ s_i φ(x_i) of each class
+    weights: Floats  # (n_classes,): Σ s_i of each class
+    kept: Reservoir  # the samples that select the threshold, and support the bounds
 
 
 def select_class_features(
@@ -875,19 +844,15 @@ def classifier_for_prediction(classifier: MAMClassifier) -> MAMClassifier:
 def check_classifier(classifier: MAMClassifier) -> None:
     """Raise an error for the first parameter whose value is not allowed."""
     weight, threshold = classifier.class_weight, classifier.threshold
-    is_weight = weight is None or isinstance(weight, dict) or is_one_of(weight, "balanced")
-    is_threshold = threshold is None or is_one_of(threshold, "accuracy", "balanced")
+    is_weight = weight is None or isinstance(weight, dict)
+    is_weight = is_weight or (isinstance(weight, str) and weight == "balanced")
+    is_threshold = isinstance(threshold, str) and threshold in ("accuracy", "balanced")
     rules = {
         **feature_rules(classifier),
         "class_weight": ("None, 'balanced' or a dict", is_weight),
-        "threshold": ("'accuracy', 'balanced' or None", is_threshold),
+        "threshold": ("'accuracy', 'balanced' or None", threshold is None or is_threshold),
     }
     check_parameters(classifier, rules)
-
-
-def is_one_of(value: Any, *names: str) -> bool:
-    """Whether a value is one of some strings; arrays are not."""
-    return isinstance(value, str) and value in names
 
 
 def class_factors(class_weight: dict[Any, float], classes: NDArray[Any]) -> Floats:

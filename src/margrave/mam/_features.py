@@ -32,17 +32,10 @@ class RandomFeatures:
     """Random features: the cosines and sines of random projections.
 
     They have the precision of the rows: float32 for float32, float64 for everything else.
-
-    Attributes
-    ----------
-    directions : ndarray of shape (n_features, n_components / 2)
-        Random directions, one in each column.
-    centre : ndarray of shape (n_features,)
-        The point that is subtracted from the rows.
     """
 
-    directions: Floats
-    centre: Floats
+    directions: Floats  # (n_features, n_components / 2): random directions, one in each column
+    centre: Floats  # (n_features,): the point that is subtracted from the rows
 
     @classmethod
     def draw(
@@ -117,23 +110,12 @@ def mean_row(X: Any) -> Floats:
 
 @dataclass(frozen=True)
 class FeatureSelection:
-    """Random features of a selected width.
+    """Random features of a selected width."""
 
-    Attributes
-    ----------
-    features : RandomFeatures
-        The features.
-    gammas : ndarray of shape (n_gammas,)
-        The candidates for the width.
-    index : int
-        The selected candidate.
-    scores : ndarray of shape (n_gammas,) or None
-        The leave-one-out score of each candidate, if they were compared.
-    """
-
-    features: RandomFeatures
-    gammas: Floats
-    index: int = 0
+    features: RandomFeatures  # the features
+    gammas: Floats  # (n_gammas,): the candidates for the width
+    index: int = 0  # the selected candidate
+    # (n_gammas,): the leave-one-out score of each candidate, if they were compared.
     scores: Floats | None = None
 
     @property
@@ -165,7 +147,9 @@ def feature_sums(
 ) -> Floats:
     """Compute Σ_i a_i φ(x_i) for every column of a, each in a row; φ(x) = x without features."""
     if features is None:
-        return np.asarray(X.T @ a).T if issparse(X) else np.asarray(a.T @ X, dtype=np.float64)
+        if issparse(X):
+            return np.ascontiguousarray((X.T @ a).T)
+        return np.asarray(a.T @ X, dtype=np.float64)
     blocks = list(slices(X.shape[0], _BLOCK))
     scaled = (a * features.unit).astype(precision(X), copy=False)
     buffers = Buffers(min(_BLOCK, X.shape[0]), features.directions.shape[1], precision(X))

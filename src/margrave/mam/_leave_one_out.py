@@ -45,26 +45,13 @@ _ROUNDS = 10
 
 @dataclass(frozen=True)
 class LabelledSamples:
-    """Classes and weights of samples, and how they count.
+    """Classes and weights of samples, and how they count."""
 
-    Attributes
-    ----------
-    codes : ndarray of shape (n,)
-        The classes.
-    weights : ndarray of shape (n,)
-        Weights, above 0.
-    n_classes : int
-        Number of classes.
-    balanced : bool
-        Whether all classes have the same weight in the direction.
-    threshold : "accuracy", "balanced" or None
-        The criterion for thresholds and widths; None for a threshold of 0, and accuracy.
-    """
-
-    codes: Codes
-    weights: Floats
-    n_classes: int
-    balanced: bool
+    codes: Codes  # (n,): the classes
+    weights: Floats  # (n,): weights, above 0
+    n_classes: int  # number of classes
+    balanced: bool  # whether all classes have the same weight in the direction
+    # The criterion for thresholds and widths; None for a threshold of 0, and accuracy.
     threshold: str | None
 
     @property
@@ -89,21 +76,11 @@ def reciprocals(weights: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class ClassSums:
-    """A fit, represented by the sums of its classes.
+    """A fit, represented by the sums of its classes."""
 
-    Attributes
-    ----------
-    gram : ndarray of shape (n_classes, n_classes)
-        Products P_a · P_b of the sums.
-    weights : ndarray of shape (n_classes,)
-        The total weight of each class.
-    balanced : bool
-        Whether all classes have the same weight.
-    """
-
-    gram: Floats
-    weights: Floats
-    balanced: bool
+    gram: Floats  # (n_classes, n_classes): products P_a · P_b of the sums
+    weights: Floats  # (n_classes,): the total weight of each class
+    balanced: bool  # whether all classes have the same weight
 
     @property
     def factors(self) -> Floats:
@@ -266,21 +243,12 @@ def _threshold(scores: Floats, positives: Floats, negatives: Floats) -> float:
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """The leave-one-out evaluation of one fit.
+    """The leave-one-out evaluation of one fit."""
 
-    Attributes
-    ----------
-    threshold : ndarray of shape (1,) or (n_classes,)
-        The threshold, or the offsets.
-    decision : ndarray of shape (n, 1) or (n, n_classes)
-        Scores of the samples by fits without them, minus the threshold.
-    accuracy : float
-        Their accuracy, or balanced accuracy.
-    """
-
-    threshold: Floats
+    threshold: Floats  # (1,) or (n_classes,): the threshold, or the offsets
+    # (n, 1) or (n, n_classes): scores of the samples by fits without them, minus the threshold.
     decision: Floats
-    accuracy: float
+    accuracy: float  # their accuracy, or balanced accuracy
 
 
 def evaluate_fit(
@@ -358,30 +326,15 @@ def check_finite_sums(gram: Floats) -> None:
 
 @dataclass(frozen=True)
 class WidthSelection:
-    """The selected width and its fit.
+    """The selected width and its fit."""
 
-    Attributes
-    ----------
-    index : int
-        The selected candidate.
-    accuracies : ndarray of shape (n_widths,)
-        The leave-one-out accuracy of each candidate.
-    evaluation : LeaveOneOut
-        The leave-one-out evaluation of the selected one.
-    fit : ClassSums
-        Its fit.
-    sums : ndarray of shape (n, n_classes)
-        Kernel sums of the classes at the samples, each without its own term.
-    diagonal : ndarray of shape (n,)
-        K(x, x).
-    """
-
-    index: int
-    accuracies: Floats
-    evaluation: LeaveOneOut
-    fit: ClassSums
+    index: int  # the selected candidate
+    accuracies: Floats  # (n_widths,): the leave-one-out accuracy of each candidate
+    evaluation: LeaveOneOut  # the leave-one-out evaluation of the selected one
+    fit: ClassSums  # its fit
+    # (n, n_classes): kernel sums of the classes at the samples, each without its own term.
     sums: Floats
-    diagonal: Floats
+    diagonal: Floats  # (n,): K(x, x)
 
 
 def select_width(

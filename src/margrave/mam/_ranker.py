@@ -297,17 +297,17 @@ class MAMRanker(RegressorMixin, BaseEstimator):
         kernel = self._kernel(1.0)
         has_gamma = kernel.has_gamma
         gammas = candidate_gammas(self, rows, samples.weights) if has_gamma else np.ones(1)
-        found = kernel_leave_one_out(
+        scores, lengths = kernel_leave_one_out(
             rows, samples, kernel, gammas.tolist(), self.n_jobs, self.backend
         )
         kept = samples.kept
-        taus = np.array([kendall(responses[kept], scores[kept]) for scores in found.scores])
+        taus = np.array([kendall(responses[kept], each[kept]) for each in scores])
         best = first_of_best(taus)
-        length = float(found.lengths[best])
+        length = float(lengths[best])
         self._reset()
         self.gammas_, self.loo_scores_ = gammas, taus
         self.gamma_ = float(gammas[best]) if has_gamma else None
-        self.loo_predictions_ = found.scores[best] / (length or 1.0)
+        self.loo_predictions_ = scores[best] / (length or 1.0)
         blurred = rows.dtype == np.float32 and is_flat(rows, self._kernel(self.gamma_ or 1.0))
         self.X_fit_ = np.array(rows[kept], dtype=np.float64 if blurred else rows.dtype)
         self.dual_coef_ = samples.coefficients[kept] / (length or np.inf)
@@ -429,18 +429,10 @@ def rank_transform(y: ArrayLike, sample_weight: ArrayLike | None = None) -> Floa
 
 @dataclass(frozen=True)
 class Levels:
-    """Samples in increasing order, and where each new value begins.
+    """Samples in increasing order, and where each new value begins."""
 
-    Attributes
-    ----------
-    order : ndarray of shape (n_samples,)
-        The samples, lowest first.
-    starts : ndarray of shape (n_levels,)
-        The first position in `order` of each value.
-    """
-
-    order: NDArray[np.intp]
-    starts: NDArray[np.intp]
+    order: NDArray[np.intp]  # (n_samples,): the samples, lowest first
+    starts: NDArray[np.intp]  # (n_levels,): the first position in `order` of each value
 
     @classmethod
     def of(cls, y: NDArray[Any]) -> Levels:
@@ -484,26 +476,13 @@ class RankedSamples:
     """The ranks and weights of training samples.
 
     Weights are divided by a power of two, so that their products neither overflow nor vanish.
-
-    Attributes
-    ----------
-    levels : Levels
-        The order of the responses.
-    weights : ndarray of shape (n_samples,) or None
-        The divided weights s; None if all are 1.
-    coefficients : ndarray of shape (n_samples,)
-        How often φ(x_i) occurs in the direction: s_i r_i.
-    ranks : ndarray of shape (n_samples,)
-        r of (21), with the original weights.
-    exponent : int
-        The power of two.
     """
 
-    levels: Levels
-    weights: Floats | None
-    coefficients: Floats
-    ranks: Floats
-    exponent: int
+    levels: Levels  # the order of the responses
+    weights: Floats | None  # (n_samples,): the divided weights s; None if all are 1
+    coefficients: Floats  # (n_samples,): how often φ(x_i) occurs in the direction: s_i r_i
+    ranks: Floats  # (n_samples,): r of (21), with the original weights
+    exponent: int  # the power of two
 
     @classmethod
     def of(cls, y: NDArray[Any], weights: Floats | None) -> RankedSamples:
@@ -555,22 +534,6 @@ def first_of_best(taus: Floats) -> int:
     return int(np.argmax(taus >= taus.max() - _TIE))
 
 
-@dataclass(frozen=True)
-class KernelLeaveOneOut:
-    """Leave-one-out for several widths.
-
-    Attributes
-    ----------
-    scores : ndarray of shape (n_gammas, n_samples)
-        S_i for each width; 0 where the direction has no length.
-    lengths : ndarray of shape (n_gammas,)
-        ‖Σ c_i φ(x_i)‖ = √(cᵀΩc) of the ranker with all samples; 0 if it is rounding.
-    """
-
-    scores: Floats
-    lengths: Floats
-
-
 def kernel_leave_one_out(
     X: Any,
     samples: RankedSamples,
@@ -578,8 +541,12 @@ def kernel_leave_one_out(
     gammas: Sequence[float],
     n_jobs: int | None,
     backend: str,
-) -> KernelLeaveOneOut:
-    """Compute S_i and the lengths, with one pass over all pairs for all widths."""
+) -> tuple[Floats, Floats]:
+    """Compute S_i and the length of the ranker for each width, with one pass over all pairs.
+
+    The length ‖Σ c_i φ(x_i)‖ = √(cᵀΩc) is that of the ranker with all samples; 0 if it is rounding,
+    and then all S_i are 0.
+    """
     levels = samples.levels
     rows = X[levels.order]
     c = samples.coefficients[levels.order]
@@ -595,7 +562,7 @@ def kernel_leave_one_out(
         lengths[step] = _square_root(squared, _rounding(len(c)) * size**2)
     scores = np.empty(sums.shape[:2])
     scores[:, levels.order] = (sums[:, :, 0] - s * sums[:, :, 1]) * (lengths[:, None] > 0)
-    return KernelLeaveOneOut(scores, lengths)
+    return scores, lengths
 
 
 def _rounding(n: int) -> float:
@@ -620,32 +587,16 @@ def _square_root(squared: float, smallest: float) -> float:
 
 @dataclass(frozen=True)
 class RankTotals:
-    """The sum over all samples that determines the direction of a ranker with a vector.
+    """The sum over all samples that determines the direction of a ranker with a vector."""
 
-    Attributes
-    ----------
-    vector : ndarray of shape (n_features,)
-        Σ c_i φ(x_i).
-    size : float
-        The norm of the coefficients c; for the linear kernel, times the norm of all samples.
-    n : int
-        Number of samples.
-    total_weight : float
-        Σ s_i.
-    exponent : int
-        The power of two by which the weights were divided.
-    rank_error : float
-        The largest error of a midrank, as a fraction of n.
-    dtype : dtype or None
-        The precision of random features; None for the linear kernel.
-    """
-
-    vector: Floats
+    vector: Floats  # (n_features,): Σ c_i φ(x_i)
+    # The norm of the coefficients c; for the linear kernel, times the norm of all samples.
     size: float
-    n: int
-    total_weight: float
-    exponent: int
-    rank_error: float = 0.0
+    n: int  # number of samples
+    total_weight: float  # Σ s_i
+    exponent: int  # the power of two by which the weights were divided
+    rank_error: float = 0.0  # the largest error of a midrank, as a fraction of n
+    # The precision of random features; None for the linear kernel.
     dtype: np.dtype[Any] | None = None
 
     @property

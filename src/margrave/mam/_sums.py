@@ -240,18 +240,10 @@ class Workspaces(local):
 
 @dataclass(frozen=True)
 class LevelWeights:
-    """Weights for the signed sum of the ranker, of samples in increasing order.
+    """Weights for the signed sum of the ranker, of samples in increasing order."""
 
-    Attributes
-    ----------
-    levels : ndarray of shape (n,)
-        Numbers that do not decrease from one sample to the next.
-    weights : ndarray of shape (n,)
-        Weights b of the samples.
-    """
-
-    levels: Floats
-    weights: Floats
+    levels: Floats  # (n,): numbers that do not decrease from one sample to the next
+    weights: Floats  # (n,): weights b of the samples
 
 
 def leave_one_out_sums(

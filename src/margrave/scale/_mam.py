@@ -132,27 +132,13 @@ def _check_factors(class_weight: Any) -> dict[Any, float]:
 
 @dataclass(frozen=True)
 class BlockRequest:
-    """What the passes of the classifier compute for every block.
+    """What the passes of the classifier compute for every block."""
 
-    Attributes
-    ----------
-    n_features : int
-        The number of columns.
-    factors : dict
-        The factors of the weights by label, 1 for other labels.
-    seed : int
-        For the keys of rows.
-    n_kept : int
-        Rows to keep.
-    linear : bool
-        Whether the first pass sums the rows themselves, or computes their moments.
-    """
-
-    n_features: int
-    factors: dict[Any, float]
-    seed: int
-    n_kept: int
-    linear: bool
+    n_features: int  # the number of columns
+    factors: dict[Any, float]  # the factors of the weights by label, 1 for other labels
+    seed: int  # for the keys of rows
+    n_kept: int  # rows to keep
+    linear: bool  # whether the first pass sums the rows themselves, or computes their moments
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,32 +148,15 @@ class LabelSums:
     The classes are known after all blocks: until then there is a sum for every label. The keys of
     rows depend on the number of their block, so that the result does not depend on the order in
     which workers finish.
-
-    Attributes
-    ----------
-    labels : ndarray of shape (n_labels,)
-        The labels, sorted.
-    counts : ndarray of shape (n_labels,)
-        The number of rows of each with a weight above 0.
-    weights : ndarray of shape (n_labels,)
-        Their weights, divided by 2 to the power of `exponent`.
-    sums : ndarray of shape (n_labels, n_features) or None
-        Weighted sums of the rows.
-    kept : Reservoir
-        Some rows; their labels are positions in `labels`.
-    moments : Moments or None
-        Mean and variance.
-    exponent : int
-        Of the largest weight.
     """
 
-    labels: NDArray[Any]
-    counts: NDArray[np.int64]
-    weights: Floats
-    sums: Floats | None
-    kept: Reservoir
-    moments: Any
-    exponent: int
+    labels: NDArray[Any]  # (n_labels,): the labels, sorted
+    counts: NDArray[np.int64]  # (n_labels,): the number of rows of each with a weight above 0
+    weights: Floats  # (n_labels,): their weights, divided by 2 to the power of `exponent`
+    sums: Floats | None  # (n_labels, n_features): weighted sums of the rows
+    kept: Reservoir  # some rows; their labels are positions in `labels`
+    moments: Any  # Moments of random features, else None
+    exponent: int  # of the largest weight
 
 
 def sum_labels(number: int, X: Any, y: Any, sample_weight: Any, request: BlockRequest) -> LabelSums:
@@ -322,24 +291,14 @@ def fit_ranker(estimator: MAMRanker, X: Any, y: Any, sample_weight: Any = None) 
 
 @dataclass(frozen=True, eq=False)
 class Responses:
-    """The result of the first pass of the ranker.
+    """The result of the first pass of the ranker."""
 
-    Attributes
-    ----------
-    summary : SortedSummary
-        Responses with a weight above 0; weights are divided by 2 to the power of `exponent`.
-    exponent : int
-        Of the largest weight.
-    kept : Reservoir or None
-        Some rows with their responses, for the width of random features.
-    moments : Moments or None
-        Mean and variance of the rows, for random features.
-    """
-
+    # Responses with a weight above 0; weights are divided by 2 to the power of `exponent`.
     summary: SortedSummary
-    exponent: int
+    exponent: int  # of the largest weight
+    # Some rows with their responses, for the width of random features.
     kept: Reservoir | None = None
-    moments: Moments | None = None
+    moments: Moments | None = None  # mean and variance of the rows, for random features
 
 
 def summarize_responses(y: Any, sample_weight: Any) -> Responses:
@@ -417,21 +376,11 @@ class Ranking:
 
 @dataclass(frozen=True, eq=False)
 class RankSums:
-    """The result of the second pass of the ranker.
+    """The result of the second pass of the ranker."""
 
-    Attributes
-    ----------
-    sums : ndarray of shape (2, n_features)
-        Σ c_i φ(x_i) and Σ s_i φ(x_i).
-    coefficients : float
-        Σ c_i, which is 0 if ranks are exact.
-    squares : ndarray of shape (2,)
-        Σ c_i² and, for the linear kernel, Σ ‖x_i‖².
-    """
-
-    sums: Floats
-    coefficients: float
-    squares: Floats
+    sums: Floats  # (2, n_features): Σ c_i φ(x_i) and Σ s_i φ(x_i)
+    coefficients: float  # Σ c_i, which is 0 if ranks are exact
+    squares: Floats  # (2,): Σ c_i² and, for the linear kernel, Σ ‖x_i‖²
 
 
 def sum_ranks(X: Any, y: Any, sample_weight: Any, ranking: Ranking) -> RankSums:

@@ -194,27 +194,14 @@ class Moments:
     Random features are centred at the mean of the rows, and gamma="scale" uses the variance of all
     numbers. Variances are merged from those of the blocks, each around its own mean: rows far from
     0 keep their digits.
-
-    Attributes
-    ----------
-    n : int
-        Number of rows.
-    total : ndarray of shape (n_features,)
-        Their sum, without weights.
-    weight : float
-        Their total weight.
-    mean, squares : float
-        The weighted mean of all numbers and their weighted squares around it, in units.
-    power : int
-        The unit is this power of two, so that squares do not overflow.
     """
 
-    n: int
-    total: Floats
-    weight: float
-    mean: float
-    squares: float
-    power: int
+    n: int  # number of rows
+    total: Floats  # (n_features,): their sum, without weights
+    weight: float  # their total weight
+    mean: float  # the weighted mean of all numbers, in units
+    squares: float  # their weighted squares around it, in units
+    power: int  # the unit is this power of two, so that squares do not overflow
 
     @classmethod
     def of(cls, X: NDArray[Any], weights: Floats, owner: str) -> Moments:

@@ -34,33 +34,17 @@ _VANISHING_EXPONENT = 90.0  # from here on values of float32 are 0
 
 @dataclass(frozen=True)
 class SumTask:
-    """Sums to compute: Σ_j a_j K(x_j, z_i) for every γ.
+    """Sums to compute: Σ_j a_j K(x_j, z_i) for every γ."""
 
-    Attributes
-    ----------
-    kernel : Kernel
-        The kernel; its gamma is not used.
-    gammas : sequence of float
-        Values of γ.
-    squarings : sequence of int
-        How often the values of the γ before are squared for each γ; 0 if computed anew.
-    Z, X : ndarray of shapes (m, d) and (n, d)
-        Rows of one floating type.
-    a : ndarray of shape (n, n_sums)
-        Weights.
-    leave_one_out : bool
-        Whether Z is X, and each sum is without the sample itself.
-    levels, weights : ndarray of shape (n,), optional
-        For one more sum Σ_j b_j sign(l_j − l_i) K(x_j, x_i).
-    """
-
-    kernel: Kernel
-    gammas: Sequence[float]
+    kernel: Kernel  # the kernel; its gamma is not used
+    gammas: Sequence[float]  # values of γ
+    # How often the values of the γ before are squared for each γ; 0 if computed anew.
     squarings: Sequence[int]
-    Z: AnyFloats
-    X: AnyFloats
-    a: Floats
-    leave_one_out: bool = False
+    Z: AnyFloats  # (m, d): rows of one floating type
+    X: AnyFloats  # (n, d): rows of the same type
+    a: Floats  # (n, n_sums): weights
+    leave_one_out: bool = False  # whether Z is X, and each sum is without the sample itself
+    # l and b of one more sum Σ_j b_j sign(l_j − l_i) K(x_j, x_i).
     levels: Floats | None = None
     weights: Floats | None = None
 

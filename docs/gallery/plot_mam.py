@@ -2,17 +2,17 @@
 Maximal average margin beside a support vector machine
 ======================================================
 
-Figure 1 of *A Risk Minimization Principle for a Class of Parzen Estimators* (Pelckmans et al., 2008): the
-maximal-average-margin classifier and a support vector machine on Ripley's data, with lines that
-score how certain a prediction is.
+Figure 1 of *A Risk Minimization Principle for a Class of Parzen Estimators* (Pelckmans et al.,
+2008): the maximal-average-margin classifier and a support vector machine on Ripley's data, with
+lines that score how certain a prediction is.
 """
 
 # %%
 # The data and the two classifiers
 # --------------------------------
 #
-# There are 250 training samples and 1,000 test samples. Exact leave-one-out selects the width of the
-# kernel, in one pass for all fifteen widths; the support vector machine uses the same width.
+# There are 250 training samples and 1,000 test samples. Exact leave-one-out selects the width of
+# the kernel, in one pass for all fifteen widths; the support vector machine uses the same width.
 
 import matplotlib.pyplot as plt
 from sklearn.svm import SVC

@@ -14,8 +14,8 @@ of the pairs; on the data that chose the weights, and on data that no step has s
 # -------------------
 #
 # As in the paper, the members are five Modest AdaBoosts that differ by their random first
-# weights, and each data set is split in three: for training, for the weights, and for testing. Scores
-# are in [-1, 1], on the paper's scale, so that all margins are in [-2, 2] and can be compared.
+# weights, and each data set is split in three: for training, for the weights, and for testing.
+# Scores are in [-1, 1], on the paper's scale, so that all margins are in [-2, 2] and can be compared.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -129,8 +129,8 @@ plt.show()
 # What ν does to the low end
 # --------------------------
 #
-# The same members on Liver, weighted for several ν, this time as exactly as possible. *Worst* is the
-# margin of the worst pair, *worst 10%* the mean margin of that fraction of the pairs.
+# The same members on Liver, weighted for several ν, this time as exactly as possible. *Worst* is
+# the margin of the worst pair, *worst 10%* the mean margin of that fraction of the pairs.
 
 
 def margins(scores, y, weights):

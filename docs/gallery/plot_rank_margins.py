@@ -15,7 +15,7 @@ of the pairs; on the data that chose the weights, and on data that no step has s
 #
 # As in the paper, the members are five Modest AdaBoosts that differ by their random first
 # weights, and each data set is split in three: for training, for the weights, and for testing.
-# Scores are in [-1, 1], on the paper's scale, so that all margins are in [-2, 2] and can be compared.
+# Scores are in [-1, 1], on the scale of the paper, so that all margins are in [-2, 2].
 
 import matplotlib.pyplot as plt
 import numpy as np

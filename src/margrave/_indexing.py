@@ -56,6 +56,13 @@ def count_rows(X: Any) -> int:
     return len(X) if hasattr(X, "__len__") else len(np.asarray(X))
 
 
+def largest_keys(keys: NDArray[np.float64], limit: int) -> NDArray[np.intp]:
+    """Return the positions of the largest keys, at most `limit`, in increasing order."""
+    if len(keys) <= limit:
+        return np.arange(len(keys))
+    return np.sort(np.argpartition(-keys, limit)[:limit])
+
+
 def _as_sliceable(X: Any) -> Any:
     if hasattr(X, "tocsr"):
         return X.tocsr()  # not every sparse format supports slices of columns

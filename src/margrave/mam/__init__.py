@@ -20,7 +20,6 @@ from margrave.mam._classifier import check_weighted_classes as check_weighted_cl
 from margrave.mam._classifier import class_factors as class_factors
 from margrave.mam._classifier import classifier_for_prediction as classifier_for_prediction
 from margrave.mam._classifier import fit_from_totals as fit_from_totals
-from margrave.mam._classifier import largest_keys as largest_keys
 from margrave.mam._classifier import select_class_features as select_class_features
 from margrave.mam._features import FeatureSelection as FeatureSelection
 from margrave.mam._features import RandomFeatures as RandomFeatures

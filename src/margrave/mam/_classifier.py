@@ -21,6 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from margrave._errors import ParameterError
+from margrave._indexing import largest_keys
 from margrave._labels import encode
 from margrave._typing import Codes, Floats
 from margrave._validation import check_parameters, check_sample_weight, is_count
@@ -754,13 +755,6 @@ class Reservoir:
             np.concatenate([before.weights, new.weights])[some],
             keys[some],
         )
-
-
-def largest_keys(keys: Floats, most: int) -> NDArray[np.intp]:
-    """Find the positions of at most so many largest keys, in order."""
-    if len(keys) <= most:
-        return np.arange(len(keys))
-    return np.sort(np.argpartition(-keys, most)[:most])
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,15 @@ def check_dense(owner: str, block: Any) -> None:
         )
 
 
+def concatenate(parts: Sequence[Any]) -> Any:
+    """Join rows of several blocks: arrays, or pandas objects."""
+    if not hasattr(parts[0], "iloc"):
+        return np.concatenate(parts)
+    import pandas
+
+    return pandas.concat(parts)
+
+
 @dataclass(frozen=True, eq=False)
 class Blocks:
     """Collections with the same rows, split into the same blocks.

@@ -16,10 +16,11 @@ from sklearn.utils import gen_batches
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_array, column_or_1d, validate_data
 
+from margrave._indexing import largest_keys
 from margrave._labels import has_missing, kind_of, natural, union
 from margrave._typing import Codes, Floats
 from margrave._validation import check_sample_weight
-from margrave.mam import Reservoir, gamma_from_variance, largest_keys
+from margrave.mam import Reservoir, gamma_from_variance
 
 ROWS = 4096
 """The number of rows in float32 that are converted to float64 at a time."""

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _labels
+from margrave._indexing import largest_keys, select_rows
 from margrave._typing import Flags, Floats, Ints
 from margrave._validation import check_sample_weight, fitted_classes
 from margrave.committee import FittedMembers
@@ -52,7 +53,7 @@ from margrave.fuse import (
     warn_not_converged,
 )
 from margrave.pairs import CrucialPairs
-from margrave.scale._blocks import Blocks, is_dask
+from margrave.scale._blocks import Blocks, concatenate, is_dask
 from margrave.scale._fit import fit
 from margrave.scale._rank_passes import (
     Passes,
@@ -536,7 +537,7 @@ def _keep_drawn(
     keys: list[Floats], scores: list[Floats]
 ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
     """Return the keys and scores with the largest keys, in their order, for both classes."""
-    kept = [largest(one, MAX_DRAWN) for one in keys]
+    kept = [largest_keys(one, MAX_DRAWN) for one in keys]
     return (keys[0][kept[0]], keys[1][kept[1]]), (scores[0][kept[0]], scores[1][kept[1]])
 
 
@@ -569,13 +570,6 @@ def random_keys(stream: int, number: int, n: int) -> Floats:
     return np.random.default_rng([0, number, stream]).random(n)
 
 
-def largest(keys: Floats, limit: int) -> Ints:
-    """Return the positions of the largest keys, at most `limit`, in their order."""
-    if len(keys) <= limit:
-        return np.arange(len(keys))
-    return np.sort(np.argpartition(-keys, limit)[:limit])
-
-
 def max_per_class(n_classes: int) -> int:
     """Return the number of rows to draw from each class."""
     return max(MAX_DRAWN // max(n_classes, 2), MIN_DRAWN_PER_CLASS)
@@ -596,25 +590,28 @@ class DrawnRows:
         kept = np.zeros(len(self.codes), dtype=bool)
         for code in np.unique(self.codes):
             own = np.flatnonzero(self.codes == code)
-            kept[own[largest(self.keys[own], self.limit)]] = True
+            kept[own[largest_keys(self.keys[own], self.limit)]] = True
         return self if kept.all() else self.rows(np.flatnonzero(kept))
 
     def rows(self, at: Ints) -> DrawnRows:
         """Return some of the rows."""
-        X = self.X.iloc[at] if hasattr(self.X, "iloc") else self.X[at]
-        return DrawnRows(X, self.codes[at], self.weight[at], self.keys[at], self.limit)
+        return DrawnRows(
+            select_rows(self.X, at), self.codes[at], self.weight[at], self.keys[at], self.limit
+        )
 
     def against_rest(self, code: int) -> Ints:
         """Return the rows of a class, and at most `limit` of the others with equal probability."""
         own = self.codes == code
         rest = np.flatnonzero(~own)
-        return np.sort(np.append(np.flatnonzero(own), rest[largest(self.keys[rest], self.limit)]))
+        return np.sort(
+            np.append(np.flatnonzero(own), rest[largest_keys(self.keys[rest], self.limit)])
+        )
 
     @classmethod
     def merged(cls, parts: list[DrawnRows]) -> DrawnRows:
         """Merge the rows of several blocks."""
         together = cls(
-            _concatenate([part.X for part in parts]),
+            concatenate([part.X for part in parts]),
             np.concatenate([part.codes for part in parts]),
             np.concatenate([part.weight for part in parts]),
             np.concatenate([part.keys for part in parts]),
@@ -633,11 +630,3 @@ def draw_block(
         return None
     keys = random_keys(FOR_CHOICE, number, len(codes))
     return DrawnRows(X, codes, own, keys, limit).rows(used).limit_per_class()
-
-
-def _concatenate(parts: list[Any]) -> Any:
-    if not hasattr(parts[0], "iloc"):
-        return np.concatenate(parts)
-    import pandas
-
-    return pandas.concat(parts)

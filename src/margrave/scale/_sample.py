@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.scale._blocks import Blocks
+from margrave._indexing import largest_keys, select_rows
+from margrave.scale._blocks import Blocks, concatenate
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,8 +23,8 @@ class _KeyedRows:
         """Select the rows with the n largest keys."""
         if len(self.keys) <= n:
             return self
-        kept = np.sort(np.argpartition(-self.keys, n)[:n])
-        return _KeyedRows(self.keys[kept], tuple(_select(part, kept) for part in self.parts))
+        kept = largest_keys(self.keys, n)
+        return _KeyedRows(self.keys[kept], tuple(select_rows(part, kept) for part in self.parts))
 
 
 def sample(X: Any, *beside: Any, n: int = 100_000, random_state: int = 0) -> tuple[Any, ...]:
@@ -71,7 +71,7 @@ class _Merge:
 
     def __call__(self, draws: list[_KeyedRows]) -> _KeyedRows:
         keys = np.concatenate([draw.keys for draw in draws])
-        parts = tuple(map(_concatenate, zip(*(draw.parts for draw in draws), strict=True)))
+        parts = tuple(map(concatenate, zip(*(draw.parts for draw in draws), strict=True)))
         return _KeyedRows(keys, parts).largest(self.n)
 
 
@@ -79,15 +79,3 @@ def _draw(number: int, *arguments: Any) -> _KeyedRows:
     *parts, n, seed = arguments
     keys = np.random.default_rng([seed, number]).random(len(parts[0]))
     return _KeyedRows(keys, tuple(parts)).largest(n)
-
-
-def _select(part: Any, at: NDArray[np.intp]) -> Any:
-    return part.iloc[at] if hasattr(part, "iloc") else part[at]
-
-
-def _concatenate(parts: Sequence[Any]) -> Any:
-    if not hasattr(parts[0], "iloc"):
-        return np.concatenate(parts)
-    import pandas
-
-    return pandas.concat(parts)

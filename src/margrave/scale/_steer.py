@@ -10,7 +10,7 @@ training set, the scores, and the scores again if too many of them are different
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
@@ -25,7 +25,7 @@ from margrave._messages import name_class
 from margrave._typing import Codes, Floats
 from margrave.committee import Progress
 from margrave.confusion import Confusion, Objective, Preference, Tally
-from margrave.scale._blocks import Blocks
+from margrave.scale._blocks import Blocks, concatenate
 from margrave.scale._fit import fit
 from margrave.scale._frontier import Runs, summary_of, tally_of
 from margrave.scale._predict import empty_result, plain_rows
@@ -386,7 +386,8 @@ def _draw_block(number: int, X: Any, y: Any, model: SteeredClassifier, owner: st
 def training_rows(draw: Draw, roles: Roles) -> tuple[Any, Codes]:
     """Load the training set and its classes, in one pass."""
     parts, codes = draw.blocks.reduce(_load_block, _join_blocks, roles, numbered=True)
-    return _concatenate(parts), codes
+    rows = concatenate(parts)
+    return rows.reset_index(drop=True) if hasattr(rows, "iloc") else rows, codes
 
 
 def _load_block(number: int, X: Any, y: Any, roles: Roles) -> tuple[list[Any], Codes] | None:
@@ -398,14 +399,6 @@ def _load_block(number: int, X: Any, y: Any, roles: Roles) -> tuple[list[Any], C
 def _join_blocks(parts: list[tuple[list[Any], Codes]]) -> tuple[list[Any], Codes]:
     rows = [block for blocks, _ in parts for block in blocks]
     return rows, np.concatenate([codes for _, codes in parts])
-
-
-def _concatenate(parts: Sequence[Any]) -> Any:
-    if not hasattr(parts[0], "iloc"):
-        return np.concatenate(parts)
-    import pandas
-
-    return pandas.concat(parts, ignore_index=True)
 
 
 @dataclass(frozen=True, eq=False)

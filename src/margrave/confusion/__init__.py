@@ -23,6 +23,12 @@ word                       amount                                          base
 The limit ``5`` is a count in the given matrix, ``5%`` a fraction; recall, precision and accuracy
 are always fractions (``0.9`` or ``90%``). Rejected samples stay in the base. A preference that does
 not mention ``rejected`` allows no rejected sample; otherwise rejecting every sample would meet any
+limit on errors. If it limits the rejected samples of some classes, the same limits hold for those
+of all other classes together. A fraction of an empty base does not meet its limit.
+
+A bound may use other words and another order; the printed form is always the one above:
+
+====================================================  ==============================
 text                                                  bound
 ====================================================  ==============================
 "at most 30 false positives", "fp max 30"             ``fp <= 30``
@@ -40,13 +46,6 @@ text                                                  bound
 
 For a count, ``<`` and "fewer than" exclude the number itself. For a fraction they do not: ``< 2%``
 means ``<= 2%``. Words that end in "rate", and their abbreviations, are always fractions.
-=======
-limit on errors. If it limits the rejected samples of some classes, the same limits hold for those
-of all other classes together. A fraction of an empty base does not meet its limit.
-
-A bound may use other words and another order; the printed form is always the one above:
-
-====================================================  =======================
 """
 
 from margrave.confusion._bounds import Bound, PreferenceError

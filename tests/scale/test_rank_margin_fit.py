@@ -14,7 +14,7 @@ dd = pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not insta
 import dask  # noqa: E402
 
 from margrave import scale  # noqa: E402
-from margrave.fuse import RankMarginClassifier, VoteClassifier  # noqa: E402
+from margrave.fuse import RankMarginClassifier  # noqa: E402
 from margrave.scale import _rank_margin, sample  # noqa: E402
 from margrave.scale._blocks import Blocks  # noqa: E402
 
@@ -212,12 +212,3 @@ def test_what_is_refused():
     refused(r"\by\b.*\b300\b.*\b200\b", lazy, labels[:200], trained)
     refused("sample_weight", lazy, labels, trained, weight=-1.0 * (labels >= 0))
     refused("NaN", da.where(lazy > 0, lazy, np.nan), labels, trained)
-
-
-def test_other_committees_refuse_dask_collections():
-    X, y = drawn(n=300)
-    lazy, labels = da.from_array(X, chunks=(100, 6)), da.from_array(y, chunks=100)
-    with pytest.raises(TypeError, match=r"VoteClassifier.*\bDask\b"):
-        VoteClassifier(members(X, y), prefit=True).fit(lazy, labels)
-    with pytest.raises(TypeError, match=r"VoteClassifier.*\bDask\b"):
-        VoteClassifier(members(X, y), prefit=True).fit(X, y).predict(lazy)

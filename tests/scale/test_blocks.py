@@ -151,3 +151,14 @@ def test_sample_of_a_data_frame():
 def test_sample_refuses(n):
     with pytest.raises(ValueError, match=rf"\bn\b.*{n!r}"):
         sample(da.ones((3, 1)), n=n)
+
+
+@pytest.mark.parametrize("seed", [None, -1, 1.5])
+def test_sample_refuses_a_seed(seed):
+    with pytest.raises(ValueError, match=rf"\brandom_state\b.*{seed!r}"):
+        sample(da.ones((3, 1)), random_state=seed)
+
+
+def test_sample_refuses_a_collection_that_is_none():
+    with pytest.raises(ValueError, match=r"\b2\b.*None"):
+        sample(da.ones((3, 1)), None)

@@ -14,7 +14,8 @@ dd = pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not insta
 import dask  # noqa: E402
 
 from margrave import scale  # noqa: E402
-from margrave.fuse import RankMarginClassifier, VoteClassifier  # noqa: E402
+from margrave._indexing import largest_keys  # noqa: E402
+from margrave.fuse import RankMarginClassifier  # noqa: E402
 from margrave.scale import _rank_margin, sample  # noqa: E402
 from margrave.scale._blocks import Blocks  # noqa: E402
 
@@ -152,8 +153,7 @@ def test_what_is_drawn_is_not_what_members_are_trained_on():
     chosen_on = drawn_rows(X, y, 200).X
     kept = np.concatenate(
         [
-            500 * k
-            + _rank_margin.largest(_rank_margin.random_keys(_rank_margin.FOR_MARGINS, k, 500), 50)
+            500 * k + largest_keys(_rank_margin.random_keys(_rank_margin.FOR_MARGINS, k, 500), 50)
             for k in range(8)
         ]
     )

@@ -253,7 +253,7 @@ def test_what_cannot_be_met_warns_as_in_memory(synchronous):
 
 
 def test_guarantees_hold_for_new_samples(synchronous):
-    """The false positive rate of a threshold is known: a guarantee may fail for a tenth of the seeds."""
+    """The true rate of a threshold is known: a guarantee may fail for a tenth of the seeds."""
     broken = 0
     for seed in range(25):
         X, y = normal(1500, seed)

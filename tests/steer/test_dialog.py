@@ -801,7 +801,7 @@ def test_a_dialog_without_certify_samples_says_so(opened):
 
 def holds_training_data(model):
     """Whether a model, or what it is made of, keeps what tuning needs."""
-    if hasattr(model, "_problem"):
+    if getattr(model, "_fitted", None) is not None:
         return True
     parts = [part for _, part in getattr(model, "steps", [])]
     return any(map(holds_training_data, [*parts, *getattr(model, "estimators_", [])]))

@@ -284,7 +284,7 @@ def _fit_steered(
     """Train the members on some rows, set the threshold on others, and certify it on the rest."""
     if sample_weight is not None:
         raise ValueError(f"{OWNER} needs sample_weight to be None; got weights. Leave them out.")
-    check_strategies(estimator.strategies, f"{OWNER}'s strategies")
+    check_strategies(estimator.strategies, f"{OWNER}, strategies")
     draw = Draw.of(X, y, estimator.random_state)
     if estimator.preference is None:
         roles = draw.training_roles()
@@ -338,6 +338,20 @@ def check(model: SteeredClassifier, X: Any, y: Any, *, level: float = 0.05) -> C
     -------
     Check
         As from :meth:`margrave.steer.SteeredClassifier.check`.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from margrave import scale
+    >>> from margrave.steer import SteeredClassifier
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = make_classification(3000, random_state=0)
+    >>> model = SteeredClassifier(LogisticRegression(), preference="fp <= 20%", random_state=0)
+    >>> model = model.fit(X[:2000], y[:2000])
+    >>> X_new, y_new = da.from_array(X[2000:], chunks=250), da.from_array(y[2000:], chunks=250)
+    >>> scale.check(model, X_new, y_new).alarm
+    False
     """
     owner = "scale.check"
     check_certified(model, owner)
@@ -367,6 +381,21 @@ def recertify(
     -------
     SteeredClassifier
         As from :meth:`margrave.steer.SteeredClassifier.recertify`.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from margrave import scale
+    >>> from margrave.steer import SteeredClassifier
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = make_classification(3000, random_state=0)
+    >>> model = SteeredClassifier(LogisticRegression(), preference="fp <= 20%", random_state=0)
+    >>> model = model.fit(X[:2000], y[:2000])
+    >>> X_new, y_new = da.from_array(X[2000:], chunks=250), da.from_array(y[2000:], chunks=250)
+    >>> renewed = scale.recertify(model, X_new, y_new, confidence=0.9)
+    >>> renewed.certificate_.confidence, renewed.certificate_.confusion.n
+    (0.9, 1000)
     """
     owner = "scale.recertify"
     check_certified(model, owner)

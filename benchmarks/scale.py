@@ -1,7 +1,7 @@
-"""Beyond memory: Parquet, two worker processes, 4 GB for both: ``python -m benchmarks.scale``.
+"""Data larger than memory: Parquet, two worker processes of 2 GB: ``python -m benchmarks.scale``.
 
-The full form makes about 12 GB of files once (``--folder`` says where, to keep them) and takes some
-minutes. What Dask does itself with the same files, workers and limit is the peer.
+The full run writes about 12 GB of files (to ``--folder``, if they are to be kept) and takes some
+minutes. It is compared with functions of Dask on the same files, workers and memory limit.
 """
 
 from __future__ import annotations
@@ -40,14 +40,15 @@ _SAME = 1e-9
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run all, print as they come; 1 if a target is missed."""
+    """Run and print all comparisons; return 1 if a target is missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK} times fewer rows")
-    parser.add_argument("--folder", type=Path, help="where the files go, to keep them")
+    parser.add_argument("--folder", type=Path, help="a folder for the files, to keep them")
     chosen = parser.parse_args(arguments)
-    told = ", ".join(f"{name} {version(name)}" for name in ("numpy", "dask", "pyarrow"))
+    versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "dask", "pyarrow"))
     print(
-        f"Python {platform.python_version()}, {told}, {platform.machine()}, {os.cpu_count()} cores"
+        f"Python {platform.python_version()}, {versions}, {platform.machine()}, "
+        f"{os.cpu_count()} cores"
     )
     print(f"{WORKERS} worker processes, {LIMIT} each\n")
     print(
@@ -68,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def rows(folder: Path, fewer: int) -> Iterator[Comparison]:
-    """All comparisons, with so many times fewer rows."""
+    """Yield all comparisons, with `fewer` times fewer rows."""
     with cluster(n_workers=WORKERS, memory_limit=LIMIT) as client:
         yield from rank_margin(scores_folder(folder, N_SCORES // fewer), N_SCORES // fewer)
         yield from same_optimum(scores_folder(folder, N_SUBSET // fewer), N_SUBSET // fewer)
@@ -139,9 +140,9 @@ def average_margin(folder: Path, n: int) -> Iterator[Comparison]:
     passes = []
     before = Blocks.reduce
 
-    def counted(self: Blocks, *given: Any, **more: Any) -> Any:
+    def counted(self: Blocks, *arguments: Any, **more: Any) -> Any:
         passes.append(1)
-        return before(self, *given, **more)
+        return before(self, *arguments, **more)
 
     with patch.object(Blocks, "reduce", counted):
         fit(kernel="linear")

@@ -124,9 +124,9 @@ def _timed(job: str, n: int, workers: int, work: Callable[[], Any]) -> Measured:
     seen: list[int] = []
     before = Blocks.reduce
 
-    def counted(self: Blocks, *given: Any, **more: Any) -> Any:
+    def counted(self: Blocks, *arguments: Any, **more: Any) -> Any:
         seen.append(len(self))
-        return before(self, *given, **more)
+        return before(self, *arguments, **more)
 
     with patch.object(Blocks, "reduce", counted):
         start = perf_counter()

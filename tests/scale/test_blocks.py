@@ -1,4 +1,4 @@
-"""Blocks of rows: cut in the same places, put together in a fixed order, and refused clearly."""
+"""Blocks of rows: split at the same rows, merged in a fixed order; errors name what is wrong."""
 
 import numpy as np
 import pandas as pd
@@ -7,12 +7,16 @@ import pytest
 da = pytest.importorskip("dask.array", reason="the extra 'dask' is not installed")
 dd = pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not installed")
 
+from dask import delayed  # noqa: E402
+
 from margrave.scale import sample  # noqa: E402
 from margrave.scale._blocks import Blocks, is_dask  # noqa: E402
 
 
-def rows_of(X, y, weight=None):
-    return [(np.asarray(X), np.asarray(y), None if weight is None else np.asarray(weight))]
+def rows_of(X, y, sample_weight=None):
+    return [
+        (np.asarray(X), np.asarray(y), None if sample_weight is None else np.asarray(sample_weight))
+    ]
 
 
 def joined(parts):
@@ -22,7 +26,7 @@ def joined(parts):
 def test_what_is_dask():
     assert is_dask(None, da.ones(3))
     assert is_dask(dd.from_pandas(pd.DataFrame({"a": [1]}), npartitions=1))
-    assert not is_dask(np.ones(3), None, [1], pd.DataFrame({"a": [1]}))
+    assert not is_dask(np.ones(3), None, [1], pd.DataFrame({"a": [1]}), delayed(3))
 
 
 @pytest.mark.parametrize("n_blocks", [1, 2, 8, 9, 70])
@@ -42,7 +46,7 @@ def test_columns_in_several_chunks_are_put_together():
     assert np.array_equal(np.concatenate([one[1] for one in found]), np.arange(10))
 
 
-def test_other_chunks_are_cut_anew():
+def test_other_chunks_are_split_again():
     X, y = da.ones((10, 2), chunks=(4, 2)), da.arange(10, chunks=3)
     found = Blocks.of("who", X, y=y).reduce(rows_of, joined)
     assert [len(one[1]) for one in found] == [4, 4, 2]
@@ -84,8 +88,9 @@ def test_what_does_not_fit_is_refused():
     refused(r"\by\b.*\b10\b.*\b9\b", X, y=np.ones(9))
     refused(r"\by\b.*ndarray.*compute_chunk_sizes", unknown, y=np.ones(10))
     refused(r"\by\b.*\b2\b.*\b5\b", unknown, y=da.ones(10, chunks=2))
-    refused(r"\b0\b.*\b5\b.*\b4\b", unknown, y=da.ones(9, chunks=(4, 5)), weight=None)
+    refused(r"\b0\b.*\b5\b.*\b4\b", unknown, y=da.ones(9, chunks=(4, 5)), sample_weight=None)
     refused(r"\bX\b.*ndarray", np.ones((3, 2)), TypeError, y=da.ones(3))
+    refused(r"\by\b.*None", X, y=None)
 
 
 def test_a_data_frame_beside_an_array_in_memory_is_refused_with_advice():
@@ -146,3 +151,14 @@ def test_sample_of_a_data_frame():
 def test_sample_refuses(n):
     with pytest.raises(ValueError, match=rf"\bn\b.*{n!r}"):
         sample(da.ones((3, 1)), n=n)
+
+
+@pytest.mark.parametrize("seed", [None, -1, 1.5])
+def test_sample_refuses_a_seed(seed):
+    with pytest.raises(ValueError, match=rf"\brandom_state\b.*{seed!r}"):
+        sample(da.ones((3, 1)), random_state=seed)
+
+
+def test_sample_refuses_a_collection_that_is_none():
+    with pytest.raises(ValueError, match=r"\b2\b.*None"):
+        sample(da.ones((3, 1)), None)

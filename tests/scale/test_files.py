@@ -63,9 +63,9 @@ def test_one_file(folder):
     assert len(read_parquet(folder / "2.parquet").compute()) == 6
 
 
-def refused(named, folder, error=ValueError, **given):
+def refused(named, folder, error=ValueError, **arguments):
     with pytest.raises(error, match=named):
-        read_parquet(folder, **given).compute(scheduler="synchronous")
+        read_parquet(folder, **arguments).compute(scheduler="synchronous")
 
 
 def test_a_damaged_file_is_named(folder):

@@ -38,15 +38,15 @@ def same(one, other):
 def test_as_in_memory_while_scores_are_few(chunks):
     scores, y = scored()
     whole = Frontier.of(scores, y)
-    strategies, labels = in_blocks(scores, y, chunks)
-    found = frontier(strategies, labels)
+    curves, labels = in_blocks(scores, y, chunks)
+    found = frontier(curves, labels)
     same(found, whole)
     assert found.hull == whole.hull
     assert str(found) == str(whole)
     assert found.least_fp("5%") == whole.least_fp("5%")
-    same(frontier({**strategies, "even": scores["even"]}, y), whole)
+    same(frontier({**curves, "even": scores["even"]}, y), whole)
     same(frontier(scores, labels), whole)
-    same(frontier(strategies, labels, positive=0), Frontier.of(scores, y, positive=0))
+    same(frontier(curves, labels, positive=0), Frontier.of(scores, y, positive=0))
 
 
 @pytest.mark.parametrize("chunks", [2500, 300])
@@ -58,8 +58,8 @@ def test_every_count_is_exact_where_thresholds_are_left_out(chunks, monkeypatch)
     whole = Frontier.of(scores, y)
     found = frontier(*in_blocks(scores, y, chunks))
     for curve, best in zip(found.curves, whole.curves, strict=True):
-        given = scores[curve.name]
-        above = given[:, None] > curve.thresholds
+        values = scores[curve.name]
+        above = values[:, None] > curve.thresholds
         assert np.array_equal(curve.fp, above[y == 0].sum(axis=0))
         assert np.array_equal(curve.fn, (~above)[y == 1].sum(axis=0))
         assert curve.fp[0] == 0
@@ -69,11 +69,11 @@ def test_every_count_is_exact_where_thresholds_are_left_out(chunks, monkeypatch)
     fp, fn = found.resolution
     assert 0 < fp < 0.2
     assert 0 < fn < 0.2
-    for share in ("0%", "0.2%", "1%", "5%", "30%"):
-        told, best = found.least_fn(share)[0], whole.least_fn(share)[0]
-        assert best <= told <= best + fn * found.n_positive
-        told, best = found.least_fp(share)[0], whole.least_fp(share)[0]
-        assert best <= told <= best + fp * found.n_negative
+    for limit in ("0%", "0.2%", "1%", "5%", "30%"):
+        count, best = found.least_fn(limit)[0], whole.least_fn(limit)[0]
+        assert best <= count <= best + fn * found.n_positive
+        count, best = found.least_fp(limit)[0], whole.least_fp(limit)[0]
+        assert best <= count <= best + fp * found.n_negative
 
 
 def test_the_stated_resolution_at_the_usual_fineness():
@@ -86,10 +86,10 @@ def test_the_stated_resolution_at_the_usual_fineness():
     assert 0 < fp <= 1e-4
     assert fn <= 1e-4
     whole = Frontier.of({"model": scores}, y)
-    told = found.curves[0]
-    near = told.fp < 1000  # near the ends every sample is a cut of its own
+    curve = found.curves[0]
+    near = curve.fp < 1000  # near the ends every sample has a threshold of its own
     assert np.array_equal(
-        told.thresholds[near], whole.curves[0].thresholds[whole.curves[0].fp < 1000]
+        curve.thresholds[near], whole.curves[0].thresholds[whole.curves[0].fp < 1000]
     )
     assert found.least_fn("1%")[0] - whole.least_fn("1%")[0] <= fn * found.n_positive
 

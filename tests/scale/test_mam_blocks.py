@@ -24,7 +24,7 @@ from margrave.scale._mam_blocks import (  # noqa: E402
 
 LINEAR = {"kernel": "linear"}
 FEATURES = {"n_components": 30, "random_state": 0, "gamma": 0.2}
-ways = pytest.mark.parametrize("given", [LINEAR, FEATURES], ids=["linear", "features"])
+kernels = pytest.mark.parametrize("settings", [LINEAR, FEATURES], ids=["linear", "features"])
 
 
 @pytest.fixture(autouse=True)
@@ -74,13 +74,13 @@ def test_a_model_is_sent_once(kind, monkeypatch):
     assert times_sent(MAMRanker(gamma=0.2).fit(X, y), "predict", rows, monkeypatch) == 1
 
 
-@ways
-def test_many_labels_take_little_memory(given):
+@kernels
+def test_many_labels_take_little_memory(settings):
     X, y = samples(20_000, 200)
-    request = BlockRequest(4, {}, 0, 1_000, given is LINEAR)
+    request = BlockRequest(4, {}, 0, 1_000, settings is LINEAR)
     features = RandomFeatures.draw("rbf", 0.2, X.mean(axis=0), 30, 0)
     tracemalloc.start()
-    if given is LINEAR:
+    if settings is LINEAR:
         sum_labels(0, X, y, None, request)
     else:
         sum_classes(X, y, None, request, np.arange(200), 0, features)
@@ -100,23 +100,23 @@ def test_sums_by_label(dtype, order, n):
     assert sums_by_label(X, y, weights, n) == pytest.approx(known, rel=1e-11, abs=1e-9)
 
 
-@ways
-def test_many_labels_are_learned_as_in_memory(given):
+@kernels
+def test_many_labels_are_learned_as_in_memory(settings):
     X, y = samples(1_000, 40)
-    known = MAMClassifier(**given).fit(X, y)
-    found = scale.fit(MAMClassifier(**given), da.from_array(X, chunks=(170, 4)), y)
+    known = MAMClassifier(**settings).fit(X, y)
+    found = scale.fit(MAMClassifier(**settings), da.from_array(X, chunks=(170, 4)), y)
     assert found.coef_ == pytest.approx(known.coef_, abs=1e-5 * np.abs(known.coef_).max())
     X[700, 1] = np.nan
     with pytest.raises(ValueError, match=r"\bX\b.*NaN"):
-        scale.fit(MAMClassifier(**given), da.from_array(X, chunks=(170, 4)), y)
+        scale.fit(MAMClassifier(**settings), da.from_array(X, chunks=(170, 4)), y)
 
 
 @pytest.mark.parametrize("power", [-8, -6, -4, -2])
 def test_directions_of_wide_kernels(power):
     X, y = samples(3_000)
-    given = {"n_components": 100, "gamma": 4.0**power, "random_state": 0}
-    known = MAMClassifier(**given, class_weight="balanced").fit(X, y)
-    found = MAMClassifier(**given, class_weight="balanced")
+    settings = {"n_components": 100, "gamma": 4.0**power, "random_state": 0}
+    known = MAMClassifier(**settings, class_weight="balanced").fit(X, y)
+    found = MAMClassifier(**settings, class_weight="balanced")
     scale.fit(found, da.from_array(X, chunks=(250, 4)), y)
     assert np.linalg.norm(found.coef_ - known.coef_) < 2e-6
     angles = (X - X.mean(axis=0)) @ known._features.directions.astype(float)
@@ -125,12 +125,12 @@ def test_directions_of_wide_kernels(power):
     assert np.linalg.norm(known.coef_[0] - exact / np.linalg.norm(exact)) < 2e-6
 
 
-@ways
-def test_labels_that_do_not_fit_into_signed_integers(given):
+@kernels
+def test_labels_that_do_not_fit_into_signed_integers(settings):
     X, y = samples()
     labels = y.astype(np.uint64) + np.uint64(2**63 + 5)
-    known = MAMClassifier(**given).fit(X, labels)
-    found = scale.fit(MAMClassifier(**given), da.from_array(X, chunks=(70, 4)), labels)
+    known = MAMClassifier(**settings).fit(X, labels)
+    found = scale.fit(MAMClassifier(**settings), da.from_array(X, chunks=(70, 4)), labels)
     assert found.classes_.dtype == np.uint64
     assert found.classes_.tolist() == known.classes_.tolist() == [2**63 + 5, 2**63 + 6]
     assert found.coef_ == pytest.approx(known.coef_, rel=1e-4, abs=1e-5)
@@ -138,25 +138,25 @@ def test_labels_that_do_not_fit_into_signed_integers(given):
     assert (lazy.compute() == found.predict(X)).all()
 
 
-@ways
-def test_infinity_is_no_label(given):
+@kernels
+def test_infinity_is_no_label(settings):
     X, y = samples()
     labels = np.where(np.arange(300) == 3, np.inf, y)
     with pytest.raises(ValueError, match=r"\by\b.*infinity"):
-        MAMClassifier(**given).fit(X, labels)
+        MAMClassifier(**settings).fit(X, labels)
     with pytest.raises(ValueError, match=r"\by\b.*infinity"):
-        scale.fit(MAMClassifier(**given), da.from_array(X, chunks=(70, 4)), labels)
+        scale.fit(MAMClassifier(**settings), da.from_array(X, chunks=(70, 4)), labels)
 
 
 def test_sparse_blocks_are_refused():
     X, y = samples()
     sparse = da.from_array(X, chunks=(70, 4)).map_blocks(csr_matrix)
     model = MAMClassifier("linear").fit(X, y)
-    for given in (LINEAR, FEATURES):
+    for settings in (LINEAR, FEATURES):
         with pytest.raises(TypeError, match=r"MAMClassifier.*csr_matrix"):
-            scale.fit(MAMClassifier(**given), sparse, y)
+            scale.fit(MAMClassifier(**settings), sparse, y)
         with pytest.raises(TypeError, match=r"MAMRanker.*csr_matrix"):
-            scale.fit(MAMRanker(**given), sparse, y)
+            scale.fit(MAMRanker(**settings), sparse, y)
     with pytest.raises(TypeError, match="sparse"):
         scale.predict(model, sparse).compute()
 

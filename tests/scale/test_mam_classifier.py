@@ -67,26 +67,26 @@ def same(found, known, rel):
 
 @pytest.mark.parametrize("chunks", CHUNKS.values(), ids=list(CHUNKS))
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("given", [LINEAR, FEATURES], ids=["linear", "features"])
-def test_blocks_say_what_the_whole_says(chunks, n_classes, given):
+@pytest.mark.parametrize("settings", [LINEAR, FEATURES], ids=["linear", "features"])
+def test_as_in_memory(chunks, n_classes, settings):
     X, y, weights = samples(n_classes=n_classes)
-    known = MAMClassifier(**given).fit(X, y, weights)
+    known = MAMClassifier(**settings).fit(X, y, weights)
     rows = da.from_array(X, chunks=chunks)
-    found = scale.fit(MAMClassifier(**given), rows, da.from_array(y, chunks=80), weights)
-    same(found, known, 1e-10 if given is LINEAR else 1e-5)
+    found = scale.fit(MAMClassifier(**settings), rows, da.from_array(y, chunks=80), weights)
+    same(found, known, 1e-10 if settings is LINEAR else 1e-5)
     assert (found.predict(X) == known.predict(X)).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("given", [LINEAR, FEATURES], ids=["linear", "features"])
-def test_data_frames(dtype, given):
+@pytest.mark.parametrize("settings", [LINEAR, FEATURES], ids=["linear", "features"])
+def test_data_frames(dtype, settings):
     X, y, weights = samples()
     labels = np.array(["no", "yes"])[y]
     X = X.astype(dtype)
     table = frame(X, labels, weights)
-    known = MAMClassifier(**given).fit(pd.DataFrame(X, columns=NAMES), labels, weights)
-    found = scale.fit(MAMClassifier(**given), table[NAMES], table["y"], table["w"])
-    same(found, known, 1e-10 if given is LINEAR else 1e-5)
+    known = MAMClassifier(**settings).fit(pd.DataFrame(X, columns=NAMES), labels, weights)
+    found = scale.fit(MAMClassifier(**settings), table[NAMES], table["y"], table["w"])
+    same(found, known, 1e-10 if settings is LINEAR else 1e-5)
     assert found.feature_names_in_.tolist() == NAMES
     assert (
         scale.predict(found, table[NAMES]).compute().tolist()
@@ -98,9 +98,9 @@ def test_data_frames(dtype, given):
 @pytest.mark.parametrize("gamma", ["loo", "scale"])
 def test_widths_are_those_of_the_whole(kernel, gamma):
     X, y, weights = samples(400)
-    given = {"kernel": kernel, "gamma": gamma, "n_components": 40, "random_state": 3}
-    known = MAMClassifier(**given).fit(X, y, weights)
-    found = scale.fit(MAMClassifier(**given), da.from_array(X, chunks=(90, 4)), y, weights)
+    settings = {"kernel": kernel, "gamma": gamma, "n_components": 40, "random_state": 3}
+    known = MAMClassifier(**settings).fit(X, y, weights)
+    found = scale.fit(MAMClassifier(**settings), da.from_array(X, chunks=(90, 4)), y, weights)
     same(found, known, 1e-5)
 
 
@@ -108,13 +108,13 @@ def test_widths_are_those_of_the_whole(kernel, gamma):
 @pytest.mark.parametrize("threshold", ["accuracy", "balanced", None])
 def test_classes_with_weights(class_weight, threshold):
     X, y, weights = samples(n_classes=3)
-    for given in (LINEAR, FEATURES):
-        model = MAMClassifier(**given, class_weight=class_weight, threshold=threshold)
+    for settings in (LINEAR, FEATURES):
+        model = MAMClassifier(**settings, class_weight=class_weight, threshold=threshold)
         known = clone(model).fit(X, y, weights)
         rows = da.from_array(X, chunks=(40, 4))
         found = scale.fit(model, rows, y, da.from_array(weights, chunks=60))
         assert found is model
-        same(found, known, 1e-10 if given is LINEAR else 1e-5)
+        same(found, known, 1e-10 if settings is LINEAR else 1e-5)
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1e300])
@@ -126,18 +126,20 @@ def test_weights_and_numbers_near_the_ends_of_floats(unit):
     same(found, known, 1e-10)
 
 
-@pytest.mark.parametrize(("given", "n"), [(LINEAR, 1), (FEATURES, 2)], ids=["linear", "features"])
-def test_passes_over_the_rows(given, n, monkeypatch):
+@pytest.mark.parametrize(
+    ("settings", "n"), [(LINEAR, 1), (FEATURES, 2)], ids=["linear", "features"]
+)
+def test_passes_over_the_rows(settings, n, monkeypatch):
     passes = []
     reduce = Blocks.reduce
 
-    def counted(self, *given, **more):
+    def counted(self, *arguments, **more):
         passes.append(1)
-        return reduce(self, *given, **more)
+        return reduce(self, *arguments, **more)
 
     monkeypatch.setattr(Blocks, "reduce", counted)
     X, y, _ = samples()
-    scale.fit(MAMClassifier(**{**given, "gamma": "loo"}), da.from_array(X, chunks=(50, 4)), y)
+    scale.fit(MAMClassifier(**{**settings, "gamma": "loo"}), da.from_array(X, chunks=(50, 4)), y)
     assert len(passes) == n
 
 
@@ -159,20 +161,20 @@ def test_of_many_rows_some_are_kept(monkeypatch):
     assert (once.loo_decision_ == found.loo_decision_).all()
 
 
-@pytest.mark.parametrize("given", [LINEAR, FEATURES], ids=["linear", "features"])
-def test_more_samples_can_follow(given):
+@pytest.mark.parametrize("settings", [LINEAR, FEATURES], ids=["linear", "features"])
+def test_more_samples_can_follow(settings):
     X, y, _ = samples()
-    found = scale.fit(MAMClassifier(**given), da.from_array(X[:200], chunks=(50, 4)), y[:200])
+    found = scale.fit(MAMClassifier(**settings), da.from_array(X[:200], chunks=(50, 4)), y[:200])
     found.partial_fit(X[200:], y[200:])
-    centred = MAMClassifier(**given).fit(X[:200], y[:200]).partial_fit(X[200:], y[200:])
-    same(found, centred, 1e-10 if given is LINEAR else 1e-5)
+    centred = MAMClassifier(**settings).fit(X[:200], y[:200]).partial_fit(X[200:], y[200:])
+    same(found, centred, 1e-10 if settings is LINEAR else 1e-5)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("given", [LINEAR, FEATURES, {"gamma": 0.2}])
-def test_predictions_are_lazy(n_classes, given):
+@pytest.mark.parametrize("settings", [LINEAR, FEATURES, {"gamma": 0.2}])
+def test_predictions_are_lazy(n_classes, settings):
     X, y, _ = samples(n_classes=n_classes)
-    model = MAMClassifier(**given).fit(X, y)
+    model = MAMClassifier(**settings).fit(X, y)
     scores = scale.predict(model, da.from_array(X, chunks=(70, 2)), "decision_function")
     labels = scale.predict(model, da.from_array(X, chunks=(70, 2)))
     assert isinstance(scores, da.Array)
@@ -243,10 +245,10 @@ def test_parts_without_rows_and_of_one_class():
 def test_a_block_without_weight():
     X, y, weights = samples()
     weights[50:150] = 0
-    for given in (LINEAR, FEATURES):
-        known = MAMClassifier(**given).fit(X, y, weights)
-        found = scale.fit(MAMClassifier(**given), da.from_array(X, chunks=(50, 4)), y, weights)
-        same(found, known, 1e-10 if given is LINEAR else 1e-5)
+    for settings in (LINEAR, FEATURES):
+        known = MAMClassifier(**settings).fit(X, y, weights)
+        found = scale.fit(MAMClassifier(**settings), da.from_array(X, chunks=(50, 4)), y, weights)
+        same(found, known, 1e-10 if settings is LINEAR else 1e-5)
 
 
 @pytest.mark.parametrize(
@@ -265,9 +267,9 @@ def test_labels_of_any_kind(labels):
         assert found.classes_.tolist() == labels
 
 
-def refused(match, X, y, weights=None, error=ValueError, **given):
+def refused(match, X, y, weights=None, error=ValueError, **settings):
     with pytest.raises(error, match=match):
-        scale.fit(MAMClassifier(**{**LINEAR, **given}), X, y, weights)
+        scale.fit(MAMClassifier(**{**LINEAR, **settings}), X, y, weights)
 
 
 @pytest.mark.parametrize(("bad", "name"), [(np.nan, "NaN"), (np.inf, "infinity")])
@@ -277,9 +279,9 @@ def test_a_number_that_is_none_in_one_block(bad, name, dtype):
     X = X.astype(dtype)
     X[123, 2] = bad
     weights[123] = 0
-    for given in (LINEAR, FEATURES):
+    for settings in (LINEAR, FEATURES):
         for s in (None, weights):
-            refused(rf"\bX\b.*{name}", da.from_array(X, chunks=(50, 4)), y, s, **given)
+            refused(rf"\bX\b.*{name}", da.from_array(X, chunks=(50, 4)), y, s, **settings)
     model = MAMClassifier("linear").fit(*samples()[:2])
     with pytest.raises(ValueError, match=rf"\bX\b.*{name}"):
         scale.predict(model, da.from_array(X, chunks=(50, 4))).compute()

@@ -18,7 +18,7 @@ from margrave.scale._blocks import Blocks  # noqa: E402
 NAMES = list("abcd")
 LINEAR = {"kernel": "linear"}
 FEATURES = {"n_components": 30, "random_state": 0, "gamma": 0.2}
-ways = pytest.mark.parametrize("given", [LINEAR, FEATURES], ids=["linear", "features"])
+kernels = pytest.mark.parametrize("settings", [LINEAR, FEATURES], ids=["linear", "features"])
 
 
 @pytest.fixture(autouse=True)
@@ -41,8 +41,8 @@ def frame(X, y, weights=None, n=5):
     return dd.from_pandas(table, npartitions=n, sort=False)
 
 
-def same(found, known, given):
-    rel = 1e-10 if given.get("kernel") == "linear" else 1e-5
+def same(found, known, settings):
+    rel = 1e-10 if settings.get("kernel") == "linear" else 1e-5
     unit = np.abs(known.coef_).max()
     assert found.coef_ / unit == pytest.approx(known.coef_ / unit, rel=rel, abs=rel)
     assert found.lambda_ == pytest.approx(known.lambda_, rel=rel)
@@ -56,28 +56,28 @@ def same(found, known, given):
     assert not hasattr(found, "ranks_")
 
 
-@ways
+@kernels
 @pytest.mark.parametrize("chunks", [(300, 4), (50, 4), (71, 3), (9, 4)])
 @pytest.mark.parametrize("levels", [0, 5])
-def test_blocks_say_what_the_whole_says(given, chunks, levels):
+def test_as_in_memory(settings, chunks, levels):
     X, y, weights = samples(levels=levels)
     for s in (None, weights):
-        known = MAMRanker(**given).fit(X, y, s)
+        known = MAMRanker(**settings).fit(X, y, s)
         rows, responses = da.from_array(X, chunks=chunks), da.from_array(y)
-        found = scale.fit(MAMRanker(**given), rows, responses, s)
-        same(found, known, given)
+        found = scale.fit(MAMRanker(**settings), rows, responses, s)
+        same(found, known, settings)
 
 
-@ways
+@kernels
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_data_frames(given, dtype):
+def test_data_frames(settings, dtype):
     X, y, weights = samples()
     X = X.astype(dtype)
     table = frame(X, y, weights)
     names = pd.DataFrame(X, columns=NAMES)
-    known = MAMRanker(**given).fit(names, y, weights)
-    found = scale.fit(MAMRanker(**given), table[NAMES], table["y"], table["w"])
-    same(found, known, given)
+    known = MAMRanker(**settings).fit(names, y, weights)
+    found = scale.fit(MAMRanker(**settings), table[NAMES], table["y"], table["w"])
+    same(found, known, settings)
     assert found.feature_names_in_.tolist() == NAMES
     lazy = scale.predict(found, table[NAMES])
     assert lazy.dtype == np.float64
@@ -91,24 +91,24 @@ def test_data_frames(given, dtype):
 @pytest.mark.parametrize("gamma", ["loo", "scale"])
 def test_widths_are_those_of_the_whole(kernel, gamma):
     X, y, weights = samples()
-    given = {"kernel": kernel, "gamma": gamma, "n_components": 40, "random_state": 3}
-    known = MAMRanker(**given).fit(X, y, weights)
-    found = scale.fit(MAMRanker(**given), da.from_array(X, chunks=(90, 4)), y, weights)
-    same(found, known, given)
+    settings = {"kernel": kernel, "gamma": gamma, "n_components": 40, "random_state": 3}
+    known = MAMRanker(**settings).fit(X, y, weights)
+    found = scale.fit(MAMRanker(**settings), da.from_array(X, chunks=(90, 4)), y, weights)
+    same(found, known, settings)
 
 
-@ways
-def test_two_passes(given, monkeypatch):
+@kernels
+def test_two_passes(settings, monkeypatch):
     passes = []
     reduce = Blocks.reduce
 
-    def counted(self, *given, **more):
+    def counted(self, *arguments, **more):
         passes.append(1)
-        return reduce(self, *given, **more)
+        return reduce(self, *arguments, **more)
 
     monkeypatch.setattr(Blocks, "reduce", counted)
     X, y, _ = samples()
-    scale.fit(MAMRanker(**given), da.from_array(X, chunks=(50, 4)), y)
+    scale.fit(MAMRanker(**settings), da.from_array(X, chunks=(50, 4)), y)
     assert len(passes) == 2
 
 
@@ -130,7 +130,7 @@ def test_more_responses_than_a_summary_holds(offset, monkeypatch):
     same(found, known, LINEAR)
 
 
-def test_midranks_are_off_by_no_more_than_is_said(monkeypatch):
+def test_the_error_of_midranks_is_bounded(monkeypatch):
     monkeypatch.setattr(_summary, "EXACT", 300)
     monkeypatch.setattr(_summary, "FINENESS", 30)
     for seed in range(5):
@@ -146,10 +146,10 @@ def test_midranks_are_off_by_no_more_than_is_said(monkeypatch):
         assert (np.abs(found.middle(y)[:, 0] - true) <= found.error[0] + weights).all()
 
 
-@pytest.mark.parametrize("given", [LINEAR, FEATURES, {"gamma": 0.2}])
-def test_predictions_are_lazy(given):
+@pytest.mark.parametrize("settings", [LINEAR, FEATURES, {"gamma": 0.2}])
+def test_predictions_are_lazy(settings):
     X, y, _ = samples()
-    model = MAMRanker(**given).fit(X, y)
+    model = MAMRanker(**settings).fit(X, y)
     lazy = scale.predict(model, da.from_array(X, chunks=(70, 2)))
     assert isinstance(lazy, da.Array)
     assert lazy.shape == (300,)
@@ -164,53 +164,53 @@ def test_parts_without_rows_and_of_unknown_size():
     table = frame(X, y, weights, n=7)
     some = table[table["a"] > 3]
     there = X[:, 0] > 3
-    for given in (LINEAR, FEATURES):
-        known = MAMRanker(**given).fit(X[there], y[there], weights[there])
-        found = scale.fit(MAMRanker(**given), some[NAMES], some["y"], some["w"])
-        same(found, known, given)
+    for settings in (LINEAR, FEATURES):
+        known = MAMRanker(**settings).fit(X[there], y[there], weights[there])
+        found = scale.fit(MAMRanker(**settings), some[NAMES], some["y"], some["w"])
+        same(found, known, settings)
         arrays = [some[NAMES].to_dask_array(), some["y"].to_dask_array()]
-        found = scale.fit(MAMRanker(**given), *arrays, some["w"].to_dask_array())
-        same(found, known, given)
+        found = scale.fit(MAMRanker(**settings), *arrays, some["w"].to_dask_array())
+        same(found, known, settings)
 
 
-@ways
+@kernels
 @pytest.mark.parametrize("unit", [1.0, 1e-200])
-def test_a_block_without_weight(given, unit):
+def test_a_block_without_weight(settings, unit):
     X, y, weights = samples()
     weights[50:150] = 0
     weights *= unit
-    known = MAMRanker(**given).fit(X, y, weights)
-    found = scale.fit(MAMRanker(**given), da.from_array(X, chunks=(50, 4)), y, weights)
-    same(found, known, given)
+    known = MAMRanker(**settings).fit(X, y, weights)
+    found = scale.fit(MAMRanker(**settings), da.from_array(X, chunks=(50, 4)), y, weights)
+    same(found, known, settings)
 
 
 def test_of_many_rows_some_choose_the_width(monkeypatch):
     monkeypatch.setattr(_mam_blocks, "LARGEST_RESERVOIR", 200)
     X, y, _ = samples(3_000)
-    given = {"n_components": 100, "random_state": 0}
-    known = MAMRanker(**given).fit(X, y)
-    found = scale.fit(MAMRanker(**given), da.from_array(X, chunks=(170, 4)), y)
+    settings = {"n_components": 100, "random_state": 0}
+    known = MAMRanker(**settings).fit(X, y)
+    found = scale.fit(MAMRanker(**settings), da.from_array(X, chunks=(170, 4)), y)
     assert found.score(X, y) == pytest.approx(known.score(X, y), abs=0.05)
-    again = scale.fit(MAMRanker(**given), da.from_array(X, chunks=(170, 4)), y)
+    again = scale.fit(MAMRanker(**settings), da.from_array(X, chunks=(170, 4)), y)
     assert (found.coef_ == again.coef_).all()
 
 
-def refused(match, X, y, weights=None, error=ValueError, **given):
+def refused(match, X, y, weights=None, error=ValueError, **settings):
     with pytest.raises(error, match=match):
-        scale.fit(MAMRanker(**{**LINEAR, **given}), X, y, weights)
+        scale.fit(MAMRanker(**{**LINEAR, **settings}), X, y, weights)
 
 
-@ways
+@kernels
 @pytest.mark.parametrize(("bad", "name"), [(np.nan, "NaN"), (np.inf, "infinity")])
-def test_a_number_that_is_none_in_one_block(given, bad, name):
+def test_a_number_that_is_none_in_one_block(settings, bad, name):
     X, y, weights = samples()
     broken = X.copy()
     broken[123, 2] = bad
     weights[123] = 0
     for s in (None, weights):
-        refused(rf"\bX\b.*{name}", da.from_array(broken, chunks=(50, 4)), y, s, **given)
+        refused(rf"\bX\b.*{name}", da.from_array(broken, chunks=(50, 4)), y, s, **settings)
     y[70] = bad
-    refused(rf"\by\b.*{name}", da.from_array(X, chunks=(50, 4)), y, **given)
+    refused(rf"\by\b.*{name}", da.from_array(X, chunks=(50, 4)), y, **settings)
 
 
 def test_what_cannot_be_learned_from():
@@ -235,12 +235,12 @@ def test_integers_that_float64_cannot_tell_apart(dtype):
     X, y, _ = samples()
     rows = da.from_array(X, chunks=(50, 4))
     order = np.argsort(np.argsort(y)).astype(dtype)
-    for given in (LINEAR, FEATURES):
+    for settings in (LINEAR, FEATURES):
         whole = da.from_array(X, chunks=(300, 4))
-        refused(rf"\by\b.*{2**60 + 299}", whole, order + dtype(2**60), **given)
+        refused(rf"\by\b.*{2**60 + 299}", whole, order + dtype(2**60), **settings)
         largest = order + dtype(2**53 - 299)
-        found = scale.fit(MAMRanker(**given), rows, largest)
-        same(found, MAMRanker(**given).fit(X, largest), given)
+        found = scale.fit(MAMRanker(**settings), rows, largest)
+        same(found, MAMRanker(**settings).fit(X, largest), settings)
     if dtype == np.int64:
         refused(r"\by\b.*-\d{19}\b", rows, order + np.iinfo(dtype).min)
 
@@ -253,9 +253,9 @@ def test_a_single_row_in_every_block():
 
 
 def test_rows_that_are_all_the_same():
-    for given in (LINEAR, FEATURES):
+    for settings in (LINEAR, FEATURES):
         rows = da.ones((60, 3), chunks=(20, 3))
-        found = scale.fit(MAMRanker(**given), rows, np.arange(60))
+        found = scale.fit(MAMRanker(**settings), rows, np.arange(60))
         assert found.lambda_ == 0
         assert (found.coef_ == 0).all()
 

@@ -49,9 +49,9 @@ def both(X, y, weight=None, n_blocks=4, trained=None, **settings):
     trained = members(X, y) if trained is None else trained
     size = -(-len(X) // n_blocks)
     inside = RankMarginClassifier(trained, prefit=True, **settings).fit(X, y, weight)
-    given = None if weight is None else da.from_array(weight, chunks=size)
+    weights = None if weight is None else da.from_array(weight, chunks=size)
     blocks = da.from_array(X, chunks=(size, X.shape[1])), da.from_array(y, chunks=size)
-    outside = scale.fit(RankMarginClassifier(trained, prefit=True, **settings), *blocks, given)
+    outside = scale.fit(RankMarginClassifier(trained, prefit=True, **settings), *blocks, weights)
     return inside, outside, blocks[0]
 
 
@@ -139,7 +139,7 @@ def few_are_drawn(monkeypatch, n):
 
 
 def drawn_rows(X, y, most, weight=None):
-    blocks = Blocks.of("test", X, y=y, weight=weight)
+    blocks = Blocks.of("test", X, y=y, sample_weight=weight)
     more = np.arange(3), most
     return blocks.reduce(
         _rank_margin.draw_block, _rank_margin.DrawnRows.merged, *more, numbered=True
@@ -212,3 +212,5 @@ def test_what_is_refused():
     refused(r"\by\b.*\b300\b.*\b200\b", lazy, labels[:200], trained)
     refused("sample_weight", lazy, labels, trained, weight=-1.0 * (labels >= 0))
     refused("NaN", da.where(lazy > 0, lazy, np.nan), labels, trained)
+    refused(r"scale\.fit.*\bX\b", lazy[:, 0], labels, trained)
+    refused(r"scale\.fit.*\by\b.*None", lazy, None, trained)

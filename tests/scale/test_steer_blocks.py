@@ -82,17 +82,17 @@ def roles_of(X, y, seed=0, certify=0.2):
     return roles, found
 
 
-def test_every_row_has_one_role_with_the_shares_of_the_classes():
+def test_every_row_has_one_role_in_the_proportions_of_the_classes():
     X, y = normal(5000, 0)
     roles, found = roles_of(*blocks(X, y))
-    for role, share in ((TRAIN, 0.4), (TUNE, 0.4), (CERTIFY, 0.2)):
+    for role, fraction in ((TRAIN, 0.4), (TUNE, 0.4), (CERTIFY, 0.2)):
         for c in (0, 1):
             assert ((found == role) & (y == c)).sum() == roles.counts[role, c]
-            assert abs(roles.counts[role, c] - share * (y == c).sum()) <= 1
+            assert abs(roles.counts[role, c] - fraction * (y == c).sum()) <= 1
     assert roles.parts == {"train": 1999, "tune": 2001, "certify": 1000}
 
 
-def test_roles_do_not_depend_on_who_is_quick():
+def test_roles_do_not_depend_on_the_scheduler():
     X, y = blocks(*normal(4000, 1), chunks=190)
     with dask.config.set(scheduler="synchronous"):
         _, one = roles_of(X, y)
@@ -111,7 +111,7 @@ def test_rows_in_memory_are_limited(monkeypatch):
     assert roles.parts["certify"] in (199, 200, 201)
     assert np.bincount(found).tolist() == list(roles.parts.values())
     rare = roles.counts[:, 1]
-    assert rare[TRAIN] == min(int(0.3 * rare.sum()), 50)  # not 2, as its share would be
+    assert rare[TRAIN] == min(int(0.3 * rare.sum()), 50)  # not 2, in proportion
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_rows_in_memory_are_limited(monkeypatch):
      ("errors(1 -> 0) <= 10%", True), ("alarms <= 40%", False), ("accuracy >= 60%", False),
      ("fn <= 20%, precision >= 1%", False)],
 )  # fmt: skip
-def test_a_rare_class_certifies_with_its_share(wanted, apart, monkeypatch, synchronous):
+def test_a_rare_class_certifies_with_its_whole_fraction(wanted, apart, monkeypatch, synchronous):
     monkeypatch.setattr(_roles, "MOST_CERTIFYING", 1000)
     X, y = normal(20_000, 0, fraction=0.02)
     draw = Draw.of(*blocks(X, y, 5000), 0)
@@ -230,8 +230,8 @@ def test_counts_are_exact_where_scores_are_grouped(monkeypatch, synchronous):
     scores = found.scorer(X[at])
     for wanted in ("fp <= 1%", "fn <= 2%", "precision >= 95%"):
         reply = found.reply(Preference(wanted), found.start.after)
-        answers = reply.candidate.decision.predict(scores)
-        assert reply.after == Confusion.of(y[at], answers, classes=[0, 1])
+        predictions = reply.candidate.decision.predict(scores)
+        assert reply.after == Confusion.of(y[at], predictions, classes=[0, 1])
         best = Dialog(Known().fit(X, y), X[at], y[at]).prefer(wanted, strategies=["move"])
         assert reply.met
         step = found.tally.resolution[1] * found.tally.under[-1, 1]
@@ -243,16 +243,17 @@ def test_counts_are_exact_where_scores_are_grouped(monkeypatch, synchronous):
 def test_what_cannot_be_met_warns_as_in_memory(synchronous):
     X, y = normal(3000, 5)
     model = SteeredClassifier(Known(), preference="fp <= 1%, fn <= 1%", certify=None)
-    with pytest.warns(NotMetWarning, match="SteeredClassifier.*'fp <= 1%, fn <= 1%'"):
+    with pytest.warns(NotMetWarning, match="SteeredClassifier.*'fp <= 1%, fn <= 1%'") as record:
         scale.fit(model, *blocks(X, y))
+    assert record[0].filename == __file__
     assert model.certificate_ is None
 
 
 # Guarantee
 
 
-def test_guarantees_are_kept_on_new_samples(synchronous):
-    """The share that a cut lets through is known: a promise may fail in one of ten seeds."""
+def test_guarantees_hold_for_new_samples(synchronous):
+    """The true rate of a threshold is known: a guarantee may fail for a tenth of the seeds."""
     broken = 0
     for seed in range(25):
         X, y = normal(1500, seed)
@@ -290,6 +291,36 @@ def test_the_result_is_an_ordinary_steered_classifier(tmp_path, synchronous):
     loaded = SteeredClassifier.load(tmp_path / "m.skops")
     assert loaded.parts_ == model.parts_
     assert np.array_equal(loaded.predict(new), model.predict(new))
+
+
+def test_rows_that_the_model_was_built_from_are_recognized(synchronous):
+    X, y = normal(1500, 6)
+    new, labels = normal(900, 7)
+    model = SteeredClassifier(LogisticRegression(), preference="fp <= 10%", random_state=0)
+    model.fit(X, y)  # in memory: it knows its rows
+    for function in (scale.check, scale.recertify):
+        with pytest.raises(GuaranteeError, match=rf"scale\.{function.__name__}.*\b1500\b"):
+            function(model, *blocks(X, y, 400))
+    mixed = np.concatenate([X[:100], new]), np.concatenate([y[:100], labels])
+    assert scale.check(model, *blocks(*mixed, 400)) == model.check(*mixed)
+    again = scale.recertify(model, *blocks(new, labels, 400))
+    with pytest.raises(GuaranteeError, match=r"\b900\b"):
+        again.check(new, labels)
+
+
+def test_columns_of_another_name_or_order(synchronous):
+    X, y = normal(600, 6)
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[::-1, 0], "y": y})
+    parts = dd.from_pandas(frame, npartitions=3)
+    model = SteeredClassifier(LogisticRegression(), preference="fp <= 30%", random_state=0)
+    scale.fit(model, parts[["a", "b"]], parts["y"])
+    for function in (scale.check, scale.recertify):
+        with pytest.raises(ValueError, match="order"):
+            function(model, parts[["b", "a"]], parts["y"])
+        with pytest.raises(ValueError, match=rf"scale\.{function.__name__}.*\bX\b"):
+            function(model, parts["a"], parts["y"])
+        with pytest.raises(TypeError, match=r"SteeredClassifier.*GaussianNB"):
+            function(GaussianNB(), parts[["a", "b"]], parts["y"])
 
 
 def test_what_was_learned_before_is_forgotten(synchronous):
@@ -373,7 +404,7 @@ def test_one_frozen_classifier_a_list_and_nothing_to_steer(synchronous):
 
 
 @pytest.mark.full
-def test_a_cluster_finds_the_same():
+def test_a_cluster_computes_the_same():
     pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
     X, y = normal(1500, 9)
     members = [("bayes", GaussianNB()), ("trees", ExtraTreesClassifier(10, random_state=0))]

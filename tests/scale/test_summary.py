@@ -51,8 +51,8 @@ def test_stated_error_holds_and_ends_are_sharp(monkeypatch, seed, weight):
     order = np.argsort(np.concatenate(parts))
     whole, masses = np.concatenate(parts)[order], np.concatenate(kinds)[order]
     truth = np.cumsum(masses, axis=0)[np.searchsorted(whole, summary.values, "right") - 1]
-    told = np.cumsum(summary.masses, axis=0)
-    short = truth - told
+    summarized = np.cumsum(summary.masses, axis=0)
+    short = truth - summarized
     assert (short >= -1e-6 * weight).all()
     assert (short.max(axis=0) <= summary.error * (1 + 1e-9)).all()
     assert (summary.error < 0.1 * summary.total).all()

@@ -8,10 +8,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from margrave._validation import check_columns
 from margrave.app._samples import Table, read_labels
 from margrave.app._table_file import write_table
-from margrave.steer import Check, SteeredClassifier
+from margrave.steer import Check, SteeredClassifier, score_samples
 
 _FILE_ENDINGS = (".csv", ".tsv", ".txt", ".gz")
 
@@ -34,10 +33,7 @@ def predict_rows(model: SteeredClassifier, X: Any) -> Any:
     """Return a table of each row's label (None if rejected), scores and whether it is rejected."""
     import pandas
 
-    if model.scorer_.committee.encoder is None:  # an encoder checks the columns itself
-        check_columns(model, X)
-    # predict and decision_function would each compute the scores.
-    scores = model.scorer_(X)
+    scores = score_samples(model, X)  # predict and decision_function would each compute them
     codes, values = model.decision_.predict(scores), model.decision_.decision_values(scores)
     rejected, labels = codes < 0, model.classes_.tolist()
     columns: dict[str, Any] = {"label": [None if code < 0 else labels[code] for code in codes]}

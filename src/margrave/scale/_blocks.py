@@ -25,9 +25,10 @@ _SINGLE_COLUMNS = ("y", "weight", "sample_weight")
 
 
 def is_dask(*objects: Any) -> bool:
-    """Whether any of the objects is a Dask collection; this does not import Dask."""
-    types = (type(each) for each in objects)
-    return any(t.__module__.startswith("dask") and hasattr(t, "__dask_graph__") for t in types)
+    """Whether any of the objects is a Dask array, data frame or series; Dask is not imported."""
+    types = (type(each) for each in objects if hasattr(type(each), "__dask_graph__"))
+    # Other collections, such as Delayed, have no rows.
+    return any(t.__module__.startswith("dask") and hasattr(t, "ndim") for t in types)
 
 
 def check_dense(owner: str, block: Any) -> None:
@@ -80,16 +81,46 @@ class Blocks:
         """
         if not is_dask(X):
             raise TypeError(
-                f"{owner} needs X to be a Dask collection if another argument is one; got "
-                f"{type(X).__name__}. Convert it with dask.array.from_array."
+                f"{owner} needs X to be a Dask array or data frame; got {type(X).__name__}. "
+                "Convert an array with dask.array.from_array."
             )
-        sizes, first = _known_sizes(X), _split(X)
-        collections = [first]
-        for name, other in beside.items():
-            collections.append(_split_like(owner, name, other, X, sizes, len(first)))
-        for parts in collections:
+        return cls._aligned(owner, "X", {"X": X, **beside})
+
+    @classmethod
+    def of_samples(cls, owner: str, X: Any, **beside: Any) -> Blocks:
+        """Split collections into the blocks of X, which has rows and columns."""
+        if is_dask(X) and X.ndim != 2:
+            raise ValueError(
+                f"{owner} needs X with rows and columns; got {X.ndim} dimension(s). Select columns "
+                "of a data frame by a list of names."
+            )
+        return cls.of(owner, X, **beside)
+
+    @classmethod
+    def of_columns(cls, owner: str, **columns: Any) -> Blocks:
+        """Split collections into the blocks of the first of them that is a Dask collection."""
+        first = next((name for name, column in columns.items() if is_dask(column)), None)
+        if first is None:
+            raise TypeError(
+                f"{owner} needs {' or '.join(columns)} to be a Dask array or series; got "
+                f"{', '.join(type(column).__name__ for column in columns.values())}. Convert an "
+                "array with dask.array.from_array."
+            )
+        return cls._aligned(owner, first, columns)
+
+    @classmethod
+    def _aligned(cls, owner: str, first: str, collections: dict[str, Any]) -> Blocks:
+        """Split collections into the blocks of the one with the name `first`."""
+        X = collections[first]
+        sizes, blocks = _known_sizes(X), _split(X)
+        split = []
+        for name, other in collections.items():
+            parts = blocks
+            if name != first:
+                parts = _split_like(owner, name, other, first, X, sizes, len(blocks))
             _check_order(owner, parts)
-        return cls(tuple(zip(*collections, strict=True)), _columns(X), owner)
+            split.append(parts)
+        return cls(tuple(zip(*split, strict=True)), _columns(X), owner)
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -206,36 +237,44 @@ def _check_order(owner: str, parts: Sequence[Any]) -> None:
 
 
 def _split_like(
-    owner: str, name: str, other: Any, X: Any, sizes: tuple[int, ...] | None, n_blocks: int
+    owner: str,
+    name: str,
+    other: Any,
+    first: str,
+    X: Any,
+    sizes: tuple[int, ...] | None,
+    n_blocks: int,
 ) -> Sequence[Any]:
-    """Split another collection, or an array in memory, at the same rows as X."""
-    if other is None:
+    """Split another collection, or an array in memory, at the same rows as X, called `first`."""
+    if other is None and name == "sample_weight":
         return [None] * n_blocks
+    if other is None:
+        raise ValueError(f"{owner} needs {name} with a value for each row of {first}; got None.")
     if name in _SINGLE_COLUMNS and getattr(other, "ndim", 1) != 1:
         raise ValueError(
             f"{owner} needs {name} to be one column; got {other.ndim} dimensions. Select a column "
             "of a data frame by its name."
         )
     if not is_dask(other):
-        return _split_array(owner, name, other, X, sizes)
+        return _split_array(owner, name, other, first, X, sizes)
     own = _known_sizes(other)
     if own is not None and sizes is not None and own != sizes:
         if sum(own) != sum(sizes):
             raise ValueError(
-                f"{owner} needs {name} with as many rows as X, {sum(sizes)}; got {sum(own)}."
+                f"{owner} needs {name} with as many rows as {first}, {sum(sizes)}; got {sum(own)}."
             )
         other = other.rechunk({0: sizes})
     parts = _split(other)
     if len(parts) != n_blocks:
         raise ValueError(
-            f"{owner} needs {name} in as many blocks as X, {n_blocks}; got {len(parts)}. Take both "
-            "from one data frame, or call compute_chunk_sizes() on the arrays."
+            f"{owner} needs {name} in as many blocks as {first}, {n_blocks}; got {len(parts)}. Use "
+            "columns of one data frame, or call compute_chunk_sizes() on the arrays."
         )
     return parts
 
 
 def _split_array(
-    owner: str, name: str, in_memory: Any, X: Any, sizes: tuple[int, ...] | None
+    owner: str, name: str, in_memory: Any, first: str, X: Any, sizes: tuple[int, ...] | None
 ) -> Sequence[Any]:
     """Split an array in memory at the same rows as X."""
     import dask
@@ -243,13 +282,13 @@ def _split_array(
     if sizes is None:
         method = "compute_chunk_sizes()" if hasattr(X, "chunks") else "to_dask_array(lengths=True)"
         raise ValueError(
-            f"{owner} needs {name} to be a Dask collection, since the chunk sizes of X are "
-            f"unknown; got {type(in_memory).__name__}. Or call {method} on X."
+            f"{owner} needs {name} to be a Dask collection, since the chunk sizes of {first} are "
+            f"unknown; got {type(in_memory).__name__}. Or call {method} on {first}."
         )
-    array = np.asarray(in_memory)
+    array = np.atleast_1d(np.asarray(in_memory))
     if len(array) != sum(sizes):
         raise ValueError(
-            f"{owner} needs {name} with as many rows as X, {sum(sizes)}; got {len(array)}."
+            f"{owner} needs {name} with as many rows as {first}, {sum(sizes)}; got {len(array)}."
         )
     ends = np.cumsum(sizes)
     return [

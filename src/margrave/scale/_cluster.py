@@ -84,8 +84,8 @@ def _connect(
         return
     if n_workers is not None:
         raise ValueError(
-            f"cluster needs n_workers to be None with an address; got {n_workers!r}. The scheduler "
-            "has its own workers."
+            f"scale.cluster needs n_workers to be None with an address; got {n_workers!r}. The "
+            "scheduler has its own workers."
         )
     with _connect_in_time(Client, address, timeout) as client:
         try:
@@ -130,6 +130,6 @@ def _start(cluster_class: Any, n_workers: int | None, memory_limit: Any) -> Any:
         )
     except RuntimeError as error:
         raise RuntimeError(
-            "cluster could not start its worker processes. In a script, call it under "
+            "scale.cluster could not start its worker processes. In a script, call it under "
             '`if __name__ == "__main__":`, since every process imports the script first.'
         ) from error

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrave import _labels
-from margrave.scale._blocks import Blocks, is_dask
+from margrave.scale._blocks import Blocks
 
 Key = tuple[tuple[bool, Any], ...]
 
@@ -42,12 +42,9 @@ def count_labels(
                 f"{owner} needs {name} with one label for each sample; got {np.ndim(column)} "
                 "dimensions."
             )
-    first = next(name for name, column in columns.items() if is_dask(column))
-    others = {name: column for name, column in columns.items() if name != first}
-    order = [(first, *others).index(name) for name in columns]
-    blocks = Blocks.of(owner, columns[first], **others)
+    blocks = Blocks.of_columns(owner, **columns)
     merge = _Merge(owner, most, tuple(columns))
-    counts = blocks.reduce(_count, merge, tuple(order))
+    counts = blocks.reduce(_count, merge)
     if len(blocks) == 1:
         counts = merge([counts])
     rows = [[value for _, value in column] for column in zip(*counts, strict=True)]
@@ -80,19 +77,18 @@ class _Merge:
                 )
 
 
-def _count(*arguments: Any) -> Counter[Key]:
+def _count(*columns: Any) -> Counter[Key]:
     """Count the distinct rows of a block."""
-    *parts, order = arguments
-    encoded = [_encode(parts[position]) for position in order]
-    codes = np.zeros(len(parts[0]), dtype=np.int64)
+    encoded = [_encode(labels) for labels in columns]
+    codes = np.zeros(len(columns[0]), dtype=np.int64)
     for values, own in encoded:
         codes = codes * len(values) + own
     distinct, counts = np.unique(codes, return_counts=True)
-    columns = []
+    by_column = []
     for values, _ in reversed(encoded):
         distinct, own = np.divmod(distinct, len(values))
-        columns.append([values[code] for code in own.tolist()])
-    keys = zip(*reversed(columns), strict=True)
+        by_column.append([values[code] for code in own.tolist()])
+    keys = zip(*reversed(by_column), strict=True)
     return Counter(dict(zip(keys, counts.tolist(), strict=True)))
 
 

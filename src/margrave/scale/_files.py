@@ -67,6 +67,20 @@ def read_parquet(
     ValueError
         If a file is damaged, lacks a column, or has a column of another type. The error names the
         file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import pandas as pd
+    >>> from margrave import scale
+    >>> with TemporaryDirectory() as folder:
+    ...     for part in range(3):
+    ...         table = pd.DataFrame({"amount": [1.0, 2.0], "label": ["fine", "fraud"]})
+    ...         table.to_parquet(Path(folder, f"{part}.parquet"))
+    ...     payments = scale.read_parquet(folder)
+    ...     payments.npartitions, len(payments)
+    (3, 6)
     """
     import dask.dataframe as dd
 
@@ -91,7 +105,8 @@ def _find_files(folder: Path) -> list[Path]:
         return [folder]
     if not folder.exists():
         raise FileNotFoundError(
-            f"read_parquet needs a folder of Parquet files; got {folder}, which does not exist."
+            f"scale.read_parquet needs a folder of Parquet files; got {folder}, which does not "
+            "exist."
         )
     files = sorted(
         path
@@ -100,13 +115,14 @@ def _find_files(folder: Path) -> list[Path]:
     )
     if not files:
         raise ValueError(
-            f"read_parquet needs files that end in .parquet or .parq; got {folder}, which has none."
+            f"scale.read_parquet needs files that end in .parquet or .parq; got {folder}, which "
+            "has none."
         )
     for path in files:
         if any("=" in part for part in path.relative_to(folder).parts[:-1]):
             raise ValueError(
-                "read_parquet needs all columns in the files; got one in the name of the folder "
-                f"{path.parent.name}. Use dask.dataframe.read_parquet for such folders."
+                "scale.read_parquet needs all columns in the files; got one in the name of the "
+                f"folder {path.parent.name}. Use dask.dataframe.read_parquet for such folders."
             )
     return files
 

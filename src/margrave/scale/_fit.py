@@ -42,7 +42,7 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
     >>> model.predict(X[:3])
     array([0, 0, 0])
     """
-    del X, y, sample_weight  # of the registered functions
+    del X, y, sample_weight  # only functions for a type of estimator use them
     known = sorted(each.__name__ for each in fit.registry if each is not object)
     raise TypeError(
         f"scale.fit needs an estimator that can be fitted on Dask collections: {', '.join(known)}; "

@@ -92,8 +92,6 @@ class _BlockReader:
     ----------
     names : tuple of str
         The curves.
-    order : tuple of int
-        Positions of ``y`` and of each curve among the parts of a block.
     classes : ndarray
         All labels.
     positive : int
@@ -101,12 +99,10 @@ class _BlockReader:
     """
 
     names: tuple[str, ...]
-    order: tuple[int, ...]
     classes: NDArray[Any]
     positive: int
 
-    def __call__(self, *parts: Any) -> list[tuple[Floats, Codes]]:
-        y, *columns = (parts[position] for position in self.order)
+    def __call__(self, y: Any, *columns: Any) -> list[tuple[Floats, Codes]]:
         is_positive = _labels.encode(y, self.classes, f"{_OWNER}, y") == self.positive
         codes = is_positive.astype(np.intp)
         curves = []
@@ -174,21 +170,12 @@ def frontier(scores: Mapping[str, Any], y: Any, positive: Any = None) -> Frontie
     if not isinstance(scores, Mapping) or not scores:
         got = "none" if isinstance(scores, Mapping) else type(scores).__name__
         raise_invalid(_OWNER, "scores to be a mapping of at least one name to its scores", got)
-    if not is_dask(y, *scores.values()):
-        raise TypeError(f"{_OWNER} needs a Dask collection; got none. Use Frontier.of in memory.")
+    columns = {f"scores[{name!r}]": values for name, values in scores.items()}
+    blocks = Blocks.of_columns(_OWNER, y=y, **columns)
     label, others, classes, sizes = _count_classes(y, positive)
     code = classes.tolist().index(label)
-    columns = {"y": y, **{f"scores[{name!r}]": values for name, values in scores.items()}}
-    columns = {
-        name: values if is_dask(values) else np.asarray(values) for name, values in columns.items()
-    }
-    _check_lengths(scores, int(sizes.sum()))
-    first = next(name for name, values in columns.items() if is_dask(values))
-    rest = {name: values for name, values in columns.items() if name != first}
-    order = tuple((first, *rest).index(name) for name in columns)
-    blocks = Blocks.of(_OWNER, columns[first], **rest)
     names = tuple(map(str, scores))
-    read = _BlockReader(names, order, classes, code)
+    read = _BlockReader(names, classes, code)
     summaries = blocks.reduce(_summarize, _merge_summaries, read)
     counted: list[SortedSummary | Runs] = [*summaries]
     if not all(summary.is_exact for summary in summaries):
@@ -208,23 +195,9 @@ def _count_classes(y: Any, positive: Any) -> tuple[Any, list[Any], NDArray[Any],
     labels: ArrayLike = y
     counts = None
     if is_dask(y):
-        if getattr(y, "ndim", 1) != 1:
-            raise_invalid(_OWNER, "y with one label for each sample", f"shape {tuple(y.shape)}")
         (labels,), counts = count_labels(_OWNER, _MOST_LABELS, y=y)
     label, others, _ = split_labels(labels, positive, _OWNER)
     array = _labels.natural(labels)
     classes = _labels.union([(f"{_OWNER}, y", array)])
     codes = _labels.encode(array, classes, f"{_OWNER}, y")
     return label, others, classes, np.bincount(codes, counts, len(classes)).astype(np.int64)
-
-
-def _check_lengths(scores: Mapping[str, Any], n: int) -> None:
-    """Raise an error for scores of a wrong shape, where the shape is known."""
-    for name, values in scores.items():
-        shape = tuple(values.shape) if is_dask(values) else np.shape(values)
-        known = len(shape) != 1 or isinstance(shape[0], int)
-        if known and shape != (n,):
-            known_shape = tuple(size if isinstance(size, int) else "?" for size in shape)
-            raise_invalid(
-                _OWNER, f"a score for each of {n} samples", f"shape {known_shape} for {str(name)!r}"
-            )

@@ -54,7 +54,7 @@ from margrave.scale._mam_blocks import (
     block_rows,
     block_weights,
     check_approximable,
-    check_collections,
+    check_features,
     check_sums,
     encode_block,
     merge_reservoirs,
@@ -83,8 +83,8 @@ def fit_classifier(
     linear = estimator.kernel == "linear"
     check_approximable(estimator, linear)
     factors = _check_factors(estimator.class_weight)
-    blocks = Blocks.of("scale.fit(MAMClassifier)", X, y=y, sample_weight=sample_weight)
-    check_collections(estimator, X, y)
+    blocks = Blocks.of_samples("scale.fit(MAMClassifier)", X, y=y, sample_weight=sample_weight)
+    check_features(estimator, X)
     rng = check_random_state(estimator.random_state)
     seed, keys = rng.randint(_LARGEST_SEED), rng.randint(_LARGEST_SEED)
     n_columns = blocks.n_columns
@@ -268,8 +268,8 @@ def fit_ranker(estimator: MAMRanker, X: Any, y: Any, sample_weight: Any = None) 
     check_ranker(estimator)
     linear = estimator.kernel == "linear"
     check_approximable(estimator, linear)
-    blocks = Blocks.of("scale.fit(MAMRanker)", X, y=y, sample_weight=sample_weight)
-    check_collections(estimator, X, y)
+    blocks = Blocks.of_samples("scale.fit(MAMRanker)", X, y=y, sample_weight=sample_weight)
+    check_features(estimator, X)
     rng = check_random_state(estimator.random_state)
     seed, keys = rng.randint(_LARGEST_SEED), rng.randint(_LARGEST_SEED)
     if linear:
@@ -452,30 +452,11 @@ def _check_block_responses(y: Any, sample_weight: Any) -> tuple[Floats, Floats, 
     return numbers, np.ldexp(weights, -exponent), exponent
 
 
-@dataclass(frozen=True)
-class SingleThreadedModel:
-    """A model whose methods compute in the thread of the task that calls them."""
-
-    model: Any
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict a block."""
-        with single_thread():
-            predictions: NDArray[Any] = self.model.predict(X)
-            return predictions
-
-    def decision_function(self, X: Any) -> NDArray[Any]:
-        """Compute the scores of a block."""
-        with single_thread():
-            scores: NDArray[Any] = self.model.decision_function(X)
-            return scores
+@prediction_model.register
+def _(model: MAMClassifier) -> MAMClassifier:
+    return classifier_for_prediction(model)
 
 
-@prediction_model.register(MAMClassifier)
-def _classifier_model(model: MAMClassifier) -> SingleThreadedModel:
-    return SingleThreadedModel(classifier_for_prediction(model))
-
-
-@prediction_model.register(MAMRanker)
-def _ranker_model(model: MAMRanker) -> SingleThreadedModel:
-    return SingleThreadedModel(ranker_for_prediction(model))
+@prediction_model.register
+def _(model: MAMRanker) -> MAMRanker:
+    return ranker_for_prediction(model)

@@ -36,15 +36,8 @@ _FEW_LABELS = 8
 _LARGEST_TABLE = 10_000
 
 
-def check_collections(estimator: Any, X: Any, y: Any) -> None:
+def check_features(estimator: Any, X: Any) -> None:
     """Check the columns of a Dask collection as scikit-learn checks those of an array."""
-    name = type(estimator).__name__
-    if y is None:
-        validate_data(estimator, y=None)  # raises scikit-learn's error
-    if getattr(X, "ndim", 2) != 2:
-        raise ValueError(
-            f"{name} needs X with rows and columns; got a Dask collection with {X.ndim} dimension."
-        )
     like = X._meta if hasattr(X, "columns") else np.empty((0, X.shape[1]))
     validate_data(estimator, like, reset=True, skip_check_array=True)
 

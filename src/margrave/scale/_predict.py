@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from margrave import _labels
+from margrave.mam import single_thread
 from margrave.scale._blocks import Blocks
 
 
@@ -63,7 +64,7 @@ def predict(model: Any, X: Any, method: str = "predict") -> Any:
     import dask
     import dask.array as da
 
-    blocks = Blocks.of(f"{type(model).__name__}.{method}", X)
+    blocks = Blocks.of("scale.predict", X)
     empty = empty_result(model, method)
     # One task holds the model, and the others take it from there.
     shared_model = dask.delayed(prediction_model(model), pure=False, traverse=False)
@@ -84,7 +85,8 @@ def predict(model: Any, X: Any, method: str = "predict") -> Any:
 def _predict_block(model: Any, method: str, part: Any, empty: NDArray[Any]) -> NDArray[Any]:
     if not len(part):
         return empty
-    predictions = getattr(model, method)(plain_rows(part))
+    with single_thread():
+        predictions = getattr(model, method)(plain_rows(part))
     return np.asarray(predictions).astype(empty.dtype, copy=False)
 
 

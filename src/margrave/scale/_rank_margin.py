@@ -35,7 +35,6 @@ from margrave.fuse import (
     check_class_weights,
     check_constant_members,
     check_in_range,
-    check_one_per_sample,
     check_several_classes,
     check_table,
     choose_nu,
@@ -62,11 +61,12 @@ from margrave.scale._rank_passes import (
     maximize_block_margin,
     read_numbers,
 )
+from margrave.scale._sample import KeepLargest, KeyedRows
 from margrave.scale._summary import SortedSummary
 from margrave.scores import replace_by_log_odds
 
-_WEIGHTS = "rank_margin_weights"
-_CLASSIFIER = "RankMarginClassifier"
+_WEIGHTS = "scale.rank_margin_weights"
+_CLASSIFIER = "scale.fit(RankMarginClassifier)"
 
 MAX_DRAWN = 100_000
 """The most rows that are drawn where all scores are needed at a time."""
@@ -137,8 +137,8 @@ def rank_margin_weights(
     (array([0.471, 0.529]), 0.547)
     """
     settings = MarginSettings.checked(nu, negatives, tol, max_iter)
-    names = _check_collections(scores, y, sample_weight)
-    blocks = Blocks.of(_WEIGHTS, scores, y=y, sample_weight=sample_weight)
+    names = _member_names(scores)
+    blocks = Blocks.of_columns(_WEIGHTS, scores=scores, y=y, sample_weight=sample_weight)
     passes = Passes.over(blocks, len(names))
     first = passes.first(ScoreReader(_WEIGHTS, read_numbers, positive))
     label = find_positive(first.classes, positive)
@@ -155,26 +155,17 @@ def rank_margin_weights(
     return result
 
 
-def _check_collections(scores: Any, y: Any, sample_weight: Any) -> list[str]:
-    """Check types and shapes, as far as they are known without computing, and return the names."""
+def _member_names(scores: Any) -> list[str]:
+    """Check that scores are a table, and return the names of its columns."""
     if not is_dask(scores):
         raise TypeError(
-            f"scale.{_WEIGHTS} needs scores to be a Dask array or data frame; got "
+            f"{_WEIGHTS} needs scores to be a Dask array or data frame; got "
             f"{type(scores).__name__}. Convert an array with dask.array.from_array, or use "
-            f"margrave.fuse.{_WEIGHTS}."
+            "margrave.fuse.rank_margin_weights."
         )
-    shape = _known_shape(scores)
+    shape = tuple(size if isinstance(size, int) else np.nan for size in scores.shape)
     check_table(shape)
-    for name, column in (("y", y), ("sample_weight", sample_weight)):
-        if column is not None:
-            check_one_per_sample(name, _known_shape(column), shape[0])
     return [str(name) for name in getattr(scores, "columns", range(int(shape[1])))]
-
-
-def _known_shape(collection: Any) -> tuple[float, ...]:
-    """Return the shape, with NaN for an unknown number of rows."""
-    shape = collection.shape if is_dask(collection) else np.shape(collection)
-    return tuple(size if isinstance(size, int | float) else np.nan for size in shape)
 
 
 @fit.register
@@ -185,16 +176,16 @@ def _fit_rank_margin(
     settings = CombinationSettings.of(committee)
     if not committee.prefit:
         raise ValueError(
-            f"scale.fit needs a {_CLASSIFIER} with prefit=True, since members are trained in "
-            "memory; got prefit=False. Draw rows with margrave.scale.sample(X, y), and train the "
+            f"{_CLASSIFIER} needs prefit=True, since members are trained in memory; got "
+            f"prefit={committee.prefit!r}. Draw rows with scale.sample(X, y), and train the "
             "members on them."
         )
-    blocks = Blocks.of(_CLASSIFIER, X, y=y, sample_weight=sample_weight)
+    blocks = Blocks.of_samples(_CLASSIFIER, X, y=y, sample_weight=sample_weight)
     is_frame = hasattr(X, "columns")
     use_prefit_members(committee, X._meta if is_frame else np.empty((0, X.shape[1])))
     members = BlockMembers.of(committee)
     first: ValuesPass = blocks.reduce(summarize_values, ValuesPass.merged, members, settings.scale)
-    check_sample_weight(first.weights, 2, f"{_CLASSIFIER}.fit")
+    check_sample_weight(first.weights, 2, _CLASSIFIER)
     classes = committee.classes_
     check_several_classes(classes[first.mass > 0])
     check_class_weights(classes, first.mass)
@@ -262,7 +253,7 @@ def _fit_combinations(
             scale,
             result,
             *combined.threshold(settings.calibrate),
-            CrucialPairs(*combined.drawn),
+            CrucialPairs(*(rows.parts[0] for rows in combined.drawn)),
             float(combined.lowest_positive - combined.highest_negative),
             auc_by_nu,
         )
@@ -460,7 +451,7 @@ def summarize_values(X: Any, y: Any, weight: Any, members: BlockMembers, scale: 
 
 def _codes_and_weights(y: Any, weight: Any, classes: NDArray[Any]) -> tuple[Ints, Floats]:
     """Return the classes of a block's rows as codes, and the rows' weights."""
-    codes = np.asarray(_labels.encode(y, classes, "y"), dtype=np.int64)
+    codes = np.asarray(_labels.encode(y, classes, f"{_CLASSIFIER}, y"), dtype=np.int64)
     own = np.ones(len(codes)) if weight is None else np.asarray(weight, dtype=np.float64)
     return codes, own
 
@@ -480,8 +471,8 @@ class CombinedScores:
         Their mean, and the sum of squares around it.
     lowest_positive, highest_negative : float
         The scores of the worst pair.
-    keys, drawn : tuple of ndarray
-        Random keys and scores of the rows drawn from the class and from the others.
+    drawn : tuple of KeyedRows
+        The scores of rows drawn from the class and from the others.
     """
 
     summary: SortedSummary
@@ -489,21 +480,22 @@ class CombinedScores:
     square: float
     lowest_positive: float
     highest_negative: float
-    keys: tuple[Floats, Floats]
-    drawn: tuple[Floats, Floats]
+    drawn: tuple[KeyedRows, KeyedRows]
 
     @classmethod
     def of(cls, scores: Floats, weight: Floats, positive: Flags, keys: Floats) -> CombinedScores:
         """Summarize a block with at least one row."""
         masses = np.where(positive[:, None] == [True, False], weight[:, None], 0.0)
-        masks = positive, ~positive
+        positives, negatives = (
+            KeyedRows(keys[own], (scores[own],)).largest(MAX_DRAWN) for own in (positive, ~positive)
+        )
         return cls(
             SortedSummary.of(scores, masses),
             float(scores.mean()),
             float(((scores - scores.mean()) ** 2).sum()),
             scores[positive].min(initial=np.inf),
             scores[~positive].max(initial=-np.inf),
-            *_keep_drawn([keys[of] for of in masks], [scores[of] for of in masks]),
+            (positives, negatives),
         )
 
     @classmethod
@@ -512,15 +504,15 @@ class CombinedScores:
         n = np.array([part.summary.n for part in parts])
         means = np.array([part.mean for part in parts])
         mean = float(n @ means / n.sum())
-        keys = [np.concatenate([part.keys[k] for part in parts]) for k in range(2)]
-        drawn = [np.concatenate([part.drawn[k] for part in parts]) for k in range(2)]
+        keep = KeepLargest(MAX_DRAWN)
+        positives, negatives = (keep([part.drawn[k] for part in parts]) for k in range(2))
         return cls(
             SortedSummary.merged([part.summary for part in parts]),
             mean,
             float(sum(part.square for part in parts) + n @ (means - mean) ** 2),
             min(part.lowest_positive for part in parts),
             max(part.highest_negative for part in parts),
-            *_keep_drawn(keys, drawn),
+            (positives, negatives),
         )
 
     def threshold(self, calibrate: bool) -> tuple[float, float]:
@@ -531,14 +523,6 @@ class CombinedScores:
         n = self.summary.n
         std = float(np.sqrt(self.square / n))
         return fit_sigmoid(self.summary.values, u, v, n, self.mean, std)
-
-
-def _keep_drawn(
-    keys: list[Floats], scores: list[Floats]
-) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-    """Return the keys and scores with the largest keys, in their order, for both classes."""
-    kept = [largest_keys(one, MAX_DRAWN) for one in keys]
-    return (keys[0][kept[0]], keys[1][kept[1]]), (scores[0][kept[0]], scores[1][kept[1]])
 
 
 def combine_block(

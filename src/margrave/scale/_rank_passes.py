@@ -248,7 +248,7 @@ def summarize_block(number: int, X: Any, y: Any, weight: Any, reader: ScoreReade
     """Return the part of the first pass for one block."""
     values = reader(X)
     labels = _labels.natural(y)
-    classes = _labels.union([("y", _distinct(labels))])
+    classes = _labels.union([(f"{reader.owner}, y", _distinct(labels))])
     own = None if weight is None else np.asarray(weight, dtype=np.float64)
     used = None if own is None else own > 0
     masks: dict[Any, Flags] = {}

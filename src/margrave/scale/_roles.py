@@ -18,9 +18,10 @@ from margrave import _labels
 from margrave._messages import name_class
 from margrave._typing import Codes, Floats, Ints
 from margrave.scale._blocks import Blocks
+from margrave.scale._sample import KeepLargest, KeyedRows
 from margrave.steer import check_positive
 
-OWNER = "SteeredClassifier"
+OWNER = "scale.fit(SteeredClassifier)"
 MOST_TRAINED = 100_000
 """Most rows of a Dask collection in the training set, which is in memory."""
 MOST_CERTIFYING = 1_000_000
@@ -64,9 +65,7 @@ _Label = tuple[bool, Any]  # whether it is a Boolean, since True == 1, and the l
 def _draw_block(number: int, y: Any, seed: int) -> dict[_Label, _Keys]:
     """Draw a key for each row of a block, and collect them by label."""
     labels, keys = _labels.natural(y), _draw_keys(seed, number, len(y))
-    if labels.ndim != 1:
-        raise ValueError(f"{OWNER} needs y with one label for each row; got shape {labels.shape}.")
-    known: list[Any] = _labels.union([("y", labels)]).tolist()
+    known: list[Any] = _labels.union([(f"{OWNER}, y", labels)]).tolist()
     _check_number_of_labels(len(known))
     return {(isinstance(label, bool), label): _Keys.of(keys[labels == label]) for label in known}
 
@@ -116,10 +115,10 @@ class Draw:
     def of(cls, X: Any, y: Any, random_state: Any) -> Draw:
         """Count the labels and draw the keys, in one pass over the labels."""
         seed = int(check_random_state(random_state).randint(2**31 - 1))
-        blocks = Blocks.of(OWNER, X, y=y)
+        blocks = Blocks.of_samples(OWNER, X, y=y)
         only_labels = Blocks(tuple((part[1],) for part in blocks.parts), 1, OWNER)
         keys = only_labels.reduce(_draw_block, _merge_blocks, seed, numbered=True)
-        classes = _labels.union([("y", _labels.natural([label for _, label in keys]))])
+        classes = _labels.union([(f"{OWNER}, y", _labels.natural([label for _, label in keys]))])
         by_label = {label: own for (_, label), own in keys.items()}
         return cls(blocks, classes, seed, tuple(by_label[label] for label in classes.tolist()))
 
@@ -220,7 +219,7 @@ class Roles:
 
     def of(self, number: int, y: Any) -> tuple[Ints, Codes]:
         """Return the roles of a block's rows, and their classes."""
-        codes = _labels.encode(y, self.classes, "y")
+        codes = _labels.encode(y, self.classes, f"{OWNER}, y")
         keys = _draw_keys(self.seed, number, len(codes))
         roles = np.where(keys >= self.high[codes], TRAIN, TUNE)
         return np.where(keys <= self.low[codes], CERTIFY, roles), codes
@@ -232,33 +231,12 @@ class Roles:
         return {"train": train, "tune": tune, "certify": certify}
 
 
-@dataclass(frozen=True, eq=False)
-class KeyedRows:
-    """Scores, classes and hashes of rows, with the random keys that select a certification set."""
+def draw_certifying(number: int, *parts: Any) -> KeyedRows:
+    """Select rows of a block; the seed is 0, so that the same rows are selected every time."""
+    keys = _draw_keys(0, number, len(parts[0]))
+    return KeyedRows(-keys, parts).largest(MOST_CERTIFYING)
 
-    keys: Floats
-    scores: Floats
-    codes: Codes
-    hashes: NDArray[np.uint64] | None
 
-    @classmethod
-    def of(
-        cls, number: int, scores: Floats, codes: Codes, hashes: NDArray[np.uint64] | None
-    ) -> KeyedRows:
-        """Select rows of a block; the seed is 0, so that the same rows are selected every time."""
-        return cls.merged([cls(_draw_keys(0, number, len(codes)), scores, codes, hashes)])
-
-    @classmethod
-    def merged(cls, parts: list[KeyedRows]) -> KeyedRows:
-        """Keep the rows with the smallest keys, in the order of the rows."""
-        keys = np.concatenate([part.keys for part in parts])
-        at = np.arange(len(keys))
-        if len(keys) > MOST_CERTIFYING:
-            at = np.sort(np.argpartition(keys, MOST_CERTIFYING)[:MOST_CERTIFYING])
-        hashes = [part.hashes for part in parts if part.hashes is not None]
-        return cls(
-            keys[at],
-            np.concatenate([part.scores for part in parts])[at],
-            np.concatenate([part.codes for part in parts])[at],
-            np.concatenate(hashes)[at] if hashes else None,
-        )
+def merge_certifying(blocks: list[KeyedRows]) -> KeyedRows:
+    """Keep at most so many rows as a certification set may have."""
+    return KeepLargest(MOST_CERTIFYING)(blocks)

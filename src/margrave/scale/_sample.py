@@ -6,25 +6,46 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from margrave._errors import ParameterError
 from margrave._indexing import largest_keys, select_rows
+from margrave._typing import Floats
 from margrave.scale._blocks import Blocks, concatenate
 
 
 @dataclass(frozen=True, eq=False)
-class _KeyedRows:
-    """Rows with the largest random keys so far, in their order."""
+class KeyedRows:
+    """Rows with random keys, in their order.
 
-    keys: NDArray[np.float64]
+    Attributes
+    ----------
+    keys : ndarray of shape (n_rows,)
+        The keys.
+    parts : tuple
+        The rows of each of several collections.
+    """
+
+    keys: Floats
     parts: tuple[Any, ...]
 
-    def largest(self, n: int) -> _KeyedRows:
+    def largest(self, n: int) -> KeyedRows:
         """Select the rows with the n largest keys."""
         if len(self.keys) <= n:
             return self
         kept = largest_keys(self.keys, n)
-        return _KeyedRows(self.keys[kept], tuple(select_rows(part, kept) for part in self.parts))
+        return KeyedRows(self.keys[kept], tuple(select_rows(part, kept) for part in self.parts))
+
+
+@dataclass(frozen=True)
+class KeepLargest:
+    """Merges rows of several blocks, and keeps those with the n largest keys."""
+
+    n: int
+
+    def __call__(self, blocks: list[KeyedRows]) -> KeyedRows:
+        keys = np.concatenate([rows.keys for rows in blocks])
+        parts = tuple(map(concatenate, zip(*(rows.parts for rows in blocks), strict=True)))
+        return KeyedRows(keys, parts).largest(self.n)
 
 
 def sample(X: Any, *beside: Any, n: int = 100_000, random_state: int = 0) -> tuple[Any, ...]:
@@ -56,26 +77,15 @@ def sample(X: Any, *beside: Any, n: int = 100_000, random_state: int = 0) -> tup
     >>> X.shape, y.shape
     ((50, 3), (50,))
     """
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise ValueError(f"sample needs n to be an integer of at least 1; got {n!r}.")
+    for name, value, least in (("n", n, 1), ("random_state", random_state, 0)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise ParameterError.of("scale.sample", name, f"an integer of at least {least}", value)
     named = {f"collection {number}": other for number, other in enumerate(beside, start=2)}
-    blocks = Blocks.of("sample", X, **named)
-    return blocks.reduce(_draw, _Merge(int(n)), int(n), int(random_state), numbered=True).parts
+    blocks = Blocks.of("scale.sample", X, **named)
+    return blocks.reduce(_draw, KeepLargest(n), n, random_state, numbered=True).parts
 
 
-@dataclass(frozen=True)
-class _Merge:
-    """Merges draws, and keeps the rows with the n largest keys."""
-
-    n: int
-
-    def __call__(self, draws: list[_KeyedRows]) -> _KeyedRows:
-        keys = np.concatenate([draw.keys for draw in draws])
-        parts = tuple(map(concatenate, zip(*(draw.parts for draw in draws), strict=True)))
-        return _KeyedRows(keys, parts).largest(self.n)
-
-
-def _draw(number: int, *arguments: Any) -> _KeyedRows:
+def _draw(number: int, *arguments: Any) -> KeyedRows:
     *parts, n, seed = arguments
     keys = np.random.default_rng([seed, number]).random(len(parts[0]))
-    return _KeyedRows(keys, tuple(parts)).largest(n)
+    return KeyedRows(keys, tuple(parts)).largest(n)

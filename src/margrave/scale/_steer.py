@@ -29,7 +29,17 @@ from margrave.scale._blocks import Blocks, concatenate
 from margrave.scale._fit import fit
 from margrave.scale._frontier import Runs, summary_of, tally_of
 from margrave.scale._predict import empty_result, plain_rows
-from margrave.scale._roles import CERTIFY, OWNER, TRAIN, TUNE, Draw, KeyedRows, Roles
+from margrave.scale._roles import (
+    CERTIFY,
+    OWNER,
+    TRAIN,
+    TUNE,
+    Draw,
+    Roles,
+    draw_certifying,
+    merge_certifying,
+)
+from margrave.scale._sample import KeyedRows
 from margrave.scale._summary import SortedSummary
 from margrave.steer import (
     PROPORTIONS_DIFFER,
@@ -53,6 +63,7 @@ from margrave.steer import (
     make_plan,
     rates_within_classes,
     recertify_scores,
+    score_samples,
     start_from_table,
 )
 
@@ -272,8 +283,8 @@ def _fit_steered(
 ) -> SteeredClassifier:
     """Train the members on some rows, set the threshold on others, and certify it on the rest."""
     if sample_weight is not None:
-        raise ValueError(f"{OWNER} takes no sample_weight; got one. Leave it out.")
-    check_strategies(estimator.strategies, f"{OWNER}'s strategies")
+        raise ValueError(f"{OWNER} needs sample_weight to be None; got weights. Leave them out.")
+    check_strategies(estimator.strategies, f"{OWNER}, strategies")
     draw = Draw.of(X, y, estimator.random_state)
     if estimator.preference is None:
         roles = draw.training_roles()
@@ -295,7 +306,7 @@ def _fit_steered(
         certify = estimator.certify is not None
         fitted = tuned.accept(reply, estimator.confidence) if certify else reply.model
         tuning = reply.after
-    adopt_fit(estimator, fitted, tuning)
+    adopt_fit(estimator, fitted, tuning, stacklevel=4)  # of the caller of scale.fit
     estimator.parts_ = roles.parts
     return estimator
 
@@ -327,10 +338,24 @@ def check(model: SteeredClassifier, X: Any, y: Any, *, level: float = 0.05) -> C
     -------
     Check
         As from :meth:`margrave.steer.SteeredClassifier.check`.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from margrave import scale
+    >>> from margrave.steer import SteeredClassifier
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = make_classification(3000, random_state=0)
+    >>> model = SteeredClassifier(LogisticRegression(), preference="fp <= 20%", random_state=0)
+    >>> model = model.fit(X[:2000], y[:2000])
+    >>> X_new, y_new = da.from_array(X[2000:], chunks=250), da.from_array(y[2000:], chunks=250)
+    >>> scale.check(model, X_new, y_new).alarm
+    False
     """
     owner = "scale.check"
     check_certified(model, owner)
-    blocks = Blocks.of(owner, X, y=y)
+    blocks = Blocks.of_samples(owner, X, y=y)
     matrix, hashes = blocks.reduce(_check_block, _join_checked, model)
     return check_matrix(model, matrix, hashes, level, owner)
 
@@ -356,12 +381,28 @@ def recertify(
     -------
     SteeredClassifier
         As from :meth:`margrave.steer.SteeredClassifier.recertify`.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from margrave import scale
+    >>> from margrave.steer import SteeredClassifier
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = make_classification(3000, random_state=0)
+    >>> model = SteeredClassifier(LogisticRegression(), preference="fp <= 20%", random_state=0)
+    >>> model = model.fit(X[:2000], y[:2000])
+    >>> X_new, y_new = da.from_array(X[2000:], chunks=250), da.from_array(y[2000:], chunks=250)
+    >>> renewed = scale.recertify(model, X_new, y_new, confidence=0.9)
+    >>> renewed.certificate_.confidence, renewed.certificate_.confusion.n
+    (0.9, 1000)
     """
     owner = "scale.recertify"
     check_certified(model, owner)
-    blocks = Blocks.of(owner, X, y=y)
-    drawn = blocks.reduce(_draw_block, KeyedRows.merged, model, owner, numbered=True)
-    return recertify_scores(model, drawn.scores, drawn.codes, drawn.hashes, confidence, owner)
+    blocks = Blocks.of_samples(owner, X, y=y)
+    drawn = blocks.reduce(_draw_block, merge_certifying, model, owner, numbered=True)
+    scores, codes, *hashes = drawn.parts
+    return recertify_scores(model, scores, codes, hashes[0] if hashes else None, confidence, owner)
 
 
 def _check_block(X: Any, y: Any, model: SteeredClassifier) -> tuple[Confusion, Any]:
@@ -379,8 +420,10 @@ def _join_checked(parts: list[tuple[Confusion, Any]]) -> tuple[Confusion, Any]:
 
 def _draw_block(number: int, X: Any, y: Any, model: SteeredClassifier, owner: str) -> KeyedRows:
     rows = plain_rows(X)
-    codes = _labels.encode(y, model.classes_, f"{owner}: y")
-    return KeyedRows.of(number, model.scorer_(rows), codes, hash_samples(model, rows))
+    codes = _labels.encode(y, model.classes_, f"{owner}, y")
+    hashes = hash_samples(model, rows)
+    scores = score_samples(model, rows)
+    return draw_certifying(number, scores, codes, *([] if hashes is None else [hashes]))
 
 
 def training_rows(draw: Draw, roles: Roles) -> tuple[Any, Codes]:

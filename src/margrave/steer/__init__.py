@@ -44,6 +44,7 @@ from margrave.steer._steered import check_matrix as check_matrix
 from margrave.steer._steered import hash_samples as hash_samples
 from margrave.steer._steered import make_model as make_model
 from margrave.steer._steered import recertify_scores as recertify_scores
+from margrave.steer._steered import score_samples as score_samples
 from margrave.steer._strategies import Request, Strategy
 from margrave.steer._strategies import get_strategies as get_strategies
 from margrave.steer._thresholds import SMALLEST_DIFFERENCE as SMALLEST_DIFFERENCE

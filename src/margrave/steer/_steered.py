@@ -309,12 +309,6 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
             if hasattr(source, name):
                 setattr(self, name, getattr(source, name))
 
-    def _scores(self, X: Any) -> Floats:
-        check_is_fitted(self, "scorer_")
-        if self.scorer_.committee.encoder is None:  # an encoder checks the columns itself
-            check_columns(self, X)
-        return self.scorer_(X)
-
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict classes; ``reject_label_`` for rejected samples.
 
@@ -328,7 +322,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Predicted labels.
         """
-        scores = self._scores(X)
+        scores = score_samples(self, X)
         codes = self.decision_.predict(scores)
         return _labels.decode(codes, self.classes_, self.reject_label_)
 
@@ -346,7 +340,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
             For two classes, positive if the second is predicted; if the model may reject, 0 for
             rejected samples only. For more classes, the scores with their offsets.
         """
-        scores = self._scores(X)
+        scores = score_samples(self, X)
         return self.decision_.decision_values(scores)
 
     @available_if(lambda self: _has_probabilities(self))  # type: ignore[untyped-decorator]
@@ -366,7 +360,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes)
             Probabilities, in the order of ``classes_``.
         """
-        scores = self._scores(X)
+        scores = score_samples(self, X)
         return class_probabilities(scores, self.scorer_.combine)
 
     def confusion(self, X: Any, y: ArrayLike) -> Confusion:
@@ -467,7 +461,7 @@ class SteeredClassifier(Saved, ClassifierMixin, BaseEstimator):
         """
         owner = "SteeredClassifier.recertify"
         check_certified(self, owner)
-        scores, y = self._scores(X), _labels.natural(y)
+        scores, y = score_samples(self, X), _labels.natural(y)
         check_consistent_length(scores, y)
         codes = _labels.encode(y, self.classes_, f"{owner}: y")
         return recertify_scores(self, scores, codes, hash_samples(self, X), confidence, owner)
@@ -597,9 +591,12 @@ def certified_model(certified: Certified, **params: Any) -> SteeredClassifier:
 
 
 def adopt_fit(
-    model: SteeredClassifier, fitted: SteeredClassifier, tuning: Confusion | None
+    model: SteeredClassifier,
+    fitted: SteeredClassifier,
+    tuning: Confusion | None,
+    stacklevel: int = 3,
 ) -> None:
-    """Give a model the fitted attributes of another one; warn if its preference is not met.
+    """Copy the fitted attributes of another model; warn if the preference is not met.
 
     Parameters
     ----------
@@ -607,6 +604,8 @@ def adopt_fit(
         The model to change, and the model whose attributes it receives.
     tuning : Confusion or None
         The confusion matrix of the tuning set; None if there is no preference.
+    stacklevel : int
+        The number of calls up to the one that the warning names.
     """
     for name in [name for name in vars(model) if name.endswith("_")]:
         delattr(model, name)
@@ -619,12 +618,16 @@ def adopt_fit(
             f"{format_count(preference.shortfall(tuning))} samples short; "
             f"'{preference.binding(tuning)}' is the limiting constraint.",
             NotMetWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
 
 
 def check_certified(model: SteeredClassifier, owner: str) -> tuple[Certificate, Plan]:
     """Return the certificate of a model and its plan, or raise an error if it has none."""
+    if not isinstance(model, SteeredClassifier):
+        raise TypeError(
+            f"{owner} needs model to be a SteeredClassifier; got {type(model).__name__}."
+        )
     check_is_fitted(model, "scorer_")
     if model.certificate_ is None or model._plan is None:
         raise MargraveError(
@@ -633,6 +636,14 @@ def check_certified(model: SteeredClassifier, owner: str) -> tuple[Certificate, 
             code="no_certificate",
         )
     return model.certificate_, model._plan
+
+
+def score_samples(model: SteeredClassifier, X: Any) -> Floats:
+    """Check the columns of samples and compute their scores, before the decision."""
+    check_is_fitted(model, "scorer_")
+    if model.scorer_.committee.encoder is None:  # an encoder checks the columns itself
+        check_columns(model, X)
+    return model.scorer_(X)
 
 
 def hash_samples(model: SteeredClassifier, X: Any) -> Hashes | None:

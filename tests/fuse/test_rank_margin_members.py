@@ -149,7 +149,7 @@ def test_a_member_named_twice_changes_nothing():
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("nu", [0.0, 0.02, 0.5])
 def test_a_constant_member_has_no_weight(scale, nu):
-    """Although its margins of 0 exceed those of other members, and class frequencies vary by fold."""
+    """Its margins of 0 exceed those of other members, and class frequencies vary by fold."""
     X, y = table(101, flip_y=0.3)
     splitter = StratifiedKFold(7, shuffle=True, random_state=0)
     members = [NB, LINE, DummyClassifier(), DummyClassifier(strategy="most_frequent")]

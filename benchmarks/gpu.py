@@ -12,6 +12,7 @@ import platform
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -185,9 +186,8 @@ def growth(torch: Any, n: int) -> list[Row]:
     rows = []
     for size in (n // 100, n // 30, n // 10, n // 3):
         Z, X, a = drawn(size)
-        seconds = best(
-            torch, lambda arrays=(Z, X, a[:, 0]): kernel_sum(*arrays, backend="torch"), 3
-        )  # type: ignore[misc]
+        job = partial(kernel_sum, Z, X, a[:, 0], backend="torch")
+        seconds = best(torch, job, 3)
         rows.append(Row(f"kernel_sum, {size:,} x {size:,}, with transfers", seconds, "s"))
     return rows
 
@@ -217,7 +217,7 @@ def kernels(torch: Any, n: int) -> list[Row]:
 
 
 def fits(n: int) -> list[Row]:
-    """Fifteen widths by leave-one-out: seconds, and the difference from numpy on a fifth of the samples."""
+    """Fifteen widths by leave-one-out: seconds, and the difference from numpy on a fifth."""
     X, y = make_classification(n, N_FEATURES, n_informative=8, flip_y=0.05, random_state=0)
     rows, few = [], n // 5
     for model, target in ((MAMClassifier(), y), (MAMRanker(), X[:, 0] + X[:, 1] * X[:, 2])):

@@ -194,8 +194,10 @@ def printed(results: Results) -> str:
         signs = [(one.printed, one.runs) for one in of_n if one.printed is not None]
         failures, runs = (sum(counts) for counts in zip(*signs, strict=True))
         each.append(f"{failures} of {runs} times with n = {n}")
-    return "With the signs as printed, at a fixed width and without a threshold, (14) fails "
+    return (
+        "With the signs as printed, at a fixed width and without a threshold, (14) fails "
         f"{listed(each)}."
+    )
 
 
 def not_there(results: Results) -> str:

@@ -346,5 +346,5 @@ def test_scores_of_responses_that_are_missing_are_refused():
     model = MAMRanker().fit(X, y)
     with pytest.raises(ValueError, match=r"\by\b.*NaN"):
         model.score(X, np.full(len(y), np.nan))
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="samples"):
         model.score(X, y[1:])

@@ -12,6 +12,7 @@ import platform
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -121,7 +122,7 @@ def on_gpu(torch: Any, task: SumTask, repeats: int) -> float:
 
 
 def error(task: SumTask, n_rows: int = 1_000) -> float:
-    """How far the sums at some places are from those in float64, as a share of their length."""
+    """How far the sums at some places are from those in float64, as a fraction of their length."""
     some = slice(None, n_rows)
     device = import_module("torch").device("cuda")
     Z, X = task.Z[some].astype(np.float64), task.X.astype(np.float64)
@@ -146,16 +147,16 @@ def large(torch: Any, n: int, repeats: int) -> list[Row]:
     whole = best(torch, lambda: kernel_sum(Z, X, a[:, 0], backend="torch"), repeats)
     peak = (torch.cuda.max_memory_allocated() - before) / 1e9
     rate, chunked = n * n / inside / 1e12, chunked_rate(torch, Z, X, a)
-    bars = (1.5, 15.0, 0.8) if n >= 1_000_000 else (None, None, None)  # of the size in question
+    targets = (1.5, 15.0, 0.8) if n >= 1_000_000 else (None, None, None)  # for this size only
     job = f"RBF, float32, {n:,} x {n:,}, {N_FEATURES} features"
     return [
         Row("first call, with the start of CUDA and compilation", first, "s"),
-        Row(f"{job}, on the GPU", rate, "10¹² pairs/s", bars[0]),
+        Row(f"{job}, on the GPU", rate, "10¹² pairs/s", targets[0]),
         Row("its relative error", error(task), "", 1e-5, at_least=False),
         Row("PyTorch in chunks", chunked, "10¹² pairs/s"),
-        Row("ratio to PyTorch in chunks", rate / chunked, "", bars[1]),
-        Row(f"{job}, on the GPU", inside, "s", bars[2], at_least=False),
-        Row(f"{job}, with transfers", whole, "s", bars[2], at_least=False),
+        Row("ratio to PyTorch in chunks", rate / chunked, "", targets[1]),
+        Row(f"{job}, on the GPU", inside, "s", targets[2], at_least=False),
+        Row(f"{job}, with transfers", whole, "s", targets[2], at_least=False),
         Row("its extra memory on the GPU", peak, "GB", 1.0, at_least=False),
     ]
 
@@ -185,7 +186,8 @@ def growth(torch: Any, n: int) -> list[Row]:
     rows = []
     for size in (n // 100, n // 30, n // 10, n // 3):
         Z, X, a = drawn(size)
-        seconds = best(torch, lambda given=(Z, X, a[:, 0]): kernel_sum(*given, backend="torch"), 3)  # type: ignore[misc]
+        job = partial(kernel_sum, Z, X, a[:, 0], backend="torch")
+        seconds = best(torch, job, 3)
         rows.append(Row(f"kernel_sum, {size:,} x {size:,}, with transfers", seconds, "s"))
     return rows
 
@@ -215,7 +217,7 @@ def kernels(torch: Any, n: int) -> list[Row]:
 
 
 def fits(n: int) -> list[Row]:
-    """Fifteen widths by leave-one-out: seconds, and what numpy says of a fifth of the samples."""
+    """Fifteen widths by leave-one-out: seconds, and the difference from numpy on a fifth."""
     X, y = make_classification(n, N_FEATURES, n_informative=8, flip_y=0.05, random_state=0)
     rows, few = [], n // 5
     for model, target in ((MAMClassifier(), y), (MAMRanker(), X[:, 0] + X[:, 1] * X[:, 2])):

@@ -21,8 +21,8 @@ def main(arguments: list[str] | None = None) -> int:
     console = Console()
     plan = study.QUICK if chosen.quick else study.full()
     runs = study.all_runs(plan, chosen.seed, chosen.jobs)
-    told = show_progress(console, runs, plan.n_runs, of=lambda run: run.title)
-    written = page.write(Results.of(plan, chosen.seed, told), chosen.out, chosen.command)
+    done = show_progress(console, runs, plan.n_runs, of=lambda run: run.title)
+    written = page.write(Results.of(plan, chosen.seed, done), chosen.out, chosen.command)
     console.print(f"Written: {written}", highlight=False, soft_wrap=True)
     return 0
 

@@ -1,4 +1,4 @@
-"""Made data: section 5 of the document, and two Gaussians of which everything is known."""
+"""Synthetic data: section 5 of the paper, and two Gaussians of which everything is known."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def two_gaussians(n: int, rng: np.random.Generator) -> tuple[Floats, Ints]:
 def whole_distribution() -> tuple[Floats, Ints]:
     """Points that stand for the two Gaussians, spread evenly: Sobol's, each class the same.
 
-    Shares of them are probabilities to about 0.001, where as many random points are off by 0.004.
+    Fractions of them are probabilities to about 0.001; as many random points are off by 0.004.
     """
     places = Sobol(2, scramble=False).random_base2(_POWER) + 0.5 / CELLS
     noise = norm.ppf(places)

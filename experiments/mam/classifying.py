@@ -20,14 +20,14 @@ from experiments.mam.data import Parts
 from margrave.mam import MAMClassifier
 
 MAM, BALANCED = "MAM", "MAM balanced"
-WIDTHS, PRINTED = "MAM at the document's widths", "MAM as printed"
+WIDTHS, PRINTED = "MAM at the paper's widths", "MAM as printed"
 SVM, NEIGHBOURS, FOREST = "SVM", "k-NN", "random forest"
 FORMS = (MAM, BALANCED, WIDTHS, PRINTED)
 OTHERS = (SVM, NEIGHBOURS, FOREST)
 METHODS = (*FORMS, *OTHERS)
 
 GAMMAS = 1 / np.logspace(-2, 15, 18)
-"""The document's widths, as 1/σ."""
+"""The paper's widths, as 1/σ."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,9 @@ class Trial:
     Attributes
     ----------
     error : float
-        Share of the test part that is wrong.
+        Fraction of the test part that is wrong.
     seconds : float
-        To learn, the settings included, and to answer for the test part.
+        To learn, the settings included, and to predict the test part.
     known : float
         The same once the settings are known.
     """
@@ -88,23 +88,23 @@ def methods(n_features: int, seed: int, effort: Effort) -> dict[str, Callable[[]
 
 
 def trial(model: Any, parts: Parts) -> Trial:
-    """Learn, answer, and look at the clock."""
-    answers, learning, answering = _timed(model, parts)
-    known = learning + answering
+    """Train, predict, and measure the time."""
+    predictions, learning, predicting = _timed(model, parts)
+    known = learning + predicting
     if isinstance(model, GridSearchCV):
-        known = model.refit_time_ + answering
+        known = model.refit_time_ + predicting
     elif isinstance(model, MAMClassifier):
         known = sum(_timed(clone(model).set_params(gamma=model.gamma_), parts)[1:])
-    return Trial(float(np.mean(answers != parts.y_test)), learning + answering, float(known))
+    return Trial(float(np.mean(predictions != parts.y_test)), learning + predicting, float(known))
 
 
 def _timed(model: Any, parts: Parts) -> tuple[Ints, float, float]:
-    """Answers for the test part, and the seconds to learn and to answer."""
+    """Predictions for the test part, and the seconds to train and to predict."""
     start = perf_counter()
     model.fit(parts.X_train, parts.y_train)
     learned = perf_counter()
-    answers = model.predict(parts.X_test)
-    return answers, learned - start, perf_counter() - learned
+    predictions = model.predict(parts.X_test)
+    return predictions, learned - start, perf_counter() - learned
 
 
 def trials(parts: Parts, seed: int, effort: Effort) -> dict[str, Trial]:

@@ -18,7 +18,7 @@ GAMMA = 0.5
 N_HELD_OUT = 500
 N_PROBES = 20
 SURER = 1 - np.linspace(0, 1, N_PROBES, endpoint=False)
-"""The share of predictions that are at least as sure, at each probe."""
+"""The fraction of predictions that are at least as certain, at each probe."""
 
 
 @dataclass(frozen=True, order=True)
@@ -31,26 +31,26 @@ class Setting:
         Samples.
     by_loo : bool
         Whether the width is chosen by leave-one-out; else γ is 0.5.
-    cut : bool
-        Whether the cut is chosen for accuracy; else it is 0.
+    threshold : bool
+        Whether the threshold is selected by accuracy; else it is 0.
     """
 
     n: int
     by_loo: bool
-    cut: bool
+    threshold: bool
 
     def make(self) -> MAMClassifier:
         """A classifier."""
         return MAMClassifier(
             gamma="loo" if self.by_loo else GAMMA,
-            threshold="accuracy" if self.cut else None,
+            threshold="accuracy" if self.threshold else None,
             n_jobs=1,
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """What a fit says at one δ, beside the truth; arrays have an entry for each probe.
+    """The statements of a fit at one δ, and the truth; arrays have an entry for each probe.
 
     Attributes
     ----------
@@ -63,11 +63,11 @@ class Statement:
     mistakes : ndarray
         The probability of a mistake with at least the probe's margin.
     errors : ndarray
-        The share of mistakes among predictions above the level that the second count is about.
+        The fraction of errors among predictions above the level that the second count is about.
     bound : ndarray
         (14) on the first.
     printed : ndarray or None
-        (14) with the document's signs; None with a cut, which it does not know.
+        (14) with the paper's signs; None with a threshold.
     held_out, held_out_error : ndarray
         Bounds on both by counting.
     """
@@ -89,16 +89,16 @@ def _everything() -> tuple[Floats, Any]:
     return whole_distribution()
 
 
-def statements(n: int, seed: int) -> list[Statement]:
-    """Everything that four fits to one sample say."""
+def make_statements(n: int, seed: int) -> list[Statement]:
+    """Make the statements of four fits to one sample."""
     rng = np.random.default_rng([seed, n])
     X, y = two_gaussians(n, rng)
     held_out = two_gaussians(N_HELD_OUT, rng)
     found = []
     with threadpool_limits(1):
         for by_loo in (False, True):
-            for cut in (False, True):
-                setting = Setting(n, by_loo, cut)
+            for threshold in (False, True):
+                setting = Setting(n, by_loo, threshold)
                 found += _of_fit(setting, setting.make().fit(X, y), held_out)
     return found
 
@@ -112,14 +112,14 @@ def _of_fit(setting: Setting, model: Any, held_out: tuple[Floats, Any]) -> list[
     mistakes = (wrong & (margins >= margins[probes, None])).mean(axis=1)
     found = []
     for delta in DELTAS:
-        told = model.certainty(X[probes], delta, held_out=held_out)
-        above = margins >= told.levels[:, None]
+        certainty = model.certainty(X[probes], delta, held_out=held_out)
+        above = margins >= certainty.levels[:, None]
         low = model.margin_bound(delta)
         printed = None
-        if not setting.cut:
-            # (14) adds to the margin what it should take off.
-            wrong_way = 2 * model.average_margin_ - low
-            printed = (1 - wrong_way) / (1 + told.margins)
+        if not setting.threshold:
+            # (14) adds to the margin what it should subtract.
+            as_printed = 2 * model.average_margin_ - low
+            printed = (1 - as_printed) / (1 + certainty.margins)
         found.append(
             Statement(
                 setting,
@@ -127,10 +127,10 @@ def _of_fit(setting: Setting, model: Any, held_out: tuple[Floats, Any]) -> list[
                 float(np.mean(y * scores)) - low,
                 mistakes,
                 (wrong & above).mean(axis=1) / above.mean(axis=1),
-                told.bound,
+                certainty.bound,
                 printed,
-                told.held_out,
-                told.held_out_error,
+                certainty.held_out,
+                certainty.held_out_error,
             )
         )
     return found

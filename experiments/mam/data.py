@@ -1,7 +1,7 @@
 """The data sets of the study, and their splits.
 
 Classification: the thirteen of Rätsch et al. in their published sizes. Their published splits are
-not to be had; these are drawn. Order: real responses in bins of equal length, after Chu and
+not available; these are drawn. Order: real responses in bins of equal length, after Chu and
 Ghahramani.
 """
 
@@ -76,7 +76,7 @@ class Parts:
 
 
 def here() -> tuple[list[str], list[str]]:
-    """Titles of both kinds of which there is a file; the network is not asked."""
+    """Titles of both kinds of which there is a file; nothing is downloaded."""
     found = set(datasets.names(available=True))
     raetsch = [title for title, source in RAETSCH.items() if source.name in found]
     return raetsch, [title for title in ORDINAL if title in found]

@@ -34,7 +34,7 @@ def _errors(results: Results, path: Path) -> None:
     right.set_xscale("log")
     right.margins(x=0.35, y=0.15)
     right.set(xlabel="seconds, geometric mean over the sets", ylabel="mean error, %")
-    right.set_title("Price and error")
+    right.set_title("Time and error")
     save_figure(figure, path)
 
 
@@ -61,7 +61,7 @@ def _bounds(results: Results, path: Path) -> None:
     shown = [
         one
         for one in results.holdings
-        if one.delta == least and one.setting.by_loo and one.setting.cut
+        if one.delta == least and one.setting.by_loo and one.setting.threshold
     ]
     figure, axes = plt.subplots(
         1, len(shown), figsize=(11, 4), layout="constrained", sharey=True, squeeze=False

@@ -33,11 +33,11 @@ class Holding:
     failures : dict
         In how many of them a statement fails, at any probe, by kind.
     printed : int or None
-        In how many (14) fails with the document's signs; None with a cut.
+        In how many (14) fails with the paper's signs; None with a threshold.
     mistakes, bound, held_out : ndarray
         By probe, the mean over the samples of the true probability and of its two bounds.
     vacuous : float
-        Share of probes at which the bound is 1.
+        Fraction of probes at which the bound is 1.
     """
 
     setting: Setting
@@ -51,25 +51,27 @@ class Holding:
     vacuous: float
 
     @classmethod
-    def of(cls, said: Sequence[Statement]) -> Holding:
-        """Sum up what was said at one setting and δ."""
+    def of(cls, statements: Sequence[Statement]) -> Holding:
+        """Sum up the statements at one setting and δ."""
         failures = dict.fromkeys(KINDS, 0)
-        for one in said:
+        for one in statements:
             failures[MARGIN] += one.spare < 0
             failures[BOUND] += bool((one.bound < one.mistakes).any())
             counted = (one.held_out < one.mistakes) | (one.held_out_error < one.errors)
             failures[COUNTED] += bool(counted.any())
-        wrong_way = [(one.printed < one.mistakes).any() for one in said if one.printed is not None]
+        as_printed = [
+            (one.printed < one.mistakes).any() for one in statements if one.printed is not None
+        ]
         return cls(
-            said[0].setting,
-            said[0].delta,
-            len(said),
+            statements[0].setting,
+            statements[0].delta,
+            len(statements),
             failures,
-            int(sum(wrong_way)) if wrong_way else None,
-            np.mean([one.mistakes for one in said], axis=0),
-            np.mean([one.bound for one in said], axis=0),
-            np.mean([one.held_out for one in said], axis=0),
-            float(np.mean([one.bound >= 1 for one in said])),
+            int(sum(as_printed)) if as_printed else None,
+            np.mean([one.mistakes for one in statements], axis=0),
+            np.mean([one.bound for one in statements], axis=0),
+            np.mean([one.held_out for one in statements], axis=0),
+            float(np.mean([one.bound >= 1 for one in statements])),
         )
 
     def p(self, kind: str) -> float:

@@ -40,7 +40,7 @@ PARTS_OF_GAMMA = (1 / 64, 1 / 16, 1 / 4, 1.0, 4.0)
 
 @dataclass(frozen=True)
 class Ranked:
-    """A ranker on new samples: Kendall's τ-b, and the seconds to learn and to answer."""
+    """A ranker on new samples: Kendall's τ-b, and the seconds to learn and to predict."""
 
     tau: float
     seconds: float
@@ -53,11 +53,11 @@ class Graded:
     Attributes
     ----------
     accuracy : float
-        Share that is right.
+        Fraction that is right.
     off : float
         By how many classes it is off, the mean.
     seconds : float
-        To learn and to answer.
+        To learn and to predict.
     """
 
     accuracy: float
@@ -91,7 +91,7 @@ class LogisticAT(BaseEstimator):
         return self
 
     def rank(self, X: Floats) -> Floats:
-        """The linear score that its thresholds cut."""
+        """The linear score that its thresholds split."""
         return np.asarray(X @ self.model_.coef_)
 
     def predict(self, X: Floats) -> Any:
@@ -142,10 +142,10 @@ def tau(y: Any, scores: Any) -> float:
 
 
 def _timed(model: Any, X: Floats, y: Any, X_new: Floats) -> tuple[Any, float]:
-    """Answers for new samples, and the seconds to learn and to answer."""
+    """Predictions for new samples, and the seconds to learn and to predict."""
     start = perf_counter()
-    answers = model.fit(X, y).predict(X_new)
-    return answers, perf_counter() - start
+    predictions = model.fit(X, y).predict(X_new)
+    return predictions, perf_counter() - start
 
 
 def ranked(model: Any, X: Floats, y: Any, X_new: Floats, y_new: Any) -> Ranked:
@@ -156,8 +156,8 @@ def ranked(model: Any, X: Floats, y: Any, X_new: Floats, y_new: Any) -> Ranked:
 
 def graded(model: Any, parts: Parts) -> Graded:
     """How well it classifies new samples."""
-    answers, seconds = _timed(model, parts.X_train, parts.y_train, parts.X_test)
-    off = np.abs(answers - parts.y_test)
+    predictions, seconds = _timed(model, parts.X_train, parts.y_train, parts.X_test)
+    off = np.abs(predictions - parts.y_test)
     return Graded(float(np.mean(off == 0)), float(off.mean()), seconds)
 
 

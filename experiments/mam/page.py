@@ -6,7 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from experiments._page import versions, write_page
-from experiments.mam import figures, said, tables
+from experiments.mam import figures, sentences, tables
 from experiments.mam.artificial import BAYES, CELLS
 from experiments.mam.classifying import BALANCED, MAM, PRINTED, SVM
 from experiments.mam.coverage import GAMMA, N_HELD_OUT, N_PROBES
@@ -19,7 +19,7 @@ TEMPLATE = Path(__file__).with_name("template.md")
 
 
 def write(results: Results, folder: Path, command: str) -> Path:
-    """Write the page and its figures; gives back where the page is."""
+    """Write the page and its figures; return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     figures.write_all(results, folder)
     plan = results.plan
@@ -30,8 +30,8 @@ def write(results: Results, folder: Path, command: str) -> Path:
         command=command,
         seed=results.seed,
         versions=versions() + (f", mord {version('mord')}" if HAS_MORD else ""),
-        in_short="\n".join(f"- {sentence}" for sentence in said.in_short(results)),
-        not_there=said.not_there(results),
+        in_short="\n".join(f"- {sentence}" for sentence in sentences.in_short(results)),
+        not_there=sentences.not_there(results),
         n_splits=plan.n_splits,
         n_trees=plan.effort.n_trees,
         costs=", ".join(f"{cost:g}" for cost in plan.effort.costs),
@@ -39,7 +39,7 @@ def write(results: Results, folder: Path, command: str) -> Path:
         folds=plan.effort.n_folds,
         neighbours=", ".join(map(str, plan.effort.neighbours)),
         errors=tables.errors(results),
-        svm_near=said.listed(
+        svm_near=sentences.listed(
             [f"{form} on {len(results.near(form))}" for form in (MAM, BALANCED, PRINTED)]
         ),
         svm=SVM,
@@ -48,10 +48,10 @@ def write(results: Results, folder: Path, command: str) -> Path:
         seconds=tables.seconds(results),
         n_monte_carlo=plan.n_monte_carlo,
         n_widths=len(RIDGE_WIDTHS),
-        peer=said.peer(),
+        peer=sentences.peer(),
         section_5=tables.section_5(results),
         n_ordinal=plan.n_ordinal,
-        bins=said.listed([str(bins) for bins in plan.bins]),
+        bins=sentences.listed([str(bins) for bins in plan.bins]),
         rankers=tables.rankers(results) if has_bins else "No set is at hand.",
         ranks_tested=str(results.ranks_tested()) if has_bins else "No set is at hand.",
         graders=tables.graders(results) if has_bins else "No set is at hand.",
@@ -62,5 +62,5 @@ def write(results: Results, folder: Path, command: str) -> Path:
         held_out=N_HELD_OUT,
         bar=f"{BAR:g}",
         bounds=tables.bounds(results),
-        printed=said.printed(results),
+        printed=sentences.printed(results),
     )

@@ -44,21 +44,21 @@ class Results:
     @classmethod
     def of(cls, plan: Plan, seed: int, runs: Iterable[Run]) -> Results:
         """Put runs, which come in any order, into their places."""
-        told = list(runs)
+        found = list(runs)
         return cls(
             plan,
             seed,
             sorted(
-                (run for run in told if isinstance(run, Classified)),
+                (run for run in found if isinstance(run, Classified)),
                 key=lambda run: (run.title, run.split),
             ),
-            sorted((run for run in told if isinstance(run, MonteCarlo)), key=lambda run: run.run),
+            sorted((run for run in found if isinstance(run, MonteCarlo)), key=lambda run: run.run),
             sorted(
-                (run for run in told if isinstance(run, InBins)),
+                (run for run in found if isinstance(run, InBins)),
                 key=lambda run: (run.title, run.bins, run.split),
             ),
             sorted(
-                (run for run in told if isinstance(run, Covered)), key=lambda run: (run.n, run.run)
+                (run for run in found if isinstance(run, Covered)), key=lambda run: (run.n, run.run)
             ),
         )
 
@@ -159,10 +159,10 @@ class Results:
     def accuracies(self, method: str) -> Floats:
         """Mean accuracy in each cell, in %."""
         each = ([run.graders[method].accuracy for run in runs] for runs in self.cells.values())
-        return 100 * np.array([np.mean(shares) for shares in each])
+        return 100 * np.array([np.mean(values) for values in each])
 
     def offs(self, method: str) -> Floats:
-        """By how many classes answers are off, the mean in each cell."""
+        """By how many classes predictions are off, the mean in each cell."""
         each = ([run.graders[method].off for run in runs] for runs in self.cells.values())
         return np.array([np.mean(offs) for offs in each])
 
@@ -175,7 +175,7 @@ class Results:
         return float(np.mean([run.graders[grader].seconds for run in self.binned]))
 
     def ranks_tested(self) -> FriedmanHolm:
-        """The rankers over the sets; cells of one set are averaged, as they share rows."""
+        """The rankers over the sets; cells of one set are averaged, as they have the same rows."""
         titles = [title for title, _ in self.cells]
         names = sorted(set(titles))
         taus = {
@@ -191,7 +191,7 @@ class Results:
         """Every setting with every δ."""
         by: dict[tuple[Setting, float], list[Statement]] = {}
         for run in self.covered:
-            for one in run.said:
+            for one in run.statements:
                 by.setdefault((one.setting, one.delta), []).append(one)
-        found = [Holding.of(said) for said in by.values()]
+        found = [Holding.of(statements) for statements in by.values()]
         return sorted(found, key=lambda one: (one.delta, one.setting))

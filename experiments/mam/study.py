@@ -9,7 +9,7 @@ from joblib import Parallel, delayed
 
 from experiments.mam import data
 from experiments.mam.classifying import Effort, Trial, trials
-from experiments.mam.coverage import Statement, statements
+from experiments.mam.coverage import Statement, make_statements
 from experiments.mam.ordering import Graded, Ranked, on_section_5, on_split
 
 
@@ -96,11 +96,11 @@ class InBins:
 
 @dataclass(frozen=True)
 class Covered:
-    """Everything that fits to one sample say."""
+    """All statements of the fits to one sample."""
 
     n: int
     run: int
-    said: list[Statement]
+    statements: list[Statement]
     title: str = "bounds"
 
 
@@ -135,7 +135,7 @@ def in_bins(title: str, bins: int, split: int, seed: int) -> InBins:
 
 def cover(n: int, run: int, seed: int) -> Covered:
     """One sample of two Gaussians."""
-    return Covered(n, run, statements(n, seed + run))
+    return Covered(n, run, make_statements(n, seed + run))
 
 
 def all_runs(plan: Plan, seed: int, n_jobs: int) -> Iterator[Run]:

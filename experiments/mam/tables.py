@@ -54,7 +54,7 @@ def seconds(results: Results) -> str:
 
 
 def section_5(results: Results) -> str:
-    """Kendall's τ on the made data."""
+    """Kendall's τ on the synthetic data."""
     rows = []
     for name in results.artificial_rankers:
         taus = results.taus(name)
@@ -84,13 +84,13 @@ def graders(results: Results) -> str:
     off = np.column_stack([results.offs(name) for name in names])
     rows = []
     cells = [(title, str(bins)) for title, bins in results.cells]
-    for cell, shares, offs in zip(
+    for cell, accuracies, offs in zip(
         [*cells, ("mean", "")],
         np.vstack([right, right.mean(axis=0)]),
         np.vstack([off, off.mean(axis=0)]),
         strict=True,
     ):
-        row = _least([f"{v:.1f}" for v in shares], -shares)
+        row = _least([f"{v:.1f}" for v in accuracies], -accuracies)
         rows.append([*cell, *row, *_least([f"{v:.3f}" for v in offs], offs)])
     times = [_milliseconds(results.graded_seconds(name)) for name in names]
     rows.append(["milliseconds", "", *times, *[""] * len(names)])
@@ -100,14 +100,14 @@ def graders(results: Results) -> str:
 
 def bounds(results: Results) -> str:
     """Failures and distance from the truth by setting; bold: more failures than chance makes."""
-    heading = ["δ", "n", "width", "cut", "samples", *(f"{kind} fails" for kind in KINDS)]
+    heading = ["δ", "n", "width", "threshold", "samples", *(f"{kind} fails" for kind in KINDS)]
     heading += ["(14) vacuous", "(14) − truth", "held out − truth"]
     rows = []
     for one in results.holdings:
         failures = [bold(str(one.failures[kind]), one.broken(kind)) for kind in KINDS]
         row = [f"{one.delta:g}", str(one.setting.n)]
         row += ["leave-one-out" if one.setting.by_loo else "fixed"]
-        row += ["accuracy" if one.setting.cut else "none", str(one.runs), *failures]
+        row += ["accuracy" if one.setting.threshold else "none", str(one.runs), *failures]
         row += [f"{one.vacuous:.0%}", f"{one.loose:.3f}", f"{one.loose_counted:.3f}"]
         rows.append(row)
     return table(heading, rows)

@@ -4,7 +4,16 @@ import re
 
 import numpy as np
 import pytest
-from experiments.mam import artificial, classifying, coverage, data, ordering, said, study, tables
+from experiments.mam import (
+    artificial,
+    classifying,
+    coverage,
+    data,
+    ordering,
+    sentences,
+    study,
+    tables,
+)
 from experiments.mam.__main__ import main
 from experiments.mam.classifying import BALANCED, FORMS, MAM, METHODS, OTHERS, PRINTED, SVM, Trial
 from experiments.mam.coverage import Setting, Statement
@@ -27,7 +36,7 @@ def verdict(text):
     return bold(text)[0].split(":")[0]
 
 
-class TestMadeData:
+class TestSyntheticData:
     def test_responses_have_the_order_of_the_hidden_variable(self):
         train, valid = artificial.section_5(seed=0)
         for part, n in ((train, 100), (valid, 250)):
@@ -133,10 +142,10 @@ class TestData:
         assert plan.raetsch == ("diabetis", "twonorm")
         assert plan.ordinal == ("abalone", "housing", "machine_cpu")
         every = {*data.RAETSCH, *data.ORDINAL}
-        named = set(re.findall(r"\w+", said.not_there(Results.of(plan, 0, [])))) & every
+        named = set(re.findall(r"\w+", sentences.not_there(Results.of(plan, 0, [])))) & every
         assert named == every - {*plan.raetsch, *plan.ordinal}
         whole = study.Plan(tuple(data.RAETSCH), data.ORDINAL)
-        assert not set(re.findall(r"\w+", said.not_there(Results.of(whole, 0, [])))) & every
+        assert not set(re.findall(r"\w+", sentences.not_there(Results.of(whole, 0, [])))) & every
 
 
 class TestMethods:
@@ -161,7 +170,7 @@ class TestMethods:
         assert ordering.tau([1, 2, 3], [0.0, 0.0, 0.0]) == 0
         assert ordering.tau([1, 2, 3], [1.0, 2.0, 3.0]) == 1
 
-    def test_answers_are_counted_in_classes(self):
+    def test_errors_are_counted_in_classes(self):
         class Constant:
             def fit(self, X, y):
                 return self
@@ -185,27 +194,27 @@ class TestMethods:
 
     def test_without_mord_the_page_says_so(self, monkeypatch):
         monkeypatch.setattr(ordering, "HAS_MORD", False)
-        monkeypatch.setattr(said, "HAS_MORD", False)
+        monkeypatch.setattr(sentences, "HAS_MORD", False)
         assert ordering.PEER not in ordering.rankers(5, artificial=True)
         assert ordering.PEER not in ordering.graders()
-        without = said.peer()
+        without = sentences.peer()
         assert ordering.PEER in without
-        monkeypatch.setattr(said, "HAS_MORD", True)
-        assert said.peer() != without
+        monkeypatch.setattr(sentences, "HAS_MORD", True)
+        assert sentences.peer() != without
 
 
 def _statement(
-    *, spare=0.1, bound=0.5, held_out=0.3, error=0.4, printed=0.1, delta=0.05, cut=False
+    *, spare=0.1, bound=0.5, held_out=0.3, error=0.4, printed=0.1, delta=0.05, threshold=False
 ):
     """One that is true as it is: mistakes 0.2, errors 0.3."""
     return Statement(
-        Setting(100, by_loo=False, cut=cut),
+        Setting(100, by_loo=False, threshold=threshold),
         delta,
         spare,
         np.array([0.2, 0.1]),
         np.array([0.2, 0.3]),
         np.array([bound, bound]),
-        None if cut else np.array([printed, printed]),
+        None if threshold else np.array([printed, printed]),
         np.array([held_out, held_out]),
         np.array([error, error]),
     )
@@ -213,19 +222,19 @@ def _statement(
 
 class TestBounds:
     def test_statements_are_about_the_truth(self):
-        found = coverage.statements(50, seed=0)
+        found = coverage.make_statements(50, seed=0)
         assert len(found) == 8
         assert len({(one.setting, one.delta) for one in found}) == 8
         for one in found:
             assert one.mistakes[0] == one.errors[0]
             assert artificial.BAYES - 0.001 < one.mistakes[0] < 0.4
             assert (np.diff(one.mistakes) <= 0).all()
-            assert (one.printed is None) == one.setting.cut
+            assert (one.printed is None) == one.setting.threshold
             assert one.bound.shape == one.held_out.shape == coverage.SURER.shape
 
-    def test_the_printed_bound_is_that_of_the_document(self):
+    def test_the_printed_bound_is_that_of_the_paper(self):
         """(14) as printed, from the parts that the classifier gives out."""
-        one = coverage.statements(50, seed=0)[0]
+        one = coverage.make_statements(50, seed=0)[0]
         model = one.setting.make()
         X, y = artificial.two_gaussians(50, np.random.default_rng([0, 50]))
         model.fit(X, y)
@@ -244,12 +253,12 @@ class TestBounds:
         one = Holding.of([_statement(), *(_statement(**how) for how in wrong)])
         assert one.failures == {MARGIN: 1, BOUND: 1, COUNTED: 3}
         assert (one.runs, one.printed) == (6, 6)
-        assert Holding.of([_statement(cut=True)]).printed is None
+        assert Holding.of([_statement(threshold=True)]).printed is None
 
     def test_failures_are_held_against_delta(self):
-        said_often = [_statement() for _ in range(95)]
-        few = Holding.of([*said_often, *[_statement(spare=-1.0)] * 5])
-        many = Holding.of([*said_often, *[_statement(spare=-1.0)] * 15])
+        statements = [_statement() for _ in range(95)]
+        few = Holding.of([*statements, *[_statement(spare=-1.0)] * 5])
+        many = Holding.of([*statements, *[_statement(spare=-1.0)] * 15])
         assert few.p(MARGIN) == pytest.approx(binom.sf(4, 100, 0.05))
         assert not few.broken(MARGIN)
         assert many.broken(MARGIN)
@@ -285,8 +294,8 @@ def _results(mam=0.21, *, ridge=0.8, bound=0.5, off=0.5, **given):
         taus = {ordering.LINEAR: 0.7, ordering.RANKER: 0.7 + 0.001 * run}
         taus |= {ordering.KERNEL_RIDGE: ridge, ordering.TRUTH: 0.9}
         runs.append(study.MonteCarlo(run, {name: Ranked(tau, 0.1) for name, tau in taus.items()}))
-        said_here = [_statement(bound=bound), _statement(bound=bound, delta=0.5)]
-        runs.append(study.Covered(100, run, said_here))
+        statements = [_statement(bound=bound), _statement(bound=bound, delta=0.5)]
+        runs.append(study.Covered(100, run, statements))
     for title in data.ORDINAL:
         rankers = {ordering.RANKER: 0.5, ordering.LINEAR: 0.55, ordering.KERNEL_RIDGE: ridge}
         grades = {ordering.ORDINAL: Graded(0.5, off, 0.1), ordering.LOGISTIC: Graded(0.6, 0.4, 0.1)}
@@ -297,13 +306,13 @@ def _results(mam=0.21, *, ridge=0.8, bound=0.5, off=0.5, **given):
 
 class TestSentences:
     def test_worse_but_not_significantly(self):
-        found = said.classification(_results(0.21, n_titles=3))
+        found = sentences.classification(_results(0.21, n_titles=3))
         assert verdict(found) == FOUND
         assert [other for other in OTHERS if other in bold(found)[0]] == [SVM]
         for fact in ("22.0 %", "+1.00 ± 0.00", "+1.0", "banana", "3 of 3"):
             assert fact in found
 
-    def test_a_near_thing_is_called_one(self):
+    def test_a_result_near_significance(self):
         """Mean ranks of 3.375, 1.75, 2.375 and 2.5: Holm's p is below α and Friedman's above."""
         rows = ["4123", "4132", "4123", "4132", "4213", "3142", "2314", "2431"]
         runs = []
@@ -314,20 +323,20 @@ class TestSentences:
             runs.append(study.Classified(title, 0, by))
         plan = study.Plan(tuple(data.RAETSCH)[:8], (), n_splits=1)
         results = Results.of(plan, 0, runs)
-        sentence = said.sentence(results, MAM)
+        sentence = sentences.sentence(results, MAM)
         assert sentence.split(":")[0] not in (FOUND, NOT_FOUND)
         assert SVM in sentence
         for fact in ("0.092", "0.035", SVM):
-            assert fact in said.in_numbers(results, MAM)
+            assert fact in sentences.in_numbers(results, MAM)
 
     def test_significantly_worse(self):
-        found = said.classification(_results(0.3))
+        found = sentences.classification(_results(0.3))
         assert verdict(found) == NOT_FOUND
         assert SVM in bold(found)[0]
         assert "0 of 8" in found
 
     def test_not_worse_at_all(self):
-        found = said.classification(_results(0.1))
+        found = sentences.classification(_results(0.1))
         assert verdict(found) not in (FOUND, NOT_FOUND)
         assert not any(other in bold(found)[0] for other in OTHERS)
 
@@ -335,16 +344,16 @@ class TestSentences:
         ("seconds", "expected"), [(10.0, FOUND), (0.5, NOT_FOUND)], ids=["slow", "fast"]
     )
     def test_time(self, seconds, expected):
-        found = said.classification(_results(seconds=seconds))
+        found = sentences.classification(_results(seconds=seconds))
         assert bold(found)[1] == expected
         assert f"SVM {seconds:.2g} (1)" in found
 
     def test_forms_are_judged_each(self):
         results = _results(0.3, printed=0.1)
-        found = said.forms(results)
+        found = sentences.forms(results)
         for fact in ("11.0 %", "-10.00 ± 0.00"):
             assert fact in found
-        printed, balanced = (said.sentence(results, form) for form in (PRINTED, BALANCED))
+        printed, balanced = (sentences.sentence(results, form) for form in (PRINTED, BALANCED))
         assert printed.split(":")[0] not in (FOUND, NOT_FOUND)
         assert balanced.split(":")[0] == NOT_FOUND
         assert printed in found
@@ -354,33 +363,33 @@ class TestSentences:
         ("ridge", "expected"), [(0.8, {FOUND}), (0.701, {NOT_FOUND}), (0.6, set())]
     )
     def test_ridge_regression_on_ranks(self, ridge, expected):
-        """Neither of the two where it is the other way round."""
-        found = said.section_5(_results(ridge=ridge))
+        """Neither of the two if the difference has the opposite sign."""
+        found = sentences.section_5(_results(ridge=ridge))
         assert {FOUND, NOT_FOUND} & set(bold(found)) == expected
         assert "78%" in found
 
     def test_sets_in_bins(self):
-        both = said.listed([ordering.LINEAR, ordering.KERNEL_RIDGE])
-        found = said.binned(_results())
+        both = sentences.listed([ordering.LINEAR, ordering.KERNEL_RIDGE])
+        found = sentences.binned(_results())
         assert "8 of 8" in found
         assert both in found
         assert found.count(ordering.LOGISTIC) == 2  # its numbers, and that it is nearer
-        found = said.binned(_results(ridge=0.45, off=0.3))
+        found = sentences.binned(_results(ridge=0.45, off=0.3))
         assert both not in found
         assert found.count(ordering.LOGISTIC) == 1
 
     def test_bounds_that_hold_and_that_do_not(self):
         good, bad = _results(), _results(bound=0.15)
-        assert re.findall(r"\d+", bold(said.bounds(good))[0]) == []
-        found = said.bounds(bad)
+        assert re.findall(r"\d+", bold(sentences.bounds(good))[0]) == []
+        found = sentences.bounds(bad)
         assert re.findall(r"\d+", bold(found)[0]) == ["1"]
         for fact in (BOUND, "n = 100", "δ = 0.05"):
             assert fact in found
-        assert " 0%" in said.looseness(good)
-        assert " 100%" in said.looseness(_results(bound=1.0))
+        assert " 0%" in sentences.looseness(good)
+        assert " 100%" in sentences.looseness(_results(bound=1.0))
 
     def test_printed_signs(self):
-        assert "6 of 6" in said.printed(_results())
+        assert "6 of 6" in sentences.printed(_results())
 
     def test_tables_mark_the_best(self):
         results = _results(0.1)

@@ -209,7 +209,7 @@ def test_the_default_committee_on_an_array_of_three_classes():
     committee = FittedMembers(
         [name for name, _ in members], [one for _, one in members], classes, encoder
     )
-    combine = fit_log_odds(committee.raw(seen), committee.gives_probabilities, codes[::2], 3)
+    combine = fit_log_odds(committee.raw(seen), committee.gives_probabilities, codes[::2])
     decision = Offsets(np.array([0.1, 0.0, -0.2]), doubt=0.5)
     model = make_model(Scorer(committee, combine, 9), decision)
     assert 0 < check_equal(model, rows) < 1
@@ -347,7 +347,7 @@ def test_one_column_is_not_rounded(model):
 def test_a_committee_with_the_hard_end_in_focus(toward):
     committee = FittedMembers(["logistic", "svm"], [one.fit(X, Y) for _, one in PAIR], np.unique(Y))
     raw, heard = committee.raw(X), committee.gives_probabilities
-    first = fit_log_odds(raw, heard, CODES, 2)
+    first = fit_log_odds(raw, heard, CODES)
     both = MeanScore(first, fit_focused_log_odds(raw, heard, CODES, toward, 0.3))
     for combine in (first, both, both.second):
         check_equal(make_model(Scorer(committee, combine, 9), Threshold(-0.3, 0.4)), NEW)
@@ -357,7 +357,7 @@ def test_a_committee_of_three_classes_of_which_one_member_knows_two():
     knows = Y3 != "birch"
     members = [LogisticRegression().fit(X3[knows], Y3[knows]), TunableLogistic().fit(X3, Y3)]
     committee = FittedMembers(["two", "three"], members, np.unique(Y3))
-    combine = fit_log_odds(committee.raw(X3), committee.gives_probabilities, CODES3, 3)
+    combine = fit_log_odds(committee.raw(X3), committee.gives_probabilities, CODES3)
     decision = Offsets(np.array([0.0, 0.3, -0.2]), doubt=0.4)
     assert 0 < check_equal(make_model(Scorer(committee, combine, 9), decision), NEW) < 1
 
@@ -505,7 +505,7 @@ def test_a_column_of_two_kinds():
     line = LogisticRegression().fit(frame.astype(float), Y)
     committee = FittedMembers(["table", "logistic"], [table, line], np.unique(Y))
     combine = fit_log_odds(
-        np.column_stack([CODES, CODES]) - 0.5, committee.gives_probabilities, CODES, 2
+        np.column_stack([CODES, CODES]) - 0.5, committee.gives_probabilities, CODES
     )
     with pytest.raises(ExportError, match=r"'b'.*category.*number"):
         make_model(Scorer(committee, combine, 9), Threshold(0.0, 0.0)).to_onnx()

@@ -15,7 +15,7 @@ from margrave.fuse._bayes import log_likelihoods, posterior
 
 
 def test_the_textbook_example():
-    """Mitchell's: three hypotheses at 0.4, 0.3, 0.3 that say +, -, -: the best answer is -."""
+    """Mitchell's: three hypotheses at 0.4, 0.3, 0.3 that predict +, -, -: best is -."""
     proba = np.array([[[0.0, 1.0], [1.0, 0.0], [1.0, 0.0]]])
     weights = posterior(np.zeros(3), np.array([0.4, 0.3, 0.3]))
     np.testing.assert_allclose(weights, [0.4, 0.3, 0.3])
@@ -73,7 +73,7 @@ def test_one_impossible_thing_does_not_rule_a_forest_out():
     X, y = blobs(spread=2.0)
     members = [RandomForestClassifier(20, random_state=0), DummyClassifier(strategy="uniform")]
     unclipped = BayesOptimalClassifier(members, random_state=0, clip=1e-300).fit(X, y)
-    assert unclipped.posterior_[0] < 1e-6  # it called something impossible that happened
+    assert unclipped.posterior_[0] < 1e-6  # it predicted probability 0 for a class that occurred
     assert BayesOptimalClassifier(members, random_state=0).fit(X, y).posterior_[0] > 0.99
 
 

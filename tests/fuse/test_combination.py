@@ -31,9 +31,9 @@ def combined(data, **settings):
     return fit_combination(TuningSet(*data), settings_with(**settings))
 
 
-def made(n=120, strengths=(2.0, 1.0, 0.5), seed=0, share=0.5):
+def made(n=120, strengths=(2.0, 1.0, 0.5), seed=0, fraction=0.5):
     rng = np.random.default_rng(seed)
-    positive = rng.random(n) < share
+    positive = rng.random(n) < fraction
     raw = rng.normal(size=(n, len(strengths))) + np.outer(positive, strengths)
     return raw, np.zeros(len(strengths), dtype=bool), positive, np.ones(n)
 
@@ -72,20 +72,20 @@ def test_the_sigmoid_is_finite_where_scores_separate_the_classes(gap):
     assert ((proba > 0.5) == positive).mean() > 0.95
 
 
-@pytest.mark.parametrize("share", [0.3, 0.7])
-def test_the_sigmoid_of_a_score_that_ranks_backwards_is_flat(share):
+@pytest.mark.parametrize("fraction", [0.3, 0.7])
+def test_the_sigmoid_of_a_score_that_ranks_backwards_is_flat(fraction):
     rng = np.random.default_rng(0)
-    positive = np.arange(200) < 200 * share
+    positive = np.arange(200) < 200 * fraction
     scores = rng.normal(size=200) - positive
     slope, threshold = sigmoid_of(scores, positive, np.ones(200))
     assert 0 <= slope <= 1e-6
     decision = slope * (scores - threshold)
-    assert ((decision > 0) == (share > 0.5)).all()
-    assert expit(decision) == pytest.approx(share, abs=0.01)
+    assert ((decision > 0) == (fraction > 0.5)).all()
+    assert expit(decision) == pytest.approx(fraction, abs=0.01)
 
 
 @given(st.floats(-1, 1), st.integers(2, 120))
-def test_the_sigmoid_of_one_score_for_all_is_the_share_of_the_class(score, n):
+def test_the_sigmoid_of_one_score_for_all_is_the_fraction_of_the_class(score, n):
     """Also where the mean of equal numbers rounds away from them."""
     positive = np.arange(n) % 3 == 0
     slope, threshold = sigmoid_of(np.full(n, score), positive, np.ones(n))
@@ -127,7 +127,7 @@ def test_each_nu_is_judged_on_parts_that_scale_and_weights_have_not_seen():
     assert found.auc_by_nu[found.result.nu] == max(found.auc_by_nu.values())
 
 
-def test_of_equal_shares_the_largest_is_taken():
+def test_of_equal_fractions_the_largest_is_selected():
     raw, probabilities, positive, weight = made(strengths=(1.0,))  # one member: all are equal
     found = combined((raw, probabilities, positive, weight), nu="cv")
     assert len(set(found.auc_by_nu.values())) == 1
@@ -168,7 +168,7 @@ def test_of_many_samples_some_of_each_class_choose(monkeypatch, positive, kept):
     raw = np.random.default_rng(0).normal(size=(2000, 2)) + positive[:, None] * [2, 1]
     found = combined((raw, np.zeros(2, bool), positive, np.ones(2000)), nu="cv", tol="auto")
     assert set(found.auc_by_nu) == set(NUS)
-    assert sizes[-1] == (positive.sum(), (~positive).sum())  # in the end all have a say
+    assert sizes[-1] == (positive.sum(), (~positive).sum())  # in the end all count
     chosen = np.array(sizes[:-1])
     folds = len(chosen) // len(NUS)
     assert chosen.sum(axis=0).tolist() == [(folds - 1) * len(NUS) * size for size in kept]

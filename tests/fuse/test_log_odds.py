@@ -21,8 +21,8 @@ FLAGS = np.array([True, False, False, True])
 seeds = st.integers(0, 1000)
 
 
-def said(seed, n=120, k=2):
-    """What four members of different quality say: probabilities as 2p - 1, or decision values."""
+def member_values(seed, n=120, k=2):
+    """Values of four members of different quality: probabilities as 2p - 1, or decision values."""
     rng = np.random.default_rng(seed)
     codes = rng.permutation(np.arange(n) % k)
     quality = np.array([1.5, 1.0, 0.6, 0.3])
@@ -39,9 +39,9 @@ def said(seed, n=120, k=2):
 class TestCombined:
     @few(6)
     @given(seeds)
-    def test_weights_are_shares_and_the_score_ranks(self, seed):
-        raw, codes = said(seed)
-        found = fit_log_odds(raw, FLAGS, codes, 2)
+    def test_weights_sum_to_1_and_the_score_ranks(self, seed):
+        raw, codes = member_values(seed)
+        found = fit_log_odds(raw, FLAGS, codes)
         assert found.weights.shape == (4,)
         assert (found.weights >= -1e-12).all()
         assert found.weights.sum() == pytest.approx(1)
@@ -53,65 +53,63 @@ class TestCombined:
     @few(6)
     @given(seeds, st.permutations(range(4)))
     def test_permuting_the_members_permutes_the_weights(self, seed, order):
-        raw, codes = said(seed)
-        found = fit_log_odds(raw, FLAGS, codes, 2)
-        other = fit_log_odds(raw[:, order], FLAGS[order], codes, 2)
+        raw, codes = member_values(seed)
+        found = fit_log_odds(raw, FLAGS, codes)
+        other = fit_log_odds(raw[:, order], FLAGS[order], codes)
         np.testing.assert_allclose(other.weights, found.weights[order], atol=1e-2)
         np.testing.assert_allclose(other(raw[:, order]), found(raw), atol=0.1)
 
     @few(6)
     @given(seeds, st.sampled_from([1e-6, 0.01, 100, 1e6]), st.floats(-3, 3))
     def test_the_units_of_decision_values_do_not_matter(self, seed, factor, shift):
-        raw, codes = said(seed)
+        raw, codes = member_values(seed)
         moved = raw.copy()
         moved[:, 1] = factor * (raw[:, 1] + shift)
-        found, other = fit_log_odds(raw, FLAGS, codes, 2), fit_log_odds(moved, FLAGS, codes, 2)
+        found, other = fit_log_odds(raw, FLAGS, codes), fit_log_odds(moved, FLAGS, codes)
         np.testing.assert_allclose(other.weights, found.weights, atol=1e-6)
         np.testing.assert_allclose(other(moved), found(raw), atol=1e-5)
 
     @few(6)
     @given(seeds)
     def test_exchanging_the_classes_turns_the_score_around(self, seed):
-        raw, codes = said(seed)
-        found, other = fit_log_odds(raw, FLAGS, codes, 2), fit_log_odds(-raw, FLAGS, 1 - codes, 2)
+        raw, codes = member_values(seed)
+        found, other = fit_log_odds(raw, FLAGS, codes), fit_log_odds(-raw, FLAGS, 1 - codes)
         np.testing.assert_allclose(other.weights, found.weights, atol=1e-2)
         np.testing.assert_allclose(other(-raw), -found(raw), atol=0.1)
 
     @few(6)
     @given(seeds)
     def test_the_order_of_the_samples_does_not_matter(self, seed):
-        raw, codes = said(seed)
+        raw, codes = member_values(seed)
         order = np.random.default_rng(seed).permutation(len(codes))
-        found, other = (
-            fit_log_odds(raw[at], FLAGS, codes[at], 2) for at in (np.arange(120), order)
-        )
+        found, other = (fit_log_odds(raw[at], FLAGS, codes[at]) for at in (np.arange(120), order))
         np.testing.assert_allclose(other(raw), found(raw), atol=0.1)
 
     def test_scores_are_log_odds(self):
-        """Of samples scored about s, a share expit(s) is of the second class."""
-        raw, codes = said(0, n=4000)
-        p = expit(fit_log_odds(raw[:2000], FLAGS, codes[:2000], 2)(raw[2000:]))
+        """Of samples scored about s, a fraction expit(s) is of the second class."""
+        raw, codes = member_values(0, n=4000)
+        p = expit(fit_log_odds(raw[:2000], FLAGS, codes[:2000])(raw[2000:]))
         assert p.mean() == pytest.approx(codes[2000:].mean(), abs=0.03)
         for there in (p < 0.5, p >= 0.5):
             assert codes[2000:][there].mean() == pytest.approx(p[there].mean(), abs=0.03)
 
-    def test_a_member_that_says_nothing_changes_nothing(self):
-        raw, codes = said(1)
-        found = fit_log_odds(raw, FLAGS, codes, 2)
+    def test_a_constant_member_changes_nothing(self):
+        raw, codes = member_values(1)
+        found = fit_log_odds(raw, FLAGS, codes)
         for flag, value in [(False, 0.0), (False, 7.0), (True, -1.0), (True, 0.4)]:
-            silent = np.column_stack([raw, np.full(len(raw), value)])
-            other = fit_log_odds(silent, np.append(FLAGS, flag), codes, 2)
-            np.testing.assert_allclose(other(silent), found(raw), atol=0.1)
-            # Whatever it says later is not listened to.
-            loud = silent.copy()
+            constant = np.column_stack([raw, np.full(len(raw), value)])
+            other = fit_log_odds(constant, np.append(FLAGS, flag), codes)
+            np.testing.assert_allclose(other(constant), found(raw), atol=0.1)
+            # Its later values do not count.
+            loud = constant.copy()
             loud[:, -1] = 1.0
-            np.testing.assert_allclose(other(loud), other(silent), atol=1e-9)
+            np.testing.assert_allclose(other(loud), other(constant), atol=1e-9)
 
-    def test_where_no_member_says_anything_all_scores_are_the_prior(self):
+    def test_with_constant_members_only_all_scores_are_the_prior(self):
         codes = np.repeat([0, 1], [90, 30])
         raw = np.zeros((120, 2))
         for found in (
-            fit_log_odds(raw, FLAGS[:2], codes, 2),
+            fit_log_odds(raw, FLAGS[:2], codes),
             fit_focused_log_odds(raw, FLAGS[:2], codes, 1, 0.1),
         ):
             scores = found(raw)
@@ -119,15 +117,15 @@ class TestCombined:
             assert scores[0] == pytest.approx(np.log(30 / 90), abs=0.1)
 
     def test_a_single_new_sample_is_scored_as_among_others(self):
-        raw, codes = said(2)
-        found = fit_log_odds(raw, FLAGS, codes, 2)
+        raw, codes = member_values(2)
+        found = fit_log_odds(raw, FLAGS, codes)
         alone = np.array([found(row[None])[0] for row in raw])
         np.testing.assert_allclose(alone, found(raw), atol=1e-12)
 
     @pytest.mark.parametrize("k", [3, 4])
     def test_more_classes_have_a_score_and_weights_each(self, k):
-        raw, codes = said(3, k=k)
-        found = fit_log_odds(raw, FLAGS, codes, k)
+        raw, codes = member_values(3, k=k)
+        found = fit_log_odds(raw, FLAGS, codes)
         assert len(found.sides) == k
         assert found.weights.shape == (k, 4)
         np.testing.assert_allclose(found.weights.sum(axis=1), 1)
@@ -136,10 +134,10 @@ class TestCombined:
         assert (scores.argmax(axis=1) == codes).mean() > 0.8
 
     def test_renaming_three_classes_renames_their_scores(self):
-        raw, codes = said(4, k=3)
+        raw, codes = member_values(4, k=3)
         order = [2, 0, 1]
-        found = fit_log_odds(raw, FLAGS, codes, 3)
-        other = fit_log_odds(raw[:, :, order], FLAGS, np.argsort(order)[codes], 3)
+        found = fit_log_odds(raw, FLAGS, codes)
+        other = fit_log_odds(raw[:, :, order], FLAGS, np.argsort(order)[codes])
         np.testing.assert_allclose(other(raw[:, :, order]), found(raw)[:, order], atol=1e-9)
 
 
@@ -147,7 +145,7 @@ class TestFocused:
     @few(6)
     @given(seeds, st.sampled_from([0, 1]), st.sampled_from([0.1, 0.3]))
     def test_exchanging_the_classes_turns_the_score_around(self, seed, c, hardest):
-        raw, codes = said(seed)
+        raw, codes = member_values(seed)
         found = fit_focused_log_odds(raw, FLAGS, codes, c, hardest)
         other = fit_focused_log_odds(-raw, FLAGS, 1 - codes, 1 - c, hardest)
         np.testing.assert_allclose(other.weights, found.weights, rtol=1e-9, atol=1e-12)
@@ -156,7 +154,7 @@ class TestFocused:
     @few(6)
     @given(seeds, st.sampled_from([0, 1]))
     def test_the_score_is_of_the_second_class_whichever_is_in_focus(self, seed, c):
-        raw, codes = said(seed)
+        raw, codes = member_values(seed)
         found = fit_focused_log_odds(raw, FLAGS, codes, c, 0.3)
         assert isinstance(found, LogOddsCombination)
         assert roc_auc_score(codes, found(raw)) > 0.75
@@ -164,7 +162,7 @@ class TestFocused:
     @few(6)
     @given(seeds, st.permutations(range(4)))
     def test_permuting_the_members_permutes_the_weights(self, seed, order):
-        raw, codes = said(seed)
+        raw, codes = member_values(seed)
         found = fit_focused_log_odds(raw, FLAGS, codes, 1, 0.3)
         other = fit_focused_log_odds(raw[:, order], FLAGS[order], codes, 1, 0.3)
         np.testing.assert_allclose(other.weights, found.weights[order], atol=1e-2)
@@ -259,7 +257,7 @@ class TestRounding:
         members = [LogisticRegression(), SVC(), RandomForestClassifier(15, random_state=0)]
         trained = [member.fit(X, y) for member in members]
         committee = FittedMembers(["a", "b", "c"], trained, np.array([0, 1]))
-        combine = fit_log_odds(committee.raw(X), committee.gives_probabilities, y, 2)
+        combine = fit_log_odds(committee.raw(X), committee.gives_probabilities, y)
         scorer = Scorer(committee, combine, decimals_for(combine(committee.raw(X))))
         among = scorer(X)
         assert len(np.unique(among)) < 100

@@ -1,4 +1,4 @@
-"""The rank-margin committee: its weights, tuning data, answers and sample weights."""
+"""The rank-margin committee: its weights, tuning data, predictions and sample weights."""
 
 import pickle
 
@@ -27,7 +27,7 @@ STUMP = DecisionTreeClassifier(max_depth=2, random_state=0)
 
 
 class Spy(GaussianNB):
-    """Notes the samples it is trained on and asked about, by their first column."""
+    """Notes the samples it is trained on and predicts, by their first column."""
 
     def __init__(self, notes):
         super().__init__()
@@ -37,7 +37,7 @@ class Spy(GaussianNB):
         return Spy(self.notes)
 
     def fit(self, X, y, sample_weight=None):
-        self.trained_on, self.weights_given = X[:, 0].astype(int), sample_weight
+        self.trained_on, self.weights_received = X[:, 0].astype(int), sample_weight
         return super().fit(X[:, 1:], y, sample_weight)
 
     def predict_proba(self, X):
@@ -65,7 +65,7 @@ def fitted(members=(NB, LINE, STUMP), nu=0.2, data=None, **settings):
     return RankMarginClassifier(list(members), nu=nu, **settings).fit(X, y)
 
 
-# Weights, and what is told about them.
+# Weights, and their description.
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -107,7 +107,7 @@ def test_margins_and_area_are_those_of_the_tuning_scores(scale):
 
 
 @pytest.mark.parametrize("tuning", [3, 0.4])
-def test_active_pairs_are_rows_of_the_data_given(tuning):
+def test_active_pairs_are_rows_of_the_data_passed_to_fit(tuning):
     X, y = table(150, flip_y=0.2)
     committee = fitted(data=(X, y), nu=0.05, tuning=tuning, random_state=0)
     positive, negative = committee.result_.active.T
@@ -144,7 +144,7 @@ def test_the_positive_class_decides_whose_negatives_are_hard_and_nothing_else():
     assert other.weights_ != pytest.approx(found.weights_, abs=1e-3)
 
 
-def test_nu_one_shares_the_weight_where_all_mean_margins_are_equal():
+def test_nu_one_divides_the_weight_where_all_mean_margins_are_equal():
     assert fitted(nu=1.0).weights_ == pytest.approx(1 / 3)
     assert sorted(fitted(nu=1.0, scale="rank").weights_) == [0, 0, 1]
 
@@ -161,7 +161,7 @@ def test_huge_sample_weights_are_as_good_as_small_ones():
     assert one.predict_proba(X) == pytest.approx(other.predict_proba(X))
 
 
-def test_nu_zero_is_the_documents_worst_pair():
+def test_nu_zero_is_the_worst_pair_of_the_paper():
     committee = fitted(nu=0)
     assert committee.nu_ == 0.0
     assert committee.rank_margin_ == pytest.approx(committee.result_.rho)
@@ -170,13 +170,13 @@ def test_nu_zero_is_the_documents_worst_pair():
 # Where the tuning data comes from.
 
 
-def test_no_member_answers_for_a_sample_it_was_trained_on():
+def test_no_member_predicts_a_sample_it_was_trained_on():
     X, y = numbered()
     notes = []
     committee = fitted([Spy(notes)], data=(X, y), tuning=4)
     assert len(notes) == 4
-    assert all(not trained & asked for trained, asked in notes)
-    assert set().union(*(asked for _, asked in notes)) == set(range(60))
+    assert all(not trained & predicted for trained, predicted in notes)
+    assert set().union(*(predicted for _, predicted in notes)) == set(range(60))
     assert sorted(committee.estimators_[0].trained_on) == list(range(60))
 
 
@@ -192,18 +192,18 @@ def test_a_member_that_learns_by_heart_gains_nothing():
     assert seen.weights_[0] < 0.05  # what tuning on the samples of the training does
 
 
-@pytest.mark.parametrize("share", [0.25, np.float32(0.25)])
-def test_a_part_held_out_for_tuning(share):
+@pytest.mark.parametrize("fraction", [0.25, np.float32(0.25)])
+def test_a_part_held_out_for_tuning(fraction):
     X, y = numbered(100)
     notes = []
-    committee = fitted([Spy(notes)], data=(X, y), tuning=share, random_state=0)
-    ((trained, asked),) = notes
-    assert not trained & asked
-    assert (len(trained), len(asked)) == (75, 25)
+    committee = fitted([Spy(notes)], data=(X, y), tuning=fraction, random_state=0)
+    ((trained, predicted),) = notes
+    assert not trained & predicted
+    assert (len(trained), len(predicted)) == (75, 25)
     pairs = committee.margin_distribution_
     assert len(pairs.positives) + len(pairs.negatives) == 25
     assert set(committee.estimators_[0].trained_on) == trained
-    again = fitted([Spy([])], data=(X, y), tuning=share, random_state=0)
+    again = fitted([Spy([])], data=(X, y), tuning=fraction, random_state=0)
     np.testing.assert_array_equal(again.decision_function(X), committee.decision_function(X))
 
 
@@ -221,9 +221,9 @@ def test_a_splitter_and_its_folds_are_the_same():
 def test_samples_that_are_never_held_out_do_not_weigh_but_train():
     X, y = numbered()
     notes = []
-    folds = [(range(30), range(30, 45)), (range(45), range(45, 60))]  # as time goes on
+    folds = [(range(30), range(30, 45)), (range(45), range(45, 60))]  # in order of time
     committee = fitted([Spy(notes)], data=(X, y), tuning=[tuple(map(list, fold)) for fold in folds])
-    assert [asked for _, asked in notes] == [set(range(30, 45)), set(range(45, 60))]
+    assert [predicted for _, predicted in notes] == [set(range(30, 45)), set(range(45, 60))]
     assert len(committee.margin_distribution_.positives) == (y[30:] == 1).sum()
     assert len(committee.estimators_[0].trained_on) == 60
     drawn = fitted(tuning=ShuffleSplit(3, test_size=0.1, random_state=0))
@@ -236,8 +236,8 @@ def test_groups_stay_together_through_explicit_folds():
     notes = []
     folds = list(GroupKFold(5).split(X, y, groups))
     fitted([Spy(notes)], data=(X, y), tuning=folds)
-    for trained, asked in notes:
-        assert not {i // 3 for i in trained} & {i // 3 for i in asked}
+    for trained, predicted in notes:
+        assert not {i // 3 for i in trained} & {i // 3 for i in predicted}
 
 
 def test_a_rare_class_lowers_the_number_of_folds():
@@ -249,7 +249,7 @@ def test_a_rare_class_lowers_the_number_of_folds():
     assert len(notes) == 3
 
 
-# Answers.
+# Predictions.
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_more_classes_each_against_the_rest(scale):
     ]
 
 
-def test_without_calibration_the_cut_has_the_best_balanced_accuracy():
+def test_without_calibration_the_threshold_has_the_best_balanced_accuracy():
     X, y = table(200, weights=[0.8])
     members = prefit(X[:60], y[:60], NB, LINE)
     committee = RankMarginClassifier(members, prefit=True, calibrate=False).fit(X[60:], y[60:])
@@ -304,7 +304,7 @@ def test_without_calibration_the_cut_has_the_best_balanced_accuracy():
     assert (three.decision_function(X).argmax(axis=1) == three.predict(X)).all()
 
 
-def test_answers_survive_a_pickle_and_settings_a_clone():
+def test_predictions_survive_a_pickle_and_settings_a_clone():
     X, y = table(labels=("a", "b", "c"))
     committee = fitted([NB, LINE], data=(X, y), scale="rank", tuning=3)
     again = pickle.loads(pickle.dumps(committee))  # noqa: S301
@@ -337,7 +337,7 @@ def test_weights_travel_with_their_samples():
     for tuning in (3, 0.5):
         committee = RankMarginClassifier([Spy(notes)], nu=0.2, tuning=tuning, random_state=0)
         member = committee.fit(X, y, sample_weight=weight).estimators_[0]
-        np.testing.assert_allclose(member.weights_given, weight[member.trained_on])
+        np.testing.assert_allclose(member.weights_received, weight[member.trained_on])
 
 
 def test_weights_count_like_repeated_tuning_samples():
@@ -356,11 +356,11 @@ def test_weights_reach_the_members_that_request_them():
     weight = np.where(y == 1, 3.0, 1.0)
     with sklearn.config_context(enable_metadata_routing=True):
         members = [
-            ("asks", GaussianNB().set_fit_request(sample_weight=True)),
+            ("requests", GaussianNB().set_fit_request(sample_weight=True)),
             ("does not", GaussianNB().set_fit_request(sample_weight=False)),
             ("cannot", KNeighborsClassifier(5)),
         ]
         committee = RankMarginClassifier(members, nu=0.2).fit(X, y, sample_weight=weight)
-    asks, does_not, _ = committee.estimators_
-    assert asks.class_prior_[1] == pytest.approx(weight[y == 1].sum() / weight.sum())
+    requests, does_not, _ = committee.estimators_
+    assert requests.class_prior_[1] == pytest.approx(weight[y == 1].sum() / weight.sum())
     assert does_not.class_prior_[1] == pytest.approx((y == 1).mean())

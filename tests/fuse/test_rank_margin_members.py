@@ -40,7 +40,7 @@ class LabelsOnly(ClassifierMixin, BaseEstimator):
 
 
 class Shy(LabelsOnly):
-    """It gives no answer where the first feature is above 1."""
+    """It rejects samples where the first feature is above 1."""
 
     reject_label_ = "?"
 
@@ -115,12 +115,12 @@ def test_a_sample_is_judged_by_itself(scale, labels):
 
 def test_a_member_that_rejects_leans_to_no_class():
     X, y = table(labels=("no", "yes"))
-    silent = X[:, 0] > 1
+    rejected = X[:, 0] > 1
     committee = fitted([Shy(NB).fit(X, y)], data=(X, y), prefit=True, scale="decision")
-    decision, said = committee.decision_function(X), clone(NB).fit(X, y).predict(X)
+    decision, labels = committee.decision_function(X), clone(NB).fit(X, y).predict(X)
     assert len(np.unique(decision.round(9))) == 3
-    assert decision[~silent & (said == "no")].max() < decision[silent].min()
-    assert decision[silent].max() < decision[~silent & (said == "yes")].min()
+    assert decision[~rejected & (labels == "no")].max() < decision[rejected].min()
+    assert decision[rejected].max() < decision[~rejected & (labels == "yes")].min()
 
 
 def test_one_member_keeps_its_order():
@@ -138,18 +138,18 @@ def test_a_member_named_twice_changes_nothing():
     twice = fitted([NB, LINE, NB], tol=1e-7)
     assert twice.member_names_ == ["gaussiannb-1", "logisticregression", "gaussiannb-2"]
     assert twice.result_.margin == pytest.approx(once.result_.margin, abs=1e-6)
-    shared = twice.weights_[0] + twice.weights_[2]
-    assert shared == pytest.approx(once.weights_[0], abs=1e-3)
+    both = twice.weights_[0] + twice.weights_[2]
+    assert both == pytest.approx(once.weights_[0], abs=1e-3)
     np.testing.assert_allclose(twice.decision_function(X), once.decision_function(X), atol=0.01)
 
 
-# Members that say nothing.
+# Members that are constant.
 
 
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("nu", [0.0, 0.02, 0.5])
-def test_a_member_that_says_the_same_of_all_has_no_weight(scale, nu):
-    """Though its margins of 0 beat those of the honest ones, and folds have other shares."""
+def test_a_constant_member_has_no_weight(scale, nu):
+    """Its margins of 0 exceed those of other members, and class frequencies vary by fold."""
     X, y = table(101, flip_y=0.3)
     splitter = StratifiedKFold(7, shuffle=True, random_state=0)
     members = [NB, LINE, DummyClassifier(), DummyClassifier(strategy="most_frequent")]
@@ -162,15 +162,15 @@ def test_a_member_that_says_the_same_of_all_has_no_weight(scale, nu):
 
 
 @pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("share", [0.3, 0.7])
+@pytest.mark.parametrize("fraction", [0.3, 0.7])
 @pytest.mark.parametrize("nu", [0.2, "cv"])
-def test_members_that_all_say_nothing_answer_the_larger_class(scale, share, nu):
-    X, y = table(99, weights=[1 - share], flip_y=0)
+def test_constant_members_only_predict_the_larger_class(scale, fraction, nu):
+    X, y = table(99, weights=[1 - fraction], flip_y=0)
     members = [DummyClassifier(), DummyClassifier(strategy="constant", constant=0)]
     committee = fitted(members, data=(X, y), scale=scale, nu=nu)
     assert committee.weights_.tolist() == [0.5, 0.5]
     assert committee.margin_distribution_.auc == 0.5
-    assert (committee.predict(X) == (share > 0.5)).all()
+    assert (committee.predict(X) == (fraction > 0.5)).all()
     np.testing.assert_allclose(committee.predict_proba(X)[:, 1], y.mean(), atol=0.02)
     threshold = fitted(members, data=(X, y), scale=scale, nu=nu, calibrate=False)
     assert len(set(threshold.predict(X))) == 1
@@ -184,7 +184,7 @@ def test_members_that_are_worse_than_chance_do_not_rank_backwards():
     assert (committee.predict(X) == 1).all()  # no slope: the larger class
 
 
-def test_a_fold_of_one_sample_is_no_proof_of_silence():
+def test_a_fold_of_one_sample_does_not_prove_that_a_member_is_constant():
     X, y = table(40)
     committee = fitted([NB, STUMP], data=(X, y), tuning=LeaveOneOut())
     assert np.ptp(committee.margin_distribution_.positives) > 0.5

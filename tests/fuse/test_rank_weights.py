@@ -59,7 +59,7 @@ problems = st.tuples(st.integers(2, 4), st.integers(2, 9)).flatmap(
 def test_the_gap_is_proven_and_the_optimum_is_that_of_all_pairs(problem, nu):
     F, y = problem
     if not (F.max(axis=0) > F.min(axis=0)).all():
-        return  # members that say nothing have tests of their own
+        return  # constant members have tests of their own
     found = rank_margin_weights(F, y, nu, tol=1e-9)
     optimum = all_pairs_margin(F, y, nu)
     assert found.weights.min() >= 0
@@ -268,15 +268,15 @@ def test_where_every_weighting_has_the_same_worst_pair_more_pairs_decide():
 
 @pytest.mark.parametrize("negatives", [None, "hardest 50%"])
 def test_a_tie_is_settled_by_weight(negatives):
-    """The saturated pair weighs a hundred times as much: its share is that of its weight."""
+    """The saturated pair has a hundred times the weight: its fraction is that of its weight."""
     rng = np.random.default_rng(0)
     y = np.repeat([1, 0], 20)
     F = np.column_stack([np.where(y == 1, 0.8, -0.8), rng.uniform(-0.9, 0.9, 40)])
     F[0], F[20] = -1, 1
     weight = np.where(np.isin(np.arange(40), [0, 20]), 10.0, 1.0)
     found = rank_margin_weights(F, y, sample_weight=weight, negatives=negatives)
-    share = (10 / 29) ** 2 / (0.5 if negatives else 1.0)
-    assert found.tie_nu == pytest.approx(2 * share)
+    fraction = (10 / 29) ** 2 / (0.5 if negatives else 1.0)
+    assert found.tie_nu == pytest.approx(2 * fraction)
     assert found.weights[0] > 0.9
 
 
@@ -297,7 +297,7 @@ def test_rho_is_the_last_margin_in_the_tail_where_pairs_fill_it_exactly(nu):
     assert found.rho == pytest.approx(nu - 0.1, abs=1e-12)
 
 
-def test_a_member_that_is_silent_where_it_counts_is_reported():
+def test_a_member_that_is_constant_where_it_counts_is_reported():
     F, y = made(40, 3)
     F[1:, 2] = 0.5
     weight = np.ones(40)
@@ -331,14 +331,14 @@ def test_one_member_has_the_weight_one():
     assert found.gap == 0
 
 
-def test_duplicates_share_what_one_of_them_would_get():
+def test_duplicates_divide_the_weight_of_one():
     F, y = made(80, 3)
     alone = rank_margin_weights(F, y, 0.1, tol=1e-8)
     doubled = rank_margin_weights(F[:, [0, 1, 2, 2]], y, 0.1, tol=1e-8)
     assert doubled.margin == pytest.approx(alone.margin, abs=1e-7)
 
 
-def test_a_silent_member_gets_nothing_and_a_warning():
+def test_a_constant_member_gets_no_weight_and_a_warning():
     F, y = made(80, 3)
     F[:, 1] = 0.3
     with pytest.warns(UserWarning, match=r"\bmembers?\b.*\b1\b"):

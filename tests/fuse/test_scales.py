@@ -1,4 +1,4 @@
-"""Scales for members' values: range, order, units, ties, and members that say nothing."""
+"""Scales for members' values: range, order, units, ties, and constant members."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def mean_margins(scores, positive, weight):
 
 
 def mid_distribution(values, weight=None):
-    """Share below less share above, sample by sample."""
+    """Fraction below minus fraction above, sample by sample."""
     weight = np.ones(len(values)) if weight is None else weight
     sides = np.sign(values[:, None] - values[None, :])
     return sides @ weight / weight.sum()
@@ -121,7 +121,7 @@ def test_the_units_of_decision_values_do_not_matter(factor, shift):
     np.testing.assert_allclose(again, plain, atol=1e-8)
 
 
-def test_a_member_that_hardly_says_anything_does_not_come_out_quiet():
+def test_a_member_near_chance_keeps_small_scores():
     """Margins near 0 would win every comparison of the worst pairs."""
     raw, positive, weight = made(strengths=(2.0, 1.0, 0.0))
     raw[:, 2] *= 1e-6
@@ -140,7 +140,7 @@ def test_probabilities_of_zero_and_one_are_finite_and_keep_their_order():
     assert steps[1] > steps[0]
 
 
-def test_probabilities_are_the_documents_two_p_minus_one():
+def test_probabilities_are_two_p_minus_one_as_in_the_paper():
     raw, positive, weight = made()
     raw[:, :2] = np.tanh(raw[:, :2])
     scores = learn_scale("probability", raw, BOTH, positive, weight)(raw)
@@ -156,7 +156,7 @@ def test_decisions_run_from_the_smallest_to_the_largest():
 
 
 @given(tables())
-def test_ranks_are_the_share_below_less_the_share_above(table):
+def test_ranks_are_the_fraction_below_minus_the_fraction_above(table):
     raw, positive, weight = table
     scores = learn_scale("rank", raw, BOTH, positive, weight)(raw)
     for values, scaled in zip(raw.T, scores.T, strict=True):
@@ -186,12 +186,12 @@ def test_ranks_of_many_values_are_close_with_few_knots(skew):
 
 
 @each
-def test_what_a_member_cannot_say_is_a_clear_no(name):
+def test_a_class_unknown_to_a_member_has_the_lowest_score(name):
     """NaN, for a class that a member has not seen; learned from as its lowest value."""
     raw, positive, weight = made()
     unseen = np.zeros(raw.shape, dtype=bool)
     unseen[:40, 1] = True
-    raw[:, 0] *= 1000  # whose lowest value must not be taken for another member's
+    raw[:, 0] *= 1000  # whose lowest value must not be used for another member's
     scale = learn_scale(name, np.where(unseen, np.nan, raw), DECISIONS, positive, weight)
     assert (scale(np.where(unseen, np.nan, raw))[unseen] == -1).all()
     lowest = raw[~unseen[:, 1], 1].min()
@@ -213,16 +213,16 @@ def test_a_member_that_never_saw_the_class_disturbs_nobody(name):
 
 @pytest.mark.parametrize("name", ["logit", "rank", "decision"])
 @pytest.mark.parametrize("n", [2, 7, 33, 101])
-def test_members_that_say_the_same_of_all_are_silent_also_where_means_round(name, n):
+def test_constant_members_have_scores_of_0_also_if_means_round(name, n):
     constants = np.array([0.1, 1 / 3, -0.26])
     positive = np.arange(n) % 3 == 0
     scale = learn_scale(name, np.tile(constants, (n, 1)), BOTH, positive, np.ones(n))
     assert (scale(np.tile(constants, (n, 1))) == 0).all()
-    assert (scale(constants[None] + 0.5) == 0).all()  # whatever they say later
+    assert (scale(constants[None] + 0.5) == 0).all()  # whatever their later values
 
 
 @each
-def test_a_silent_member_among_others(name):
+def test_a_constant_member_among_others(name):
     raw, positive, weight = made()
     raw[:, 1] = 0.3
     scores = learn_scale(name, raw, DECISIONS, positive, weight)(raw)

@@ -10,7 +10,7 @@ from margrave.pairs import CrucialPairs
 
 grid = st.integers(-8, 8).map(lambda k: k / 8)
 sides = st.lists(st.tuples(grid, st.sampled_from([1.0, 2.0, 0.5])), min_size=1, max_size=7)
-shares = st.sampled_from([1e-6, 0.01, 0.1, 0.25, 0.5, 0.8, 1.0])
+fractions = st.sampled_from([1e-6, 0.01, 0.1, 0.25, 0.5, 0.8, 1.0])
 
 
 def side(rows):
@@ -30,21 +30,21 @@ def brute_mean(positives, negatives, nu, hardest):
         for s, a in zip(positives.scores, positives.weights, strict=True)
         for t, b in kept
     )
-    total, room = 0.0, nu
+    total, rest = 0.0, nu
     for margin, mass in pairs:
-        total += margin * min(mass, room)
-        room -= min(mass, room)
+        total += margin * min(mass, rest)
+        rest -= min(mass, rest)
     return total / nu
 
 
-@given(sides, sides, shares, st.sampled_from([1.0, 0.5, 0.2]))
+@given(sides, sides, fractions, st.sampled_from([1.0, 0.5, 0.2]))
 def test_mean_is_that_of_the_worst_pairs(positives, negatives, nu, hardest):
     p, n = side(positives), side(negatives)
     tail = exact_tail(p, n, nu, hardest)
     assert tail.mean == pytest.approx(brute_mean(p, n, nu, hardest), abs=1e-9)
 
 
-@given(sides, sides, shares)
+@given(sides, sides, fractions)
 def test_masses_sum_to_one_and_stay_within_their_caps(positives, negatives, nu):
     p, n = side(positives), side(negatives)
     tail = exact_tail(p, n, nu)
@@ -54,7 +54,7 @@ def test_masses_sum_to_one_and_stay_within_their_caps(positives, negatives, nu):
         assert (mass <= weights / nu + 1e-9).all()
 
 
-@given(sides, sides, shares)
+@given(sides, sides, fractions)
 def test_rho_is_the_quantile_of_the_margins(positives, negatives, nu):
     p, n = side([(s, 1.0) for s, _ in positives]), side([(s, 1.0) for s, _ in negatives])
     tail = exact_tail(p, n, nu)
@@ -67,7 +67,7 @@ def test_rho_is_the_quantile_of_the_margins(positives, negatives, nu):
     assert tail.mean == pytest.approx(tail.rho - hinge, abs=1e-9 + 1e-13 / nu)
 
 
-@given(sides, sides, shares, st.sampled_from([1.0, 0.3]), st.sampled_from([0.01, 0.3]))
+@given(sides, sides, fractions, st.sampled_from([1.0, 0.3]), st.sampled_from([0.01, 0.3]))
 def test_bins_are_off_by_their_width_at_most_and_their_masses_are_allowed(
     positives, negatives, nu, hardest, width
 ):

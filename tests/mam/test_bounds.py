@@ -1,4 +1,4 @@
-"""Bounds on mistakes against their formulas, against enumeration and against chance."""
+"""Bounds on errors against their formulas, against enumeration and against chance."""
 
 import re
 from itertools import product
@@ -95,12 +95,12 @@ def test_delta_is_a_probability_of_failing(delta):
         check_delta(delta, OWNER)
 
 
-def test_no_cut_costs_nothing():
+def test_without_a_threshold_nothing_is_added():
     assert threshold_complexity(None, None, 100, 0.05) == (0.0, 0.05)
     assert threshold_complexity(None, 1.0, 100, 0.05) == (0.0, 0.05)
 
 
-def test_a_chosen_cut_of_0_costs_what_others_do():
+def test_a_selected_threshold_of_0_adds_as_much_as_others():
     assert threshold_complexity(0.0, None, 100, 0.05) == pytest.approx(
         (0.2, 0.05 * power_fraction(0))
     )
@@ -113,46 +113,47 @@ def test_a_chosen_cut_of_0_costs_what_others_do():
 
 
 @pytest.mark.parametrize("limit", [1.0, 3.0])
-def test_a_cut_within_a_known_bound_costs_the_bound_and_no_delta(limit):
-    for cut in (0.2, -0.7):
-        cost, left = threshold_complexity(cut, limit, 100, 0.05)
+def test_a_threshold_within_a_known_bound_adds_the_bound_and_uses_no_delta(limit):
+    for threshold in (0.2, -0.7):
+        added, left = threshold_complexity(threshold, limit, 100, 0.05)
         assert left == 0.05
-        assert cost >= 2 * abs(cut) / np.sqrt(100)
-        assert cost == pytest.approx(2 * limit / np.sqrt(100))
+        assert added >= 2 * abs(threshold) / np.sqrt(100)
+        assert added == pytest.approx(2 * limit / np.sqrt(100))
 
 
 @pytest.mark.parametrize(
-    ("cut", "power"), [(1.0, 0), (0.51, 0), (-0.5, -1), (0.3, -1), (1.01, 1), (-7, 3), (1e-9, -29)]
+    ("threshold", "power"),
+    [(1.0, 0), (0.51, 0), (-0.5, -1), (0.3, -1), (1.01, 1), (-7, 3), (1e-9, -29)],
 )
-def test_a_cut_without_a_known_bound_costs_the_next_power_of_two_and_its_share(cut, power):
-    cost, left = threshold_complexity(cut, None, 400, 0.05)
-    assert cost == pytest.approx(2 * 2.0**power / 20)
+def test_a_threshold_without_a_known_bound_adds_the_next_power_of_two(threshold, power):
+    added, left = threshold_complexity(threshold, None, 400, 0.05)
+    assert added == pytest.approx(2 * 2.0**power / 20)
     assert left == pytest.approx(0.05 * power_fraction(power))
 
 
 @given(st.floats(1e-6, 1e6), st.booleans(), st.integers(1, 10**6))
-def test_a_cut_costs_at_least_its_own_size_and_less_than_twice_of_it(size, negative, n):
-    cost, left = threshold_complexity(-size if negative else size, None, n, 0.05)
-    assert 2 * size / np.sqrt(n) <= cost * (1 + 1e-12)
-    assert cost < 4 * size / np.sqrt(n)
+def test_a_threshold_adds_at_least_its_own_size_and_less_than_twice(size, negative, n):
+    added, left = threshold_complexity(-size if negative else size, None, n, 0.05)
+    assert 2 * size / np.sqrt(n) <= added * (1 + 1e-12)
+    assert added < 4 * size / np.sqrt(n)
     assert 0 < left < 0.05
 
 
-def test_constant_functions_have_at_most_the_complexity_that_cuts_pay_for():
+def test_constant_functions_have_at_most_the_complexity_that_thresholds_add():
     """sup over |c| ≤ b of 2/n Σ σ_i c, on average over all signs."""
     signs = np.array(list(product([-1, 1], repeat=10)))
     exact = 2 / 10 * 0.5 * np.abs(signs.sum(axis=1)).mean()
     assert exact <= threshold_complexity(0.5, None, 10, 0.05)[0]
 
 
-def test_shares_of_delta_over_all_powers_sum_to_at_most_1():
+def test_fractions_of_delta_over_all_powers_sum_to_at_most_1():
     powers = np.arange(-1000, 1001)
-    shares = [threshold_complexity(2.0 ** int(power), None, 10, 1.0)[1] for power in powers]
-    total = sum(shares)
+    fractions = [threshold_complexity(2.0 ** int(power), None, 10, 1.0)[1] for power in powers]
+    total = sum(fractions)
     tail = 2 * (np.pi**2 / 6 - (1 / np.arange(1, 1002) ** 2).sum()) / (np.pi**2 / 3 - 1)
     assert total <= 1
     assert total + tail == pytest.approx(1)
-    # Cuts of one power of two share what it has.
+    # Thresholds of one power of two have the same fraction.
     assert (
         threshold_complexity(0.51, None, 10, 1.0)
         == threshold_complexity(1.0, None, 10, 1.0)
@@ -248,8 +249,8 @@ def test_counted_rates_cover_the_truth_at_all_levels_together():
     for _ in range(draws):
         margins = rng.uniform(0, 1, 80)
         wrong = rng.random(80) < (1 - margins) / 2
-        of_all, of_sure, told = count_errors(levels, wrong, margins, delta)(levels)
-        assert (told == levels).all()
+        of_all, of_sure, reached = count_errors(levels, wrong, margins, delta)(levels)
+        assert (reached == levels).all()
         failed += bool((of_all < truth_of_all).any() or (of_sure < truth_of_sure).any())
     assert failed / draws <= delta + 3 * np.sqrt(delta * (1 - delta) / draws)
 
@@ -259,58 +260,58 @@ def test_levels_begin_at_0_and_follow_what_is_known():
     found = margin_levels(margins)
     assert len(found) == N_LEVELS
     assert found[0] == 0
-    shares = [(np.abs(margins) >= level).mean() for level in found]
-    assert shares == pytest.approx(1 - np.arange(N_LEVELS) / N_LEVELS, abs=2e-3)
+    fractions = [(np.abs(margins) >= level).mean() for level in found]
+    assert fractions == pytest.approx(1 - np.arange(N_LEVELS) / N_LEVELS, abs=2e-3)
     assert margin_levels(np.full(10, 0.5)).tolist() == [0.0, 0.5]
     assert margin_levels(np.zeros(3)).tolist() == [0.0]
 
 
-def evidence(cut=None, bound=1.0, share=1.0, n=200, seed=0):
+def training_margins(threshold=None, bound=1.0, fraction=1.0, n=200, seed=0):
     margins = np.random.default_rng(seed).uniform(-0.4, 0.9, n)
-    return TrainingMargins(margins, trace_bound(n, n), bound, cut, share)
+    return TrainingMargins(margins, trace_bound(n, n), bound, threshold, fraction)
 
 
-def found_for(given_, transform=None, bound=None, lipschitz=None, delta=0.05):
-    return margin_bound(given_, delta, transform, bound, lipschitz, OWNER)
+def found_for(training, transform=None, bound=None, lipschitz=None, delta=0.05):
+    return margin_bound(training, delta, transform, bound, lipschitz, OWNER)
 
 
-def test_without_a_cut_it_is_the_document_s_bound():
-    given_ = evidence()
-    found, change = found_for(given_)
-    assert found.mean == pytest.approx(given_.margins.mean())
+def test_without_a_threshold_it_is_the_bound_of_the_paper():
+    training = training_margins()
+    found, change = found_for(training)
+    assert found.mean == pytest.approx(training.margins.mean())
     assert found.complexity == pytest.approx(2 / np.sqrt(200))
     assert found.deviation == pytest.approx(3 * np.sqrt(2 * np.log(2 / 0.05) / 200))
     assert found.bound == 1
     assert change(np.array([-3, 0.2, 3])).tolist() == [-1, 0.2, 1]
 
 
-@pytest.mark.parametrize("share", [1 / 15, 0.4, power_fraction(-3)])
-def test_a_width_that_was_chosen_leaves_a_share_of_delta(share):
-    found = found_for(evidence(share=share))[0]
-    assert found.deviation == pytest.approx(deviation(1.0, 200, 0.05 * share))
-    assert found.complexity == found_for(evidence())[0].complexity
+@pytest.mark.parametrize("fraction", [1 / 15, 0.4, power_fraction(-3)])
+def test_a_selected_width_leaves_a_fraction_of_delta(fraction):
+    found = found_for(training_margins(fraction=fraction))[0]
+    assert found.deviation == pytest.approx(deviation(1.0, 200, 0.05 * fraction))
+    assert found.complexity == found_for(training_margins())[0].complexity
 
 
-@pytest.mark.parametrize("cut", [0.0, 0.3, -0.9])
-def test_a_cut_makes_the_bound_larger(cut):
-    without, with_one = (found_for(evidence(one))[0] for one in (None, cut))
+@pytest.mark.parametrize("threshold", [0.0, 0.3, -0.9])
+def test_a_threshold_makes_the_bound_larger(threshold):
+    without, with_one = (found_for(training_margins(one))[0] for one in (None, threshold))
     assert with_one.error(0.1) > without.error(0.1)
     assert with_one.complexity == pytest.approx(without.complexity + 2 / np.sqrt(200))
     assert with_one.deviation == without.deviation
 
 
-@pytest.mark.parametrize("cut", [0.0, 0.3, -2.5, 70.0])
+@pytest.mark.parametrize("threshold", [0.0, 0.3, -2.5, 70.0])
 @pytest.mark.parametrize("bound", [0.5, 2, 3.0])
-def test_a_bound_that_is_told_limits_the_cuts_of_a_kernel_without_one(cut, bound):
-    """Margins are clipped at it, so that all cuts beyond twice of it are the same."""
-    found = found_for(evidence(cut, bound=None), bound=bound)[0]
+def test_a_bound_limits_the_thresholds_of_a_kernel_without_one(threshold, bound):
+    """Margins are clipped at it, so that all thresholds beyond twice of it are the same."""
+    found = found_for(training_margins(threshold, bound=None), bound=bound)[0]
     assert found.bound == bound
     assert found.complexity == pytest.approx(trace_bound(200, 200) + 2 * 2 * bound / np.sqrt(200))
     assert found.deviation == pytest.approx(deviation(bound, 200, 0.05))
 
 
-def test_a_kernel_with_a_limit_has_its_cuts_within_it_whatever_bound_is_told():
-    found = found_for(evidence(0.3), bound=2.0)[0]
+def test_a_kernel_with_a_limit_has_thresholds_within_it_for_any_bound():
+    found = found_for(training_margins(0.3), bound=2.0)[0]
     assert found.bound == 2
     assert found.complexity == pytest.approx((2 + 2) / np.sqrt(200))
 
@@ -319,70 +320,70 @@ def test_a_kernel_with_a_limit_has_its_cuts_within_it_whatever_bound_is_told():
     ("transform", "bound", "lipschitz"),
     [("clip", None, None), ("clip", 0.5, None), (np.tanh, 1, 3)],
 )
-def test_with_a_transform_a_cut_without_a_limit_has_its_share_of_delta(transform, bound, lipschitz):
-    found = found_for(evidence(0.3, None, 0.5), transform, bound, lipschitz)[0]
-    cost, left = threshold_complexity(0.3, None, 200, 0.05 * 0.5)
+def test_with_a_transform_a_threshold_without_a_limit_uses_delta(transform, bound, lipschitz):
+    found = found_for(training_margins(0.3, None, 0.5), transform, bound, lipschitz)[0]
+    added, left = threshold_complexity(0.3, None, 200, 0.05 * 0.5)
     assert left < 0.05 * 0.5
     slope = 1 if lipschitz is None else lipschitz
-    assert found.complexity == pytest.approx(slope * (trace_bound(200, 200) + cost))
+    assert found.complexity == pytest.approx(slope * (trace_bound(200, 200) + added))
     assert found.deviation == pytest.approx(deviation(bound or 1.0, 200, left))
 
 
 def test_margins_beyond_the_bound_are_clipped():
-    given_ = TrainingMargins(np.array([3.0, -2.0, 0.5]), 0.1, 1.0, 0.2, 1.0)
-    assert found_for(given_)[0].mean == pytest.approx((1 - 1 + 0.5) / 3)
-    assert found_for(given_, "clip", 0.25)[0].mean == pytest.approx(0.25 / 3)
-    assert found_for(given_, "clip")[0].bound == 1
+    training = TrainingMargins(np.array([3.0, -2.0, 0.5]), 0.1, 1.0, 0.2, 1.0)
+    assert found_for(training)[0].mean == pytest.approx((1 - 1 + 0.5) / 3)
+    assert found_for(training, "clip", 0.25)[0].mean == pytest.approx(0.25 / 3)
+    assert found_for(training, "clip")[0].bound == 1
 
 
 def test_clipping_needs_no_bound_of_the_kernel():
-    found, change = found_for(evidence(bound=None), "clip", 0.5)
+    found, change = found_for(training_margins(bound=None), "clip", 0.5)
     assert found.bound == 0.5
     assert found.deviation == pytest.approx(deviation(0.5, 200, 0.05))
     assert change(np.array([-3.0, 3.0])).tolist() == [-0.5, 0.5]
 
 
 def test_a_transform_of_your_own_has_its_slope_and_its_bound():
-    given_ = evidence(bound=None)
-    found, change = found_for(given_, np.tanh, 1.0, 1.0)
+    training = training_margins(bound=None)
+    found, change = found_for(training, np.tanh, 1.0, 1.0)
     np.testing.assert_array_equal(change(np.array([0.3, -2.0])), np.tanh([0.3, -2.0]))
-    assert found.mean == pytest.approx(np.tanh(given_.margins).mean())
-    steep = found_for(given_, lambda z: np.tanh(3 * z), 2.0, 3.0)[0]
-    assert steep.complexity == pytest.approx(3 * given_.complexity)
+    assert found.mean == pytest.approx(np.tanh(training.margins).mean())
+    steep = found_for(training, lambda z: np.tanh(3 * z), 2.0, 3.0)[0]
+    assert steep.complexity == pytest.approx(3 * training.complexity)
     assert steep.bound == 2
     assert steep.deviation == pytest.approx(deviation(2.0, 200, 0.05))
 
 
 def test_a_kernel_without_a_limit_needs_a_bound():
     with pytest.raises(ValueError, match=r"\bbound\b"):
-        found_for(evidence(bound=None))
-    assert found_for(evidence(bound=None), bound=2.0)[0].bound == 2
+        found_for(training_margins(bound=None))
+    assert found_for(training_margins(bound=None), bound=2.0)[0].bound == 2
 
 
 @pytest.mark.parametrize("bound", [0, -1.0, np.nan, np.inf, True, [1.0]])
 def test_a_bound_is_finite_and_above_0(bound):
-    for given_ in (evidence(), evidence(0.3), evidence(0.3, None)):
+    for training in (training_margins(), training_margins(0.3), training_margins(0.3, None)):
         for transform, lipschitz in ((None, None), ("clip", None), (np.tanh, 1.0)):
             with pytest.raises(ValueError, match=rf"\bbound\b.*{re.escape(repr(bound))}"):
-                found_for(given_, transform, bound, lipschitz)
+                found_for(training, transform, bound, lipschitz)
 
 
 @pytest.mark.parametrize("transform", ["tanh", "", 3, [np.tanh]])
 def test_what_is_no_transform(transform):
     with pytest.raises(ValueError, match=r"\btransform\b"):
-        found_for(evidence(), transform, 1.0, 1.0)
+        found_for(training_margins(), transform, 1.0, 1.0)
 
 
 @pytest.mark.parametrize(("bound", "lipschitz"), [(None, 1.0), (1.0, None), (1.0, 0.0)])
 def test_a_transform_of_your_own_comes_with_its_numbers(bound, lipschitz):
     with pytest.raises(ValueError, match=r"\blipschitz\b"):
-        found_for(evidence(), np.tanh, bound, lipschitz)
+        found_for(training_margins(), np.tanh, bound, lipschitz)
 
 
 @pytest.mark.parametrize(
     ("transform", "shown"),
     [
-        (lambda z: np.maximum(1 - z, 0), r"\b0\b"),  # the document's, with "g(0) = 0"
+        (lambda z: np.maximum(1 - z, 0), r"\b0\b"),  # the paper's, with "g(0) = 0"
         (lambda z: np.tanh(z) + 0.01, r"\b0\b"),
         (lambda z: -np.tanh(z), ""),  # it falls
         (lambda z: np.abs(np.tanh(z)), ""),
@@ -390,9 +391,9 @@ def test_a_transform_of_your_own_comes_with_its_numbers(bound, lipschitz):
         (lambda z: np.tanh(9 * z), r"\b2\.5\b"),  # steeper than its Lipschitz constant
     ],
 )
-def test_a_transform_that_is_not_what_the_bound_asks_for_is_refused(transform, shown):
+def test_a_transform_that_is_not_what_the_bound_needs_is_refused(transform, shown):
     with pytest.raises(ValueError, match=rf"\btransform\b.*{shown}"):
-        found_for(evidence(n=2000), transform, bound=1.5, lipschitz=2.5)
+        found_for(training_margins(n=2000), transform, bound=1.5, lipschitz=2.5)
 
 
 def numbers_in(line):
@@ -413,7 +414,7 @@ def test_in_words():
     ]
 
 
-def test_huge_cuts_have_an_infinite_or_finite_cost_but_no_error():
+def test_a_huge_threshold_raises_no_error():
     assert threshold_complexity(1.7e308, None, 10, 0.05)[0] > 1e307
 
 
@@ -430,4 +431,4 @@ def test_huge_cuts_have_an_infinite_or_finite_cost_but_no_error():
 )
 def test_a_transform_returns_a_finite_number_for_each_margin(transform):
     with pytest.raises(ValueError, match=r"\btransform\b"):
-        found_for(evidence(), transform, 1.0, 1.0)
+        found_for(training_margins(), transform, 1.0, 1.0)

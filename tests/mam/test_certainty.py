@@ -1,4 +1,4 @@
-"""What the classifier says of its certainty, against the formulas written out and by simulation."""
+"""Certainty of predictions, against the formulas written out and by simulation."""
 
 import itertools
 
@@ -20,7 +20,7 @@ def sign(y):
 
 
 def written_out(X, y, gamma, delta, rho):
-    """(14) with the right signs, for the document's classifier and B = 1."""
+    """(14) with the right signs, for the paper's classifier and B = 1."""
     n = len(y)
     omega = rbf_kernel(X, gamma=gamma)
     mean = np.sqrt(sign(y) @ omega @ sign(y)) / n
@@ -70,7 +70,7 @@ def test_random_features_and_the_linear_kernel_have_a_complexity_too(samples):
 def test_bounds_are_of_the_direction_in_use_when_few_samples_were_added(settings, samples):
     X, y = samples
     model = MAMClassifier(random_state=0, **settings).partial_fit(X[:75], y[:75], classes=[0, 1])
-    model.partial_fit(X[75:], y[75:])  # less than a tenth: the cut stays
+    model.partial_fit(X[75:], y[75:])  # less than a tenth: the threshold stays
     margins = sign(y) * model.decision_function(X)
     assert model._training_margins().margins.mean() == pytest.approx(margins.mean(), rel=1e-5)
     assert len(model._training_margins().margins) == 80
@@ -78,20 +78,20 @@ def test_bounds_are_of_the_direction_in_use_when_few_samples_were_added(settings
     assert drawn == pytest.approx(model.rademacher_bound(), rel=0.2)
 
 
-def test_chosen_widths_share_delta(samples):
+def test_selected_widths_divide_delta(samples):
     X, y = samples
     chosen = MAMClassifier(threshold=None).fit(X, y)
-    given = MAMClassifier(gamma=chosen.gamma_, threshold=None).fit(X, y)
+    fixed = MAMClassifier(gamma=chosen.gamma_, threshold=None).fit(X, y)
     power = round(np.log(chosen.gamma_) / np.log(4))
-    share = 1 / ((np.pi**2 / 3 - 1) * (1 + abs(power)) ** 2)
-    assert chosen.margin_bound(0.1) == pytest.approx(given.margin_bound(0.1 * share))
+    fraction = 1 / ((np.pi**2 / 3 - 1) * (1 + abs(power)) ** 2)
+    assert chosen.margin_bound(0.1) == pytest.approx(fixed.margin_bound(0.1 * fraction))
     few = MAMClassifier(gammas=[0.1, chosen.gamma_, 10.0], threshold=None).fit(X, y)
     assert few.gamma_ == chosen.gamma_
-    assert few.margin_bound(0.15) == pytest.approx(given.margin_bound(0.05))
+    assert few.margin_bound(0.15) == pytest.approx(fixed.margin_bound(0.05))
 
 
-def test_a_cut_is_part_of_what_is_learned(samples):
-    """|cut| ≤ B adds 2B/√n to the complexity, and margins are clipped at B."""
+def test_a_threshold_is_part_of_the_bound(samples):
+    """|threshold| ≤ B adds 2B/√n to the complexity, and margins are clipped at B."""
     X, y = samples
     model = MAMClassifier(gamma=0.3).fit(X, y)
     margins = sign(y) * model.decision_function(X)
@@ -104,7 +104,7 @@ def test_a_cut_is_part_of_what_is_learned(samples):
     assert model.margin_bound(0.1) == pytest.approx(expected)
 
 
-def test_a_cut_is_never_beyond_the_largest_score():
+def test_a_threshold_is_never_beyond_the_largest_score():
     X = np.random.default_rng(0).normal(size=(200, 2))
     y = (np.random.default_rng(1).uniform(size=200) < 0.1).astype(int)
     model = MAMClassifier(gamma=10.0).fit(X, y)
@@ -169,7 +169,7 @@ def test_held_out_samples_give_usable_numbers(samples):
 
 
 def test_the_bound_is_true_with_many_samples_and_the_printed_one_impossible_with_few():
-    """One in six is wrong. (13) as it is printed says "less than 0" of 60 samples."""
+    """One in six is wrong. (13) as printed is "less than 0" for 60 samples."""
     X, y = make_blobs(3000, centers=[[-1, 0], [1, 0]], random_state=0)
     for n in (60, 2000):
         model = MAMClassifier(gamma=0.1, threshold=None).fit(X[:n], y[:n])
@@ -209,8 +209,8 @@ def test_the_bounds_hold_by_simulation():
         broken[1] += (mistakes > certainty.bound + 0.01).any()
         broken[2] += (mistakes > certainty.held_out + 0.01).any()
         for level in np.unique(certainty.levels):
-            told = certainty.held_out_error[certainty.levels == level][0]
-            if ((scores > 0) != (truth == 1))[np.abs(scores) >= level].mean() > told + 0.01:
+            limit = certainty.held_out_error[certainty.levels == level][0]
+            if ((scores > 0) != (truth == 1))[np.abs(scores) >= level].mean() > limit + 0.01:
                 broken[3] += 1
                 break
     assert (broken <= 0.2 * draws).all()
@@ -231,12 +231,12 @@ def test_more_classes_have_no_guarantee_but_held_out_numbers():
 @pytest.mark.parametrize("delta", [0, 1, -0.1, 1.5, float("nan"), "0.1", True])
 def test_a_delta_that_is_no_probability_is_refused(delta, samples):
     model = MAMClassifier(gamma=0.3).fit(*samples)
-    for ask in (model.margin_bound, lambda delta: model.certainty(samples[0], delta)):
+    for method in (model.margin_bound, lambda delta: model.certainty(samples[0], delta)):
         with pytest.raises(ValueError, match=r"\bdelta\b"):
-            ask(delta)
+            method(delta)
 
 
-def test_what_a_bound_needs_is_asked_for(samples):
+def test_a_missing_bound_is_an_error(samples):
     X, y = samples
     linear = MAMClassifier("linear").fit(X, y)
     with pytest.raises(ValueError, match=r"\bbound\b"):
@@ -263,8 +263,8 @@ def test_what_a_bound_needs_is_asked_for(samples):
         linear.rademacher_bound("monte-carlo", n_draws=0)
     with pytest.raises(ValueError, match=r"\blipschitz\b"):
         linear.certainty(X, 0.1, np.tanh)
-    with pytest.raises(ValueError, match=r"\btransform\b.*'cut'"):
-        linear.certainty(X, 0.1, "cut")
+    with pytest.raises(ValueError, match=r"\btransform\b.*'threshold'"):
+        linear.certainty(X, 0.1, "threshold")
     with pytest.raises(ValueError, match=r"\bmethod\b.*'exact'"):
         linear.rademacher_bound("exact")
     with pytest.raises(ValueError, match=r"held_out.*\b80\b.*\b3\b"):

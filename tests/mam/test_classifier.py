@@ -1,4 +1,4 @@
-"""The classifier against the document's formulas, written out, and fits without a sample."""
+"""The classifier against the paper's formulas, written out, and fits without a sample."""
 
 import warnings
 
@@ -41,8 +41,8 @@ def gram(kernel, Z, X):
     return pairwise_kernels(Z, X, metric=kernel, **KERNELS[kernel])
 
 
-def document_score(kernel, X, y, Z):
-    """(7), as the document writes it."""
+def paper_score(kernel, X, y, Z):
+    """(7), as the paper writes it."""
     sign = np.where(y == np.unique(y)[1], 1.0, -1.0)
     lam = np.sqrt(sign @ gram(kernel, X, X) @ sign) / len(sign)
     return gram(kernel, Z, X) @ sign / (lam * len(sign)), lam
@@ -53,7 +53,7 @@ def test_scores_are_equation_7(kernel, two_classes):
     X, y = two_classes
     Z = X[:7] + 0.3
     model = MAMClassifier(kernel, threshold=None, **KERNELS[kernel]).fit(X, y)
-    expected, lam = document_score(kernel, X, y, Z)
+    expected, lam = paper_score(kernel, X, y, Z)
     np.testing.assert_allclose(model.decision_function(Z), expected, rtol=1e-9, atol=1e-12)
     assert model.lambda_ == pytest.approx(lam)
     assert model.average_margin_ == model.lambda_
@@ -138,13 +138,13 @@ def test_leave_one_out_is_a_fit_without_the_sample(kernel, class_weight, two_cla
     np.testing.assert_allclose(model.loo_decision_[:, 0], expected, rtol=1e-7, atol=1e-10)
 
 
-@pytest.mark.parametrize("cut", ["accuracy", "balanced"])
-def test_with_a_cut_classes_keep_their_shares_when_a_sample_is_left_out(cut, two_classes):
-    """Written out: shares and λ of all samples, class means without the sample."""
+@pytest.mark.parametrize("threshold", ["accuracy", "balanced"])
+def test_with_a_threshold_classes_keep_their_priors_without_a_sample(threshold, two_classes):
+    """Written out: priors and λ of all samples, class means without the sample."""
     X, y = two_classes
     omega = gram("rbf", X, X)
-    model = MAMClassifier(threshold=cut, **KERNELS["rbf"]).fit(X, y)
-    shares = np.bincount(y) / len(y)
+    model = MAMClassifier(threshold=threshold, **KERNELS["rbf"]).fit(X, y)
+    priors = np.bincount(y) / len(y)
     sign = np.where(y == 1, 1, -1)
     lam = np.sqrt(sign @ omega @ sign) / len(y)
     scores = []
@@ -153,7 +153,7 @@ def test_with_a_cut_classes_keep_their_shares_when_a_sample_is_left_out(cut, two
         a = np.zeros(len(y))
         for c, side in ((0, -1), (1, 1)):
             own = others & (y == c)
-            a[own] = side * shares[c] / own.sum()
+            a[own] = side * priors[c] / own.sum()
         scores.append(omega[i] @ a / lam)
     np.testing.assert_allclose(model.loo_decision_[:, 0] + model.threshold_[0], scores, atol=1e-10)
 
@@ -170,7 +170,7 @@ def test_labels_without_sense_are_not_learned_by_leave_one_out(settings, class_w
     assert model.loo_scores_.max() < 0.62  # 0.55 by the larger class, and the best of 27
 
 
-def test_wide_kernels_are_not_judged_by_the_own_share(two_classes):
+def test_wide_kernels_are_not_evaluated_by_the_prior_of_the_class(two_classes):
     """Nearly linear: leave-one-out is about as good as the linear kernel's on centred features."""
     X, y = two_classes
     X = X - X.mean(axis=0)
@@ -179,25 +179,25 @@ def test_wide_kernels_are_not_judged_by_the_own_share(two_classes):
     assert wide.loo_scores_[0] >= linear.loo_scores_[0] - 0.05
 
 
-def test_random_features_choose_a_width_that_they_can_tell_from_noise():
+def test_random_features_choose_a_width_that_they_can_distinguish_from_noise():
     X, y = make_classification(1500, 20, n_informative=10, random_state=0)
     exact = MAMClassifier(random_state=0).fit(X[:1000], y[:1000])
     near = MAMClassifier(n_components=200, random_state=0).fit(X[:1000], y[:1000])
     assert near.gamma_ < exact.gamma_
     assert near.score(X[1000:], y[1000:]) > 0.7
     assert near.loo_scores_.max() == pytest.approx(near.score(X[1000:], y[1000:]), abs=0.1)
-    given = MAMClassifier(n_components=200, gamma=near.gamma_, random_state=0).fit(
+    fixed = MAMClassifier(n_components=200, gamma=near.gamma_, random_state=0).fit(
         X[:1000], y[:1000]
     )
-    np.testing.assert_allclose(given.coef_, near.coef_)
+    np.testing.assert_allclose(fixed.coef_, near.coef_)
 
 
-def test_small_batches_place_the_cut_when_samples_have_grown_by_a_tenth(two_classes):
+def test_small_batches_select_the_threshold_when_samples_have_grown_by_a_tenth(two_classes):
     X, y = two_classes
     model = MAMClassifier("linear").partial_fit(X[:50], y[:50], classes=[0, 1])
-    cut = model.threshold_
+    threshold = model.threshold_
     model.partial_fit(X[50:53], y[50:53])
-    assert model.threshold_ is cut
+    assert model.threshold_ is threshold
     np.testing.assert_allclose(model.coef_, MAMClassifier("linear").fit(X[:53], y[:53]).coef_)
     model.partial_fit(X[53:], y[53:])
     np.testing.assert_allclose(model.threshold_, MAMClassifier("linear").fit(X, y).threshold_)
@@ -226,7 +226,7 @@ def test_the_width_is_the_one_with_the_best_leave_one_out_accuracy(two_classes):
     assert model.loo_scores_.max() == pytest.approx(right.mean())
 
 
-def test_the_documents_widths_can_be_asked_for():
+def test_the_widths_of_the_paper_can_be_set():
     data = load("ripley_train")
     widths = 1 / np.logspace(-2, 15, 18)
     model = MAMClassifier(gammas=widths).fit(data.data, data.target)
@@ -236,13 +236,13 @@ def test_the_documents_widths_can_be_asked_for():
     assert model.score(test.data, test.target) > 0.9
 
 
-def test_the_cut_is_optimal_on_leave_one_out_scores(two_classes):
+def test_the_threshold_is_optimal_on_leave_one_out_scores(two_classes):
     X, y = two_classes
-    for cut in ("accuracy", "balanced"):
-        model = MAMClassifier(gamma=0.5, threshold=cut).fit(X, y)
+    for threshold in ("accuracy", "balanced"):
+        model = MAMClassifier(gamma=0.5, threshold=threshold).fit(X, y)
         scores = model.loo_decision_[:, 0] + model.threshold_[0]
         counts = np.full(len(y), 1 / len(y))
-        if cut == "balanced":
+        if threshold == "balanced":
             counts = 0.5 / np.bincount(y)[y]
         tried = np.concatenate([[-np.inf], np.sort(scores)])
         best = max(counts[(scores > one) == (y == 1)].sum() for one in tried)
@@ -415,17 +415,17 @@ def test_kernel_values_beyond_all_numbers_are_refused(two_classes):
 def test_what_was_learned_does_not_change_with_the_callers_array(two_classes):
     X, y = two_classes
     for settings in ({"gamma": 0.5}, {"kernel": "linear"}):
-        room = X.copy()
-        model = MAMClassifier(**settings).fit(room, y)
+        buffer = X.copy()
+        model = MAMClassifier(**settings).fit(buffer, y)
         before = model.decision_function(X)
-        room[:] = 0
+        buffer[:] = 0
         assert np.array_equal(model.decision_function(X), before)
         if "kernel" in settings:
             again = MAMClassifier(**settings).fit(X, y).partial_fit(X, y)
             np.testing.assert_allclose(model.partial_fit(X, y).threshold_, again.threshold_)
 
 
-def test_where_every_kernel_value_is_0_the_larger_class_answers(two_classes):
+def test_where_every_kernel_value_is_0_the_larger_class_is_predicted(two_classes):
     X, y = two_classes
     model = MAMClassifier(gamma=1e6).fit(X, y)
     assert model.predict(np.full((2, 4), 50.0)).tolist() == [0, 0]
@@ -495,7 +495,7 @@ def test_a_rare_class_is_among_the_samples_that_choose_the_width(monkeypatch):
     assert model.score(X, y) > 0.99
 
 
-def test_a_cut_with_all_on_one_side_is_near_the_scores():
+def test_a_threshold_with_all_on_one_side_is_near_the_scores():
     X = np.random.default_rng(0).normal(size=(60, 2)) * 1e-6
     y = np.zeros(60, dtype=int)
     y[:3] = 1

@@ -74,12 +74,12 @@ def test_exponents_far_below_the_range_count_as_nothing(t):
     assert np.isfinite(tile).all()
 
 
-def test_by_whole_uses_any_shape_and_only_the_room_it_is_given():
+def test_by_whole_uses_any_shape_and_only_its_workspace():
     t = np.linspace(-30, 0, 24, dtype=np.float32).reshape(4, 6)
-    room = np.empty((3, 4, 6), np.float32)
-    room[0] = t
-    found = exp2_by_parts(*room, -30.0)
-    assert np.shares_memory(found, room)
+    workspace = np.empty((3, 4, 6), np.float32)
+    workspace[0] = t
+    found = exp2_by_parts(*workspace, -30.0)
+    assert np.shares_memory(found, workspace)
     assert found.shape == (4, 6)
     assert off(found * PARTS_FACTOR, np.exp2(t.astype(np.float64))).max() <= 5.2e-6
 

@@ -1,4 +1,4 @@
-"""Tiles of kernels against the definition, and which way each is computed."""
+"""Tiles of kernels against the definition, and how each is computed."""
 
 import numpy as np
 import pytest
@@ -77,7 +77,7 @@ def test_powers_are_those_of_numpy_and_in_place(degree):
 
 
 # 2γ|z||x| ≤ 7 for squaring; above, by whole; γ|x|² > 16 has its products in float64.
-WAYS = [
+FORMS = [
     (0.3, True, "_exp", "_product"),
     (0.3, False, "_exp_by_squaring", "_product"),
     (3.0, True, "_exp", "_product"),
@@ -87,7 +87,7 @@ WAYS = [
 ]
 
 
-@pytest.mark.parametrize(("gamma", "vectorised", "finish", "fill"), WAYS)
+@pytest.mark.parametrize(("gamma", "vectorised", "finish", "fill"), FORMS)
 def test_float32_takes_the_way_that_its_exponents_allow(
     gamma, vectorised, finish, fill, monkeypatch
 ):
@@ -126,12 +126,12 @@ def test_no_rounding_makes_a_value_larger_than_1(gamma):
 
 def test_what_a_kernel_is_a_function_of():
     Z, X = two_sets()
-    room = np.empty((12, 9))
+    workspace = np.empty((12, 9))
     for name, base in (("rbf", (Z[:, None] - X) ** 2), ("laplacian", np.abs(Z[:, None] - X))):
-        KernelTiles(Kernel(name, 0.5), Z, X).base(slice(0, 12), slice(0, 9), room)
-        assert room == pytest.approx(-0.5 * base.sum(axis=2), rel=1e-12, abs=1e-13)
-    KernelTiles(Kernel("poly", 0.5), Z, X).base(slice(0, 12), slice(0, 9), room)
-    assert room == pytest.approx(Z @ X.T)
+        KernelTiles(Kernel(name, 0.5), Z, X).base(slice(0, 12), slice(0, 9), workspace)
+        assert workspace == pytest.approx(-0.5 * base.sum(axis=2), rel=1e-12, abs=1e-13)
+    KernelTiles(Kernel("poly", 0.5), Z, X).base(slice(0, 12), slice(0, 9), workspace)
+    assert workspace == pytest.approx(Z @ X.T)
 
 
 def test_which_kernels_have_a_width():

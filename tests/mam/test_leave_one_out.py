@@ -58,8 +58,8 @@ def average_margin(phi, codes, s, W, balanced):
     scores = phi @ W.T
     k = codes.max() + 1
     margins = (2 * codes - 1) * scores[:, 0] if k == 2 else scores[np.arange(len(codes)), codes]
-    shares = s / np.bincount(codes, s)[codes] if balanced else s
-    return float(shares @ margins / shares.sum())
+    fractions = s / np.bincount(codes, s)[codes] if balanced else s
+    return float(fractions @ margins / fractions.sum())
 
 
 BALANCED = pytest.mark.parametrize("balanced", [False, True])
@@ -71,10 +71,10 @@ CLASSES = pytest.mark.parametrize("k", [2, 3, 4])
 def test_scores_without_a_sample_are_those_of_a_fit_without_it(k, balanced):
     for seed in range(5):
         for weighted in (False, True):
-            given_ = samples(15, k, seed=seed, weighted=weighted)
-            found = left_out(*given_, k, balanced)
+            drawn = samples(15, k, seed=seed, weighted=weighted)
+            found = left_out(*drawn, k, balanced)
             assert found.shape == (15, 1 if k == 2 else k)
-            assert found == pytest.approx(again(*given_, k, balanced), rel=1e-8, abs=1e-10)
+            assert found == pytest.approx(again(*drawn, k, balanced), rel=1e-8, abs=1e-10)
 
 
 @given(
@@ -97,7 +97,7 @@ def test_leaving_out_any_samples(k, balanced, d, seed, more):
 
 @BALANCED
 @CLASSES
-def test_a_class_of_one_sample_has_nothing_to_say_without_it(k, balanced):
+def test_a_class_of_one_sample_has_no_influence_without_it(k, balanced):
     phi, codes, s = samples(12, k, seed=3)
     codes = np.where(np.arange(12) == 0, 0, np.maximum(codes, 1))
     found = left_out(phi, codes, s, k, balanced)
@@ -145,7 +145,7 @@ def test_scores_of_more_than_two_classes_sum_to_0(k):
         assert (phi @ P.T @ fit.coefficients).sum(axis=1) == pytest.approx(0, abs=1e-12)
 
 
-def test_the_length_is_that_of_the_document():
+def test_the_length_is_that_of_the_paper():
     phi, codes, s = samples(25, 2, weighted=False)
     y = 2.0 * codes - 1
     fit, _ = class_sums(phi, codes, s, 2, False)
@@ -245,7 +245,7 @@ def test_a_class_that_has_not_come_yet_is_no_trouble(balanced):
     assert np.linalg.norm(fit.coefficients.T @ P) == pytest.approx(1)
 
 
-def test_contrast_and_shares():
+def test_contrast_and_fractions():
     assert contrast(2).tolist() == [[-1, 1]]
     assert contrast(3) @ np.ones(3) == pytest.approx(np.zeros(3))
     assert contrast(3) @ contrast(3) == pytest.approx(contrast(3))

@@ -45,7 +45,7 @@ def others(X, kernel, gamma):
 
 
 def agree(X, a, kernel, gammas, ordered=None, n_jobs=None, tolerance=1e-10):
-    """Whether the sums are those of the matrices, up to a share of Σ|a||K|."""
+    """Whether the sums are those of the matrices, up to a fraction of Σ|a||K|."""
     found = leave_one_out_sums(X, a, kernel, gammas, ordered, n_jobs)
     assert found.shape == (len(gammas), len(X), a.shape[1] + (ordered is not None))
     for sums, gamma in zip(found, gammas, strict=True):
@@ -194,7 +194,7 @@ def squarings(gammas):
     return [squared for _, squared in _steps(gammas)]
 
 
-def test_values_are_squared_where_widths_allow_and_computed_anew_where_not(monkeypatch):
+def test_values_are_squared_where_widths_allow_and_computed_by_exponentials_where_not(monkeypatch):
     assert squarings(POWERS) == [0] + [2] * 14
     assert squarings([1.0, 2.0, 6.0, 48.0, 48.0, 24 * 64.0, 1e9]) == [0, 1, 0, 3, 0, 5, 0]
     # Far apart, and a ratio that is a power of two but for less than rounding.

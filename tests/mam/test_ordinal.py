@@ -19,8 +19,8 @@ from margrave.mam._ordinal import (
 )
 from margrave.mam._ranker import MAMRanker, leave_one_out_predictions
 
-CUTS = ["absolute", "accuracy", "balanced"]
-each_cut = pytest.mark.parametrize("cut", CUTS)
+LOSSES = ["absolute", "accuracy", "balanced"]
+each_loss = pytest.mark.parametrize("loss", LOSSES)
 
 
 def loss_at(thresholds, scores, losses):
@@ -31,8 +31,8 @@ def loss_at(thresholds, scores, losses):
 def least_loss(scores, losses):
     """The smallest loss over all non-decreasing thresholds."""
     values = np.unique(scores)
-    cuts = [-np.inf, *(values[1:] + values[:-1]) / 2, np.inf]
-    tuples = combinations_with_replacement(cuts, len(losses) - 1)
+    thresholds = [-np.inf, *(values[1:] + values[:-1]) / 2, np.inf]
+    tuples = combinations_with_replacement(thresholds, len(losses) - 1)
     return min(loss_at(one, scores, losses) for one in tuples)
 
 
@@ -48,13 +48,13 @@ def graded(n=60, k=3, d=2, seed=0, noise=0.7):
     st.lists(
         st.tuples(st.integers(0, 5), st.integers(0, 3), st.floats(0.1, 3)), min_size=1, max_size=9
     ),
-    st.sampled_from(CUTS),
+    st.sampled_from(LOSSES),
     st.booleans(),
 )
-def test_no_thresholds_have_a_smaller_loss(samples, cut, weighted):
+def test_no_thresholds_have_a_smaller_loss(samples, loss, weighted):
     scores, codes, weights = (np.array(column) for column in zip(*samples, strict=True))
     weights = weights if weighted else np.ones(len(codes))
-    losses = label_losses(codes, np.arange(4), weights, cut)
+    losses = label_losses(codes, np.arange(4), weights, loss)
     thresholds = best_thresholds(scores.astype(float), losses)
     assert (thresholds[1:] >= thresholds[:-1]).all()
     found = loss_at(thresholds, scores, losses)
@@ -82,7 +82,7 @@ def test_losses():
     )
 
 
-def test_equal_scores_are_not_parted_whatever_rounding_says():
+def test_equal_scores_are_never_separated_by_rounding():
     scores = np.array([0.1 + 0.2, 0.3, 1.0])
     losses = label_losses(np.array([1, 0, 1]), np.arange(2), np.array([1.0, 3.0, 1.0]), "accuracy")
     np.testing.assert_allclose(best_thresholds(scores, losses), [0.65])
@@ -106,48 +106,48 @@ def test_classes_that_are_absent_get_empty_intervals():
     )
 
 
-@each_cut
+@each_loss
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_it_is_a_ranker_cut_at_its_leave_one_out_scores(kernel, cut, weighted):
+def test_it_is_a_ranker_with_thresholds_on_its_leave_one_out_scores(kernel, loss, weighted):
     X, y = graded(n=12)
     weights = np.linspace(0.5, 2, len(y)) if weighted else None
-    model = MAMOrdinalClassifier(kernel, thresholds=cut).fit(X, y, weights)
+    model = MAMOrdinalClassifier(kernel, thresholds=loss).fit(X, y, weights)
     ranker = MAMRanker(kernel).fit(X, y, weights)
     np.testing.assert_allclose(model.rank(X), ranker.predict(X), rtol=1e-9, atol=1e-12)
     scores = leave_one_out_predictions(ranker, X, y, weights)
-    losses = label_losses(y, np.arange(3), np.ones(len(y)) if weights is None else weights, cut)
+    losses = label_losses(y, np.arange(3), np.ones(len(y)) if weights is None else weights, loss)
     found = loss_at(model.thresholds_, scores, losses)
     assert found == pytest.approx(least_loss(scores, losses))
     between = np.searchsorted(model.thresholds_, model.rank(X))
     np.testing.assert_array_equal(model.predict(X), model.classes_[between])
 
 
-@each_cut
-def test_it_learns_grades(cut):
+@each_loss
+def test_it_learns_grades(loss):
     X, y = graded(n=400, k=4)
     X_new, y_new = graded(n=400, k=4, seed=1)
-    model = MAMOrdinalClassifier(thresholds=cut).fit(X, y)
+    model = MAMOrdinalClassifier(thresholds=loss).fit(X, y)
     assert np.abs(model.predict(X_new) - y_new).mean() < 0.55
     assert model.score(X_new, y_new) > 0.5
     assert (np.diff(model.thresholds_) > 0).all()
 
 
-def test_what_is_asked_for_is_what_is_best():
+def test_each_loss_is_best_by_its_own_measure():
     X, y = graded(n=300, noise=2.0)
     keep = (y != 2) | (np.arange(300) % 8 == 0)  # the highest class is rare
     X, y = X[keep], y[keep]
     scores = {}
-    for cut in CUTS:
-        model = MAMOrdinalClassifier(thresholds=cut, gamma=0.1).fit(X, y)
+    for loss in LOSSES:
+        model = MAMOrdinalClassifier(thresholds=loss, gamma=0.1).fit(X, y)
         predicted = np.searchsorted(model.thresholds_, model.ranker_.loo_predictions_)
-        scores[cut] = (
+        scores[loss] = (
             -np.abs(predicted - y).mean(),
             accuracy_score(y, predicted),
             balanced_accuracy_score(y, predicted),
         )
-    for place, cut in enumerate(CUTS):
-        assert scores[cut][place] == pytest.approx(max(one[place] for one in scores.values()))
+    for place, loss in enumerate(LOSSES):
+        assert scores[loss][place] == pytest.approx(max(one[place] for one in scores.values()))
     assert scores["balanced"][2] > scores["accuracy"][2]
 
 
@@ -196,11 +196,11 @@ def test_samples_without_a_weight_do_not_count():
     np.testing.assert_array_equal(model.predict(X), other.predict(X))
 
 
-@pytest.mark.parametrize(("cut", "label"), [("accuracy", 2), ("absolute", 1)])
+@pytest.mark.parametrize(("loss", "label"), [("accuracy", 2), ("absolute", 1)])
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
-def test_constant_features_leave_the_most_frequent_or_the_middle_class(kernel, cut, label):
+def test_constant_features_leave_the_most_frequent_or_the_middle_class(kernel, loss, label):
     y = [0, 0, 0, 1, 1, 2, 2, 2, 2]
-    model = MAMOrdinalClassifier(kernel, thresholds=cut).fit(np.full((9, 1), 0.1), y)
+    model = MAMOrdinalClassifier(kernel, thresholds=loss).fit(np.full((9, 1), 0.1), y)
     np.testing.assert_array_equal(model.predict([[0.0], [5.0]]), [label, label])
 
 

@@ -89,30 +89,30 @@ def test_widths_to_try_do_not_follow_the_features_by_less_than_a_power():
 
 
 @given(st.floats(1e-140, 1e140))
-def test_a_default_width_has_the_share_of_its_power(unit):
+def test_a_default_width_has_the_fraction_of_its_power(unit):
     found = widths_to_try("loo", None, X * unit, "rbf")
     powers = [np.log2(gamma) / 2 for gamma in found]
     assert all(power == int(power) for power in powers)
-    shares = [width_fraction("loo", None, gamma) for gamma in found]
-    assert shares == [power_fraction(int(power)) for power in powers]
-    assert sum(shares) < 1
+    fractions = [width_fraction("loo", None, gamma) for gamma in found]
+    assert fractions == [power_fraction(int(power)) for power in powers]
+    assert sum(fractions) < 1
 
 
-def test_shares_of_all_powers_sum_to_1():
+def test_fractions_of_all_powers_sum_to_1():
     powers = range(-2000, 2001)
     total = sum(power_fraction(power) for power in powers)
     # Of 1 / (1 + j)² beyond j there is as much as 1 / (j + 3/2).
     tail = 2 / (2001.5) / (np.pi**2 / 3 - 1)
     assert total < 1
     assert total + tail == pytest.approx(1, abs=1e-9)
-    shares = [power_fraction(power) for power in range(50)]
-    assert shares == [power_fraction(-power) for power in range(50)]
-    assert (np.diff(shares) < 0).all()
-    assert shares[-1] > 0
+    fractions = [power_fraction(power) for power in range(50)]
+    assert fractions == [power_fraction(-power) for power in range(50)]
+    assert (np.diff(fractions) < 0).all()
+    assert fractions[-1] > 0
     assert power_fraction(0) / power_fraction(3) == pytest.approx(16)
 
 
-def test_a_width_that_was_not_chosen_has_all_of_delta():
+def test_a_width_that_was_not_selected_has_all_of_delta():
     for gamma in (0.3, 4.0, np.float32(2), "scale"):
         assert width_fraction(gamma, None, 0.3) == 1
         assert width_fraction(gamma, [1.0, 2.0], 0.3) == 1
@@ -121,7 +121,7 @@ def test_a_width_that_was_not_chosen_has_all_of_delta():
 
 
 @pytest.mark.parametrize("gammas", [[3, 1.5, 3, 10], (1.5, 3, 10), np.array([10, 1.5, 3.0])])
-def test_widths_of_your_own_have_equal_shares(gammas):
+def test_widths_of_your_own_have_equal_fractions(gammas):
     assert width_fraction("loo", gammas, 3.0) == pytest.approx(1 / 3)
     tried = widths_to_try("loo", gammas, X, "rbf")
     assert sum(width_fraction("loo", gammas, gamma) for gamma in tried) == pytest.approx(1)
@@ -135,7 +135,7 @@ def test_widths_of_your_own_are_sorted_and_tried_once():
     assert widths_to_try("loo", [3, 1.5, 3, 10], X, "rbf").tolist() == [1.5, 3, 10]
 
 
-def test_a_width_that_is_given_is_the_only_one():
+def test_a_fixed_width_is_the_only_one():
     assert widths_to_try(0.3, None, X, "rbf").tolist() == [0.3]
     assert widths_to_try(np.float32(2), [5.0], X, "rbf").tolist() == [2]
     assert widths_to_try("scale", [5.0], X, "rbf").tolist() == [scale_gamma(X, "rbf")]

@@ -66,8 +66,8 @@ def test_the_width_by_leave_one_out():
     one = MAMRanker(n_components=200, random_state=0, gamma=model.gamma_).fit(X, y)
     assert one.coef_ == pytest.approx(model.coef_)
     assert one.loo_scores_ == pytest.approx(model.loo_scores_.max())
-    given = MAMRanker(n_components=200, random_state=0, gammas=[0.1, 1.0]).fit(X, y)
-    assert given.gammas_.tolist() == [0.1, 1.0]
+    settings = MAMRanker(n_components=200, random_state=0, gammas=[0.1, 1.0]).fit(X, y)
+    assert settings.gammas_.tolist() == [0.1, 1.0]
 
 
 def test_seeds_and_threads():
@@ -84,9 +84,9 @@ def test_samples_without_weight_are_left_out():
     X, y, weights = samples()
     weights[::3] = 0
     there = weights > 0
-    given = {"n_components": 30, "random_state": 0}
-    known = MAMRanker(**given).fit(X[there], y[there], weights[there])
-    found = MAMRanker(**given).fit(X, y, weights)
+    settings = {"n_components": 30, "random_state": 0}
+    known = MAMRanker(**settings).fit(X[there], y[there], weights[there])
+    found = MAMRanker(**settings).fit(X, y, weights)
     assert found.gamma_ == pytest.approx(known.gamma_)
     assert found.coef_ == pytest.approx(known.coef_, abs=1e-5)
     assert found.lambda_ == pytest.approx(known.lambda_, rel=1e-5)
@@ -95,8 +95,8 @@ def test_samples_without_weight_are_left_out():
 def test_sparse_rows():
     X, y, _ = samples()
     X = X * (X > 0)
-    given = {"n_components": 2_000, "gamma": 0.3, "random_state": 0}
-    known, found = (MAMRanker(**given).fit(rows, y) for rows in (X, csr_array(X)))
+    settings = {"n_components": 2_000, "gamma": 0.3, "random_state": 0}
+    known, found = (MAMRanker(**settings).fit(rows, y) for rows in (X, csr_array(X)))
     assert found.predict(csr_array(X)) == pytest.approx(known.predict(X), abs=1e-3)
     assert found.__sklearn_tags__().input_tags.sparse
 

@@ -45,7 +45,7 @@ def test_weights_are_repetitions():
 
 
 def test_the_larger_of_two_ranks_higher():
-    # (21) as printed, Σ_j sign(y_j − y_i), would say (1, −1).
+    # (21) as printed, Σ_j sign(y_j − y_i), would be (1, −1).
     np.testing.assert_array_equal(rank_transform([1, 2]), [-1, 1])
 
 

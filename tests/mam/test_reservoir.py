@@ -9,7 +9,7 @@ from margrave.mam import Reservoir, _classifier
 
 
 def rows(ids):
-    """Rows, codes and weights that tell which sample they are of."""
+    """Rows, codes and weights that identify their sample."""
     ids = np.asarray(ids)
     return np.column_stack([ids, -ids]).astype(float), ids % 3, ids / 7.0
 
@@ -102,8 +102,8 @@ def test_pairs_of_rows_from_different_batches_are_kept_together_as_often_as_any(
         here[ids_of(kept) - 1] = 1
         together += np.outer(here, here)
     pairs = together[np.triu_indices(13, 1)] / runs
-    share = 5 * 4 / (13 * 12)
-    assert np.abs(pairs - share).max() < 5 * np.sqrt(share * (1 - share) / runs)
+    fraction = 5 * 4 / (13 * 12)
+    assert np.abs(pairs - fraction).max() < 5 * np.sqrt(fraction * (1 - fraction) / runs)
 
 
 def test_the_same_seed_keeps_the_same(five):

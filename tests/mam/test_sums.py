@@ -93,19 +93,19 @@ def test_float32_of_any_width_on_any_machine_and_far_from_the_origin(
 
 def test_the_exponential_of_our_own_takes_both_its_ways(monkeypatch):
     monkeypatch.setattr(_kernels, "is_vectorised", lambda dtype: False)
-    taken = []
+    used = []
     for name in ("exp_by_squaring", "exp2_by_parts"):
-        way = getattr(_kernels, name)
+        function = getattr(_kernels, name)
 
-        def noted(*args, way=way, name=name):
-            taken.append(name)
-            return way(*args)
+        def noted(*args, function=function, name=name):
+            used.append(name)
+            return function(*args)
 
         monkeypatch.setattr(_kernels, name, noted)
     Z, X, a = two_sets(dtype=np.float32)
     kernel_sum(Z, X, a, gamma=0.01)
     kernel_sum(Z, X, a, gamma=2.0)
-    assert taken == ["exp_by_squaring", "exp2_by_parts"]
+    assert used == ["exp_by_squaring", "exp2_by_parts"]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -248,11 +248,11 @@ def test_every_row_has_a_weight(kernel):
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_numbers_that_are_not_finite_are_refused_by_name(bad, kernel, place):
-    given = list(two_sets())
-    given[place] = given[place].copy()
-    given[place][3] = bad
+    arrays = list(two_sets())
+    arrays[place] = arrays[place].copy()
+    arrays[place][3] = bad
     with pytest.raises(ValueError, match=f"Input {'ZXa'[place]} contains"):
-        kernel_sum(*given, kernel)
+        kernel_sum(*arrays, kernel)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
@@ -325,13 +325,13 @@ def test_integers_and_lists_are_numbers():
     )
 
 
-def test_what_is_given_is_not_changed():
+def test_arguments_are_not_changed():
     for dtype in (np.float64, np.float32):
-        given = two_sets(dtype=dtype)
-        before = [one.copy() for one in given]
+        arrays = two_sets(dtype=dtype)
+        before = [one.copy() for one in arrays]
         for kernel, params in CASES:
-            kernel_sum(*given, kernel, **params)
-        for one, was in zip(given, before, strict=True):
+            kernel_sum(*arrays, kernel, **params)
+        for one, was in zip(arrays, before, strict=True):
             assert (one == was).all()
 
 
@@ -343,12 +343,12 @@ def test_slices_cover_everything_once(n, size):
 
 
 def test_a_room_has_three_tiles_without_gaps_that_do_not_overlap():
-    room = Workspaces(4, 6, np.float32).for_tile(slice(3, 6), slice(0, 5))
-    assert room.shape == (3, 3, 5)
-    assert all(tile.flags.c_contiguous for tile in room)
-    room[...] = 0
-    room[1] = 1
-    assert room.sum(axis=(1, 2)).tolist() == [0, 15, 0]
+    workspace = Workspaces(4, 6, np.float32).for_tile(slice(3, 6), slice(0, 5))
+    assert workspace.shape == (3, 3, 5)
+    assert all(tile.flags.c_contiguous for tile in workspace)
+    workspace[...] = 0
+    workspace[1] = 1
+    assert workspace.sum(axis=(1, 2)).tolist() == [0, 15, 0]
 
 
 def test_what_is_a_kernel():

@@ -33,7 +33,7 @@ def eight_cores(monkeypatch):
         (None, 0, 1),
     ],
 )
-def test_all_cores_unless_told_and_never_more_than_tasks(n_jobs, n_tasks, threads):
+def test_all_cores_by_default_and_never_more_than_tasks(n_jobs, n_tasks, threads):
     assert count_threads(n_jobs, n_tasks) == threads
 
 
@@ -41,7 +41,7 @@ def test_all_cores_unless_told_and_never_more_than_tasks(n_jobs, n_tasks, thread
     ("limit", "threads"),
     [("3", 3), ("1", 1), ("64", 8), ("0", 8), ("", 8), ("many", 8), ("-2", 8), ("4,2", 8)],
 )
-def test_the_limit_of_openmp_is_kept_where_no_number_is_given(limit, threads, monkeypatch):
+def test_the_limit_of_openmp_is_kept_without_a_number_of_threads(limit, threads, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", limit)
     assert count_threads(None, 100) == threads
     assert count_threads(-1, 100) == threads

@@ -1,4 +1,4 @@
-"""Cuts of scores against all cuts there are."""
+"""Thresholds of scores against all possible thresholds."""
 
 import numpy as np
 import pytest
@@ -10,9 +10,9 @@ from margrave.mam._leave_one_out import best_threshold, predict_codes, sample_fr
 BALANCED = pytest.mark.parametrize("balanced", [False, True])
 
 
-def right(scores, codes, counts, cut):
+def right(scores, codes, counts, threshold):
     """What of the samples is predict_codes right."""
-    return counts[predict_codes(scores - cut) == codes].sum()
+    return counts[predict_codes(scores - threshold) == codes].sum()
 
 
 def table(n_classes, size=12):
@@ -33,36 +33,36 @@ def columns(rows):
 
 
 @given(table(2), st.booleans())
-def test_no_cut_between_two_classes_decides_more_right(rows, balanced):
+def test_no_threshold_between_two_classes_decides_more_right(rows, balanced):
     scores, codes, weights = columns(rows)
     scores = scores[:, :1]
     counts = sample_fractions(codes, weights, 2, balanced)
-    cut = best_threshold(scores, codes, counts)
-    assert cut.shape == (1,)
+    threshold = best_threshold(scores, codes, counts)
+    assert threshold.shape == (1,)
     values = np.unique(scores)
     all_cuts = [values[0] - 1, *(values[1:] + values[:-1]) / 2, values[-1] + 1]
     best = max(right(scores, codes, counts, one) for one in all_cuts)
-    assert right(scores, codes, counts, cut) == pytest.approx(best, abs=1e-12)
+    assert right(scores, codes, counts, threshold) == pytest.approx(best, abs=1e-12)
 
 
 @given(st.sampled_from([3, 4]).flatmap(table), st.booleans())
-def test_with_more_classes_a_cut_is_never_worse_than_none(rows, balanced):
+def test_with_more_classes_thresholds_are_never_worse_than_none(rows, balanced):
     scores, codes, weights = columns(rows)
     counts = sample_fractions(codes, weights, scores.shape[1], balanced)
-    cut = best_threshold(scores, codes, counts)
-    assert cut.shape == (scores.shape[1],)
-    found = right(scores, codes, counts, cut)
+    threshold = best_threshold(scores, codes, counts)
+    assert threshold.shape == (scores.shape[1],)
+    found = right(scores, codes, counts, threshold)
     assert found >= right(scores, codes, counts, 0) - 1e-12
-    # And no class can gain by a cut of its own, the others being fixed.
+    # And no class can gain by an offset of its own, the others being fixed.
     for one in range(scores.shape[1]):
         for step in np.arange(-3, 3.01, 0.125) + 1 / 16:
-            moved = cut.copy()
+            moved = threshold.copy()
             moved[one] += step
             assert right(scores, codes, counts, moved) <= found + 1e-9
 
 
 @BALANCED
-def test_three_classes_whose_scores_are_moved_are_cut_apart_again(balanced):
+def test_three_classes_whose_scores_are_moved_are_separated_again(balanced):
     rng = np.random.default_rng(0)
     codes = np.arange(90) % 3
     scores = rng.uniform(0, 0.4, (90, 3))
@@ -70,11 +70,11 @@ def test_three_classes_whose_scores_are_moved_are_cut_apart_again(balanced):
     moved = scores + np.array([3.0, 0.0, -2.0])
     counts = sample_fractions(codes, np.ones(90), 3, balanced)
     assert right(moved, codes, counts, 0) < 0.5
-    cut = best_threshold(moved, codes, counts)
-    assert right(moved, codes, counts, cut) == pytest.approx(1)
+    threshold = best_threshold(moved, codes, counts)
+    assert right(moved, codes, counts, threshold) == pytest.approx(1)
 
 
-def test_classes_are_cut_again_after_the_others_were():
+def test_offsets_are_selected_again_after_the_others_were():
     """One round over the classes gets three of five right, the second four."""
     scores = np.array([[-2, 2, -1], [3, 1, -3], [0, -1, 1], [1, 1, 1], [3, -1, -4]], dtype=float)
     codes = np.array([2, 2, 1, 2, 0])
@@ -82,7 +82,7 @@ def test_classes_are_cut_again_after_the_others_were():
     assert right(scores, codes, counts, best_threshold(scores, codes, counts)) == pytest.approx(0.8)
 
 
-def test_accuracy_and_balanced_accuracy_have_cuts_of_their_own():
+def test_accuracy_and_balanced_accuracy_have_thresholds_of_their_own():
     """Nine of the first class, one of the second, in the middle of them."""
     scores = np.arange(10.0)[:, None]
     codes = (np.arange(10) == 6).astype(np.intp)
@@ -120,12 +120,12 @@ def test_above_0_it_is_the_second_of_two_and_else_the_largest():
 
 @BALANCED
 @given(st.lists(st.tuples(st.integers(0, 3), st.floats(1e-6, 1e6)), min_size=1, max_size=20))
-def test_shares_of_all_samples_sum_to_1(balanced, rows):
+def test_fractions_of_all_samples_sum_to_1(balanced, rows):
     codes, weights = (np.array(column) for column in zip(*rows, strict=True))
-    shares = sample_fractions(codes, weights, 4, balanced)
-    assert shares.sum() == pytest.approx(1)
-    assert shares.min() > 0
-    sums = np.bincount(codes, shares, 4)
+    fractions = sample_fractions(codes, weights, 4, balanced)
+    assert fractions.sum() == pytest.approx(1)
+    assert fractions.min() > 0
+    sums = np.bincount(codes, fractions, 4)
     there = np.unique(codes)
     if balanced:
         assert sums[there] == pytest.approx(1 / len(there))

@@ -137,7 +137,7 @@ def test_another_default_type(fused):
     assert PARTS.error(fused["default"]) < ROUNDED
 
 
-def sizes_of_sums(task, room):
+def sizes_of_sums(task, memory):
     """Bytes of the sums of all programs, none of which is run."""
     sizes = []
 
@@ -146,17 +146,17 @@ def sizes_of_sums(task, room):
             self.place = place
 
         def __getitem__(self, grid):
-            return lambda *given, **constants: sizes.append(given[self.place].nbytes)
+            return lambda *arguments, **constants: sizes.append(arguments[self.place].nbytes)
 
     programs = SimpleNamespace(**vars(_triton))
     programs.values, programs.halves = Program(10), Program(3)
-    data = DeviceTask(torch, task, torch.device("cpu"), room)
+    data = DeviceTask(torch, task, torch.device("cpu"), memory)
     _fused.FusedSums(data, programs).compute()
     return sizes
 
 
-@pytest.mark.parametrize("room", [2**19, 2**21, 2**24])
-def test_sums_stay_in_the_room(room):
+@pytest.mark.parametrize("memory", [2**19, 2**21, 2**24])
+def test_sums_stay_within_the_memory(memory):
     X, a = np.random.default_rng(0).normal(size=(1500, 4)), np.ones((1500, 20))
     tasks = [
         SumTask(Kernel(RBF), np.geomspace(0.1, 1, 15), [0] * 15, X, X, a, leave_one_out=True),
@@ -164,9 +164,9 @@ def test_sums_stay_in_the_room(room):
         SumTask(Kernel(RBF), [0.1], [0], X.astype("f"), X.astype("f"), a[:, :4]),
     ]
     for task in tasks:
-        sizes = sizes_of_sums(task, room)
+        sizes = sizes_of_sums(task, memory)
         assert sizes
-        assert max(sizes) <= room
+        assert max(sizes) <= memory
 
 
 def test_powers_are_by_halves_where_numbers_are_alike():

@@ -1,6 +1,6 @@
 """Sums for the tests of PyTorch and Triton.
 
-Triton's programs run in its interpreter, which must be asked for before Triton is imported: this
+Triton's programs run in its interpreter, which must be requested before Triton is imported: this
 file, run as a script, computes all that is fused in a process of its own.
 """
 
@@ -57,7 +57,7 @@ class Case:
         return kernel_sum(Z, X, a, self.kernel, **options, backend=backend)
 
     def error(self, found):
-        """The largest error, as a share of Σ|a||K|."""
+        """The largest error, as a fraction of Σ|a||K|."""
         exact = self.sums("numpy", dtype=np.float64)
         size = self.sums("numpy", absolute=True, dtype=np.float64)
         tiny = 1e-30 if self.dtype == "float32" else 1e-290
@@ -185,7 +185,7 @@ def fused_results():
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    # Every other warning of a GPU or of Triton says that numpy or PyTorch computed instead.
+    # Every other warning of a GPU or of Triton means that numpy or PyTorch computed instead.
     warnings.filterwarnings("error", ".*(GPU|Triton)", UserWarning)
     warnings.filterwarnings("ignore", ".*backend='torch'|CUDA initialization")
     np.savez(sys.argv[1], **fused_results())

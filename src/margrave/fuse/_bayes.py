@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from margrave import _labels
 from margrave._indexing import select_rows
 from margrave._typing import Floats
+from margrave._validation import check_parameters, is_number
 from margrave.committee import Committee
 from margrave.scores import Scores
 
@@ -177,12 +178,15 @@ class BayesOptimalClassifier(Committee):
                     f"({type(member).__name__}) has none "
                     "(sklearn.calibration.CalibratedClassifierCV adds it)."
                 )
-        for name, upper in (("tuning_fraction", 1.0), ("clip", 0.5)):
-            value = getattr(self, name)
-            if not 0 < value < upper:
-                raise ValueError(
-                    f"BayesOptimalClassifier needs {name} in (0, {upper:g}); got {value!r}."
-                )
+        fraction, clip = self.tuning_fraction, self.clip
+        rules = {
+            "tuning_fraction": (
+                "a number above 0 and below 1",
+                is_number(fraction) and 0 < fraction < 1,
+            ),
+            "clip": ("a number above 0 and below 0.5", is_number(clip) and 0 < clip < 0.5),
+        }
+        check_parameters(self, rules)
 
 
 def log_likelihoods(

@@ -17,15 +17,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from margrave._typing import Codes, Floats
+from margrave._typing import Codes, Flags, Floats
 from margrave.fuse._rank_margin import (
     Combination,
     CombinationSettings,
     TuningSet,
     fit_combination,
+    values_by_class,
 )
 
 _NU = 0.1
@@ -89,9 +89,7 @@ class LogOddsCombination:
         return weights[0] if len(weights) == 1 else weights
 
 
-def fit_log_odds(
-    raw: Floats, probabilities: NDArray[np.bool_], codes: Codes, k: int
-) -> LogOddsCombination:
+def fit_log_odds(raw: Floats, probabilities: Flags, codes: Codes) -> LogOddsCombination:
     """Fit the combination on out-of-fold predictions, for the whole ranking.
 
     Parameters
@@ -102,12 +100,10 @@ def fit_log_odds(
         Which members have probabilities.
     codes : ndarray of shape (n,)
         True classes.
-    k : int
-        Number of classes.
     """
     ones = np.ones(len(codes))
     sides = []
-    for c, values in _by_class(raw, k):
+    for c, values in values_by_class(raw, positive_code=1):
         rank = fit_combination(TuningSet(values, probabilities, codes == c, ones), _settings())
         scaled = rank.scale(values)
         spread = scaled.std(axis=0)
@@ -118,17 +114,13 @@ def fit_log_odds(
 
 
 def fit_focused_log_odds(
-    raw: Floats, probabilities: NDArray[np.bool_], codes: Codes, c: int, hardest: float
+    raw: Floats, probabilities: Flags, codes: Codes, c: int, hardest: float
 ) -> LogOddsCombination:
     """Fit the rank margin of two classes on the `hardest` fraction of the samples not in `c`."""
-    values = raw if c == 1 else -raw
+    ((_, values),) = values_by_class(raw, positive_code=c)
     tuning = TuningSet(values, probabilities, codes == c, np.ones(len(codes)))
     rank = fit_combination(tuning, _settings(hardest))
     return LogOddsCombination((OneVsRest(rank, flipped=c == 0),))
-
-
-def _by_class(raw: Floats, k: int) -> list[tuple[int, Floats]]:
-    return [(1, raw)] if k == 2 else [(c, raw[:, :, c]) for c in range(k)]
 
 
 def _settings(hardest: float = 1.0) -> CombinationSettings:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrave import _labels
+from margrave._validation import check_parameters, is_number
 from margrave.committee import Committee, stratified_folds
 
 RULES = ("plurality", "majority", "unanimity")
@@ -235,32 +236,24 @@ class VoteClassifier(Committee):
         return _labels.decode(codes, self.classes_, self.reject_label_)
 
     def _check_settings(self) -> None:
-        if self.rule not in RULES:
-            raise ValueError(
-                f"VoteClassifier needs rule to be one of {', '.join(RULES)}; got {self.rule!r}."
-            )
-        if self.threshold is None:
-            return
-        if self.rule != "plurality":
-            raise ValueError(
-                f"VoteClassifier takes a threshold with rule='plurality' only; got {self.rule!r}."
-            )
-        if not _is_fraction(self.threshold):
-            raise ValueError(
-                f"VoteClassifier needs threshold in (0, 1], a fraction of the votes; "
-                f"got {self.threshold!r}."
-            )
+        allowed = f"None with rule={self.rule!r}"
+        is_allowed = self.threshold is None
+        if self.threshold is not None and self.rule == "plurality":
+            allowed = "None or a number above 0 and at most 1"
+            is_allowed = is_number(self.threshold) and 0 < self.threshold <= 1
+        rules = {
+            "rule": (f"one of {', '.join(RULES)}", self.rule in RULES),
+            "threshold": (allowed, is_allowed),
+        }
+        check_parameters(self, rules)
 
     def _fixed_weights(self) -> NDArray[Any] | None:
         """Return the weights; None if they are accuracies."""
         if self.weights is None:
             return np.ones(len(self._pairs()), dtype=np.int64)
         if isinstance(self.weights, str):
-            if self.weights != "accuracy":
-                raise ValueError(
-                    "VoteClassifier needs weights to be None, 'accuracy' or one number per "
-                    f"member; got {self.weights!r}."
-                )
+            allowed = "None, 'accuracy' or one number per member"
+            check_parameters(self, {"weights": (allowed, self.weights == "accuracy")})
             return None
         return self._one_per_member("weights")
 
@@ -286,11 +279,6 @@ def _accuracies(
             "none."
         )
     return weights
-
-
-def _is_fraction(value: Any) -> bool:
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return number and bool(0 < value <= 1)
 
 
 def count_votes(codes: NDArray[Any], weights: NDArray[Any], n_classes: int) -> NDArray[Any]:

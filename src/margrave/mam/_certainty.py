@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from scipy.stats import beta
@@ -187,7 +187,6 @@ def margin_bound(
     A threshold can move margins beyond B, so they are clipped there: a transform with a Lipschitz
     constant of 1.
     """
-    check_delta(delta, owner)
     n = len(training.margins)
     if bound is not None and not _is_size(bound):
         raise ParameterError.of(owner, "bound", "a finite number above 0", bound)
@@ -222,7 +221,7 @@ def _transform(
         return (lambda z: np.clip(z, -limit, limit)), limit, 1.0
     if not callable(transform):
         raise ParameterError.of(owner, "transform", "None, 'clip' or callable", transform)
-    if not (_is_size(bound) and _is_size(lipschitz)) or bound is None or lipschitz is None:
+    if not (_is_size(bound) and _is_size(lipschitz)):
         raise ValueError(
             f"{owner} needs bound and lipschitz, numbers above 0, for a callable transform: its "
             f"largest value and its steepest slope; got {bound!r} and {lipschitz!r}."
@@ -231,7 +230,7 @@ def _transform(
     return (lambda z: np.asarray(transform(z), dtype=np.float64)), float(bound), float(lipschitz)
 
 
-def _is_size(value: float | None) -> bool:
+def _is_size(value: float | None) -> TypeGuard[float]:
     return value is not None and is_number(value) and 0 < value < np.inf
 
 

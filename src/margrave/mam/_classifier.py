@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from margrave._errors import ParameterError
 from margrave._indexing import largest_keys
@@ -62,7 +62,9 @@ from margrave.mam._parameters import (
     ROWS_FOR_WIDTHS,
     candidate_gammas,
     feature_rules,
+    has_vector,
     is_linear,
+    validate_rows,
     width_fraction,
 )
 from margrave.mam._sums import is_flat, weighted_sums
@@ -79,9 +81,9 @@ _SAMPLE_WEIGHT = (
 )
 
 
-def _has_vector(classifier: Any) -> bool:
+def _has_partial_fit(classifier: Any) -> bool:
     """Whether the direction is a vector, to which samples can be added."""
-    if is_linear(classifier.kernel) or classifier.n_components is not None:
+    if has_vector(classifier):
         return True
     raise AttributeError(
         "MAMClassifier has partial_fit with kernel='linear' or with n_components only: with other "
@@ -256,17 +258,18 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
             The fitted classifier.
         """
         check_classifier(self)
-        rows, labels = self._check_samples(X, y, reset=True)
+        rows, labels = validate_rows(self, X, y=y)
+        check_classification_targets(labels)
         self.classes_ = np.unique(labels)
         check_classes(self.classes_)
         rows, codes, weights = self._check_weights(rows, labels, sample_weight, first=True)
         check_weighted_classes(len(np.unique(codes)))
         self._reset()
-        if self._in_features:
+        if has_vector(self):
             return self._add(rows, codes, weights, first=True)
         return self._fit_kernel(rows, codes, weights)
 
-    @available_if(_has_vector)  # type: ignore[untyped-decorator]
+    @available_if(_has_partial_fit)  # type: ignore[untyped-decorator]
     def partial_fit(
         self,
         X: ArrayLike,
@@ -300,7 +303,8 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         first = getattr(self, "_totals", None) is None
         if first and classes is None:
             raise ValueError("MAMClassifier.partial_fit needs classes in its first call.")
-        rows, labels = self._check_samples(X, y, reset=first)
+        rows, labels = validate_rows(self, X, y=y, reset=first)
+        check_classification_targets(labels)
         if first:
             self.classes_ = np.unique(np.asarray(classes))
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
@@ -308,11 +312,7 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
                 "MAMClassifier.partial_fit needs the same classes in every call; "
                 f"got {np.unique(classes).tolist()} after {self.classes_.tolist()}."
             )
-        if len(self.classes_) < 2:
-            raise ValueError(
-                "MAMClassifier.partial_fit needs at least two classes; "
-                f"got {self.classes_.tolist()}."
-            )
+        check_classes(self.classes_)
         rows, codes, weights = self._check_weights(rows, labels, sample_weight, first=first)
         if not len(codes):
             raise ValueError(
@@ -339,7 +339,7 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
             in feature space. In float64.
         """
         check_is_fitted(self)
-        rows = validate_data(self, X, reset=False, **self._validation_options)
+        rows = validate_rows(self, X, reset=False)
         scores = self._scores(rows) - self.threshold_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
@@ -421,6 +421,7 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
             With probability 1 − delta, the expected margin is at least this. It may be negative.
         """
         check_is_fitted(self)
+        check_delta(delta, "margin_bound")
         found, _ = margin_bound(self._training_margins(), delta, None, bound, None, "margin_bound")
         return found.expected
 
@@ -484,29 +485,9 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         return Certainty(margins, errors, *rates(margins), delta=delta)
 
     @property
-    def _in_features(self) -> bool:
-        """Whether the direction is a vector, not a sum over samples."""
-        return is_linear(self.kernel) or self.n_components is not None
-
-    @property
     def _kernel(self) -> Kernel:
         """The kernel with its width, if that has been selected."""
         return Kernel(self.kernel, getattr(self, "gamma_", None) or 1.0, self.degree, self.coef0)
-
-    @property
-    def _validation_options(self) -> dict[str, Any]:
-        sparse = "csr" if self._in_features else False
-        return {"dtype": [np.float64, np.float32], "accept_sparse": sparse}
-
-    def _check_samples(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, NDArray[Any]]:
-        if issparse(X) and not self._in_features:
-            raise TypeError(
-                "MAMClassifier takes sparse X with kernel='linear' or with n_components only; "
-                f"got kernel={self.kernel!r}."
-            )
-        rows, labels = validate_data(self, X, y, reset=reset, **self._validation_options)
-        check_classification_targets(labels)
-        return rows, labels
 
     def _check_weights(
         self, rows: Any, labels: NDArray[Any], sample_weight: ArrayLike | None, *, first: bool
@@ -552,8 +533,8 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         self.gamma_ = float(self.gammas_[found.index]) if kernel.has_gamma else None
         columns = samples.columns
         with_own_terms = found.sums + found.diagonal[:, None] * columns
-        blurred = rows.dtype == np.float32 and is_flat(rows, self._kernel)
-        self.X_fit_ = np.array(rows, dtype=np.float64 if blurred else rows.dtype)
+        is_wide = rows.dtype == np.float32 and is_flat(rows, self._kernel)
+        self.X_fit_ = np.array(rows, dtype=np.float64 if is_wide else rows.dtype)
         self.dual_coef_ = columns @ found.fit.coefficients
         self.n_seen_ = len(rows)
         scores = with_own_terms @ found.fit.coefficients
@@ -672,7 +653,9 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
     def _held_out_errors(self, held_out: tuple[ArrayLike, ArrayLike], delta: float) -> ErrorRates:
         """Count the errors on samples that no step has used."""
         if not isinstance(held_out, tuple | list) or len(held_out) != 2:
-            raise ValueError("certainty needs held_out to be a pair (X, y).")
+            raise ValueError(
+                f"certainty needs held_out to be a pair (X, y); got {type(held_out).__name__}."
+            )
         scores = self.decision_function(held_out[0])
         labels = column_or_1d(held_out[1])
         if len(labels) != len(scores):
@@ -697,7 +680,7 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self._in_features
+        tags.input_tags.sparse = has_vector(self)
         return tags
 
 
@@ -862,11 +845,11 @@ def class_factors(class_weight: dict[Any, float], classes: NDArray[Any]) -> Floa
 
 
 def check_classes(classes: NDArray[Any]) -> None:
-    """Raise an error for labels of one class."""
+    """Raise an error for less than two classes."""
     if len(classes) < 2:
         raise ValueError(
-            "MAMClassifier.fit needs y with at least two classes; "
-            f"got one class, {classes.tolist()[0]!r}."
+            "MAMClassifier needs at least two classes in y, or in classes for partial_fit; "
+            f"got {classes.tolist()}."
         )
 
 

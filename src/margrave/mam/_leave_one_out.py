@@ -349,8 +349,8 @@ def select_width(
     columns = samples.columns
     # Of two classes without priors only the difference matters, and one sum is half the work: it
     # represents the second class, and 0 the first.
-    only = samples.n_classes == 2 and not samples.balanced and samples.threshold is None
-    a = columns @ [[-1.0], [1.0]] if only else columns
+    one_sum = samples.n_classes == 2 and not samples.balanced and samples.threshold is None
+    a = columns @ [[-1.0], [1.0]] if one_sum else columns
     sums = leave_one_out_sums(X, a, kernel, gammas.tolist(), n_jobs=n_jobs, backend=backend)
     found = []
     for gamma, each in zip(gammas, sums, strict=True):
@@ -358,7 +358,7 @@ def select_width(
         with np.errstate(over="ignore", invalid="ignore"):
             gram = a.T @ (each + diagonal[:, None] * a)
         check_finite_sums(gram)
-        if only:
+        if one_sum:
             gram, each = np.pad(gram, [(1, 0), (1, 0)]), np.pad(each, [(0, 0), (1, 0)])
         fit = ClassSums(gram, columns.sum(axis=0), samples.balanced)
         found.append((evaluate_fit(fit, each, diagonal, samples), fit, each, diagonal))

@@ -18,17 +18,16 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from margrave._labels import encode, has_missing, natural, shown
 from margrave._typing import AnyFloats, Codes, Floats
 from margrave._validation import Rules, check_parameters, check_sample_weight
 from margrave.confusion import midpoint
 from margrave.mam._kernels import KernelFunction
-from margrave.mam._parameters import is_linear, kernel_rules
+from margrave.mam._parameters import is_linear, kernel_rules, validate_rows
 from margrave.mam._ranker import MAMRanker, leave_one_out_predictions
 
 _KERNEL_PARAMETERS = ("kernel", "gamma", "gammas", "degree", "coef0", "n_jobs", "backend")
@@ -145,9 +144,7 @@ class MAMOrdinalClassifier(ClassifierMixin, BaseEstimator):
             The fitted classifier.
         """
         check_parameters(self, self._rules())
-        self._check_sparse(X)
-        options = self._validation_options
-        rows, labels = validate_data(self, X, y, ensure_min_samples=2, **options)
+        rows, labels = validate_rows(self, X, y=y, ensure_min_samples=2)
         check_classification_targets(labels)
         self.classes_ = self._order_classes(y, labels)
         codes = encode(labels, self.classes_, "MAMOrdinalClassifier.fit").astype(np.intp)
@@ -193,8 +190,7 @@ class MAMOrdinalClassifier(ClassifierMixin, BaseEstimator):
             The scores, which `predict` compares with the thresholds.
         """
         check_is_fitted(self)
-        self._check_sparse(X)
-        return self.ranker_.predict(validate_data(self, X, reset=False, **self._validation_options))
+        return self.ranker_.predict(validate_rows(self, X, reset=False))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the class whose interval contains the score.
@@ -212,18 +208,6 @@ class MAMOrdinalClassifier(ClassifierMixin, BaseEstimator):
         scores = self.rank(X)
         labels: NDArray[Any] = self.classes_[np.searchsorted(self.thresholds_, scores)]
         return labels
-
-    @property
-    def _validation_options(self) -> dict[str, Any]:
-        sparse = ["csr", "csc"] if is_linear(self.kernel) else False
-        return {"dtype": [np.float64, np.float32], "accept_sparse": sparse}
-
-    def _check_sparse(self, X: Any) -> None:
-        if issparse(X) and not is_linear(self.kernel):
-            raise TypeError(
-                "MAMOrdinalClassifier takes sparse X with kernel='linear' only; "
-                f"got kernel={self.kernel!r}."
-            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

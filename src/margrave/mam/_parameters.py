@@ -1,11 +1,12 @@
-"""Parameters of all estimators: their allowed values, and the candidates for the width γ."""
+"""Parameters and samples of all estimators: what is allowed, and the candidates for the width γ."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.utils.validation import validate_data
 
 from margrave._typing import Floats
 from margrave._validation import Rules, is_count, is_number
@@ -19,48 +20,37 @@ ROWS_FOR_WIDTHS = 5_000
 
 LARGEST_SEED = 2**31 - 1
 
-_KERNELS = "'rbf', 'linear', 'poly', 'laplacian' or callable"
-_JOBS = "None, -1 or a number of threads"
-_BACKENDS = ("auto", "numpy", "torch")
 _RANGE = (1e-290, 1e290)
 _CONSTANT = 1e-28  # a smaller variance, in units of the largest number, is rounding
 _RATIO = 4.0  # the kernel values of a width, squared twice, are those of the next
 
 
-class KernelEstimator(Protocol):
-    """The parameters of an estimator with a kernel."""
-
-    kernel: Any
-    gamma: Any
-    gammas: Any
-    degree: Any
-    coef0: Any
-    n_jobs: Any
-    backend: Any
-
-
-class FeatureEstimator(KernelEstimator, Protocol):
-    """The parameters of an estimator with a kernel or random features."""
-
-    n_components: Any
-
-
-def kernel_rules(estimator: KernelEstimator) -> Rules:
-    """List the allowed values of the kernel's parameters, of n_jobs and of backend."""
-    coef0 = estimator.coef0
+def sum_rules(kernel: Any, degree: Any, coef0: Any, n_jobs: Any, backend: Any) -> Rules:
+    """List the allowed values of the parameters of `kernel_sum`, but for gamma."""
+    is_n_jobs = n_jobs is None or is_count(n_jobs) or (is_number(n_jobs) and n_jobs == -1)
+    is_backend = isinstance(backend, str) and backend in ("auto", "numpy", "torch")
     return {
-        "kernel": (_KERNELS, is_kernel(estimator.kernel)),
-        "gamma": ("'loo', 'scale' or a finite number above 0", is_gamma(estimator.gamma)),
-        "gammas": ("None or finite numbers above 0", are_gammas(estimator.gammas)),
-        "degree": ("an integer of at least 1", is_count(estimator.degree)),
-        # Below 0 the polynomial kernel is not positive definite.
-        "coef0": ("a finite number of at least 0", is_number(coef0) and 0 <= coef0 < np.inf),
-        "n_jobs": (_JOBS, _is_n_jobs(estimator.n_jobs)),
-        "backend": ("'auto', 'numpy' or 'torch'", _is_backend(estimator.backend)),
+        "kernel": ("'rbf', 'linear', 'poly', 'laplacian' or callable", is_kernel(kernel)),
+        "degree": ("an integer of at least 1", is_count(degree)),
+        "coef0": ("a finite number", is_number(coef0) and bool(np.isfinite(coef0))),
+        "n_jobs": ("None, -1 or a number of threads", is_n_jobs),
+        "backend": ("'auto', 'numpy' or 'torch'", is_backend),
     }
 
 
-def feature_rules(estimator: FeatureEstimator) -> Rules:
+def kernel_rules(estimator: Any) -> Rules:
+    """List the allowed values of the kernel's parameters, of n_jobs and of backend."""
+    coef0 = estimator.coef0
+    return {
+        **sum_rules(estimator.kernel, estimator.degree, coef0, estimator.n_jobs, estimator.backend),
+        # Below 0 the polynomial kernel is not positive definite.
+        "coef0": ("a finite number of at least 0", is_number(coef0) and 0 <= coef0 < np.inf),
+        "gamma": ("'loo', 'scale' or a finite number above 0", is_gamma(estimator.gamma)),
+        "gammas": ("None or finite numbers above 0", are_gammas(estimator.gammas)),
+    }
+
+
+def feature_rules(estimator: Any) -> Rules:
     """List the allowed values of the kernel's parameters and of n_components."""
     n_components, kernel = estimator.n_components, estimator.kernel
     has_features = isinstance(kernel, str) and kernel != "poly"
@@ -73,17 +63,25 @@ def feature_rules(estimator: FeatureEstimator) -> Rules:
     }
 
 
-def kernel_sum_rules(
-    kernel: Any, degree: Any, coef0: Any, n_jobs: Any, backend: Any
-) -> dict[str, tuple[str, Any, bool]]:
-    """List what `kernel_sum` allows and receives for each parameter, and whether it is valid."""
-    return {
-        "kernel": (_KERNELS, kernel, is_kernel(kernel)),
-        "degree": ("an integer of at least 1", degree, is_count(degree)),
-        "coef0": ("a finite number", coef0, is_number(coef0) and bool(np.isfinite(coef0))),
-        "n_jobs": (_JOBS, n_jobs, _is_n_jobs(n_jobs)),
-        "backend": ("'auto', 'numpy' or 'torch'", backend, _is_backend(backend)),
-    }
+def has_vector(estimator: Any) -> bool:
+    """Whether the direction is a vector of features, not a sum over samples."""
+    return is_linear(estimator.kernel) or getattr(estimator, "n_components", None) is not None
+
+
+def validate_rows(estimator: Any, X: Any, **options: Any) -> Any:
+    """Validate samples in float64, or float32 if they are; sparse if the direction is a vector.
+
+    The options are those of scikit-learn's `validate_data`.
+    """
+    sparse = has_vector(estimator)
+    if issparse(X) and not sparse:
+        features = " or with n_components" if hasattr(estimator, "n_components") else ""
+        raise TypeError(
+            f"{type(estimator).__name__} takes sparse X with kernel='linear'{features} only; "
+            f"got kernel={estimator.kernel!r}."
+        )
+    options["accept_sparse"] = "csr" if sparse else False
+    return validate_data(estimator, X, dtype=[np.float64, np.float32], **options)
 
 
 def is_kernel(kernel: Any) -> bool:
@@ -113,14 +111,6 @@ def are_gammas(gammas: Any) -> bool:
         return False
     numbers = values.ndim == 1 and len(values) > 0 and values.dtype.kind in "iuf"
     return numbers and bool(((values > 0) & (values < np.inf)).all())
-
-
-def _is_n_jobs(n_jobs: Any) -> bool:
-    return n_jobs is None or is_count(n_jobs) or (is_number(n_jobs) and n_jobs == -1)
-
-
-def _is_backend(backend: Any) -> bool:
-    return isinstance(backend, str) and backend in _BACKENDS
 
 
 def scale_gamma(X: Any, kernel: Any, weights: Floats | None = None) -> float:
@@ -161,14 +151,14 @@ def _variance(X: Any, unit: float, weights: Floats | None) -> float:
     return float((fractions @ np.square(X / unit - mean, dtype=np.float64)).sum())
 
 
-def candidate_gammas(estimator: KernelEstimator, X: Any, weights: Floats | None = None) -> Floats:
+def candidate_gammas(estimator: Any, X: Any, weights: Floats | None = None) -> Floats:
     """List the values of γ to select from, increasing; one if the parameter is a number."""
     if not isinstance(estimator.gamma, str):
         return np.array([float(estimator.gamma)])
     return candidates_around(scale_gamma(X, estimator.kernel, weights), estimator)
 
 
-def candidates_around(scale: float, estimator: KernelEstimator) -> Floats:
+def candidates_around(scale: float, estimator: Any) -> Floats:
     """List the values of γ to select from, increasing, for a known value of "scale"."""
     gamma, gammas = estimator.gamma, estimator.gammas
     if not isinstance(gamma, str):
@@ -183,9 +173,9 @@ def candidates_around(scale: float, estimator: KernelEstimator) -> Floats:
 
 
 def width_fraction(gamma: Any, gammas: Any, selected: float | None) -> float:
-    """Compute the fraction of δ that the bounds spend on the selected width.
+    """Compute the fraction of δ that remains for the bounds after a width was selected.
 
-    It is 1 for a fixed width and an equal part for each of the user's candidates. The default
+    It is 1 for a fixed width and the same for each of the user's candidates. The default
     candidates are powers of 4; the fraction of the j-th power decreases with j². "scale" counts as
     fixed, although it depends on the features.
     """

@@ -28,12 +28,7 @@ from scipy.sparse import csr_array, issparse
 from scipy.stats import kendalltau
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import (
-    check_array,
-    check_consistent_length,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted
 
 from margrave._typing import AnyFloats, Codes, Floats
 from margrave._validation import check_parameters, check_sample_weight, is_number
@@ -54,7 +49,9 @@ from margrave.mam._parameters import (
     ROWS_FOR_WIDTHS,
     candidate_gammas,
     feature_rules,
+    has_vector,
     is_linear,
+    validate_rows,
 )
 from margrave.mam._sums import (
     LevelWeights,
@@ -223,7 +220,7 @@ class MAMRanker(RegressorMixin, BaseEstimator):
         """
         check_ranker(self)
         check_responses(y)
-        rows, responses = check_rows(self, X, y, y_numeric=True)
+        rows, responses = validate_rows(self, X, y=y, y_numeric=True, ensure_min_samples=2)
         weights = None
         if sample_weight is not None:
             weights = check_sample_weight(sample_weight, len(responses), "MAMRanker.fit")
@@ -254,7 +251,7 @@ class MAMRanker(RegressorMixin, BaseEstimator):
             `X_fit_` are in float32, else in float64.
         """
         check_is_fitted(self)
-        rows = check_rows(self, X)
+        rows = validate_rows(self, X, reset=False)
         if hasattr(self, "coef_"):  # the fitted form: parameters may have changed since
             return feature_products(rows, self.coef_[None], self._features, self.n_jobs)[:, 0]
         kernel = self._kernel(self.gamma_ or 1.0)
@@ -308,8 +305,8 @@ class MAMRanker(RegressorMixin, BaseEstimator):
         self.gammas_, self.loo_scores_ = gammas, taus
         self.gamma_ = float(gammas[best]) if has_gamma else None
         self.loo_predictions_ = scores[best] / (length or 1.0)
-        blurred = rows.dtype == np.float32 and is_flat(rows, self._kernel(self.gamma_ or 1.0))
-        self.X_fit_ = np.array(rows[kept], dtype=np.float64 if blurred else rows.dtype)
+        is_wide = rows.dtype == np.float32 and is_flat(rows, self._kernel(self.gamma_ or 1.0))
+        self.X_fit_ = np.array(rows[kept], dtype=np.float64 if is_wide else rows.dtype)
         self.dual_coef_ = samples.coefficients[kept] / (length or np.inf)
         self.lambda_ = float(np.ldexp(length / samples.total_weight, samples.exponent))
 
@@ -334,28 +331,13 @@ class MAMRanker(RegressorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = is_linear(self.kernel) or self.n_components is not None
+        tags.input_tags.sparse = has_vector(self)
         return tags
 
 
 def check_ranker(ranker: MAMRanker) -> None:
     """Raise an error for the first parameter whose value is not allowed."""
     check_parameters(ranker, feature_rules(ranker))
-
-
-def check_rows(ranker: MAMRanker, X: Any, y: Any = "no_validation", **options: Any) -> Any:
-    """Validate samples as float64, or float32 if they are; in `fit` with the responses."""
-    linear, mapped = is_linear(ranker.kernel), ranker.n_components is not None
-    if issparse(X) and not (linear or mapped):
-        raise TypeError(
-            "MAMRanker takes sparse X with kernel='linear' or with n_components only; "
-            f"got kernel={ranker.kernel!r}."
-        )
-    options["dtype"] = [np.float64, np.float32]
-    options["accept_sparse"] = ["csr", "csc"] if linear else "csr" if mapped else False
-    if isinstance(y, str):
-        return validate_data(ranker, X, reset=False, **options)
-    return validate_data(ranker, X, y, ensure_min_samples=2, **options)
 
 
 def check_responses(y: Any) -> None:

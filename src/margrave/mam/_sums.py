@@ -29,7 +29,7 @@ from margrave._errors import ParameterError
 from margrave._typing import AnyFloats, Floats
 from margrave._validation import is_number
 from margrave.mam._kernels import Kernel, KernelFunction, KernelTiles
-from margrave.mam._parameters import kernel_sum_rules
+from margrave.mam._parameters import sum_rules
 from margrave.mam._threads import map_threads
 from margrave.mam.gpu import SumTask, choose_device, sums_by_torch
 
@@ -109,10 +109,11 @@ def kernel_sum(
     >>> kernel_sum([[0.0], [1.0]], [[0.0], [2.0]], [1, -1], gamma=1.0).round(4)
     array([0.9817, 0.    ])
     """
-    for name, (allowed, received, valid) in kernel_sum_rules(
-        kernel, degree, coef0, n_jobs, backend
-    ).items():
-        if not valid:
+    rules = sum_rules(kernel, degree, coef0, n_jobs, backend)
+    for (name, (allowed, is_allowed)), received in zip(
+        rules.items(), (kernel, degree, coef0, n_jobs, backend), strict=True
+    ):
+        if not is_allowed:
             raise ParameterError.of("kernel_sum", name, allowed, received)
     points, rows = _check_rows(Z, X, allow_sparse=kernel == "linear")
     weights = check_array(a, ensure_2d=False, dtype=np.float64, input_name="a")
@@ -384,7 +385,7 @@ def _upper_tiles(n: int) -> Iterator[tuple[slice, slice]]:
 
 
 def _steps(gammas: Sequence[float]) -> list[tuple[float, int]]:
-    """Pair every γ with how often the values of the one before are squared; 0 if computed anew."""
+    """Pair every γ with how often to square the values of the one before; 0 for an exponential."""
     steps: list[tuple[float, int]] = []
     start = np.inf
     before = np.nan

@@ -530,7 +530,7 @@ def _score_start(
         scorer = _single_scorer(model or committee, raw)
         return DialogStart(data, scorer, scorer.score_raw(raw), sizes)
     proba = committee.gives_probabilities
-    scorer, held = data.cross_fit(lambda at: fit_log_odds(raw[at], proba, data.codes[at], data.k))
+    scorer, held = data.cross_fit(lambda at: fit_log_odds(raw[at], proba, data.codes[at]))
     return DialogStart(data, scorer, held, sizes)
 
 

@@ -164,7 +164,7 @@ def _weighted_committee(request: Request) -> tuple[Scorer, Floats]:
     if isinstance(start.scorer.combine, LogOddsCombination):
         return start.scorer, start.scores
     raw, gives_proba, codes = data.raw, data.committee.gives_probabilities, data.codes
-    return data.cross_fit(lambda at: fit_log_odds(raw[at], gives_proba, codes[at], data.k))
+    return data.cross_fit(lambda at: fit_log_odds(raw[at], gives_proba, codes[at]))
 
 
 def _mean(
@@ -226,7 +226,7 @@ def _replace_member(
     members = [*committee.members[:j], tuned, *committee.members[j + 1 :]]
     changed = replace(data, committee=replace(committee, members=members), raw=raw)
     gives_proba = committee.gives_probabilities
-    return changed.cross_fit(lambda at: fit_log_odds(raw[at], gives_proba, data.codes[at], data.k))
+    return changed.cross_fit(lambda at: fit_log_odds(raw[at], gives_proba, data.codes[at]))
 
 
 def _retune_member(request: Request, member: Any) -> tuple[Any, Floats]:

@@ -3,7 +3,6 @@
 PyTorch is an extra and takes seconds to import. Nothing here imports it before it computes.
 """
 
-from margrave.mam.gpu._backend import MINIMUM_VALUES as MINIMUM_VALUES
 from margrave.mam.gpu._backend import choose_device as choose_device
 from margrave.mam.gpu._backend import compute_sums as compute_sums
 from margrave.mam.gpu._backend import sums_by_torch as sums_by_torch

@@ -38,7 +38,7 @@ class SumTask:
 
     kernel: Kernel  # the kernel; its gamma is not used
     gammas: Sequence[float]  # values of γ
-    # How often the values of the γ before are squared for each γ; 0 if computed anew.
+    # How often the values of the γ before are squared for each γ; 0 for an exponential.
     squarings: Sequence[int]
     Z: AnyFloats  # (m, d): rows of one floating type
     X: AnyFloats  # (n, d): rows of the same type

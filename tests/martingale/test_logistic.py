@@ -364,7 +364,7 @@ def test_a_model_without_its_training_data_predicts_but_is_not_tuned():
     X, y, X_tune, y_tune = made()
     model = TunableLogistic().fit(X, y)
     predictions = model.predict(X_tune)
-    whole, model = model, model._without_training_data()
+    whole, model = model, model.without_training_data()
     assert whole.tune("fp <= 10", X_tune, y_tune).tuning_.met  # the original keeps its data
     np.testing.assert_array_equal(model.predict(X_tune), predictions)
     calls = {

@@ -262,7 +262,7 @@ def test_what_is_not_trained_does_not_grow():
 def test_a_model_without_its_training_data_only_predicts():
     _, _, X_tune, y_tune = made()
     model = grown().grow()
-    bare = pickle.loads(pickle.dumps(model._without_training_data()))  # noqa: S301
+    bare = pickle.loads(pickle.dumps(model.without_training_data()))  # noqa: S301
     np.testing.assert_array_equal(bare.predict_proba(X_tune), model.predict_proba(X_tune))
     assert len(pickle.dumps(bare)) < len(pickle.dumps(model))
     for what, call in {

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from margrave import Confusion
-from margrave.martingale._program import KINDS, Edge, Node, Program
+from margrave.martingale import Edge, Node, Program
 
 SEEDS = st.integers(0, 2**32 - 1)
+KINDS = ("learner", "constant", "frozen", "empty", "leaf")
 
 
 def routed(y, k, n_levels, rng, *, freeze=0.0, real=False):

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from margrave.martingale._logistic import PenaltyGroups, as_vector
+from margrave.martingale._logistic import as_vector, read_groups
 
 KEYS = ["a", "b", "c"]
 
@@ -98,7 +98,7 @@ def test_of_many_keys_six_are_shown_and_the_number_of_all(n_keys, shown):
     ],
 )
 def test_the_group_of_each_feature(groups, names, expected):
-    found, group = PenaltyGroups.of(groups, 3, names, "Thing")
+    found, group = read_groups(groups, 3, names, "Thing")
     assert (found, group.tolist()) == expected
 
 
@@ -114,22 +114,22 @@ def test_the_group_of_each_feature(groups, names, expected):
 )
 def test_a_feature_is_in_one_group(groups, names, feature):
     with pytest.raises(ValueError, match=rf"Thing.*\bgroups\b.*{feature}"):
-        PenaltyGroups.of(groups, 3, names, "Thing")
+        read_groups(groups, 3, names, "Thing")
 
 
 @pytest.mark.parametrize("feature", [3, -1, 0.0, True, None, "w", (0,)])
 def test_a_feature_that_is_not_there_is_refused(feature):
     with pytest.raises(ValueError, match=rf"\bgroups\b.* {re.escape(repr(feature))}"):
-        PenaltyGroups.of({"p": [feature]}, 3, ["x", "y", "z"], "Thing")
+        read_groups({"p": [feature]}, 3, ["x", "y", "z"], "Thing")
 
 
 @pytest.mark.parametrize("groups", [[[0, 1], [2]], "p", 3, {"p": 0, "q": [1, 2]}, {"p": None}])
 def test_groups_of_another_kind_are_refused_by_name(groups):
     with pytest.raises(ValueError, match=r"Thing.*\bgroups\b"):
-        PenaltyGroups.of(groups, 3, None, "Thing")
+        read_groups(groups, 3, None, "Thing")
 
 
 def test_groups_whose_names_are_written_alike_are_refused():
     """They could not be told apart where the log-penalties are given by the groups' names."""
     with pytest.raises(ValueError, match=r"Thing.*\bgroups\b"):
-        PenaltyGroups.of({1: [0, 1], "1": [2]}, 3, None, "Thing")
+        read_groups({1: [0, 1], "1": [2]}, 3, None, "Thing")

@@ -103,7 +103,7 @@ def test_round_for_round_as_with_a_weight_for_every_pair(data, alpha):
         np.zeros(len(X)),
     )
     np.testing.assert_allclose(
-        model.decision_function(X), one_by_one - model.offset_, rtol=1e-6, atol=1e-8
+        model.decision_function(X), one_by_one - model.threshold_, rtol=1e-6, atol=1e-8
     )
 
 
@@ -186,7 +186,7 @@ def test_by_hand():
     expected = [(0, 1.5, half), (0, 3.5, half)]
     np.testing.assert_allclose([plain(one) for one in model.rankers_[0]], expected)
     # Scores 0, half, half, 2 half: a threshold on either side of half has balanced accuracy 3/4.
-    np.testing.assert_allclose(model.offset_, [half / 2])
+    np.testing.assert_allclose(model.threshold_, [half / 2])
     np.testing.assert_allclose(model.decision_function(X), half * np.array([-0.5, 0.5, 0.5, 1.5]))
     assert model.predict(X).tolist() == [0, 1, 1, 1]
 
@@ -240,7 +240,7 @@ def test_weights_are_repeated_rows():
     weighted = RankBoostClassifier(30).fit(X, y, sample_weight=counts / 7)
     repeated = RankBoostClassifier(30).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
     assert_same_rankers(weighted.rankers_[0], repeated.rankers_[0])
-    np.testing.assert_allclose(weighted.offset_, repeated.offset_)
+    np.testing.assert_allclose(weighted.threshold_, repeated.threshold_)
 
 
 def test_only_the_weights_within_a_class_matter():

@@ -67,7 +67,7 @@ class TestWorked:
         assert competence.rank(WORKED).tolist() == [[2, 1, 0]]
 
     def test_double_faults_count_other_members_that_are_wrong_too(self):
-        # Wrong at the neighbours: {3}, {2, 3}, {1}, {3}: member 3 shares one with member 2.
+        # Wrong at the neighbours: {3}, {2, 3}, {1}, {3}: members 2 and 3 have one in common.
         assert competence.double_faults(WORKED).tolist() == [[0, 1, 1]]
 
     def test_a_weight_repeats_a_neighbour(self):

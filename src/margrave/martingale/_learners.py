@@ -70,8 +70,8 @@ class TunableLearner(ABC):
         """A fitted copy with another offset."""
 
     @abstractmethod
-    def _without_training_data(self) -> Self:
-        """A fitted copy that predicts but can no longer be tuned."""
+    def without_training_data(self) -> Self:
+        """Return a fitted copy that predicts but can no longer be tuned."""
 
 
 def all_tunable(learners: Iterable[Any]) -> TypeGuard[Iterable[TunableLearner]]:

@@ -200,9 +200,8 @@ class SmoothedBaggingClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         is_scale = is_number(self.noise) and 0 <= self.noise < np.inf
-        is_fraction = (
-            isinstance(self.max_samples, float | np.floating) and 0 < self.max_samples <= 1
-        )
+        n_drawn = self.max_samples
+        is_fraction = isinstance(n_drawn, float | np.floating) and 0 < n_drawn <= 1
         rules = {
             "estimator": ("a classifier or None", is_classifier_or_none(self.estimator)),
             "n_estimators": ("an integer of at least 1", is_count(self.n_estimators)),

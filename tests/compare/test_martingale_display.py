@@ -350,7 +350,7 @@ class TestFromEstimator:
         with pytest.raises(TypeError, match=rf"from_estimator.*program_.*{type(other).__name__}"):
             MartingaleDisplay.from_estimator(other)
 
-    def test_what_is_no_program(self):
+    def test_an_object_other_than_a_program_is_refused(self):
         with pytest.raises(TypeError, match=r"SimpleNamespace.*nodes, edges, counts, reach, flow"):
             MartingaleDisplay(SimpleNamespace(classes=(0, 1)))
 

@@ -150,7 +150,6 @@ class ProgramClassifier(ScoreClassifier):
             encoded.codes,
             encoded.weights,
             len(encoded.classes),
-            tuple(encoded.classes.tolist()),
             getattr(self, "feature_names_in_", None),
         )
         self._samples = samples
@@ -174,7 +173,7 @@ class ProgramClassifier(ScoreClassifier):
         k = samples.k
         offset = np.zeros(k) if offset is None else offset
         routing = self._routing(k)
-        template = LearnerTemplate.of(self._learner(), samples.labels, offset)
+        template = LearnerTemplate.of(self._learner(), self.classes_.tolist(), offset)
         trainer = NodeTrainer(
             samples,
             template,

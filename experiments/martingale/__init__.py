@@ -1,1 +1,1 @@
-"""Interactive martingale boosting: the document's tables and figures beside ours, and more."""
+"""Interactive martingale boosting: the tables and figures of the paper beside ours."""

@@ -25,8 +25,8 @@ def main(arguments: list[str] | None = None) -> int:
     clocked = study.clocked_runs(plan, chosen.seed, frozen.epsilon)
     done = study.done(waiting, clocked, chosen.jobs)
     total = len(waiting) + len(clocked)
-    told = show_progress(console, done, total, of=lambda run: f"{run[0]}, {run[1]}")
-    results = Results.of(plan, chosen.seed, frozen, told)
+    found = show_progress(console, done, total, of=lambda run: f"{run[0]}, {run[1]}")
+    results = Results.of(plan, chosen.seed, frozen, found)
     written = page.write(results, chosen.out, chosen.command)
     console.print(f"Written: {written}", highlight=False, soft_wrap=True)
     return 0

@@ -1,4 +1,4 @@
-"""What the document's numbers say, held against ours; and whether they can be right at all."""
+"""The differences that the paper reports, compared with ours, and whether they are possible."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from experiments.martingale.data import favoured, load
-from experiments.martingale.document import (
+from experiments.martingale.paper import (
     SOURCES,
     TABLE_1,
     TABLE_1_METHODS,
@@ -22,7 +22,7 @@ from experiments.martingale.study import GRANULAR_LEVELS
 
 MARKS = {1: "✓", 0: "○", -1: "✗"}
 ROUNDING = 0.005  # of a printed accuracy, in %
-NEAR = 0.1  # of a share of a class
+NEAR = 0.1  # largest difference between fractions of a class
 
 _TABLE_1 = (
     ("LR-Tune", "LR"),
@@ -46,20 +46,20 @@ PLACES = ("the favoured class", "all samples")
 
 @dataclass(frozen=True)
 class Claim:
-    """A difference that the document prints, in points of accuracy.
+    """A difference that the paper reports, in points of accuracy.
 
     Attributes
     ----------
     table : int
-        Where.
+        The table.
     what : str
-        Of which two methods, on which samples.
+        The two methods and the samples.
     title : str
-        On which data set.
+        The data set.
     printed : float
-        The document's.
+        The difference in the paper.
     here : Gap
-        Ours.
+        Our difference.
     """
 
     table: int
@@ -70,7 +70,7 @@ class Claim:
 
     @property
     def found(self) -> int:
-        """1 if it is found here, 0 if ours is not told from 0, −1 if it is the other way round."""
+        """1 if it is found here, 0 if ours is not significant, −1 if ours has the other sign."""
         return self.here.sign * int(np.sign(self.printed))
 
     def __str__(self) -> str:
@@ -78,7 +78,7 @@ class Claim:
 
 
 def claims(results: Results) -> list[Claim]:
-    """The differences that the document prints, between methods that it compares."""
+    """The differences between methods that the paper compares."""
     found = [*_of_table_1(results), *_of_table_2(results), *_of_table_4(results)]
     return [claim for claim in found if abs(claim.printed) > ROUNDING]
 
@@ -118,16 +118,16 @@ def _of_table_4(results: Results) -> Iterator[Claim]:
 
 @dataclass(frozen=True)
 class Implied:
-    """The share of the favoured class by which the printed accuracies add up.
+    """The fraction of the favoured class that the printed accuracies imply.
 
     Attributes
     ----------
     title, method : str
-        Whose.
+        The data set and the method.
     low, high : float
-        The share, whatever the rounding.
+        The range of the fraction, by the rounding.
     possible : bool
-        Whether any class of the data set has nearly such a share.
+        Whether any class of the data set has nearly that fraction.
     """
 
     title: str
@@ -137,32 +137,32 @@ class Implied:
     possible: bool
 
 
-def implied_shares(titles: list[str]) -> list[Implied]:
-    """For every column of table 2: Acc = share · Acc(favoured) + (1 − share) · Acc(rest)."""
+def implied_fractions(titles: list[str]) -> list[Implied]:
+    """For every column of table 2: Acc = f · Acc(favoured) + (1 − f) · Acc(rest)."""
     found = []
     for title in titles:
         _, y = load(title)
-        shares = np.bincount(y) / len(y)
+        fractions = np.bincount(y) / len(y)
         for method, *row in zip(TABLE_2_METHODS, *TABLE_2[title], strict=True):
             if any(value is None for value in row):
                 continue
             low, high = _implied(*(float(value) for value in row if value is not None))
-            away = np.maximum(np.maximum(low - shares, shares - high), 0)
+            away = np.maximum(np.maximum(low - fractions, fractions - high), 0)
             found.append(Implied(title, method, low, high, bool(away.min() <= NEAR)))
     return found
 
 
 def _implied(of_favoured: float, of_rest: float, of_all: float) -> tuple[float, float]:
-    """Smallest and largest share, the three accuracies rounded."""
-    shares = [
+    """The smallest and largest fraction, by the rounding of three accuracies."""
+    fractions = [
         (of_all + c - of_rest - b) / (of_favoured + a - of_rest - b)
         for a, b, c in product((-ROUNDING, ROUNDING), repeat=3)
     ]
-    return min(shares), max(shares)
+    return min(fractions), max(fractions)
 
 
-def favoured_shares(titles: list[str]) -> dict[str, float]:
-    """The share that the favoured class has in the data set."""
+def favoured_fractions(titles: list[str]) -> dict[str, float]:
+    """The fraction of the favoured class in the data set."""
     found = {}
     for title in titles:
         if title in SOURCES:

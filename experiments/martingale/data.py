@@ -1,4 +1,4 @@
-"""The data sets of the study, in training (40 %), tuning (20 %) and test part (40 %)."""
+"""The data sets of the study, in training (40 %), tuning (20 %) and test set (40 %)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import numpy as np
 from sklearn.preprocessing import OneHotEncoder
 
 from experiments._parts import Floats, Ints, Parts, split
-from experiments.martingale.document import SOURCES, Source
+from experiments.martingale.paper import SOURCES, Source
 from margrave import datasets
 
-SHARES = (0.4, 0.2, 0.4)
-# Not in the document: two Gaussians, where a straight line is the best there is.
+FRACTIONS = (0.4, 0.2, 0.4)
+# Not in the paper: two Gaussians, for which a linear boundary is optimal.
 TWONORM = {"Twonorm": Source("twonorm", favoured=1, positive=1)}
 
 
@@ -36,5 +36,5 @@ def favoured(title: str) -> int:
 
 
 def parts(title: str, seed: int) -> Parts:
-    """One split of a data set, the classes' shares kept; features scaled on the training part."""
-    return split(*load(title), seed, SHARES)
+    """One stratified split of a data set; features scaled on the training set."""
+    return split(*load(title), seed, FRACTIONS)

@@ -35,7 +35,7 @@ def write_all(results: Results, folder: Path) -> None:
 
 
 def _errors(results: Results, path: Path) -> None:
-    """Figure 4: false positives against false negatives on the test part, means over the splits."""
+    """Figure 4: false positives against false negatives on the test set, means over the splits."""
     title = results.plan.pictured
     figure, ax = plt.subplots(figsize=(8, 6), layout="constrained")
     for name, marker in (SINGLE | PROGRAMS).items():
@@ -53,7 +53,7 @@ def _errors(results: Results, path: Path) -> None:
     _equal_errors(ax)
     ax.set_xlabel("false negatives")
     ax.set_ylabel("false positives")
-    ax.set_title(f"{title}, test part: errors by the number of levels (hollow: even)")
+    ax.set_title(f"{title}, test set: errors by the number of levels (hollow: even)")
     ax.legend()
     save_figure(figure, path)
 
@@ -95,7 +95,7 @@ def _levels(results: Results, path: Path) -> None:
 
 
 def _noise(results: Results, path: Path) -> None:
-    """Accuracy by the share of wrong training labels, a panel for each data set."""
+    """Accuracy by the fraction of wrong training labels, a panel for each data set."""
     titles, rates = results.titles("noise"), results.plan.rates
     n_rows = -(-len(titles) // 2)
     figure, axes = plt.subplots(

@@ -1,4 +1,4 @@
-"""What is measured on one split of one data set: a function for each table or figure."""
+"""The measures on one split of a data set: a function for each table or figure."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from sklearn.base import clone
 
 from experiments.martingale import models
 from experiments.martingale.data import favoured, parts
-from experiments.martingale.document import PENALTIES
-from experiments.martingale.models import Judged, Size
+from experiments.martingale.models import Evaluation, Size
+from experiments.martingale.paper import PENALTIES
 from margrave.martingale import NodeRequest, TunableLogistic
 
 ALONE = 0
 """Levels of a learner by itself."""
 REPEATS = 3
-"""How often something is clocked; the shortest time counts."""
+"""Number of runs of a timing; the shortest counts."""
 
 
-def table_1(title: str, seed: int, size: Size) -> dict[str, Judged]:
-    """Base learners, tuned by folds, boosted: training and tuning part together against test."""
-    given = parts(title, seed)
-    X, y = given.both
+def table_1(title: str, seed: int, size: Size) -> dict[str, Evaluation]:
+    """Base learners, tuned by folds and boosted, fitted on the training and the tuning set."""
+    data = parts(title, seed)
+    X, y = data.both
     kernel = models.rbf_features(X, seed)
-    spaces = {"LR": (X, given.X_test), "RBF": (kernel.transform(X), kernel.transform(given.X_test))}
-    found: dict[str, Judged] = {}
+    spaces = {"LR": (X, data.X_test), "RBF": (kernel.transform(X), kernel.transform(data.X_test))}
+    found: dict[str, Evaluation] = {}
     for base, (own, test) in spaces.items():
         fits = {
             base: TunableLogistic().fit(own, y),
@@ -37,41 +37,41 @@ def table_1(title: str, seed: int, size: Size) -> dict[str, Judged]:
             ),
             f"MB-{base}": models.martingale(None, size.n_levels, seed).fit(own, y),
         }
-        found |= {name: Judged.of(model, test, given.y_test) for name, model in fits.items()}
+        found |= {name: Evaluation.of(model, test, data.y_test) for name, model in fits.items()}
     return found
 
 
-def table_2(title: str, seed: int, size: Size, freeze: float) -> dict[str, Judged]:
-    """The document's comparison, each tuned one asked for half of its errors on the class."""
-    given, c = parts(title, seed), favoured(title)
-    X, y = given.X_train, given.y_train
+def table_2(title: str, seed: int, size: Size, freeze: float) -> dict[str, Evaluation]:
+    """The comparison of the paper; tuned methods get a request for half of their errors."""
+    data, c = parts(title, seed), favoured(title)
+    X, y = data.X_train, data.y_train
     plain = TunableLogistic().fit(X, y)
     program = models.martingale(None, size.n_levels, seed).fit(X, y)
     frozen = models.martingale(None, size.n_levels, seed, freeze).fit(X, y)
-    better = models.tuned_to_half(plain, given, c)
+    better = models.tuned_to_half(plain, data, c)
     fits = {
         "LR": plain,
         "LR-Tune": better,
         "Ada": models.adaboost(plain, size.n_rounds, seed, len(y)).fit(X, y),
         "MB": program,
         "AMB": models.adaptive(None, size.n_levels, seed).fit(X, y),
-        "MB-Tune": models.tuned_to_half(program, given, c),
-        "MB-Tune-Freeze": models.tuned_to_half(frozen, given, c),
+        "MB-Tune": models.tuned_to_half(program, data, c),
+        "MB-Tune-Freeze": models.tuned_to_half(frozen, data, c),
     }
     if len(plain.classes_) == 2:
         # Costs by class: at a node that only some of more classes reach they have no meaning.
         fits["Ada-Tune"] = models.adaboost(better, size.n_rounds, seed, len(y)).fit(X, y)
         fits["AMB-Tune"] = models.adaptive(clone(better), size.n_levels, seed).fit(X, y)
-    return {name: Judged.of(model, given.X_test, given.y_test) for name, model in fits.items()}
+    return {name: Evaluation.of(model, data.X_test, data.y_test) for name, model in fits.items()}
 
 
-def beside(title: str, seed: int, size: Size) -> dict[str, Judged]:
-    """What the document lacks: other learners at the nodes, and other ensembles."""
-    given = parts(title, seed)
-    kernel = models.rbf_features(given.X_train, seed)
+def beside(title: str, seed: int, size: Size) -> dict[str, Evaluation]:
+    """Not in the paper: other learners at the nodes, and other ensembles."""
+    data = parts(title, seed)
+    kernel = models.rbf_features(data.X_train, seed)
     spaces = {
-        "": (given.X_train, given.X_test),
-        "RBF": (kernel.transform(given.X_train), kernel.transform(given.X_test)),
+        "": (data.X_train, data.X_test),
+        "RBF": (kernel.transform(data.X_train), kernel.transform(data.X_test)),
     }
     made: dict[str, tuple[str, Any]] = {
         "tree": ("", models.tree()),
@@ -84,52 +84,54 @@ def beside(title: str, seed: int, size: Size) -> dict[str, Judged]:
         "gradient boosting": ("", models.gradient_boosting(size.n_trees, seed)),
     }
     return {
-        name: Judged.of(model.fit(spaces[space][0], given.y_train), spaces[space][1], given.y_test)
+        name: Evaluation.of(
+            model.fit(spaces[space][0], data.y_train), spaces[space][1], data.y_test
+        )
         for name, (space, model) in made.items()
     }
 
 
-def grid_search(title: str, seed: int) -> dict[str, Judged]:
+def grid_search(title: str, seed: int) -> dict[str, Evaluation]:
     """Section 5.1: one penalty from a grid, against penalties that were tuned."""
-    given, c = parts(title, seed), favoured(title)
-    plain = TunableLogistic().fit(given.X_train, given.y_train)
+    data, c = parts(title, seed), favoured(title)
+    plain = TunableLogistic().fit(data.X_train, data.y_train)
     grid = [
-        TunableLogistic(np.log(max(penalty, 1e-9))).fit(given.X_train, given.y_train)
+        TunableLogistic(np.log(max(penalty, 1e-9))).fit(data.X_train, data.y_train)
         for penalty in PENALTIES
     ]
     fits = {
         "LR": plain,
-        "grid search": max(grid, key=lambda model: model.score(given.X_tune, given.y_tune)),
-        "half the errors": models.half_of_all(plain, given.X_tune, given.y_tune),
-        "half the errors on the favoured class": models.tuned_to_half(plain, given, c),
+        "grid search": max(grid, key=lambda model: model.score(data.X_tune, data.y_tune)),
+        "half the errors": models.half_of_all(plain, data.X_tune, data.y_tune),
+        "half the errors on the favoured class": models.tuned_to_half(plain, data, c),
     }
-    return {name: Judged.of(model, given.X_test, given.y_test) for name, model in fits.items()}
+    return {name: Evaluation.of(model, data.X_test, data.y_test) for name, model in fits.items()}
 
 
 def by_levels(
     title: str, seed: int, levels: Sequence[int], freeze: float
-) -> dict[tuple[str, int], Judged]:
+) -> dict[tuple[str, int], Evaluation]:
     """Figures 4 and 5: programs of several depths, plain, tuned, and tuned with freezing."""
-    given, c = parts(title, seed), favoured(title)
-    plain = TunableLogistic().fit(given.X_train, given.y_train)
+    data, c = parts(title, seed), favoured(title)
+    plain = TunableLogistic().fit(data.X_train, data.y_train)
     fits: dict[tuple[str, int], Any] = {
         ("LR", ALONE): plain,
-        ("LR-Tune", ALONE): models.tuned_to_half(plain, given, c),
+        ("LR-Tune", ALONE): models.tuned_to_half(plain, data, c),
     }
     for level in levels:
         for name, epsilon in (("MB", None), ("MB-Tune-Freeze", freeze)):
             program = models.martingale(None, level, seed, epsilon)
-            program.fit(given.X_train, given.y_train)
+            program.fit(data.X_train, data.y_train)
             if epsilon is None:
                 fits[name, level] = program
             which = "MB-Tune" if epsilon is None else name
-            fits[which, level] = models.tuned_to_half(program, given, c)
-    return {name: Judged.of(model, given.X_test, given.y_test) for name, model in fits.items()}
+            fits[which, level] = models.tuned_to_half(program, data, c)
+    return {name: Evaluation.of(model, data.X_test, data.y_test) for name, model in fits.items()}
 
 
 def times(title: str, seed: int, n_levels: int, freeze: float) -> dict[str, float]:
     """Table 3, in ms: training, and training with one request."""
-    given, c = parts(title, seed), favoured(title)
+    data, c = parts(title, seed), favoured(title)
 
     def clocked(build: Callable[[], Any]) -> float:
         took = []
@@ -141,32 +143,32 @@ def times(title: str, seed: int, n_levels: int, freeze: float) -> dict[str, floa
 
     def grown(epsilon: float | None) -> Any:
         program = models.martingale(None, n_levels, seed, epsilon)
-        return program.fit(given.X_train, given.y_train)
+        return program.fit(data.X_train, data.y_train)
 
     return {
         "MB": clocked(lambda: grown(None)),
-        "MB-Tune": clocked(lambda: models.tuned_to_half(grown(None), given, c)),
-        "MB-Tune-Freeze": clocked(lambda: models.tuned_to_half(grown(freeze), given, c)),
+        "MB-Tune": clocked(lambda: models.tuned_to_half(grown(None), data, c)),
+        "MB-Tune-Freeze": clocked(lambda: models.tuned_to_half(grown(freeze), data, c)),
     }
 
 
-def granularity(title: str, seed: int, n_levels: int) -> dict[str, Judged]:
+def granularity(title: str, seed: int, n_levels: int) -> dict[str, Evaluation]:
     """Table 4: a third fewer false positives, of the whole program, every node or the weak ones."""
-    given = parts(title, seed)
-    program = models.martingale(None, n_levels, seed).fit(given.X_train, given.y_train)
-    false_alarms = ((given.y_tune == 0) & (program.predict(given.X_tune) == 1)).sum()
-    root = models.tuned(program, fewer(int(false_alarms)), given.X_tune, given.y_tune)
-    found = {"I-ROOT": Judged.of(root, given.X_test, given.y_test)}
+    data = parts(title, seed)
+    program = models.martingale(None, n_levels, seed).fit(data.X_train, data.y_train)
+    false_alarms = ((data.y_tune == 0) & (program.predict(data.X_tune) == 1)).sum()
+    root = models.tuned(program, fewer(int(false_alarms)), data.X_tune, data.y_tune)
+    found = {"I-ROOT": Evaluation.of(root, data.X_test, data.y_test)}
     for which in ("all", "select"):
-        heard: list[NodeRequest] = []
+        seen: list[NodeRequest] = []
 
-        def wanted(request: NodeRequest, heard: list[NodeRequest] = heard) -> str | None:
-            heard.append(request)
+        def wanted(request: NodeRequest, seen: list[NodeRequest] = seen) -> str | None:
+            seen.append(request)
             return fewer(request.confusion.fp) if request.confusion.fp else None
 
-        asked = models.tuned(program, wanted, given.X_tune, given.y_tune, granularity=which)
-        judged = Judged.of(asked, given.X_test, given.y_test, len(heard))
-        found[f"I-{which.upper()}"] = judged
+        node_tuned = models.tuned(program, wanted, data.X_tune, data.y_tune, granularity=which)
+        evaluation = Evaluation.of(node_tuned, data.X_test, data.y_test, len(seen))
+        found[f"I-{which.upper()}"] = evaluation
     return found
 
 
@@ -178,13 +180,13 @@ def fewer(count: int) -> str:
 def freezing_level(title: str, seed: int, n_levels: int) -> tuple[float, int, int]:
     """ε, the smallest power of ten that freezes more than nodes of one class.
 
-    Gives back ε, and how many learners are trained without freezing and with it.
+    Returns ε, and the numbers of learners without freezing and with it.
     """
-    given = parts(title, seed)
+    data = parts(title, seed)
 
     def n_learners(epsilon: float | None) -> int:
         program = models.martingale(None, n_levels, seed, epsilon)
-        return len(program.fit(given.X_train, given.y_train).learners_)
+        return len(program.fit(data.X_train, data.y_train).learners_)
 
     free = n_learners(None)
     for power in range(-3, 4):

@@ -1,4 +1,4 @@
-"""The learners of the study, and how they are tuned and judged."""
+"""The learners of the study, their tuning and their evaluation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FOLDS = 3
 
 @dataclass(frozen=True)
 class Size:
-    """How large ensembles are: levels of programs, rounds of AdaBoost, trees of the others."""
+    """The size of ensembles: levels of programs, rounds of AdaBoost, trees of the others."""
 
     n_levels: int
     n_rounds: int
@@ -39,30 +39,30 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A model on the test part.
+class Evaluation:
+    """The evaluation of a model on the test set.
 
     Attributes
     ----------
     right, size : tuple of int
-        How many samples of each class it answers correctly, and how many there are.
+        Number of samples of each class that it predicts correctly, and in all.
     n_learners : int
-        How many learners it has.
+        Number of its learners.
     met : bool or None
-        Whether it keeps to what was asked of it on the tuning part; None if nothing was.
-    asked : int
-        How many of its nodes were asked about.
+        Whether it meets its request on the tuning set; None without a request.
+    n_requested : int
+        Number of its nodes that got a request.
     """
 
     right: tuple[int, ...]
     size: tuple[int, ...]
     n_learners: int = 1
     met: bool | None = None
-    asked: int = 0
+    n_requested: int = 0
 
     @classmethod
-    def of(cls, model: Any, X: Floats, y: Ints, asked: int = 0) -> Judged:
-        """Let a model answer."""
+    def of(cls, model: Any, X: Floats, y: Ints, n_requested: int = 0) -> Evaluation:
+        """Evaluate a model."""
         k = int(y.max()) + 1
         right = np.bincount(y[model.predict(X) == y], minlength=k)
         learners = getattr(model, "learners_", getattr(model, "estimators_", (model,)))
@@ -72,11 +72,11 @@ class Judged:
             tuple(np.bincount(y, minlength=k).tolist()),
             len(learners),
             None if tuning is None else bool(tuning.met),
-            asked,
+            n_requested,
         )
 
     def errors(self, c: int) -> int:
-        """Samples of a class that get another answer."""
+        """Number of samples of a class that it predicts as another class."""
         return self.size[c] - self.right[c]
 
     def of_class(self, c: int) -> float:
@@ -93,22 +93,22 @@ class Judged:
         return 100 * sum(self.right) / sum(self.size)
 
 
-def halved(model: Any, given: Parts, c: int) -> str:
-    """Half of a model's errors on a class of the tuning part, in words."""
-    missed = (given.y_tune == c) & (model.predict(given.X_tune) != c)
+def halved(model: Any, data: Parts, c: int) -> str:
+    """A preference: half of a model's errors on a class of the tuning set."""
+    missed = (data.y_tune == c) & (model.predict(data.X_tune) != c)
     return f"fn({c}) <= {missed.sum() // 2}"
 
 
 def tuned(model: Any, request: Any, X: Floats, y: Ints, **settings: Any) -> Any:
-    """A tuned copy; the nearest there is, if the request is not met."""
+    """A tuned copy; the nearest model if the request is not met."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotMetWarning)
         return model.tune(request, X, y, **settings)
 
 
-def tuned_to_half(model: Any, given: Parts, c: int) -> Any:
-    """A copy with half the errors on a class of the tuning part."""
-    return tuned(model, halved(model, given, c), given.X_tune, given.y_tune)
+def tuned_to_half(model: Any, data: Parts, c: int) -> Any:
+    """A copy with half the errors on a class of the tuning set."""
+    return tuned(model, halved(model, data, c), data.X_tune, data.y_tune)
 
 
 def half_of_all(model: Any, X: Floats, y: Ints) -> Any:
@@ -188,7 +188,7 @@ def gradient_boosting(n_trees: int, seed: int) -> GradientBoostingClassifier:
 
 
 def rbf_features(X: Floats, seed: int) -> Nystroem:
-    """Trained to make features of the kernel exp(−‖x − x′‖²/d), from some of the samples."""
+    """A fitted transformer to features of the kernel exp(−‖x − x′‖²/d)."""
     n_components = min(N_LANDMARKS, len(X))
     kernel = Nystroem(gamma=1 / X.shape[1], n_components=n_components, random_state=seed)
     return kernel.fit(X)

@@ -1,4 +1,4 @@
-"""Label noise: some of the training labels are turned around, the test labels are not."""
+"""Label noise: some of the training labels are wrong, the test labels are not."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 from experiments._parts import Ints
 from experiments.martingale import models
 from experiments.martingale.data import parts
-from experiments.martingale.models import Judged, Size
+from experiments.martingale.models import Evaluation, Size
 from margrave.martingale import TunableLogistic
 
-# A stump moves its samples so little that wide cells would keep them all together.
+# A stump moves samples so little that all would stay in one wide cell.
 STUMP_WIDTH = 0.1
 FREEZE = 10.0
 # A name and (size, seed, training samples) to a classifier.
@@ -33,24 +33,24 @@ METHODS: dict[str, Callable[[Size, int, int], Any]] = {
 
 
 def flipped(y: Ints, rate: float, seed: int) -> Ints:
-    """Labels 0 and 1, a share of them turned around; a higher rate turns the same and more."""
+    """Labels with a fraction of them flipped; a higher rate flips the same samples and more."""
     order = np.random.default_rng(seed).permutation(len(y))
-    turned = order[: round(rate * len(y))]
+    wrong = order[: round(rate * len(y))]
     noisy = y.copy()
-    noisy[turned] = 1 - noisy[turned]
+    noisy[wrong] = 1 - noisy[wrong]
     return noisy
 
 
 def with_noise(
     title: str, seed: int, rates: Sequence[float], size: Size
-) -> dict[tuple[str, float], Judged]:
-    """Every method at every rate, trained on training and tuning part together."""
-    given = parts(title, seed)
-    X, y = given.both
+) -> dict[tuple[str, float], Evaluation]:
+    """Every method at every rate, trained on training and tuning set together."""
+    data = parts(title, seed)
+    X, y = data.both
     found = {}
     for rate in rates:
         noisy = flipped(y, rate, seed)
         for name, make in METHODS.items():
             model = make(size, seed, len(y)).fit(X, noisy)
-            found[name, rate] = Judged.of(model, given.X_test, given.y_test)
+            found[name, rate] = Evaluation.of(model, data.X_test, data.y_test)
     return found

@@ -5,26 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 
 from experiments._page import versions, write_page
-from experiments.martingale import figures, noise, said, tables
+from experiments.martingale import figures, noise, sentences, tables
 from experiments.martingale.claims import claims
-from experiments.martingale.document import SOURCES
+from experiments.martingale.paper import SOURCES
 from experiments.martingale.results import Results
 
 TEMPLATE = Path(__file__).with_name("template.md")
 
 
 def write(results: Results, folder: Path, command: str) -> Path:
-    """Write the page and its figures; gives back where the page is."""
+    """Write the page and its figures; returns the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
     figures.write_all(results, folder)
     found = claims(results)
     plan = results.plan
     summary = [
-        *said.requests(results),
-        said.reproduced(found),
-        said.distance(results),
-        said.best_of_all(results),
-        *said.verdict_on_noise(results),
+        *sentences.requests(results),
+        sentences.reproduced(found),
+        sentences.distance(results),
+        sentences.best_of_all(results),
+        *sentences.verdict_on_noise(results),
     ]
     return write_page(
         TEMPLATE,
@@ -40,40 +40,40 @@ def write(results: Results, folder: Path, command: str) -> Path:
         requests=tables.requests(results),
         table_1=tables.table_1(results),
         differences_1=tables.differences(found, 1),
-        reproduced_1=said.reproduced(found, 1),
+        reproduced_1=sentences.reproduced(found, 1),
         grid=tables.grid(results),
-        grid_said=said.grid(results),
+        grid_sentence=sentences.grid(results),
         pictured=plan.pictured,
-        errors_said=said.errors_by_levels(results),
+        errors_sentence=sentences.errors_by_levels(results),
         table_2=tables.table_2(results),
         epsilon=f"{results.frozen.epsilon:g}",
-        freezing=said.freezing(results),
-        tuned_requests=said.tuned_requests(results),
-        programs=said.programs(results),
+        freezing=sentences.freezing(results),
+        tuned_requests=sentences.tuned_requests(results),
+        programs=sentences.programs(results),
         differences_2=tables.differences(found, 2),
-        reproduced_2=said.reproduced(found, 2),
-        shares=tables.shares(results),
-        impossible=said.impossible(results),
+        reproduced_2=sentences.reproduced(found, 2),
+        fractions=tables.fractions(results),
+        impossible=sentences.impossible(results),
         program=tables.program(results),
         beside=tables.beside(results),
-        levels_said=said.by_levels(results),
+        levels_sentence=sentences.by_levels(results),
         times=tables.times(results),
-        times_said=said.times(results),
+        times_sentence=sentences.times(results),
         granularity=tables.granularity(results),
-        granularity_said=said.granularity(results),
+        granularity_sentence=sentences.granularity(results),
         differences_4=tables.differences(found, 4),
-        reproduced_4=said.reproduced(found, 4),
+        reproduced_4=sentences.reproduced(found, 4),
         noise_epsilon=f"{noise.FREEZE:g}",
         stump_width=noise.STUMP_WIDTH,
         noise=tables.with_noise(results),
-        noise_said=said.noise(results),
+        noise_sentence=sentences.noise(results),
         rivals=tables.rivals(results),
         settled="\n".join(_settled(results)),
     )
 
 
 def _settled(results: Results) -> list[str]:
-    """What had to be settled for the data sets."""
+    """Choices for the data sets that the paper leaves open."""
     lines = [
         f"- {title}: {SOURCES[title].settled}"
         for title in results.plan.titles

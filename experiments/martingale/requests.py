@@ -1,8 +1,7 @@
-"""Requests to a trained learner, and a referee that knows nothing of how they are met.
+"""Tuning requests to a trained learner, and an independent reference.
 
-A learner is trained; its errors on the tuning part are counted; then it is asked for one false
-positive fewer, for half of them, for none, and the same of false negatives. The referee moves the
-threshold of the untuned learner instead, by trying every one.
+The requests are one false positive fewer than on the tuning set, half of them and none, and the
+same for false negatives. The reference tries all thresholds of the untuned learner.
 """
 
 from __future__ import annotations
@@ -33,32 +32,32 @@ class Request:
         return f"{self.cell} <= {self.most}"
 
     def counts(self, y: Ints, positive: Any) -> tuple[int, int]:
-        """Errors in the cell it speaks of, and in the other one."""
+        """Errors in its cell, and in the other one."""
         fp, fn = int((positive & (y == 0)).sum()), int((~positive & (y == 1)).sum())
         return (fp, fn) if self.cell == "fp" else (fn, fp)
 
 
 @dataclass(frozen=True)
 class Tally:
-    """What became of some requests.
+    """The results of some requests.
 
     Attributes
     ----------
-    asked, met : int
-        How many there were, and how many the tuned model keeps to on the tuning part.
-    dearer, cheaper : int
-        How many have more errors in the other cell than the moved threshold; and how many were
-        met with fewer.
+    requested, met : int
+        Number of requests, and of those that the tuned model meets on the tuning set.
+    more, fewer : int
+        Number of requests with more errors in the other cell than the moved threshold has, and of
+        met requests with fewer.
     test, test_threshold : int
-        All errors on the test part, of the tuned models and of the moved thresholds.
+        All errors on the test set, of the tuned models and of the moved thresholds.
     test_logistic : int
-        Of a single logistic regression whose threshold is moved to keep to the same count.
+        Of a single logistic regression whose threshold is moved to meet the same request.
     """
 
-    asked: int = 0
+    requested: int = 0
     met: int = 0
-    dearer: int = 0
-    cheaper: int = 0
+    more: int = 0
+    fewer: int = 0
     test: int = 0
     test_threshold: int = 0
     test_logistic: int = 0
@@ -68,7 +67,7 @@ class Tally:
 
 
 def requests(y: Ints, positive: Any) -> list[Request]:
-    """One fewer, half and none of each error; those that ask for a change, each once."""
+    """One fewer, half and none of each error; only those that need a change, each once."""
     found = []
     for cell in CELLS:
         count, _ = Request(cell, 0).counts(y, positive)
@@ -78,52 +77,52 @@ def requests(y: Ints, positive: Any) -> list[Request]:
 
 
 def threshold(scores: Floats, y: Ints, request: Request) -> float:
-    """The cut above which a sample is called positive, by trying all.
+    """The threshold above which a sample is predicted positive, by trying all.
 
-    Of those that keep to the request the one with fewest errors in the other cell; of equals with
-    fewest in the cell; then the nearest to 0.
+    Of those that meet the request, the one with the fewest errors in the other cell; of equals
+    with the fewest in the cell; then the nearest to 0.
     """
     known = np.unique(scores)
     between = (known[1:] + known[:-1]) / 2
     best: tuple[tuple[float, ...], float] | None = None
-    for cut in (known[0] - 1, *between, known[-1] + 1):
-        spoken, other = request.counts(y, scores > cut)
-        rank = (other, spoken, abs(cut))
-        if spoken <= request.most and (best is None or rank < best[0]):
-            best = rank, float(cut)
-    if best is None:  # calling all samples negative, or all positive, keeps to any request
-        raise ValueError(f"No threshold keeps to {request}.")
+    for candidate in (known[0] - 1, *between, known[-1] + 1):
+        own, other = request.counts(y, scores > candidate)
+        rank = (other, own, abs(candidate))
+        if own <= request.most and (best is None or rank < best[0]):
+            best = rank, float(candidate)
+    if best is None:  # predicting all samples negative, or all positive, meets any request
+        raise ValueError(f"No threshold meets {request}.")
     return best[1]
 
 
-def one_split(given: Parts, make: Callable[[], Any]) -> Tally:
+def one_split(data: Parts, make: Callable[[], Any]) -> Tally:
     """Every request to a learner that is trained on one split."""
-    model = make().fit(given.X_train, given.y_train)
-    plain = TunableLogistic().fit(given.X_train, given.y_train)
+    model = make().fit(data.X_train, data.y_train)
+    plain = TunableLogistic().fit(data.X_train, data.y_train)
     total = Tally()
-    for request in requests(given.y_tune, model.predict(given.X_tune) == 1):
+    for request in requests(data.y_tune, model.predict(data.X_tune) == 1):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotMetWarning)  # it is counted
-            tuned = model.tune(str(request), given.X_tune, given.y_tune)
-        spoken, other = request.counts(given.y_tune, tuned.predict(given.X_tune) == 1)
-        scores = model.decision_function(given.X_tune)
-        cut = threshold(scores, given.y_tune, request)
-        _, by_threshold = request.counts(given.y_tune, scores > cut)
-        plain_cut = threshold(plain.decision_function(given.X_tune), given.y_tune, request)
+            tuned = model.tune(str(request), data.X_tune, data.y_tune)
+        own, other = request.counts(data.y_tune, tuned.predict(data.X_tune) == 1)
+        scores = model.decision_function(data.X_tune)
+        chosen = threshold(scores, data.y_tune, request)
+        _, by_threshold = request.counts(data.y_tune, scores > chosen)
+        plain_chosen = threshold(plain.decision_function(data.X_tune), data.y_tune, request)
         total += Tally(
-            asked=1,
-            met=int(spoken <= request.most),
-            dearer=int(other > by_threshold),
-            cheaper=int(spoken <= request.most and other < by_threshold),
-            test=_errors(tuned.predict(given.X_test) == 1, given),
-            test_threshold=_errors(model.decision_function(given.X_test) > cut, given),
-            test_logistic=_errors(plain.decision_function(given.X_test) > plain_cut, given),
+            requested=1,
+            met=int(own <= request.most),
+            more=int(other > by_threshold),
+            fewer=int(own <= request.most and other < by_threshold),
+            test=_errors(tuned.predict(data.X_test) == 1, data),
+            test_threshold=_errors(model.decision_function(data.X_test) > chosen, data),
+            test_logistic=_errors(plain.decision_function(data.X_test) > plain_chosen, data),
         )
     return total
 
 
-def _errors(positive: Any, given: Parts) -> int:
-    return int((positive != (given.y_test == 1)).sum())
+def _errors(positive: Any, data: Parts) -> int:
+    return int((positive != (data.y_test == 1)).sum())
 
 
 def run(titles: Sequence[str], make: Callable[[], Any], seeds: Iterable[int]) -> Tally:

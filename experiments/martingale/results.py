@@ -10,11 +10,11 @@ import numpy as np
 
 from experiments._parts import Floats
 from experiments.martingale.data import TWONORM
-from experiments.martingale.document import SOURCES
-from experiments.martingale.models import Judged
+from experiments.martingale.models import Evaluation
+from experiments.martingale.paper import SOURCES
 from experiments.martingale.study import Found, Plan
 
-Of = Callable[[Judged], float]
+Of = Callable[[Evaluation], float]
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Results:
         return cls(plan, seed, frozen, found)
 
     def titles(self, part: str) -> list[str]:
-        """The data sets of a measure, in the document's order."""
+        """The data sets of a measure, in the order of the paper."""
         return [title for title in SOURCES | TWONORM if (part, title) in self.found]
 
     def methods(self, part: str, title: str) -> list[Any]:
@@ -103,16 +103,16 @@ class Results:
         return sum(others, first)
 
 
-def overall(judged: Judged) -> float:
+def overall(evaluation: Evaluation) -> float:
     """Accuracy, in %."""
-    return judged.overall
+    return evaluation.overall
 
 
 def on_class(c: int) -> Of:
     """Accuracy on a class, in %."""
-    return lambda judged: judged.of_class(c)
+    return lambda evaluation: evaluation.of_class(c)
 
 
 def on_rest(c: int) -> Of:
     """Accuracy on the other classes, in %."""
-    return lambda judged: judged.of_rest(c)
+    return lambda evaluation: evaluation.of_rest(c)

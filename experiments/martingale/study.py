@@ -10,12 +10,12 @@ from joblib import Parallel, delayed
 
 from experiments.martingale import measures, noise, requests
 from experiments.martingale.data import parts
-from experiments.martingale.document import SOURCES, TABLE_1, TABLE_3, TABLE_4
 from experiments.martingale.models import Size
+from experiments.martingale.paper import SOURCES, TABLE_1, TABLE_3, TABLE_4
 from margrave.martingale import MartingaleBoostClassifier, TunableLogistic
 
 Found = tuple[str, str, int, Any]
-"""What was measured, the data set, the split, and what was found."""
+"""The measure, the data set, the split, and the result."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Plan:
     levels : tuple of int
         Levels of the programs there.
     noisy : tuple of str
-        Data sets whose labels are turned around.
+        Data sets with wrong training labels.
     rates : tuple of float
-        Which share of the labels.
+        The fractions of the labels.
     """
 
     titles: tuple[str, ...]
@@ -67,10 +67,10 @@ QUICK = Plan(
     noisy=("Liver",),
     rates=(0.0, 0.3),
 )
-# Table 4: the document's words say four levels, its six nodes are three.
+# Table 4: the text has four levels, but six nodes are those of three levels.
 GRANULAR_LEVELS = (3, 4)
-# Learners that are asked, by their levels.
-ASKED: dict[str, Callable[[int], Any]] = {
+# Learners that get requests, by their levels.
+REQUESTED: dict[str, Callable[[int], Any]] = {
     "TunableLogistic": lambda _: TunableLogistic(),
     "MartingaleBoostClassifier": lambda n_levels: MartingaleBoostClassifier(n_levels=n_levels),
 }
@@ -78,7 +78,7 @@ ASKED: dict[str, Callable[[int], Any]] = {
 
 @dataclass(frozen=True)
 class Run:
-    """A measure that waits to be taken: a function of the data set, the seed and settings."""
+    """A measure to compute: a function of the data set, the seed and settings."""
 
     part: str
     title: str
@@ -88,7 +88,7 @@ class Run:
     settings: tuple[Any, ...]
 
     def __call__(self) -> Found:
-        """Take it."""
+        """Compute it."""
         found = self.measure(self.title, self.seed + self.split, *self.settings)
         return self.part, self.title, self.split, found
 
@@ -96,14 +96,14 @@ class Run:
 def runs(plan: Plan, seed: int, freeze: float) -> list[Run]:
     """All runs but the clocked ones, long ones first."""
     size = plan.size
-    asked = [(name, TABLE_3, asked_of, name, size.n_levels) for name in ASKED]
+    requested = [(name, TABLE_3, tally_requests, name, size.n_levels) for name in REQUESTED]
     granular = [(f"granularity {n}", TABLE_4, measures.granularity, n) for n in GRANULAR_LEVELS]
     wanted: list[tuple[Any, ...]] = [
         ("noise", plan.noisy, noise.with_noise, plan.rates, size),
         ("beside", plan.titles, measures.beside, size),
         ("table 2", plan.titles, measures.table_2, size, freeze),
         ("levels", [plan.pictured], measures.by_levels, plan.levels, freeze),
-        *asked,
+        *requested,
         ("table 1", TABLE_1, measures.table_1, size),
         ("grid", ["Liver"], measures.grid_search),
         *granular,
@@ -127,13 +127,13 @@ def clocked_runs(plan: Plan, seed: int, freeze: float) -> list[Run]:
     ]
 
 
-def asked_of(title: str, seed: int, name: str, n_levels: int) -> requests.Tally:
+def tally_requests(title: str, seed: int, name: str, n_levels: int) -> requests.Tally:
     """The requests to a learner, on one split."""
-    return requests.one_split(parts(title, seed), lambda: ASKED[name](n_levels))
+    return requests.one_split(parts(title, seed), lambda: REQUESTED[name](n_levels))
 
 
 def done(waiting: list[Run], clocked: list[Run], n_jobs: int) -> Iterator[Found]:
-    """What the runs find, in the order they are done; the clocked ones after all others."""
+    """The results of the runs, in the order in which they end; the clocked ones come last."""
     yield from Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
         delayed(run)() for run in waiting
     )

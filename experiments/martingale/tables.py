@@ -1,4 +1,4 @@
-"""The tables of the page, the document's figures beside ours."""
+"""The tables of the page, with the results of the paper beside ours."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from experiments._page import bold, table
 from experiments.martingale import noise
-from experiments.martingale.claims import Claim, favoured_shares, implied_shares
+from experiments.martingale.claims import Claim, favoured_fractions, implied_fractions
 from experiments.martingale.data import favoured
-from experiments.martingale.document import (
+from experiments.martingale.paper import (
     GRID,
     PROGRAM,
     PROGRAM_METHODS,
@@ -27,7 +27,7 @@ from experiments.martingale.document import (
 )
 from experiments.martingale.requests import Tally
 from experiments.martingale.results import Of, Results, on_class, on_rest, overall
-from experiments.martingale.study import ASKED, GRANULAR_LEVELS
+from experiments.martingale.study import GRANULAR_LEVELS, REQUESTED
 
 UNPRINTED = ("LR", "LR-Tune", "Ada", "Ada-Tune")
 NONE = "–"
@@ -56,7 +56,7 @@ def cell(results: Results, part: str, title: str, key: Any, of: Of = overall) ->
 
 
 def printed(value: float | None) -> str:
-    """A figure of the document."""
+    """A number of the paper."""
     return NONE if value is None else f"{value:.2f}"
 
 
@@ -66,11 +66,11 @@ def change(new: float, old: float) -> str:
 
 
 def requests(results: Results) -> str:
-    """How many were met, and at what price."""
-    heading = ["learner", "data set", "requests", "met", "dearer", "cheaper"]
+    """How many requests were met, and the errors in the other cell."""
+    heading = ["learner", "data set", "requests", "met", "more", "fewer"]
     heading += ["test errors, tuned", "threshold", "change", "LR's threshold"]
     rows = []
-    for name in ASKED:
+    for name in REQUESTED:
         for title in results.titles(name):
             rows.append([name, title, *_tallied(sum(results.found[name, title], Tally()))])
         rows.append([name, "all", *(f"**{text}**" for text in _tallied(results.total(name)))])
@@ -79,10 +79,10 @@ def requests(results: Results) -> str:
 
 def _tallied(tally: Tally) -> list[str]:
     return [
-        str(tally.asked),
+        str(tally.requested),
         str(tally.met),
-        str(tally.dearer),
-        f"{tally.cheaper} ({tally.cheaper / max(tally.asked, 1):.0%})",
+        str(tally.more),
+        f"{tally.fewer} ({tally.fewer / max(tally.requested, 1):.0%})",
         str(tally.test),
         str(tally.test_threshold),
         change(tally.test, tally.test_threshold),
@@ -93,7 +93,7 @@ def _tallied(tally: Tally) -> list[str]:
 def table_1(results: Results) -> str:
     """Table 1, its columns as rows."""
     titles = results.titles("table 1")
-    heading = ["", *(text for title in titles for text in (f"{title}, document", "ours"))]
+    heading = ["", *(text for title in titles for text in (f"{title}, paper", "ours"))]
     rows = []
     for at, method in enumerate(TABLE_1_METHODS):
         pairs = ((printed(TABLE_1[t][at]), cell(results, "table 1", t, method)) for t in titles)
@@ -104,7 +104,7 @@ def table_1(results: Results) -> str:
 def table_2(results: Results) -> str:
     """Table 2, the columns that it does not print first."""
     heading = ["data set", "accuracy on", *UNPRINTED]
-    heading += [text for method in TABLE_2_METHODS for text in (f"{method}, document", "ours")]
+    heading += [text for method in TABLE_2_METHODS for text in (f"{method}, paper", "ours")]
     rows = []
     for title in results.titles("table 2"):
         c = favoured(title)
@@ -138,11 +138,11 @@ def program(results: Results) -> str:
     return table(heading, rows)
 
 
-def shares(results: Results) -> str:
-    """By which share of the favoured class the printed accuracies add up; bold: by none."""
+def fractions(results: Results) -> str:
+    """The fractions of the favoured class that the printed accuracies imply; bold: impossible."""
     titles = results.titles("table 2")
-    actual = favoured_shares(titles)
-    found = {(one.title, one.method): one for one in implied_shares(titles)}
+    actual = favoured_fractions(titles)
+    found = {(one.title, one.method): one for one in implied_fractions(titles)}
     rows = []
     for title in titles:
         cells = []
@@ -162,7 +162,7 @@ def differences(found: Sequence[Claim], number: int) -> str:
     for what in dict.fromkeys(claim.what for claim in mine):
         by_title = {claim.title: str(claim) for claim in mine if claim.what == what}
         rows.append([what, *(by_title.get(title, NONE) for title in titles)])
-    return table(["document / ours", *titles], rows)
+    return table(["paper / ours", *titles], rows)
 
 
 def beside(results: Results) -> str:
@@ -194,22 +194,22 @@ def _compared(results: Results) -> list[tuple[str, str]]:
 
 def grid(results: Results) -> str:
     """Section 5.1."""
-    document = {"grid search": GRID, "half the errors": TUNED}
+    paper = {"grid search": GRID, "half the errors": TUNED}
     rows = []
     for method in results.methods("grid", "Liver"):
         met = [split[method].met for split in results.found["grid", "Liver"]]
-        asked = NONE if met[0] is None else f"{sum(met)} of {len(met)}"
+        requests_met = NONE if met[0] is None else f"{sum(met)} of {len(met)}"
         ours = cell(results, "grid", "Liver", method)
-        rows.append([method, printed(document.get(method)), ours, asked])
-    return table(["", "document", "ours", "request met"], rows)
+        rows.append([method, printed(paper.get(method)), ours, requests_met])
+    return table(["", "paper", "ours", "request met"], rows)
 
 
 def times(results: Results) -> str:
     """Table 3, and how many times longer tuning takes."""
     heading = ["data set"]
     for method in TABLE_3_METHODS:
-        heading += [f"{method}, document (ms)", "ours"]
-        heading += [] if method == "MB" else ["ratio to MB, document", "ours"]
+        heading += [f"{method}, paper (ms)", "ours"]
+        heading += [] if method == "MB" else ["ratio to MB, paper", "ours"]
     heading += ["learners, MB", *TABLE_3_METHODS[1:]]
     rows = []
     for title in results.titles("times"):
@@ -220,7 +220,7 @@ def times(results: Results) -> str:
             if method != "MB":
                 cells += [f"{theirs / TABLE_3[title][0]:.1f}", f"{ours[method] / ours['MB']:.1f}"]
         for method in TABLE_3_METHODS:
-            n = results.mean("table 2", title, method, lambda judged: judged.n_learners)
+            n = results.mean("table 2", title, method, lambda evaluation: evaluation.n_learners)
             cells.append(f"{n:.1f}")
         rows.append([title, *cells])
     return table(heading, rows)
@@ -234,16 +234,16 @@ def mean_times(results: Results, title: str) -> dict[str, float]:
 
 def granularity(results: Results) -> str:
     """Table 4."""
-    heading = ["data set", "levels", "granularity", "nodes asked, document", "ours"]
-    heading += [t for sign in ("Acc⁻", "Acc⁺", "Acc") for t in (f"{sign}, document", "ours")]
+    heading = ["data set", "levels", "granularity", "nodes requested, paper", "ours"]
+    heading += [t for sign in ("Acc⁻", "Acc⁺", "Acc") for t in (f"{sign}, paper", "ours")]
     rows = []
     for level in GRANULAR_LEVELS:
         part = f"granularity {level}"
         for title in results.titles(part):
             for name in results.methods(part, title):
                 nodes, *theirs = TABLE_4[title][name]
-                asked = results.mean(part, title, name, lambda judged: judged.asked)
-                cells = [NONE, NONE] if nodes is None else [str(nodes), f"{asked:.1f}"]
+                requested = results.mean(part, title, name, lambda one: one.n_requested)
+                cells = [NONE, NONE] if nodes is None else [str(nodes), f"{requested:.1f}"]
                 for value, of in zip(theirs, (on_class(0), on_class(1), overall), strict=True):
                     cells += [printed(value), cell(results, part, title, name, of)]
                 rows.append([title, str(level), name, *cells])
@@ -251,7 +251,7 @@ def granularity(results: Results) -> str:
 
 
 def with_noise(results: Results) -> str:
-    """Accuracy by the share of wrong training labels; bold: the best of a data set and share."""
+    """Accuracy by the fraction of wrong training labels; bold: the best of a column."""
     rates = results.plan.rates
     rows = []
     for title in results.titles("noise"):
@@ -286,4 +286,4 @@ def rivals(results: Results) -> str:
                 if rates:
                     cells[sign].append(f"{title} {', '.join(rates)}")
         rows.append([one, other, *("; ".join(cells[sign]) or NONE for sign in (1, 0, -1))])
-    return table(["", "against", "above at (%)", "not told apart", "below"], rows)
+    return table(["", "against", "above at (%)", "no significant difference", "below"], rows)

@@ -133,13 +133,13 @@ def ours(tables: Tables, method: str) -> tuple[Ints, dict[str, NDArray[np.bool_]
     """Return our predictions, and the reasons why queries are ties."""
     members = lookups([(tables.X_tune, tables.proba_tune), (tables.X_query, tables.proba_query)])
     model = LocalSelectionClassifier(members, method, K, prefit=True)
-    told = model.fit(tables.X_tune, tables.y_tune).explain(tables.X_query)
+    explanation = model.fit(tables.X_tune, tables.y_tune).explain(tables.X_query)
     right = tables.parts_tune.argmax(axis=2) == tables.y_tune[:, None]
     seen = Seen(
-        told.votes,
-        told.competence,
-        told.selected,
-        double_faults(right[told.neighbours]),
+        explanation.votes,
+        explanation.competence,
+        explanation.selected,
+        double_faults(right[explanation.neighbours]),
         _distances(tables, method),
     )
     return model.predict(tables.X_query), reasons(method, seen)

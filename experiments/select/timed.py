@@ -97,24 +97,24 @@ def predicting(
     repeats : int
         Number of runs.
     """
-    spent = [0.0]
+    seconds_used = [0.0]
     for index in indexes:
-        index.kneighbors = _clocked(index.kneighbors, spent)
+        index.kneighbors = _clocked(index.kneighbors, seconds_used)
     X, y = data.X_query[:n], data.y_query[:n]
     best = {"predict": float("inf")}
     for _ in range(repeats):
-        spent[0] = 0.0
+        seconds_used[0] = 0.0
         seconds = _seconds(lambda: model.predict(X))
         if seconds < best["predict"]:
-            best = {"predict": seconds, "kneighbors": spent[0]}
+            best = {"predict": seconds, "kneighbors": seconds_used[0]}
     return {"queries": len(X), **best, "accuracy": float(np.mean(model.predict(X) == y))}
 
 
-def _clocked(call: Any, spent: list[float]) -> Any:
+def _clocked(call: Any, seconds_used: list[float]) -> Any:
     def clocked(*args: Any, **kwargs: Any) -> Any:
         start = perf_counter()
         result = call(*args, **kwargs)
-        spent[0] += perf_counter() - start
+        seconds_used[0] += perf_counter() - start
         return result
 
     return clocked

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import is_regressor
+from sklearn.base import is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_array, check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
@@ -40,6 +40,25 @@ def is_number(value: Any) -> bool:
     """Whether a value is a real number other than NaN; True does not count."""
     is_real = isinstance(value, int | float | np.integer | np.floating)
     return is_real and not isinstance(value, bool) and bool(value == value)
+
+
+def is_classifier_or_none(value: Any) -> bool:
+    """Whether a value is None or an instance of a classifier."""
+    if value is None:
+        return True
+    is_instance = hasattr(value, "__sklearn_tags__") and not isinstance(value, type)
+    return is_instance and bool(is_classifier(value))
+
+
+def encode_classes(y: NDArray[Any], owner: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return the sorted classes of labels, at least two, and the position of each label there."""
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"{owner} needs y with at least two classes; got one class, {classes.tolist()[0]!r}."
+        )
+    return classes, codes
 
 
 def check_sample_weight(

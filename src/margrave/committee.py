@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -426,10 +426,18 @@ def describe_columns(X: Any) -> list[str] | int | None:
     return int(shape[1]) if len(shape) == 2 else None
 
 
+@runtime_checkable
+class KeepsTrainingData(Protocol):
+    """A model that keeps its training data so that it can be tuned."""
+
+    def without_training_data(self) -> Any:
+        """Return a copy that only predicts."""
+
+
 def _drop_training_data(model: Any) -> Any:
     """Return a copy of a model without the training data that it or its parts keep for tuning."""
-    if hasattr(model, "_without_training_data"):
-        return model._without_training_data()
+    if isinstance(model, KeepsTrainingData):
+        return model.without_training_data()
     parts: dict[str, Any] = {}
     if isinstance(getattr(model, "steps", None), list):
         parts["steps"] = [(name, _drop_training_data(step)) for name, step in model.steps]

@@ -101,7 +101,7 @@ def test_bagging_lowers_the_variance(moons):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_seed_decides_whatever_the_jobs(moons, loss):
+def test_the_seed_determines_the_result_for_any_n_jobs(moons, loss):
     # The tree, its splitter and the bagging all draw: each needs a seed of its own.
     model = make_pipeline(
         StandardScaler(),

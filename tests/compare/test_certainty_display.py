@@ -44,7 +44,7 @@ def test_labels_are_bounds_from_held_out_samples(blobs, model):
     scores = model.decision_function(held_out[0])
     wrong = (scores > 0) != (held_out[1] == 1)
     for rho, text in display.labels.items():
-        # Counted anew at the line itself, with a fortieth of δ: 20 levels, two numbers each.
+        # Counted again at the line itself, with a fortieth of δ: 20 levels, two numbers each.
         sure = np.abs(scores) >= rho
         highest = highest_rate((wrong & sure).sum(), sure.sum(), 0.05 / 40)
         assert rates(text) == ([] if highest >= 1 else [f"{highest:.1%}"])

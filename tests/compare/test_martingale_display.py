@@ -35,8 +35,8 @@ def a_program(classes, nodes, edges, sizes, flow):
     return SimpleNamespace(
         classes=classes,
         nodes=[
-            SimpleNamespace(layer=layer, position=position, kind=kind, prediction=answer)
-            for layer, position, kind, answer in nodes
+            SimpleNamespace(layer=layer, position=position, kind=kind, prediction=label)
+            for layer, position, kind, label in nodes
         ],
         edges=[SimpleNamespace(start=start, end=end) for start, end in edges],
         counts=sizes[:, :, None] * (np.arange(k) == 0),
@@ -53,8 +53,8 @@ def grown(k, n_levels, step=1.0):
         end = level == n_levels
         following, steps = defaultdict(lambda: np.zeros(k, dtype=int)), []
         for position, came in sorted(layer.items()):
-            answer = int(np.argmax(position)) if end else None
-            nodes.append((level, position, "leaf" if end else "learner", answer))
+            label = int(np.argmax(position)) if end else None
+            nodes.append((level, position, "leaf" if end else "learner", label))
             sizes.append(came)
             for c in range(0 if end else k):
                 to = tuple(v + step * (c == i) for i, v in enumerate(position))
@@ -231,8 +231,8 @@ class TestNodes:
     def test_rings_show_the_prediction(self, every_kind):
         display = MartingaleDisplay(every_kind).plot()
         ring = {kind: m.get_edgecolors()[0, :3] for kind, m in display.nodes_.items()}
-        for kind, answer in (("frozen", 0), ("constant", 1), ("leaf", 1)):
-            shade = ring[kind] / np.array(to_rgb(COLOURS[answer])).clip(1e-9)
+        for kind, label in (("frozen", 0), ("constant", 1), ("leaf", 1)):
+            shade = ring[kind] / np.array(to_rgb(COLOURS[label])).clip(1e-9)
             np.testing.assert_allclose(shade[ring[kind] > 0], shade.max())
             assert shade.max() < 1
 
@@ -350,7 +350,7 @@ class TestFromEstimator:
         with pytest.raises(TypeError, match=rf"from_estimator.*program_.*{type(other).__name__}"):
             MartingaleDisplay.from_estimator(other)
 
-    def test_what_is_no_program(self):
+    def test_an_object_other_than_a_program_is_refused(self):
         with pytest.raises(TypeError, match=r"SimpleNamespace.*nodes, edges, counts, reach, flow"):
             MartingaleDisplay(SimpleNamespace(classes=(0, 1)))
 

@@ -54,7 +54,7 @@ class TestGroups:
             assert not any(set(group) < set(other) for other in groups)
 
     @pytest.mark.parametrize("control", ["method 1", "method 4", "method 6"])
-    def test_holm_joins_what_is_not_different_from_the_control(self, control):
+    def test_holm_joins_methods_not_different_from_the_control(self, control):
         result = friedman_holm(spread(6), control=control)
         display = CriticalDifferenceDisplay(result, test="holm")
         alike = {*result.methods} - {*result.better} - {*result.worse}
@@ -88,7 +88,7 @@ class TestDiagram:
             assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1
             assert figure.bbox.y0 <= box.y0 < box.y1 <= figure.bbox.y1
 
-    def test_labels_say_name_and_rank_with_the_best_on_the_left(self):
+    def test_labels_have_name_and_rank_with_the_best_on_the_left(self):
         display = CriticalDifferenceDisplay.from_results(
             spread(4), methods=["w", "x", "y", "z"], control="w"
         )
@@ -111,7 +111,7 @@ class TestDiagram:
             inside = {name for name in rank if left <= rank[name] <= right}
             assert inside == set(group)
 
-    def test_the_ruler_is_as_long_as_it_says(self):
+    def test_the_ruler_has_the_length_of_the_critical_difference(self):
         display = CriticalDifferenceDisplay.from_results(spread(6))
         width = display.result.critical_difference
         assert [1, 1 + width] in [list(line.get_xdata()) for line in display.ax_.lines]
@@ -133,7 +133,7 @@ class TestDiagram:
         colours = {name: label.get_color() for name, label in display.labels_.items()}
         assert colours.pop("method 2") not in colours.values()
 
-    def test_draws_on_the_axes_given(self):
+    def test_draws_on_existing_axes(self):
         figure, ax = plt.subplots()
         display = CriticalDifferenceDisplay.from_results(spread(4), ax=ax)
         assert display.ax_ is ax
@@ -208,7 +208,7 @@ class TestCurves:
         assert display.margins["scores"].tolist() == [0]
         assert display.fractions["scores"].tolist() == [1]
 
-    def test_the_height_at_0_is_the_share_in_the_wrong_order_or_tied(self):
+    def test_the_height_at_0_is_the_fraction_in_the_wrong_order_or_tied(self):
         y, scores = [0, 0, 0, 1, 1], [0.1, 0.5, 0.9, 0.5, 0.7]
         display = RankMarginDisplay.from_predictions(y, scores)
         at = display.margins["scores"] == 0
@@ -244,7 +244,7 @@ class TestCurves:
         looks = {(line.get_color(), str(line._dash_pattern)) for line in display.lines_.values()}
         assert len(looks) == 28
 
-    def test_draws_on_the_axes_given(self):
+    def test_draws_on_existing_axes(self):
         figure, ax = plt.subplots()
         display = RankMarginDisplay.from_predictions([0, 1], [0, 1], ax=ax)
         assert display.ax_ is ax

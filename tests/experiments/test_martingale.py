@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from experiments.martingale import claims, data, measures, models, noise, study
 from experiments.martingale.__main__ import main
-from experiments.martingale.document import SOURCES, TABLE_1, TABLE_1_METHODS, TABLE_2, TABLE_4
-from experiments.martingale.models import Judged
+from experiments.martingale.models import Evaluation
+from experiments.martingale.paper import SOURCES, TABLE_1, TABLE_1_METHODS, TABLE_2, TABLE_4
 from experiments.martingale.requests import Request, Tally, one_split, requests, run, threshold
 from experiments.martingale.results import Frozen, Gap, Results, overall
 
@@ -81,7 +81,7 @@ class TestReferee:
 
 def check_bars(tally):
     assert tally.met >= 0.98 * tally.asked
-    assert tally.dearer == 0
+    assert tally.costlier == 0
     assert tally.cheaper >= 0.4 * tally.asked
     assert tally.test <= tally.test_threshold
 
@@ -107,10 +107,10 @@ class TestRequests:
 
 class TestMeasures:
     def test_accuracies_are_of_a_class_of_the_rest_and_of_all(self):
-        judged = Judged(right=(8, 3), size=(10, 4))
-        assert (judged.of_class(0), judged.of_rest(0)) == (80, 75)
-        assert judged.overall == pytest.approx(100 * 11 / 14)
-        assert judged.errors(1) == 1
+        evaluation = Evaluation(right=(8, 3), size=(10, 4))
+        assert (evaluation.of_class(0), evaluation.of_rest(0)) == (80, 75)
+        assert evaluation.overall == pytest.approx(100 * 11 / 14)
+        assert evaluation.errors(1) == 1
 
     def test_adaboost_penalises_as_much_as_its_learner_alone(self):
         parts = data.parts("Liver", 0)
@@ -144,7 +144,12 @@ class TestMeasures:
 class TestArithmetic:
     def results(self, first, second):
         runs = [
-            ("table 1", "Sonar", split, {"a": Judged((one,), (100,)), "b": Judged((two,), (100,))})
+            (
+                "table 1",
+                "Sonar",
+                split,
+                {"a": Evaluation((one,), (100,)), "b": Evaluation((two,), (100,))},
+            )
             for split, (one, two) in reversed(list(enumerate(zip(first, second, strict=True))))
         ]
         return Results.of(study.QUICK, 0, Frozen(1.0, 2, 1), runs)
@@ -170,7 +175,7 @@ class TestArithmetic:
         """91.04 and 97.72 do not average to 96.42 where 64 % are of the second class."""
         wrong = {
             (one.title, one.method)
-            for one in claims.implied_shares(list(TABLE_2))
+            for one in claims.implied_fractions(list(TABLE_2))
             if not one.possible
         }
         assert ("Ionosphere", "MB") in wrong

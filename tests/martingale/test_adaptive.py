@@ -46,7 +46,7 @@ def made(k=2, n=120, seed=0, **more):
 def walked(model, x):
     """The nodes that one sample comes to and its final position, step by step."""
     k, nodes = len(model.classes_), model.program_.nodes
-    position, at, way, unseen = np.zeros(k), 0, [0], False
+    position, at, path, unseen = np.zeros(k), 0, [0], False
     for layer, step in enumerate(model.steps_):
         p = np.zeros(k)
         if nodes[at].kind == "constant":
@@ -65,8 +65,8 @@ def walked(model, x):
             distance = np.abs(cells - cell).sum(axis=1)
             unseen |= bool(distance.min() > 0)
             at = following[int(distance.argmin())]
-        way.append(at)
-    return way, position, unseen
+        path.append(at)
+    return path, position, unseen
 
 
 # Positions
@@ -74,15 +74,15 @@ def walked(model, x):
 
 @ks
 @pytest.mark.parametrize(("width", "learner"), [(0.3, None), (1.0, GaussianNB())])
-def test_a_sample_moves_by_how_sure_the_learners_are_times_the_step(k, width, learner):
+def test_a_sample_moves_by_the_confidence_times_the_step(k, width, learner):
     X, y, X_new, _ = made(k, 60)
     model = AdaptiveMartingaleBoostClassifier(learner, 4, width=width).fit(X, y)
     X_new = X_new[:15]
     paths, proba = model.decision_path(X_new), model.predict_proba(X_new)
     scores, predictions = model.decision_function(X_new), model.predict(X_new)
     for i, x in enumerate(X_new):
-        way, position, _ = walked(model, x)
-        assert np.sort(paths[[i]].indices).tolist() == way
+        path, position, _ = walked(model, x)
+        assert np.sort(paths[[i]].indices).tolist() == path
         expected = model.sharpness_ * position
         own = expected[1] - expected[0] if k == 2 else expected
         np.testing.assert_allclose(scores[i], own, atol=1e-9)
@@ -97,19 +97,19 @@ def test_samples_in_cells_that_training_has_not_seen_go_to_the_nearest_node(k):
     paths = model.decision_path(X_new)
     unseen = []
     for i, x in enumerate(X_new):
-        way, _, new = walked(model, x)
+        path, _, new = walked(model, x)
         unseen.append(new)
-        assert np.sort(paths[[i]].indices).tolist() == way
+        assert np.sort(paths[[i]].indices).tolist() == path
     assert sum(unseen) > 10
     known = {(edge.start, edge.end) for edge in model.program_.edges}
     program = model.measured(X_new, y_new)
     taken = {(edge.start, edge.end) for edge in program.edges}
-    assert taken >= known  # and ways of their own
+    assert taken >= known  # and paths of their own
     assert program.flow.sum() == paths.sum() - len(X_new)
     assert program.nodes == model.program_.nodes
 
 
-def test_training_samples_are_in_cells_that_are_there():
+def test_training_samples_are_in_known_cells():
     X, y, *_ = made(3, 60)
     model = AdaptiveMartingaleBoostClassifier(n_levels=3, width=0.05).fit(X, y)
     assert not any(walked(model, x)[2] for x in X[::3])
@@ -153,7 +153,7 @@ def test_the_last_layer_has_a_leaf_for_each_class(k):
     assert {edge.prediction for edge in model.program_.edges} == {None}
 
 
-def test_there_is_a_leaf_also_for_a_class_that_nobody_is_called():
+def test_a_class_that_is_never_predicted_has_a_leaf():
     X, y = np.zeros((20, 1)), np.repeat([0, 1], [15, 5])
     model = AdaptiveMartingaleBoostClassifier(balance=False, n_levels=2).fit(X, y)
     assert set(model.predict(X)) == {0}
@@ -190,16 +190,18 @@ def test_the_step_is_the_advantage_of_a_layer_over_the_classes(codes, own, expec
     codes, own = np.array(codes), np.array(own)
     proba = np.where(np.eye(2)[codes] == 1, own[:, None], 1 - own[:, None])
     samples = Samples(np.zeros((len(codes), 1)), codes, np.ones(len(codes)), 2)
-    cut = len(codes) // 2
-    said = [
+    half = len(codes) // 2
+    predictions = [
         NodePredictions(proba.argmax(axis=1)[rows], proba[rows])
-        for rows in np.split(np.arange(len(codes)), [cut])
+        for rows in np.split(np.arange(len(codes)), [half])
     ]
-    step = PositionRouting(3, 1.0).step(said, np.split(np.arange(len(codes)), [cut]), samples)
+    step = PositionRouting(3, 1.0).step(
+        predictions, np.split(np.arange(len(codes)), [half]), samples
+    )
     assert step == pytest.approx(expected)
 
 
-def test_the_step_of_three_classes_is_1_for_those_that_are_sure_and_right():
+def test_certain_and_correct_learners_have_a_step_of_1():
     samples = Samples(np.zeros((3, 1)), np.arange(3), np.ones(3), 3)
     rows, positions = [np.arange(3)], PositionRouting(2, 1.0)
     for sure, expected in ((1.0, 1.0), (1 / 3, 0.0), (2 / 3, 0.5)):
@@ -385,5 +387,5 @@ def test_a_width_so_small_that_cells_cannot_be_counted_works_or_is_refused(width
         assert np.isfinite(model.predict_proba(X_new)).all()
 
 
-def test_steps_are_not_there_before_fitting():
+def test_steps_need_a_fitted_model():
     assert not hasattr(AdaptiveMartingaleBoostClassifier(), "steps_")

@@ -1,4 +1,4 @@
-"""MartingaleBoostClassifier: theorem 1, probabilities, ways of samples, labels and bad input."""
+"""MartingaleBoostClassifier: theorem 1, probabilities, paths of samples, labels and bad input."""
 
 import pickle
 import re
@@ -54,7 +54,7 @@ def counted(model, X, y):
 
 
 def ends(model, X):
-    """The node at which each sample's way ends."""
+    """The node at which each sample's path ends."""
     paths = model.decision_path(X)
     return [model.program_.nodes[paths[[i]].indices.max()] for i in range(len(X))]
 
@@ -113,7 +113,7 @@ def test_the_rate_of_theorem_1_with_frozen_nodes(k):
 
 
 @classifiers
-def test_samples_are_counted_one_by_one_whatever_they_weigh(kind):
+def test_counts_ignore_sample_weights(kind):
     X, y, *_ = made()
     model = kind(n_levels=3).fit(X, y, np.linspace(0.1, 5, len(y)))
     assert model.program_.exact_error_rates == counted(model, X, y)
@@ -135,10 +135,10 @@ def test_rates_of_other_samples_need_the_samples_and_their_labels(kind, left_out
     """The rates of the training samples would be taken for those of the others."""
     X, y, X_new, y_new = made()
     model = kind(n_levels=2).fit(X, y)
-    given = {"X": X_new, "y": y_new}
-    del given[left_out]
+    samples = {"X": X_new, "y": y_new}
+    del samples[left_out]
     with pytest.raises((TypeError, ValueError), match=rf"error_rates.*\b{left_out}\b"):
-        model.error_rates(**given)
+        model.error_rates(**samples)
 
 
 # Counts of other samples
@@ -171,7 +171,7 @@ def test_measured_counts_samples_by_class_and_prediction(kind, k):
 @classifiers
 @few(5)
 @given(seed=SEEDS)
-def test_what_flows_in_came_and_what_came_flows_on(kind, seed):
+def test_flow_is_conserved_at_every_node(kind, seed):
     X, y, X_new, y_new = made(3, 40, seed % 100)
     program = kind(GaussianNB(), 4).fit(X, y).measured(X_new, y_new)
     came, left = np.zeros((2, len(program), 3), dtype=int)
@@ -211,7 +211,7 @@ def test_probabilities_are_a_softmax_of_the_final_votes(k, n_levels):
     X_new = X_new[:80]
     model = MartingaleBoostClassifier(GaussianNB(), n_levels).fit(X, y)
     last = ends(model, X_new)
-    # A tie is settled by half a vote, and a way that ends early casts its other votes as it does.
+    # A tie is settled by half a vote; a path that ends early casts its votes for its prediction.
     plain = [
         at
         for at, node in enumerate(last)
@@ -250,7 +250,7 @@ def test_for_three_classes_the_order_of_the_votes_is_that_of_the_probabilities()
 
 @classifiers
 @ks
-def test_the_sharpness_is_the_likeliest_that_so_many_samples_allow(kind, k):
+def test_the_sharpness_has_the_largest_likelihood_within_its_bound(kind, k):
     X, y, *_ = made(k)
     weights = np.linspace(0.5, 2, len(y))
     model = kind(n_levels=5).fit(X, y, weights)
@@ -267,7 +267,7 @@ def test_the_sharpness_is_the_likeliest_that_so_many_samples_allow(kind, k):
 
 
 @classifiers
-def test_no_probability_is_surer_than_so_many_samples_allow(kind):
+def test_probabilities_are_bounded_by_the_number_of_samples(kind):
     X, y = np.repeat([[0.0], [1.0]], 20, axis=0), np.repeat([0, 1], 20)
     proba = kind(n_levels=5).fit(X, y).predict_proba(X)
     assert 0.9 < proba.max() <= 41 / 42 + 1e-9
@@ -288,12 +288,12 @@ def test_a_path_begins_at_the_root_ends_at_an_end_and_goes_along_edges(kind, k):
     assert paths.shape == (len(X_new), len(nodes))
     assert set(paths.data) == {1}
     for i in range(len(X_new)):
-        way = np.sort(paths[[i]].indices)
-        assert way[0] == 0
-        assert [nodes[at].layer for at in way] == list(range(len(way)))
-        assert [nodes[at].is_end for at in way] == [False] * (len(way) - 1) + [True]
-        assert set(pairwise(way.tolist())) <= edges
-        assert len(way) == nodes[way[-1]].layer + 1
+        path = np.sort(paths[[i]].indices)
+        assert path[0] == 0
+        assert [nodes[at].layer for at in path] == list(range(len(path)))
+        assert [nodes[at].is_end for at in path] == [False] * (len(path) - 1) + [True]
+        assert set(pairwise(path.tolist())) <= edges
+        assert len(path) == nodes[path[-1]].layer + 1
     np.testing.assert_array_equal(
         paths.sum(axis=0).A1[[at for at, node in enumerate(nodes) if node.layer == 0]], len(X_new)
     )
@@ -357,7 +357,7 @@ def test_labels_of_every_kind(kind, names):
     assert model.error_rates(X_new, names[y_new]) == pytest.approx(expected)
 
 
-def test_tables_are_taken_and_nothing_is_warned_of():
+def test_data_frames_do_not_warn():
     X, y, X_new, y_new = made()
     table, new = (pd.DataFrame(rows, columns=list("abcdef")) for rows in (X, X_new))
     model = MartingaleBoostClassifier(n_levels=3).fit(table, pd.Series(y))
@@ -371,7 +371,7 @@ def test_tables_are_taken_and_nothing_is_warned_of():
 
 
 @pytest.mark.parametrize("granularity", ["all", "select"])
-def test_tables_are_tuned_node_by_node_and_nothing_is_warned_of(granularity):
+def test_tuning_nodes_on_data_frames_does_not_warn(granularity):
     X, y, X_new, y_new = made()
     table, new = (pd.DataFrame(rows, columns=list("abcdef")) for rows in (X, X_new))
     model = MartingaleBoostClassifier(n_levels=3).fit(table, y)
@@ -391,7 +391,7 @@ def test_a_pickled_model_predicts_the_same(kind):
     assert again.error_rates(X_new, y_new) == model.error_rates(X_new, y_new)
 
 
-def test_fitting_a_tuned_model_starts_anew():
+def test_fitting_a_tuned_model_discards_the_tuning():
     X, y, X_tune, y_tune = made()
     model = MartingaleBoostClassifier(n_levels=3).fit(X, y)
     tuned = model.tune("fp <= 2", X_tune, y_tune)
@@ -457,7 +457,7 @@ def test_labels_that_cannot_be_counted_are_refused(kind, y, received):
 
 @classifiers
 @pytest.mark.parametrize(
-    "ask",
+    "method",
     [
         lambda model, X, y: model.predict(X),
         lambda model, X, y: model.predict_proba(X),
@@ -467,10 +467,10 @@ def test_labels_that_cannot_be_counted_are_refused(kind, y, received):
         lambda model, X, y: model.error_rates(),
     ],
 )
-def test_a_model_that_is_not_fitted_is_refused(kind, ask):
+def test_a_model_that_is_not_fitted_is_refused(kind, method):
     X, y, *_ = made()
     with pytest.raises(NotFittedError, match=kind.__name__):
-        ask(kind(), X, y)
+        method(kind(), X, y)
 
 
 def test_a_model_that_is_not_fitted_is_not_tuned():
@@ -483,9 +483,9 @@ def test_a_model_that_is_not_fitted_is_not_tuned():
 def test_other_features_are_refused(kind):
     X, y, X_new, y_new = made()
     model = kind(n_levels=2).fit(X, y)
-    for ask in (model.predict, model.decision_path, lambda rows: model.error_rates(rows, y_new)):
+    for method in (model.predict, model.decision_path, lambda rows: model.error_rates(rows, y_new)):
         with pytest.raises(ValueError, match=rf"5 features.*{kind.__name__}.*6 features"):
-            ask(X_new[:, :5])
+            method(X_new[:, :5])
 
 
 @pytest.mark.parametrize("learner", [None, TunableLogistic(1.0), STUMP, GaussianNB()])

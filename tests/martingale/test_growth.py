@@ -31,7 +31,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 class Recorded(ClassifierMixin, BaseEstimator):
-    """A tree that keeps what it was given, and takes weights."""
+    """A tree that stores its training samples and weights."""
 
     def fit(self, X, y, sample_weight=None):
         self.y_, self.weights_ = y, sample_weight
@@ -121,7 +121,7 @@ def test_with_balance_it_is_the_learner_with_weighted_classes():
     weights=st.lists(st.sampled_from([0.0, 0.25, 1.0, 3.0]), min_size=12, max_size=12),
     rows=st.sets(st.integers(0, 11), min_size=1),
 )
-def test_balanced_classes_weigh_the_same_and_the_sum_stays(weights, rows):
+def test_balanced_classes_have_equal_weights_and_the_sum_stays(weights, rows):
     codes, weights, rows = np.arange(12) % 3, np.array(weights), np.array(sorted(rows))
     samples = Samples(np.zeros((12, 1)), codes, weights, 3)
     own = samples.balanced(rows)
@@ -137,15 +137,15 @@ def test_balanced_classes_weigh_the_same_and_the_sum_stays(weights, rows):
 
 
 @pytest.mark.parametrize("k", [2, 3])
-def test_every_node_gives_its_classes_the_same_weight(k):
+def test_the_classes_have_the_same_weight_at_every_node(k):
     X, y, *_ = made(k, weights=[0.6] + [0.4 / (k - 1)] * (k - 1))
     model = MartingaleBoostClassifier(Recorded(), 4).fit(X, y)
     assert len(model.learners_) > 4
     for at, learner in model.learners_.items():
-        given = np.ones(len(learner.y_)) if learner.weights_ is None else learner.weights_
-        of_class = np.bincount(learner.y_, given)
+        received = np.ones(len(learner.y_)) if learner.weights_ is None else learner.weights_
+        of_class = np.bincount(learner.y_, received)
         np.testing.assert_allclose(of_class[of_class > 0], of_class.max())
-        assert given.sum() == pytest.approx(len(learner.y_))
+        assert received.sum() == pytest.approx(len(learner.y_))
         came = np.bincount(learner.y_, minlength=k)
         np.testing.assert_array_equal(came, model.program_.sizes[at])
 
@@ -162,8 +162,8 @@ def test_without_balance_the_weights_are_those_of_the_user():
 def test_learners_without_weights_are_balanced_by_drawing():
     X, y, *_ = made(n=1000, weights=[0.9])
     drawn = MartingaleBoostClassifier(Unweighted(), 3, random_state=0).fit(X, y)
-    share = y.mean()
-    assert share < 0.25
+    fraction = y.mean()
+    assert fraction < 0.25
     for at, learner in drawn.learners_.items():
         assert len(learner.y_) == drawn.program_.sizes[at].sum()
         if len(learner.y_) > 300:
@@ -181,7 +181,7 @@ def test_samples_of_learners_without_weights_are_drawn_by_weight():
 
 
 @given(seed=SEEDS, n=st.integers(3, 30))
-def test_what_is_drawn_has_every_class_and_nothing_of_weight_0(seed, n):
+def test_a_draw_has_every_class_and_no_sample_of_weight_0(seed, n):
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, 3, n)
     weights = rng.choice([1e-9, 1.0, 5.0], n)
@@ -205,7 +205,7 @@ def test_what_is_drawn_has_every_class_and_nothing_of_weight_0(seed, n):
     ids=["knn2", "knn5", "lda", "pipeline"],
 )
 @pytest.mark.parametrize("k", [3, pytest.param(2, marks=pytest.mark.slow)])
-def test_learners_that_take_no_weights_work_or_the_error_says_whose_they_are(learner, k):
+def test_learners_without_weights_work_or_the_error_names_the_program(learner, k):
     """Nodes far down get a few samples, fewer than the learner may need."""
     X, y, X_new, _ = made(k, 60)
     model = MartingaleBoostClassifier(learner, 9, random_state=0)
@@ -357,7 +357,7 @@ def test_two_samples_are_enough(kind):
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_features_that_do_not_change_are_of_no_use_and_no_harm(kind):
+def test_constant_features_have_no_effect(kind):
     X, y, X_new, _ = made()
     wide = np.column_stack([X, np.full(len(X), 7.0), np.zeros(len(X))])
     wide_new = np.column_stack([X_new, np.full(len(X), 7.0), np.zeros(len(X))])
@@ -395,7 +395,7 @@ def test_collinear_features_do_no_harm(kind):
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_sparse_features_where_the_learner_takes_them(kind):
+def test_sparse_features_where_the_learner_supports_them(kind):
     X, y, X_new, _ = made()
     X, X_new = X * (np.abs(X) > 0.5), X_new * (np.abs(X_new) > 0.5)
     dense = kind(BernoulliNB(), 4).fit(X, y)
@@ -408,7 +408,7 @@ def test_sparse_features_where_the_learner_takes_them(kind):
 
 
 @pytest.mark.parametrize("kind", [BOTH[0], pytest.param(BOTH[1], marks=pytest.mark.slow)])
-def test_missing_values_where_the_learner_takes_them(kind):
+def test_missing_values_where_the_learner_supports_them(kind):
     X, y, *_ = made()
     X[::5, 0] = np.nan
     model = kind(HistGradientBoostingClassifier(max_iter=3, random_state=0), 2).fit(X, y)
@@ -429,9 +429,9 @@ def test_whole_numbers_and_booleans_are_features():
 def test_data_are_not_changed():
     X, y, *_ = made()
     weights = np.linspace(1, 2, len(y))
-    given = X.copy(), y.copy(), weights.copy()
+    received = X.copy(), y.copy(), weights.copy()
     MartingaleBoostClassifier(n_levels=3).fit(X, y, weights).predict_proba(X)
-    for now, then in zip((X, y, weights), given, strict=True):
+    for now, then in zip((X, y, weights), received, strict=True):
         np.testing.assert_array_equal(now, then)
 
 

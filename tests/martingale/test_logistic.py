@@ -147,7 +147,7 @@ def test_constant_and_collinear_features():
     wide_new = np.column_stack([X_new, np.full(200, 7.0), np.zeros(200), X_new[:, 0] * 2 - 1])
     model = TunableLogistic(tol=1e-14).fit(wide, y)
     np.testing.assert_allclose(model.coef_[0, 6:8], 0, atol=1e-12)
-    # Two that say the same are one with half the penalty.
+    # Two equal features are one with half the penalty.
     half = TunableLogistic({"0": -np.log(2)}, tol=1e-14).fit(X, y)
     np.testing.assert_allclose(model.predict_proba(wide_new), half.predict_proba(X_new), atol=1e-6)
     tuned = model.tune("fp <= 10", wide_new, made()[3])
@@ -175,10 +175,10 @@ def test_separable_data_neither_overflow_nor_warn(k, log_penalty):
 
 def test_caller_data_are_not_changed():
     X, y, X_tune, y_tune = made(units=True)
-    given = [X, y, X_tune, y_tune, weights_of(200)]
-    kept = [one.copy() for one in given]
-    TunableLogistic().fit(X, y, given[4]).tune("fp <= 10", X_tune, y_tune)
-    for one, before in zip(given, kept, strict=True):
+    inputs = [X, y, X_tune, y_tune, weights_of(200)]
+    kept = [one.copy() for one in inputs]
+    TunableLogistic().fit(X, y, inputs[4]).tune("fp <= 10", X_tune, y_tune)
+    for one, before in zip(inputs, kept, strict=True):
         np.testing.assert_array_equal(one, before)
 
 
@@ -364,7 +364,7 @@ def test_a_model_without_its_training_data_predicts_but_is_not_tuned():
     X, y, X_tune, y_tune = made()
     model = TunableLogistic().fit(X, y)
     predictions = model.predict(X_tune)
-    whole, model = model, model._without_training_data()
+    whole, model = model, model.without_training_data()
     assert whole.tune("fp <= 10", X_tune, y_tune).tuning_.met  # the original keeps its data
     np.testing.assert_array_equal(model.predict(X_tune), predictions)
     calls = {

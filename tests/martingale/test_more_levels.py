@@ -150,7 +150,7 @@ def test_tuned_nodes_stay_as_they_are():
 
 @pytest.mark.parametrize("learner", ["tunable", "bayes"])
 @pytest.mark.parametrize("wanted", ["fp <= 4", "fn <= 4"])
-def test_what_the_whole_was_tuned_to_stays(learner, wanted):
+def test_growing_keeps_the_tuning_of_the_whole_program(learner, wanted):
     X, y, X_tune, y_tune = made()
     model = MartingaleBoostClassifier(LEARNERS[learner](), 3).fit(X, y)
     tuned = model.tune(wanted, X_tune, y_tune)
@@ -161,7 +161,7 @@ def test_what_the_whole_was_tuned_to_stays(learner, wanted):
     assert locals_of(plain, X_tune, y_tune, 3) == locals_of(model, X_tune, y_tune, 3)
 
 
-def test_the_settings_of_a_node_with_other_samples_stay():
+def test_a_node_with_other_samples_keeps_its_hyperparameters():
     """A frozen node may send samples on in a larger program, and nodes below get them."""
     _, _, X_tune, y_tune = made()
     model = grown(3, freeze=1.0)
@@ -186,28 +186,28 @@ def test_a_grown_program_can_be_tuned_and_grown_again():
 # Node by node, from what is there
 
 
-def not_below(votes, asked):
-    return not all(mine >= its for mine, its in zip(votes, asked, strict=True))
+def not_below(votes, node):
+    return not all(mine >= its for mine, its in zip(votes, node, strict=True))
 
 
 @pytest.mark.filterwarnings("ignore::margrave.martingale.NotMetWarning")
-@pytest.mark.parametrize("asked", [(0, 1), (1, 1)])
+@pytest.mark.parametrize("node", [(0, 1), (1, 1)])
 @pytest.mark.parametrize("wanted", ["fp <= 6", "fn <= 6"])
-def test_nodes_that_a_tuned_one_sends_nothing_stay_to_the_last_digit(asked, wanted):
+def test_nodes_not_below_a_tuned_one_stay_to_the_last_digit(node, wanted):
     """Also where a request for the whole had tuned them, roughly and with an offset of all."""
     _, _, X_tune, y_tune = made()
     before = grown(4).tune(wanted, X_tune, y_tune)
     program = before.measured(X_tune, y_tune)
-    local = program.confusion(program.at(asked))
+    local = program.confusion(program.at(node))
     after = before.tune(
-        {asked: f"fp <= {local.fp // 2}, fn <= {local.fn}"},
+        {node: f"fp <= {local.fp // 2}, fn <= {local.fn}"},
         X_tune,
         y_tune,
         granularity="all",
         max_models=2,
     )
     was, now = (locals_of(model, X_tune, y_tune, 4) for model in (before, after))
-    others = [votes for votes in was if not_below(votes, asked)]
+    others = [votes for votes in was if not_below(votes, node)]
     assert (0, 0) in others
     for votes in others:
         assert now[votes] == was[votes]
@@ -216,7 +216,7 @@ def test_nodes_that_a_tuned_one_sends_nothing_stay_to_the_last_digit(asked, want
 
 
 @pytest.mark.parametrize("k", [2, 3])
-def test_what_is_there_already_changes_nothing(k):
+def test_met_preferences_change_nothing(k):
     _, _, X_tune, y_tune = made(k)
     once = grown(3, k).tune({(0,) * k: "fp(0) <= 9"}, X_tune, y_tune, granularity="all")
     program = once.measured(X_tune, y_tune)
@@ -254,7 +254,7 @@ def test_levels_that_are_no_count_are_refused(levels):
         grown().grow(levels)
 
 
-def test_what_is_not_trained_does_not_grow():
+def test_an_unfitted_model_does_not_grow():
     with pytest.raises(NotFittedError):
         MartingaleBoostClassifier().grow()
 
@@ -262,7 +262,7 @@ def test_what_is_not_trained_does_not_grow():
 def test_a_model_without_its_training_data_only_predicts():
     _, _, X_tune, y_tune = made()
     model = grown().grow()
-    bare = pickle.loads(pickle.dumps(model._without_training_data()))  # noqa: S301
+    bare = pickle.loads(pickle.dumps(model.without_training_data()))  # noqa: S301
     np.testing.assert_array_equal(bare.predict_proba(X_tune), model.predict_proba(X_tune))
     assert len(pickle.dumps(bare)) < len(pickle.dumps(model))
     for what, call in {

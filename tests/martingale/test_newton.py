@@ -163,7 +163,7 @@ def test_the_hessian_is_the_derivative_of_the_gradient(k, rows_at_once, monkeypa
     moved = free(problem).ravel()
     np.testing.assert_allclose(H[moved][:, moved], expected[moved][:, moved], rtol=1e-6, atol=1e-5)
     np.testing.assert_allclose(H, H.T, atol=1e-13)
-    np.testing.assert_array_equal(H[~moved], np.eye(len(H))[~moved])  # the pinned one stands alone
+    np.testing.assert_array_equal(H[~moved], np.eye(len(H))[~moved])  # the pinned one is separate
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -188,8 +188,8 @@ def test_a_start_near_the_solution_needs_fewer_steps_and_is_left_alone(k):
     warm = problem.solve(penalty * 1.02, weights, start, 1e-7, 100)
     assert warm.n_iter < cold.n_iter
     np.testing.assert_array_equal(start, cold.w)
-    anew = problem.solve(penalty * 1.02, weights, None, 1e-7, 100)
-    np.testing.assert_allclose(warm.w, anew.w, atol=1e-5)
+    cold = problem.solve(penalty * 1.02, weights, None, 1e-7, 100)
+    np.testing.assert_allclose(warm.w, cold.w, atol=1e-5)
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -202,7 +202,7 @@ def test_too_few_steps_do_not_converge(k):
     assert 2 < enough.n_iter < 20
 
 
-def test_a_tolerance_that_rounding_cannot_reach_is_no_reason_to_go_on():
+def test_a_tolerance_below_the_rounding_error_stops():
     for seed in range(20):
         problem, weights = made(2 + seed % 2, seed=seed)
         found = problem.solve(penalties(*[0] * 5), weights, None, 1e-20, 100)
@@ -248,7 +248,7 @@ def test_lbfgs_is_within_the_tolerance_if_it_converged(k, log_penalty):
 
 @pytest.mark.usefixtures("lbfgs")
 @pytest.mark.parametrize("k", [2, 3])
-def test_lbfgs_tells_too_few_steps(k):
+def test_lbfgs_reports_too_few_steps(k):
     problem, weights = made(k, n=200, d=100, n_informative=6)
     few = problem.solve(penalties(*[-3] * 100), weights, None, 1e-14, 1)  # 20 of its own
     assert not few.converged
@@ -324,7 +324,7 @@ def test_collinear_columns_split_the_weight_of_one(k, log_penalty):
         problem.residuals(problem.Z[:, [0, 1, 5]] @ alone.w.T)[1],
         atol=1e-6,
     )
-    if log_penalty == 0:  # else rounding decides how they share
+    if log_penalty == 0:  # else rounding decides the split between them
         np.testing.assert_allclose(found.w[:, 0], found.w[:, 1], atol=1e-8)
 
 

@@ -1,4 +1,4 @@
-"""Tuning node by node: who is asked what, what is done about it, and what stays as it is."""
+"""Tuning node by node: the requests, their results, and the nodes that stay."""
 
 import pickle
 import re
@@ -23,11 +23,11 @@ ALL_SELECT = pytest.mark.parametrize("granularity", ["all", "select"])
 
 
 @cache
-def grown(k=2, n_levels=3, n=140, seed=0, apart=0.6):
-    """A program, and what to tune it on; not to be changed."""
+def grown(k=2, n_levels=3, n=140, seed=0, class_sep=0.6):
+    """A fitted program and its tuning set; not to be changed."""
     X, y = make_classification(
         2 * n, 6, n_informative=4, n_redundant=0, n_classes=k, n_clusters_per_class=1,
-        flip_y=0.15, class_sep=apart, random_state=seed,
+        flip_y=0.15, class_sep=class_sep, random_state=seed,
     )  # fmt: skip
     model = MartingaleBoostClassifier(n_levels=n_levels).fit(X[::2], y[::2])
     return model, X[1::2], y[1::2], X[::2], y[::2]
@@ -42,12 +42,12 @@ def iris():
 
 
 def places(program):
-    """Where the nodes are, by their votes; ends of ways are not asked."""
+    """Positions of the nodes with learners, by their votes."""
     learning = [at for at, node in enumerate(program.nodes) if node.kind == "learner"]
     return {tuple(map(int, program.nodes[at].position)): at for at in learning}
 
 
-def asked(model, X, y, prediction=None, **more):
+def tune_nodes(model, X, y, prediction=None, **more):
     """The requests that a callable receives, and the model that comes of its preferences."""
     requests = []
 
@@ -71,7 +71,7 @@ def matrix_of(model, X, y):
     return Confusion.of(y, model.predict(X), classes=model.classes_.tolist())
 
 
-# Who is asked
+# The requests
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -79,7 +79,7 @@ def test_requests_come_top_down_with_local_matrices(k):
     model, X, y, *_ = grown(k, 4)
     program = model.measured(X, y)
     there = places(program)
-    requests, _ = asked(model, X, y)
+    requests, _ = tune_nodes(model, X, y)
     assert all(isinstance(request, NodeRequest) for request in requests)
     layers = [request.layer for request in requests]
     assert layers == sorted(layers)
@@ -92,33 +92,33 @@ def test_requests_come_top_down_with_local_matrices(k):
         advantages = dict(zip(request.confusion.classes, request.advantages, strict=True))
         for true in known:
             assert [request.confusion[true, c] for c in known] == local[true, known].tolist()
-            share = local[true, true] / local[true].sum()
-            assert advantages[true] == pytest.approx(share - 0.5)
-    # Those without tuning samples of a class they know are left out: nothing to judge them by.
-    judged = {
+            recall = local[true, true] / local[true].sum()
+            assert advantages[true] == pytest.approx(recall - 0.5)
+    # Nodes without tuning samples of all their classes get no request.
+    with_samples = {
         votes
         for votes, at in there.items()
         if program.sizes[at][model.learners_[at].classes_].all()
     }
-    assert {request.votes for request in requests} == judged
-    assert len(judged) > 3
+    assert {request.votes for request in requests} == with_samples
+    assert len(with_samples) > 3
 
 
-def test_a_node_is_shown_what_comes_to_it_from_the_nodes_that_were_tuned():
+def test_a_request_has_the_samples_that_tuned_nodes_send():
     model, X, y, *_ = grown()
-    first, other = asked(model, X, y, lambda one: "fp <= 2" if one.layer == 0 else None)
+    first, other = tune_nodes(model, X, y, lambda one: "fp <= 2" if one.layer == 0 else None)
     program = other.measured(X, y)
     there = places(program)
     assert first[0].confusion == model.measured(X, y).confusion(0)
     for request in first[1:]:
         assert request.confusion == program.confusion(there[request.votes])
-    untuned, _ = asked(model, X, y)
+    untuned, _ = tune_nodes(model, X, y)
     assert [one.confusion for one in first[1:]] != [one.confusion for one in untuned[1:]]
 
 
-def test_the_matrix_speaks_of_the_positive_class():
+def test_the_matrix_has_the_positive_class():
     model, X, y, *_ = grown()
-    requests, tuned = asked(model, X, y, positive=0)
+    requests, tuned = tune_nodes(model, X, y, positive=0)
     assert {request.confusion.positive for request in requests} == {0}
     assert tuned.tuning_.after.positive == 0
 
@@ -140,7 +140,7 @@ def test_false_positives_are_those_of_the_positive_class(k):
 def test_of_three_classes_a_node_without_the_positive_one_has_no_other():
     """Else 'fp' speaks of another class at some nodes."""
     model, X, y = iris()
-    requests, tuned = asked(model, X, y, positive="setosa")
+    requests, tuned = tune_nodes(model, X, y, positive="setosa")
     assert {len(own.classes_) for own in tuned.learners_.values()} == {2, 3}
     assert {request.confusion.positive for request in requests} <= {"setosa", None}
     tuned = model.tune("fp <= 0", X, y, granularity="all", positive="setosa")
@@ -151,7 +151,7 @@ def test_of_three_classes_a_node_without_the_positive_one_has_no_other():
 
 def test_labels_are_those_of_the_data():
     model, X, y = iris()
-    requests, _ = asked(model, X, y)
+    requests, _ = tune_nodes(model, X, y)
     assert requests[0].confusion.classes == ("setosa", "versicolor", "virginica")
     assert requests[0].confusion == model.measured(X, y).confusion(0)
 
@@ -162,17 +162,17 @@ def test_labels_are_those_of_the_data():
 @pytest.mark.parametrize("threshold", [-0.5, 0.0, 0.1, 0.3, 0.45, 0.51])
 def test_only_nodes_of_a_smaller_advantage_are_requested(threshold):
     model, X, y, *_ = grown(n_levels=4)
-    everyone, _ = asked(model, X, y)
-    some, _ = asked(model, X, y, granularity="select", advantage_threshold=threshold)
+    everyone, _ = tune_nodes(model, X, y)
+    some, _ = tune_nodes(model, X, y, granularity="select", advantage_threshold=threshold)
     weak = [one.votes for one in everyone if one.advantages.min() < threshold]
     assert [one.votes for one in some] == weak
     assert len(weak) == {-0.5: 0, 0.51: len(everyone)}.get(threshold, len(weak))
 
 
 def test_the_default_threshold_is_that_of_the_paper():
-    model, X, y, *_ = grown(n_levels=4, apart=1.2)
-    everyone, _ = asked(model, X, y, advantage_threshold=0.3)
-    some, _ = asked(model, X, y, granularity="select")
+    model, X, y, *_ = grown(n_levels=4, class_sep=1.2)
+    everyone, _ = tune_nodes(model, X, y, advantage_threshold=0.3)
+    some, _ = tune_nodes(model, X, y, granularity="select")
     weak = [one.votes for one in everyone if one.advantages.min() < 0.3]
     assert [one.votes for one in some] == weak
     assert 0 < len(weak) < len(everyone)
@@ -180,14 +180,14 @@ def test_the_default_threshold_is_that_of_the_paper():
 
 def test_an_advantage_that_equals_the_threshold_is_large_enough():
     model, X, y, *_ = grown()
-    everyone, _ = asked(model, X, y)
+    everyone, _ = tune_nodes(model, X, y)
     least = min(one.advantages.min() for one in everyone)
-    some, _ = asked(model, X, y, granularity="select", advantage_threshold=least)
+    some, _ = tune_nodes(model, X, y, granularity="select", advantage_threshold=least)
     assert some == []
 
 
-def test_a_node_that_is_strong_enough_has_missed_nothing():
-    model, X, y, *_ = grown(apart=2.5)
+def test_a_strong_node_does_not_miss_its_preference():
+    model, X, y, *_ = grown(class_sep=2.5)
     assert model.measured(X, y).advantages[0].min() > 0.3
     tuned = model.tune({(0, 0): "fp <= 100"}, X, y, granularity="select")
     assert tuned.tuning_.met
@@ -256,8 +256,8 @@ def test_nodes_below_are_trained_on_what_the_tuned_node_sends_them():
         came = paths[:, at]
         assert tuned.program_.sizes[at].tolist() == np.bincount(y_train[came]).tolist()
         if at > 0:
-            share = np.bincount(y_train[came])
-            weights = came.sum() / 2 / share[y_train[came]]
+            recall = np.bincount(y_train[came])
+            weights = came.sum() / 2 / recall[y_train[came]]
             alone = TunableLogistic().fit(X_train[came], y_train[came], weights)
             np.testing.assert_allclose(learner.coef_, alone.coef_, atol=1e-6)
 
@@ -305,7 +305,7 @@ def test_one_text_need_not_suit_every_node():
 @pytest.mark.parametrize(
     "text", ["recall(setosa) >= 90%", "errors(setosa -> virginica) <= 0", "fp(setosa) <= 0"]
 )
-def test_one_text_need_not_speak_of_classes_that_every_node_knows(text):
+def test_one_text_may_mention_classes_that_a_node_does_not_have(text):
     """Some nodes of iris know two classes; those without setosa are left as they are."""
     model, X, y = iris()
     tuned = model.tune(text, X, y, granularity="all")
@@ -427,7 +427,7 @@ def test_requests_of_a_tuned_program_show_its_predictions(text):
     once = model.tune(text, X, y, max_models=0)
     assert once.node_offset_.any()
     local = once.measured(X, y).confusion(0)
-    requests, _ = asked(once, X, y)
+    requests, _ = tune_nodes(once, X, y)
     assert requests[0].confusion == local
     fewer = local.fp // 2
     twice = once.tune({(0, 0): f"fp <= {fewer}"}, X, y, granularity="all")
@@ -481,7 +481,7 @@ def test_tuning_samples_are_checked(granularity, change, received):
 
 
 @pytest.mark.parametrize("want", ["correct(0) >= 1000", "fp <= some", "recall(7) >= 50%"])
-def test_what_one_node_cannot_do_is_refused(want):
+def test_a_preference_that_a_node_cannot_meet_is_refused(want):
     model, X, y, *_ = grown()
     for wants in ({(0, 0): want}, lambda request: want):
         with pytest.raises(PreferenceError, match=re.escape(want)):

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from margrave import Confusion
-from margrave.martingale._program import KINDS, Edge, Node, Program
+from margrave.martingale import Edge, Node, Program
 
 SEEDS = st.integers(0, 2**32 - 1)
+KINDS = ("learner", "constant", "frozen", "empty", "leaf")
 
 
 def routed(y, k, n_levels, rng, *, freeze=0.0, real=False):
@@ -26,7 +27,7 @@ def routed(y, k, n_levels, rng, *, freeze=0.0, real=False):
     nodes, edges, counts, flow, final = [], [], [], [], np.full(len(y), -1)
     layer = {(0.0,) * k: np.arange(len(y))}
     for level in range(n_levels + 1):
-        following, ways = {}, []
+        following, moves = {}, []
         for position in sorted(layer):
             rows = layer[position]
             kind = kind_of(y[rows], level, n_levels, rng.random() < freeze)
@@ -41,11 +42,11 @@ def routed(y, k, n_levels, rng, *, freeze=0.0, real=False):
                 rows_there = rows[[t == there for t in to]]
                 following.setdefault(there, []).append(rows_there)
                 voted = None if real else int(np.argmax(np.subtract(there, position)))
-                ways.append((len(nodes) - 1, there, voted))
+                moves.append((len(nodes) - 1, there, voted))
                 flow.append(np.bincount(y[rows_there], minlength=k))
         layer = {there: np.concatenate(groups) for there, groups in following.items()}
         place = {there: len(nodes) + i for i, there in enumerate(sorted(layer))}
-        edges += [Edge(start, place[there], voted) for start, there, voted in ways]
+        edges += [Edge(start, place[there], voted) for start, there, voted in moves]
     flow = np.reshape(flow, (len(edges), k))
     return Program(tuple(range(k)), tuple(nodes), tuple(edges), np.array(counts), flow), final
 
@@ -220,7 +221,7 @@ class TestTheorem1:
         assert np.isnan(list(program.error_rates().values())).all()
         assert program.reach.tolist() == [[0, 0]]
 
-    def test_a_frozen_node_ends_a_way_early(self):
+    def test_a_frozen_node_ends_a_path_early(self):
         nodes = (
             Node(0, (0, 0), "learner"),
             Node(1, (1, 0), "frozen", 0),
@@ -238,7 +239,7 @@ class TestTheorem1:
 class TestCounts:
     @pytest.mark.parametrize("k", [2, 3])
     @given(seed=SEEDS)
-    def test_what_flows_in_came_and_what_came_flows_on(self, k, seed):
+    def test_flow_is_conserved_at_every_node(self, k, seed):
         rng = np.random.default_rng(seed)
         y = rng.integers(k, size=50)
         program, _ = routed(y, k, 4, rng, freeze=0.2)
@@ -252,13 +253,13 @@ class TestCounts:
         assert program.sizes[0].tolist() == np.bincount(y, minlength=k).tolist()
         assert program.sizes[ends].sum(axis=0).tolist() == program.sizes[0].tolist()
 
-    def test_reach_is_the_share_of_a_class_that_comes(self, three_stages):
+    def test_reach_is_the_fraction_of_a_class_that_reaches_a_node(self, three_stages):
         assert three_stages.reach[0].tolist() == [1, 1]
         assert three_stages.reach[1] == pytest.approx([70 / 100, 20 / 60])
         np.testing.assert_allclose(three_stages.reach[-4:].sum(axis=0), 1)
         assert one_node(counts=((1, 0), (0, 0))).reach.tolist() == [[1, 0]]
 
-    def test_advantages_are_right_answers_less_a_half(self, three_stages):
+    def test_advantages_are_recalls_less_a_half(self, three_stages):
         assert three_stages.advantages[0] == pytest.approx([0.7 - 0.5, 40 / 60 - 0.5])
         assert three_stages.advantages[-1] == pytest.approx([-0.5, 0.5])  # the end predicts "+"
 
@@ -294,7 +295,7 @@ class TestWords:
         assert re.findall(r"\d+", str(three_stages)) == ["3", "10", "6", "4"]
         assert kinds_in(three_stages) == ["learner", "leaf"]
 
-    def test_kinds_are_listed_in_one_order_and_only_those_there_are(self):
+    def test_kinds_with_nodes_are_listed_in_one_order(self):
         nodes = tuple(Node(0, (0, 0), kind, 0) for kind in KINDS[::-1])
         program = Program((0, 1), nodes, (), np.zeros((5, 2, 2)), np.zeros((0, 2)))
         assert re.findall(r"\d+", str(program)) == ["0", "5", "1", "1", "1", "1", "1"]
@@ -321,18 +322,18 @@ class TestImmutable:
 
     @pytest.mark.parametrize("name", ["counts", "flow"])
     def test_arrays_are_its_own_and_read_only(self, three_stages, name):
-        given = getattr(three_stages, name).copy()
-        program = replace(three_stages, **{name: given})
-        given[:] = 99
+        array = getattr(three_stages, name).copy()
+        program = replace(three_stages, **{name: array})
+        array[:] = 99
         kept = getattr(program, name)
         np.testing.assert_array_equal(kept, getattr(three_stages, name))
         with pytest.raises(ValueError, match="read-only"):
             kept[0] = 0
         assert kept.dtype == np.int64
 
-    @pytest.mark.parametrize("asked", [False, True], ids=["fresh", "after its rates"])
-    def test_a_pickle_says_the_same(self, three_stages, asked):
-        if asked:
+    @pytest.mark.parametrize("computed", [False, True], ids=["fresh", "after its rates"])
+    def test_a_pickle_has_the_same_rates(self, three_stages, computed):
+        if computed:
             three_stages.error_rates()
         back = through_pickle(three_stages)
         assert (back.nodes, back.edges, back.classes) == (

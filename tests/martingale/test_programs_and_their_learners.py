@@ -108,13 +108,13 @@ def test_bounds_on_a_class_that_does_not_reach_a_node_are_dropped_there():
     model = MartingaleBoostClassifier(n_levels=5).fit(X, y)
     seen = []
 
-    def ask(node):
+    def prefer(node):
         seen.append(node)
         return "recall(high) >= 60%, errors(low -> mid) <= 3"
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotMetWarning)
-        model.tune(ask, X_tune, y_tune, granularity="all")
+        model.tune(prefer, X_tune, y_tune, granularity="all")
         model.tune("recall(high) >= 60%", X_tune, y_tune, granularity="select")
     assert all(node.confusion.classes == ("high", "low", "mid") for node in seen)
     assert any(np.isnan(node.advantages).any() for node in seen)

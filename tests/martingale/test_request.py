@@ -1,4 +1,4 @@
-"""A request: what cannot be judged is refused, and the account says what was done."""
+"""A tuning request: invalid requests are refused, and the result describes the search."""
 
 import re
 import warnings
@@ -88,7 +88,7 @@ def test_fp_of_three_classes_needs_a_positive_one():
     assert make_objective("fp <= 1", y, classes, 2, 3, "Thing.tune").positive == 2
 
 
-def test_a_positive_class_that_is_not_there_is_refused():
+def test_an_unknown_positive_class_is_refused():
     with pytest.raises(ValueError, match=r"\bpositive\b.*'eggs'"):
         make_objective("fp <= 1", ["ham", "spam"], TWO, "eggs", 2, "Thing.tune")
 
@@ -147,7 +147,7 @@ def test_the_binding_bound_is_that_which_most_samples_miss():
     assert str(result.binding) == "fn <= 0"
 
 
-def test_the_account_speaks_of_the_positive_class():
+def test_the_result_names_the_positive_class():
     result = account("fp <= 1", [0, 0, 0, 0, 1, 1], positive="ham")
     assert (result.after.positive, result.after.fp, result.after.fn) == ("ham", 1, 0)
     assert numbers(str(result).splitlines()[2]) == [1, 0, 1, 6]
@@ -172,7 +172,7 @@ def test_a_preference_that_rejects_is_refused():
 
 
 @pytest.mark.parametrize("preference", [5, None, {"fp": 1}])
-def test_what_is_no_preference_is_refused_first(preference):
+def test_an_object_other_than_a_preference_is_refused_first(preference):
     with pytest.raises(TypeError, match=rf"Thing\.tune.*\b{type(preference).__name__}\b"):
         check_preference(preference, "Thing.tune")
 

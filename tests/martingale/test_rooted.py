@@ -36,7 +36,7 @@ OFFSETS = st.lists(st.floats(-4, 4), min_size=3, max_size=3)
 
 
 class Contrary(ClassifierMixin, BaseEstimator):
-    """Predicts the other class than its probabilities say where both are near a half."""
+    """Predicts the less probable class where both probabilities are near a half."""
 
     def fit(self, X, y, sample_weight=None):
         self.own_ = GaussianNB().fit(X, y, sample_weight)
@@ -70,13 +70,13 @@ def bundled(name, seed=0, noise=0.0):
     X, y = np.asarray(data.data, dtype=float), np.asarray(data.target)
     X = X + noise * rng.normal(size=X.shape)
     order = rng.permutation(len(y))
-    cut = 2 * len(y) // 3
-    return X[order[:cut]], y[order[:cut]], X[order[cut:]], y[order[cut:]]
+    n_train = 2 * len(y) // 3
+    return X[order[:n_train]], y[order[:n_train]], X[order[n_train:]], y[order[n_train:]]
 
 
 @cache
 def grown(k=2, learner=None, n_levels=3, **more):
-    """A program, and what to tune it on; not to be changed."""
+    """A fitted program and its tuning set; not to be changed."""
     X, y, X_tune, y_tune = made(k, **more)
     model = MartingaleBoostClassifier(learner, n_levels, random_state=0).fit(X, y)
     return model, X_tune, y_tune
@@ -86,30 +86,30 @@ def matrix_of(model, X, y, positive=None):
     return Confusion.of(y, model.predict(X), classes=model.classes_.tolist(), positive=positive)
 
 
-def judged(preference, matrix, spoken):
-    """Samples short, errors but those that were spoken of, and all errors; fewer are better."""
+def evaluate(preference, matrix, mentioned):
+    """Shortfall, errors in cells that the preference does not mention, and all errors."""
     counts = matrix.counts[:, :-1].copy()
     np.fill_diagonal(counts, 0)
-    unspoken = counts.copy()
-    for true, prediction in spoken:
-        unspoken[matrix.classes.index(true), matrix.classes.index(prediction)] = 0
-    return round(preference.shortfall(matrix), 9), int(unspoken.sum()), int(counts.sum())
+    unmentioned = counts.copy()
+    for true, prediction in mentioned:
+        unmentioned[matrix.classes.index(true), matrix.classes.index(prediction)] = 0
+    return round(preference.shortfall(matrix), 9), int(unmentioned.sum()), int(counts.sum())
 
 
-def by_threshold(model, preference, X, y, spoken):
+def by_threshold(model, preference, X, y, mentioned):
     """The best that a threshold on the decision function can do."""
     scores = model.decision_function(X)
     there = np.unique(scores)
-    cuts = [there[0] - 1, *((low + high) / 2 for low, high in pairwise(there)), there[-1] + 1]
+    thresholds = [there[0] - 1, *((low + high) / 2 for low, high in pairwise(there)), there[-1] + 1]
     classes = model.classes_
     matrices = [
-        Confusion.of(y, classes[(scores > cut).astype(int)], classes=classes.tolist())
-        for cut in cuts
+        Confusion.of(y, classes[(scores > one).astype(int)], classes=classes.tolist())
+        for one in thresholds
     ]
-    return min(judged(preference, matrix, spoken) for matrix in matrices)
+    return min(evaluate(preference, matrix, mentioned) for matrix in matrices)
 
 
-# All ways at once
+# The table of paths
 
 
 LEARNERS = [None, TREE, GaussianNB(), KNeighborsClassifier(2)]
@@ -143,18 +143,18 @@ def test_paths_are_those_of_a_walk_with_that_offset(programs, k, learner, offset
 
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("learner", range(len(LEARNERS)))
-def test_offsets_that_were_there_before_are_added_to(programs, k, learner):
+def test_new_offsets_are_added_to_earlier_ones(programs, k, learner):
     layered, X = programs[k, learner]
     before, offset = np.array([0.5, -0.25, -0.75])[:k], np.array([-2.0, 0.5, 0.25])[:k]
     walked, _ = replace(layered, offset=before + offset).walk(X)
-    ways = PathTable(replace(layered, offset=before), X)
-    ends = ways.ends(np.array([offset, np.zeros(k)]))
+    paths = PathTable(replace(layered, offset=before), X)
+    ends = paths.ends(np.array([offset, np.zeros(k)]))
     np.testing.assert_array_equal(ends[0], walked)
     np.testing.assert_array_equal(ends[1], replace(layered, offset=before).walk(X)[0])
     assert (ends[0] != ends[1]).any()
 
 
-def test_an_offset_that_is_taken_back_is_none():
+def test_an_offset_that_is_reversed_is_zero():
     """Then learners use `predict`, which need not be by their probabilities."""
     X, y, X_new, _ = made()
     layered = MartingaleBoostClassifier(Contrary(), 2, balance=False).fit(X, y)._fitted_program
@@ -185,9 +185,9 @@ REQUESTS = [
 
 
 @pytest.mark.parametrize(
-    ("text", "spoken"), [*REQUESTS[::2], *(slow(*request) for request in REQUESTS[1::2])]
+    ("text", "mentioned"), [*REQUESTS[::2], *(slow(*request) for request in REQUESTS[1::2])]
 )
-def test_the_result_is_that_of_the_model_and_costs_no_more_than_a_threshold(text, spoken):
+def test_the_result_is_that_of_the_model_and_costs_no_more_than_a_threshold(text, mentioned):
     model, X, y = grown()
     preference = Preference(text)
     assert not preference.met(matrix_of(model, X, y))
@@ -201,18 +201,18 @@ def test_the_result_is_that_of_the_model_and_costs_no_more_than_a_threshold(text
     assert not result.cancelled
     assert result.nodes == {}
     assert result.n_models <= 2
-    threshold = by_threshold(model, preference, X, y, spoken)
-    assert judged(preference, result.by_offset, spoken) == threshold
-    assert judged(preference, result.after, spoken) <= threshold
+    threshold = by_threshold(model, preference, X, y, mentioned)
+    assert evaluate(preference, result.by_offset, mentioned) == threshold
+    assert evaluate(preference, result.after, mentioned) <= threshold
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("learner", [TREE, LINE], ids=["tree", "line"])
-@pytest.mark.parametrize(("text", "spoken"), REQUESTS[:-1])
-def test_other_learners_cost_no_more_than_a_threshold(text, spoken, learner):
+@pytest.mark.parametrize(("text", "mentioned"), REQUESTS[:-1])
+def test_other_learners_cost_no_more_than_a_threshold(text, mentioned, learner):
     model, X, y = grown(learner=learner, n_levels=4)
     preference = Preference(text)
-    threshold = by_threshold(model, preference, X, y, spoken)
+    threshold = by_threshold(model, preference, X, y, mentioned)
     met = preference.met(matrix_of(model, X, y))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotMetWarning)  # few votes have few thresholds
@@ -221,8 +221,8 @@ def test_other_learners_cost_no_more_than_a_threshold(text, spoken, learner):
             if met:
                 assert result.after == result.before == result.by_offset
             else:
-                assert judged(preference, result.by_offset, spoken) == threshold
-                assert judged(preference, result.after, spoken) <= threshold
+                assert evaluate(preference, result.by_offset, mentioned) == threshold
+                assert evaluate(preference, result.after, mentioned) <= threshold
 
 
 @pytest.mark.parametrize(
@@ -239,17 +239,17 @@ def test_other_learners_cost_no_more_than_a_threshold(text, spoken, learner):
     ids=lambda one: type(one).__name__,
 )
 @pytest.mark.parametrize(
-    ("seed", "shares"),
+    ("seed", "fractions"),
     [(0, [0.75]), slow(1, [0.9, 0.5, 0])],
 )
-def test_any_learner_can_be_tuned(learner, seed, shares):
+def test_any_learner_can_be_tuned(learner, seed, fractions):
     """With and without probabilities, and where labels are not the most probable ones."""
     model, X, y = grown(learner=learner, n_levels=2, seed=seed)
     before = matrix_of(model, X, y)
     for word in ("fp", "fn"):
         count = getattr(before, word)
-        for share in shares:
-            once = model.tune(f"{word} <= {int(share * count)}", X, y)
+        for fraction in fractions:
+            once = model.tune(f"{word} <= {int(fraction * count)}", X, y)
             other = "fn" if word == "fp" else "fp"
             now = getattr(matrix_of(once, X, y), other)
             twice = once.tune(f"{other} <= {now // 2}", X, y, max_models=0)
@@ -262,10 +262,11 @@ def test_it_may_cost_less_than_a_threshold():
     gains = []
     for seed in range(2):
         model, X, y = grown(seed=seed)
-        for text, spoken in REQUESTS[2:4]:
+        for text, mentioned in REQUESTS[2:4]:
             result = model.tune(text, X, y).tuning_
             prices = [
-                judged(result.preference, one, spoken) for one in (result.by_offset, result.after)
+                evaluate(result.preference, one, mentioned)
+                for one in (result.by_offset, result.after)
             ]
             assert prices[1] <= prices[0]
             gains.append(prices[0][1] - prices[1][1])
@@ -288,7 +289,7 @@ def test_requests_on_real_data(name, seed):
             assert result.met
             assert result.after == matrix_of(tuned, X_tune, y_tune)
             threshold = by_threshold(model, result.preference, X_tune, y_tune, [cell])
-            assert judged(result.preference, result.after, [cell]) <= threshold
+            assert evaluate(result.preference, result.after, [cell]) <= threshold
 
 
 def test_the_positive_class_may_be_the_other_one():
@@ -329,7 +330,7 @@ THREE = [
 
 
 @pytest.mark.parametrize(
-    ("text", "spoken", "learner"),
+    ("text", "mentioned", "learner"),
     [
         *((*request, None) for request in THREE[1:4]),
         *(slow(*request, None) for request in (THREE[0], THREE[4])),
@@ -337,7 +338,7 @@ THREE = [
         *(slow(*request, LINE) for request in THREE),
     ],
 )
-def test_requests_on_three_classes(text, spoken, learner):
+def test_requests_on_three_classes(text, mentioned, learner):
     X, y, X_tune, y_tune = bundled("iris", 4, noise=1.0)
     model = MartingaleBoostClassifier(learner, 3, random_state=0).fit(X, y)
     preference = Preference(text)
@@ -350,9 +351,11 @@ def test_requests_on_three_classes(text, spoken, learner):
     assert result.met == preference.met(result.after)
     if learner is None:
         assert result.met
-    best = judged(preference, result.after, spoken)
-    assert best <= judged(preference, result.by_offset, spoken)
-    assert judged(preference, result.by_offset, spoken) <= judged(preference, result.before, spoken)
+    best = evaluate(preference, result.after, mentioned)
+    assert best <= evaluate(preference, result.by_offset, mentioned)
+    assert evaluate(preference, result.by_offset, mentioned) <= evaluate(
+        preference, result.before, mentioned
+    )
 
 
 def test_a_second_request_on_three_classes_never_gets_worse():
@@ -475,14 +478,14 @@ def test_no_more_programs_are_grown_than_allowed(max_models):
     model, X, y = grown()
     result = model.tune("fp <= 0", X, y, max_models=max_models).tuning_
     assert result.n_models == max_models
-    assert judged(result.preference, result.after, FP)[1] > 0
+    assert evaluate(result.preference, result.after, FP)[1] > 0
 
 
 def test_more_programs_are_never_worse():
     model, X, y = grown()
-    for text, spoken in REQUESTS[::5]:
+    for text, mentioned in REQUESTS[::5]:
         each = [model.tune(text, X, y, max_models=m).tuning_ for m in (0, 1, 2)]
-        ranks = [judged(result.preference, result.after, spoken) for result in each]
+        ranks = [evaluate(result.preference, result.after, mentioned) for result in each]
         assert ranks == sorted(ranks, reverse=True)
 
 
@@ -551,7 +554,7 @@ def test_tuning_is_the_same_for_any_number_of_jobs():
 
 @pytest.mark.parametrize("train", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("tune", [np.asarray, sparse.csr_matrix])
-def test_sparse_samples_where_the_learner_takes_them(train, tune):
+def test_sparse_samples_where_the_learner_supports_them(train, tune):
     X, y, X_tune, y_tune = made()
     model = MartingaleBoostClassifier(TREE, 3).fit(train(X), y)
     tuned = model.tune("fp <= 5", tune(X_tune), y_tune)
@@ -592,9 +595,9 @@ def test_the_callback_receives_every_program():
     assert {step.most for step in steps} == {2}
     assert steps[-1].confusion == tuned.tuning_.after
     assert steps[-1].met
-    ranks = [judged(tuned.tuning_.preference, step.confusion, FP) for step in steps]
+    ranks = [evaluate(tuned.tuning_.preference, step.confusion, FP) for step in steps]
     assert ranks == sorted(ranks, reverse=True)
-    assert ranks[0] <= judged(tuned.tuning_.preference, tuned.tuning_.by_offset, FP)
+    assert ranks[0] <= evaluate(tuned.tuning_.preference, tuned.tuning_.by_offset, FP)
 
 
 @pytest.mark.parametrize("at", [0, 1])

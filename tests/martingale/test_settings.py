@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from margrave.martingale._logistic import PenaltyGroups, as_vector
+from margrave.martingale._logistic import as_vector, read_groups
 
 KEYS = ["a", "b", "c"]
 
@@ -33,10 +33,10 @@ def test_a_number_for_each_key(value, expected):
 
 
 def test_the_numbers_are_a_copy_that_can_be_changed():
-    given = np.array([1.0, 2, 3])
-    numbers = as_vector(given, KEYS, 0.0, "size", "Thing")
+    values = np.array([1.0, 2, 3])
+    numbers = as_vector(values, KEYS, 0.0, "size", "Thing")
     numbers[0] = 9
-    assert given.tolist() == [1, 2, 3]
+    assert values.tolist() == [1, 2, 3]
     single = as_vector(2.0, KEYS, 0.0, "size", "Thing")
     single[0] = 9  # not a view of one number
     assert single.tolist() == [9, 2, 2]
@@ -57,7 +57,7 @@ def test_other_shapes_and_numbers_that_are_not_finite_are_refused(value):
 
 
 @pytest.mark.parametrize("value", ["much", ["x", 1, 2], [1, [2], 3], 1j, {"a": "x"}])
-def test_what_is_not_a_number_is_refused_by_name(value):
+def test_values_other_than_numbers_are_refused_by_name(value):
     with pytest.raises(ValueError, match=r"Thing.*\bsize\b"):
         as_vector(value, KEYS, 0.0, "size", "Thing")
 
@@ -98,7 +98,7 @@ def test_of_many_keys_six_are_shown_and_the_number_of_all(n_keys, shown):
     ],
 )
 def test_the_group_of_each_feature(groups, names, expected):
-    found, group = PenaltyGroups.of(groups, 3, names, "Thing")
+    found, group = read_groups(groups, 3, names, "Thing")
     assert (found, group.tolist()) == expected
 
 
@@ -114,22 +114,22 @@ def test_the_group_of_each_feature(groups, names, expected):
 )
 def test_a_feature_is_in_one_group(groups, names, feature):
     with pytest.raises(ValueError, match=rf"Thing.*\bgroups\b.*{feature}"):
-        PenaltyGroups.of(groups, 3, names, "Thing")
+        read_groups(groups, 3, names, "Thing")
 
 
 @pytest.mark.parametrize("feature", [3, -1, 0.0, True, None, "w", (0,)])
-def test_a_feature_that_is_not_there_is_refused(feature):
+def test_an_unknown_feature_is_refused(feature):
     with pytest.raises(ValueError, match=rf"\bgroups\b.* {re.escape(repr(feature))}"):
-        PenaltyGroups.of({"p": [feature]}, 3, ["x", "y", "z"], "Thing")
+        read_groups({"p": [feature]}, 3, ["x", "y", "z"], "Thing")
 
 
 @pytest.mark.parametrize("groups", [[[0, 1], [2]], "p", 3, {"p": 0, "q": [1, 2]}, {"p": None}])
 def test_groups_of_another_kind_are_refused_by_name(groups):
     with pytest.raises(ValueError, match=r"Thing.*\bgroups\b"):
-        PenaltyGroups.of(groups, 3, None, "Thing")
+        read_groups(groups, 3, None, "Thing")
 
 
 def test_groups_whose_names_are_written_alike_are_refused():
-    """They could not be told apart where the log-penalties are given by the groups' names."""
+    """A mapping of log-penalties by the names of the groups would be ambiguous."""
     with pytest.raises(ValueError, match=r"Thing.*\bgroups\b"):
-        PenaltyGroups.of({1: [0, 1], "1": [2]}, 3, None, "Thing")
+        read_groups({1: [0, 1], "1": [2]}, 3, None, "Thing")

@@ -23,7 +23,7 @@ CODES = np.array([0, 0, 0, 0, 1, 1])
 P = np.column_stack([1 - np.array([0.9, 0.6, 0.8, 0.2, 0.7, 0.45])] * 2)
 P[:, 1] = 1 - P[:, 0]
 
-# Three classes: points 0, 1, 2 are 0 called 1; 3 is 0 called 2; 4, 5, 6 are 2 called 0, 1 and 1;
+# Three classes: points 0, 1, 2 are 0 predicted 1; 3 is 0 as 2; 4, 5, 6 are 2 as 0, 1 and 1;
 # 7 and 8 are right.
 CODES_3 = np.array([0, 0, 0, 0, 2, 2, 2, 1, 2])
 P_3 = np.array(
@@ -42,7 +42,7 @@ P_3 = np.array(
 
 
 def targets_of(text, codes=CODES, p=P):
-    """The targets that are not what the points were, by point; rows are checked on the way."""
+    """The targets that differ from the initial probabilities, by point; checks all rows."""
     k = p.shape[1]
     objective = Objective(Preference(text), codes, tuple(range(k)))
     targets = target_states(objective, np.log(p))
@@ -98,7 +98,7 @@ def test_target_states_of_two_classes(text, expected):
         ("errors(0 -> 2) <= 0", {3: [0.5, 0.5, 0]}),
         ("fp(1) <= 4", {5: [0.5, 0, 0.5]}),
         ("fp(1) <= 3", {5: [0.5, 0, 0.5], 1: [0.5, 0, 0.5]}),
-        ("precision(1) >= 20%", {5: [0.5, 0, 0.5]}),  # 1 of 6 called 1 is; 1 of 5
+        ("precision(1) >= 20%", {5: [0.5, 0, 0.5]}),  # 1 of 6 predicted 1 is; 1 of 5
         ("alarms(2) <= 1", {3: [0.5, 0.5, 0]}),
         ("alarms(1) <= 5", {5: [0.5, 0, 0.5]}),
         # As class 2, whose own probability is at 0.6, 0.46 and 0.73 of the first's.
@@ -121,23 +121,23 @@ def test_target_states_of_three_classes(text, expected):
     [("fn(2) <= 2", "correct(2) >= 2"), ("errors <= 5", "correct >= 4")],
 )
 def test_a_point_has_to_come_to_its_own_class_where_leaving_another_is_not_enough(text, same):
-    """A sample of 2 that is called 1 instead of 0 is missed as before."""
+    """A sample of 2 that is predicted 1 instead of 0 is still an error."""
     assert targets_of(text, CODES_3, P_3) == targets_of(same, CODES_3, P_3)
 
 
 @pytest.mark.parametrize(
     ("text", "codes", "p", "expected"),
     [
-        ("alarms >= 5", CODES, P, {5: [0, 1]}),  # 4 points are called 1, and 5 is nearest to it
+        ("alarms >= 5", CODES, P, {5: [0, 1]}),  # 4 points are predicted 1, and 5 is nearest to it
         ("alarms(2) >= 3", CODES_3, P_3, {1: [0, 0, 1]}),  # 2 are; 1 is at 0.8 of the first's
     ],
 )
-def test_points_that_should_be_called_something_are_the_nearest_to_it(text, codes, p, expected):
+def test_points_that_should_move_to_a_class_are_the_nearest_to_it(text, codes, p, expected):
     assert targets_of(text, codes, p) == expected
 
 
 def test_a_precision_of_nothing_names_a_point():
-    """Nothing is called 1, and a share of nothing is not met: one point at least is missing."""
+    """Without a prediction of 1 the precision is not met: at least one point has to move."""
     p = np.column_stack([[0.9, 0.8, 0.7], [0.1, 0.2, 0.3]])
     assert targets_of("precision(1) >= 60%", np.array([0, 1, 1]), p) == {2: [0, 1]}
 
@@ -186,31 +186,31 @@ def noisy_iris():
     return X[order[::2]], y[order[::2]], X[order[1::2]], y[order[1::2]]
 
 
-def cost(matrix, spoken):
-    """Errors but those in the cells that were spoken of."""
+def cost(matrix, mentioned):
+    """Errors in the cells that the preference does not mention."""
     counts = matrix.counts[:, :-1].copy()
     np.fill_diagonal(counts, 0)
     at = {label: i for i, label in enumerate(matrix.classes)}
-    for true, prediction in spoken:
+    for true, prediction in mentioned:
         counts[at[true], at[prediction]] = 0
     return int(counts.sum())
 
 
-def by_threshold(model, preference, X, y, spoken):
-    """The best that a threshold on the decision function can do: shortfall, price and errors."""
+def by_threshold(model, preference, X, y, mentioned):
+    """The best that a threshold on the decision function can do: shortfall, cost and errors."""
     scores = model.decision_function(X)
     there = np.unique(scores)
-    cuts = [there[0] - 1, *((low + high) / 2 for low, high in pairwise(there)), there[-1] + 1]
+    thresholds = [there[0] - 1, *((low + high) / 2 for low, high in pairwise(there)), there[-1] + 1]
     matrices = [
-        Confusion.of(y, model.classes_[(scores > cut).astype(int)], classes=model.classes_.tolist())
-        for cut in cuts
+        Confusion.of(y, model.classes_[(scores > one).astype(int)], classes=model.classes_.tolist())
+        for one in thresholds
     ]
-    return min(judged(preference, matrix, spoken) for matrix in matrices)
+    return min(evaluate(preference, matrix, mentioned) for matrix in matrices)
 
 
-def judged(preference, matrix, spoken):
+def evaluate(preference, matrix, mentioned):
     shortfall = round(preference.shortfall(matrix), 9)
-    return shortfall, cost(matrix, spoken), cost(matrix, [])
+    return shortfall, cost(matrix, mentioned), cost(matrix, [])
 
 
 FP, FN = [(0, 1)], [(1, 0)]
@@ -227,8 +227,8 @@ REQUESTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "spoken"), REQUESTS)
-def test_the_result_is_that_of_the_returned_model(text, spoken):
+@pytest.mark.parametrize(("text", "mentioned"), REQUESTS)
+def test_the_result_is_that_of_the_returned_model(text, mentioned):
     X, y, X_tune, y_tune = split()
     model, preference = TunableLogistic().fit(X, y), Preference(text)
     tuned = model.tune(text, X_tune, y_tune)
@@ -239,9 +239,11 @@ def test_the_result_is_that_of_the_returned_model(text, spoken):
     assert result.met
     assert preference.met(result.after)
     assert not preference.met(result.before)
-    assert judged(preference, result.after, spoken) <= judged(preference, result.by_offset, spoken)
-    expected = by_threshold(model, preference, X_tune, y_tune, spoken)
-    assert judged(preference, result.by_offset, spoken) == expected
+    assert evaluate(preference, result.after, mentioned) <= evaluate(
+        preference, result.by_offset, mentioned
+    )
+    expected = by_threshold(model, preference, X_tune, y_tune, mentioned)
+    assert evaluate(preference, result.by_offset, mentioned) == expected
     assert result.n_models <= 20
     assert not result.cancelled
 
@@ -257,9 +259,9 @@ def test_requests_on_liver_cost_no_more_than_the_threshold_and_sometimes_less(se
         for limit in sorted({getattr(before, word) - 1, getattr(before, word) // 2, 0}):
             result = model.tune(f"{word} <= {limit}", X_tune, y_tune).tuning_
             assert result.met
-            ours = judged(result.preference, result.after, [cell])
+            ours = evaluate(result.preference, result.after, [cell])
             threshold = by_threshold(model, result.preference, X_tune, y_tune, [cell])
-            assert judged(result.preference, result.by_offset, [cell]) == threshold
+            assert evaluate(result.preference, result.by_offset, [cell]) == threshold
             assert ours <= threshold
             gains.append(threshold[1] - ours[1])
     assert max(gains) > 0
@@ -277,8 +279,8 @@ THREE = [
 ]
 
 
-@pytest.mark.parametrize(("text", "spoken"), THREE)
-def test_requests_on_three_classes(text, spoken):
+@pytest.mark.parametrize(("text", "mentioned"), THREE)
+def test_requests_on_three_classes(text, mentioned):
     preference = Preference(text)
     X, y, X_tune, y_tune = noisy_iris()
     names = np.array(["setosa", "versicolor", "virginica"])
@@ -288,7 +290,9 @@ def test_requests_on_three_classes(text, spoken):
     assert not preference.met(result.before)
     assert result.met
     assert result.after == Confusion.of(y_tune, tuned.predict(X_tune))
-    assert judged(preference, result.after, spoken) <= judged(preference, result.by_offset, spoken)
+    assert evaluate(preference, result.after, mentioned) <= evaluate(
+        preference, result.by_offset, mentioned
+    )
 
 
 @pytest.mark.parametrize("text", ["fp <= 4", "fn <= 4"])
@@ -319,9 +323,9 @@ def test_an_outlier_in_the_tuning_set_removes_no_threshold():
     X, y, X_tune, y_tune = split()
     model = TunableLogistic().fit(X, y)
     at = int(np.flatnonzero(y_tune == 1)[0])
-    X_tune[at] = 1e12 * model.coef_[0]  # surely called 1, and it is
+    X_tune[at] = 1e12 * model.coef_[0]  # certainly predicted 1, which is correct
     result = model.tune(FEWER_FP, X_tune, y_tune, max_models=0).tuning_
-    assert judged(FEWER_FP, result.after, FP) == by_threshold(model, FEWER_FP, X_tune, y_tune, FP)
+    assert evaluate(FEWER_FP, result.after, FP) == by_threshold(model, FEWER_FP, X_tune, y_tune, FP)
 
 
 @pytest.mark.parametrize("text", ["fp <= 60", "fp <= 60, fn <= 60", "recall(1) >= 10%"])
@@ -370,15 +374,15 @@ def steps_of(model, preference, X, y, **more):
 
 
 @pytest.mark.parametrize("patience", [0, 1, 4])
-@pytest.mark.parametrize(("seed", "text", "spoken"), [(0, "fp <= 5", FP), (2, "fn <= 5", FN)])
-def test_patience_is_how_many_models_are_tried_after_the_last_gain(seed, text, spoken, patience):
+@pytest.mark.parametrize(("seed", "text", "mentioned"), [(0, "fp <= 5", FP), (2, "fn <= 5", FN)])
+def test_patience_is_how_many_models_are_tried_after_the_last_gain(seed, text, mentioned, patience):
     X, y, X_tune, y_tune = split(seed=seed)
     model = TunableLogistic().fit(X, y)
     tuned, steps = steps_of(model, text, X_tune, y_tune, patience=patience, max_models=40)
     matrices = [step.confusion for step in steps]
     gains = [step.number for old, step in pairwise(steps) if step.confusion != old.confusion]
     assert gains  # the search finds something cheaper than the offset
-    assert cost(tuned.tuning_.after, spoken) < cost(tuned.tuning_.by_offset, spoken)
+    assert cost(tuned.tuning_.after, mentioned) < cost(tuned.tuning_.by_offset, mentioned)
     assert tuned.tuning_.n_models == gains[-1] + patience < 40
     assert all(new - old <= max(patience, 1) for old, new in pairwise(gains))
     if patience == 0:
@@ -395,7 +399,7 @@ def test_a_callback_receives_every_model():
     assert [step.number for step in steps] == list(range(tuned.tuning_.n_models + 1))
     assert {step.most for step in steps} == {30}
     assert all(step.met for step in steps)
-    result = [judged(FEWER_FP, step.confusion, FP) for step in steps]
+    result = [evaluate(FEWER_FP, step.confusion, FP) for step in steps]
     assert result == sorted(result, reverse=True)  # the best so far
 
 
@@ -418,7 +422,7 @@ def test_a_true_result_cancels_and_the_best_so_far_is_returned(at):
         assert tuned.tuning_.after == tuned.tuning_.by_offset
 
 
-def test_a_search_that_is_cancelled_before_it_meets_the_preference_says_so():
+def test_a_search_that_is_cancelled_early_is_not_met():
     X, y, X_tune, y_tune = split()
     model = TunableLogistic().fit(X, y)
     with pytest.warns(NotMetWarning, match="'fp <= 1, fn <= 1'"):
@@ -436,7 +440,7 @@ def test_no_more_models_are_trained_than_allowed(max_models, monkeypatch):
     monkeypatch.setattr(
         _newton.LogisticProblem,
         "solve",
-        lambda self, *given: trained.append(1) or solved(self, *given),
+        lambda self, *args: trained.append(1) or solved(self, *args),
     )
     with pytest.warns(NotMetWarning):
         tuned, steps = steps_of(model, "fp <= 0, fn <= 0", X_tune, y_tune, max_models=max_models)
@@ -452,7 +456,7 @@ def test_models_are_counted_also_where_penalties_do_not_matter(monkeypatch):
     monkeypatch.setattr(
         _newton.LogisticProblem,
         "solve",
-        lambda self, *given: trained.append(1) or solved(self, *given),
+        lambda self, *args: trained.append(1) or solved(self, *args),
     )
     with pytest.warns(NotMetWarning):
         tuned, steps = steps_of(model, "fp <= 5, fn <= 5", np.zeros((40, 2)), y, max_models=3)
@@ -477,7 +481,7 @@ def test_an_infeasible_preference_returns_the_nearest_model():
     assert result.after == Confusion.of(y_tune, tuned.predict(X_tune))
     assert 0 < errors <= cost(result.by_offset, []) <= cost(result.before, [])
     expected = by_threshold(model, NO_ERRORS, X_tune, y_tune, [*FP, *FN])
-    assert judged(NO_ERRORS, result.by_offset, [*FP, *FN]) == expected
+    assert evaluate(NO_ERRORS, result.by_offset, [*FP, *FN]) == expected
 
 
 def test_the_search_may_meet_what_no_threshold_can():
@@ -516,11 +520,13 @@ def test_the_derivative_of_the_divergence(k, groups, monkeypatch):
     theta = np.concatenate([start, rng.normal(size=k) / 4, rng.normal(size=k)])
     value, ours = search.divergence(theta)
 
-    # (2) itself, with the model trained anew.
+    # (2) itself, with the model trained again.
     def divergence(at):
         penalty, cost, offset = np.split(at, [len(start), len(start) + k])
-        anew = clone(model).set_params(log_penalty=penalty, class_cost=np.exp(cost), offset=offset)
-        p = anew.fit(X, y, np.linspace(0.5, 2, len(y))).predict_proba(X_tune)
+        refitted = clone(model).set_params(
+            log_penalty=penalty, class_cost=np.exp(cost), offset=offset
+        )
+        p = refitted.fit(X, y, np.linspace(0.5, 2, len(y))).predict_proba(X_tune)
         s = search.targets
         return (s * (np.log(np.where(s > 0, s, 1)) - np.log(p))).sum()
 
@@ -541,4 +547,4 @@ def test_large_problems_are_tuned_by_lbfgs(monkeypatch):
     assert tuned.tuning_.met
     assert tuned.tuning_.after == Confusion.of(y_tune, tuned.predict(X_tune))
     threshold = by_threshold(model, FEWER_FP, X_tune, y_tune, FP)
-    assert judged(FEWER_FP, tuned.tuning_.after, FP) < threshold
+    assert evaluate(FEWER_FP, tuned.tuning_.after, FP) < threshold

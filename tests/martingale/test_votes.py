@@ -155,7 +155,7 @@ def test_a_tie_of_three_classes_is_settled_among_those_that_lead(key, mass, pred
     )
 
 
-def test_a_tie_of_classes_that_did_not_come_is_settled_by_who_there_is():
+def test_a_tie_of_absent_classes_is_settled_by_all_samples():
     total = np.array([10.0, 20.0, 30.0])
     kind = VoteRouting(2, None, 3).node_kind(2, (1, 1, 0), np.array([0.0, 0.0, 5.0]), total)
     assert kind == ("leaf", 1)
@@ -230,7 +230,7 @@ def test_the_prediction_of_an_end_always_leads(votes, extra, prediction):
 @pytest.mark.parametrize("k", [2, 3])
 @few(5)
 @given(seed=SEEDS)
-def test_the_kind_of_every_node_follows_from_who_came(k, seed):
+def test_the_kind_of_a_node_follows_from_its_samples(k, seed):
     X, y = made(k, 60, seed % 1000)
     learner = DecisionTreeClassifier(max_depth=1)
     model = MartingaleBoostClassifier(learner, 5, random_state=seed).fit(X, y)
@@ -247,14 +247,14 @@ def test_the_kind_of_every_node_follows_from_who_came(k, seed):
 
 
 def test_a_pure_node_predicts_its_class_against_its_votes():
-    """The root calls the two of class 1 wrong; all that are called 0 are of class 1."""
+    """The root is wrong on both samples of class 1; all that it predicts 0 are of class 1."""
     X = np.array([[1, 1]] * 6 + [[0, 0]] * 2 + [[1, 0]] * 2)
     y = np.array([0] * 6 + [1] * 4)
     model = MartingaleBoostClassifier(Scripted(10), 3, balance=False).fit(X, y)
     assert kinds(model)[1, (1.0, 0.0)] == ("constant", 1)
     assert kinds(model)[2, (1.0, 1.0)][0] == "constant"
-    way = model.decision_path([[0, 0]]).indices
-    assert [model.program_.nodes[at].position for at in way] == [(0, 0), (1, 0), (1, 1), (1, 2)]
+    path = model.decision_path([[0, 0]]).indices
+    assert [model.program_.nodes[at].position for at in path] == [(0, 0), (1, 0), (1, 1), (1, 2)]
     assert model.predict([[0, 0]]).tolist() == [1]
 
 

@@ -63,11 +63,11 @@ class TestWorked:
         neighbourhood = near([[[0], [1]]], labels=[[0, 0]], distance=[[0.0, 1.0]])
         assert competence.mla(neighbourhood)[0, 0] == pytest.approx(0, abs=1e-9)
 
-    def test_rank_counts_up_to_the_first_mistake(self):
+    def test_rank_counts_up_to_the_first_error(self):
         assert competence.rank(WORKED).tolist() == [[2, 1, 0]]
 
     def test_double_faults_count_other_members_that_are_wrong_too(self):
-        # Wrong at the neighbours: {3}, {2, 3}, {1}, {3}: member 3 shares one with member 2.
+        # Wrong at the neighbours: {3}, {2, 3}, {1}, {3}: members 2 and 3 have one in common.
         assert competence.double_faults(WORKED).tolist() == [[0, 1, 1]]
 
     def test_a_weight_repeats_a_neighbour(self):
@@ -163,7 +163,7 @@ class TestChoosing:
         ]
         assert competence.select_better_than_chance(accuracy, WORKED).tolist() == [[False] * 3]
 
-    def test_des_knn_keeps_half_and_of_these_who_fails_alone(self):
+    def test_des_knn_selects_accurate_members_with_few_double_faults(self):
         # Ten members at five neighbours: 0 to 5 are wrong once, 6 to 9 three times. Of the first
         # six the later five stay. Of these 4 and 5 fail with four others, the rest with seven.
         correct = np.ones((1, 5, 10), dtype=bool)
@@ -214,7 +214,7 @@ def test_des_knn_prefers_the_accurate_then_the_diverse(neighbourhood):
 
 
 class TestMeta:
-    def test_steps_are_tenths_of_the_way_to_one(self):
+    def test_steps_are_tenths(self):
         assert to_tenths(np.array([0.0, 0.05, 0.1, 0.1 - 1e-17, 0.55, 0.99, 1.0])).tolist() == [
             0, 0, 1, 1, 5, 9, 10,
         ]  # fmt: skip
@@ -261,7 +261,9 @@ class TestMeta:
         assert features.sums(everything) == pytest.approx(self.rows(features).sum(axis=0))
 
     @pytest.mark.parametrize(("totals", "sure"), [((0, 5), 1.0), ((5, 0), 0.0)])
-    def test_what_is_never_wrong_or_never_right_is_so_for_sure(self, features, totals, sure):
+    def test_a_member_that_is_never_wrong_or_never_correct_has_probability_1_or_0(
+        self, features, totals, sure
+    ):
         sums = np.array([features.sums(np.full((40, 9), total > 0)) for total in totals])
         learned = MetaClassifier.fit(sums, np.array(totals, float))
         assert (learned.competence(features) == sure).all()

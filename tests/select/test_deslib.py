@@ -29,7 +29,7 @@ def test_predictions_agree_outside_ties(title, method):
     assert found.tied <= MOST_TIES.get(method, OF_OTHERS), found.ties
 
 
-def test_the_fixture_says_something():
+def test_members_of_the_fixture_disagree():
     """Members disagree, methods differ from each other, and two sets have more than two classes."""
     assert len(KEPT) == 5
     assert Counter(tables.parts_tune.shape for tables, _ in KEPT.values()) == {

@@ -292,7 +292,7 @@ class TestInput:
         assert model.score(X[::2], y[::2]) > 0.9
         assert model.feature_names_in_.tolist() == iris.feature_names
 
-    def test_features_by_position_are_trained_and_asked_so(self, data):
+    def test_features_by_position(self, data):
         X, y, X_new, _ = data
         features = {"bayes": [0, 1, 2], "tree": slice(3, 6)}
         model = LocalSelectionClassifier(MIXED, "knora-u", features=features).fit(X, y)
@@ -319,7 +319,7 @@ class TestInput:
         assert model.score(X, y) > 0.9
         assert model.space_ is not numbers
 
-    def test_distances_are_taken_in_the_space(self, data):
+    def test_distances_are_computed_in_the_space(self, data):
         X, y, X_new, _ = data
         stretched = X * [1, 1, 1, 1, 1, 1e6]
         model = LocalSelectionClassifier(MIXED, space=StandardScaler()).fit(stretched, y)
@@ -496,7 +496,7 @@ class TestBadInput:
         with pytest.raises(ValueError, match="5 features"):
             prefit(trained, data).predict(data[2][:, :5])
 
-    def test_no_weight_left_in_the_tuning_part(self, data):
+    def test_a_tuning_set_without_weights_is_refused(self, data):
         X, y, _, _ = data
         folds = [(np.arange(100), np.arange(100, 300))]
         model = LocalSelectionClassifier(trees(X, y), tuning=folds)
@@ -547,7 +547,7 @@ def test_parameters_of_the_space_and_the_index_are_reached():
 
 
 class TestChangedParameters:
-    def test_a_method_takes_another_fit(self, trained, data):
+    def test_another_method_needs_another_fit(self, trained, data):
         model = prefit(trained, data, "ola")
         before = model.predict(data[2])
         model.set_params(method="meta-des", k=3)

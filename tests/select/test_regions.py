@@ -263,7 +263,7 @@ class TestCriterion:
         assert np.isnan(model.competence_).any()
         assert model.score(X, y) > 0.9
 
-    def test_one_of_ones_own_with_or_without_weights(self, data):
+    def test_a_function_as_criterion_with_or_without_weights(self, data):
         X, y, _, _ = data
 
         def own(member, at, labels):
@@ -341,7 +341,7 @@ class TestReferences:
         oracle = Oracle(MIXED).fit(X, y)
         assert (oracle.correct(X_new, y_new[:, None]) == oracle.correct(X_new, y_new)).all()
 
-    def test_labels_that_nobody_knows_are_never_right(self, slide):
+    def test_labels_that_no_member_knows_are_never_correct(self, slide):
         members, (X, y), _ = slide
         oracle = Oracle(members, prefit=True).fit(X, y)
         assert oracle.score(X[:4], ["ω1", "ω3", "ω3", "ω2"]) == 0.5

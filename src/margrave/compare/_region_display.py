@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _OWNER = "RegionDisplay"
-_OTHERS, _NOBODY = "others", "nobody"
+_OTHERS, _REJECTED = "others", "rejected"
 _GREY, _DARK = "#999999", "#555555"
 _MARKERS = "os^vDP*X"
 
@@ -158,7 +158,7 @@ class RegionDisplay:
         )
         points = _fill_features(X, dict(zip(positions, map(np.ravel, grid), strict=True)))
         members = _selected_members(estimator.explain(points)).reshape(grid[0].shape)
-        order = [*estimator.member_names_, _NOBODY]
+        order = [*estimator.member_names_, _REJECTED]
         display = cls((grid[0], grid[1]), members, order).plot(ax)
         display.ax_.set(xlabel=names[positions[0]], ylabel=names[positions[1]])
         if y is not None:
@@ -212,10 +212,10 @@ class RegionDisplay:
 
     def _colours(self) -> list[str]:
         """Colour the members; if they are few, each has the same colour in every plot."""
-        members = [name for name in self.order if name != _NOBODY]
+        members = [name for name in self.order if name != _REJECTED]
         few = len(members) <= len(COLOURS)
         colours = dict(zip(members if few else self.shown_, COLOURS, strict=False))
-        return [_DARK if name == _NOBODY else colours.get(name, _GREY) for name in self.shown_]
+        return [_DARK if name == _REJECTED else colours.get(name, _GREY) for name in self.shown_]
 
     def _plot_samples(self, rows: Floats, y: NDArray[Any]) -> None:
         """Plot the samples, with a marker for each label."""
@@ -284,7 +284,7 @@ def _selected_members(explanation: Any) -> NDArray[Any]:
     if not isinstance(explanation, MembersExplanation):
         return np.asarray(explanation.members)
     competence = np.where(explanation.selected, explanation.competence, -np.inf)
-    names = np.array([*explanation.members, _NOBODY])
+    names = np.array([*explanation.members, _REJECTED])
     best: NDArray[Any] = names[competence.argmax(axis=1)]
-    best[~explanation.selected.any(axis=1)] = _NOBODY
+    best[~explanation.selected.any(axis=1)] = _REJECTED
     return best

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils.multiclass import check_classification_targets
 
 from margrave._indexing import select_rows
 from margrave._typing import Codes, Floats
-from margrave._validation import check_sample_weight
+from margrave._validation import check_sample_weight, encode_classes
 
 
 class EncodedSamples(NamedTuple):
@@ -94,16 +93,11 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator, ABC):
         self, X: Any, y: NDArray[Any], sample_weight: ArrayLike | None
     ) -> EncodedSamples:
         """Leave out the samples of weight 0 and encode the labels of the others."""
-        check_classification_targets(y)
+        owner = f"{type(self).__name__}.fit"
         weights = np.ones(len(y))
         if sample_weight is not None:
-            weights = check_sample_weight(sample_weight, len(y), f"{type(self).__name__}.fit")
+            weights = check_sample_weight(sample_weight, len(y), owner)
             kept = np.flatnonzero(weights)
             X, y, weights = select_rows(X, kept), y[kept], weights[kept]
-        classes, codes = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"{type(self).__name__}.fit needs y with at least two classes; "
-                f"got one class, {classes.tolist()[0]!r}."
-            )
+        classes, codes = encode_classes(y, owner)
         return EncodedSamples(X, codes, weights, classes)

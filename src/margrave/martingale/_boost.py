@@ -25,13 +25,18 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrave import _labels
 from margrave._typing import Codes, Floats
-from margrave._validation import Rules, check_parameters, is_count, is_number
+from margrave._validation import (
+    Rules,
+    check_parameters,
+    is_classifier_or_none,
+    is_count,
+    is_number,
+)
 from margrave.confusion import Preference
 from margrave.martingale._base import ScoreClassifier
 from margrave.martingale._growth import (
@@ -82,7 +87,7 @@ class ProgramClassifier(ScoreClassifier):
     def _rules(self) -> Rules:
         """Each parameter with its allowed values, in words, and whether it has one of them."""
         return {
-            "estimator": ("a classifier or None", _is_classifier_or_none(self.estimator)),
+            "estimator": ("a classifier or None", is_classifier_or_none(self.estimator)),
             "n_levels": ("a whole number of at least 1", is_count(self.n_levels)),
         }
 
@@ -145,7 +150,6 @@ class ProgramClassifier(ScoreClassifier):
             encoded.codes,
             encoded.weights,
             len(encoded.classes),
-            tuple(encoded.classes.tolist()),
             getattr(self, "feature_names_in_", None),
         )
         self._samples = samples
@@ -169,7 +173,7 @@ class ProgramClassifier(ScoreClassifier):
         k = samples.k
         offset = np.zeros(k) if offset is None else offset
         routing = self._routing(k)
-        template = LearnerTemplate.of(self._learner(), samples.labels, offset)
+        template = LearnerTemplate.of(self._learner(), self.classes_.tolist(), offset)
         trainer = NodeTrainer(
             samples,
             template,
@@ -223,8 +227,14 @@ class ProgramClassifier(ScoreClassifier):
             )
         return self._samples
 
-    def _without_training_data(self) -> Self:
-        """A copy that predicts, but can no longer be tuned or grown."""
+    def without_training_data(self) -> Self:
+        """Return a copy that predicts, but can no longer be tuned or grown.
+
+        Returns
+        -------
+        object
+            The same predictions, in a smaller file.
+        """
         light = copy(self)
         light._samples = None
         return light
@@ -722,9 +732,3 @@ def fit_sharpness(positions: Floats, mass: Floats) -> float:
 
     found = minimize_scalar(loss, bounds=(0.0, largest), method="bounded")
     return max(float(found.x), 1e-6 * largest)
-
-
-def _is_classifier_or_none(estimator: Any) -> bool:
-    if estimator is None:
-        return True
-    return isinstance(estimator, BaseEstimator) and is_classifier(estimator)

@@ -170,7 +170,7 @@ class NodeTrainer:
         if predictions is None:
             predictions = self._predict(own, X)
         if isinstance(own, TunableLearner):
-            own = own._without_training_data()
+            own = own.without_training_data()
         return TrainedNode(own, predictions)
 
     def _predict(self, learner: Any, X: Any) -> NodePredictions:

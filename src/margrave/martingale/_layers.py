@@ -33,12 +33,7 @@ class Samples:
     codes: Codes  # (n,): their classes, 0 … k − 1
     weights: Floats
     k: int  # number of classes
-    labels: tuple[Any, ...] = ()  # the labels of the classes; their codes by default
     feature_names: Any = None
-
-    def __post_init__(self) -> None:
-        if not self.labels:
-            object.__setattr__(self, "labels", tuple(range(self.k)))
 
     def mass(self, rows: Codes) -> Floats:
         """Total weight of each class among some samples."""

@@ -7,7 +7,7 @@ is trained on validated arrays, and a program can tune it to a preference about 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self, TypeGuard
 
@@ -70,13 +70,8 @@ class TunableLearner(ABC):
         """A fitted copy with another offset."""
 
     @abstractmethod
-    def _without_training_data(self) -> Self:
-        """A fitted copy that predicts but can no longer be tuned."""
-
-
-def all_tunable(learners: Iterable[Any]) -> TypeGuard[Iterable[TunableLearner]]:
-    """Whether a program can tune all of these learners."""
-    return all(isinstance(learner, TunableLearner) for learner in learners)
+    def without_training_data(self) -> Self:
+        """Return a fitted copy that predicts but can no longer be tuned."""
 
 
 def fits_arrays(learner: Any) -> TypeGuard[TunableLearner]:

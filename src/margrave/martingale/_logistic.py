@@ -167,14 +167,16 @@ class TunableLogistic(ScoreClassifier, TunableLearner):
     def _fit_codes(self, X: Floats, codes: Codes, weights: Floats, classes: NDArray[Any]) -> Self:
         self.n_features_in_ = X.shape[1]
         self.classes_ = classes
-        groups = self._penalty_groups()
-        self.group_names_ = groups.names
+        names = getattr(self, "feature_names_in_", None)
+        self.group_names_, group = read_groups(
+            self.groups, self.n_features_in_, names, type(self).__name__
+        )
         hyperparameters = self._hyperparameters()
         self._centre, self._scale = self._units(X, weights)
         problem = LogisticProblem(self._columns(X), codes, len(classes))
-        penalty, costed = expand(hyperparameters, groups.group, codes, weights)
+        penalty, costed = expand(hyperparameters, group, codes, weights)
         solution = problem.solve(penalty, costed, None, self.tol, self.max_iter)
-        self._store(FittedProblem(problem, weights, groups.group, hyperparameters, solution))
+        self._store(FittedProblem(problem, weights, group, hyperparameters, solution))
         self.tuning_: Tuning | None = None
         return self
 
@@ -315,7 +317,14 @@ class TunableLogistic(ScoreClassifier, TunableLearner):
         moved.offset_ = np.array(list(own.values()))
         return moved
 
-    def _without_training_data(self) -> Self:
+    def without_training_data(self) -> Self:
+        """Return a copy that predicts, but can no longer be tuned.
+
+        Returns
+        -------
+        TunableLogistic
+            The same predictions, in a smaller file.
+        """
         light = copy(self)
         light._fitted = None
         return light
@@ -331,10 +340,6 @@ class TunableLogistic(ScoreClassifier, TunableLearner):
                 "max_iter": ("a whole number of at least 1", is_count(self.max_iter)),
             },
         )
-
-    def _penalty_groups(self) -> PenaltyGroups:
-        names = getattr(self, "feature_names_in_", None)
-        return PenaltyGroups.of(self.groups, self.n_features_in_, names, type(self).__name__)
 
     def _hyperparameters(self) -> Hyperparameters:
         """The hyperparameters as arrays, in the order of the groups and classes."""
@@ -446,48 +451,38 @@ def _list_keys(keys: Sequence[Any], limit: int = 6) -> str:
     return ", ".join(texts) + (f", ... ({len(keys)} in all)" if len(keys) > limit else "")
 
 
-class PenaltyGroups(NamedTuple):
-    """Names of the groups of features with a common penalty, and the group of each feature."""
-
-    names: list[str]
-    group: Codes
-
-    @classmethod
-    def of(
-        cls,
-        groups: Mapping[str, Any] | None,
-        n_features: int,
-        feature_names: Sequence[str] | None,
-        owner: str,
-    ) -> PenaltyGroups:
-        """Read the parameter ``groups``, and check that it has each feature once."""
-        known = list(map(str, range(n_features) if feature_names is None else feature_names))
-        if groups is None:
-            return cls(known, np.arange(n_features))
-        if not isinstance(groups, Mapping) or len(set(map(str, groups))) < len(groups):
+def read_groups(
+    groups: Mapping[str, Any] | None,
+    n_features: int,
+    feature_names: Sequence[str] | None,
+    owner: str,
+) -> tuple[list[str], Codes]:
+    """Return the names of the groups and the group of each feature, which is in exactly one."""
+    known = list(map(str, range(n_features) if feature_names is None else feature_names))
+    if groups is None:
+        return known, np.arange(n_features)
+    if not isinstance(groups, Mapping) or len(set(map(str, groups))) < len(groups):
+        raise ValueError(
+            f"{owner} needs groups to be a mapping from different names to features; "
+            f"got {groups!r}."
+        )
+    group = np.full(n_features, -1)
+    for number, (name, features) in enumerate(groups.items()):
+        if not isinstance(features, str | Iterable):
             raise ValueError(
-                f"{owner} needs groups to be a mapping from different names to features; "
-                f"got {groups!r}."
+                f"{owner} needs groups of several features each; got {features!r} in {name!r}."
             )
-        group = np.full(n_features, -1)
-        for number, (name, features) in enumerate(groups.items()):
-            if not isinstance(features, str | Iterable):
+        for feature in [features] if isinstance(features, str) else features:
+            position = _find_feature(feature, known, name, owner)
+            if group[position] != -1:
                 raise ValueError(
-                    f"{owner} needs groups of several features each; got {features!r} in {name!r}."
+                    f"{owner} needs groups with each feature once; {feature!r} is in two."
                 )
-            for feature in [features] if isinstance(features, str) else features:
-                position = _find_feature(feature, known, name, owner)
-                if group[position] != -1:
-                    raise ValueError(
-                        f"{owner} needs groups with each feature once; {feature!r} is in two."
-                    )
-                group[position] = number
-        if (group == -1).any():
-            missing = known[int(np.argmin(group))]
-            raise ValueError(
-                f"{owner} needs groups with each feature once; {missing!r} is in none."
-            )
-        return cls(list(map(str, groups)), group)
+            group[position] = number
+    if (group == -1).any():
+        missing = known[int(np.argmin(group))]
+        raise ValueError(f"{owner} needs groups with each feature once; {missing!r} is in none.")
+    return list(map(str, groups)), group
 
 
 def _find_feature(feature: Any, known: list[str], name: str, owner: str) -> int:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from margrave.confusion import Confusion
 
 Kind = Literal["learner", "constant", "frozen", "empty", "leaf"]
-KINDS: tuple[Kind, ...] = ("learner", "constant", "frozen", "empty", "leaf")
 
 
 @dataclass(frozen=True)
@@ -214,6 +213,6 @@ class Program:
         return sum((w for node, w in ends if node.is_end and node.prediction != c), Fraction(0))
 
     def __str__(self) -> str:
-        tally = {kind: sum(node.kind == kind for node in self.nodes) for kind in KINDS}
+        tally = {kind: sum(node.kind == kind for node in self.nodes) for kind in get_args(Kind)}
         kinds = ", ".join(f"{count} {kind}" for kind, count in tally.items() if count)
         return f"Program of {self.n_levels} levels, {len(self.nodes)} nodes: {kinds}"

@@ -33,7 +33,6 @@ from margrave.martingale._layers import FittedProgram, Key
 from margrave.martingale._learners import (
     TunableLearner,
     TuningSamples,
-    all_tunable,
     class_scores,
 )
 from margrave.martingale._request import SearchResult, Step
@@ -170,7 +169,8 @@ class RootSearch:
         log_cost = self.program.log_cost
         regrowths = [partial(self.regrow, log_cost + _LOG_COST * self.direction, None)]
         local = LocalTargets(self.objective, before, self.X, self.n_training)
-        if local.fractions and all_tunable(self.program.program.learners.values()):
+        learners = self.program.program.learners.values()
+        if local.fractions and all(isinstance(one, TunableLearner) for one in learners):
             regrowths.append(partial(self.regrow, log_cost, local.refine))
         return regrowths[: self.max_models]
 

@@ -6,11 +6,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrave._typing import Flags, Floats
-from margrave._validation import Rules, check_parameters, check_sample_weight
+from margrave._validation import Rules, check_parameters, check_sample_weight, encode_classes
 
 
 class OneVsRestScorer(ClassifierMixin, BaseEstimator, ABC):
@@ -18,7 +17,7 @@ class OneVsRestScorer(ClassifierMixin, BaseEstimator, ABC):
 
     Two classes are one binary problem, in which the second class is positive. With more classes
     each class is the positive class of a problem, and the class with the largest score wins. A
-    subclass fits all problems in one call, because they may share work on the samples.
+    subclass fits all problems in one call, because they may use the same sorted samples.
     """
 
     @abstractmethod
@@ -63,13 +62,7 @@ class OneVsRestScorer(ClassifierMixin, BaseEstimator, ABC):
         """
         check_parameters(self, self._parameter_rules())
         rows, labels = validate_data(self, X, y, dtype=np.float64, order="F")
-        check_classification_targets(labels)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"{type(self).__name__}.fit needs y with at least two classes; "
-                f"got one class, {self.classes_.tolist()[0]!r}."
-            )
+        self.classes_, codes = encode_classes(labels, f"{type(self).__name__}.fit")
         weights = self._check_weights(sample_weight, codes)
         weighted = weights > 0
         if not weighted.all():

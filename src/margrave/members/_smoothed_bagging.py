@@ -1,7 +1,7 @@
 """Smoothed bagging: bagging with Gaussian noise added to the bootstrap samples.
 
 Nair (2015), section 4, fits a member on a bootstrap sample, or on one with Gaussian noise, and
-averages the members by equation (2). The paper does not say how large the noise is. Here its
+averages the members by equation (2). The paper does not define the size of the noise. Here its
 standard deviation is proportional to that of each feature, so the result does not depend on the
 units of the features.
 
@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import BaggingClassifier
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state, get_tags
@@ -21,7 +21,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrave._typing import AnyFloats
-from margrave._validation import check_parameters, check_sample_weight, is_count
+from margrave._validation import (
+    check_parameters,
+    check_sample_weight,
+    is_classifier_or_none,
+    is_count,
+    is_number,
+)
 
 
 class SmoothedBaggingClassifier(ClassifierMixin, BaseEstimator):
@@ -193,13 +199,16 @@ class SmoothedBaggingClassifier(ClassifierMixin, BaseEstimator):
         return max(1, int(self.max_samples * n_rows))
 
     def _check_parameters(self) -> None:
+        is_scale = is_number(self.noise) and 0 <= self.noise < np.inf
+        n_drawn = self.max_samples
+        is_fraction = isinstance(n_drawn, float | np.floating) and 0 < n_drawn <= 1
         rules = {
-            "estimator": ("a classifier or None", _is_classifier(self._member())),
+            "estimator": ("a classifier or None", is_classifier_or_none(self.estimator)),
             "n_estimators": ("an integer of at least 1", is_count(self.n_estimators)),
-            "noise": ("a finite number of at least 0", _is_scale(self.noise)),
+            "noise": ("a finite number of at least 0", is_scale),
             "max_samples": (
                 "an integer of at least 1 or a float above 0 and at most 1",
-                is_count(self.max_samples) or _is_fraction(self.max_samples),
+                is_count(n_drawn) or is_fraction,
             ),
         }
         check_parameters(self, rules)
@@ -248,16 +257,3 @@ def add_noise(X: AnyFloats, noise: float, rng: np.random.RandomState) -> AnyFloa
     smoothed = X.copy()
     smoothed[:, varies] += noise * np.nanstd(varying, axis=0) * rng.standard_normal(varying.shape)
     return smoothed
-
-
-def _is_classifier(value: Any) -> bool:
-    is_instance = hasattr(value, "__sklearn_tags__") and not isinstance(value, type)
-    return is_instance and is_classifier(value)
-
-
-def _is_scale(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and bool(0 <= value < np.inf)
-
-
-def _is_fraction(value: Any) -> bool:
-    return isinstance(value, float | np.floating) and bool(0 < value <= 1)

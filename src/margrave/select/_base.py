@@ -136,12 +136,12 @@ class BaseSelector(Committee):
         try:
             return check_array(transformed, accept_sparse="csr", dtype=np.float64)
         except (TypeError, ValueError) as error:
-            if self.space is not None or "could not convert" not in str(error):
-                raise
-            raise ValueError(
-                f"{type(self).__name__} needs columns of numbers to compute distances ({error}); "
-                "pass a transformer that encodes the columns as space=."
-            ) from error
+            if self.space is None:
+                error.add_note(
+                    f"{type(self).__name__} computes distances from the columns. Pass a "
+                    "transformer that encodes or imputes them as space=."
+                )
+            raise
 
     def _accepts_missing(self) -> bool:
         """Return whether samples with missing values have a place in the space."""

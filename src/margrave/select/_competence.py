@@ -246,8 +246,8 @@ def select_accurate_and_diverse(competence: AnyFloats, near: Neighbourhood) -> F
 def double_faults(near: Neighbourhood) -> AnyFloats:
     """Count how often each member is wrong together with another, over neighbours and others.
 
-    All members that are wrong on x_j share this neighbour, so the sum over pairs of members takes
-    k L steps, not k L².
+    On x_j each wrong member has as many double faults as there are other wrong members, so the sum
+    takes k L steps, not k L² over pairs of members.
     """
     wrong = ~near.correct
     others = np.maximum(wrong.sum(axis=2, dtype=np.float64) - 1, 0)

@@ -57,8 +57,8 @@ class LocalSelectionClassifier(BaseSelector):
         - "rank": the member that is correct on the most neighbours before its first error;
         - "knora-e": all members that are correct on the most neighbours before their first error;
         - "knora-u": all members that are correct on any neighbour, with a vote for each of these;
-        - "des-knn": of the half that is correct on the most neighbours, the members that share the
-          fewest errors with others;
+        - "des-knn": of the half that is correct on the most neighbours, the members with the
+          fewest errors in common with others;
         - "des-p": all members that are better than chance;
         - "knop": as "knora-u", with the samples for which the members' probabilities are most
           similar as neighbours;

@@ -403,7 +403,7 @@ class RegionExplanation:
 # Regions
 
 _LEARNED_REGIONS = ("kmeans", "members")
-# For "members": leaves per member, and samples in a leaf, as few samples say little about a member.
+# For "members": leaves per member, and samples in a leaf, which estimate the members' accuracy.
 _LEAVES_PER_MEMBER = 4
 _MIN_SAMPLES_LEAF = 20
 _KMEANS_STARTS = 3

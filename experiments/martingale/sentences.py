@@ -1,4 +1,4 @@
-"""The sentences of the page: every number and every verdict in them is computed."""
+"""The sentences of the page, with computed numbers and conclusions."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from experiments.martingale import tables
-from experiments.martingale.claims import Claim, implied_shares
+from experiments.martingale.claims import Claim, implied_fractions
 from experiments.martingale.data import favoured
-from experiments.martingale.document import (
+from experiments.martingale.measures import ALONE
+from experiments.martingale.paper import (
     GRID,
     NODES,
     NODES_FROZEN,
-    PROGRAM_ASKED,
     PROGRAM_MET,
+    PROGRAM_REQUESTED,
     PROGRAM_TIMES,
     TABLE_2,
     TABLE_2_METHODS,
@@ -23,45 +24,44 @@ from experiments.martingale.document import (
     TABLE_4,
     TUNED,
 )
-from experiments.martingale.measures import ALONE
 from experiments.martingale.requests import Tally
 from experiments.martingale.results import Gap, Results, on_class, overall
-from experiments.martingale.study import ASKED, GRANULAR_LEVELS
+from experiments.martingale.study import GRANULAR_LEVELS, REQUESTED
 
 ENSEMBLES = ("random forest", "gradient boosting")
 
 
 def listed(texts: Sequence[str]) -> str:
-    """One, two and three; or none."""
+    """Join texts with commas and "and"; "none" without texts."""
     if len(texts) < 2:
         return texts[0] if texts else "none"
     return f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
-def told(gap: Gap) -> str:
-    """How one stands to another."""
-    return {1: "above", 0: "not told from", -1: "below"}[gap.sign]
+def describe_gap(gap: Gap) -> str:
+    """Describe the sign of a difference."""
+    return {1: "above", 0: "not significantly different from", -1: "below"}[gap.sign]
 
 
 def requests(results: Results) -> list[str]:
-    """What became of the requests, a sentence for each learner."""
-    said = []
-    for name in ASKED:
+    """The results of the requests, a sentence for each learner."""
+    texts = []
+    for name in REQUESTED:
         tally = results.total(name)
-        dearer = f"with more in {tally.dearer}" if tally.dearer else "never with more"
-        said.append(
-            f"`{name}` meets {tally.met} of {tally.asked} requests on the tuning part, {dearer} "
+        more = f"with more in {tally.more}" if tally.more else "never with more"
+        texts.append(
+            f"`{name}` meets {tally.met} of {tally.requested} requests on the tuning set, {more} "
             "errors in the other cell than its own moved threshold and with fewer in "
-            f"{tally.cheaper / tally.asked:.0%}; its models make {tally.test} errors on the test "
-            f"parts, the thresholds {tally.test_threshold} "
+            f"{tally.fewer / tally.requested:.0%}; its models make {tally.test} errors on the test "
+            f"sets, the thresholds {tally.test_threshold} "
             f"({tables.change(tally.test, tally.test_threshold)}){_beside_logistic(tally)}."
         )
-    said.append(f"The authors' program met {PROGRAM_MET} of {PROGRAM_ASKED}.")
-    return said
+    texts.append(f"The authors' program met {PROGRAM_MET} of {PROGRAM_REQUESTED}.")
+    return texts
 
 
 def _beside_logistic(tally: Tally) -> str:
-    """Where the learner is another one, a logistic regression's threshold too."""
+    """The errors of a logistic regression's threshold, if the learner is another one."""
     if tally.test_logistic == tally.test_threshold:
         return ""
     than = tables.change(tally.test, tally.test_logistic)
@@ -69,12 +69,12 @@ def _beside_logistic(tally: Tally) -> str:
 
 
 def reproduced(found: Sequence[Claim], number: int | None = None) -> str:
-    """How many of the printed differences are found."""
+    """How many of the differences in the paper are found."""
     counts = Counter(claim.found for claim in found if number in (None, claim.table))
     which = "the tables print" if number is None else "this table prints"
     return (
         f"Of {counts.total()} differences that {which}, {counts[1]} are found here, {counts[0]} "
-        f"are not told from 0, and {counts[-1]} are the other way round."
+        f"are not significant, and {counts[-1]} have the other sign."
     )
 
 
@@ -96,32 +96,32 @@ def distance(results: Results) -> str:
 
 
 def impossible(results: Results) -> str:
-    """Which printed figures cannot be right."""
+    """The printed numbers that are impossible."""
     wrong = [
         f"{one.method} on {one.title}"
-        for one in implied_shares(results.titles("table 2"))
+        for one in implied_fractions(results.titles("table 2"))
         if not one.possible
     ]
-    return f"No class has a share near the one that these figures need: {listed(wrong)}."
+    return f"No class has a fraction near the one that these numbers imply: {listed(wrong)}."
 
 
 def tuned_requests(results: Results) -> str:
-    """Whether the requests of table 2 were met on the tuning part."""
-    said = []
+    """How many requests of table 2 were met on the tuning set."""
+    texts = []
     for method in ("LR-Tune", "MB-Tune", "MB-Tune-Freeze"):
         met = [
             split[method].met
             for title in results.titles("table 2")
             for split in results.found["table 2", title]
         ]
-        said.append(f"{method} {sum(map(bool, met))} of {len(met)}")
-    return f"Requests met on the tuning part: {listed(said)}."
+        texts.append(f"{method} {sum(map(bool, met))} of {len(met)}")
+    return f"Requests met on the tuning set: {listed(texts)}."
 
 
 def programs(results: Results) -> str:
-    """How large the programs are."""
+    """The sizes of the programs."""
     sizes = {
-        title: results.mean("table 2", title, "MB", lambda judged: judged.n_learners)
+        title: results.mean("table 2", title, "MB", lambda evaluation: evaluation.n_learners)
         for title in results.titles("table 2")
     }
     means = listed([f"{size:.1f} on {title}" for title, size in sizes.items()])
@@ -131,12 +131,12 @@ def programs(results: Results) -> str:
 
 
 def freezing(results: Results) -> str:
-    """What ε does."""
+    """The effect of ε."""
     one, levels = results.frozen, results.plan.size.n_levels
     nodes = levels * (levels + 1) // 2
     return (
-        f"On the first training part of {results.plan.pictured}, {one.free} of {nodes} nodes have "
-        f"a learner without freezing and {one.left} with ε = {one.epsilon:g}; the document has "
+        f"On the first training set of {results.plan.pictured}, {one.free} of {nodes} nodes have "
+        f"a learner without freezing and {one.left} with ε = {one.epsilon:g}; the paper has "
         f"{NODES_FROZEN} of {NODES} nodes frozen on Spambase."
     )
 
@@ -155,11 +155,13 @@ def best_of_all(results: Results) -> str:
 
 def grid(results: Results) -> str:
     """Grid search against tuning."""
-    said = []
+    texts = []
     for method in ("half the errors", "half the errors on the favoured class"):
         gap = results.gap("grid", "Liver", method, "grid search", overall)
-        said.append(f"asked for {method}, tuning is {told(gap)} grid search ({gap} points)")
-    return f"{'; '.join(said).capitalize()}. The document has {TUNED - GRID:+.2f}."
+        texts.append(
+            f"with a request for {method}, tuning is {describe_gap(gap)} grid search ({gap} points)"
+        )
+    return f"{'; '.join(texts).capitalize()}. The paper has {TUNED - GRID:+.2f}."
 
 
 def errors_by_levels(results: Results) -> str:
@@ -171,20 +173,20 @@ def errors_by_levels(results: Results) -> str:
         on_favoured = results.mean("levels", title, (name, level), lambda one: one.errors(c))
         return on_favoured, 100 - results.mean("levels", title, (name, level), overall)
 
-    few, share = means("LR-Tune", ALONE)
-    said = []
+    few, rate = means("LR-Tune", ALONE)
+    texts = []
     for name in ("MB", "MB-Tune", "MB-Tune-Freeze"):
         points = [means(name, level) for level in levels]
         fewer = sum(on_favoured < few for on_favoured, _ in points)
-        better = sum(errors < share for _, errors in points)
-        both = sum(a < few and b < share for a, b in points)
-        said.append(f"{name} {fewer}, {better} and {both}")
+        better = sum(errors < rate for _, errors in points)
+        both = sum(a < few and b < rate for a, b in points)
+        texts.append(f"{name} {fewer}, {better} and {both}")
     alone, deepest = (means(*model)[0] for model in (("LR", ALONE), ("MB", levels[-1])))
     return (
         f"Before tuning LR has {alone:.0f} errors on the favoured class and MB with {levels[-1]} "
-        f"levels {deepest:.0f}; each was asked for half of its own. "
-        f"Of {len(levels)} depths, so many have fewer errors on the favoured class than LR-Tune, "
-        f"fewer errors in all, and both: {'; '.join(said)}."
+        f"levels {deepest:.0f}; each got a request for half of its own. "
+        f"Number of {len(levels)} depths with fewer errors than LR-Tune on the favoured class, "
+        f"in all, and both: {'; '.join(texts)}."
     )
 
 
@@ -193,66 +195,66 @@ def by_levels(results: Results) -> str:
     title, of = results.plan.pictured, on_class(favoured(results.plan.pictured))
     levels = results.plan.levels
     shallow, deep = levels[: max(len(levels) // 3, 1)], levels[-max(len(levels) // 3, 1) :]
-    said = []
+    texts = []
     for name in ("MB", "MB-Tune", "MB-Tune-Freeze"):
         low, high = (
             np.mean([results.values("levels", title, (name, n), of) for n in some], axis=0)
             for some in (shallow, deep)
         )
         gap = Gap.of(high - low)
-        said.append(f"{name} is {told(gap)} it ({gap} points)")
+        texts.append(f"{name} is {describe_gap(gap)} it ({gap} points)")
     return (
         f"Accuracy on the tuned class, the mean of {deep[0]} to {deep[-1]} levels against that of "
-        f"{shallow[0]} to {shallow[-1]}: {'; '.join(said)}."
+        f"{shallow[0]} to {shallow[-1]}: {'; '.join(texts)}."
     )
 
 
 def times(results: Results) -> str:
-    """How much longer tuning takes."""
+    """The time of tuning relative to that of training."""
     ratios = {}
     for title in results.titles("times"):
         ours = tables.mean_times(results, title)
         ratios[title] = (ours["MB-Tune"] / ours["MB"], TABLE_3[title][1] / TABLE_3[title][0])
-    each = listed([f"{a:.1f} on {t} (document {b:.1f})" for t, (a, b) in ratios.items()])
+    each = listed([f"{a:.1f} on {t} (paper {b:.1f})" for t, (a, b) in ratios.items()])
     theirs = PROGRAM_TIMES[1] / PROGRAM_TIMES[0]
     return (
-        f"Training with one request takes so many times as long as training: {each}. The authors' "
+        f"Time of training with one request, as a multiple of training: {each}. The authors' "
         f"program, run on Spambase, took {theirs:.0f} times as long."
     )
 
 
 def granularity(results: Results) -> str:
-    """How many nodes are asked."""
+    """How many nodes get a request."""
     part = f"granularity {GRANULAR_LEVELS[0]}"
-    said = []
+    texts = []
     for title in results.titles(part):
         every, weak = (
-            results.mean(part, title, name, lambda judged: judged.asked)
+            results.mean(part, title, name, lambda evaluation: evaluation.n_requested)
             for name in ("I-ALL", "I-SELECT")
         )
         theirs = TABLE_4[title]["I-ALL"][0], TABLE_4[title]["I-SELECT"][0]
-        said.append(f"{weak:.1f} of {every:.1f} on {title} (document {theirs[1]} of {theirs[0]})")
-    return f"With {GRANULAR_LEVELS[0]} levels I-SELECT asks {listed(said)}."
+        texts.append(f"{weak:.1f} of {every:.1f} on {title} (paper {theirs[1]} of {theirs[0]})")
+    return f"With {GRANULAR_LEVELS[0]} levels I-SELECT requests {listed(texts)}."
 
 
 def noise(results: Results) -> str:
     """The best at both ends, by data set."""
     first, last = results.plan.rates[0], results.plan.rates[-1]
-    said = []
+    texts = []
     for title in results.titles("noise"):
         names = {}
         for rate in (first, last):
             methods = [name for name, of in results.methods("noise", title) if of == rate]
             means = {m: results.mean("noise", title, (m, rate), overall) for m in methods}
             names[rate] = max(means, key=lambda name: means[name])
-        said.append(f"{title}: {names[first]} and {names[last]}")
-    return f"Best at {first:.0%} and at {last:.0%} of wrong labels: {'; '.join(said)}."
+        texts.append(f"{title}: {names[first]} and {names[last]}")
+    return f"Best at {first:.0%} and at {last:.0%} of wrong labels: {'; '.join(texts)}."
 
 
 def verdict_on_noise(results: Results) -> list[str]:
     """Wins and losses at the highest rate."""
     last = results.plan.rates[-1]
-    said = []
+    sentences = []
     for one in ("MB", "AMB"):
         where: dict[int, list[str]] = {1: [], -1: []}
         for other in (other for name, other in tables.RIVALS if name == one):
@@ -263,8 +265,8 @@ def verdict_on_noise(results: Results) -> list[str]:
                     if results.gap("noise", title, (one, last), (other, last), overall).sign == sign
                 ]
                 texts.append(f"{other} on {listed(sets)}")
-        said.append(
+        sentences.append(
             f"With {last:.0%} of the training labels wrong {one} is above {'; '.join(where[1])}. "
             f"It is below {'; '.join(where[-1])}."
         )
-    return said
+    return sentences

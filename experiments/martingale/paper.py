@@ -1,6 +1,6 @@
-"""What "Interactive Martingale Boosting" prints, and what its authors' own program does.
+"""The results of Kulkarni et al. (2016), and of the authors' own program.
 
-Tables 1 to 4 and section 5.1. The text of section 5.4 speaks of LR, LR-Tune, Ada and Ada-Tune in
+Tables 1 to 4 and section 5.1. The text of section 5.4 mentions LR, LR-Tune, Ada and Ada-Tune in
 table 2 too, but the table does not print them.
 """
 
@@ -24,7 +24,7 @@ class Source:
     letters : bool
         Whether the features are codes of letters, to be made columns of 0 and 1.
     settled : str
-        What the document leaves open.
+        What the paper leaves open.
     """
 
     name: str
@@ -40,14 +40,14 @@ SOURCES = {
         "ionosphere",
         favoured="good",
         positive="bad",
-        settled="The positive class is the smaller one, bad returns: most of the printed "
-        "accuracies weigh like that.",
+        settled="The positive class is the smaller one, bad returns, as most of the "
+        "printed accuracies imply.",
     ),
     "Sonar": Source(
         "sonar",
         favoured="R",
         positive="M",
-        settled="Mines are positive; the printed accuracies do not say which it was.",
+        settled="Mines are positive; the printed accuracies do not show which class it was.",
     ),
     "Liver": Source(
         "liver", favoured=2, positive=2, settled="The positive class is 2, the larger one."
@@ -119,7 +119,7 @@ TABLE_3 = {
     "Liver": (496, 949, 936),
 }
 
-# Nodes asked, and test accuracy in % of the negatives, of the positives, and of all.
+# Requested nodes, and test accuracy in % of the negatives, of the positives, and of all.
 TABLE_4 = {
     "Spambase": {
         "I-ROOT": (None, 93.27, 93.80, 93.48),
@@ -141,7 +141,7 @@ PENALTIES = tuple(range(0, 301, 30))
 NODES_FROZEN, NODES = 70, 120
 
 # The authors' Java program, compiled and run on five splits 40/20/40: test accuracy in % of LR, MB
-# and MB-Tune; and of how many requests of a single learner how many were met.
+# and MB-Tune; and the number of met requests of a single learner.
 PROGRAM_METHODS = ("LR", "MB", "MB-Tune")
 PROGRAM = {
     "Spambase": (92.5, 91.8, 91.4),
@@ -149,5 +149,5 @@ PROGRAM = {
     "Sonar": (75.9, 75.9, 75.9),
     "Liver": (63.2, 56.4, 57.0),
 }
-PROGRAM_MET, PROGRAM_ASKED = 2, 102
+PROGRAM_MET, PROGRAM_REQUESTED = 2, 102
 PROGRAM_TIMES = (1300, 67500)  # ms for MB and MB-Tune on Spambase

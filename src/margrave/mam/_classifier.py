@@ -849,7 +849,7 @@ def check_classes(classes: NDArray[Any]) -> None:
     if len(classes) < 2:
         raise ValueError(
             "MAMClassifier needs at least two classes in y, or in classes for partial_fit; "
-            f"got {classes.tolist()}."
+            f"got {len(classes)} class: {classes.tolist()}."
         )
 
 

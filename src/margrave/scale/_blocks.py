@@ -39,6 +39,11 @@ def check_dense(owner: str, block: Any) -> None:
         )
 
 
+def _describe(X: Any) -> str:
+    """Return the package and the name of a type, such as ``pandas DataFrame``."""
+    return f"{type(X).__module__.partition('.')[0]} {type(X).__name__}"
+
+
 def concatenate(parts: Sequence[Any]) -> Any:
     """Join rows of several blocks: arrays, or pandas objects."""
     if not hasattr(parts[0], "iloc"):
@@ -81,8 +86,9 @@ class Blocks:
         """
         if not is_dask(X):
             raise TypeError(
-                f"{owner} needs X to be a Dask array or data frame; got {type(X).__name__}. "
-                "Convert an array with dask.array.from_array."
+                f"{owner} needs X to be a Dask array or data frame; got {_describe(X)}, which is "
+                "in memory. Call the method of the estimator itself, or convert X with "
+                "dask.array.from_array or dask.dataframe.from_pandas."
             )
         return cls._aligned(owner, "X", {"X": X, **beside})
 

@@ -48,7 +48,8 @@ def check_approximable(estimator: Any, linear: bool) -> None:
         raise ValueError(
             f"scale.fit takes {type(estimator).__name__} with kernel='linear' or with n_components "
             f"only; got kernel={estimator.kernel!r}, with which it keeps every sample. Set "
-            "n_components, or draw rows into memory with scale.sample."
+            "n_components (for the kernels 'rbf' and 'laplacian'), or draw rows into memory with "
+            "scale.sample."
         )
 
 

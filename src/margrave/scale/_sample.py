@@ -67,7 +67,8 @@ def sample(X: Any, *beside: Any, n: int = 100_000, random_state: int = 0) -> tup
     Returns
     -------
     tuple
-        The drawn rows of each collection, in their order, as arrays or pandas objects.
+        The drawn rows of each collection, in their order, as arrays or pandas objects; also for one
+        collection, as in ``(X_some,) = sample(X)``.
 
     Examples
     --------

@@ -642,8 +642,9 @@ def refuse_used_rows(used: UsedRows, hashes: Hashes, owner: str, largest: float 
     n_used = round(fraction * n)
     if fraction > largest:
         raise GuaranteeError(
-            f"{owner} needs samples that no step has used; {n_used} of these {n} were used to "
-            "build the model. Pass newly labelled samples.",
+            f"{owner} needs samples that no step has used; {n_used} of these {n} equal rows that "
+            f"the model was built from, and at most {largest:.0%} may. Pass newly labelled "
+            "samples, and remove duplicates before you split data.",
             code="used_samples",
             n_used=n_used,
             n=n,

@@ -171,7 +171,7 @@ class Reply:
         if self.preference is None and self.note is None:
             return f"Start, on {self.after.n:,} samples of the tuning set:\n{self.after}"
         plural = "" if self.n_candidates == 1 else "s"
-        search = f"{self.seconds:.2f} s, {self.n_candidates} candidate{plural}"
+        search = f"{self.seconds:.2f} s, {self.n_candidates:,} candidate{plural}"
         search += "" if self.final else ", a better reply may follow"
         search += ", cancelled" if self.cancelled else ""
         first, *others = self._outcome

@@ -46,8 +46,8 @@ class Tally:
     requested, met : int
         Number of requests, and of those that the tuned model meets on the tuning set.
     more, fewer : int
-        Number of requests with more errors in the other cell than the moved threshold has, and of
-        met requests with fewer.
+        Number of requests with more errors in total than the moved threshold has, and of met
+        requests with fewer.
     test, test_threshold : int
         All errors on the test set, of the tuned models and of the moved thresholds.
     test_logistic : int
@@ -79,15 +79,15 @@ def requests(y: Ints, positive: Any) -> list[Request]:
 def threshold(scores: Floats, y: Ints, request: Request) -> float:
     """The threshold above which a sample is predicted positive, by trying all.
 
-    Of those that meet the request, the one with the fewest errors in the other cell; of equals
-    with the fewest in the cell; then the nearest to 0.
+    Of those that meet the request, the one with the fewest errors in total; of equals the nearest
+    to 0.
     """
     known = np.unique(scores)
     between = (known[1:] + known[:-1]) / 2
     best: tuple[tuple[float, ...], float] | None = None
     for candidate in (known[0] - 1, *between, known[-1] + 1):
         own, other = request.counts(y, scores > candidate)
-        rank = (other, own, abs(candidate))
+        rank = (own + other, abs(candidate))
         if own <= request.most and (best is None or rank < best[0]):
             best = rank, float(candidate)
     if best is None:  # predicting all samples negative, or all positive, meets any request
@@ -107,13 +107,13 @@ def one_split(data: Parts, make: Callable[[], Any]) -> Tally:
         own, other = request.counts(data.y_tune, tuned.predict(data.X_tune) == 1)
         scores = model.decision_function(data.X_tune)
         chosen = threshold(scores, data.y_tune, request)
-        _, by_threshold = request.counts(data.y_tune, scores > chosen)
+        by_threshold = sum(request.counts(data.y_tune, scores > chosen))
         plain_chosen = threshold(plain.decision_function(data.X_tune), data.y_tune, request)
         total += Tally(
             requested=1,
             met=int(own <= request.most),
-            more=int(other > by_threshold),
-            fewer=int(own <= request.most and other < by_threshold),
+            more=int(own + other > by_threshold),
+            fewer=int(own <= request.most and own + other < by_threshold),
             test=_errors(tuned.predict(data.X_test) == 1, data),
             test_threshold=_errors(model.decision_function(data.X_test) > chosen, data),
             test_logistic=_errors(plain.decision_function(data.X_test) > plain_chosen, data),

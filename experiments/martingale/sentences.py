@@ -51,7 +51,7 @@ def requests(results: Results) -> list[str]:
         more = f"with more in {tally.more}" if tally.more else "never with more"
         texts.append(
             f"`{name}` meets {tally.met} of {tally.requested} requests on the tuning set, {more} "
-            "errors in the other cell than its own moved threshold and with fewer in "
+            "errors than its own moved threshold and with fewer in "
             f"{tally.fewer / tally.requested:.0%}; its models make {tally.test} errors on the test "
             f"sets, the thresholds {tally.test_threshold} "
             f"({tables.change(tally.test, tally.test_threshold)}){_beside_logistic(tally)}."

@@ -66,7 +66,7 @@ def change(new: float, old: float) -> str:
 
 
 def requests(results: Results) -> str:
-    """How many requests were met, and the errors in the other cell."""
+    """How many requests were met, and with more or fewer errors than a threshold."""
     heading = ["learner", "data set", "requests", "met", "more", "fewer"]
     heading += ["test errors, tuned", "threshold", "change", "LR's threshold"]
     rows = []

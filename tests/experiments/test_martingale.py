@@ -18,7 +18,7 @@ SMALL = ("Ionosphere", "Sonar", "Liver")
 
 
 class TestData:
-    def test_the_documents_tables_name_its_data_sets(self):
+    def test_the_tables_of_the_paper_name_its_data_sets(self):
         assert set(TABLE_2) == set(SOURCES)
         assert set(TABLE_1) | set(TABLE_4) <= set(SOURCES)
         assert all(len(row) == len(TABLE_1_METHODS) for row in TABLE_1.values())
@@ -50,28 +50,28 @@ class TestReferee:
     y = np.array([0, 1, 0, 0, 1, 0, 1])
 
     def test_one_fewer_half_and_none_of_each_error(self):
-        asked = requests(self.y, self.scores > 0)  # two false positives, one false negative
-        assert list(map(str, asked)) == ["fp <= 0", "fp <= 1", "fn <= 0"]
+        found = requests(self.y, self.scores > 0)  # two false positives, one false negative
+        assert list(map(str, found)) == ["fp <= 0", "fp <= 1", "fn <= 0"]
 
-    def test_an_error_that_is_not_there_is_not_asked_about(self):
+    def test_a_cell_without_errors_has_no_requests(self):
         assert requests(self.y, self.y == 1) == []
 
     @pytest.mark.parametrize(
-        ("request_", "cut"),
-        # fp <= 1 is met from 0.5 on with one missed; above 1 both scores of 1 are lost.
+        ("request_", "expected"),
+        # fp <= 1 is met above 0.5 with two errors in total, and so it is above 1, further from 0.
         [(Request("fp", 1), 0.75), (Request("fp", 0), 2.0), (Request("fn", 0), -1.5)],
     )
-    def test_the_cheapest_threshold_lies_between_two_scores(self, request_, cut):
-        assert threshold(self.scores, self.y, request_) == cut
+    def test_the_best_threshold_lies_between_two_scores(self, request_, expected):
+        assert threshold(self.scores, self.y, request_) == expected
 
-    def test_no_other_threshold_is_cheaper(self):
+    def test_no_other_threshold_has_fewer_errors(self):
         rng = np.random.default_rng(0)
         scores, y = rng.normal(size=60).round(1), rng.integers(0, 2, 60)
         for request_ in requests(y, scores > 0):
-            _, price = request_.counts(y, scores > threshold(scores, y, request_))
-            for cut in np.linspace(-4, 4, 801):
-                spoken, other = request_.counts(y, scores > cut)
-                assert spoken > request_.most or other >= price
+            errors = sum(request_.counts(y, scores > threshold(scores, y, request_)))
+            for other in np.linspace(-4, 4, 801):
+                counts = request_.counts(y, scores > other)
+                assert counts[0] > request_.most or sum(counts) >= errors
 
     def test_tallies_add_up(self):
         assert Tally(1, 1, 0, 1, 5, 6, 7) + Tally(1, 0, 1, 0, 5, 6, 7) == Tally(
@@ -79,30 +79,30 @@ class TestReferee:
         )
 
 
-def check_bars(tally):
-    assert tally.met >= 0.98 * tally.asked
-    assert tally.costlier == 0
-    assert tally.cheaper >= 0.4 * tally.asked
+def check_targets(tally):
+    assert tally.met >= 0.98 * tally.requested
+    assert tally.more == 0
+    assert tally.fewer >= 0.4 * tally.requested
     assert tally.test <= tally.test_threshold
 
 
 @pytest.mark.full
 class TestRequests:
-    def test_single_learners_keep_to_them_on_small_sets(self):
+    def test_single_learners_meet_them_on_small_sets(self):
         tally = run(SMALL, TunableLogistic, seeds=range(2))
-        assert tally.asked > 20
-        check_bars(tally)
+        assert tally.requested > 20
+        check_targets(tally)
 
     @pytest.mark.slow
-    def test_programs_keep_to_them_on_small_sets(self):
+    def test_programs_meet_them_on_small_sets(self):
         tally = run(SMALL, MartingaleBoostClassifier, seeds=[0])
-        assert tally.asked > 10
-        check_bars(tally)
+        assert tally.requested > 10
+        check_targets(tally)
 
     @pytest.mark.slow
     @pytest.mark.parametrize("make", [TunableLogistic, MartingaleBoostClassifier])
-    def test_both_keep_to_them_on_spambase(self, make):
-        check_bars(one_split(data.parts("Spambase", 0), make))
+    def test_both_meet_them_on_spambase(self, make):
+        check_targets(one_split(data.parts("Spambase", 0), make))
 
 
 class TestMeasures:
@@ -126,8 +126,8 @@ class TestMeasures:
 
     def test_weak_nodes_are_some_of_all_nodes(self):
         found = measures.granularity("Liver", 0, 3)
-        assert found["I-ROOT"].asked == 0
-        assert 0 < found["I-SELECT"].asked <= found["I-ALL"].asked <= 6
+        assert found["I-ROOT"].n_requested == 0
+        assert 0 < found["I-SELECT"].n_requested <= found["I-ALL"].n_requested <= 6
 
     def test_the_level_of_freezing_freezes(self):
         epsilon, free, left = measures.freezing_level("Liver", 0, 5)

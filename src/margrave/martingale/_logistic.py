@@ -225,11 +225,11 @@ class TunableLogistic(ScoreClassifier, TunableLearner):
     ) -> TunableLogistic:
         """Return a copy whose predictions for the tuning set meet a preference.
 
-        The first candidate is this model with its offset moved. If that has a cost (errors in
-        cells that the preference does not mention), the search over penalties and costs looks for
-        a model that meets the preference at a lower one, and trains ``patience`` more models after
-        each improvement. A preference that is already met changes nothing. With more than two
-        classes the search for the offset goes class by class and may miss the best one.
+        The first candidate is this model with its offset moved. If that has errors, the search
+        over penalties and costs looks for a model that meets the preference with fewer errors in
+        total, and trains ``patience`` more models after each improvement. A preference that is
+        already met changes nothing. With more than two classes the search for the offset goes
+        class by class and may miss the best one.
 
         Parameters
         ----------

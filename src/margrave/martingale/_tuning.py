@@ -10,7 +10,7 @@ the decision; its gradient is the hypergradient (`_newton`).
 The paper tunes only the penalties, which cannot reach every count. Here every model on the path is
 evaluated with its best offset (`margrave.confusion.Objective`). So with two classes the first
 candidate, the original model with its threshold moved, meets all that a threshold can meet, and
-the search continues for a model that meets the preference at a lower cost.
+the search continues for a model that meets the preference with fewer errors in total.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ class HyperparameterSearch:
     cancelled: bool = field(default=False, init=False)
 
     def run(self) -> tuple[LogisticCandidate, SearchResult]:
-        """Search until a model meets the preference at a lower cost, or no model is left."""
+        """Search until a model meets the preference with fewer errors, or no model is left."""
         self.current = self.start
         scores = self.score(self.start.solution.w) + self.start.hyperparameters.offset
         before = scores.argmax(axis=1)

@@ -170,11 +170,11 @@ def record_numbers(name: str) -> Iterator[tuple[str, Any]]:
         LogisticRegression(max_iter=2000), preference=first, random_state=0
     )
     try:
-        model.fit(X, y)
+        model.fit(X[::2], y[::2])
     except steer.GuaranteeError:
         yield "steered", "refused"
     else:
-        checks = model.check(X, y).guarantees
+        checks = model.check(X[1::2], y[1::2]).guarantees
         yield "steered", of_certificate(model.certificate_)
         yield "checked", [[one.count, one.n, one.p, bool(one.alarm)] for one in checks]
 

@@ -37,7 +37,6 @@ from margrave.fuse._rank_weights import ScoreRange as ScoreRange
 from margrave.fuse._rank_weights import check_both_classes as check_both_classes
 from margrave.fuse._rank_weights import check_constant_members as check_constant_members
 from margrave.fuse._rank_weights import check_in_range as check_in_range
-from margrave.fuse._rank_weights import check_one_per_sample as check_one_per_sample
 from margrave.fuse._rank_weights import check_table as check_table
 from margrave.fuse._rank_weights import find_positive as find_positive
 from margrave.fuse._rank_weights import maximize_margin as maximize_margin

@@ -169,7 +169,11 @@ def rank_margin_weights(
     positive = find_positive(classes, positive)
     is_positive: Flags = labels == positive
     values, names = _check_scores(scores, positive)
-    check_one_per_sample("y", is_positive.shape, len(values))
+    if is_positive.shape != (len(values),):
+        raise ValueError(
+            f"{_OWNER} needs y with a label for each of {len(values)} samples; "
+            f"got shape {is_positive.shape}."
+        )
     weight = None
     if sample_weight is not None:
         weight = check_sample_weight(sample_weight, len(values), _OWNER)
@@ -246,16 +250,6 @@ def check_table(shape: tuple[float, ...]) -> None:
         raise ValueError(
             f"{_OWNER} needs scores with a row per sample and a column per member; "
             f"got shape {shape}."
-        )
-
-
-def check_one_per_sample(name: str, shape: tuple[float, ...], n_samples: float) -> None:
-    """Check the shape of y or sample_weight; a number of rows that is NaN is unknown."""
-    known = not np.isnan([*shape, n_samples]).any()
-    if len(shape) != 1 or (known and shape[0] != n_samples):
-        kind = "a label" if name == "y" else "a number"
-        raise ValueError(
-            f"{_OWNER} needs {name} with {kind} for each of {n_samples} samples; got shape {shape}."
         )
 
 

@@ -113,13 +113,9 @@ $(VENV)/.deslib: $(VENV)/.run
 	  || echo "DESlib could not be installed: the study of selection goes without it."
 	@touch $@
 
-reproduce: $(VENV)/.test $(VENV)/.peers $(VENV)/.deslib  ## run the documents' experiments in full and write their pages (some minutes)
-	@$(BIN)/python -m experiments.rank_margin
-	@$(BIN)/python -m experiments.martingale
-	@$(BIN)/python -m experiments.steer
-	@$(BIN)/python -m experiments.mam
-	@$(BIN)/python -m experiments.select
-	@$(BIN)/python -m experiments.scale
+STUDY := rank_margin martingale steer mam select scale
+reproduce: $(VENV)/.test $(VENV)/.peers $(VENV)/.deslib  ## run the documents' experiments in full and write their pages; STUDY=mam: one of them
+	@set -e; for study in $(STUDY); do $(BIN)/python -m experiments.$$study; done
 
 lock: $(BIN)/python  ## lock what pyproject.toml requires, for all platforms; UPGRADE=1: newest versions
 	@$(BIN)/python tools/lock.py $(if $(UPGRADE),--upgrade)

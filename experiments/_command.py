@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
 from typing import TypeVar
 
 from rich.console import Console
@@ -29,7 +30,9 @@ class Options:
     out : Path
         The folder of its page.
     command : str
-        The command that writes the page, which the page names.
+        The command that writes the page.
+    started : float
+        When it started, by ``perf_counter``.
     """
 
     quick: bool
@@ -37,6 +40,13 @@ class Options:
     jobs: int
     out: Path
     command: str
+    started: float
+
+    def describe_run(self) -> str:
+        """Return the command with its duration until now, for the page."""
+        minutes = (perf_counter() - self.started) / 60
+        duration = f"{minutes:.0f} minutes" if minutes > 1.5 else f"{60 * minutes:.0f} seconds"
+        return f"`{self.command}` in {duration}"
 
 
 def parse_options(study: str, quick: str, arguments: list[str] | None) -> Options | None:
@@ -53,8 +63,9 @@ def parse_options(study: str, quick: str, arguments: list[str] | None) -> Option
             "A quick run does not replace the page: set another folder with --out.", file=sys.stderr
         )
         return None
-    command = f"{program} --quick" if chosen.quick else "make reproduce"
-    return Options(chosen.quick, chosen.seed, chosen.jobs, chosen.out or OUT, command)
+    command = f"{program} --quick" if chosen.quick else f"make reproduce STUDY={study}"
+    out = chosen.out or OUT
+    return Options(chosen.quick, chosen.seed, chosen.jobs, out, command, perf_counter())
 
 
 def show_progress(

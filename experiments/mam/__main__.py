@@ -22,7 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
     plan = study.QUICK if chosen.quick else study.full()
     runs = study.all_runs(plan, chosen.seed, chosen.jobs)
     done = show_progress(console, runs, plan.n_runs, of=lambda run: run.title)
-    written = page.write(Results.of(plan, chosen.seed, done), chosen.out, chosen.command)
+    written = page.write(Results.of(plan, chosen.seed, done), chosen.out, chosen.describe_run())
     console.print(f"Written: {written}", highlight=False, soft_wrap=True)
     return 0
 

@@ -18,7 +18,7 @@ from experiments.mam.results import Results
 TEMPLATE = Path(__file__).with_name("template.md")
 
 
-def write(results: Results, folder: Path, command: str) -> Path:
+def write(results: Results, folder: Path, run: str) -> Path:
     """Write the page and its figures; return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     figures.write_all(results, folder)
@@ -27,7 +27,7 @@ def write(results: Results, folder: Path, command: str) -> Path:
     return write_page(
         TEMPLATE,
         folder / "mam.md",
-        command=command,
+        run=run,
         seed=results.seed,
         versions=versions() + (f", mord {version('mord')}" if HAS_MORD else ""),
         in_short="\n".join(f"- {sentence}" for sentence in sentences.in_short(results)),

@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     total = len(waiting) + len(clocked)
     found = show_progress(console, done, total, of=lambda run: f"{run[0]}, {run[1]}")
     results = Results.of(plan, chosen.seed, frozen, found)
-    written = page.write(results, chosen.out, chosen.command)
+    written = page.write(results, chosen.out, chosen.describe_run())
     console.print(f"Written: {written}", highlight=False, soft_wrap=True)
     return 0
 

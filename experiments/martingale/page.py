@@ -13,7 +13,7 @@ from experiments.martingale.results import Results
 TEMPLATE = Path(__file__).with_name("template.md")
 
 
-def write(results: Results, folder: Path, command: str) -> Path:
+def write(results: Results, folder: Path, run: str) -> Path:
     """Write the page and its figures; returns the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
     figures.write_all(results, folder)
@@ -29,7 +29,7 @@ def write(results: Results, folder: Path, command: str) -> Path:
     return write_page(
         TEMPLATE,
         folder / "martingale.md",
-        command=command,
+        run=run,
         n_sets=len(plan.titles),
         n_splits=plan.n_splits,
         n_levels=plan.size.n_levels,

@@ -27,7 +27,9 @@ def main(arguments: list[str] | None = None) -> int:
     nu = study.QUICK_NU if chosen.quick else "cv"
     runs = study.all_runs(titles, n_runs, chosen.seed, strong, chosen.jobs, nu)
     done = show_progress(console, runs, n_runs * len(titles), of=lambda run: run[0])
-    written = page.write(Results.of(titles, done), chosen.out, chosen.seed, strong, chosen.command)
+    written = page.write(
+        Results.of(titles, done), chosen.out, chosen.seed, strong, chosen.describe_run()
+    )
     console.print(f"Written: {written}", highlight=False, soft_wrap=True)
     return 0
 

@@ -25,7 +25,7 @@ FIGURES = {1: "Contraceptive", 2: "Liver"}
 OURS = "ν by cv, logit"
 
 
-def write(results: Results, folder: Path, seed: int, strong: Sequence[str], command: str) -> Path:
+def write(results: Results, folder: Path, seed: int, strong: Sequence[str], run: str) -> Path:
     """Write the page and its figures, and return the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
     of_strong = [column for column in results.columns if column[0] == "strong"]
@@ -34,7 +34,7 @@ def write(results: Results, folder: Path, seed: int, strong: Sequence[str], comm
     return write_page(
         TEMPLATE,
         folder / "rank_margin.md",
-        command=command,
+        run=run,
         n_sets=len(results.titles),
         n_runs=results.values.shape[1],
         seed=seed,

@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
         measurements = list(
             show_progress(console, runs, total, of=lambda run: f"{run.job}, {run.rows:,}")
         )
-    written = page.write(measurements, chosen.out, chosen.command)
+    written = page.write(measurements, chosen.out, chosen.describe_run())
     console.print(f"Written: {written}", highlight=False, soft_wrap=True)
     return 0
 

@@ -21,11 +21,11 @@ _MAX_FACTOR = 2.5
 _NOTHING, _EXACT = "nothing", "average margin, exact kernel"
 
 
-def write(measurements: Sequence[Measured], folder: Path, command: str) -> Path:
+def write(measurements: Sequence[Measured], folder: Path, run: str) -> Path:
     """Write the page and its figures, and return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     costs = fit_costs(measurements)
-    if not command.endswith("--quick"):
+    if "--quick" not in run:
         check(costs, measurements)
     figures.growth(measurements, folder / "scale_growth.png")
     figures.machines(costs, folder / "scale_machines.png")
@@ -34,7 +34,7 @@ def write(measurements: Sequence[Measured], folder: Path, command: str) -> Path:
     return write_page(
         TEMPLATE,
         folder / "scale.md",
-        command=command,
+        run=run,
         versions=versions(),
         cores=os.cpu_count(),
         growth=growth_table(measurements),

@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     ours, theirs = timing.in_turns(plan.size, python)
     versions = None if python is None else run_peer(python, "versions")
     results = Results.of(plan, chosen.seed, done, ours, theirs, versions)
-    written = page.write(results, chosen.out, chosen.command)
+    written = page.write(results, chosen.out, chosen.describe_run())
     console.print(f"Written: {written}", highlight=False, soft_wrap=True)
     return 0
 

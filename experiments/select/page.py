@@ -14,14 +14,14 @@ from experiments.select.timing import ROUNDS
 TEMPLATE = Path(__file__).with_name("template.md")
 
 
-def write(results: Results, folder: Path, command: str) -> Path:
+def write(results: Results, folder: Path, run: str) -> Path:
     """Write the page, and return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     plan, size = results.plan, results.plan.size
     return write_page(
         TEMPLATE,
         folder / "select.md",
-        command=command,
+        run=run,
         n_sets=len(plan.titles),
         n_splits=plan.n_splits,
         seed=results.seed,

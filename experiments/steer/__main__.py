@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
         len(plan.titles) * plan.n_splits,
         of=lambda run: f"{run.title}, {run.split}",
     )
-    path = page.write(Results.of(plan, options.seed, runs), options.out, options.command)
+    path = page.write(Results.of(plan, options.seed, runs), options.out, options.describe_run())
     console.print(f"Written: {path}", highlight=False, soft_wrap=True)
     return 0
 

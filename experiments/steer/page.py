@@ -17,7 +17,7 @@ from experiments.steer.rivals import CONFIDENCE, N_ROUNDS
 TEMPLATE = Path(__file__).with_name("template.md")
 
 
-def write(results: Results, folder: Path, command: str) -> Path:
+def write(results: Results, folder: Path, run: str) -> Path:
     """Write the page and its plots; return the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
     figures.write_all(results, folder)
@@ -25,7 +25,7 @@ def write(results: Results, folder: Path, command: str) -> Path:
     return write_page(
         TEMPLATE,
         folder / "steer.md",
-        command=command,
+        run=run,
         n_sets=len(plan.titles),
         n_splits=plan.n_splits,
         min_rows=MIN_ROWS,

@@ -361,6 +361,10 @@ class MartingaleBoostClassifier(ProgramClassifier):
     -----
     A fitted program keeps its training data, because tuning grows it again.
 
+    :meth:`Program.error_bounds` bounds the error rates by the advantages of the nodes, as
+    ``model.program_.error_bounds()`` on the training samples and as
+    ``model.measured(X, y).error_bounds()`` on others.
+
     Examples
     --------
     >>> from margrave import datasets

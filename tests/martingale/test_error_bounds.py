@@ -171,7 +171,7 @@ class TestFormula:
     @pytest.mark.parametrize(("k", "n_levels"), [(2, 1), (2, 4), (2, 7), (3, 3), (3, 4), (4, 3)])
     @pytest.mark.parametrize("ends", [False, True])
     @given(seed=SEEDS)
-    @few(10)
+    @few(4)
     def test_all_paths_one_by_one(self, k, n_levels, ends, seed):
         program = at_random(k, n_levels, seed, ends=ends)
         for c, bound in program.error_bounds().items():
@@ -184,7 +184,7 @@ class TestValid:
     @pytest.mark.parametrize(("k", "n_levels"), [(2, 9), (2, 10), (3, 6), (3, 7), (4, 5)])
     @pytest.mark.parametrize("ends", [False, True])
     @given(seed=SEEDS)
-    @few(10)
+    @few(4)
     def test_bounds_of_random_programs(self, k, n_levels, ends, seed):
         program = at_random(k, n_levels, seed, ends=ends)
         assert_valid(program)

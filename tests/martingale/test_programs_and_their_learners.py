@@ -147,7 +147,7 @@ def test_a_local_fraction_is_exact():
     codes = np.repeat([0, 1], [10, 5])
     before = np.repeat([1, 0, 1], [5, 5, 5])
     local = LocalTargets(
-        Objective(Preference("fp <= 1"), codes, (0, 1)), before, np.zeros((15, 1)), 0
+        Objective(Preference("fp <= 1"), codes, (0, 1)), before, np.zeros((15, 1)), 0, None
     )
     assert int(local.fractions[0, 1] * 5) == 1
 

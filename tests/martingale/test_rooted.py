@@ -627,8 +627,12 @@ def test_fractions_of_the_errors_that_may_stay(text, expected):
     codes = np.repeat([0, 1], 10)
     before = np.repeat([0, 1, 0, 1], [6, 4, 2, 8])
     objective = Objective(Preference(text), codes, (0, 1))
-    targets = LocalTargets(objective, before, np.zeros((20, 1)), 0)
+    targets = LocalTargets(objective, before, np.zeros((20, 1)), 0, None)
     assert targets.fractions == pytest.approx(expected)
+
+
+def tune_fully(learner, objective, X):
+    return learner._tune_node(objective, X, max_models=20)[0]
 
 
 def test_a_node_keeps_its_fraction_of_the_errors():
@@ -637,7 +641,7 @@ def test_a_node_keeps_its_fraction_of_the_errors():
     predictions = learner.predict(X_tune)
     count = int(np.sum((y_tune == 0) & (predictions == 1)))
     objective = Objective(Preference(f"fp <= {count // 2}"), y_tune, (0, 1))
-    targets = LocalTargets(objective, predictions, X_tune, len(X))
+    targets = LocalTargets(objective, predictions, X_tune, len(X), tune_fully)
     rows = np.arange(len(X), len(X) + len(X_tune))[::2]
     here = rows - len(X)
     wrong = np.sum((y_tune[here] == 0) & (predictions[here] == 1))
@@ -651,7 +655,7 @@ def test_a_node_without_tuning_samples_of_a_class_is_left_as_it_is():
     X, y, X_tune, y_tune = made()
     learner = TunableLogistic().fit(X, y)
     objective = Objective(Preference("fp <= 0"), y_tune, (0, 1))
-    targets = LocalTargets(objective, learner.predict(X_tune), X_tune, len(X))
+    targets = LocalTargets(objective, learner.predict(X_tune), X_tune, len(X), tune_fully)
     assert targets.fractions
     only = np.flatnonzero(y_tune == 0) + len(X)
     for rows in (only, np.arange(len(X)), np.zeros(0, dtype=int)):

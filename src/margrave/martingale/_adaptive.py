@@ -7,27 +7,33 @@ chance, so good layers move samples far. Samples at nearby positions are at one 
 of the final position (for k classes its largest entry) gives the label.
 
 The paper does not define how positions become nodes; here they are rounded, so that the same sample
-always takes the same path. The program cannot be tuned: :class:`MartingaleBoostClassifier` can.
+always takes the same path. Its AMB-Tune is :meth:`AdaptiveMartingaleBoostClassifier.tune`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from margrave._typing import Codes, Floats
 from margrave._validation import Rules, is_number
+from margrave.confusion import Preference
 from margrave.martingale._boost import ProgramClassifier
-from margrave.martingale._growth import GrowthResult
-from margrave.martingale._layers import Branch, Key, Routing, Samples, Walk
+from margrave.martingale._layers import Branch, FittedProgram, Key, Routing, Samples
 from margrave.martingale._learners import NodePredictions
 from margrave.martingale._program import Kind, Node
+from margrave.martingale._request import Step, check_limits, check_preference
+from margrave.martingale._root import ScoredProgram
 
 
 class AdaptiveMartingaleBoostClassifier(ProgramClassifier):
     """Martingale boosting whose learners move samples by their confidence.
+
+    :meth:`tune` changes the program until the confusion matrix of a tuning set meets a preference.
 
     Parameters
     ----------
@@ -56,7 +62,15 @@ class AdaptiveMartingaleBoostClassifier(ProgramClassifier):
     steps_ : ndarray of shape (n_levels,)
         How far each layer moves its samples: its advantage over chance.
     sharpness_ : float
-        β: the probabilities are the softmax of β times the final positions.
+        β: the probabilities are the softmax of β times the final positions plus the offset.
+    offset_ : ndarray of shape (n_classes,)
+        Added by tuning to the scores of the classes.
+    tuning_ : Tuning or None
+        The result of the last :meth:`tune`; None before it.
+
+    Notes
+    -----
+    A fitted program keeps its training data, because tuning grows it again.
 
     Examples
     --------
@@ -103,24 +117,93 @@ class AdaptiveMartingaleBoostClassifier(ProgramClassifier):
             ),
         }
 
-    def _store(self, grown: GrowthResult) -> None:
-        super()._store(grown)
-        self._samples = None  # only tuning and growing need them again
+    def tune(
+        self,
+        preference: Preference | str,
+        X_tune: ArrayLike,
+        y_tune: ArrayLike,
+        *,
+        granularity: Literal["root", "quick"] = "quick",
+        positive: Any = None,
+        max_models: int | None = None,
+        callback: Callable[[Step], Any] | None = None,
+    ) -> Self:
+        """Return a copy whose predictions for the tuning set meet a preference.
+
+        Parameters
+        ----------
+        preference : Preference or str
+            The requested bounds on the confusion matrix of the tuning set.
+        X_tune, y_tune : array-like
+            Samples of every class that the model was not trained on.
+        granularity : {"root", "quick"}, default="quick"
+            Whether to tune all nodes to local targets (I-ROOT), or mostly to move offsets.
+        positive : label, optional
+            The class that ``fp`` and ``fn`` refer to; by default the second of two.
+        max_models : int, optional
+            With "quick", the largest number of programs to grow again (2; with 0 only the offset
+            moves); with "root", the largest number of models to train for one node (20).
+        callback : callable, optional
+            Called with a :class:`Step` before each new program and at the end; with "root" after
+            each node too. If it returns a true value, the search stops and returns the best model
+            so far.
+
+        Returns
+        -------
+        AdaptiveMartingaleBoostClassifier
+            A tuned copy, with the result in ``tuning_``. If the preference is not met, the nearest
+            model of the search, with a :class:`NotMetWarning`. Tuning changes the fitted program,
+            not the parameters: a clone is untuned.
+
+        Examples
+        --------
+        >>> from margrave import datasets
+        >>> from margrave.martingale import AdaptiveMartingaleBoostClassifier
+        >>> pima = datasets.load("pima")
+        >>> X, y = pima.data, pima.target
+        >>> model = AdaptiveMartingaleBoostClassifier(n_levels=5).fit(X[::2], y[::2])
+        >>> tuned = model.tune("fn <= 20", X[1::2], y[1::2])
+        >>> tuned.tuning_.met, tuned.tuning_.after.fn <= 20
+        (True, True)
+        """
+        owner = f"{type(self).__name__}.tune"
+        if granularity not in ("root", "quick"):
+            raise ValueError(
+                f"{owner} needs granularity to be 'root' or 'quick'; got {granularity!r}."
+            )
+        if max_models is not None:
+            check_limits(owner, max_models=max_models)
+        return self._tune_globally(
+            check_preference(preference, owner),
+            X_tune,
+            y_tune,
+            positive,
+            quick=granularity == "quick",
+            max_models=max_models,
+            callback=callback,
+        )
 
     def _routing(self, k: int) -> Routing:
         return PositionRouting(self.n_levels, self.width)
 
-    def _final_positions(self, walk: Walk) -> Floats:
-        return walk.positions
+    def _votes_of(self, program: FittedProgram) -> None:
+        return None
+
+    def _decide_ends(self, program: ScoredProgram, offset: Floats) -> FittedProgram:
+        routing = PositionRouting(self.n_levels, self.width, offset / program.sharpness)
+        return replace(program.program, routing=routing)
 
 
 class PositionRouting(Routing):
-    """Positions are real numbers, and a node is a cell of them."""
+    """Positions are real numbers, and a node is a cell of them.
+
+    ``end_offset`` is added to the final positions that decide the leaf.
+    """
 
     uses_positions = True
 
-    def __init__(self, n_levels: int, width: float) -> None:
-        self.n_levels, self.width = n_levels, width
+    def __init__(self, n_levels: int, width: float, end_offset: Floats | float = 0.0) -> None:
+        self.n_levels, self.width, self.end_offset = n_levels, width, end_offset
 
     def node_kind(
         self, layer: int, key: Key, mass: Floats, total: Floats
@@ -158,7 +241,7 @@ class PositionRouting(Routing):
         """By cells; after the last layer by the class with the largest position."""
         positions = np.zeros((len(predictions), 0)) if positions is None else positions
         if node.layer == self.n_levels - 1:
-            largest = np.argmax(positions, axis=1)
+            largest = np.argmax(positions + self.end_offset, axis=1)
             cells = np.eye(positions.shape[1])[largest]
         else:
             cells = np.rint(positions / self.width)

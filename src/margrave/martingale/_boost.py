@@ -8,7 +8,7 @@ along the edge of its prediction. After the last layer the class with most votes
 The parts, in the order of the paper: the graph and its theorem (`_program`), how samples walk
 through its layers (`_layers`), the learners at the nodes (`_learners`, `_logistic`), growth
 (`_growth`), tuning by the global confusion matrix (I-ROOT, `_root`) and node by node (I-ALL and
-I-SELECT, `_nodes`).
+I-SELECT, `_nodes`). `_adaptive` has the other classifier of this base.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ from margrave.martingale._request import (
 )
 from margrave.martingale._root import RootSearch, ScoredProgram, add_node_offset
 
-Granularity = Literal["root", "all", "select"]
+Granularity = Literal["root", "quick", "all", "select"]
 
 
 class ProgramClassifier(ScoreClassifier):
@@ -74,15 +74,22 @@ class ProgramClassifier(ScoreClassifier):
     balance: bool
     n_jobs: int | None
     random_state: Any
+    tuning_: Tuning | None
     _samples: Samples | None  # None once the training data are dropped
+    _votes: Floats | None  # (n_nodes, k): the final votes of each end; None for real positions
+    _log_cost: Floats  # (k,): logarithms of the costs of the classes that the program grew with
 
     @abstractmethod
     def _routing(self, k: int) -> Routing:
         """How samples move."""
 
     @abstractmethod
-    def _final_positions(self, walk: Walk) -> Floats:
-        """A number for each sample and class, the largest for the prediction; shape (n, k)."""
+    def _votes_of(self, program: FittedProgram) -> Floats | None:
+        """The final votes of each end; None if samples have real positions."""
+
+    @abstractmethod
+    def _decide_ends(self, program: ScoredProgram, offset: Floats) -> FittedProgram:
+        """The program with predictions that an offset at its end has changed."""
 
     def _rules(self) -> Rules:
         """Each parameter with its allowed values, in words, and whether it has one of them."""
@@ -152,8 +159,10 @@ class ProgramClassifier(ScoreClassifier):
             len(encoded.classes),
             getattr(self, "feature_names_in_", None),
         )
-        self._samples = samples
-        self._store(self._grow(samples, callback=callback))
+        self._samples, self.tuning_ = samples, None
+        grown, no_cost = self._grow(samples, callback=callback), np.zeros(samples.k)
+        self._set_program(self._score_program(grown, samples, no_cost), no_cost)
+        self.program_ = grown.counter.program(grown.program, tuple(self.classes_.tolist()))
         return self
 
     def _grow(
@@ -195,19 +204,87 @@ class ProgramClassifier(ScoreClassifier):
             callback=callback,
         )
 
-    def _store(self, grown: GrowthResult) -> None:
-        """Set the fitted attributes, and the sharpness from the training samples."""
-        self._fitted_program = grown.program
-        self.learners_ = grown.program.learners
-        self.program_ = grown.counter.program(grown.program, tuple(self.classes_.tolist()))
-        self.offset_ = np.zeros(grown.program.k)
-        self.sharpness_ = self._fit_sharpness(grown)
+    def _set_program(self, program: ScoredProgram, end_offset: Floats) -> None:
+        """Set the fitted attributes, except the counts."""
+        self._fitted_program, self.learners_ = program.program, program.program.learners
+        self._votes, self.sharpness_ = program.votes, program.sharpness
+        self._log_cost, self.offset_ = program.log_cost, end_offset
 
-    def _fit_sharpness(self, grown: GrowthResult) -> float:
-        """Fit β to the training samples, each at its final position."""
-        samples = self._require_training_data("fit")
-        mass = np.eye(samples.k)[samples.codes] * samples.weights[:, None]
-        return fit_sharpness(self._final_positions(grown.walk), mass)
+    def _score_program(
+        self, grown: GrowthResult, samples: Samples, log_cost: Floats
+    ) -> ScoredProgram:
+        """Fit β to the samples that the program grew on, without those of weight 0."""
+        counted = np.flatnonzero(samples.weights)
+        codes, weights = samples.codes[counted], samples.weights[counted]
+        votes = self._votes_of(grown.program)
+        positions = grown.walk.positions[counted]
+        mass: Floats = np.eye(samples.k)[codes] * weights[:, None]
+        if votes is not None:  # samples at the same end have the same votes: add them up
+            reached, end = np.unique(grown.walk.ends[counted], return_inverse=True)
+            positions = votes[reached]
+            sums = np.bincount(end * samples.k + codes, weights, positions.size)
+            mass = sums.astype(float).reshape(positions.shape)
+        return ScoredProgram(grown.program, votes, fit_sharpness(positions, mass), log_cost)
+
+    @property
+    def _scored_program(self) -> ScoredProgram:
+        return ScoredProgram(self._fitted_program, self._votes, self.sharpness_, self._log_cost)
+
+    def _regrow(self, samples: Samples, log_cost: Floats, refine: Refine | None) -> ScoredProgram:
+        """Grow another program on the training samples, with the tuning set passing through."""
+        grown = self._grow(samples, np.exp(log_cost), refine)
+        return self._score_program(grown, samples, log_cost)
+
+    def _with_program(
+        self, program: ScoredProgram, node_offset: Floats, end_offset: Floats
+    ) -> Self:
+        """A copy with another program and other offsets."""
+        samples = self._require_training_data("tune")
+        fitted = replace(
+            self._decide_ends(program, end_offset),
+            offset=add_node_offset(program.program, node_offset),
+            learners=dict(program.program.learners),
+        )
+        tuned = self._fitted_copy()
+        tuned._set_program(replace(program, program=fitted), end_offset.copy())
+        tuned.program_ = fitted.count(samples.X, samples.codes, self.program_.classes)
+        return tuned
+
+    def _tune_globally(
+        self,
+        preference: Preference | str,
+        X_tune: ArrayLike,
+        y_tune: ArrayLike,
+        positive: Any,
+        *,
+        quick: bool,
+        max_models: int | None,
+        callback: Callable[[Step], Any] | None,
+    ) -> Self:
+        """A copy whose global matrix of the tuning set meets a preference, or the nearest one."""
+        samples, owner = self._require_training_data("tune"), f"{type(self).__name__}.tune"
+        rows = self._validate(X_tune, reset=False)
+        objective = make_objective(
+            preference, y_tune, self.classes_, positive, rows.shape[0], owner
+        )
+        grown_on = samples.with_tuning_set(rows, objective.codes)
+        if max_models is None:
+            max_models = 2 if quick else 20
+        search = RootSearch(
+            self._scored_program,
+            self.offset_,
+            lambda log_cost, refine: self._regrow(grown_on, log_cost, refine),
+            rows,
+            objective,
+            n_training=len(samples.codes),
+            quick=quick,
+            max_models=max_models,
+            callback=callback,
+        )
+        best, result = search.run()
+        tuned = self._with_program(best.program, best.node_offset, best.end_offset)
+        tuned.tuning_ = report(objective, result, owner, stacklevel=4)
+        return tuned
 
     def _scores(self, X: ArrayLike) -> Floats:
         check_is_fitted(self)
@@ -215,8 +292,7 @@ class ProgramClassifier(ScoreClassifier):
 
     def _scores_of(self, rows: Any) -> Floats:
         """A score for each class, of validated samples."""
-        positions = self._final_positions(self._fitted_program.walk(rows))
-        return self.sharpness_ * positions + self.offset_
+        return self._scored_program.scores(self._fitted_program.walk(rows)) + self.offset_
 
     def _require_training_data(self, method: str) -> Samples:
         check_is_fitted(self, "_fitted_program")
@@ -228,7 +304,7 @@ class ProgramClassifier(ScoreClassifier):
         return self._samples
 
     def without_training_data(self) -> Self:
-        """Return a copy that predicts, but can no longer be tuned or grown.
+        """Return a copy that predicts, but can no longer be tuned or get more levels.
 
         Returns
         -------
@@ -409,7 +485,7 @@ class MartingaleBoostClassifier(ProgramClassifier):
         X_tune: ArrayLike,
         y_tune: ArrayLike,
         *,
-        granularity: Granularity = "root",
+        granularity: Granularity = "quick",
         advantage_threshold: float = 0.3,
         positive: Any = None,
         max_models: int | None = None,
@@ -420,25 +496,29 @@ class MartingaleBoostClassifier(ProgramClassifier):
         Parameters
         ----------
         preference : Preference, str, mapping or callable
-            With granularity "root", the requested bounds on the confusion matrix of the tuning set.
-            Otherwise the bounds on the local matrix of each node: one text for all nodes; a mapping
-            from the votes of a node, such as ``(0, 0)`` for the root, to a preference; or a
-            callable from a :class:`NodeRequest` to a preference, or to None for no change.
+            With granularity "root" or "quick", the requested bounds on the confusion matrix of the
+            tuning set. Otherwise the bounds on the local matrix of each node: one text for all
+            nodes; a mapping from the votes of a node, such as ``(0, 0)`` for the root, to a
+            preference; or a callable from a :class:`NodeRequest` to a preference, or to None for
+            no change.
         X_tune, y_tune : array-like
             Samples of every class that the model was not trained on.
-        granularity : {"root", "all", "select"}, default="root"
-            Whether to tune the global matrix (I-ROOT), every node (I-ALL), or the nodes whose
-            smallest advantage on the tuning set is below ``advantage_threshold`` (I-SELECT).
+        granularity : {"root", "quick", "all", "select"}, default="quick"
+            Whether to tune the global matrix by tuning all nodes to local targets (I-ROOT), or in
+            its quick form, which mostly moves offsets; or to tune every node (I-ALL), or the nodes
+            whose smallest advantage on the tuning set is below ``advantage_threshold`` (I-SELECT)
+            to their own preferences.
         advantage_threshold : float, default=0.3
             See ``granularity``.
         positive : label, optional
             The class that ``fp`` and ``fn`` refer to; by default the second of two.
         max_models : int, optional
-            With "root", the largest number of programs to grow again (2; with 0 only offsets
+            With "quick", the largest number of programs to grow again (2; with 0 only offsets
             move); otherwise the largest number of models to train for one node (20).
         callback : callable, optional
-            Called with a :class:`Step` before each new program and at the end, or after each
-            node. If it returns a true value, the search stops and returns the best model so far.
+            Called with a :class:`Step` after each node; with "root" and "quick" before each new
+            program and at the end too. If it returns a true value, the search stops and returns
+            the best model so far.
 
         Returns
         -------
@@ -449,35 +529,25 @@ class MartingaleBoostClassifier(ProgramClassifier):
         """
         samples = self._require_training_data("tune")
         owner = f"{type(self).__name__}.tune"
-        if granularity == "root":
-            hint = ", or granularity='all' or 'select' for preferences about nodes"
-            wanted = check_preference(preference, owner, hint)
         if max_models is not None:
             check_limits(owner, max_models=max_models)
-        rows = self._validate(X_tune, reset=False)
-        if granularity == "root":
-            objective = make_objective(
-                wanted, y_tune, self.classes_, positive, rows.shape[0], owner
-            )
-            grown_on = samples.with_tuning_set(rows, objective.codes)
-            search = RootSearch(
-                self._scored_program,
-                self.offset_,
-                lambda log_cost, refine: self._regrow(grown_on, log_cost, refine),
-                rows,
-                objective,
-                n_training=len(samples.codes),
-                max_models=2 if max_models is None else max_models,
+        if granularity in ("root", "quick"):
+            hint = ", or granularity='all' or 'select' for preferences about nodes"
+            return self._tune_globally(
+                check_preference(preference, owner, hint),
+                X_tune,
+                y_tune,
+                positive,
+                quick=granularity == "quick",
+                max_models=max_models,
                 callback=callback,
             )
-            best, result = search.run()
-            tuned = self._with_program(best.program, best.node_offset, best.end_offset)
-            tuned.tuning_ = report(objective, result, owner)
-            return tuned
         if granularity not in ("all", "select"):
             raise ValueError(
-                f"{owner} needs granularity to be 'root', 'all' or 'select'; got {granularity!r}."
+                f"{owner} needs granularity to be 'root', 'quick', 'all' or 'select'; "
+                f"got {granularity!r}."
             )
+        rows = self._validate(X_tune, reset=False)
         if not is_number(advantage_threshold):
             raise ValueError(
                 f"{owner} needs advantage_threshold to be a number; got {advantage_threshold!r}."
@@ -500,8 +570,9 @@ class MartingaleBoostClassifier(ProgramClassifier):
 
     def _tune_nodes(self, tuner: NodeTuner, samples: Samples) -> Self:
         """Grow a copy again, and tune its nodes meanwhile."""
+        grown_on = samples.with_tuning_set(tuner.X, tuner.codes)
         grown = self._grow(
-            samples.with_tuning_set(tuner.X, tuner.codes),
+            grown_on,
             np.exp(self._log_cost),
             tuner.refine,
             tuner.previous,
@@ -509,7 +580,7 @@ class MartingaleBoostClassifier(ProgramClassifier):
         )
         program = self._scored_program
         if tuner.has_changed:
-            program = self._score_program(grown, self._log_cost)
+            program = self._score_program(grown, grown_on, self._log_cost)
         tuned = self._with_program(program, np.zeros(samples.k), self.offset_)
         before, after = (np.argmax(model._scores_of(tuner.X), axis=1) for model in (self, tuned))
         tuned.tuning_ = tuner.report(before, after)
@@ -557,7 +628,7 @@ class MartingaleBoostClassifier(ProgramClassifier):
             )
         costs, offset = np.exp(self._log_cost), self.node_offset_
         grown = taller._grow(samples, costs, previous=previous, offset=offset)
-        program = taller._score_program(grown, self._log_cost)
+        program = taller._score_program(grown, samples, self._log_cost)
         taller = taller._with_program(program, np.zeros(samples.k), self.offset_)
         taller.tuning_ = None
         return taller
@@ -567,64 +638,17 @@ class MartingaleBoostClassifier(ProgramClassifier):
     def _routing(self, k: int) -> Routing:
         return VoteRouting(self.n_levels, self.freeze, k)
 
-    def _store(self, grown: GrowthResult) -> None:
-        self._votes = self._votes_of(grown.program)
-        self._log_cost = np.zeros(grown.program.k)
-        self.tuning_: Tuning | None = None
-        super()._store(grown)
+    _votes: Floats
 
     def _votes_of(self, program: FittedProgram) -> Floats:
         return np.array([final_votes(node, self.n_levels) for node in program.nodes])
 
-    def _final_positions(self, walk: Walk) -> Floats:
-        return np.asarray(self._votes[walk.ends])
-
-    def _fit_sharpness(self, grown: GrowthResult) -> float:
-        """As in the base class, with the samples of each end added up."""
-        samples, k = self._require_training_data("fit"), len(self.classes_)
-        training_ends = grown.walk.ends[: len(samples.codes)]  # a tuning set may follow
-        n_nodes = len(grown.program.nodes)
-        cells = training_ends * k + samples.codes
-        mass: Floats = np.bincount(cells, samples.weights, n_nodes * k).astype(float)
-        mass = mass.reshape(n_nodes, k)
-        reached = mass.any(axis=1)
-        return fit_sharpness(self._votes_of(grown.program)[reached], mass[reached])
-
-    @property
-    def _scored_program(self) -> ScoredProgram:
-        return ScoredProgram(self._fitted_program, self._votes, self.sharpness_, self._log_cost)
-
-    def _score_program(self, grown: GrowthResult, log_cost: Floats) -> ScoredProgram:
-        votes = self._votes_of(grown.program)
-        return ScoredProgram(grown.program, votes, self._fit_sharpness(grown), log_cost)
-
-    def _regrow(self, samples: Samples, log_cost: Floats, refine: Refine | None) -> ScoredProgram:
-        """Grow another program on the training samples, with the tuning set passing through."""
-        return self._score_program(self._grow(samples, np.exp(log_cost), refine), log_cost)
-
-    def _with_program(
-        self, program: ScoredProgram, node_offset: Floats, end_offset: Floats
-    ) -> Self:
-        """A copy with another program and other offsets."""
-        samples, fitted = self._require_training_data("tune"), program.program
-        predictions = (program.scores + end_offset).argmax(axis=1)
-        ends = {
-            index: int(predictions[index]) for index, node in enumerate(fitted.nodes) if node.is_end
-        }
-        tuned = self._fitted_copy()
-        tuned._fitted_program = replace(
-            fitted,
-            offset=add_node_offset(fitted, node_offset),
-            end_predictions=ends,
-            learners=dict(fitted.learners),
-        )
-        tuned._votes, tuned._log_cost = program.votes, program.log_cost
-        tuned.sharpness_ = program.sharpness
-        tuned.offset_, tuned.learners_ = end_offset.copy(), dict(fitted.learners)
-        tuned.program_ = tuned._fitted_program.count(
-            samples.X, samples.codes, self.program_.classes
-        )
-        return tuned
+    def _decide_ends(self, program: ScoredProgram, offset: Floats) -> FittedProgram:
+        fitted = program.program
+        ends = [index for index, node in enumerate(fitted.nodes) if node.is_end]
+        scores = program.scores(Walk(np.array(ends), np.zeros((0, 0)))) + offset
+        predictions = dict(zip(ends, scores.argmax(axis=1).tolist(), strict=True))
+        return replace(fitted, end_predictions=predictions)
 
     def _without_end_offset(self) -> Self:
         """A copy without an offset at its end, for callers that decide by its scores."""

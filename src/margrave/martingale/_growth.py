@@ -309,9 +309,23 @@ class _Growth:
             for to, prediction in routing.required_children(node, classes):
                 coming.setdefault(to, [])
                 self.open_edges.setdefault((index, to), prediction)
+        if routing.uses_positions and layer + 1 < routing.n_levels:
+            coming = self._join_cells(coming)
         no_rows = np.zeros(0, dtype=np.intp)
         # Each part is sorted already, and a stable sort merges them.
         self.arrivals = {
             key: np.sort(np.concatenate([no_rows, *parts]), kind="stable")
             for key, parts in coming.items()
         }
+
+    def _join_cells(self, coming: dict[Key, list[Codes]]) -> dict[Key, list[Codes]]:
+        """Send tuning samples in cells without training samples to the nearest cell with some."""
+        weights, routing = self.samples.weights, self.program.routing
+        cells = [key for key, parts in coming.items() if weights[np.concatenate(parts)].any()]
+        numbers = {key: number for number, key in enumerate(cells)}
+        target = {key: cells[routing.nearest(key, numbers)] for key in coming}
+        self.open_edges = {(start, target[key]): None for start, key in self.open_edges}
+        joined: dict[Key, list[Codes]] = {}
+        for key, parts in coming.items():
+            joined.setdefault(target[key], []).extend(parts)
+        return joined

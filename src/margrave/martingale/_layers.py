@@ -70,6 +70,7 @@ class Branch(NamedTuple):
 class Routing(ABC):
     """How samples move through a program."""
 
+    n_levels: int  # number of layers of learners
     uses_positions = False  # whether samples have real positions, moved by probabilities
 
     @abstractmethod

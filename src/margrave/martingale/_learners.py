@@ -59,7 +59,7 @@ class TunableLearner(ABC):
         objective: Objective,
         X: Floats,
         *,
-        patience: int,
+        patience: int = 4,
         max_models: int,
         tol: float | None = None,
     ) -> tuple[Self, SearchResult]:

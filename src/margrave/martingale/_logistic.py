@@ -262,7 +262,7 @@ class TunableLogistic(ScoreClassifier, TunableLearner):
         tuned, result = self._tune_node(
             objective, rows, patience=patience, max_models=max_models, callback=callback
         )
-        tuned.tuning_ = report(objective, result, owner)
+        tuned.tuning_ = report(objective, result, owner, stacklevel=3)
         return tuned
 
     # What a program needs of a learner that it tunes (`TunableLearner`)
@@ -293,7 +293,7 @@ class TunableLogistic(ScoreClassifier, TunableLearner):
         objective: Objective,
         X: Floats,
         *,
-        patience: int,
+        patience: int = 4,
         max_models: int,
         tol: float | None = None,
         callback: Callable[[Step], Any] | None = None,

@@ -29,8 +29,6 @@ from margrave.martingale._request import (
     summarize,
 )
 
-_PATIENCE = 4
-
 
 @dataclass(frozen=True)
 class NodeRequest:
@@ -166,9 +164,7 @@ class NodeTuner:
         if objective.evaluate(predictions).shortfall == 0:
             tuned, result = current, SearchResult.unchanged(predictions)
         else:
-            tuned, result = learner._tune_node(
-                objective, X, patience=_PATIENCE, max_models=self.max_models
-            )
+            tuned, result = learner._tune_node(objective, X, max_models=self.max_models)
         self._record(key, summarize(objective, result))
         return tuned
 

@@ -164,7 +164,7 @@ def summarize(objective: Objective, result: SearchResult) -> Tuning:
     )
 
 
-def report(objective: Objective, result: SearchResult, owner: str) -> Tuning:
+def report(objective: Objective, result: SearchResult, owner: str, stacklevel: int) -> Tuning:
     """Summarize a search; warn in the owner's name if the preference is not met."""
     tuning = summarize(objective, result)
     if not tuning.met:
@@ -173,7 +173,7 @@ def report(objective: Objective, result: SearchResult, owner: str) -> Tuning:
             f"models is {format_count(tuning.shortfall)} samples short, and '{tuning.binding}' is "
             "the limiting constraint.",
             NotMetWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
     return tuning
 

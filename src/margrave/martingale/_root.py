@@ -1,17 +1,19 @@
 """Tuning a whole program to a preference on its global confusion matrix (I-ROOT).
 
-Kulkarni et al. (2016), section 4.3. A request about the global matrix has to reach the nodes, and
-is evaluated on the global matrix again. Four moves can change it:
+Kulkarni et al. (2016), sections 4.3 and 4.4. The request about the global matrix becomes a local
+target at every node: the node keeps the same fraction of the errors that the request mentions. The
+program is grown again, and the hyperparameters of each learner are tuned to the target of its node
+by their hypergradient (`_tuning`). The quick form trains at most one model at a large node, moves
+the offset at the others, and also grows a program with other costs of the classes.
 
-- the offset at the end: how many final votes a class needs;
-- one offset of the decision at every node, in the direction of the request;
-- costs of the classes at every node, with the program grown again;
-- local targets, with the program grown again: a node keeps the same fraction of the errors that the
-  request mentions, and its learner is tuned to that (`_tuning`).
+The paper's program never evaluates the global matrix again. Here every program is, with the best of
+two offsets:
 
-Every program is evaluated with the best of its two offsets. The first candidate is the original
-program with the offset at its end moved, like a threshold; the search returns the best candidate.
-(The paper has only local targets, and its program never evaluates the global matrix again.)
+- at the end: how many final votes a class needs, or how large its final position has to be;
+- for votes, one at every node, in the direction of the request.
+
+The first candidate is the original program with the offset at its end moved, like a threshold; the
+search returns the best candidate.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from scipy.special import softmax
 from margrave._typing import Codes, Floats
 from margrave.confusion import Bound, Objective, ObjectiveValue
 from margrave.martingale._growth import Refine
-from margrave.martingale._layers import FittedProgram, Key
+from margrave.martingale._layers import FittedProgram, Key, Walk
 from margrave.martingale._learners import (
     TunableLearner,
     TuningSamples,
@@ -41,26 +43,26 @@ from margrave.martingale._tuning import ROUGH_TOL, target_states
 # Offsets of the decision at the nodes, in log-odds along the direction of the request.
 _NODE_OFFSETS = np.array(sorted({*np.arange(-3.0, 6.5, 0.5)} - {0.0}, key=abs))
 _FINER_OFFSETS = np.array([-0.25, 0.25, -0.125, 0.125])
-# Log-cost along the direction; chosen on pima, german, housing_bin, cleveland_bin and
-# breast_wisconsin, which are not part of the experiment.
+# Log-cost along the direction, in the quick form; chosen on pima, german, housing_bin,
+# cleveland_bin and breast_wisconsin, which are not part of the experiment.
 _LOG_COST = 2.0
 _MAX_TABLE = 10_000_000  # scores of all learners to keep in memory
-_LARGE_NODE = 0.2  # fraction of the tuning set from which a node's penalties are tuned too
+_LARGE_NODE = 0.2  # quick form: fraction of the tuning set from which a node trains a model
 
 
 @dataclass(frozen=True)
 class ScoredProgram:
-    """A program with the scores of its ends."""
+    """A program, and what makes the ends of its paths scores."""
 
     program: FittedProgram
-    votes: Floats  # (n_nodes, k): the final votes of each end
-    sharpness: float  # β, the factor of the votes in a score
+    votes: Floats | None  # (n_nodes, k): the final votes of each end; None for real positions
+    sharpness: float  # β, the factor of the votes or positions in a score
     log_cost: Floats  # (k,): logarithms of the costs of the classes that it was grown with
 
-    @property
-    def scores(self) -> Floats:
-        """Scores of the classes at each end, without offset; shape (n_nodes, k)."""
-        return self.sharpness * self.votes
+    def scores(self, walk: Walk) -> Floats:
+        """Scores of the classes for samples that walked through it, without offset."""
+        positions = walk.positions if self.votes is None else self.votes[walk.ends]
+        return np.asarray(self.sharpness * positions)
 
 
 def add_node_offset(program: FittedProgram, node_offset: Floats) -> Floats:
@@ -128,8 +130,10 @@ class RootSearch:
     X: Any  # (m, d): the tuning set
     objective: Objective  # the preference, and the classes of the tuning set
     n_training: int  # number of training samples, which precede the tuning set in a growing program
-    max_models: int  # largest number of programs to grow
-    # Called with a Step before each program and at the end; a true result cancels the search
+    quick: bool  # whether to use the quick form
+    max_models: int  # largest number of models to train for one node; if quick, of programs to grow
+    # Called with a Step before each program, after each tuned node unless quick, and at the end; a
+    # true result cancels the search
     callback: Callable[[Step], Any] | None
     n_models: int = field(default=0, init=False)
     cancelled: bool = field(default=False, init=False)
@@ -137,28 +141,30 @@ class RootSearch:
     def run(self) -> tuple[ProgramCandidate, SearchResult]:
         """Try the moves in turn, fast ones first, until nothing is left to improve."""
         program, no_offset = self.program, np.zeros(self.objective.k)
-        ends = program.program.walk(self.X).ends
-        scores = program.scores[ends] + self.end_offset
+        walk = program.program.walk(self.X)
+        scores = program.scores(walk) + self.end_offset
         before = scores.argmax(axis=1)
         value = self.objective.evaluate(before)
         if value.shortfall == 0:
             same = ProgramCandidate(program, no_offset, self.end_offset, before, value)
             return same, SearchResult.unchanged(before)
-        first = self.best = self._make_candidate(program, no_offset, ends, starts=None)
+        first = self.best = self._make_candidate(program, no_offset, walk, starts=None)
         pull = (target_states(self.objective, scores) - softmax(scores, axis=1)).sum(axis=0)
         self.direction = pull / max(float(np.ptp(pull)), 1e-300)  # spans 1
         self._consider(program, first)
         regrowths = self._regrowths(before)
+        n_learners = 0 if self.quick else len(program.program.learners)
+        self.most = len(regrowths) + n_learners * self.max_models
         for regrow in regrowths:
-            self._report_progress(len(regrowths))
+            self._report_progress()
             if self._is_over:
                 break
             self.n_models += 1
             other = regrow()
-            other_ends = other.program.walk(self.X).ends
-            self._consider(other, self._make_candidate(other, no_offset, other_ends))
+            other_walk = other.program.walk(self.X)
+            self._consider(other, self._make_candidate(other, no_offset, other_walk))
         else:
-            self._report_progress(len(regrowths))
+            self._report_progress()
         result = SearchResult(
             before, self.best.predictions, first.predictions, self.n_models, self.cancelled
         )
@@ -168,17 +174,31 @@ class RootSearch:
         """The moves that grow the program again."""
         log_cost = self.program.log_cost
         regrowths = [partial(self.regrow, log_cost + _LOG_COST * self.direction, None)]
-        local = LocalTargets(self.objective, before, self.X, self.n_training)
+        local = LocalTargets(self.objective, before, self.X, self.n_training, self._tune_node)
         learners = self.program.program.learners.values()
         if local.fractions and all(isinstance(one, TunableLearner) for one in learners):
             regrowths.append(partial(self.regrow, log_cost, local.refine))
-        return regrowths[: self.max_models]
+        return regrowths[: self.max_models] if self.quick else regrowths
 
-    def _report_progress(self, most: int) -> None:
+    def _tune_node(self, learner: TunableLearner, target: Objective, X: Any) -> TunableLearner:
+        """Tune the learner of a node to its local target, about the tuning samples X there."""
+        if self.quick:
+            is_large = len(X) >= _LARGE_NODE * len(self.objective.codes)
+            return learner._tune_node(
+                target, X, patience=0, max_models=int(is_large), tol=ROUGH_TOL
+            )[0]
+        if self.cancelled:
+            return learner
+        tuned, result = learner._tune_node(target, X, max_models=self.max_models)
+        self.n_models += result.n_models
+        self._report_progress()
+        return tuned
+
+    def _report_progress(self) -> None:
         if self.callback is not None:
             met = self.best.value.shortfall == 0
             matrix = self.objective.matrix(self.best.predictions)
-            self.cancelled = bool(self.callback(Step(self.n_models, most, met, matrix)))
+            self.cancelled = bool(self.callback(Step(self.n_models, self.most, met, matrix)))
 
     @property
     def _is_over(self) -> bool:
@@ -188,10 +208,12 @@ class RootSearch:
         """Evaluate a program with every offset at its nodes, then with finer ones near the best.
 
         Without an offset learners predict by ``predict``, which may differ from probabilities.
+        Real positions are fine enough: they need no offset at the nodes.
         """
         self.best = min(self.best, plain, key=_value)
         learners = self.program.program.learners.values()
-        if not all(hasattr(one, "predict_proba") for one in learners) or not self.direction.any():
+        have_proba = all(hasattr(one, "predict_proba") for one in learners)
+        if program.votes is None or not have_proba or not self.direction.any():
             return
         paths = PathTable(program.program, self.X)
         coarse = _NODE_OFFSETS[:, None] * self.direction
@@ -205,23 +227,29 @@ class RootSearch:
         """The best of several offsets at the nodes; the first of equal ones."""
         offsets = offsets[[add_node_offset(program.program, one).any() for one in offsets]]
         each = zip(offsets, paths.ends(offsets), strict=True)
-        candidates = (self._make_candidate(program, offset, ends) for offset, ends in each)
+        no_positions = np.zeros((0, 0))
+        candidates = (
+            self._make_candidate(program, offset, Walk(ends, no_positions)) for offset, ends in each
+        )
         return min(candidates, key=_value)
 
     def _make_candidate(
         self,
         program: ScoredProgram,
         node_offset: Floats,
-        ends: Codes,
+        walk: Walk,
         starts: Iterable[Floats] | None = (),
     ) -> ProgramCandidate:
         """Give a program with an offset at its nodes the best offset at its end."""
-        scores, offset = program.scores, self.end_offset
-        objective, groups = self.objective.of_groups(ends)
-        offset = offset + objective.best_offsets(scores[groups] + offset, starts)[0]
+        scores, offset, objective = program.scores(walk), self.end_offset, self.objective
+        own_scores = scores
+        if program.votes is not None:  # samples at the same end have the same scores
+            objective, ends = objective.of_groups(walk.ends)
+            own_scores = program.scores(Walk(ends, walk.positions))
+        offset = offset + objective.best_offsets(own_scores + offset, starts)[0]
         predictions = (scores + offset).argmax(axis=1)
-        value = objective.evaluate(predictions[groups])
-        return ProgramCandidate(program, node_offset, offset, predictions[ends], value)
+        value = self.objective.evaluate(predictions)
+        return ProgramCandidate(program, node_offset, offset, predictions, value)
 
 
 def _value(candidate: ProgramCandidate) -> ObjectiveValue:
@@ -242,11 +270,19 @@ class LocalTargets:
     """The request at a node: to keep the same fraction of the errors that the request mentions.
 
     ``before`` are the predictions of the original program for the tuning set X, which follows
-    ``n_training`` training samples in a growing program.
+    ``n_training`` training samples in a growing program. ``tune`` tunes a learner to the objective
+    at its node, which is about some tuning samples.
     """
 
-    def __init__(self, objective: Objective, before: Codes, X: Any, n_training: int) -> None:
-        self.objective, self.X, self.n_training = objective, X, n_training
+    def __init__(
+        self,
+        objective: Objective,
+        before: Codes,
+        X: Any,
+        n_training: int,
+        tune: Callable[[TunableLearner, Objective, Any], TunableLearner],
+    ) -> None:
+        self.objective, self.X, self.n_training, self.tune = objective, X, n_training, tune
         matrix = objective.matrix(before)
         wrong = matrix.counts[:, :-1] * ~np.eye(objective.k, dtype=bool)
         self.fractions: dict[tuple[int, int], Fraction] = {}  # of each cell's errors that may stay
@@ -282,6 +318,4 @@ class LocalTargets:
         if not bounds:
             return learner
         objective = Objective(LocalBounds(tuple(bounds)), local.codes, tuple(known))
-        # At a small node only the offset moves.
-        max_models = int(len(local.rows) >= _LARGE_NODE * len(self.objective.codes))
-        return learner._tune_node(objective, X, patience=0, max_models=max_models, tol=ROUGH_TOL)[0]
+        return self.tune(learner, objective, X)

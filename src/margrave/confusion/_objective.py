@@ -138,6 +138,25 @@ class Objective:
         priority, shortfall, errors, n_rejected = (value[0] for value in values)
         return ObjectiveValue(float(priority), float(shortfall), int(errors), int(n_rejected))
 
+    def beats(
+        self,
+        predictions: NDArray[np.intp],
+        others: NDArray[np.intp],
+        standard_errors: float = 2.0,
+    ) -> bool:
+        """Whether predictions have a smaller shortfall than others, or clearly fewer errors.
+
+        Among equally good models the best one on these samples is so by chance. So its errors have
+        to be fewer by some standard errors of the difference, as in McNemar's test: under equality,
+        an error of only one of the two is equally likely to be either's.
+        """
+        one, other = self.evaluate(predictions), self.evaluate(others)
+        if one[:2] != other[:2]:
+            return one[:2] < other[:2]
+        before, after = ((made >= 0) & (made != self.codes) for made in (others, predictions))
+        fewer, more = int((before & ~after).sum()), int((after & ~before).sum())
+        return fewer > more and (fewer - more) ** 2 > standard_errors**2 * (fewer + more)
+
     def evaluate_counts(self, counts: NDArray[np.int64]) -> tuple[Floats, ...]:
         """Compute the values of a stack of matrices, in the order of `ObjectiveValue`.
 

@@ -126,6 +126,7 @@ class AdaptiveMartingaleBoostClassifier(ProgramClassifier):
         granularity: Literal["root", "quick"] = "quick",
         positive: Any = None,
         max_models: int | None = None,
+        min_gain: float = 2.0,
         callback: Callable[[Step], Any] | None = None,
     ) -> Self:
         """Return a copy whose predictions for the tuning set meet a preference.
@@ -143,6 +144,11 @@ class AdaptiveMartingaleBoostClassifier(ProgramClassifier):
         max_models : int, optional
             With "quick", the largest number of programs to grow again (2; with 0 only the offset
             moves); with "root", the largest number of models to train for one node (20).
+        min_gain : float, default=2.0
+            The result has to have fewer errors by more than so many standard errors of the
+            difference than two simple ones: this program with its offset moved, and the learner of
+            its root alone with a moved offset, as a program of one level. Otherwise the better of
+            these is returned. With 0 any improvement counts.
         callback : callable, optional
             Called with a :class:`Step` before each new program and at the end; with "root" after
             each node too. If it returns a true value, the search stops and returns the best model
@@ -180,17 +186,19 @@ class AdaptiveMartingaleBoostClassifier(ProgramClassifier):
             positive,
             quick=granularity == "quick",
             max_models=max_models,
+            min_gain=min_gain,
             callback=callback,
         )
 
-    def _routing(self, k: int) -> Routing:
-        return PositionRouting(self.n_levels, self.width)
+    def _routing(self, k: int, n_levels: int) -> Routing:
+        return PositionRouting(n_levels, self.width)
 
     def _votes_of(self, program: FittedProgram) -> None:
         return None
 
     def _decide_ends(self, program: ScoredProgram, offset: Floats) -> FittedProgram:
-        routing = PositionRouting(self.n_levels, self.width, offset / program.sharpness)
+        n_levels = program.program.routing.n_levels
+        routing = PositionRouting(n_levels, self.width, offset / program.sharpness)
         return replace(program.program, routing=routing)
 
 

@@ -47,14 +47,20 @@ from margrave.martingale._growth import (
     grow,
 )
 from margrave.martingale._layers import Branch, FittedProgram, Key, Routing, Samples, Walk
-from margrave.martingale._learners import LearnerTemplate, NodePredictions, fits_arrays
+from margrave.martingale._learners import (
+    LearnerTemplate,
+    NodePredictions,
+    TunableLearner,
+    fits_arrays,
+)
 from margrave.martingale._logistic import TunableLogistic
 from margrave.martingale._nodes import NodePreferences, NodeTuner, parse_node_preferences
-from margrave.martingale._program import Kind, Node, Program
+from margrave.martingale._program import Edge, Kind, Node, Program
 from margrave.martingale._request import (
     Step,
     Tuning,
     check_limits,
+    check_min_gain,
     check_positive,
     check_preference,
     encode_tuning_labels,
@@ -80,8 +86,8 @@ class ProgramClassifier(ScoreClassifier):
     _log_cost: Floats  # (k,): logarithms of the costs of the classes that the program grew with
 
     @abstractmethod
-    def _routing(self, k: int) -> Routing:
-        """How samples move."""
+    def _routing(self, k: int, n_levels: int) -> Routing:
+        """How samples move through a program of so many levels."""
 
     @abstractmethod
     def _votes_of(self, program: FittedProgram) -> Floats | None:
@@ -161,7 +167,7 @@ class ProgramClassifier(ScoreClassifier):
         )
         self._samples, self.tuning_ = samples, None
         grown, no_cost = self._grow(samples, callback=callback), np.zeros(samples.k)
-        self._set_program(self._score_program(grown, samples, no_cost), no_cost)
+        self._set_program(self._score_program(grown.program, grown.walk, samples, no_cost), no_cost)
         self.program_ = grown.counter.program(grown.program, tuple(self.classes_.tolist()))
         return self
 
@@ -181,7 +187,7 @@ class ProgramClassifier(ScoreClassifier):
         """
         k = samples.k
         offset = np.zeros(k) if offset is None else offset
-        routing = self._routing(k)
+        routing = self._routing(k, self.n_levels)
         template = LearnerTemplate.of(self._learner(), self.classes_.tolist(), offset)
         trainer = NodeTrainer(
             samples,
@@ -211,20 +217,45 @@ class ProgramClassifier(ScoreClassifier):
         self._log_cost, self.offset_ = program.log_cost, end_offset
 
     def _score_program(
-        self, grown: GrowthResult, samples: Samples, log_cost: Floats
+        self, program: FittedProgram, walk: Walk, samples: Samples, log_cost: Floats
     ) -> ScoredProgram:
-        """Fit β to the samples that the program grew on, without those of weight 0."""
+        """Fit β to samples that walked through a program, without those of weight 0."""
         counted = np.flatnonzero(samples.weights)
         codes, weights = samples.codes[counted], samples.weights[counted]
-        votes = self._votes_of(grown.program)
-        positions = grown.walk.positions[counted]
+        votes = self._votes_of(program)
+        positions = walk.positions[counted]
         mass: Floats = np.eye(samples.k)[codes] * weights[:, None]
         if votes is not None:  # samples at the same end have the same votes: add them up
-            reached, end = np.unique(grown.walk.ends[counted], return_inverse=True)
+            reached, end = np.unique(walk.ends[counted], return_inverse=True)
             positions = votes[reached]
             sums = np.bincount(end * samples.k + codes, weights, positions.size)
             mass = sums.astype(float).reshape(positions.shape)
-        return ScoredProgram(grown.program, votes, fit_sharpness(positions, mass), log_cost)
+        return ScoredProgram(program, votes, fit_sharpness(positions, mass), log_cost)
+
+    def _root_alone(self, samples: Samples) -> ScoredProgram | None:
+        """The learner of the root as a program of one level; None without its probabilities."""
+        program, routing = self._fitted_program, self._routing(samples.k, n_levels=1)
+        learner: Any = program.learners.get(0)
+        if not (isinstance(learner, TunableLearner) or hasattr(learner, "predict_proba")):
+            return None
+        nodes, edges, keys = [program.nodes[0]], [], []
+        nobody, everybody = np.zeros(samples.k), np.ones(samples.k)
+        for key, prediction in routing.required_children(nodes[0], learner.classes_):
+            kind, label = routing.node_kind(1, key, nobody, everybody)
+            edges.append(Edge(0, len(nodes), prediction))
+            nodes.append(Node(1, routing.position(1, key), kind, label))
+            keys.append(key)
+        alone = FittedProgram(
+            routing,
+            samples.k,
+            nodes,
+            [program.keys[0], keys],
+            edges,
+            {0: learner},
+            program.steps[:1],
+            program.offset,
+        )
+        return self._score_program(alone, alone.walk(samples.X), samples, self._log_cost)
 
     @property
     def _scored_program(self) -> ScoredProgram:
@@ -233,7 +264,7 @@ class ProgramClassifier(ScoreClassifier):
     def _regrow(self, samples: Samples, log_cost: Floats, refine: Refine | None) -> ScoredProgram:
         """Grow another program on the training samples, with the tuning set passing through."""
         grown = self._grow(samples, np.exp(log_cost), refine)
-        return self._score_program(grown, samples, log_cost)
+        return self._score_program(grown.program, grown.walk, samples, log_cost)
 
     def _with_program(
         self, program: ScoredProgram, node_offset: Floats, end_offset: Floats
@@ -250,6 +281,11 @@ class ProgramClassifier(ScoreClassifier):
         tuned.program_ = fitted.count(samples.X, samples.codes, self.program_.classes)
         return tuned
 
+    def _without_end_offset(self) -> Self:
+        """A copy without an offset at its end, for callers that decide by its scores."""
+        no_offset = np.zeros(len(self.classes_))
+        return self._with_program(self._scored_program, no_offset, no_offset)
+
     def _tune_globally(
         self,
         preference: Preference | str,
@@ -259,10 +295,12 @@ class ProgramClassifier(ScoreClassifier):
         *,
         quick: bool,
         max_models: int | None,
+        min_gain: float,
         callback: Callable[[Step], Any] | None,
     ) -> Self:
         """A copy whose global matrix of the tuning set meets a preference, or the nearest one."""
         samples, owner = self._require_training_data("tune"), f"{type(self).__name__}.tune"
+        check_min_gain(min_gain, owner)
         rows = self._validate(X_tune, reset=False)
         objective = make_objective(
             preference, y_tune, self.classes_, positive, rows.shape[0], owner
@@ -272,6 +310,7 @@ class ProgramClassifier(ScoreClassifier):
             max_models = 2 if quick else 20
         search = RootSearch(
             self._scored_program,
+            self._root_alone(samples),
             self.offset_,
             lambda log_cost, refine: self._regrow(grown_on, log_cost, refine),
             rows,
@@ -279,6 +318,7 @@ class ProgramClassifier(ScoreClassifier):
             n_training=len(samples.codes),
             quick=quick,
             max_models=max_models,
+            min_gain=min_gain,
             callback=callback,
         )
         best, result = search.run()
@@ -489,6 +529,7 @@ class MartingaleBoostClassifier(ProgramClassifier):
         advantage_threshold: float = 0.3,
         positive: Any = None,
         max_models: int | None = None,
+        min_gain: float = 2.0,
         callback: Callable[[Step], Any] | None = None,
     ) -> Self:
         """Return a copy whose predictions for the tuning set meet a preference.
@@ -515,6 +556,12 @@ class MartingaleBoostClassifier(ProgramClassifier):
         max_models : int, optional
             With "quick", the largest number of programs to grow again (2; with 0 only offsets
             move); otherwise the largest number of models to train for one node (20).
+        min_gain : float, default=2.0
+            With "root" and "quick", the result has to have fewer errors by more than so many
+            standard errors of the difference than two simple ones: this program with the offset
+            at its end moved, and the learner of its root alone with a moved offset, as a program
+            of one level. Otherwise the better of these is returned. With 0 any improvement counts;
+            on small tuning sets most are chance, and the limit is then missed on new samples.
         callback : callable, optional
             Called with a :class:`Step` after each node; with "root" and "quick" before each new
             program and at the end too. If it returns a true value, the search stops and returns
@@ -540,6 +587,7 @@ class MartingaleBoostClassifier(ProgramClassifier):
                 positive,
                 quick=granularity == "quick",
                 max_models=max_models,
+                min_gain=min_gain,
                 callback=callback,
             )
         if granularity not in ("all", "select"):
@@ -580,7 +628,7 @@ class MartingaleBoostClassifier(ProgramClassifier):
         )
         program = self._scored_program
         if tuner.has_changed:
-            program = self._score_program(grown, grown_on, self._log_cost)
+            program = self._score_program(grown.program, grown.walk, grown_on, self._log_cost)
         tuned = self._with_program(program, np.zeros(samples.k), self.offset_)
         before, after = (np.argmax(model._scores_of(tuner.X), axis=1) for model in (self, tuned))
         tuned.tuning_ = tuner.report(before, after)
@@ -628,15 +676,15 @@ class MartingaleBoostClassifier(ProgramClassifier):
             )
         costs, offset = np.exp(self._log_cost), self.node_offset_
         grown = taller._grow(samples, costs, previous=previous, offset=offset)
-        program = taller._score_program(grown, samples, self._log_cost)
+        program = taller._score_program(grown.program, grown.walk, samples, self._log_cost)
         taller = taller._with_program(program, np.zeros(samples.k), self.offset_)
         taller.tuning_ = None
         return taller
 
     # The program with its final votes
 
-    def _routing(self, k: int) -> Routing:
-        return VoteRouting(self.n_levels, self.freeze, k)
+    def _routing(self, k: int, n_levels: int) -> Routing:
+        return VoteRouting(n_levels, self.freeze, k)
 
     _votes: Floats
 
@@ -649,11 +697,6 @@ class MartingaleBoostClassifier(ProgramClassifier):
         scores = program.scores(Walk(np.array(ends), np.zeros((0, 0)))) + offset
         predictions = dict(zip(ends, scores.argmax(axis=1).tolist(), strict=True))
         return replace(fitted, end_predictions=predictions)
-
-    def _without_end_offset(self) -> Self:
-        """A copy without an offset at its end, for callers that decide by its scores."""
-        no_offset = np.zeros(len(self.classes_))
-        return self._with_program(self._scored_program, no_offset, no_offset)
 
     def _end_scores(self) -> Floats:
         """The scores of samples that end at each node, shape (n_nodes, n_classes)."""

@@ -28,6 +28,7 @@ from margrave.martingale._request import (
     Step,
     Tuning,
     check_limits,
+    check_min_gain,
     check_preference,
     make_objective,
     report,
@@ -221,15 +222,17 @@ class TunableLogistic(ScoreClassifier, TunableLearner):
         positive: Any = None,
         patience: int = 4,
         max_models: int = 20,
+        min_gain: float = 2.0,
         callback: Callable[[Step], Any] | None = None,
     ) -> TunableLogistic:
         """Return a copy whose predictions for the tuning set meet a preference.
 
         The first candidate is this model with its offset moved. If that has errors, the search
         over penalties and costs looks for a model that meets the preference with fewer errors in
-        total, and trains ``patience`` more models after each improvement. A preference that is
-        already met changes nothing. With more than two classes the search for the offset goes
-        class by class and may miss the best one.
+        total, and trains ``patience`` more models after each improvement. The best of them is
+        returned if it is clearly better than the first. A preference that is already met changes
+        nothing. With more than two classes the search for the offset goes class by class and may
+        miss the best one.
 
         Parameters
         ----------
@@ -243,6 +246,10 @@ class TunableLogistic(ScoreClassifier, TunableLearner):
             Number of models to train after the last improvement.
         max_models : int, default=20
             Largest number of models to train; 0 moves the offset only.
+        min_gain : float, default=2.0
+            A model has to have fewer errors than the moved offset by more than so many standard
+            errors of the difference. With 0 any improvement counts; on small tuning sets most are
+            chance, and the requested limit is then missed on new samples.
         callback : callable, optional
             Called with a :class:`Step` at the start of the search and after each model. If it
             returns a true value, the search stops.
@@ -257,12 +264,18 @@ class TunableLogistic(ScoreClassifier, TunableLearner):
         owner = f"{type(self).__name__}.tune"
         check_preference(preference, owner)
         check_limits(owner, patience=patience, max_models=max_models)
+        check_min_gain(min_gain, owner)
         rows = validate_data(self, X_tune, reset=False, dtype=np.float64)
         objective = make_objective(preference, y_tune, self.classes_, positive, len(rows), owner)
         tuned, result = self._tune_node(
-            objective, rows, patience=patience, max_models=max_models, callback=callback
+            objective,
+            rows,
+            patience=patience,
+            max_models=max_models,
+            min_gain=min_gain,
+            callback=callback,
         )
-        tuned.tuning_ = report(objective, result, owner, stacklevel=3)
+        tuned.tuning_ = report(objective, result, owner)
         return tuned
 
     # What a program needs of a learner that it tunes (`TunableLearner`)
@@ -296,6 +309,7 @@ class TunableLogistic(ScoreClassifier, TunableLearner):
         patience: int = 4,
         max_models: int,
         tol: float | None = None,
+        min_gain: float = 0.0,
         callback: Callable[[Step], Any] | None = None,
     ) -> tuple[Self, SearchResult]:
         search = HyperparameterSearch(
@@ -306,6 +320,7 @@ class TunableLogistic(ScoreClassifier, TunableLearner):
             tol=self.tol if tol is None else tol,
             patience=patience,
             max_models=max_models,
+            min_gain=min_gain,
             callback=callback,
         )
         best, result = search.run()

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from margrave import _labels
 from margrave._messages import format_count, name_class
 from margrave._typing import Codes
+from margrave._validation import is_number
 from margrave.confusion import Bound, Confusion, Objective, Preference, PreferenceError
 
 
@@ -53,7 +54,8 @@ class Tuning:
     before, after : Confusion
         The tuning set as predicted by the original model and by the returned one.
     by_offset : Confusion or None
-        The result of moving only the offset of the decision.
+        The result of moving only the offset of the decision: of the original model or, if that is
+        better, of the learner at the root of a program.
     n_models : int
         Number of models trained for the request; for a whole program, of programs.
     cancelled : bool
@@ -164,7 +166,7 @@ def summarize(objective: Objective, result: SearchResult) -> Tuning:
     )
 
 
-def report(objective: Objective, result: SearchResult, owner: str, stacklevel: int) -> Tuning:
+def report(objective: Objective, result: SearchResult, owner: str, stacklevel: int = 3) -> Tuning:
     """Summarize a search; warn in the owner's name if the preference is not met."""
     tuning = summarize(objective, result)
     if not tuning.met:
@@ -256,3 +258,9 @@ def check_limits(owner: str, **limits: Any) -> None:
             raise ValueError(
                 f"{owner} needs {name} to be a whole number of at least 0; got {value!r}."
             )
+
+
+def check_min_gain(min_gain: Any, owner: str) -> None:
+    """Refuse a number of standard errors below 0."""
+    if not is_number(min_gain) or not min_gain >= 0:
+        raise ValueError(f"{owner} needs min_gain to be a number of at least 0; got {min_gain!r}.")

@@ -12,8 +12,10 @@ two offsets:
 - at the end: how many final votes a class needs, or how large its final position has to be;
 - for votes, one at every node, in the direction of the request.
 
-The first candidate is the original program with the offset at its end moved, like a threshold; the
-search returns the best candidate.
+A program is more complex than its learners, and on a small tuning set the best of many candidates
+is so by chance. So the search starts from two simple candidates, the original program with the
+offset at its end moved and the learner of its root alone with a moved offset, and returns the
+better of them unless another is clearly better (`margrave.confusion.Objective.beats`).
 """
 
 from __future__ import annotations
@@ -123,6 +125,7 @@ class RootSearch:
     """The search from a program for one that meets a preference."""
 
     program: ScoredProgram  # the original program
+    root_alone: ScoredProgram | None  # the learner of its root, as a program of one level
     end_offset: Floats  # (k,): the offset at its end
     # Grows another program, from the logarithms of the costs of the classes, and a function that
     # tunes the learners of the nodes or None.
@@ -132,6 +135,7 @@ class RootSearch:
     n_training: int  # number of training samples, which precede the tuning set in a growing program
     quick: bool  # whether to use the quick form
     max_models: int  # largest number of models to train for one node; if quick, of programs to grow
+    min_gain: float  # standard errors by which a result has to be better than the simple ones
     # Called with a Step before each program, after each tuned node unless quick, and at the end; a
     # true result cancels the search
     callback: Callable[[Step], Any] | None
@@ -148,7 +152,8 @@ class RootSearch:
         if value.shortfall == 0:
             same = ProgramCandidate(program, no_offset, self.end_offset, before, value)
             return same, SearchResult.unchanged(before)
-        first = self.best = self._make_candidate(program, no_offset, walk, starts=None)
+        first = self._make_candidate(program, no_offset, walk, starts=None)
+        simple = self.best = min([first, *self._root_candidates()], key=_value)
         pull = (target_states(self.objective, scores) - softmax(scores, axis=1)).sum(axis=0)
         self.direction = pull / max(float(np.ptp(pull)), 1e-300)  # spans 1
         self._consider(program, first)
@@ -165,10 +170,26 @@ class RootSearch:
             self._consider(other, self._make_candidate(other, no_offset, other_walk))
         else:
             self._report_progress()
+        if not self.objective.beats(self.best.predictions, simple.predictions, self.min_gain):
+            self.best = simple
         result = SearchResult(
-            before, self.best.predictions, first.predictions, self.n_models, self.cancelled
+            before, self.best.predictions, simple.predictions, self.n_models, self.cancelled
         )
         return self.best, result
+
+    def _root_candidates(self) -> list[ProgramCandidate]:
+        """The learner of the root alone, with its best offset, if it has probabilities."""
+        program, no_offset = self.root_alone, np.zeros(self.objective.k)
+        if program is None:
+            return []
+        if program.votes is None:
+            walk = program.program.walk(self.X)
+            return [self._make_candidate(program, no_offset, walk, starts=None)]
+        scores = class_scores(program.program.learners[0], self.X, self.objective.k)
+        offset = self.objective.best_offsets(scores + program.program.offset, None)[0]
+        if not add_node_offset(program.program, offset).any():
+            return []
+        return [self._best_of(program, PathTable(program.program, self.X), offset[None])]
 
     def _regrowths(self, before: Codes) -> list[partial[ScoredProgram]]:
         """The moves that grow the program again."""

@@ -10,7 +10,9 @@ the decision; its gradient is the hypergradient (`_newton`).
 The paper tunes only the penalties, which cannot reach every count. Here every model on the path is
 evaluated with its best offset (`margrave.confusion.Objective`). So with two classes the first
 candidate, the original model with its threshold moved, meets all that a threshold can meet, and
-the search continues for a model that meets the preference with fewer errors in total.
+the search continues for a model that meets the preference with fewer errors in total. The best of
+many models on a small tuning set is so by chance, and misses the preference on new samples; so it
+replaces the moved threshold only if it is clearly better (`margrave.confusion.Objective.beats`).
 """
 
 from __future__ import annotations
@@ -180,6 +182,7 @@ class HyperparameterSearch:
     tol: float  # tolerance of the solver
     patience: int  # number of models to train after the last improvement
     max_models: int
+    min_gain: float = 0.0  # standard errors by which a model has to beat the moved threshold
     # Called with a Step after each model; a true result cancels the search
     callback: Callable[[Step], Any] | None = None
     n_models: int = field(default=0, init=False)
@@ -199,6 +202,8 @@ class HyperparameterSearch:
         if self.max_models and not perfect:
             self.targets = target_states(self.objective, scores)
             self._descend()
+        if not self.objective.beats(self.best.predictions, self.first.predictions, self.min_gain):
+            self.best = self.first
         result = SearchResult(
             before, self.best.predictions, self.first.predictions, self.n_models, self.cancelled
         )

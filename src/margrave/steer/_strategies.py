@@ -29,7 +29,11 @@ from margrave._messages import did_you_mean, near_names
 from margrave._typing import Codes, Floats
 from margrave.confusion import Bound, Objective, Preference, PreferenceError
 from margrave.fuse import LogOddsCombination, fit_focused_log_odds, fit_log_odds
-from margrave.martingale import MartingaleBoostClassifier, NotMetWarning
+from margrave.martingale import (
+    AdaptiveMartingaleBoostClassifier,
+    MartingaleBoostClassifier,
+    NotMetWarning,
+)
 from margrave.scores import Scores
 from margrave.steer._scorer import MeanScore, Scorer, SingleMember
 from margrave.steer._thresholds import Decision, best_decision, best_rejecting_decision, evaluate
@@ -39,8 +43,10 @@ from margrave.steer._tuning_data import Candidate, TuningData
 _HARDEST = (0.1, 0.3)
 # Where the tuning set is also the training set, one sample in so many is kept for tuning.
 _TUNING_FOLDS = 3
-# A member is tuned once for each fold, so each search is short.
-_SEARCH = {"patience": 2, "max_models": 8}
+# In tuning a member every improvement counts: the tuned members are compared on out-of-fold
+# predictions. A member is tuned once for each fold, so each search is short.
+_SEARCH = {"min_gain": 0.0}
+_LOGISTIC_SEARCH = {**_SEARCH, "patience": 2, "max_models": 8}
 
 
 def _never() -> bool:
@@ -278,7 +284,7 @@ def _tune_on(
             labels[tuning],
             positive=data.positive,
             callback=lambda _: stopped(),
-            **(_SEARCH if hasattr(learner, "log_penalty") else {}),
+            **(_LOGISTIC_SEARCH if hasattr(learner, "log_penalty") else _SEARCH),
         )
     tuned = _without_offset(tuned)
     whole = join_pipeline(before, tuned)
@@ -311,7 +317,7 @@ def _without_offset(tuned: Any) -> Any:
     Every fold has an offset of its own, so their scores could not be compared otherwise. The ends
     of a martingale program then predict by votes alone; its nodes stay tuned.
     """
-    if isinstance(tuned, MartingaleBoostClassifier):
+    if isinstance(tuned, MartingaleBoostClassifier | AdaptiveMartingaleBoostClassifier):
         return tuned._without_end_offset()
     offset = np.zeros(len(tuned.classes_))
     if hasattr(tuned, "log_penalty"):  # a class cost adds its logarithm to the log-odds
@@ -484,18 +490,7 @@ class Search:
                     return
 
     def _beats_fast(self, candidate: Candidate) -> bool:
-        """Whether a candidate has a smaller shortfall than the fast ones, or fewer errors.
-
-        Among equally good candidates the best one on these samples is so by chance. So the errors
-        have to be fewer by two standard errors of the difference, as in McNemar's test: under
-        equality, an error of only one of the two is equally likely to be either's.
-        """
-        if self.fast is None:
-            return True
-        fast, slow = self.fast.predictions, candidate.predictions
-        if self.objective.evaluate(slow)[:2] < self.objective.evaluate(fast)[:2]:
-            return True
-        codes = self.objective.codes
-        before, after = ((made >= 0) & (made != codes) for made in (fast, slow))
-        fewer, more = int((before & ~after).sum()), int((after & ~before).sum())
-        return fewer > more and (fewer - more) ** 2 > 4 * (fewer + more)
+        """Whether a candidate is clearly better than the fast ones."""
+        return self.fast is None or self.objective.beats(
+            candidate.predictions, self.fast.predictions
+        )

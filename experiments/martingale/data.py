@@ -38,3 +38,11 @@ def favoured(title: str) -> int:
 def parts(title: str, seed: int) -> Parts:
     """One stratified split of a data set; features scaled on the training set."""
     return split(*load(title), seed, FRACTIONS)
+
+
+def two_class_parts(title: str, seed: int) -> Parts:
+    """The same with two classes: of more, the favoured one is positive, the others negative."""
+    X, y = load(title)
+    if y.max() > 1:
+        y = (y == favoured(title)).astype(np.int64)
+    return split(X, y, seed, FRACTIONS)

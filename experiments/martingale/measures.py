@@ -7,12 +7,13 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from experiments.martingale import models
-from experiments.martingale.data import favoured, parts
+from experiments.martingale.choice import with_gain
+from experiments.martingale.data import favoured, parts, two_class_parts
 from experiments.martingale.models import Evaluation, Size
 from experiments.martingale.paper import PENALTIES
+from experiments.martingale.requests import Outcome, outcomes
 from margrave.martingale import NodeRequest, TunableLogistic
 
 ALONE = 0
@@ -48,20 +49,21 @@ def table_2(title: str, seed: int, size: Size, freeze: float) -> dict[str, Evalu
     plain = TunableLogistic().fit(X, y)
     program = models.martingale(None, size.n_levels, seed).fit(X, y)
     frozen = models.martingale(None, size.n_levels, seed, freeze).fit(X, y)
+    adaptive = models.adaptive(None, size.n_levels, seed).fit(X, y)
     better = models.tuned_to_half(plain, data, c)
     fits = {
         "LR": plain,
         "LR-Tune": better,
         "Ada": models.adaboost(plain, size.n_rounds, seed, len(y)).fit(X, y),
         "MB": program,
-        "AMB": models.adaptive(None, size.n_levels, seed).fit(X, y),
-        "MB-Tune": models.tuned_to_half(program, data, c),
-        "MB-Tune-Freeze": models.tuned_to_half(frozen, data, c),
+        "AMB": adaptive,
+        "MB-Tune quick": models.tuned_to_half(program, data, c, granularity="quick"),
+        "MB-Tune": models.tuned_to_half(program, data, c, granularity="root"),
+        "MB-Tune-Freeze": models.tuned_to_half(frozen, data, c, granularity="root"),
     }
-    if len(plain.classes_) == 2:
-        # Costs by class: at a node that only some of more classes reach they have no meaning.
+    if len(plain.classes_) == 2:  # the paper has these for two classes only
         fits["Ada-Tune"] = models.adaboost(better, size.n_rounds, seed, len(y)).fit(X, y)
-        fits["AMB-Tune"] = models.adaptive(clone(better), size.n_levels, seed).fit(X, y)
+        fits["AMB-Tune"] = models.tuned_to_half(adaptive, data, c, granularity="root")
     return {name: Evaluation.of(model, data.X_test, data.y_test) for name, model in fits.items()}
 
 
@@ -111,7 +113,7 @@ def grid_search(title: str, seed: int) -> dict[str, Evaluation]:
 def by_levels(
     title: str, seed: int, levels: Sequence[int], freeze: float
 ) -> dict[tuple[str, int], Evaluation]:
-    """Figures 4 and 5: programs of several depths, plain, tuned, and tuned with freezing."""
+    """Figures 4 and 5: programs of several depths, plain, tuned (quick), and with freezing."""
     data, c = parts(title, seed), favoured(title)
     plain = TunableLogistic().fit(data.X_train, data.y_train)
     fits: dict[tuple[str, int], Any] = {
@@ -130,7 +132,7 @@ def by_levels(
 
 
 def times(title: str, seed: int, n_levels: int, freeze: float) -> dict[str, float]:
-    """Table 3, in ms: training, and training with one request."""
+    """Table 3, in ms: training, and training with one request, in full and quick."""
     data, c = parts(title, seed), favoured(title)
 
     def clocked(build: Callable[[], Any]) -> float:
@@ -145,10 +147,14 @@ def times(title: str, seed: int, n_levels: int, freeze: float) -> dict[str, floa
         program = models.martingale(None, n_levels, seed, epsilon)
         return program.fit(data.X_train, data.y_train)
 
+    def tuned(epsilon: float | None, granularity: str) -> Any:
+        return models.tuned_to_half(grown(epsilon), data, c, granularity=granularity)
+
     return {
         "MB": clocked(lambda: grown(None)),
-        "MB-Tune": clocked(lambda: models.tuned_to_half(grown(None), data, c)),
-        "MB-Tune-Freeze": clocked(lambda: models.tuned_to_half(grown(freeze), data, c)),
+        "MB-Tune": clocked(lambda: tuned(None, "root")),
+        "MB-Tune-Freeze": clocked(lambda: tuned(freeze, "root")),
+        "MB-Tune quick": clocked(lambda: tuned(None, "quick")),
     }
 
 
@@ -157,8 +163,11 @@ def granularity(title: str, seed: int, n_levels: int) -> dict[str, Evaluation]:
     data = parts(title, seed)
     program = models.martingale(None, n_levels, seed).fit(data.X_train, data.y_train)
     false_alarms = ((data.y_tune == 0) & (program.predict(data.X_tune) == 1)).sum()
-    root = models.tuned(program, fewer(int(false_alarms)), data.X_tune, data.y_tune)
-    found = {"I-ROOT": Evaluation.of(root, data.X_test, data.y_test)}
+    found = {}
+    for name, granularity in (("I-ROOT", "root"), ("I-ROOT quick", "quick")):
+        wanted_fp = fewer(int(false_alarms))
+        root = models.tuned(program, wanted_fp, data.X_tune, data.y_tune, granularity=granularity)
+        found[name] = Evaluation.of(root, data.X_test, data.y_test)
     for which in ("all", "select"):
         seen: list[NodeRequest] = []
 
@@ -175,6 +184,26 @@ def granularity(title: str, seed: int, n_levels: int) -> dict[str, Evaluation]:
 def fewer(count: int) -> str:
     """A third fewer false positives, in words."""
     return f"fp <= {2 * count // 3}"
+
+
+def request_outcomes(title: str, seed: int, size: Size) -> dict[str, list[Outcome]]:
+    """The requests to a logistic regression and to programs, by several ways of tuning them."""
+    data = two_class_parts(title, seed)
+    X, y = data.X_train, data.y_train
+    forest = models.forest(size.n_trees, seed).fit(X, y)
+    program = models.martingale(None, size.n_levels, seed).fit(X, y)
+    adaptive = models.adaptive(None, size.n_levels, seed).fit(X, y)
+    any_gain, clear_gain = with_gain(0), with_gain(2)
+    return {
+        **outcomes(
+            data,
+            TunableLogistic().fit(X, y),
+            forest,
+            {"LR-Tune": clear_gain, "LR-Tune, any gain": any_gain},
+        ),
+        **outcomes(data, program, forest, {"MB-Tune": clear_gain, "MB-Tune, any gain": any_gain}),
+        **outcomes(data, adaptive, forest, {"AMB-Tune": clear_gain}),
+    }
 
 
 def freezing_level(title: str, seed: int, n_levels: int) -> tuple[float, int, int]:

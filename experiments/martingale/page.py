@@ -20,7 +20,9 @@ def write(results: Results, folder: Path, run: str) -> Path:
     found = claims(results)
     plan = results.plan
     summary = [
+        sentences.by_construction(results),
         *sentences.requests(results),
+        sentences.target(results),
         sentences.reproduced(found),
         sentences.distance(results),
         sentences.best_of_all(results),
@@ -37,7 +39,13 @@ def write(results: Results, folder: Path, run: str) -> Path:
         seed=results.seed,
         versions=versions(),
         summary="\n".join(f"- {sentence}" for sentence in summary),
-        requests=tables.requests(results),
+        requested_cell=tables.requested_cell(results),
+        other_cell=tables.other_cell(results),
+        control=sentences.control(results),
+        n_trees=plan.size.n_trees,
+        choice=tables.choice(results),
+        n_choice=len(results.titles("choice")),
+        choice_titles=", ".join(results.titles("choice")),
         table_1=tables.table_1(results),
         differences_1=tables.differences(found, 1),
         reproduced_1=sentences.reproduced(found, 1),

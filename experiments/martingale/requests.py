@@ -1,24 +1,27 @@
-"""Tuning requests to a trained learner, and an independent reference.
+"""Requests to learners: the requested cell on the test set, and the other cell at equal counts.
 
-The requests are one false positive fewer than on the tuning set, half of them and none, and the
-same for false negatives. The reference tries all thresholds of the untuned learner.
+A request limits the false positives, or the false negatives, on the tuning set: one fewer than the
+learner makes, half of them, or none. What counts is the test set. There a tuned model should make
+as many errors in the requested cell as requested, and its errors in the other cell are compared
+with those of other models at the same count in the requested one.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from experiments._parts import Floats, Ints, Parts
-from experiments.martingale.data import parts
 from margrave.martingale import NotMetWarning, TunableLogistic
 
 Cell = Literal["fp", "fn"]
 CELLS: tuple[Cell, ...] = ("fp", "fn")
+Tune = Callable[[Any, "Request", Parts], Any]
+"""From a fitted model, a request and the data to a model with ``predict``."""
 
 
 @dataclass(frozen=True)
@@ -36,34 +39,44 @@ class Request:
         fp, fn = int((positive & (y == 0)).sum()), int((~positive & (y == 1)).sum())
         return (fp, fn) if self.cell == "fp" else (fn, fp)
 
+    def is_at_risk(self, y: Ints) -> Any:
+        """Which samples could be errors in its cell."""
+        return y == (0 if self.cell == "fp" else 1)
+
 
 @dataclass(frozen=True)
-class Tally:
-    """The results of some requests.
+class Outcome:
+    """The result of one request.
 
     Attributes
     ----------
-    requested, met : int
-        Number of requests, and of those that the tuned model meets on the tuning set.
-    more, fewer : int
-        Number of requests with more errors in total than the moved threshold has, and of met
-        requests with fewer.
-    test, test_threshold : int
-        All errors on the test set, of the tuned models and of the moved thresholds.
-    test_logistic : int
-        Of a single logistic regression whose threshold is moved to meet the same request.
+    cell : str
+        The requested cell.
+    wanted, error : float
+        The number of errors in it on the test set at the requested rate, and the standard error of
+        a model's number that has this rate on the tuning set.
+    met : bool
+        Whether the tuned model meets the request on the tuning set.
+    tuned, threshold, logistic : tuple of int
+        Errors on the test set in the requested and in the other cell: of the tuned model, of the
+        untuned learner with its threshold moved, and of a logistic regression with its threshold
+        moved.
+    at_equal_count : dict of str to float
+        Errors of rivals in the other cell, at the tuned model's count in the requested one.
+    control : float
+        The same of the logistic regression at its own count: if the comparison is fair, it is on
+        average what its moved threshold makes.
     """
 
-    requested: int = 0
-    met: int = 0
-    more: int = 0
-    fewer: int = 0
-    test: int = 0
-    test_threshold: int = 0
-    test_logistic: int = 0
-
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+    cell: Cell
+    wanted: float
+    error: float
+    met: bool
+    tuned: tuple[int, int]
+    threshold: tuple[int, int]
+    logistic: tuple[int, int]
+    at_equal_count: dict[str, float]
+    control: float
 
 
 def requests(y: Ints, positive: Any) -> list[Request]:
@@ -95,37 +108,137 @@ def threshold(scores: Floats, y: Ints, request: Request) -> float:
     return best[1]
 
 
-def one_split(data: Parts, make: Callable[[], Any]) -> Tally:
-    """Every request to a learner that is trained on one split."""
-    model = make().fit(data.X_train, data.y_train)
+def other_errors(scores: Floats, y: Ints, request: Request, count: int) -> float:
+    """Errors in the other cell of a score whose threshold makes ``count`` errors in the requested.
+
+    Several thresholds do, and a threshold that was set on other samples can be any of them: this
+    is the mean of the best and the worst. At no errors the worst would be to predict one class for
+    all samples; instead the curve is continued by the slope of its next piece. Between counts that
+    ties make impossible it is linear.
+    """
+    candidates = np.concatenate([[-np.inf], np.unique(scores)])
+    pairs = np.array([request.counts(y, scores > candidate) for candidate in candidates])
+    counts = np.unique(pairs[:, 0])
+    fewest = np.array([pairs[pairs[:, 0] == one, 1].min() for one in counts], dtype=float)
+    worst = np.append(2 * fewest[0] - fewest[min(1, len(fewest) - 1)], fewest[:-1])
+    size = int((~request.is_at_risk(y)).sum())
+    return float(np.interp(count, counts, np.minimum((fewest + worst) / 2, size)))
+
+
+def score(model: Any, X: Floats) -> Floats:
+    """Decision values, or else probabilities of the positive class."""
+    if hasattr(model, "decision_function"):
+        return np.asarray(model.decision_function(X))
+    return np.asarray(model.predict_proba(X)[:, 1])
+
+
+def outcomes(data: Parts, model: Any, forest: Any, tunings: dict[str, Tune]) -> dict[str, Any]:
+    """Every request to a trained model, by each way of tuning it."""
     plain = TunableLogistic().fit(data.X_train, data.y_train)
-    total = Tally()
+    rivals = {"start": model, "LR": plain, "forest": forest}
+    test_scores = {name: score(rival, data.X_test) for name, rival in rivals.items()}
+    found: dict[str, list[Outcome]] = {name: [] for name in tunings}
     for request in requests(data.y_tune, model.predict(data.X_tune) == 1):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NotMetWarning)  # it is counted
-            tuned = model.tune(str(request), data.X_tune, data.y_tune)
-        own, other = request.counts(data.y_tune, tuned.predict(data.X_tune) == 1)
-        scores = model.decision_function(data.X_tune)
-        chosen = threshold(scores, data.y_tune, request)
-        by_threshold = sum(request.counts(data.y_tune, scores > chosen))
-        plain_chosen = threshold(plain.decision_function(data.X_tune), data.y_tune, request)
-        total += Tally(
-            requested=1,
-            met=int(own <= request.most),
-            more=int(own + other > by_threshold),
-            fewer=int(own <= request.most and own + other < by_threshold),
-            test=_errors(tuned.predict(data.X_test) == 1, data),
-            test_threshold=_errors(model.decision_function(data.X_test) > chosen, data),
-            test_logistic=_errors(plain.decision_function(data.X_test) > plain_chosen, data),
+        n, n_test = (int(request.is_at_risk(y).sum()) for y in (data.y_tune, data.y_test))
+        # The rate of a model with so many errors on the tuning set is uncertain, too.
+        rate = (request.most + 1) / (n + 2)
+        error = np.sqrt(n_test * rate * (1 - rate) * (1 + n_test / n))
+        moved = {}
+        for name, rival in (("start", model), ("LR", plain)):
+            chosen = threshold(score(rival, data.X_tune), data.y_tune, request)
+            moved[name] = request.counts(data.y_test, test_scores[name] > chosen)
+        control = other_errors(test_scores["LR"], data.y_test, request, moved["LR"][0])
+        for name, tune in tunings.items():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", NotMetWarning)  # it is counted
+                tuned = tune(model, request, data)
+            own, _ = request.counts(data.y_tune, tuned.predict(data.X_tune) == 1)
+            counts = request.counts(data.y_test, tuned.predict(data.X_test) == 1)
+            at_equal_count = {
+                rival: other_errors(scores, data.y_test, request, counts[0])
+                for rival, scores in test_scores.items()
+            }
+            found[name].append(
+                Outcome(
+                    request.cell,
+                    request.most * n_test / n,
+                    float(error),
+                    own <= request.most,
+                    counts,
+                    moved["start"],
+                    moved["LR"],
+                    at_equal_count,
+                    control,
+                )
+            )
+    return found
+
+
+@dataclass(frozen=True)
+class Total:
+    """Outcomes added up.
+
+    Attributes
+    ----------
+    n, n_met : int
+        Number of requests, and of those that the tuned model meets on the tuning set.
+    wanted, error : float
+        Errors in the requested cell on the test sets at the requested rates, and their standard
+        error.
+    tuned, threshold, logistic : int
+        Errors in the requested cell on the test sets.
+    other : int
+        Errors of the tuned models in the other cell.
+    at_equal_count : dict of str to float
+        Errors of rivals in the other cell, at the tuned models' counts in the requested one.
+    control : tuple of float
+        Errors of the logistic regression's moved threshold in the other cell, and what the
+        comparison at its own counts has for it.
+    """
+
+    n: int
+    n_met: int
+    wanted: float
+    error: float
+    tuned: int
+    threshold: int
+    logistic: int
+    other: int
+    at_equal_count: dict[str, float]
+    control: tuple[float, float]
+
+    @classmethod
+    def of(cls, splits: Sequence[Sequence[Outcome]]) -> Total:
+        """Add up the outcomes of several splits.
+
+        The requests about one cell of one split share their samples, so their errors are added;
+        those of different cells and splits count as independent.
+        """
+        every = [outcome for split in splits for outcome in split]
+        errors = [
+            sum(one.error for one in split if one.cell == cell)
+            for split in splits
+            for cell in CELLS
+        ]
+        rivals = every[0].at_equal_count if every else {}
+        return cls(
+            len(every),
+            sum(one.met for one in every),
+            sum(one.wanted for one in every),
+            float(np.linalg.norm(errors)),
+            sum(one.tuned[0] for one in every),
+            sum(one.threshold[0] for one in every),
+            sum(one.logistic[0] for one in every),
+            sum(one.tuned[1] for one in every),
+            {rival: sum(one.at_equal_count[rival] for one in every) for rival in rivals},
+            (sum(one.logistic[1] for one in every), sum(one.control for one in every)),
         )
-    return total
 
+    @property
+    def holds(self) -> bool:
+        """Whether the requested cell on the test sets is at most two standard errors too large."""
+        return self.tuned - self.wanted <= 2 * self.error
 
-def _errors(positive: Any, data: Parts) -> int:
-    return int((positive != (data.y_test == 1)).sum())
-
-
-def run(titles: Sequence[str], make: Callable[[], Any], seeds: Iterable[int]) -> Tally:
-    """Every request of some splits of some data sets."""
-    each = (one_split(parts(title, seed), make) for seed in seeds for title in titles)
-    return sum(each, Tally())
+    def ratio(self, rival: str) -> float:
+        """Errors in the other cell as a multiple of those of a rival."""
+        return self.other / max(self.at_equal_count[rival], 1)

@@ -12,6 +12,7 @@ from experiments._parts import Floats
 from experiments.martingale.data import TWONORM
 from experiments.martingale.models import Evaluation
 from experiments.martingale.paper import SOURCES
+from experiments.martingale.requests import Total
 from experiments.martingale.study import Found, Plan
 
 Of = Callable[[Evaluation], float]
@@ -79,7 +80,8 @@ class Results:
 
     def titles(self, part: str) -> list[str]:
         """The data sets of a measure, in the order of the paper."""
-        return [title for title in SOURCES | TWONORM if (part, title) in self.found]
+        known = (*SOURCES, *TWONORM, *self.plan.choice)
+        return [title for title in known if (part, title) in self.found]
 
     def methods(self, part: str, title: str) -> list[Any]:
         """What was compared."""
@@ -97,10 +99,10 @@ class Results:
         """One method less another, split by split."""
         return Gap.of(self.values(part, title, one, of) - self.values(part, title, other, of))
 
-    def total(self, part: str) -> Any:
-        """The sum over splits and data sets."""
-        first, *others = (one for title in self.titles(part) for one in self.found[part, title])
-        return sum(others, first)
+    def total(self, part: str, key: str, titles: Iterable[str] | None = None) -> Total:
+        """The requests of some data sets added up, by default of all."""
+        chosen = self.titles(part) if titles is None else titles
+        return Total.of([split[key] for title in chosen for split in self.found[part, title]])
 
 
 def overall(evaluation: Evaluation) -> float:

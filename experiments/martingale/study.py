@@ -8,11 +8,9 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
-from experiments.martingale import measures, noise, requests
-from experiments.martingale.data import parts
+from experiments.martingale import choice, measures, noise
 from experiments.martingale.models import Size
 from experiments.martingale.paper import SOURCES, TABLE_1, TABLE_3, TABLE_4
-from margrave.martingale import MartingaleBoostClassifier, TunableLogistic
 
 Found = tuple[str, str, int, Any]
 """The measure, the data set, the split, and the result."""
@@ -38,6 +36,8 @@ class Plan:
         Data sets with wrong training labels.
     rates : tuple of float
         The fractions of the labels.
+    choice : tuple of str
+        Data sets on which the rule of tuning was chosen.
     """
 
     titles: tuple[str, ...]
@@ -47,6 +47,7 @@ class Plan:
     levels: tuple[int, ...]
     noisy: tuple[str, ...]
     rates: tuple[float, ...]
+    choice: tuple[str, ...]
 
 
 FULL = Plan(
@@ -57,6 +58,7 @@ FULL = Plan(
     levels=tuple(range(2, 16)),
     noisy=("Spambase", "Ionosphere", "Liver", "Twonorm"),
     rates=(0.0, 0.05, 0.1, 0.2, 0.3),
+    choice=choice.TITLES,
 )
 QUICK = Plan(
     titles=("Ionosphere", "Liver", "Iris"),
@@ -66,14 +68,10 @@ QUICK = Plan(
     levels=(2, 3),
     noisy=("Liver",),
     rates=(0.0, 0.3),
+    choice=("wine",),
 )
 # Table 4: the text has four levels, but six nodes are those of three levels.
 GRANULAR_LEVELS = (3, 4)
-# Learners that get requests, by their levels.
-REQUESTED: dict[str, Callable[[int], Any]] = {
-    "TunableLogistic": lambda _: TunableLogistic(),
-    "MartingaleBoostClassifier": lambda n_levels: MartingaleBoostClassifier(n_levels=n_levels),
-}
 
 
 @dataclass(frozen=True)
@@ -96,14 +94,14 @@ class Run:
 def runs(plan: Plan, seed: int, freeze: float) -> list[Run]:
     """All runs but the clocked ones, long ones first."""
     size = plan.size
-    requested = [(name, TABLE_3, tally_requests, name, size.n_levels) for name in REQUESTED]
     granular = [(f"granularity {n}", TABLE_4, measures.granularity, n) for n in GRANULAR_LEVELS]
     wanted: list[tuple[Any, ...]] = [
         ("noise", plan.noisy, noise.with_noise, plan.rates, size),
         ("beside", plan.titles, measures.beside, size),
         ("table 2", plan.titles, measures.table_2, size, freeze),
         ("levels", [plan.pictured], measures.by_levels, plan.levels, freeze),
-        *requested,
+        ("requests", plan.titles, measures.request_outcomes, size),
+        ("choice", plan.choice, choice.compare_ideas, size.n_trees),
         ("table 1", TABLE_1, measures.table_1, size),
         ("grid", ["Liver"], measures.grid_search),
         *granular,
@@ -112,7 +110,7 @@ def runs(plan: Plan, seed: int, freeze: float) -> list[Run]:
         Run(part, title, split, seed, measure, tuple(settings))
         for part, titles, measure, *settings in wanted
         for title in reversed(list(titles))
-        if title in (*plan.titles, *plan.noisy)
+        if title in (*plan.titles, *plan.noisy, *plan.choice)
         for split in range(plan.n_splits)
     ]
 
@@ -125,11 +123,6 @@ def clocked_runs(plan: Plan, seed: int, freeze: float) -> list[Run]:
         if title in plan.titles
         for split in range(plan.n_splits)
     ]
-
-
-def tally_requests(title: str, seed: int, name: str, n_levels: int) -> requests.Tally:
-    """The requests to a learner, on one split."""
-    return requests.one_split(parts(title, seed), lambda: REQUESTED[name](n_levels))
 
 
 def done(waiting: list[Run], clocked: list[Run], n_jobs: int) -> Iterator[Found]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,11 +25,11 @@ from experiments.martingale.paper import (
     TABLE_4,
     TUNED,
 )
-from experiments.martingale.requests import Tally
+from experiments.martingale.requests import Total
 from experiments.martingale.results import Of, Results, on_class, on_rest, overall
-from experiments.martingale.study import GRANULAR_LEVELS, REQUESTED
+from experiments.martingale.study import GRANULAR_LEVELS
 
-UNPRINTED = ("LR", "LR-Tune", "Ada", "Ada-Tune")
+UNPRINTED = ("LR", "LR-Tune", "Ada", "Ada-Tune", "MB-Tune quick")
 NONE = "–"
 RIVALS = (
     ("MB", "LR"),
@@ -65,29 +65,52 @@ def change(new: float, old: float) -> str:
     return f"{new / old - 1:+.0%}"
 
 
-def requests(results: Results) -> str:
-    """How many requests were met, and with more or fewer errors than a threshold."""
-    heading = ["learner", "data set", "requests", "met", "more", "fewer"]
-    heading += ["test errors, tuned", "threshold", "change", "LR's threshold"]
+def requested_cell(results: Results) -> str:
+    """The requested cell on the test sets; bold: more than two standard errors too many."""
+    heading = ["tuned", "data set", "requests", "met", "wanted", "tuned model"]
+    heading += ["its threshold moved", "LR's threshold moved"]
     rows = []
-    for name in REQUESTED:
-        for title in results.titles(name):
-            rows.append([name, title, *_tallied(sum(results.found[name, title], Tally()))])
-        rows.append([name, "all", *(f"**{text}**" for text in _tallied(results.total(name)))])
+    for name, title, total in _totals(results):
+        cells = [total.n, total.n_met, f"{total.wanted:.0f} ± {2 * total.error:.0f}"]
+        cells += [bold(str(total.tuned), not total.holds), total.threshold, total.logistic]
+        rows.append([name, title, *map(str, cells)])
     return table(heading, rows)
 
 
-def _tallied(tally: Tally) -> list[str]:
-    return [
-        str(tally.requested),
-        str(tally.met),
-        str(tally.more),
-        f"{tally.fewer} ({tally.fewer / max(tally.requested, 1):.0%})",
-        str(tally.test),
-        str(tally.test_threshold),
-        change(tally.test, tally.test_threshold),
-        str(tally.test_logistic),
-    ]
+def other_cell(results: Results) -> str:
+    """The other cell at equal counts of the requested one; bold: the fewest errors."""
+    heading = ["tuned", "data set", "count of the requested cell", "tuned model", "start model"]
+    heading += ["LR", "forest", "tuned model / LR"]
+    rows = []
+    for name, title, total in _totals(results):
+        errors = [total.other, *total.at_equal_count.values()]
+        cells = [bold(f"{one:.0f}", one == min(errors)) for one in errors]
+        rows.append([name, title, str(total.tuned), *cells, f"{total.ratio('LR'):.2f}"])
+    return table(heading, rows)
+
+
+def _totals(results: Results) -> Iterator[tuple[str, str, Total]]:
+    """Each way of tuning on each data set, and on all."""
+    titles = results.titles("requests")
+    for name in results.methods("requests", titles[0]):
+        for title in titles:
+            yield name, title, results.total("requests", name, [title])
+        yield name, "all", results.total("requests", name)
+
+
+def choice(results: Results) -> str:
+    """The ways of tuning on other data sets, pooled."""
+    titles = results.titles("choice")
+    heading = ["a tuned model needs", "wanted", "requested cell", "sets with too many"]
+    heading += ["other cell", "LR at equal counts", "tuned model / LR"]
+    rows = []
+    for idea in results.methods("choice", titles[0]):
+        total = results.total("choice", idea)
+        missed = sum(not results.total("choice", idea, [title]).holds for title in titles)
+        cells = [f"{total.wanted:.0f}", total.tuned, f"{missed} of {len(titles)}", total.other]
+        cells += [f"{total.at_equal_count['LR']:.0f}", f"{total.ratio('LR'):.3f}"]
+        rows.append([idea, *map(str, cells)])
+    return table(heading, rows)
 
 
 def table_1(results: Results) -> str:
@@ -210,7 +233,7 @@ def times(results: Results) -> str:
     for method in TABLE_3_METHODS:
         heading += [f"{method}, paper (ms)", "ours"]
         heading += [] if method == "MB" else ["ratio to MB, paper", "ours"]
-    heading += ["learners, MB", *TABLE_3_METHODS[1:]]
+    heading += ["MB-Tune quick", "ratio to MB", "learners, MB", *TABLE_3_METHODS[1:]]
     rows = []
     for title in results.titles("times"):
         ours = mean_times(results, title)
@@ -219,6 +242,8 @@ def times(results: Results) -> str:
             cells += [str(theirs), f"{ours[method]:.0f}"]
             if method != "MB":
                 cells += [f"{theirs / TABLE_3[title][0]:.1f}", f"{ours[method] / ours['MB']:.1f}"]
+        quick = ours["MB-Tune quick"]
+        cells += [f"{quick:.0f}", f"{quick / ours['MB']:.1f}"]
         for method in TABLE_3_METHODS:
             n = results.mean("table 2", title, method, lambda evaluation: evaluation.n_learners)
             cells.append(f"{n:.1f}")
@@ -229,7 +254,7 @@ def times(results: Results) -> str:
 def mean_times(results: Results, title: str) -> dict[str, float]:
     """In ms, over the splits."""
     found = results.found["times", title]
-    return {method: float(np.mean([one[method] for one in found])) for method in TABLE_3_METHODS}
+    return {method: float(np.mean([one[method] for one in found])) for method in found[0]}
 
 
 def granularity(results: Results) -> str:
@@ -241,7 +266,7 @@ def granularity(results: Results) -> str:
         part = f"granularity {level}"
         for title in results.titles(part):
             for name in results.methods(part, title):
-                nodes, *theirs = TABLE_4[title][name]
+                nodes, *theirs = TABLE_4[title].get(name, (None, None, None, None))
                 requested = results.mean(part, title, name, lambda one: one.n_requested)
                 cells = [NONE, NONE] if nodes is None else [str(nodes), f"{requested:.1f}"]
                 for value, of in zip(theirs, (on_class(0), on_class(1), overall), strict=True):

@@ -5,14 +5,31 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from experiments.martingale import claims, data, measures, models, noise, study
+from experiments.martingale import (
+    choice,
+    claims,
+    data,
+    measures,
+    models,
+    noise,
+    sentences,
+    study,
+)
 from experiments.martingale.__main__ import main
 from experiments.martingale.models import Evaluation
 from experiments.martingale.paper import SOURCES, TABLE_1, TABLE_1_METHODS, TABLE_2, TABLE_4
-from experiments.martingale.requests import Request, Tally, one_split, requests, run, threshold
+from experiments.martingale.requests import (
+    Outcome,
+    Request,
+    Total,
+    other_errors,
+    outcomes,
+    requests,
+    threshold,
+)
 from experiments.martingale.results import Frozen, Gap, Results, overall
 
-from margrave.martingale import MartingaleBoostClassifier, TunableLogistic
+from margrave.martingale import TunableLogistic
 
 SMALL = ("Ionosphere", "Sonar", "Liver")
 
@@ -73,36 +90,137 @@ class TestReferee:
                 counts = request_.counts(y, scores > other)
                 assert counts[0] > request_.most or sum(counts) >= errors
 
-    def test_tallies_add_up(self):
-        assert Tally(1, 1, 0, 1, 5, 6, 7) + Tally(1, 0, 1, 0, 5, 6, 7) == Tally(
-            2, 1, 1, 1, 10, 12, 14
-        )
+    @pytest.mark.parametrize(
+        ("cell", "count", "expected"),
+        [
+            # As the threshold rises, three false positives go with 0 or 1 false negatives. No false
+            # negatives go with at least 3 false positives, one with at least 1: half of a step of 2
+            # above 3 is 4.
+            ("fp", 3, 0.5),
+            ("fp", 4, 0.0),
+            ("fn", 0, 4.0),
+            ("fn", 1, 2.0),
+        ],
+    )
+    def test_errors_at_equal_counts_are_midway_between_the_thresholds(self, cell, count, expected):
+        scores = np.array([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0])
+        y = np.array([0, 1, 0, 0, 1, 0, 1])
+        by_hand = []
+        for cut in np.concatenate([[-9], (scores[1:] + scores[:-1]) / 2, [9]]):
+            own, other = Request(cell, 0).counts(y, scores > cut)
+            if own == count:
+                by_hand.append(other)
+        if count:
+            assert (min(by_hand) + max(by_hand)) / 2 == expected
+        assert other_errors(scores, y, Request(cell, 0), count) == expected
+
+    def test_a_better_score_has_fewer_errors_at_every_count(self):
+        rng = np.random.default_rng(0)
+        y = np.arange(400) % 2
+        noise = rng.normal(size=400)
+        good, bad = 3 * y + noise, y + noise
+        for cell in ("fp", "fn"):
+            for count in (1, 5, 20):
+                errors = [other_errors(s, y, Request(cell, 0), count) for s in (good, bad)]
+                assert errors[0] < errors[1]
+
+    def test_a_threshold_set_on_other_samples_agrees_on_average(self):
+        """The comparison favours neither side: a score against itself is equal on average."""
+        rng, made, compared = np.random.default_rng(1), 0, 0.0
+        for _ in range(200):
+            y = np.arange(120) % 2
+            scores = 1.5 * y + rng.normal(size=120)
+            request_ = Request("fp", 0)
+            own, other = request_.counts(y, scores > rng.normal(1, 0.3))
+            made += other
+            compared += other_errors(scores, y, request_, own)
+        assert compared == pytest.approx(made, rel=0.03)
 
 
-def check_targets(tally):
-    assert tally.met >= 0.98 * tally.requested
-    assert tally.more == 0
-    assert tally.fewer >= 0.4 * tally.requested
-    assert tally.test <= tally.test_threshold
+def outcome(cell="fp", wanted=10.0, error=3.0, tuned=(12, 40), at=(50.0, 45.0, 44.0)):
+    rivals = dict(zip(("start", "LR", "forest"), at, strict=True))
+    return Outcome(cell, wanted, error, True, tuned, (9, 60), (8, 55), rivals, 54.0)
 
 
-@pytest.mark.full
-class TestRequests:
-    def test_single_learners_meet_them_on_small_sets(self):
-        tally = run(SMALL, TunableLogistic, seeds=range(2))
-        assert tally.requested > 20
-        check_targets(tally)
+class TestTotals:
+    def test_outcomes_add_up(self):
+        total = Total.of([[outcome(), outcome("fn")], [outcome()]])
+        assert (total.n, total.n_met, total.wanted) == (3, 3, 30)
+        assert (total.tuned, total.threshold, total.logistic, total.other) == (36, 27, 24, 120)
+        assert total.at_equal_count == {"start": 150, "LR": 135, "forest": 132}
+        assert total.ratio("LR") == pytest.approx(120 / 135)
 
-    @pytest.mark.slow
-    def test_programs_meet_them_on_small_sets(self):
-        tally = run(SMALL, MartingaleBoostClassifier, seeds=[0])
-        assert tally.requested > 10
-        check_targets(tally)
+    def test_errors_of_one_cell_and_split_are_added_and_others_are_independent(self):
+        assert Total.of([[outcome(), outcome()]]).error == pytest.approx(6)
+        assert Total.of([[outcome(), outcome("fn")]]).error == pytest.approx(np.sqrt(18))
+        assert Total.of([[outcome()], [outcome()]]).error == pytest.approx(np.sqrt(18))
 
-    @pytest.mark.slow
-    @pytest.mark.parametrize("make", [TunableLogistic, MartingaleBoostClassifier])
-    def test_both_meet_them_on_spambase(self, make):
-        check_targets(one_split(data.parts("Spambase", 0), make))
+    @pytest.mark.parametrize(("count", "holds"), [(5, True), (16, True), (17, False)])
+    def test_a_request_holds_within_two_standard_errors(self, count, holds):
+        assert Total.of([[outcome(tuned=(count, 40))]]).holds == holds
+
+    @pytest.mark.parametrize(
+        ("tuned", "verdict"),
+        [
+            ((12, 40), "LR-Tune meets it"),
+            ((30, 40), "LR-Tune misses the request"),
+            ((12, 60), "LR-Tune misses the pooled errors and the number of sets"),
+        ],
+    )
+    def test_the_target(self, tuned, verdict):
+        runs = [
+            ("requests", title, split, {"LR-Tune": [outcome(tuned=tuned)]})
+            for title in ("Liver", "Iris")
+            for split in range(2)
+        ]
+        results = Results.of(study.QUICK, 0, Frozen(1.0, 2, 1), runs)
+        assert verdict in sentences.target(results)
+
+
+class TestOutcomes:
+    def small(self, title, seed=0):
+        parts = data.two_class_parts(title, seed)
+        forest = models.forest(10, 0).fit(parts.X_train, parts.y_train)
+        return parts, TunableLogistic().fit(parts.X_train, parts.y_train), forest
+
+    def test_a_tuning_that_only_moves_the_threshold_is_the_moved_threshold(self):
+        parts, model, forest = self.small("Liver")
+        found = outcomes(parts, model, forest, {"moved": choice.with_gain(np.inf)})["moved"]
+        assert found
+        assert all(one.met for one in found)
+        # The learner is the logistic regression here.
+        assert all(one.threshold == one.logistic for one in found)
+        assert all(one.at_equal_count["start"] == one.at_equal_count["LR"] for one in found)
+        close = [abs(one.tuned[0] - one.threshold[0]) <= 1 for one in found]
+        assert all(close)
+
+    def test_requests_to_two_classes_of_three(self):
+        parts = data.two_class_parts("Iris", 0)
+        assert set(parts.y_train) == {0, 1}
+        assert (parts.y_train == 1).sum() == 20
+
+    @pytest.mark.full
+    def test_requests_are_met_on_the_tuning_set(self):
+        for title in SMALL:
+            parts, model, forest = self.small(title)
+            found = outcomes(parts, model, forest, choice.IDEAS)
+            for idea in list(choice.IDEAS)[:4]:
+                assert all(one.met for one in found[idea])
+
+    @pytest.mark.parametrize("title", ["german", "digits 3, 8", "wine", "breast_ljubljana"])
+    def test_the_other_data_sets_have_two_classes(self, title):
+        X, y = choice.load(title)
+        assert len(X) == len(y)
+        assert set(y) == {0, 1}
+
+    def test_a_cross_fitted_offset_is_set_without_the_samples_it_scores(self):
+        parts, model, _ = self.small("Liver")
+        (request_, *_) = requests(parts.y_tune, model.predict(parts.X_tune) == 1)
+        fitted = choice.CrossFitted(model, request_, parts)
+        found = fitted.predict(parts.X_test)
+        assert set(found) <= {0, 1}
+        moved = fitted.model.predict(parts.X_test)
+        assert (found != moved).any()
 
 
 class TestMeasures:

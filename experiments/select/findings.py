@@ -108,8 +108,9 @@ def meta_des(results: Results) -> str:
         return "This was not measured."
     fitted, own = results.meta_des(), results.counts(META_DES)
     apart, n = fitted.counts.apart[OUTSIDE], _outside(fitted.counts)
+    to = f"to {fitted.difference:.1g}" if fitted.difference else "to the last digit"
     return (
-        f"Fitted on the neighbours that DESlib used, Margrave has the same coefficients to "
-        f"{fitted.difference:.1g}, and {apart} of {n:,} predictions outside ties differ (on its "
-        f"own neighbours {own.apart[OUTSIDE]} of {_outside(own):,})."
+        f"Fitted on the neighbours that DESlib used, Margrave has the same coefficients {to}, and "
+        f"{apart} of {n:,} predictions outside ties differ (on its own neighbours "
+        f"{own.apart[OUTSIDE]} of {_outside(own):,})."
     )

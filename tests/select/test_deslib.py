@@ -47,6 +47,9 @@ def test_duplicates_are_left_out_instead_of_the_sample():
     found = meta_des.check(*KEPT[DUPLICATES])
     assert 0 < found.own <= found.others < found.n
     assert _found(DUPLICATES, META_DES).apart[OUTSIDE] > 0
+    tables, peer = KEPT[DUPLICATES]
+    own = comparing.fit(tables, META_DES)._meta_des.classifier
+    assert np.abs(own.coef - peer.coef).max() > 1e-4
 
 
 def test_members_of_the_fixture_disagree():

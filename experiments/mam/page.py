@@ -37,6 +37,7 @@ def write(results: Results, folder: Path, run: str) -> Path:
         costs=", ".join(f"{cost:g}" for cost in plan.effort.costs),
         parts_of_gamma=", ".join(f"{part:g}" for part in plan.effort.gammas),
         folds=plan.effort.n_folds,
+        n_settings=len(plan.effort.costs) * len(plan.effort.gammas),
         neighbours=", ".join(map(str, plan.effort.neighbours)),
         errors=tables.errors(results),
         svm_near=sentences.listed(

@@ -31,9 +31,33 @@ METHODS = (
 )
 PROFILES = {"knop": K, "meta-des": 5}
 """Number of samples with the most similar predictions of the members."""
+META_DES = ("near", "similar", "coef", "intercept")
+"""The arrays of the peer's fitted META-DES."""
 OUTSIDE = "no tie"
 VOTE, SINGLE, ORACLE = "majority vote", "single best", "oracle"
 REFERENCES = (VOTE, SINGLE, ORACLE)
+
+
+@dataclass(frozen=True, eq=False)
+class Peer:
+    """What DESlib returns for some tables.
+
+    Attributes
+    ----------
+    predictions : dict of ndarray
+        The predicted classes of the queries, by method.
+    near, similar : ndarray of int, shape (n, k) and (n, k_p)
+        The neighbours that META-DES was fitted on, of each tuning sample: by features, and by the
+        predictions of the members.
+    coef, intercept : ndarray
+        The fitted model: log-odds that a member is correct, for each feature, and without any.
+    """
+
+    predictions: dict[str, Ints]
+    near: Ints
+    similar: Ints
+    coef: Floats
+    intercept: Floats
 
 
 @dataclass(frozen=True)
@@ -111,8 +135,8 @@ def run_peer(python: Path, *arguments: str, threads: int = 1) -> Any:
     return json.loads(output) if output else None
 
 
-def theirs(tables: Tables, python: Path) -> dict[str, Ints]:
-    """Return the predictions of DESlib, by method."""
+def theirs(tables: Tables, python: Path) -> Peer:
+    """Return the predictions of DESlib, and its fitted META-DES."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "tables.npz", Path(folder) / "predictions.npz"
         np.savez(
@@ -125,24 +149,36 @@ def theirs(tables: Tables, python: Path) -> dict[str, Ints]:
             k=K,
         )
         run_peer(python, "predict", str(source), str(target))
-        with np.load(target) as predictions:
-            return {name: predictions[name] for name in METHODS}
+        with np.load(target) as stored:
+            predictions = {name: stored[name] for name in METHODS}
+            return Peer(predictions, *(stored[name] for name in META_DES))
 
 
 def ours(tables: Tables, method: str) -> tuple[Ints, dict[str, NDArray[np.bool_]]]:
     """Return our predictions, and the reasons why queries are ties."""
+    model = fit(tables, method)
+    return model.predict(tables.X_query), find_ties(tables, model)
+
+
+def fit(tables: Tables, method: str) -> LocalSelectionClassifier:
+    """Fit a method of ours on the tuning samples."""
     members = lookups([(tables.X_tune, tables.proba_tune), (tables.X_query, tables.proba_query)])
     model = LocalSelectionClassifier(members, method, K, prefit=True)
-    explanation = model.fit(tables.X_tune, tables.y_tune).explain(tables.X_query)
+    return model.fit(tables.X_tune, tables.y_tune)
+
+
+def find_ties(tables: Tables, model: LocalSelectionClassifier) -> dict[str, NDArray[np.bool_]]:
+    """Find the reasons why queries are ties for a fitted model."""
+    explanation = model.explain(tables.X_query)
     right = tables.parts_tune.argmax(axis=2) == tables.y_tune[:, None]
     seen = Seen(
         explanation.votes,
         explanation.competence,
         explanation.selected,
         double_faults(right[explanation.neighbours]),
-        _distances(tables, method),
+        _distances(tables, model.method),
     )
-    return model.predict(tables.X_query), reasons(method, seen)
+    return reasons(model.method, seen)
 
 
 def _distances(tables: Tables, method: str) -> list[Floats]:

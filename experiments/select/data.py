@@ -21,9 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 from experiments._parts import Floats, Ints, split
 from margrave import datasets
 
-TITLES = ("pima", "housing_bin", "spambase", "segment", "abalone")
-FULL_OF_TIES = "contraceptive"
-"""Nine columns of small integers, where many distances between samples are equal."""
+TITLES = ("pima", "housing_bin", "spambase", "segment", "abalone", "contraceptive")
 RINGS = (8, 10)
 """The usual three classes of abalone: up to 8 rings, 9 or 10, more."""
 K = 7

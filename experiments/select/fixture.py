@@ -1,8 +1,9 @@
 """Write ``tests/select/deslib.npz``: ``python -m experiments.select.fixture``.
 
 It needs the peer's interpreter (see `comparing.peer_python`). For each data set it stores the first
-150 tuning samples and 150 queries of one split, the members' probabilities, and the predictions of
-each of DESlib's methods. Features are half floats and probabilities integer parts, both exact.
+150 tuning samples and 150 queries of one split, the members' probabilities, the predictions of
+each of DESlib's methods, and the neighbours and coefficients of its META-DES. Features are half
+floats and probabilities integer parts, both exact.
 """
 
 from __future__ import annotations
@@ -14,8 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments._parts import Ints
-from experiments.select.comparing import METHODS, ROOT, peer_python, run_peer, theirs
+from experiments.select.comparing import (
+    META_DES,
+    METHODS,
+    ROOT,
+    Peer,
+    peer_python,
+    run_peer,
+    theirs,
+)
 from experiments.select.data import TITLES, Tables, make_tables
 
 OUT = ROOT / "tests" / "select" / "deslib.npz"
@@ -23,7 +31,7 @@ N_ROWS = 150
 SEED = 0
 
 
-def pack(tables: Tables, peer: dict[str, Ints]) -> dict[str, NDArray[Any]]:
+def pack(tables: Tables, peer: Peer) -> dict[str, NDArray[Any]]:
     """Convert tables and predictions to small types."""
     return {
         "X_tune": tables.X_tune.astype(np.float16),
@@ -32,12 +40,16 @@ def pack(tables: Tables, peer: dict[str, Ints]) -> dict[str, NDArray[Any]]:
         "y_query": tables.y_query.astype(np.uint8),
         "parts_tune": tables.parts_tune,
         "parts_query": tables.parts_query,
-        "answers": np.stack([peer[method] for method in METHODS]).astype(np.uint8),
+        "answers": np.stack([peer.predictions[method] for method in METHODS]).astype(np.uint8),
+        "near": peer.near.astype(np.uint8),
+        "similar": peer.similar.astype(np.uint8),
+        "coef": peer.coef,
+        "intercept": peer.intercept,
     }
 
 
-def read(path: Path) -> dict[str, tuple[Tables, dict[str, Ints]]]:
-    """Read the tables and DESlib's predictions by method, for each data set."""
+def read(path: Path) -> dict[str, tuple[Tables, Peer]]:
+    """Read the tables, and what DESlib returns for them, for each data set."""
     sets = {}
     with np.load(path) as stored:
         for title in dict.fromkeys(name.split(".")[0] for name in stored.files):
@@ -50,12 +62,16 @@ def read(path: Path) -> dict[str, tuple[Tables, dict[str, Ints]]]:
                 part["parts_tune"],
                 part["parts_query"],
             )
-            predictions = part["answers"].astype(np.int64)
-            sets[title] = tables, dict(zip(METHODS, predictions, strict=True))
+            predictions = dict(zip(METHODS, part["answers"].astype(np.int64), strict=True))
+            near, similar = (part[name].astype(np.int64) for name in ("near", "similar"))
+            sets[title] = tables, Peer(predictions, near, similar, part["coef"], part["intercept"])
     return sets
 
 
-_NAMES = ("X_tune", "y_tune", "X_query", "y_query", "parts_tune", "parts_query", "answers")
+_NAMES = (
+    *("X_tune", "y_tune", "X_query", "y_query", "parts_tune", "parts_query"),
+    *("answers", *META_DES),
+)
 
 
 def main() -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from experiments._page import versions, write_page
 from experiments.select import findings, tables
-from experiments.select.data import DEPTH, FULL_OF_TIES, N_TREES, PARTS, K, members
+from experiments.select.data import DEPTH, N_TREES, PARTS, K, members
 from experiments.select.results import Results
 from experiments.select.ties import AS_FAR, EQUAL
 from experiments.select.timing import ROUNDS
@@ -38,8 +38,8 @@ def write(results: Results, folder: Path, run: str) -> Path:
         methods=tables.methods(results),
         outside=tables.outside(results),
         ties=tables.ties(results),
-        beside=FULL_OF_TIES,
-        full_of_ties=findings.full_of_ties(results),
+        meta_des=findings.meta_des(results),
+        meta_des_table=tables.meta_des(results),
         accuracy=tables.accuracy(results),
         n_tune=f"{size.n_tune:,}",
         n_query=f"{size.n_query:,}",

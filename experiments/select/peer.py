@@ -1,8 +1,9 @@
 """DESlib's predictions and times; an interpreter with DESlib runs this module.
 
 ``python -m experiments.select.peer predict IN.npz OUT.npz`` reads tables of members' probabilities
-and writes the predictions of each method; ``... timing`` with the numbers of a `Size` prints
-seconds as JSON; ``... versions`` prints the versions. It does not import Margrave.
+and writes the predictions of each method, and the model that META-DES fitted; ``... timing`` with
+the numbers of a `Size` prints seconds as JSON; ``... versions`` prints the versions. It does not
+import Margrave.
 """
 
 from __future__ import annotations
@@ -38,16 +39,34 @@ SLOW = {"des-knn": 100}
 
 
 def predict(source: str, target: str) -> None:
-    """Predict the queries of an .npz file by each method, and write another file."""
+    """Predict the queries of an .npz file by each method, and write another file.
+
+    It has the model of META-DES too, and the neighbours that it was fitted on.
+    """
     with np.load(source) as stored:
         tables = {name: stored[name] for name in stored.files}
     X_tune, X_query = tables["X_tune"], tables["X_query"]
     members = lookups([(X_tune, tables["proba_tune"]), (X_query, tables["proba_query"])])
-    predictions = {}
+    found = {}
     for name, method in METHODS.items():
         model = method(members, k=int(tables["k"]), random_state=0, n_jobs=1)
-        predictions[name] = model.fit(X_tune, tables["y_tune"]).predict(X_query)
-    np.savez(target, **predictions)
+        found[name] = model.fit(X_tune, tables["y_tune"]).predict(X_query)
+        if name == "meta-des":
+            found |= fitted_meta_des(model)
+    np.savez(target, **found)
+
+
+def fitted_meta_des(model: Any) -> dict[str, Any]:
+    """Return the neighbours that META-DES was fitted on, as its ``fit`` finds them, and its model.
+
+    The neighbours are those of `METADES._generate_meta_training_set`, which leaves out the first.
+    """
+    near = model.get_competence_region(model.DSEL_data_, model.k_ + 1)[1][:, 1:]
+    similar = model._get_similar_out_profiles(model.dsel_scores_, model.Kp_ + 1)[1][:, 1:]
+    bayes = model.meta_classifier_
+    wrong, correct = bayes.feature_log_prob_
+    intercept = bayes.class_log_prior_[1] - bayes.class_log_prior_[0]
+    return {"near": near, "similar": similar, "coef": correct - wrong, "intercept": intercept}
 
 
 def timing(size: Size) -> dict[str, Any]:

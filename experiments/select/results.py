@@ -9,7 +9,9 @@ from operator import add
 
 import numpy as np
 
+from experiments.martingale.results import Gap
 from experiments.select.comparing import METHODS, MethodCounts
+from experiments.select.meta_des import MetaCheck
 from experiments.select.study import Plan, Run
 from experiments.select.timing import Timing
 
@@ -61,6 +63,12 @@ class Results:
         chosen = self.plan.titles if titles is None else titles
         return reduce(add, (run.by[method] for run in self.runs if run.title in chosen))
 
+    def meta_des(self, titles: Sequence[str] | None = None) -> MetaCheck:
+        """Add up the checks of META-DES over the splits of some sets; by default `plan.titles`."""
+        chosen = self.plan.titles if titles is None else titles
+        checks = [run.meta_des for run in self.runs if run.title in chosen and run.meta_des]
+        return reduce(add, checks)
+
     def n_classes(self, title: str) -> int:
         """Return the number of classes of a set."""
         return next(run.n_classes for run in self.runs if run.title == title)
@@ -76,6 +84,12 @@ class Results:
     def mean_accuracy(self, name: str) -> float:
         """Compute the mean accuracy over the sets."""
         return float(np.mean([self.accuracy(name, title) for title in self.plan.titles]))
+
+    def gap(self, method: str, reference: str) -> Gap:
+        """Compute the accuracy of a method minus that of a reference, set by set, in points."""
+        titles = self.plan.titles
+        each = [self.accuracy(method, title) - self.accuracy(reference, title) for title in titles]
+        return Gap.of(100 * np.array(each))
 
     def mean_of_theirs(self, method: str) -> float:
         """Compute the mean over the sets of DESlib's accuracy."""

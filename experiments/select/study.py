@@ -10,7 +10,8 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from experiments.select.comparing import MethodCounts, compared, references, theirs
-from experiments.select.data import FULL_OF_TIES, TITLES, make_tables
+from experiments.select.data import TITLES, make_tables
+from experiments.select.meta_des import MetaCheck, check
 from experiments.select.timed import Size
 
 
@@ -22,8 +23,6 @@ class Plan:
     ----------
     titles : tuple of str
         Data sets.
-    beside : tuple of str
-        Data sets with many ties, which the page reports separately.
     n_splits : int
         Number of splits of each.
     size : Size
@@ -31,18 +30,17 @@ class Plan:
     """
 
     titles: tuple[str, ...]
-    beside: tuple[str, ...]
     n_splits: int
     size: Size
 
     @property
     def n_runs(self) -> int:
         """Number of runs."""
-        return len((*self.titles, *self.beside)) * self.n_splits
+        return len(self.titles) * self.n_splits
 
 
-FULL = Plan(TITLES, (FULL_OF_TIES,), 5, Size(10_000, 10_000, 100, 0, 3, 0, 2))
-QUICK = Plan(("pima", "housing_bin"), (), 1, Size(300, 200, 11, 4, 1, 0, 1))
+FULL = Plan(TITLES, 5, Size(10_000, 10_000, 100, 0, 3, 0, 2))
+QUICK = Plan(("pima", "housing_bin"), 1, Size(300, 200, 11, 4, 1, 0, 1))
 
 
 @dataclass(frozen=True)
@@ -61,6 +59,8 @@ class Run:
         Counts by method.
     references : dict
         Correct predictions of the vote, the single best and the oracle.
+    meta_des : MetaCheck or None
+        META-DES with the neighbours of DESlib; None without the peer.
     """
 
     title: str
@@ -68,6 +68,7 @@ class Run:
     n_classes: int
     by: dict[str, MethodCounts]
     references: dict[str, int]
+    meta_des: MetaCheck | None
 
 
 def one_run(title: str, split: int, seed: int, python: Path | None) -> Run:
@@ -75,15 +76,17 @@ def one_run(title: str, split: int, seed: int, python: Path | None) -> Run:
     with threadpool_limits(1):
         tables = make_tables(title, seed + split)
         peer = None if python is None else theirs(tables, python)
+        by = compared(tables, None if peer is None else peer.predictions)
+        meta_des = None if peer is None else check(tables, peer)
         n_classes = tables.parts_query.shape[2]
-        return Run(title, split, n_classes, compared(tables, peer), references(tables))
+        return Run(title, split, n_classes, by, references(tables), meta_des)
 
 
 def all_runs(plan: Plan, seed: int, n_jobs: int, python: Path | None) -> Iterator[Run]:
     """Yield every run, in the order in which they end."""
     jobs = [
         delayed(one_run)(title, split, seed, python)
-        for title in (*plan.titles, *plan.beside)
+        for title in plan.titles
         for split in range(plan.n_splits)
     ]
     yield from Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from experiments._page import bold, table
 from experiments.select.comparing import METHODS, OUTSIDE, REFERENCES
+from experiments.select.meta_des import META_DES
 from experiments.select.results import TARGET, Results
 from experiments.select.ties import REASONS
 from experiments.select.timing import own_seconds, seconds
@@ -38,7 +39,7 @@ def format_fraction(fraction: float) -> str:
 
 def outside(results: Results) -> str:
     """Make a table of the agreement outside ties by set and method; bold: target missed."""
-    titles = (*results.plan.titles, *results.plan.beside)
+    titles = results.plan.titles
     heading = ["method", *(f"{title} ({results.n_classes(title)})" for title in titles)]
     rows = []
     for method in METHODS:
@@ -53,15 +54,36 @@ def outside(results: Results) -> str:
 
 def ties(results: Results) -> str:
     """Make a table of ties by reason, with the number of different predictions."""
-    titles = (*results.plan.titles, *results.plan.beside)
     rows = []
     for method in METHODS:
-        one = results.counts(method, titles)
+        one = results.counts(method)
         cells = [
             f"{one.ties[why]} ({one.apart[why]})" if one.ties[why] else NONE for why in REASONS
         ]
         rows.append([method, *cells, str(one.apart[OUTSIDE])])
     return table(["method", *REASONS, "differs without a tie"], rows)
+
+
+def meta_des(results: Results) -> str:
+    """Make a table of META-DES by set, with its own neighbours and with those of DESlib."""
+    if results.peer is None:
+        return ""
+    heading = [
+        "data set",
+        "tuning samples",
+        "other neighbours in DESlib",
+        "its own neighbour there",
+    ]
+    heading += ["same outside ties", "fitted on DESlib's neighbours", "coefficients differ by"]
+    rows = []
+    for title in results.plan.titles:
+        own, fitted = results.counts(META_DES, [title]), results.meta_des([title])
+        row = [title, f"{fitted.n:,}", f"{fitted.others:,}", f"{fitted.own:,}"]
+        row.append(bold(format_fraction(own.same_outside), own.same_outside < TARGET))
+        same = fitted.counts.same_outside
+        row.append(bold(format_fraction(same), same < TARGET))
+        rows.append([*row, f"{fitted.difference:.1g}"])
+    return table(heading, rows)
 
 
 def accuracy(results: Results) -> str:

@@ -49,6 +49,8 @@ RIVALS = (
     *(learn_then_test.METHODS if learn_then_test.HAS_MAPIE else ()),
 )
 """The rules that are compared with Margrave."""
+OWN = (START, REWEIGHT, RETUNE)
+"""Those of them that are Margrave's own, which no target is about."""
 
 
 @dataclass(frozen=True)

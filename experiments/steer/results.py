@@ -11,7 +11,7 @@ import numpy as np
 from experiments._parts import Ints
 from experiments.martingale.results import Gap
 from experiments.steer import chance
-from experiments.steer.guarantees import MARGRAVE, RIVALS, START, Case
+from experiments.steer.guarantees import MARGRAVE, OWN, RIVALS, START, Case
 from experiments.steer.study import Plan, Run
 
 MIN_P = 0.01
@@ -97,6 +97,13 @@ class Results:
         same = self.n_start_scores == len(self.cases)
         return [rule for rule in RIVALS if not (same and rule == START)]
 
+    @property
+    def strongest(self) -> tuple[str, Gap] | None:
+        """The rival with the highest mean difference to Margrave; None for a single data set."""
+        gaps = {rule: self.mean_difference(rule) for rule in self.rivals if rule not in OWN}
+        known = [(rule, gap) for rule, gap in gaps.items() if gap is not None]
+        return max(known, key=lambda one: one[1].mean, default=None)
+
     @cached_property
     def _draws(self) -> dict[int, Ints]:
         """Draws of the number of test errors, by rate."""
@@ -158,8 +165,11 @@ def is_higher(gap: Gap | None) -> bool:
 
 
 def is_lower(gap: Gap | None) -> bool:
-    """Whether a difference is below 0 by more than one standard error."""
-    return gap is not None and gap.mean < -gap.error
+    """Whether a difference is below 0 by more than two standard errors.
+
+    One is enough for `is_higher`: a result against Margrave needs less evidence than one for it.
+    """
+    return gap is not None and gap.mean < -2 * gap.error
 
 
 def _gap(values: Sequence[float]) -> Gap | None:

@@ -6,10 +6,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from experiments.select import comparing, data, findings, fixture, study, tables, ties, timing
+from experiments.select import (
+    comparing,
+    data,
+    findings,
+    fixture,
+    meta_des,
+    study,
+    tables,
+    ties,
+    timing,
+)
 from experiments.select.__main__ import main
-from experiments.select.comparing import METHODS, OUTSIDE, MethodCounts
+from experiments.select.comparing import METHODS, OUTSIDE, MethodCounts, Peer
 from experiments.select.members import lookups
+from experiments.select.meta_des import MetaCheck
 from experiments.select.results import Results
 from experiments.select.ties import BEST, CHOICE, NEAR, NOBODY, VOTES, Seen
 
@@ -76,15 +87,19 @@ class TestTables:
 
     def test_fixtures_are_read_as_they_were_written(self, pima, tmp_path):
         given = pima.first(20)
-        peer = {method: np.arange(20) % (i + 1) for i, method in enumerate(METHODS)}
+        predicted = {method: np.arange(20) % (i + 1) for i, method in enumerate(METHODS)}
+        peer = Peer(predicted, *_neighbours(given), np.linspace(-1, 1, 21), np.array(0.5))
         packed = fixture.pack(given, peer)
         path = tmp_path / "kept.npz"
         np.savez_compressed(path, **{f"pima.{name}": array for name, array in packed.items()})
-        (again, answers), *others = fixture.read(path).values()
+        (again, returned), *others = fixture.read(path).values()
         assert not others
         for name in ("X_tune", "y_tune", "X_query", "y_query", "parts_tune", "parts_query"):
             assert np.array_equal(getattr(again, name), getattr(given, name))
-        assert all(np.array_equal(answers[method], peer[method]) for method in METHODS)
+        for method in METHODS:
+            assert np.array_equal(returned.predictions[method], predicted[method])
+        for name in comparing.META_DES:
+            assert np.array_equal(getattr(returned, name), getattr(peer, name))
 
 
 class TestTies:
@@ -216,12 +231,52 @@ class TestComparing:
         assert "DESlib" in capsys.readouterr().err
 
 
+def _neighbours(tables):
+    """The neighbours that Margrave fits META-DES on."""
+    return meta_des.find_neighbours(tables, comparing.fit(tables, "meta-des"))
+
+
+def _peer(tables, near, similar):
+    """A library like Margrave that fits META-DES on these neighbours."""
+    classifier = meta_des.fit_on_neighbours(tables, near, similar)
+    predicted = {"meta-des": comparing.ours(tables, "meta-des")[0]}
+    return Peer(predicted, near, similar, classifier.coef, np.array(classifier.intercept))
+
+
+class TestMetaDes:
+    def test_own_neighbours_give_the_fitted_model(self, pima):
+        near, similar = _neighbours(pima)
+        assert near.shape == (256, data.K)
+        assert not (near == np.arange(256)[:, None]).any()
+        ours = comparing.fit(pima, "meta-des")._meta_des.classifier
+        again = meta_des.fit_on_neighbours(pima, near, similar)
+        np.testing.assert_allclose(again.coef, ours.coef, rtol=1e-9)
+        assert again.intercept == pytest.approx(ours.intercept)
+
+    def test_the_same_neighbours(self, pima):
+        found = meta_des.check(pima, _peer(pima, *_neighbours(pima)))
+        assert (found.n, found.others, found.own) == (256, 0, 0)
+        assert found.difference == pytest.approx(0, abs=1e-9)
+        assert found.counts.same == 1
+
+    def test_other_neighbours(self, pima):
+        near, similar = _neighbours(pima)
+        near = near.copy()
+        near[0, 0], near[1, 0] = 0, near[1, 1]
+        peer = _peer(pima, near, similar)
+        found = meta_des.check(pima, replace(peer, coef=peer.coef + 0.25))
+        assert (found.others, found.own) == (2, 1)
+        assert found.difference == pytest.approx(0.25)
+        twice = found + replace(found, difference=0.5)
+        assert (twice.n, twice.others, twice.own, twice.difference) == (512, 4, 2, 0.5)
+
+
 def _timing(seconds, queries=100):
     one = {"queries": queries, "predict": seconds, "kneighbors": seconds / 2, "accuracy": 0.9}
     return {"members": 0.25, "methods": dict.fromkeys(METHODS, one)}
 
 
-def _results(apart=0, tied=10, slower=4.0, vote=60, *, peer=True):
+def _results(apart=0, tied=10, slower=4.0, vote=60, single=65, *, peer=True):
     """Two sets of 100 queries; META-DES differs on the second so often outside ties."""
     runs = []
     for title in ("pima", "segment"):
@@ -231,10 +286,12 @@ def _results(apart=0, tied=10, slower=4.0, vote=60, *, peer=True):
         }
         if title == "segment":
             by["meta-des"] = replace(by["meta-des"], apart=Counter({OUTSIDE: apart, VOTES: 1}))
-        right = {comparing.VOTE: vote, comparing.SINGLE: 65, comparing.ORACLE: 95}
-        runs.append(study.Run(title, 0, 2 if title == "pima" else 7, by, right))
+        right = {comparing.VOTE: vote, comparing.SINGLE: single, comparing.ORACLE: 95}
+        fitted = replace(by["meta-des"], apart=Counter())
+        check = MetaCheck(50, 5, 2, 1e-12, fitted) if peer else None
+        runs.append(study.Run(title, 0, 2 if title == "pima" else 7, by, right, check))
     size = replace(study.QUICK.size, n_query=100)
-    plan = study.Plan(("pima", "segment"), (), 1, size)
+    plan = study.Plan(("pima", "segment"), 1, size)
     theirs = _timing(slower / 2, queries=50) if peer else None
     return Results.of(plan, 0, reversed(runs), _timing(1.0), theirs, VERSIONS if peer else None)
 
@@ -272,19 +329,26 @@ class TestSentences:
     def test_whether_selection_helps(self):
         found = findings.better(_results())
         assert ", ".join(METHODS) in found  # all are above, and so none is below
-        words = set(re.findall(r"[\w-]+", findings.better(_results(vote=80))))
-        assert not words & set(METHODS)
+        assert "+10.00 ± 0.00" in found
+        found = findings.better(_results(vote=80))  # the vote is above all, the best member below
+        assert "-10.00 ± 0.00" in found
+        assert ", ".join(METHODS[:2]) not in found
+        assert ", ".join(METHODS) in findings.better(_results(vote=80, single=75))  # all are below
 
     def test_the_peer(self):
         for name, version in VERSIONS.items():
             assert f"{name} {version}" in findings.peer(_results())
         assert "`.venv-deslib`" in findings.peer(_results(peer=False))
 
-    def test_where_samples_tie(self):
-        results = _results()
-        assert "%" not in findings.full_of_ties(results)
-        results = replace(results, plan=replace(results.plan, beside=("pima",)))
-        assert "100 %" in findings.full_of_ties(results)
+    def test_meta_des_with_the_neighbours_of_the_peer(self):
+        found = findings.meta_des(_results(apart=2))
+        for fact in ("1e-12", "0 of 180", "2 of 180"):
+            assert fact in found
+        assert not re.search(r"\d", findings.meta_des(_results(peer=False)))
+        rows = tables.meta_des(_results(apart=2))
+        assert "| pima | 50 | 5 | 2 | 100 % | 100 % | 1e-12 |" in rows
+        assert "| segment | 50 | 5 | 2 | **97.78%** | 100 % | 1e-12 |" in rows
+        assert not tables.meta_des(_results(peer=False))
 
     def test_tables(self):
         results = _results(apart=2)

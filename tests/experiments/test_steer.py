@@ -1,9 +1,11 @@
 """The steering study: its splits, its statistics, its rivals, its findings, and the command."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from experiments.martingale.results import Gap
 from experiments.steer import chance, data, findings, guarantees, learn_then_test, rivals, study
 from experiments.steer.__main__ import main
 from experiments.steer.chance import Sizes
@@ -301,8 +303,41 @@ class TestFindings:
         assert bold(of(self.good)) == ["met"]
         assert bold(of(self.bad)) == ["missed"]
 
-    def test_the_cost_is_compared_with_the_start_committee_too(self):
-        assert bold(findings.cost(_results({MARGRAVE: 80, START: 90}))) == ["missed"]
+    def test_the_cost_is_compared_with_the_strongest_rival(self):
+        results = _results({MARGRAVE: 80, MEMBER: 70, STACKING: 85, SELECTION: 82})
+        rule, gap = results.strongest
+        assert (rule, gap.mean) == (STACKING, pytest.approx(5.5))
+        found = findings.cost(results)
+        assert bold(found) == ["missed"]
+        assert f"{STACKING}: +5.50" in found
+        assert MEMBER not in found
+
+    def test_options_of_margrave_are_no_rivals(self):
+        results = _results({MARGRAVE: 80, START: 90, REWEIGHT: 95, MEMBER: 70}, strategy="reweight")
+        assert results.strongest[0] == MEMBER
+        assert bold(findings.cost(results)) == ["met"]
+        assert any(START in line and REWEIGHT in line for line in findings.other(results))
+
+    def test_a_single_data_set_has_no_standard_error(self):
+        results = _results({MARGRAVE: 80}, n_titles=1)
+        assert results.strongest is None
+        assert bold(findings.cost(results)) == []
+
+    def test_an_unclear_difference_has_a_bound(self):
+        """Differences of −1, 0 and 1: a mean of 0, a standard error of 1 / √3."""
+        runs = []
+        for title, recall in (("a", 79), ("b", 80), ("c", 81)):
+            one = _results({MARGRAVE: 80, STACKING: recall}, n_titles=1).runs[0]
+            runs.append(replace(one, title=title))
+        found = findings.cost(Results.of(study.Plan(("a", "b", "c"), n_splits=1), 0, runs))
+        assert bold(found) == ["met"]
+        for fact in (f"{STACKING}: +0.00 ± 0.58", "1.15"):
+            assert fact in found
+
+    def test_a_result_for_margrave_needs_two_standard_errors(self):
+        assert is_higher(Gap(1.5, 1.0))
+        assert not is_lower(Gap(-1.5, 1.0))
+        assert is_lower(Gap(-2.5, 1.0))
 
     def test_counts_are_pooled(self):
         one = self.bad.pooled(5, ACCEPTED)

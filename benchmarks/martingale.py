@@ -70,7 +70,7 @@ def on_spambase(n_rows: int | None = None) -> Iterator[Comparison]:
         )
         limits = requests(program, X_tune, y_tune)
         yield compare(
-            f"fit and tune it (root), {len(limits)} requests",
+            f"fit and tune it (quick), {len(limits)} requests",
             lambda: [tune_all(program.fit(X, y), [limit], X_tune, y_tune) for limit in limits],
             f"fit it {len(limits)} times",
             lambda: [program.fit(X, y) for _ in limits],

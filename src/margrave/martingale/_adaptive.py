@@ -148,7 +148,7 @@ class AdaptiveMartingaleBoostClassifier(ProgramClassifier):
             The result has to have fewer errors by more than so many standard errors of the
             difference than two simple ones: this program with its offset moved, and the learner of
             its root alone with a moved offset, as a program of one level. Otherwise the better of
-            these is returned. With 0 any improvement counts.
+            these is returned. With 0 any improvement of this program counts.
         callback : callable, optional
             Called with a :class:`Step` before each new program and at the end; with "root" after
             each node too. If it returns a true value, the search stops and returns the best model

@@ -310,7 +310,7 @@ class ProgramClassifier(ScoreClassifier):
             max_models = 2 if quick else 20
         search = RootSearch(
             self._scored_program,
-            self._root_alone(samples),
+            self._root_alone(samples) if min_gain > 0 else None,
             self.offset_,
             lambda log_cost, refine: self._regrow(grown_on, log_cost, refine),
             rows,
@@ -560,8 +560,9 @@ class MartingaleBoostClassifier(ProgramClassifier):
             With "root" and "quick", the result has to have fewer errors by more than so many
             standard errors of the difference than two simple ones: this program with the offset
             at its end moved, and the learner of its root alone with a moved offset, as a program
-            of one level. Otherwise the better of these is returned. With 0 any improvement counts;
-            on small tuning sets most are chance, and the limit is then missed on new samples.
+            of one level. Otherwise the better of these is returned. With 0 any improvement of this
+            program counts; on small tuning sets most are chance, and the limit is then missed on
+            new samples.
         callback : callable, optional
             Called with a :class:`Step` after each node; with "root" and "quick" before each new
             program and at the end too. If it returns a true value, the search stops and returns

@@ -54,8 +54,8 @@ class Tuning:
     before, after : Confusion
         The tuning set as predicted by the original model and by the returned one.
     by_offset : Confusion or None
-        The result of moving only the offset of the decision: of the original model or, if that is
-        better, of the learner at the root of a program.
+        The result of moving only the offset of the decision: of the original model or, where a
+        clear gain is required and it is better, of the learner at the root of a program.
     n_models : int
         Number of models trained for the request; for a whole program, of programs.
     cancelled : bool

@@ -15,7 +15,8 @@ two offsets:
 A program is more complex than its learners, and on a small tuning set the best of many candidates
 is so by chance. So the search starts from two simple candidates, the original program with the
 offset at its end moved and the learner of its root alone with a moved offset, and returns the
-better of them unless another is clearly better (`margrave.confusion.Objective.beats`).
+better of them unless another is clearly better (`margrave.confusion.Objective.beats`). If any
+improvement counts, only the first of them is a candidate.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ class RootSearch:
     """The search from a program for one that meets a preference."""
 
     program: ScoredProgram  # the original program
-    root_alone: ScoredProgram | None  # the learner of its root, as a program of one level
+    root_alone: ScoredProgram | None  # the learner of its root as a program of one level, or None
     end_offset: Floats  # (k,): the offset at its end
     # Grows another program, from the logarithms of the costs of the classes, and a function that
     # tunes the learners of the nodes or None.

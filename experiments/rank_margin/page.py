@@ -26,7 +26,7 @@ def write(
     lead = splits[0]
     results = of_splits[lead]
     _difference_figure(findings.friedman_strong(results), folder / "rank_margin_strong.png")
-    figures, sentences = _margins(results, lead, folder, seed)
+    figures, checked = _margins(results, lead, folder, seed)
     return write_page(
         TEMPLATE,
         folder / "rank_margin.md",
@@ -53,7 +53,9 @@ def write(
         same_rankboost=_same_rankboost(results.titles),
         matches=_matches_table(of_splits),
         figures=figures,
-        sentences=sentences,
+        sentences=_sentences_table(checked),
+        n_sentences=len(checked),
+        tally=_tally(checked),
         most=f"{margins.MOST:.0%}",
         few=f"{1 - margins.MOST:.0%}",
         n_strong=len(strong),
@@ -63,6 +65,8 @@ def write(
             f"{s}:\n\n{_text(findings.friedman_strong(of_splits[s]))}" for s in splits
         ),
         n_members=max(study.SIZES),
+        n_fewer=min(study.SIZES),
+        n_smallest=min(len(study.split(title, seed, lead).y_test) for title in results.titles),
         remarks="\n".join(_remarks(results)),
         deviations=_deviations(results, lead),
         largest=" and ".join(_largest_difference(results, size) for size in study.SIZES),
@@ -164,8 +168,8 @@ def _matches_table(of_splits: Mapping[str, Results]) -> str:
     return table(["split", *readings], rows)
 
 
-def _margins(results: Results, split: str, folder: Path, seed: int) -> tuple[str, str]:
-    """Draw figures 1 and 2; return the lines that include them, and what holds of the text."""
+def _margins(results: Results, split: str, folder: Path, seed: int) -> tuple[str, list[list[str]]]:
+    """Draw figures 1 and 2; return the lines that include them, and a row for each sentence."""
     lines, rows = [], []
     for number, title in margins.FIGURES.items():
         if title not in results.titles:
@@ -192,9 +196,23 @@ def _margins(results: Results, split: str, folder: Path, seed: int) -> tuple[str
         for sentence in margins.SENTENCES:
             if sentence.figure == number:
                 rows.append(_check(sentence, title, measured))
+    return "\n".join(lines), rows
+
+
+def _sentences_table(rows: Sequence[Sequence[str]]) -> str:
     heading = ["figure", "what the paper says", "measure"]
     heading += [f"true with {size} members" for size in study.SIZES]
-    return "\n".join(lines), table([*heading, "result"], rows)
+    return table([*heading, "result"], rows)
+
+
+def _tally(rows: Sequence[Sequence[str]]) -> str:
+    """Count the sentences by their result, which is the last cell."""
+    results = [row[-1] for row in rows]
+    counts = {name: results.count(name) for name in ("holds", "does not hold", "undecided")}
+    return (
+        f"{counts['holds']} hold, {counts['does not hold']} do not hold, and "
+        f"{counts['undecided']} are undecided"
+    )
 
 
 def _check(
@@ -209,9 +227,8 @@ def _check(
         n_true.append(sum(map(sentence.is_true, values)))
         means = (f"{name} {np.mean([own[name] for own in values]):.3f}" for name in values[0])
         cells.append(f"{n_true[-1]} of {len(runs)} ({', '.join(means)})")
-    result = bold(margins.decide(n_true, len(runs)), True)
     where = f"{sentence.figure}, {title}"
-    return [where, sentence.text, sentence.measure, *cells, result]
+    return [where, sentence.text, sentence.measure, *cells, margins.decide(n_true, len(runs))]
 
 
 def _columns_table(results: Results) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import wilcoxon
 
 from experiments.rank_margin import study
 from experiments.rank_margin.paper import BOLD, METHODS, TABLES
@@ -16,9 +17,9 @@ OURS = "ν by cv, logit"
 RIVALS = ("RankBoost", "SVM")
 
 
-def members(size: int) -> list[Column]:
+def members(size: int, svm: str = "SVM") -> list[Column]:
     """Return the columns of the three methods of the paper that combine members."""
-    return [(f"{size} Modest", method) for method in METHODS]
+    return [(f"{size} Modest", svm if method == "SVM" else method) for method in METHODS]
 
 
 def printed_means(titles: Sequence[str], size: int) -> Floats:
@@ -43,9 +44,9 @@ def ordered_splits(of_splits: Mapping[str, Results]) -> list[str]:
     return sorted(study.FULL, key=lambda split: match(of_splits[split]))
 
 
-def friedman_members(results: Results, size: int) -> FriedmanHolm:
+def friedman_members(results: Results, size: int, svm: str = "SVM") -> FriedmanHolm:
     """Test the three methods of the paper over the data sets, against RankMargin."""
-    return results.over_data_sets(members(size), METHODS, control="RankMargin")
+    return results.over_data_sets(members(size, svm), METHODS, control="RankMargin")
 
 
 def friedman_printed(titles: Sequence[str], size: int) -> FriedmanHolm:
@@ -67,6 +68,8 @@ class Comparison:
         Holm's p-value over the data sets.
     outcome : {"better", "worse", "not different"}
         RankMargin by the tests over the data sets.
+    p_pair : float
+        Wilcoxon's p-value over the data sets, which depends on these two methods only.
     n_better, n_worse : int
         Data sets on which RankMargin is better or worse by the tests over the runs.
     """
@@ -75,22 +78,24 @@ class Comparison:
     n_wins: int
     p: float
     outcome: str
+    p_pair: float
     n_better: int
     n_worse: int
 
     def __str__(self) -> str:
-        return f"{self.n_wins} of {self.n_sets}, p = {self.p:.4f}, {self.outcome}"
+        p_values = f"Holm p = {self.p:.4f}, {self.outcome}; Wilcoxon p = {self.p_pair:.4f}"
+        return f"{self.n_wins} of {self.n_sets} ({p_values})"
 
 
-def compare(results: Results, size: int, rival: str) -> Comparison:
+def compare(results: Results, size: int, rival: str, svm: str = "SVM") -> Comparison:
     """Compare RankMargin with a rival, as measured."""
-    columns = members(size)
+    columns = members(size, svm)
     control, other = columns[0], columns[METHODS.index(rival)]
     of_runs = [results.over_runs(title, columns, control) for title in results.titles]
     return _comparison(
-        friedman_members(results, size),
+        friedman_members(results, size, svm),
         rival,
-        results.wins(control, other),
+        results.means([control, other]),
         sum(str(other) in tested.worse for tested in of_runs),
         sum(str(other) in tested.better for tested in of_runs),
     )
@@ -98,19 +103,18 @@ def compare(results: Results, size: int, rival: str) -> Comparison:
 
 def compare_printed(titles: Sequence[str], size: int, rival: str) -> Comparison:
     """Compare RankMargin with a rival, as printed; significance on a data set is bold print."""
-    means = printed_means(titles, size)
     bold = [BOLD[size][title] for title in titles]
     return _comparison(
         friedman_printed(titles, size),
         rival,
-        int((means[:, 0] > means[:, METHODS.index(rival)]).sum()),
+        printed_means(titles, size)[:, [0, METHODS.index(rival)]],
         sum("RankMargin" in row and rival not in row for row in bold),
         sum(rival in row and "RankMargin" not in row for row in bold),
     )
 
 
 def _comparison(
-    tested: FriedmanHolm, rival: str, n_wins: int, n_better: int, n_worse: int
+    tested: FriedmanHolm, rival: str, means: Floats, n_better: int, n_worse: int
 ) -> Comparison:
     outcome = "not different"
     if rival in tested.worse:
@@ -118,7 +122,10 @@ def _comparison(
     elif rival in tested.better:
         outcome = "worse"
     p = float(tested.adjusted[tested.methods.index(rival)])
-    return Comparison(tested.n_rows, n_wins, p, outcome, n_better, n_worse)
+    differences = means[:, 0] - means[:, 1]
+    p_pair = float(wilcoxon(differences).pvalue)
+    n_wins = int((differences > 0).sum())
+    return Comparison(tested.n_rows, n_wins, p, outcome, p_pair, n_better, n_worse)
 
 
 def describe_choice(of_splits: Mapping[str, Results]) -> str:
@@ -154,43 +161,69 @@ def describe_claim(of_splits: Mapping[str, Results], rival: str) -> str:
     }
     every = [own for of_sizes in found.values() for own in of_sizes]
     n_most = sum(2 * own.n_wins > n for own in every)
-    better = [
-        f"{split} with {size} members"
-        for split, of_sizes in found.items()
-        for size, own in zip(study.SIZES, of_sizes, strict=True)
-        if own.outcome == "better"
+    cases = [f"{split} with {size} members" for split in splits for size in study.SIZES]
+    by_holm = [case for case, own in zip(cases, every, strict=True) if own.outcome == "better"]
+    by_pair = [
+        case
+        for case, own in zip(cases, every, strict=True)
+        if own.p_pair <= ALPHA and 2 * own.n_wins > n
     ]
-    worse = sum(own.outcome == "worse" for own in every)
+    others = {
+        split: [compare(of_splits[split], size, rival, study.OTHER_SVM) for size in study.SIZES]
+        for split in splits
+    }
     sizes = " and ".join(map(str, study.SIZES))
     counts = [
-        f"{of_splits[split].wins(('features', f'{rival}, features'), members(size)[0])} of {n}"
+        str(of_splits[split].wins(("features", f"{rival}, features"), members(max(study.SIZES))[0]))
         for split in splits
-        for size in study.SIZES[-1:]
     ]
     return " ".join(
         [
             f"**RankMargin against {rival}, both combining the members.**",
             f"Data sets on which RankMargin has the larger mean, with {sizes} members: in the "
-            f"paper {_wins(printed)};",
-            "; ".join(f"here with {split} {_wins(own)}" for split, own in found.items()) + ".",
-            f"By the tests on single data sets the paper marks it better on {_marks(printed)};",
-            "; ".join(f"here, with {split}, it is on {_marks(own)}" for split, own in found.items())
+            f"paper {_join(printed)};",
+            "; ".join(f"here with {split} {_join(own)}" for split, own in found.items()) + ".",
+            f"So it has the larger mean on most data sets in {n_most} of {len(cases)} cases. It is "
+            f"significantly better (α = {ALPHA:g}) by Friedman's and Holm's tests in "
+            f"{_count(by_holm)}, by Wilcoxon's test, which ignores the third method, in "
+            f"{_count(by_pair)}.",
+            "With C = 1 in the SVM instead of the default of SVM-light: "
+            + "; ".join(f"{split} {_join(own)}" for split, own in others.items())
             + ".",
-            f"So RankMargin has the larger mean on most data sets in {n_most} of {len(every)} "
-            f"cases; it is significantly better over the data sets in {len(better)}"
-            + (f" ({', '.join(better)})" if better else "")
-            + f" and significantly worse in {worse}.",
             f"{rival} fitted on the features has a larger mean than RankMargin with "
-            f"{study.SIZES[-1]} members on {' and '.join(counts)} data sets "
+            f"{max(study.SIZES)} members on {' and '.join(counts)} of {n} data sets "
             f"({' and '.join(splits)}).",
         ]
     )
 
 
-def _wins(of_sizes: Sequence[Comparison]) -> str:
-    return " and ".join(
-        f"{own.n_wins} of {own.n_sets} (Holm p = {own.p:.4f}, {own.outcome})" for own in of_sizes
-    )
+def _join(of_sizes: Sequence[Comparison]) -> str:
+    return " and ".join(map(str, of_sizes))
+
+
+def _count(cases: Sequence[str]) -> str:
+    return f"{len(cases)} ({', '.join(cases)})" if cases else "none"
+
+
+def describe_single(of_splits: Mapping[str, Results]) -> str:
+    """State on how many single data sets RankMargin differs significantly from its rivals."""
+    splits = ordered_splits(of_splits)
+    titles = of_splits[splits[0]].titles
+    sizes = " and ".join(map(str, study.SIZES))
+    sentences = []
+    for rival in RIVALS:
+        printed = [compare_printed(titles, size, rival) for size in study.SIZES]
+        found = {
+            split: [compare(of_splits[split], size, rival) for size in study.SIZES]
+            for split in splits
+        }
+        sentences.append(
+            f"Against {rival}, with {sizes} members, the paper marks RankMargin better on "
+            f"{_marks(printed)} of {len(titles)} data sets; here it is better on "
+            + "; ".join(f"{_marks(own)} ({split})" for split, own in found.items())
+            + "."
+        )
+    return " ".join(sentences)
 
 
 def _marks(of_sizes: Sequence[Comparison]) -> str:

@@ -40,6 +40,7 @@ def write(
         claims="\n".join(f"- {findings.describe_claim(of_splits, m)}" for m in findings.RIVALS),
         strong_findings=" ".join(findings.describe_strong(s, of_splits[s]) for s in splits),
         splits=_splits_table(of_splits),
+        single=findings.describe_single(of_splits),
         alpha=f"{ALPHA:g}",
         tables="\n".join(
             _printed_table(of_splits[split], split, size)
@@ -83,27 +84,22 @@ def _text(tested: FriedmanHolm) -> str:
 
 
 def _splits_table(of_splits: Mapping[str, Results]) -> str:
-    """Make a table of what each split and number of members finds."""
-    heading = ["split", "members", "distance from the paper", "Friedman p"]
+    """Make a table of what each split, number of members and C of the SVM finds."""
+    heading = ["split", "members", "distance from the paper", "C", "Friedman p"]
     heading += [f"against {rival}" for rival in findings.RIVALS]
-    heading += [f"against {name}" for name in study.FEATURES]
     rows = []
     for split, results in of_splits.items():
         for size in study.SIZES:
             own = findings.members(size)[0]
             far = findings.distances(results, own, "RankMargin", size).mean()
-            cells = [split, str(size), f"{far:.3f}"]
-            cells.append(f"{findings.friedman_members(results, size).p_value:.4f}")
-            cells += [str(findings.compare(results, size, rival)) for rival in findings.RIVALS]
-            n = len(results.titles)
-            cells += [f"{results.wins(own, ('features', m))} of {n}" for m in study.FEATURES]
-            rows.append(cells)
+            for svm, c in (("SVM", "SVM-light"), (study.OTHER_SVM, "1")):
+                p = findings.friedman_members(results, size, svm).p_value
+                cells = [findings.compare(results, size, rival, svm) for rival in findings.RIVALS]
+                rows.append([split, str(size), f"{far:.3f}", c, f"{p:.4f}", *map(str, cells)])
     for size in study.SIZES:
-        titles = results.titles
-        printed = findings.friedman_printed(titles, size)
-        cells = ["printed", str(size), "", f"{printed.p_value:.4f}"]
-        cells += [str(findings.compare_printed(titles, size, rival)) for rival in findings.RIVALS]
-        rows.append([*cells, "", ""])
+        p = findings.friedman_printed(results.titles, size).p_value
+        cells = [findings.compare_printed(results.titles, size, m) for m in findings.RIVALS]
+        rows.append(["printed", str(size), "", "SVM-light", f"{p:.4f}", *map(str, cells)])
     return table(heading, rows)
 
 

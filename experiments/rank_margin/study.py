@@ -209,10 +209,11 @@ def fit_rankboost(X: Floats, y: Ints) -> RankBoostClassifier:
     return RankBoostClassifier().fit(X, y)
 
 
-def fit_svm(X: Floats, y: Ints) -> SVC:
-    """Fit a linear SVM with the default C of SVM-light, which the paper uses."""
-    size = np.linalg.norm(X, axis=1).mean()
-    return SVC(kernel="linear", C=1 / size**2).fit(X, y)
+def fit_svm(X: Floats, y: Ints, C: float | None = None) -> SVC:
+    """Fit a linear SVM; by default with the default C of SVM-light, which the paper uses."""
+    if C is None:
+        C = 1 / np.linalg.norm(X, axis=1).mean() ** 2
+    return SVC(kernel="linear", C=C).fit(X, y)
 
 
 def fit_logistic(X: Floats, y: Ints) -> LogisticRegression:
@@ -234,6 +235,8 @@ def combiners(nu: float | str = "cv") -> dict[str, Callable[[Outputs], Floats]]:
 
 
 COMBINERS = combiners()
+# The default C of scikit-learn, to see what depends on C.
+OTHER_SVM = "SVM, C = 1"
 FEATURES: dict[str, Fit] = {"RankBoost, features": fit_rankboost, "SVM, features": fit_svm}
 
 
@@ -249,13 +252,13 @@ def one_run(
     parts = split(title, seed + run, name)
     modest = modest_committees(parts, seed + run)
     committees = {f"{size} Modest": outputs for size, outputs in modest.items()}
-    every = combiners(nu)
-    columns = [(committee, method) for committee in committees for method in METHODS]
+    every = combiners(nu) | {OTHER_SVM: partial(by_model, fit=partial(fit_svm, C=1.0))}
+    columns = [(committee, method) for committee in committees for method in (*METHODS, OTHER_SVM)]
     if name in FULL:
         committees["strong"] = strong_committee(parts, strong, seed + run)
         largest = f"{max(SIZES)} Modest"
-        columns += [(largest, combiner) for combiner in every if combiner not in METHODS]
-        columns += [("strong", combiner) for combiner in every]
+        columns += [(largest, combiner) for combiner in COMBINERS if combiner not in METHODS]
+        columns += [("strong", combiner) for combiner in COMBINERS]
     aucs = {
         (committee, combiner): auc(every[combiner](committees[committee]), parts.y_test)
         for committee, combiner in columns

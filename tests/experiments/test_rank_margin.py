@@ -143,6 +143,7 @@ class TestFindings:
                     auc = TABLES[size][title][0][0] + shift
                     for method, change in zip(METHODS, (0, rankboost, svm), strict=True):
                         aucs[f"{size} Modest", method] = auc + change
+                    aucs[f"{size} Modest", study.OTHER_SVM] = auc + rankboost - 0.1
                 runs.append(study.Run("", title, run, aucs))
         return Results.of(list(SOURCES), runs)
 
@@ -160,6 +161,9 @@ class TestFindings:
         # RankMargin is always second of three: one rank from each rival, z = √5, not significant.
         assert (rankboost.n_wins, rankboost.outcome, rankboost.n_better) == (10, "not different", 0)
         assert rankboost.p == pytest.approx(0.0507, abs=1e-4)
+        assert rankboost.p_pair == pytest.approx(2 / 2**10)  # all ten differences have one sign
+        other = findings.compare(results, 5, "RankBoost", study.OTHER_SVM)
+        assert (other.outcome, other.p_pair) == ("not different", rankboost.p_pair)
         first = findings.compare(self.results(0, rankboost=-0.2, svm=-0.1), 5, "RankBoost")
         assert (first.n_wins, first.outcome, first.n_better) == (10, "better", 10)
         last = findings.compare(self.results(0, rankboost=0.1, svm=0.2), 5, "SVM")
@@ -172,7 +176,7 @@ class TestFindings:
 
     def test_the_sentence_names_the_cases_in_which_rankmargin_is_better(self):
         ahead = self.results(0, svm=-0.1)
-        of_splits = {"thirds": self.results(0.02), "60/20/20": ahead}
+        of_splits = {"thirds": self.results(0.02, rankboost=0.2), "60/20/20": ahead}
         sentence = findings.describe_claim(of_splits, "RankBoost")
         assert "60/20/20 with 7 members" in sentence
         assert "thirds with 7 members" not in sentence

@@ -40,7 +40,7 @@ class Sentence:
         The figure.
     text : str
         What the paper says, in other words.
-    measure : {"tuning AUC", "test AUC", "smallest margin", "distance"}
+    measure : {"tuning AUC", "worst 1%", "test AUC", "smallest margin", "distance"}
         What it is checked by.
     is_true : callable
         Whether it is true in a run.
@@ -69,20 +69,20 @@ def _linear_ones_are_closest(values: Measures) -> bool:
     return min(values, key=lambda pair: values[pair]) == "RankMargin–SVM"
 
 
+def _svm_is_ahead(values: Measures) -> bool:
+    return values["SVM"] > values["RankMargin"]
+
+
+# "Better margins" may mean fewer pairs in the wrong order, or the low end of the curve, which the
+# logarithmic axis enlarges; the paper does not say which.
 SENTENCES = (
+    Sentence(1, "The SVM has better margins than RankMargin", "tuning AUC", _svm_is_ahead),
+    Sentence(1, "The SVM has better margins than RankMargin", "worst 1%", _svm_is_ahead),
     Sentence(
-        1,
-        "The SVM has better margins than RankMargin",
-        "tuning AUC",
-        lambda values: values["SVM"] > values["RankMargin"],
-    ),
-    Sentence(
-        1,
-        "The SVM is better than RankMargin on the test data too",
-        "test AUC",
-        lambda values: values["SVM"] > values["RankMargin"],
+        1, "The SVM is better than RankMargin on the test data too", "test AUC", _svm_is_ahead
     ),
     Sentence(1, "RankBoost is worse than both (margins)", "tuning AUC", _rankboost_is_last),
+    Sentence(1, "RankBoost is worse than both (margins)", "worst 1%", _rankboost_is_last),
     Sentence(1, "RankBoost is worse than both (test data)", "test AUC", _rankboost_is_last),
     Sentence(
         1,
@@ -137,6 +137,7 @@ def measure(pairs: Mapping[str, CrucialPairs], test: Measures) -> dict[str, Meas
     curves = {method: own.cdf(GRID) for method, own in pairs.items()}
     return {
         "tuning AUC": {method: own.auc for method, own in pairs.items()},
+        "worst 1%": {method: float(own.quantile(0.01)) for method, own in pairs.items()},
         "test AUC": test,
         "smallest margin": {method: own.smallest_margin for method, own in pairs.items()},
         "distance": {

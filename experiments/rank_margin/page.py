@@ -206,7 +206,7 @@ def _tally(rows: Sequence[Sequence[str]]) -> str:
     results = [row[-1] for row in rows]
     counts = {name: results.count(name) for name in ("holds", "does not hold", "undecided")}
     return (
-        f"{counts['holds']} hold, {counts['does not hold']} do not hold, and "
+        f"{counts['holds']} hold, {counts['does not hold']} fail, and "
         f"{counts['undecided']} are undecided"
     )
 

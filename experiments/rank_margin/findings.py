@@ -82,6 +82,13 @@ class Comparison:
     n_better: int
     n_worse: int
 
+    @property
+    def outcome_of_pair(self) -> str:
+        """RankMargin by Wilcoxon's test."""
+        if self.p_pair > ALPHA:
+            return "not different"
+        return "better" if 2 * self.n_wins > self.n_sets else "worse"
+
     def __str__(self) -> str:
         p_values = f"Holm p = {self.p:.4f}, {self.outcome}; Wilcoxon p = {self.p_pair:.4f}"
         return f"{self.n_wins} of {self.n_sets} ({p_values})"
@@ -162,12 +169,14 @@ def describe_claim(of_splits: Mapping[str, Results], rival: str) -> str:
     every = [own for of_sizes in found.values() for own in of_sizes]
     n_most = sum(2 * own.n_wins > n for own in every)
     cases = [f"{split} with {size} members" for split in splits for size in study.SIZES]
-    by_holm = [case for case, own in zip(cases, every, strict=True) if own.outcome == "better"]
-    by_pair = [
-        case
-        for case, own in zip(cases, every, strict=True)
-        if own.p_pair <= ALPHA and 2 * own.n_wins > n
-    ]
+    outcomes = [(own.outcome, own.outcome_of_pair) for own in every]
+    found_by = {
+        (test, outcome): [
+            case for case, own in zip(cases, outcomes, strict=True) if own[test] == outcome
+        ]
+        for test in range(2)
+        for outcome in ("better", "worse")
+    }
     others = {
         split: [compare(of_splits[split], size, rival, study.OTHER_SVM) for size in study.SIZES]
         for split in splits
@@ -183,10 +192,11 @@ def describe_claim(of_splits: Mapping[str, Results], rival: str) -> str:
             f"Data sets on which RankMargin has the larger mean, with {sizes} members: in the "
             f"paper {_join(printed)};",
             "; ".join(f"here with {split} {_join(own)}" for split, own in found.items()) + ".",
-            f"So it has the larger mean on most data sets in {n_most} of {len(cases)} cases. It is "
-            f"significantly better (α = {ALPHA:g}) by Friedman's and Holm's tests in "
-            f"{_count(by_holm)}, by Wilcoxon's test, which ignores the third method, in "
-            f"{_count(by_pair)}.",
+            f"So it has the larger mean on most data sets in {n_most} of {len(cases)} cases. At "
+            f"α = {ALPHA:g} it is significantly better by Friedman's and Holm's tests in "
+            f"{_count(found_by[0, 'better'])} and worse in {_count(found_by[0, 'worse'])}; by "
+            f"Wilcoxon's test, which ignores the third method, better in "
+            f"{_count(found_by[1, 'better'])} and worse in {_count(found_by[1, 'worse'])}.",
             "With C = 1 in the SVM instead of the default of SVM-light: "
             + "; ".join(f"{split} {_join(own)}" for split, own in others.items())
             + ".",

@@ -168,6 +168,7 @@ class TestFindings:
         assert (first.n_wins, first.outcome, first.n_better) == (10, "better", 10)
         last = findings.compare(self.results(0, rankboost=0.1, svm=0.2), 5, "SVM")
         assert (last.n_wins, last.outcome, last.n_worse) == (0, "worse", 10)
+        assert (first.outcome_of_pair, last.outcome_of_pair) == ("better", "worse")
 
     def test_the_printed_comparison_counts_bold_numbers(self):
         svm = findings.compare_printed(list(SOURCES), 5, "SVM")

@@ -175,12 +175,12 @@ class TestFindings:
         assert (svm.n_wins, svm.n_better, svm.n_worse) == (7, 6, 3)
         assert findings.compare_printed(list(SOURCES), 7, "RankBoost").outcome == "better"
 
-    def test_the_sentence_names_the_cases_in_which_rankmargin_is_better(self):
+    def test_the_sentence_names_the_cases_in_which_rankmargin_differs(self):
         ahead = self.results(0, svm=-0.1)
         of_splits = {"thirds": self.results(0.02, rankboost=0.2), "60/20/20": ahead}
         sentence = findings.describe_claim(of_splits, "RankBoost")
-        assert "60/20/20 with 7 members" in sentence
-        assert "thirds with 7 members" not in sentence
+        assert "better in 2 (60/20/20 with 5 members, 60/20/20 with 7 members)" in sentence
+        assert "worse in 2 (thirds with 5 members, thirds with 7 members)" in sentence
 
 
 class TestMargins:

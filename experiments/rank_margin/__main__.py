@@ -9,14 +9,14 @@ from rich.console import Console
 
 from experiments._command import parse_options, show_progress
 from experiments.rank_margin import page, study
-from experiments.rank_margin.results import Results
+from experiments.rank_margin.results import by_split
 
 QUICK_TITLES = ("Hayes", "Liver")
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the arguments, run the study with a progress bar, and write the page."""
-    chosen = parse_options("rank_margin", "two data sets, two runs, one ν", arguments)
+    chosen = parse_options("rank_margin", "two data sets, two runs, two splits, one ν", arguments)
     if chosen is None:
         return 2
     mpl.use("agg")
@@ -25,11 +25,12 @@ def main(arguments: list[str] | None = None) -> int:
     strong = study.QUICK_STRONG if chosen.quick else study.STRONG
     n_runs = 2 if chosen.quick else 10
     nu = study.QUICK_NU if chosen.quick else "cv"
-    runs = study.all_runs(titles, n_runs, chosen.seed, strong, chosen.jobs, nu)
-    done = show_progress(console, runs, n_runs * len(titles), of=lambda run: run[0])
-    written = page.write(
-        Results.of(titles, done), chosen.out, chosen.seed, strong, chosen.describe_run()
-    )
+    splits = study.FULL if chosen.quick else tuple(study.SPLITS)
+    runs = study.all_runs(titles, n_runs, chosen.seed, strong, chosen.jobs, nu, splits)
+    n_all = len(splits) * len(titles) * n_runs
+    done = show_progress(console, runs, n_all, of=lambda run: f"{run.title}, {run.split}")
+    of_splits = by_split(titles, done)
+    written = page.write(of_splits, chosen.out, chosen.seed, strong, chosen.describe_run())
     console.print(f"Written: {written}", highlight=False, soft_wrap=True)
     return 0
 

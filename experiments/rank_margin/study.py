@@ -4,11 +4,13 @@ There are two committees. *Modest*, the committee of Marrocco et al. (2010): K M
 fitted on the training part, which differ by their initial weights; the combiners are fitted on the
 tuning part. *Strong*: six common classifiers fitted on both parts; the combiners are fitted on
 their out-of-fold predictions (five folds). A combiner is a function of the members' outputs.
+
+The paper does not print the sizes of its parts, so the study runs under several splits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -22,20 +24,29 @@ from sklearn.svm import SVC
 
 from experiments import _parts
 from experiments._parts import Floats, Fractions, Ints, Parts
-from experiments.rank_margin.paper import SOURCES
+from experiments.rank_margin.paper import METHODS, SOURCES
 from margrave import catalogue, datasets
 from margrave.fuse import RankMarginClassifier
 from margrave.members import ModestAdaBoostClassifier, RankBoostClassifier
 from margrave.pairs import CrucialPairs
 
 SIZES = (5, 7)
-# Fractions of the training, tuning and test part. The paper does not print its own.
-THIRDS = (1 / 3, 1 / 3, 1 / 3)
-OTHER_FRACTIONS = ((0.5, 0.25, 0.25), (0.6, 0.2, 0.2), (0.7, 0.15, 0.15))
+# Fractions of the training, tuning and test part.
+SPLITS: dict[str, Fractions] = {
+    "thirds": (1 / 3, 1 / 3, 1 / 3),
+    "50/25/25": (0.5, 0.25, 0.25),
+    "60/20/20": (0.6, 0.2, 0.2),
+    "70/15/15": (0.7, 0.15, 0.15),
+}
+# The splits with every combiner; the others have the three methods of the paper only.
+FULL = ("thirds", "60/20/20")
 SCALES = ("logit", "probability", "rank", "decision")
 STRONG = ("logistic", "svm", "random-forest", "gradient-boosting", "knn", "rankboost")
 QUICK_STRONG = ("logistic", "knn", "rankboost")
 QUICK_NU = 0.1
+
+Fit = Callable[[Floats, Ints], Any]
+"""A function that returns a classifier fitted on samples and labels."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +57,16 @@ class Outputs:
     y_tune: Ints
     test: Floats
     probabilities: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    """The AUCs on the test part of one run, by (committee, combiner)."""
+
+    split: str
+    title: str
+    number: int
+    aucs: dict[tuple[str, str], float]
 
 
 class Column(ClassifierMixin, BaseEstimator):
@@ -99,22 +120,28 @@ def available() -> list[str]:
     return titles
 
 
-def split(X: Floats, y: Ints, seed: int, fractions: Fractions = THIRDS) -> Parts:
-    """Split into training, tuning and test part; by default into thirds."""
-    return _parts.split(X, y, seed, fractions)
+def split(title: str, seed: int, name: str) -> Parts:
+    """Split a data set into training, tuning and test part; `name` is a key of `SPLITS`."""
+    return _parts.split(*load(title), seed, SPLITS[name])
 
 
-def modest_committee(parts: Parts, n_members: int, seed: int) -> Outputs:
-    """Fit the members of the paper: trees of depth 3, ten rounds, random initial weights."""
+def modest_committees(parts: Parts, seed: int) -> dict[int, Outputs]:
+    """Fit the members of the paper: trees of depth 3, ten rounds, random initial weights.
+
+    A smaller committee has the first members of the larger one.
+    """
     members = [
         ModestAdaBoostClassifier(random_state=1000 * seed + j).fit(parts.X_train, parts.y_train)
-        for j in range(n_members)
+        for j in range(max(SIZES))
     ]
     tune, test = (
         np.column_stack([member.decision_function(X) for member in members])
         for X in (parts.X_tune, parts.X_test)
     )
-    return Outputs(tune, parts.y_tune, test, (False,) * n_members)
+    return {
+        size: Outputs(tune[:, :size], parts.y_tune, test[:, :size], (False,) * size)
+        for size in SIZES
+    }
 
 
 def strong_committee(parts: Parts, names: tuple[str, ...], seed: int) -> Outputs:
@@ -158,10 +185,10 @@ def by_rank_margin(outputs: Outputs, **settings: Any) -> Floats:
     return scores
 
 
-def by_model(outputs: Outputs, model: Any) -> Floats:
+def by_model(outputs: Outputs, fit: Fit) -> Floats:
     """Score the test part with a classifier fitted on the members' scores."""
     tune, test = on_one_scale(outputs)
-    scores: Floats = model.fit(tune, outputs.y_tune).decision_function(test)
+    scores: Floats = fit(tune, outputs.y_tune).decision_function(test)
     return scores
 
 
@@ -177,29 +204,40 @@ def by_best(outputs: Outputs) -> Floats:
     return outputs.test[:, int(np.argmax(aucs))]
 
 
-def stacking() -> LogisticRegression:
-    """Make the usual second layer."""
-    return LogisticRegression(max_iter=1000)
+def fit_rankboost(X: Floats, y: Ints) -> RankBoostClassifier:
+    """Fit RankBoost with 100 rounds, as the paper does."""
+    return RankBoostClassifier().fit(X, y)
+
+
+def fit_svm(X: Floats, y: Ints, C: float | None = None) -> SVC:
+    """Fit a linear SVM; by default with the default C of SVM-light, which the paper uses."""
+    if C is None:
+        C = 1 / np.linalg.norm(X, axis=1).mean() ** 2
+    return SVC(kernel="linear", C=C).fit(X, y)
+
+
+def fit_logistic(X: Floats, y: Ints) -> LogisticRegression:
+    """Fit the usual second layer of stacking."""
+    return LogisticRegression(max_iter=1000).fit(X, y)
 
 
 def combiners(nu: float | str = "cv") -> dict[str, Callable[[Outputs], Floats]]:
     """Return all combiners by name; a quick run sets ν instead of choosing it."""
     return {
         "RankMargin": partial(by_rank_margin, nu=0.0, scale="probability", tol=1e-6),
-        "RankBoost": lambda outputs: by_model(outputs, RankBoostClassifier()),
-        "SVM": lambda outputs: by_model(outputs, SVC(kernel="linear")),
+        "RankBoost": partial(by_model, fit=fit_rankboost),
+        "SVM": partial(by_model, fit=fit_svm),
         "best member": by_best,
         "mean": by_mean,
-        "stacking": lambda outputs: by_model(outputs, stacking()),
+        "stacking": partial(by_model, fit=fit_logistic),
         **{f"ν by cv, {scale}": partial(by_rank_margin, scale=scale, nu=nu) for scale in SCALES},
     }
 
 
 COMBINERS = combiners()
-FEATURES: dict[str, Callable[[], Any]] = {
-    "RankBoost, features": RankBoostClassifier,
-    "SVM, features": lambda: SVC(kernel="linear"),
-}
+# The default C of scikit-learn, to see what depends on C.
+OTHER_SVM = "SVM, C = 1"
+FEATURES: dict[str, Fit] = {"RankBoost, features": fit_rankboost, "SVM, features": fit_svm}
 
 
 def auc(scores: Floats, y: Ints) -> float:
@@ -208,32 +246,27 @@ def auc(scores: Floats, y: Ints) -> float:
 
 
 def one_run(
-    title: str, run: int, seed: int, strong: tuple[str, ...], nu: float | str = "cv"
-) -> tuple[str, int, dict[tuple[str, str], float]]:
-    """Compute the AUC on the test part by (committee, combiner)."""
-    X, y = load(title)
-    parts = split(X, y, seed + run)
-    committees = {f"{size} Modest": modest_committee(parts, size, seed + run) for size in SIZES} | {
-        "strong": strong_committee(parts, strong, seed + run)
-    }
+    name: str, title: str, run: int, seed: int, strong: tuple[str, ...], nu: float | str = "cv"
+) -> Run:
+    """Compute the AUCs on the test part of one split of a data set."""
+    parts = split(title, seed + run, name)
+    modest = modest_committees(parts, seed + run)
+    committees = {f"{size} Modest": outputs for size, outputs in modest.items()}
+    every = combiners(nu) | {OTHER_SVM: partial(by_model, fit=partial(fit_svm, C=1.0))}
+    columns = [(committee, method) for committee in committees for method in (*METHODS, OTHER_SVM)]
+    if name in FULL:
+        committees["strong"] = strong_committee(parts, strong, seed + run)
+        largest = f"{max(SIZES)} Modest"
+        columns += [(largest, combiner) for combiner in COMBINERS if combiner not in METHODS]
+        columns += [("strong", combiner) for combiner in COMBINERS]
     aucs = {
-        (committee, name): auc(combiner(outputs), parts.y_test)
-        for committee, outputs in committees.items()
-        for name, combiner in combiners(nu).items()
+        (committee, combiner): auc(every[combiner](committees[committee]), parts.y_test)
+        for committee, combiner in columns
     }
-    for name, make in FEATURES.items():
-        model = make().fit(*parts.both)
-        aucs["features", name] = auc(model.decision_function(parts.X_test), parts.y_test)
-    for fractions in OTHER_FRACTIONS:
-        parts = split(X, y, seed + run, fractions)
-        scores = COMBINERS["RankMargin"](modest_committee(parts, SIZES[-1], seed + run))
-        aucs[format_fractions(fractions), "RankMargin"] = auc(scores, parts.y_test)
-    return title, run, aucs
-
-
-def format_fractions(fractions: Fractions) -> str:
-    """Format the fractions of the parts for a heading."""
-    return "/".join(f"{fraction:.0%}".removesuffix("%") for fraction in fractions)
+    for model, fit in FEATURES.items():
+        scores = fit(*parts.both).decision_function(parts.X_test)
+        aucs["features", model] = auc(scores, parts.y_test)
+    return Run(name, title, run, aucs)
 
 
 def all_runs(
@@ -243,9 +276,13 @@ def all_runs(
     strong: tuple[str, ...],
     n_jobs: int,
     nu: float | str = "cv",
-) -> Iterator[tuple[str, int, dict[tuple[str, str], float]]]:
-    """Yield every run of every data set, in the order in which they end."""
+    splits: Iterable[str] = tuple(SPLITS),
+) -> Iterator[Run]:
+    """Yield every run of every data set and split, in the order in which they end."""
     jobs = (
-        delayed(one_run)(title, run, seed, strong, nu) for title in titles for run in range(n_runs)
+        delayed(one_run)(name, title, run, seed, strong, nu)
+        for name in splits
+        for title in titles
+        for run in range(n_runs)
     )
     yield from Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs)

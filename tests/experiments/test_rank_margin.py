@@ -4,27 +4,40 @@ import re
 
 import numpy as np
 import pytest
-from experiments.rank_margin import study
+from experiments.rank_margin import findings, margins, study
 from experiments.rank_margin.__main__ import main
-from experiments.rank_margin.paper import METHODS, SOURCES, TABLES
-from experiments.rank_margin.results import Results
+from experiments.rank_margin.paper import BOLD, METHODS, SOURCES, TABLES
+from experiments.rank_margin.results import Results, by_split
 from sklearn.metrics import roc_auc_score
+
+from margrave.pairs import CrucialPairs
 
 
 @pytest.fixture(scope="module")
 def parts():
-    return study.split(*study.load("Sonar"), seed=0)
+    return study.split("Sonar", 0, "thirds")
 
 
 @pytest.fixture(scope="module")
 def outputs(parts):
-    return study.modest_committee(parts, 5, seed=0)
+    return study.modest_committees(parts, seed=0)[5]
 
 
 def test_the_printed_tables_name_every_data_set_and_method():
     for table in TABLES.values():
         assert set(table) == set(SOURCES)
         assert all(len(row) == len(METHODS) for row in table.values())
+
+
+def test_bold_numbers_are_those_that_section_4_counts():
+    """With 5 members the SVM is better on three and ties on Housing; with 7, RankMargin on 8."""
+    assert sum(row == {"SVM"} for row in BOLD[5].values()) == 3
+    assert [title for title, row in BOLD[5].items() if len(row) == 2] == ["Housing"]
+    assert sum(row == {"RankMargin"} for row in BOLD[7].values()) == 8
+    for size, table in BOLD.items():
+        for title, row in table.items():
+            means = dict(zip(METHODS, (mean for mean, _ in TABLES[size][title]), strict=True))
+            assert max(means, key=means.get) in row
 
 
 @pytest.mark.parametrize(
@@ -49,6 +62,18 @@ def test_parts_are_thirds_that_do_not_overlap(parts):
 def test_the_members_of_a_committee_differ(outputs):
     assert outputs.tune.shape == (69, 5)
     assert len(np.unique(outputs.tune, axis=1).T) == 5
+
+
+def test_other_splits_have_their_fractions():
+    parts = study.split("Sonar", 0, "60/20/20")
+    sizes = [len(y) for y in (parts.y_train, parts.y_tune, parts.y_test)]
+    assert np.array(sizes) / 208 == pytest.approx([0.6, 0.2, 0.2], abs=0.01)
+
+
+def test_the_svm_has_the_default_of_svm_light():
+    """Samples of norm 2: C = 1 / 2²."""
+    X = np.array([[2.0, 0.0], [0.0, 2.0], [-2.0, 0.0], [0.0, -2.0]])
+    assert pytest.approx(0.25) == study.fit_svm(X, np.array([1, 1, 0, 0])).C
 
 
 def test_out_of_fold_predictions_are_not_those_of_the_fitted_member(parts):
@@ -81,7 +106,7 @@ class TestResults:
 
     def results(self, values):
         runs = [
-            (title, run, dict(zip(self.columns, row, strict=True)))
+            study.Run("thirds", title, run, dict(zip(self.columns, row, strict=True)))
             for title, table in values.items()
             for run, row in reversed(list(enumerate(table)))
         ]
@@ -100,6 +125,104 @@ class TestResults:
         assert results.best_of("A", self.columns) == {("a", "x"), ("a", "y")}
         assert results.best_of("B", self.columns) == set()
 
+    def test_splits_are_collected_separately(self):
+        runs = [study.Run(split, "A", 0, {("a", "x"): auc}) for split, auc in (("p", 1), ("q", 2))]
+        means = {split: own.means([("a", "x")]) for split, own in by_split(["A"], runs).items()}
+        assert means == {"p": [[1]], "q": [[2]]}
+
+
+class TestFindings:
+    """Ten data sets; RankMargin is as printed plus a shift, which differs between the splits."""
+
+    def results(self, shift, rankboost=-0.2, svm=0.1):
+        runs = []
+        for title in SOURCES:
+            for run in range(10):
+                aucs = {("features", name): 0.99 for name in study.FEATURES}
+                for size in study.SIZES:
+                    auc = TABLES[size][title][0][0] + shift
+                    for method, change in zip(METHODS, (0, rankboost, svm), strict=True):
+                        aucs[f"{size} Modest", method] = auc + change
+                    aucs[f"{size} Modest", study.OTHER_SVM] = auc + rankboost - 0.1
+                runs.append(study.Run("", title, run, aucs))
+        return Results.of(list(SOURCES), runs)
+
+    @pytest.mark.parametrize("shift", [0.01, -0.03])
+    def test_the_page_leads_with_the_split_that_matches_the_paper(self, shift):
+        of_splits = {"thirds": self.results(0.02), "60/20/20": self.results(shift)}
+        nearer = "60/20/20" if abs(shift) < 0.02 else "thirds"
+        assert findings.match(of_splits["60/20/20"]) == pytest.approx(abs(shift))
+        assert findings.ordered_splits(of_splits)[0] == nearer
+        assert f"leads with {nearer}" in findings.describe_choice(of_splits)
+
+    def test_rankmargin_is_compared_over_and_on_the_data_sets(self):
+        results = self.results(0)
+        rankboost = findings.compare(results, 5, "RankBoost")
+        # RankMargin is always second of three: one rank from each rival, z = √5, not significant.
+        assert (rankboost.n_wins, rankboost.outcome, rankboost.n_better) == (10, "not different", 0)
+        assert rankboost.p == pytest.approx(0.0507, abs=1e-4)
+        assert rankboost.p_pair == pytest.approx(2 / 2**10)  # all ten differences have one sign
+        other = findings.compare(results, 5, "RankBoost", study.OTHER_SVM)
+        assert (other.outcome, other.p_pair) == ("not different", rankboost.p_pair)
+        first = findings.compare(self.results(0, rankboost=-0.2, svm=-0.1), 5, "RankBoost")
+        assert (first.n_wins, first.outcome, first.n_better) == (10, "better", 10)
+        last = findings.compare(self.results(0, rankboost=0.1, svm=0.2), 5, "SVM")
+        assert (last.n_wins, last.outcome, last.n_worse) == (0, "worse", 10)
+        assert (first.outcome_of_pair, last.outcome_of_pair) == ("better", "worse")
+
+    def test_the_printed_comparison_counts_bold_numbers(self):
+        svm = findings.compare_printed(list(SOURCES), 5, "SVM")
+        assert (svm.n_wins, svm.n_better, svm.n_worse) == (7, 6, 3)
+        assert findings.compare_printed(list(SOURCES), 7, "RankBoost").outcome == "better"
+
+    def test_the_sentence_names_the_cases_in_which_rankmargin_differs(self):
+        ahead = self.results(0, svm=-0.1)
+        of_splits = {"thirds": self.results(0.02, rankboost=0.2), "60/20/20": ahead}
+        sentence = findings.describe_claim(of_splits, "RankBoost")
+        assert "better in 2 (60/20/20 with 5 members, 60/20/20 with 7 members)" in sentence
+        assert "worse in 2 (thirds with 5 members, thirds with 7 members)" in sentence
+
+
+class TestMargins:
+    def test_a_sentence_holds_if_most_runs_of_both_committees_agree(self):
+        assert margins.decide([8, 10], 10) == "holds"
+        assert margins.decide([0, 2], 10) == "does not hold"
+        assert margins.decide([10, 7], 10) == "undecided"
+        assert margins.decide([0, 10], 10) == "undecided"
+
+    def check(self, part, **values):
+        (sentence,) = (one for one in margins.SENTENCES if part in one.text)
+        return sentence.is_true(values)
+
+    @pytest.mark.parametrize(
+        ("rankboost", "close", "first"),
+        [(-1.05, True, False), (-0.5, False, True), (-2, False, False)],
+    )
+    def test_smallest_margins_are_comparable_or_clearly_larger(self, rankboost, close, first):
+        values = {"RankBoost": rankboost, "SVM": -1.4, "RankMargin": -1.0}
+        assert self.check("comparable", **values) == close
+        assert self.check("clearly larger", **values) == first
+
+    def test_similar_distributions_are_the_closest_ones(self):
+        """RankBoost orders all pairs with the same margin; the others have a pair in disorder."""
+        positives, negatives = [1.0, 0.9], [-1.0, -0.9]
+        alike = {"RankMargin": CrucialPairs([1.0, -1.0], [0.0, -0.9])}
+        alike["SVM"] = CrucialPairs([1.0, -1.0], [0.0, -0.95])
+        alike["RankBoost"] = CrucialPairs(positives, negatives)
+        measured = margins.measure(alike, {})
+        assert measured["tuning AUC"] == {"RankMargin": 0.5, "SVM": 0.5, "RankBoost": 1.0}
+        assert measured["smallest margin"]["RankMargin"] == -1
+        assert self.check("similar", **measured["distance"])
+        swapped = alike | {"SVM": alike["RankBoost"], "RankBoost": alike["SVM"]}
+        assert not self.check("similar", **margins.measure(swapped, {})["distance"])
+
+    def test_scores_are_scaled_to_a_range_of_two(self, outputs):
+        pairs = margins.tuning_pairs(outputs)
+        assert set(pairs) == set(METHODS)
+        for own in pairs.values():
+            scores = np.concatenate([own.positives, own.negatives])
+            assert np.ptp(scores) == pytest.approx(2)
+
 
 @pytest.mark.full
 @pytest.mark.slow
@@ -107,7 +230,9 @@ def test_the_command_writes_the_page(tmp_path, capsys):
     assert main(["--quick", "--jobs", "1", "--out", str(tmp_path)]) == 0
     page = (tmp_path / "rank_margin.md").read_text()
     assert "experiments.rank_margin --quick" in page
-    assert "| Liver | 0.737 (0.033) |" in page  # the printed number, beside ours
+    assert "| Liver | **0.737 ± 0.033** |" in page  # the printed number, beside ours
+    for split in study.FULL:
+        assert f"### {split}, 7 members" in page
     assert "$" not in page
     for figure in re.findall(r"\]\((.*?\.png)\)", page):
         assert (tmp_path / figure).stat().st_size > 10_000

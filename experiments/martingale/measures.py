@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from experiments.martingale import models
-from experiments.martingale.choice import with_gain
 from experiments.martingale.data import favoured, parts, two_class_parts
 from experiments.martingale.models import Evaluation, Size
 from experiments.martingale.paper import PENALTIES
-from experiments.martingale.requests import Outcome, outcomes
+from experiments.martingale.requests import Outcome, Tune, by_default, outcomes, with_gain
 from margrave.martingale import NodeRequest, TunableLogistic
 
 ALONE = 0
@@ -187,23 +186,22 @@ def fewer(count: int) -> str:
 
 
 def request_outcomes(title: str, seed: int, size: Size) -> dict[str, list[Outcome]]:
-    """The requests to a logistic regression and to programs, by several ways of tuning them."""
+    """The requests to a logistic regression and to programs."""
     data = two_class_parts(title, seed)
     X, y = data.X_train, data.y_train
     forest = models.forest(size.n_trees, seed).fit(X, y)
     program = models.martingale(None, size.n_levels, seed).fit(X, y)
     adaptive = models.adaptive(None, size.n_levels, seed).fit(X, y)
-    any_gain, clear_gain = with_gain(0), with_gain(2)
+    both = {"{}-Tune": by_default, "{}-Tune, any gain": with_gain(0)}
     return {
-        **outcomes(
-            data,
-            TunableLogistic().fit(X, y),
-            forest,
-            {"LR-Tune": clear_gain, "LR-Tune, any gain": any_gain},
-        ),
-        **outcomes(data, program, forest, {"MB-Tune": clear_gain, "MB-Tune, any gain": any_gain}),
-        **outcomes(data, adaptive, forest, {"AMB-Tune": clear_gain}),
+        **outcomes(data, TunableLogistic().fit(X, y), forest, _named(both, "LR")),
+        **outcomes(data, program, forest, {"MB-Tune": by_default}),
+        **outcomes(data, adaptive, forest, _named(both, "AMB")),
     }
+
+
+def _named(tunings: dict[str, Tune], learner: str) -> dict[str, Tune]:
+    return {name.format(learner): tune for name, tune in tunings.items()}
 
 
 def freezing_level(title: str, seed: int, n_levels: int) -> tuple[float, int, int]:

@@ -44,6 +44,7 @@ def write(results: Results, folder: Path, run: str) -> Path:
         control=sentences.control(results),
         n_trees=plan.size.n_trees,
         choice=tables.choice(results),
+        chosen_rule=sentences.chosen_rule(results),
         n_choice=len(results.titles("choice")),
         choice_titles=", ".join(results.titles("choice")),
         table_1=tables.table_1(results),

@@ -54,9 +54,11 @@ class Outcome:
         The requested cell.
     wanted, error : float
         The number of errors in it on the test set at the requested rate, and the standard error of
-        a model's number that has this rate on the tuning set.
-    met : bool
-        Whether the tuned model meets the request on the tuning set.
+        that number, for a model that meets the request on the tuning set just so. Its rate is not
+        known to be 0 if none are requested: for the error it is (k + 1) / (n + 2).
+    met, more : bool
+        On the tuning set: whether the tuned model meets the request, and whether it makes more
+        errors in total than the untuned learner with its threshold moved.
     tuned, threshold, logistic : tuple of int
         Errors on the test set in the requested and in the other cell: of the tuned model, of the
         untuned learner with its threshold moved, and of a logistic regression with its threshold
@@ -72,6 +74,7 @@ class Outcome:
     wanted: float
     error: float
     met: bool
+    more: bool
     tuned: tuple[int, int]
     threshold: tuple[int, int]
     logistic: tuple[int, int]
@@ -113,8 +116,8 @@ def other_errors(scores: Floats, y: Ints, request: Request, count: int) -> float
 
     Several thresholds do, and a threshold that was set on other samples can be any of them: this
     is the mean of the best and the worst. At no errors the worst would be to predict one class for
-    all samples; instead the curve is continued by the slope of its next piece. Between counts that
-    ties make impossible it is linear.
+    all samples; instead the curve is extrapolated by its next step. Between counts that ties make
+    impossible it is linear.
     """
     candidates = np.concatenate([[-np.inf], np.unique(scores)])
     pairs = np.array([request.counts(y, scores > candidate) for candidate in candidates])
@@ -132,8 +135,22 @@ def score(model: Any, X: Floats) -> Floats:
     return np.asarray(model.predict_proba(X)[:, 1])
 
 
-def outcomes(data: Parts, model: Any, forest: Any, tunings: dict[str, Tune]) -> dict[str, Any]:
-    """Every request to a trained model, by each way of tuning it."""
+def with_gain(min_gain: float) -> Tune:
+    """Tuning with some ``min_gain``."""
+    return lambda model, request, data: model.tune(
+        str(request), data.X_tune, data.y_tune, min_gain=min_gain
+    )
+
+
+def by_default(model: Any, request: Request, data: Parts) -> Any:
+    """Tuning with the defaults."""
+    return model.tune(str(request), data.X_tune, data.y_tune)
+
+
+def outcomes(
+    data: Parts, model: Any, forest: Any, tunings: dict[str, Tune]
+) -> dict[str, list[Outcome]]:
+    """Every request to a trained model, by each of several tunings."""
     plain = TunableLogistic().fit(data.X_train, data.y_train)
     rivals = {"start": model, "LR": plain, "forest": forest}
     test_scores = {name: score(rival, data.X_test) for name, rival in rivals.items()}
@@ -143,16 +160,18 @@ def outcomes(data: Parts, model: Any, forest: Any, tunings: dict[str, Tune]) -> 
         # The rate of a model with so many errors on the tuning set is uncertain, too.
         rate = (request.most + 1) / (n + 2)
         error = np.sqrt(n_test * rate * (1 - rate) * (1 + n_test / n))
-        moved = {}
+        moved, tuning_errors = {}, {}
         for name, rival in (("start", model), ("LR", plain)):
-            chosen = threshold(score(rival, data.X_tune), data.y_tune, request)
+            tuning_scores = score(rival, data.X_tune)
+            chosen = threshold(tuning_scores, data.y_tune, request)
             moved[name] = request.counts(data.y_test, test_scores[name] > chosen)
+            tuning_errors[name] = sum(request.counts(data.y_tune, tuning_scores > chosen))
         control = other_errors(test_scores["LR"], data.y_test, request, moved["LR"][0])
         for name, tune in tunings.items():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", NotMetWarning)  # it is counted
                 tuned = tune(model, request, data)
-            own, _ = request.counts(data.y_tune, tuned.predict(data.X_tune) == 1)
+            own, other = request.counts(data.y_tune, tuned.predict(data.X_tune) == 1)
             counts = request.counts(data.y_test, tuned.predict(data.X_test) == 1)
             at_equal_count = {
                 rival: other_errors(scores, data.y_test, request, counts[0])
@@ -164,6 +183,7 @@ def outcomes(data: Parts, model: Any, forest: Any, tunings: dict[str, Tune]) -> 
                     request.most * n_test / n,
                     float(error),
                     own <= request.most,
+                    own + other > tuning_errors["start"],
                     counts,
                     moved["start"],
                     moved["LR"],
@@ -180,8 +200,9 @@ class Total:
 
     Attributes
     ----------
-    n, n_met : int
-        Number of requests, and of those that the tuned model meets on the tuning set.
+    n, n_met, n_more : int
+        Number of requests; of those that the tuned model meets on the tuning set, and with more
+        errors in total there than the moved threshold.
     wanted, error : float
         Errors in the requested cell on the test sets at the requested rates, and their standard
         error.
@@ -198,6 +219,7 @@ class Total:
 
     n: int
     n_met: int
+    n_more: int
     wanted: float
     error: float
     tuned: int
@@ -211,8 +233,9 @@ class Total:
     def of(cls, splits: Sequence[Sequence[Outcome]]) -> Total:
         """Add up the outcomes of several splits.
 
-        The requests about one cell of one split share their samples, so their errors are added;
-        those of different cells and splits count as independent.
+        The requests about one cell of one split share their samples, so their standard errors are
+        added; those of different cells and splits count as independent, although the splits
+        overlap.
         """
         every = [outcome for split in splits for outcome in split]
         errors = [
@@ -224,6 +247,7 @@ class Total:
         return cls(
             len(every),
             sum(one.met for one in every),
+            sum(one.more for one in every),
             sum(one.wanted for one in every),
             float(np.linalg.norm(errors)),
             sum(one.tuned[0] for one in every),
@@ -236,7 +260,7 @@ class Total:
 
     @property
     def holds(self) -> bool:
-        """Whether the requested cell on the test sets is at most two standard errors too large."""
+        """Whether the requested cell has at most two standard errors too many on the test sets."""
         return self.tuned - self.wanted <= 2 * self.error
 
     def ratio(self, rival: str) -> float:

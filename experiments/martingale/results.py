@@ -99,6 +99,11 @@ class Results:
         """One method less another, split by split."""
         return Gap.of(self.values(part, title, one, of) - self.values(part, title, other, of))
 
+    def excess(self, part: str, title: str, key: str) -> Gap:
+        """Errors in the other cell less those of LR at equal counts, split by split."""
+        totals = [Total.of([split[key]]) for split in self.found[part, title]]
+        return Gap.of(np.array([one.other - one.at_equal_count["LR"] for one in totals]))
+
     def total(self, part: str, key: str, titles: Iterable[str] | None = None) -> Total:
         """The requests of some data sets added up, by default of all."""
         chosen = self.titles(part) if titles is None else titles

@@ -101,7 +101,7 @@ def runs(plan: Plan, seed: int, freeze: float) -> list[Run]:
         ("table 2", plan.titles, measures.table_2, size, freeze),
         ("levels", [plan.pictured], measures.by_levels, plan.levels, freeze),
         ("requests", plan.titles, measures.request_outcomes, size),
-        ("choice", plan.choice, choice.compare_ideas, size.n_trees),
+        ("choice", plan.choice, choice.compare_rules, size.n_trees),
         ("table 1", TABLE_1, measures.table_1, size),
         ("grid", ["Liver"], measures.grid_search),
         *granular,

@@ -78,19 +78,19 @@ def requested_cell(results: Results) -> str:
 
 
 def other_cell(results: Results) -> str:
-    """The other cell at equal counts of the requested one; bold: the fewest errors."""
+    """The other cell at equal counts of the requested one."""
     heading = ["tuned", "data set", "count of the requested cell", "tuned model", "start model"]
-    heading += ["LR", "forest", "tuned model / LR"]
+    heading += ["LR", "forest", "tuned model / LR", "difference to LR, per split"]
     rows = []
     for name, title, total in _totals(results):
-        errors = [total.other, *total.at_equal_count.values()]
-        cells = [bold(f"{one:.0f}", one == min(errors)) for one in errors]
-        rows.append([name, title, str(total.tuned), *cells, f"{total.ratio('LR'):.2f}"])
+        cells = [f"{one:.0f}" for one in (total.other, *total.at_equal_count.values())]
+        gap = NONE if title == "all" else str(results.excess("requests", title, name))
+        rows.append([name, title, str(total.tuned), *cells, f"{total.ratio('LR'):.2f}", gap])
     return table(heading, rows)
 
 
 def _totals(results: Results) -> Iterator[tuple[str, str, Total]]:
-    """Each way of tuning on each data set, and on all."""
+    """Each tuning on each data set, and on all."""
     titles = results.titles("requests")
     for name in results.methods("requests", titles[0]):
         for title in titles:
@@ -99,18 +99,22 @@ def _totals(results: Results) -> Iterator[tuple[str, str, Total]]:
 
 
 def choice(results: Results) -> str:
-    """The ways of tuning on other data sets, pooled."""
-    titles = results.titles("choice")
-    heading = ["a tuned model needs", "wanted", "requested cell", "sets with too many"]
-    heading += ["other cell", "LR at equal counts", "tuned model / LR"]
+    """The rules of tuning on other data sets, pooled."""
+    heading = ["rule", "requested cell: wanted", "tuned model", "sets with too many"]
+    heading += ["other cell: tuned model", "LR at equal counts", "tuned model / LR"]
     rows = []
-    for idea in results.methods("choice", titles[0]):
-        total = results.total("choice", idea)
-        missed = sum(not results.total("choice", idea, [title]).holds for title in titles)
-        cells = [f"{total.wanted:.0f}", total.tuned, f"{missed} of {len(titles)}", total.other]
+    for rule in results.methods("choice", results.titles("choice")[0]):
+        total = results.total("choice", rule)
+        cells = [f"{total.wanted:.0f}", total.tuned, n_missed(results, rule), total.other]
         cells += [f"{total.at_equal_count['LR']:.0f}", f"{total.ratio('LR'):.3f}"]
-        rows.append([idea, *map(str, cells)])
+        rows.append([rule, *map(str, cells)])
     return table(heading, rows)
+
+
+def n_missed(results: Results, rule: str) -> int:
+    """Data sets on which a rule has too many errors in the requested cell."""
+    titles = results.titles("choice")
+    return sum(not results.total("choice", rule, [title]).holds for title in titles)
 
 
 def table_1(results: Results) -> str:

@@ -216,10 +216,11 @@ class RootSearch:
         return tuned
 
     def _report_progress(self) -> None:
-        if self.callback is not None:
+        if self.callback is not None and not self.cancelled:
             met = self.best.value.shortfall == 0
             matrix = self.objective.matrix(self.best.predictions)
-            self.cancelled = bool(self.callback(Step(self.n_models, self.most, met, matrix)))
+            most = max(self.n_models, self.most)  # a new program may have more learners
+            self.cancelled = bool(self.callback(Step(self.n_models, most, met, matrix)))
 
     @property
     def _is_over(self) -> bool:

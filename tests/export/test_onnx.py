@@ -32,7 +32,7 @@ from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import margrave
-from margrave import datasets
+from margrave import Confusion, datasets
 from margrave.committee import FittedMembers
 from margrave.export import ExportError
 from margrave.export._graph import Graph, session

@@ -358,3 +358,101 @@ def test_groups_of_samples_are_judged_as_their_samples(data, preference, times):
     assert grouped.counts.sum() == len(codes)
     assert grouped.matrix(group - 1) == objective.matrix(answers)
     assert grouped.evaluate(group - 1) == objective.evaluate(answers)
+
+
+# Which of two predictions is clearly better
+
+
+def beats_by_hand(objective, one, other, standard_errors):
+    """The definition: the shortfall, or McNemar's statistic of the errors of only one."""
+    values = [objective.evaluate(each)[:2] for each in (one, other)]
+    if values[0] != values[1]:
+        return values[0] < values[1]
+    fewer = more = 0
+    for true, mine, its in zip(objective.codes, one, other, strict=True):
+        wrong = [-1 != predicted != true for predicted in (mine, its)]
+        fewer += wrong == [False, True]
+        more += wrong == [True, False]
+    return fewer > more and (fewer - more) / np.sqrt(fewer + more) > standard_errors
+
+
+def discordant(fewer, more, n=40):
+    """Predictions for n samples of class 1, with errors of only the second and of only the first.
+
+    No bound is about them, so only errors count.
+    """
+    codes = np.ones(n, dtype=np.intp)
+    one, other = codes.copy(), codes.copy()
+    other[:fewer] = 0
+    one[n - more :] = 0
+    return Objective(Preference("fp <= 0"), codes, (0, 1)), one, other
+
+
+@pytest.mark.parametrize(
+    ("fewer", "more", "standard_errors", "expected"),
+    [
+        (10, 3, 2.0, False),  # 7² = 49 ≤ 4 · 13
+        (11, 3, 2.0, True),  # 8² = 64 > 4 · 14
+        (10, 3, 1.9, True),  # 49 > 3.61 · 13
+        (4, 0, 2.0, False),  # 4² = 4 · 4
+        (5, 0, 2.0, True),
+        (5, 0, 2.3, False),  # 25 ≤ 5.29 · 5
+        (1, 0, 0.0, True),
+        (1, 0, 0.99, True),
+        (1, 0, 1.0, False),
+        (7, 6, 0.0, True),
+        (7, 7, 0.0, False),
+        (3, 10, 0.0, False),
+        (0, 0, 0.0, False),
+    ],
+)
+def test_errors_have_to_be_fewer_by_standard_errors(fewer, more, standard_errors, expected):
+    objective, one, other = discordant(fewer, more)
+    assert objective.beats(one, other, standard_errors) is expected
+    assert not objective.beats(other, one, standard_errors) or fewer < more
+
+
+def test_two_standard_errors_are_the_default():
+    for fewer, more in [(10, 3), (11, 3), (4, 0), (5, 0)]:
+        objective, one, other = discordant(fewer, more)
+        assert objective.beats(one, other) == objective.beats(one, other, 2.0)
+
+
+def test_a_smaller_shortfall_always_beats():
+    codes = np.repeat([0, 1], 10)
+    objective = Objective(Preference("fp <= 0"), codes, (0, 1))
+    one_fp, none = codes.copy(), np.zeros(20, dtype=np.intp)
+    one_fp[0] = 1  # a single error, against ten that the preference does not mention
+    assert objective.beats(none, one_fp, 1e9)
+    assert not objective.beats(one_fp, none, 0.0)
+
+
+def test_a_rejected_sample_is_no_error():
+    _, one, other = discordant(6, 0)
+    objective = Objective(Preference("rejected <= 50%"), np.ones(40, dtype=np.intp), (0, 1))
+    assert objective.beats(np.where(other == 0, -1, other), other)
+    assert not objective.beats(one, np.where(other == 0, -1, other), 0.0)
+
+
+@given(answered(2), classes_of(12, 2), st.sampled_from(TWO), st.sampled_from([0.0, 1.0, 2.0]))
+def test_beats_is_its_definition(given_, others, preference, standard_errors):
+    codes, one = given_
+    other = others[: len(codes)]
+    objective = Objective(preference, codes, (0, 1))
+    expected = beats_by_hand(objective, one, other, standard_errors)
+    assert objective.beats(one, other, standard_errors) == expected
+    assert not objective.beats(one, one, standard_errors)
+    if expected:
+        assert not objective.beats(other, one, standard_errors)
+
+
+@given(answered(2), classes_of(12, 2), arrays(np.int64, 12, elements=st.integers(1, 5)))
+def test_a_count_is_as_many_samples(given_, others, counts):
+    codes, one = given_
+    other, counts = others[: len(codes)], counts[: len(codes)]
+    preference = Preference("fp <= 2")
+    grouped = Objective(preference, codes, (0, 1), counts=counts)
+    each = Objective(preference, np.repeat(codes, counts), (0, 1))
+    for standard_errors in (0.0, 1.0, 2.0):
+        expected = each.beats(np.repeat(one, counts), np.repeat(other, counts), standard_errors)
+        assert grouped.beats(one, other, standard_errors) == expected

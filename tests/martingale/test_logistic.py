@@ -290,7 +290,7 @@ def test_a_group_without_features_has_a_derivative_of_0():
 )
 def test_the_parameters_of_a_tuned_model_are_all_of_it(seed, text):
     X, y, X_tune, y_tune = made(seed=seed)
-    tuned = TunableLogistic().fit(X, y).tune(text, X_tune, y_tune)
+    tuned = TunableLogistic().fit(X, y).tune(text, X_tune, y_tune, min_gain=0)
     assert tuned.tuning_.n_models > 0
     again = clone(tuned).fit(X, y)
     assert again.tuning_ is None
@@ -300,7 +300,7 @@ def test_the_parameters_of_a_tuned_model_are_all_of_it(seed, text):
 def test_parameters_by_groups_and_weights_make_a_tuned_model_again():
     X, y, X_tune, y_tune = made(units=True)
     model = TunableLogistic(groups=GROUPS, tol=1e-12).fit(X, y, weights_of(200))
-    tuned = model.tune("fn <= 5", X_tune, y_tune)
+    tuned = model.tune("fn <= 5", X_tune, y_tune, min_gain=0)
     assert tuned.tuning_.n_models > 0
     assert set(tuned.get_params()["log_penalty"]) == set(GROUPS)
     again = clone(tuned).fit(X, y, weights_of(200))
@@ -311,7 +311,7 @@ def test_parameters_by_groups_and_weights_make_a_tuned_model_again():
 
 def test_a_search_that_gains_changes_penalties_costs_and_offset():
     X, y, X_tune, y_tune = made()
-    tuned = TunableLogistic().fit(X, y).tune("fp <= 10", X_tune, y_tune)
+    tuned = TunableLogistic().fit(X, y).tune("fp <= 10", X_tune, y_tune, min_gain=0)
     assert tuned.tuning_.after != tuned.tuning_.by_offset
     assert len(set(tuned.log_penalty.values())) == 6
     assert tuned.class_cost[0] != tuned.class_cost[1]

@@ -220,11 +220,12 @@ REQUESTS = [
 ]
 
 
+@pytest.mark.parametrize("min_gain", [0, 2])
 @pytest.mark.parametrize("text", REQUESTS)
-def test_the_result_is_that_of_the_returned_model(text):
+def test_the_result_is_that_of_the_returned_model(text, min_gain):
     X, y, X_tune, y_tune = split()
     model, preference = TunableLogistic().fit(X, y), Preference(text)
-    tuned = model.tune(text, X_tune, y_tune)
+    tuned = model.tune(text, X_tune, y_tune, min_gain=min_gain)
     result = tuned.tuning_
     assert result.before == Confusion.of(y_tune, model.predict(X_tune))
     assert result.after == Confusion.of(y_tune, tuned.predict(X_tune))
@@ -247,7 +248,7 @@ def test_requests_on_liver_have_at_most_the_errors_of_the_threshold_and_sometime
     gains = []
     for word in ("fp", "fn"):
         for limit in sorted({getattr(before, word) - 1, getattr(before, word) // 2, 0}):
-            result = model.tune(f"{word} <= {limit}", X_tune, y_tune).tuning_
+            result = model.tune(f"{word} <= {limit}", X_tune, y_tune, min_gain=0).tuning_
             assert result.met
             ours = evaluate(result.preference, result.after)
             threshold = by_threshold(model, result.preference, X_tune, y_tune)
@@ -273,7 +274,7 @@ def test_requests_on_three_classes(text):
     names = np.array(["setosa", "versicolor", "virginica"])
     y, y_tune = (names[np.unique(of, return_inverse=True)[1]] for of in (y, y_tune))
     model = TunableLogistic().fit(X, y)
-    result = (tuned := model.tune(preference, X_tune, y_tune)).tuning_
+    result = (tuned := model.tune(preference, X_tune, y_tune, min_gain=0)).tuning_
     assert not preference.met(result.before)
     assert result.met
     assert result.after == Confusion.of(y_tune, tuned.predict(X_tune))
@@ -287,7 +288,7 @@ def test_the_result_is_that_of_the_returned_model_also_with_ties(text):
     for first, step in [(0.0, 0.1), (0.1, 0.3), (0.7, 0.1), (0.1, 1 / 3), (1.1, 0.1)]:
         X = (first + step * np.repeat([0, 1, 2], [4, 8, 4]))[:, None]
         model = TunableLogistic().fit(X, y)
-        tuned = model.tune(text, X, y)
+        tuned = model.tune(text, X, y, min_gain=0)
         assert tuned.tuning_.before == Confusion.of(y, model.predict(X))
         assert tuned.tuning_.after == Confusion.of(y, tuned.predict(X))
 
@@ -299,7 +300,7 @@ def test_the_result_of_three_classes_is_that_of_the_returned_model_also_with_tie
         rng = np.random.default_rng(seed)
         X, y = rng.integers(0, 2, (90, 3)).astype(float), rng.permutation(np.arange(90) % 3)
         model = TunableLogistic().fit(X, y)
-        tuned = model.tune(text, X, y, max_models=5)
+        tuned = model.tune(text, X, y, max_models=5, min_gain=0)
         assert tuned.tuning_.before == Confusion.of(y, model.predict(X))
         assert tuned.tuning_.after == Confusion.of(y, tuned.predict(X))
 
@@ -355,7 +356,7 @@ def test_an_offset_without_errors_ends_the_search():
 
 def steps_of(model, preference, X, y, **more):
     steps = []
-    return model.tune(preference, X, y, callback=steps.append, **more), steps
+    return model.tune(preference, X, y, min_gain=0, callback=steps.append, **more), steps
 
 
 @pytest.mark.parametrize("patience", [0, 1, 4])
@@ -398,7 +399,7 @@ def test_a_true_result_cancels_and_the_best_so_far_is_returned(at):
         steps.append(step)
         return step.number == at
 
-    tuned = model.tune("fp <= 5", X_tune, y_tune, callback=until)
+    tuned = model.tune("fp <= 5", X_tune, y_tune, min_gain=0, callback=until)
     assert tuned.tuning_.cancelled
     assert tuned.tuning_.n_models == at == steps[-1].number
     assert tuned.tuning_.after == steps[-1].confusion
@@ -527,7 +528,7 @@ def test_large_problems_are_tuned_by_lbfgs(monkeypatch):
     monkeypatch.setattr(_newton, "NEWTON_SIZE", 0)
     X, y, X_tune, y_tune = split()
     model = TunableLogistic().fit(X, y)
-    tuned = model.tune("fp <= 5", X_tune, y_tune)
+    tuned = model.tune("fp <= 5", X_tune, y_tune, min_gain=0)
     assert model._require_training_data("tune").solution.factor is None
     assert tuned.tuning_.met
     assert tuned.tuning_.after == Confusion.of(y_tune, tuned.predict(X_tune))

@@ -154,7 +154,8 @@ class Objective:
         if one[:2] != other[:2]:
             return one[:2] < other[:2]
         before, after = ((made >= 0) & (made != self.codes) for made in (others, predictions))
-        fewer, more = int((before & ~after).sum()), int((after & ~before).sum())
+        size = 1 if self.counts is None else self.counts
+        fewer, more = (int((only * size).sum()) for only in (before & ~after, after & ~before))
         return fewer > more and (fewer - more) ** 2 > standard_errors**2 * (fewer + more)
 
     def evaluate_counts(self, counts: NDArray[np.int64]) -> tuple[Floats, ...]:

@@ -178,16 +178,17 @@ class ProgramClassifier(ScoreClassifier):
         refine: Refine | None = None,
         previous: PreviousProgram | None = None,
         offset: Floats | None = None,
+        n_levels: int | None = None,
         callback: Callable[[int], Any] | None = None,
     ) -> GrowthResult:
         """Grow a program, from a previous one if there is one.
 
         ``offset`` is added to that of each new learner that fits arrays; with other learners, to
-        the log-probabilities at every node.
+        the log-probabilities at every node. ``n_levels`` is that of the estimator by default.
         """
-        k = samples.k
+        k, n_levels = samples.k, self.n_levels if n_levels is None else n_levels
         offset = np.zeros(k) if offset is None else offset
-        routing = self._routing(k, self.n_levels)
+        routing = self._routing(k, n_levels)
         template = LearnerTemplate.of(self._learner(), self.classes_.tolist(), offset)
         trainer = NodeTrainer(
             samples,
@@ -203,7 +204,7 @@ class ProgramClassifier(ScoreClassifier):
         return grow(
             trainer,
             routing,
-            self.n_levels,
+            n_levels,
             # A callable sees the nodes one by one, in their order.
             n_jobs=self.n_jobs if previous is None or refine is None else 1,
             seeds=np.random.SeedSequence(self._entropy),
@@ -603,7 +604,7 @@ class MartingaleBoostClassifier(ProgramClassifier):
             )
         check_positive(positive, self.classes_, owner)
         tuner = NodeTuner(
-            parse_node_preferences(preference, self.classes_, self.n_levels, owner),
+            parse_node_preferences(preference, self.classes_, self._n_fitted_levels, owner),
             rows,
             encode_tuning_labels(y_tune, self.classes_, rows.shape[0], owner),
             self.classes_,
@@ -626,6 +627,7 @@ class MartingaleBoostClassifier(ProgramClassifier):
             tuner.refine,
             tuner.previous,
             self.node_offset_,  # now part of the offset of each learner
+            self._n_fitted_levels,
         )
         program = self._scored_program
         if tuner.has_changed:
@@ -667,7 +669,7 @@ class MartingaleBoostClassifier(ProgramClassifier):
                 f"{type(self).__name__}.grow needs levels to be a whole number of at least 1; "
                 f"got {levels!r}."
             )
-        taller = self._fitted_copy(n_levels=self.n_levels + int(levels))
+        taller = self._fitted_copy(n_levels=self._n_fitted_levels + int(levels))
         tunable = fits_arrays(self._learner())
         previous = None
         # Other learners may have randomness, and freezing changes their seeds: train them again.
@@ -689,8 +691,13 @@ class MartingaleBoostClassifier(ProgramClassifier):
 
     _votes: Floats
 
+    @property
+    def _n_fitted_levels(self) -> int:
+        """Levels of the fitted program: ``n_levels``, or 1 if tuning has left only the root."""
+        return self._fitted_program.routing.n_levels
+
     def _votes_of(self, program: FittedProgram) -> Floats:
-        return np.array([final_votes(node, self.n_levels) for node in program.nodes])
+        return np.array([final_votes(node, program.routing.n_levels) for node in program.nodes])
 
     def _decide_ends(self, program: ScoredProgram, offset: Floats) -> FittedProgram:
         fitted = program.program

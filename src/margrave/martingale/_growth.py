@@ -321,7 +321,8 @@ class _Growth:
     def _join_cells(self, coming: dict[Key, list[Codes]]) -> dict[Key, list[Codes]]:
         """Send tuning samples in cells without training samples to the nearest cell with some."""
         weights, routing = self.samples.weights, self.program.routing
-        cells = [key for key, parts in coming.items() if weights[np.concatenate(parts)].any()]
+        # Sorted as in the program, so that of two nearest cells the same one is taken later.
+        cells = sorted(key for key, parts in coming.items() if weights[np.concatenate(parts)].any())
         numbers = {key: number for number, key in enumerate(cells)}
         target = {key: cells[routing.nearest(key, numbers)] for key in coming}
         self.open_edges = {(start, target[key]): None for start, key in self.open_edges}

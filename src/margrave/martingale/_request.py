@@ -57,7 +57,8 @@ class Tuning:
         The result of moving only the offset of the decision: of the original model or, where a
         clear gain is required and it is better, of the learner at the root of a program.
     n_models : int
-        Number of models trained for the request; for a whole program, of programs.
+        Number of models trained for the request. For a whole program it counts the programs that
+        were grown again and, with granularity "root", the models trained for their nodes.
     cancelled : bool
         Whether a callback stopped the search.
     node_results : tuple of (votes, Tuning)
@@ -137,8 +138,8 @@ def _describe_matrix(matrix: Confusion, preference: Preference | None) -> str:
 class SearchResult:
     """Predictions for the tuning set before and after a search."""
 
-    # (n_tune,): predictions of the original model, of the best one, and of the original model with
-    # the best offset.
+    # (n_tune,): predictions of the original model, of the returned one, and of the better of the
+    # simple ones, whose offset alone is moved.
     before: Codes
     after: Codes
     by_offset: Codes

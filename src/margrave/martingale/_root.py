@@ -49,6 +49,7 @@ _FINER_OFFSETS = np.array([-0.25, 0.25, -0.125, 0.125])
 # Log-cost along the direction, in the quick form; chosen on pima, german, housing_bin,
 # cleveland_bin and breast_wisconsin, which are not part of the experiment.
 _LOG_COST = 2.0
+_MIN_PULL = 1e-9  # samples; a smaller sum of the changes of probabilities is rounding
 _MAX_TABLE = 10_000_000  # scores of all learners to keep in memory
 _LARGE_NODE = 0.2  # quick form: fraction of the tuning set from which a node trains a model
 
@@ -156,7 +157,8 @@ class RootSearch:
         first = self._make_candidate(program, no_offset, walk, starts=None)
         simple = self.best = min([first, *self._root_candidates()], key=_value)
         pull = (target_states(self.objective, scores) - softmax(scores, axis=1)).sum(axis=0)
-        self.direction = pull / max(float(np.ptp(pull)), 1e-300)  # spans 1
+        span = float(np.ptp(pull))  # 0 but for rounding if the request has no direction
+        self.direction = pull / span if span > _MIN_PULL else np.zeros_like(pull)  # spans 1
         self._consider(program, first)
         regrowths = self._regrowths(before)
         n_learners = 0 if self.quick else len(program.program.learners)
@@ -194,8 +196,10 @@ class RootSearch:
 
     def _regrowths(self, before: Codes) -> list[partial[ScoredProgram]]:
         """The moves that grow the program again."""
-        log_cost = self.program.log_cost
-        regrowths = [partial(self.regrow, log_cost + _LOG_COST * self.direction, None)]
+        log_cost, regrowths = self.program.log_cost, []
+        if self.direction.any():
+            costs = log_cost + _LOG_COST * self.direction
+            regrowths.append(partial(self.regrow, costs, None))
         local = LocalTargets(self.objective, before, self.X, self.n_training, self._tune_node)
         learners = self.program.program.learners.values()
         if local.fractions and all(isinstance(one, TunableLearner) for one in learners):
@@ -217,10 +221,11 @@ class RootSearch:
         return tuned
 
     def _report_progress(self) -> None:
-        if self.callback is not None:
+        if self.callback is not None and not self.cancelled:
             met = self.best.value.shortfall == 0
             matrix = self.objective.matrix(self.best.predictions)
-            self.cancelled = bool(self.callback(Step(self.n_models, self.most, met, matrix)))
+            most = max(self.n_models, self.most)  # a new program may have more learners
+            self.cancelled = bool(self.callback(Step(self.n_models, most, met, matrix)))
 
     @property
     def _is_over(self) -> bool:

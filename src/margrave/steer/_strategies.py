@@ -43,6 +43,7 @@ from margrave.steer._tuning_data import Candidate, TuningData
 _HARDEST = (0.1, 0.3)
 # Where the tuning set is also the training set, one sample in so many is kept for tuning.
 _TUNING_FOLDS = 3
+_PROGRAMS = MartingaleBoostClassifier | AdaptiveMartingaleBoostClassifier
 # In tuning a member every improvement counts: the tuned members are compared on out-of-fold
 # predictions. A member is tuned once for each fold, so each search is short.
 _SEARCH = {"min_gain": 0.0}
@@ -276,6 +277,11 @@ def _tune_on(
         member = clone(member).fit(data.rows(training), labels[training])
     before, learner = split_pipeline(member)
     rows = select_columns(data.rows(tuning), None, "tuned", member)
+    options: dict[str, float] = {}  # of a user's own learner
+    if isinstance(learner, _PROGRAMS):
+        options = _SEARCH
+    elif hasattr(learner, "log_penalty"):
+        options = _LOGISTIC_SEARCH
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotMetWarning)  # the search compares all candidates
         tuned = learner.tune(
@@ -284,7 +290,7 @@ def _tune_on(
             labels[tuning],
             positive=data.positive,
             callback=lambda _: stopped(),
-            **(_LOGISTIC_SEARCH if hasattr(learner, "log_penalty") else _SEARCH),
+            **options,
         )
     tuned = _without_offset(tuned)
     whole = join_pipeline(before, tuned)
@@ -317,7 +323,7 @@ def _without_offset(tuned: Any) -> Any:
     Every fold has an offset of its own, so their scores could not be compared otherwise. The ends
     of a martingale program then predict by votes alone; its nodes stay tuned.
     """
-    if isinstance(tuned, MartingaleBoostClassifier | AdaptiveMartingaleBoostClassifier):
+    if isinstance(tuned, _PROGRAMS):
         return tuned._without_end_offset()
     offset = np.zeros(len(tuned.classes_))
     if hasattr(tuned, "log_penalty"):  # a class cost adds its logarithm to the log-odds

@@ -104,9 +104,11 @@ def tuned(model: Any, request: Any, X: Floats, y: Ints, **settings: Any) -> Any:
 
     As in the paper, the best model on the tuning set is kept, by any gain.
     """
+    if not isinstance(model, MartingaleBoostClassifier):  # where any gain counts anyway
+        settings["min_gain"] = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotMetWarning)
-        return model.tune(request, X, y, min_gain=0, **settings)
+        return model.tune(request, X, y, **settings)
 
 
 def tuned_to_half(model: Any, data: Parts, c: int, **settings: Any) -> Any:

@@ -32,7 +32,7 @@ from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import margrave
-from margrave import Confusion, datasets
+from margrave import datasets
 from margrave.committee import FittedMembers
 from margrave.export import ExportError
 from margrave.export._graph import Graph, session
@@ -380,17 +380,6 @@ def test_a_learner_that_was_tuned(learner, classes):
     dialog = Dialog(make_pipeline(StandardScaler(), learner).fit(rows, labels), rows, labels)
     model = dialog.prefer(wanted, strategies=["retune"]).model
     check_equal(model, NEW, tol=1e-8)
-
-
-def test_a_program_of_which_tuning_has_left_the_root():
-    program = MartingaleBoostClassifier(n_levels=3).fit(X, Y)
-    before = Confusion.of(Y, program.predict(X))
-    limits = [f"fp <= {before.fp // 2}", f"fn <= {before.fn // 2}", f"fp <= {before.fp // 3}"]
-    tuned = [program.tune(limit, X, Y, max_models=0, min_gain=1e9) for limit in limits]
-    alone = [one for one in tuned if one.program_.n_levels == 1]
-    assert alone
-    for one in alone:
-        check_equal(made(one), NEW)
 
 
 @pytest.mark.parametrize(("freeze", "kind"), [(None, "constant"), (0.4, "frozen")])

@@ -299,7 +299,7 @@ class TestFitted:
     def test_labels_that_tuning_moved_away_from_the_votes(self):
         X, y, X_tune, y_tune = made(2)
         model = MartingaleBoostClassifier(n_levels=5).fit(X, y)
-        tuned = model.tune("fp(0) <= 0", X_tune, y_tune, max_models=0, min_gain=0)
+        tuned = model.tune("fp(0) <= 0", X_tune, y_tune, max_models=0)
         moved = [
             node
             for node in tuned.program_.nodes

@@ -196,7 +196,7 @@ def not_below(votes, node):
 def test_nodes_not_below_a_tuned_one_stay_to_the_last_digit(node, wanted):
     """Also where a request for the whole had tuned them, roughly and with an offset of all."""
     _, _, X_tune, y_tune = made()
-    before = grown(4).tune(wanted, X_tune, y_tune, min_gain=0)
+    before = grown(4).tune(wanted, X_tune, y_tune)
     program = before.measured(X_tune, y_tune)
     local = program.confusion(program.at(node))
     after = before.tune(

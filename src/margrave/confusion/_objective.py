@@ -146,9 +146,9 @@ class Objective:
     ) -> bool:
         """Whether predictions have a smaller shortfall than others, or clearly fewer errors.
 
-        Among equally good models the best one on these samples is so by chance. So its errors have
-        to be fewer by some standard errors of the difference, as in McNemar's test: under equality,
-        an error of only one of the two is equally likely to be either's.
+        Of many models the best one on these samples is often the best only by chance. So its errors
+        have to be fewer by some standard errors of the difference, as in McNemar's test: if both
+        are equally good, an error of only one of the two is equally likely to be either's.
         """
         one, other = self.evaluate(predictions), self.evaluate(others)
         if one[:2] != other[:2]:

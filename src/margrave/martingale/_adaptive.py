@@ -26,7 +26,7 @@ from margrave.martingale._boost import ProgramClassifier
 from margrave.martingale._layers import Branch, FittedProgram, Key, Routing, Samples
 from margrave.martingale._learners import NodePredictions
 from margrave.martingale._program import Kind, Node
-from margrave.martingale._request import Step, check_limits, check_preference
+from margrave.martingale._request import Step, check_limits, check_min_gain, check_preference
 from margrave.martingale._root import ScoredProgram
 
 
@@ -145,10 +145,9 @@ class AdaptiveMartingaleBoostClassifier(ProgramClassifier):
             With "quick", the largest number of programs to grow again (2; with 0 only the offset
             moves); with "root", the largest number of models to train for one node (20).
         min_gain : float, default=2.0
-            The result has to have fewer errors by more than so many standard errors of the
-            difference than two simple ones: this program with its offset moved, and the learner of
-            its root alone with a moved offset, as a program of one level. Otherwise the better of
-            these is returned. With 0 any improvement of this program counts.
+            A new program has to have fewer errors than this one with its offset moved, by more than
+            so many standard errors of the difference; a smaller shortfall always counts. With 0 any
+            improvement counts.
         callback : callable, optional
             Called with a :class:`Step` before each new program and at the end; with "root" after
             each node too. If it returns a true value, the search stops and returns the best model
@@ -179,6 +178,7 @@ class AdaptiveMartingaleBoostClassifier(ProgramClassifier):
             )
         if max_models is not None:
             check_limits(owner, max_models=max_models)
+        check_min_gain(min_gain, owner)
         return self._tune_globally(
             check_preference(preference, owner),
             X_tune,
@@ -190,15 +190,14 @@ class AdaptiveMartingaleBoostClassifier(ProgramClassifier):
             callback=callback,
         )
 
-    def _routing(self, k: int, n_levels: int) -> Routing:
-        return PositionRouting(n_levels, self.width)
+    def _routing(self, k: int) -> Routing:
+        return PositionRouting(self.n_levels, self.width)
 
     def _votes_of(self, program: FittedProgram) -> None:
         return None
 
     def _decide_ends(self, program: ScoredProgram, offset: Floats) -> FittedProgram:
-        n_levels = program.program.routing.n_levels
-        routing = PositionRouting(n_levels, self.width, offset / program.sharpness)
+        routing = PositionRouting(self.n_levels, self.width, offset / program.sharpness)
         return replace(program.program, routing=routing)
 
 

@@ -17,6 +17,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from math import comb
 from typing import Any, Literal, Self
 
@@ -47,20 +48,14 @@ from margrave.martingale._growth import (
     grow,
 )
 from margrave.martingale._layers import Branch, FittedProgram, Key, Routing, Samples, Walk
-from margrave.martingale._learners import (
-    LearnerTemplate,
-    NodePredictions,
-    TunableLearner,
-    fits_arrays,
-)
+from margrave.martingale._learners import LearnerTemplate, NodePredictions, fits_arrays
 from margrave.martingale._logistic import TunableLogistic
 from margrave.martingale._nodes import NodePreferences, NodeTuner, parse_node_preferences
-from margrave.martingale._program import Edge, Kind, Node, Program
+from margrave.martingale._program import Kind, Node, Program
 from margrave.martingale._request import (
     Step,
     Tuning,
     check_limits,
-    check_min_gain,
     check_positive,
     check_preference,
     encode_tuning_labels,
@@ -86,8 +81,8 @@ class ProgramClassifier(ScoreClassifier):
     _log_cost: Floats  # (k,): logarithms of the costs of the classes that the program grew with
 
     @abstractmethod
-    def _routing(self, k: int, n_levels: int) -> Routing:
-        """How samples move through a program of so many levels."""
+    def _routing(self, k: int) -> Routing:
+        """How samples move."""
 
     @abstractmethod
     def _votes_of(self, program: FittedProgram) -> Floats | None:
@@ -178,17 +173,18 @@ class ProgramClassifier(ScoreClassifier):
         refine: Refine | None = None,
         previous: PreviousProgram | None = None,
         offset: Floats | None = None,
-        n_levels: int | None = None,
+        one_by_one: bool = False,
         callback: Callable[[int], Any] | None = None,
     ) -> GrowthResult:
         """Grow a program, from a previous one if there is one.
 
         ``offset`` is added to that of each new learner that fits arrays; with other learners, to
-        the log-probabilities at every node. ``n_levels`` is that of the estimator by default.
+        the log-probabilities at every node. ``one_by_one`` trains the nodes in their order, not in
+        parallel, for a callback that sees them.
         """
-        k, n_levels = samples.k, self.n_levels if n_levels is None else n_levels
+        k = samples.k
         offset = np.zeros(k) if offset is None else offset
-        routing = self._routing(k, n_levels)
+        routing = self._routing(k)
         template = LearnerTemplate.of(self._learner(), self.classes_.tolist(), offset)
         trainer = NodeTrainer(
             samples,
@@ -204,9 +200,8 @@ class ProgramClassifier(ScoreClassifier):
         return grow(
             trainer,
             routing,
-            n_levels,
-            # A callable sees the nodes one by one, in their order.
-            n_jobs=self.n_jobs if previous is None or refine is None else 1,
+            self.n_levels,
+            n_jobs=1 if one_by_one else self.n_jobs,
             seeds=np.random.SeedSequence(self._entropy),
             callback=callback,
         )
@@ -233,38 +228,15 @@ class ProgramClassifier(ScoreClassifier):
             mass = sums.astype(float).reshape(positions.shape)
         return ScoredProgram(program, votes, fit_sharpness(positions, mass), log_cost)
 
-    def _root_alone(self, samples: Samples) -> ScoredProgram | None:
-        """The learner of the root as a program of one level; None without its probabilities."""
-        program, routing = self._fitted_program, self._routing(samples.k, n_levels=1)
-        learner: Any = program.learners.get(0)
-        if not (isinstance(learner, TunableLearner) or hasattr(learner, "predict_proba")):
-            return None
-        nodes, edges, keys = [program.nodes[0]], [], []
-        nobody, everybody = np.zeros(samples.k), np.ones(samples.k)
-        for key, prediction in routing.required_children(nodes[0], learner.classes_):
-            kind, label = routing.node_kind(1, key, nobody, everybody)
-            edges.append(Edge(0, len(nodes), prediction))
-            nodes.append(Node(1, routing.position(1, key), kind, label))
-            keys.append(key)
-        alone = FittedProgram(
-            routing,
-            samples.k,
-            nodes,
-            [program.keys[0], keys],
-            edges,
-            {0: learner},
-            program.steps[:1],
-            program.offset,
-        )
-        return self._score_program(alone, alone.walk(samples.X), samples, self._log_cost)
-
     @property
     def _scored_program(self) -> ScoredProgram:
         return ScoredProgram(self._fitted_program, self._votes, self.sharpness_, self._log_cost)
 
-    def _regrow(self, samples: Samples, log_cost: Floats, refine: Refine | None) -> ScoredProgram:
+    def _regrow(
+        self, samples: Samples, log_cost: Floats, refine: Refine | None, *, one_by_one: bool
+    ) -> ScoredProgram:
         """Grow another program on the training samples, with the tuning set passing through."""
-        grown = self._grow(samples, np.exp(log_cost), refine)
+        grown = self._grow(samples, np.exp(log_cost), refine, one_by_one=one_by_one)
         return self._score_program(grown.program, grown.walk, samples, log_cost)
 
     def _with_program(
@@ -296,12 +268,11 @@ class ProgramClassifier(ScoreClassifier):
         *,
         quick: bool,
         max_models: int | None,
-        min_gain: float,
+        min_gain: float = 0.0,
         callback: Callable[[Step], Any] | None,
     ) -> Self:
         """A copy whose global matrix of the tuning set meets a preference, or the nearest one."""
         samples, owner = self._require_training_data("tune"), f"{type(self).__name__}.tune"
-        check_min_gain(min_gain, owner)
         rows = self._validate(X_tune, reset=False)
         objective = make_objective(
             preference, y_tune, self.classes_, positive, rows.shape[0], owner
@@ -311,9 +282,8 @@ class ProgramClassifier(ScoreClassifier):
             max_models = 2 if quick else 20
         search = RootSearch(
             self._scored_program,
-            self._root_alone(samples) if min_gain > 0 else None,
             self.offset_,
-            lambda log_cost, refine: self._regrow(grown_on, log_cost, refine),
+            partial(self._regrow, grown_on, one_by_one=callback is not None and not quick),
             rows,
             objective,
             n_training=len(samples.codes),
@@ -530,7 +500,6 @@ class MartingaleBoostClassifier(ProgramClassifier):
         advantage_threshold: float = 0.3,
         positive: Any = None,
         max_models: int | None = None,
-        min_gain: float = 2.0,
         callback: Callable[[Step], Any] | None = None,
     ) -> Self:
         """Return a copy whose predictions for the tuning set meet a preference.
@@ -549,7 +518,8 @@ class MartingaleBoostClassifier(ProgramClassifier):
             Whether to tune the global matrix by tuning all nodes to local targets (I-ROOT), or in
             its quick form, which mostly moves offsets; or to tune every node (I-ALL), or the nodes
             whose smallest advantage on the tuning set is below ``advantage_threshold`` (I-SELECT)
-            to their own preferences.
+            to their own preferences. Of learners other than :class:`TunableLogistic` only the first
+            two can be tuned, by offsets and by costs of the classes.
         advantage_threshold : float, default=0.3
             See ``granularity``.
         positive : label, optional
@@ -557,13 +527,6 @@ class MartingaleBoostClassifier(ProgramClassifier):
         max_models : int, optional
             With "quick", the largest number of programs to grow again (2; with 0 only offsets
             move); otherwise the largest number of models to train for one node (20).
-        min_gain : float, default=2.0
-            With "root" and "quick", the result has to have fewer errors by more than so many
-            standard errors of the difference than two simple ones: this program with the offset
-            at its end moved, and the learner of its root alone with a moved offset, as a program
-            of one level. Otherwise the better of these is returned. With 0 any improvement of this
-            program counts; on small tuning sets most are chance, and the limit is then missed on
-            new samples.
         callback : callable, optional
             Called with a :class:`Step` after each node; with "root" and "quick" before each new
             program and at the end too. If it returns a true value, the search stops and returns
@@ -575,6 +538,11 @@ class MartingaleBoostClassifier(ProgramClassifier):
             A tuned copy, with the result in ``tuning_``. If the preference is not met, the nearest
             model of the search, with a :class:`NotMetWarning`. Tuning changes the fitted program,
             not the parameters: a clone is untuned.
+
+        Notes
+        -----
+        The global matrix is tuned by the best of many candidates, which on a small tuning set is
+        often the best only by chance: the limit may be missed on new samples.
         """
         samples = self._require_training_data("tune")
         owner = f"{type(self).__name__}.tune"
@@ -589,7 +557,6 @@ class MartingaleBoostClassifier(ProgramClassifier):
                 positive,
                 quick=granularity == "quick",
                 max_models=max_models,
-                min_gain=min_gain,
                 callback=callback,
             )
         if granularity not in ("all", "select"):
@@ -604,7 +571,7 @@ class MartingaleBoostClassifier(ProgramClassifier):
             )
         check_positive(positive, self.classes_, owner)
         tuner = NodeTuner(
-            parse_node_preferences(preference, self.classes_, self._n_fitted_levels, owner),
+            parse_node_preferences(preference, self.classes_, self.n_levels, owner),
             rows,
             encode_tuning_labels(y_tune, self.classes_, rows.shape[0], owner),
             self.classes_,
@@ -627,7 +594,7 @@ class MartingaleBoostClassifier(ProgramClassifier):
             tuner.refine,
             tuner.previous,
             self.node_offset_,  # now part of the offset of each learner
-            self._n_fitted_levels,
+            one_by_one=True,
         )
         program = self._scored_program
         if tuner.has_changed:
@@ -669,7 +636,7 @@ class MartingaleBoostClassifier(ProgramClassifier):
                 f"{type(self).__name__}.grow needs levels to be a whole number of at least 1; "
                 f"got {levels!r}."
             )
-        taller = self._fitted_copy(n_levels=self._n_fitted_levels + int(levels))
+        taller = self._fitted_copy(n_levels=self.n_levels + int(levels))
         tunable = fits_arrays(self._learner())
         previous = None
         # Other learners may have randomness, and freezing changes their seeds: train them again.
@@ -686,23 +653,18 @@ class MartingaleBoostClassifier(ProgramClassifier):
 
     # The program with its final votes
 
-    def _routing(self, k: int, n_levels: int) -> Routing:
-        return VoteRouting(n_levels, self.freeze, k)
+    def _routing(self, k: int) -> Routing:
+        return VoteRouting(self.n_levels, self.freeze, k)
 
     _votes: Floats
 
-    @property
-    def _n_fitted_levels(self) -> int:
-        """Levels of the fitted program: ``n_levels``, or 1 if tuning has left only the root."""
-        return self._fitted_program.routing.n_levels
-
     def _votes_of(self, program: FittedProgram) -> Floats:
-        return np.array([final_votes(node, program.routing.n_levels) for node in program.nodes])
+        return np.array([final_votes(node, self.n_levels) for node in program.nodes])
 
     def _decide_ends(self, program: ScoredProgram, offset: Floats) -> FittedProgram:
         fitted = program.program
         ends = [index for index, node in enumerate(fitted.nodes) if node.is_end]
-        scores = program.scores(Walk(np.array(ends), np.zeros((0, 0)))) + offset
+        scores = program.scores(Walk.to(np.array(ends))) + offset
         predictions = dict(zip(ends, scores.argmax(axis=1).tolist(), strict=True))
         return replace(fitted, end_predictions=predictions)
 

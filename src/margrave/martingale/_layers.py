@@ -115,6 +115,11 @@ class Walk(NamedTuple):
     ends: Codes
     positions: Floats
 
+    @classmethod
+    def to(cls, ends: Codes) -> Walk:
+        """A walk by votes to some nodes."""
+        return cls(ends, np.zeros((len(ends), 0)))
+
 
 @dataclass(frozen=True)
 class FittedProgram:

@@ -248,8 +248,9 @@ class TunableLogistic(ScoreClassifier, TunableLearner):
             Largest number of models to train; 0 moves the offset only.
         min_gain : float, default=2.0
             A model has to have fewer errors than the moved offset by more than so many standard
-            errors of the difference. With 0 any improvement counts; on small tuning sets most are
-            chance, and the requested limit is then missed on new samples.
+            errors of the difference; a smaller shortfall always counts. With 0 any improvement
+            counts; on small tuning sets most are chance, and the requested limit is then often
+            missed on new samples.
         callback : callable, optional
             Called with a :class:`Step` at the start of the search and after each model. If it
             returns a true value, the search stops.

@@ -54,8 +54,7 @@ class Tuning:
     before, after : Confusion
         The tuning set as predicted by the original model and by the returned one.
     by_offset : Confusion or None
-        The result of moving only the offset of the decision: of the original model or, where a
-        clear gain is required and it is better, of the learner at the root of a program.
+        The result of moving only the offset of the decision.
     n_models : int
         Number of models trained for the request. For a whole program it counts the programs that
         were grown again and, with granularity "root", the models trained for their nodes.
@@ -138,8 +137,8 @@ def _describe_matrix(matrix: Confusion, preference: Preference | None) -> str:
 class SearchResult:
     """Predictions for the tuning set before and after a search."""
 
-    # (n_tune,): predictions of the original model, of the returned one, and of the better of the
-    # simple ones, whose offset alone is moved.
+    # (n_tune,): predictions of the original model, of the returned one, and of the original model
+    # with the best offset.
     before: Codes
     after: Codes
     by_offset: Codes

@@ -3,8 +3,9 @@
 Kulkarni et al. (2016), sections 4.3 and 4.4. The request about the global matrix becomes a local
 target at every node: the node keeps the same fraction of the errors that the request mentions. The
 program is grown again, and the hyperparameters of each learner are tuned to the target of its node
-by their hypergradient (`_tuning`). The quick form trains at most one model at a large node, moves
-the offset at the others, and also grows a program with other costs of the classes.
+by their hypergradient (`_tuning`). In the quick form only large nodes train a model, at most one,
+and the others move their offset; it also grows a program with other costs of the classes, which is
+all that other learners than a `TunableLearner` allow.
 
 The paper's program never evaluates the global matrix again. Here every program is, with the best of
 two offsets:
@@ -12,11 +13,9 @@ two offsets:
 - at the end: how many final votes a class needs, or how large its final position has to be;
 - for votes, one at every node, in the direction of the request.
 
-A program is more complex than its learners, and on a small tuning set the best of many candidates
-is so by chance. So the search starts from two simple candidates, the original program with the
-offset at its end moved and the learner of its root alone with a moved offset, and returns the
-better of them unless another is clearly better (`margrave.confusion.Objective.beats`). If any
-improvement counts, only the first of them is a candidate.
+The first candidate is the original program with the offset at its end moved, like a threshold, and
+the search returns the best candidate. On a small tuning set that is often the best only by chance.
+So it may have to be clearly better than the first (`margrave.confusion.Objective.beats`).
 """
 
 from __future__ import annotations
@@ -46,8 +45,8 @@ from margrave.martingale._tuning import ROUGH_TOL, target_states
 # Offsets of the decision at the nodes, in log-odds along the direction of the request.
 _NODE_OFFSETS = np.array(sorted({*np.arange(-3.0, 6.5, 0.5)} - {0.0}, key=abs))
 _FINER_OFFSETS = np.array([-0.25, 0.25, -0.125, 0.125])
-# Log-cost along the direction, in the quick form; chosen on pima, german, housing_bin,
-# cleveland_bin and breast_wisconsin, which are not part of the experiment.
+# Log-cost along the direction; chosen on pima, german, housing_bin, cleveland_bin and
+# breast_wisconsin, which are none of the six sets of the experiment.
 _LOG_COST = 2.0
 _MIN_PULL = 1e-9  # samples; a smaller sum of the changes of probabilities is rounding
 _MAX_TABLE = 10_000_000  # scores of all learners to keep in memory
@@ -127,7 +126,6 @@ class RootSearch:
     """The search from a program for one that meets a preference."""
 
     program: ScoredProgram  # the original program
-    root_alone: ScoredProgram | None  # the learner of its root as a program of one level, or None
     end_offset: Floats  # (k,): the offset at its end
     # Grows another program, from the logarithms of the costs of the classes, and a function that
     # tunes the learners of the nodes or None.
@@ -137,12 +135,18 @@ class RootSearch:
     n_training: int  # number of training samples, which precede the tuning set in a growing program
     quick: bool  # whether to use the quick form
     max_models: int  # largest number of models to train for one node; if quick, of programs to grow
-    min_gain: float  # standard errors by which a result has to be better than the simple ones
+    min_gain: float  # standard errors by which the result has to beat the first candidate
     # Called with a Step before each program, after each tuned node unless quick, and at the end; a
     # true result cancels the search
     callback: Callable[[Step], Any] | None
-    n_models: int = field(default=0, init=False)
+    n_programs: int = field(default=0, init=False)  # grown again
+    n_node_models: list[int] = field(default_factory=list, init=False)  # of each tuned node
     cancelled: bool = field(default=False, init=False)
+
+    @property
+    def n_models(self) -> int:
+        """Programs grown again, and models trained at nodes unless quick."""
+        return self.n_programs + sum(self.n_node_models)
 
     def run(self) -> tuple[ProgramCandidate, SearchResult]:
         """Try the moves in turn, fast ones first, until nothing is left to improve."""
@@ -154,8 +158,7 @@ class RootSearch:
         if value.shortfall == 0:
             same = ProgramCandidate(program, no_offset, self.end_offset, before, value)
             return same, SearchResult.unchanged(before)
-        first = self._make_candidate(program, no_offset, walk, starts=None)
-        simple = self.best = min([first, *self._root_candidates()], key=_value)
+        first = self.best = self._make_candidate(program, no_offset, walk, starts=None)
         pull = (target_states(self.objective, scores) - softmax(scores, axis=1)).sum(axis=0)
         span = float(np.ptp(pull))  # 0 but for rounding if the request has no direction
         self.direction = pull / span if span > _MIN_PULL else np.zeros_like(pull)  # spans 1
@@ -167,56 +170,43 @@ class RootSearch:
             self._report_progress()
             if self._is_over:
                 break
-            self.n_models += 1
+            self.n_programs += 1
             other = regrow()
             other_walk = other.program.walk(self.X)
             self._consider(other, self._make_candidate(other, no_offset, other_walk))
         else:
             self._report_progress()
-        if not self.objective.beats(self.best.predictions, simple.predictions, self.min_gain):
-            self.best = simple
+        if not self.objective.beats(self.best.predictions, first.predictions, self.min_gain):
+            self.best = first
         result = SearchResult(
-            before, self.best.predictions, simple.predictions, self.n_models, self.cancelled
+            before, self.best.predictions, first.predictions, self.n_models, self.cancelled
         )
         return self.best, result
-
-    def _root_candidates(self) -> list[ProgramCandidate]:
-        """The learner of the root alone, with its best offset, if it has probabilities."""
-        program, no_offset = self.root_alone, np.zeros(self.objective.k)
-        if program is None:
-            return []
-        if program.votes is None:
-            walk = program.program.walk(self.X)
-            return [self._make_candidate(program, no_offset, walk, starts=None)]
-        scores = class_scores(program.program.learners[0], self.X, self.objective.k)
-        offset = self.objective.best_offsets(scores + program.program.offset, None)[0]
-        if not add_node_offset(program.program, offset).any():
-            return []
-        return [self._best_of(program, PathTable(program.program, self.X), offset[None])]
 
     def _regrowths(self, before: Codes) -> list[partial[ScoredProgram]]:
         """The moves that grow the program again."""
         log_cost, regrowths = self.program.log_cost, []
-        if self.direction.any():
+        learners = self.program.program.learners.values()
+        are_tunable = all(isinstance(one, TunableLearner) for one in learners)
+        if self.direction.any() and (self.quick or not are_tunable):
             costs = log_cost + _LOG_COST * self.direction
             regrowths.append(partial(self.regrow, costs, None))
         local = LocalTargets(self.objective, before, self.X, self.n_training, self._tune_node)
-        learners = self.program.program.learners.values()
-        if local.fractions and all(isinstance(one, TunableLearner) for one in learners):
+        if local.fractions and are_tunable:
             regrowths.append(partial(self.regrow, log_cost, local.refine))
         return regrowths[: self.max_models] if self.quick else regrowths
 
     def _tune_node(self, learner: TunableLearner, target: Objective, X: Any) -> TunableLearner:
         """Tune the learner of a node to its local target, about the tuning samples X there."""
         if self.quick:
-            is_large = len(X) >= _LARGE_NODE * len(self.objective.codes)
+            is_large = X.shape[0] >= _LARGE_NODE * len(self.objective.codes)
             return learner._tune_node(
                 target, X, patience=0, max_models=int(is_large), tol=ROUGH_TOL
             )[0]
         if self.cancelled:
             return learner
         tuned, result = learner._tune_node(target, X, max_models=self.max_models)
-        self.n_models += result.n_models
+        self.n_node_models.append(result.n_models)
         self._report_progress()
         return tuned
 
@@ -238,7 +228,7 @@ class RootSearch:
         Real positions are fine enough: they need no offset at the nodes.
         """
         self.best = min(self.best, plain, key=_value)
-        learners = self.program.program.learners.values()
+        learners = program.program.learners.values()
         have_proba = all(hasattr(one, "predict_proba") for one in learners)
         if program.votes is None or not have_proba or not self.direction.any():
             return
@@ -254,10 +244,7 @@ class RootSearch:
         """The best of several offsets at the nodes; the first of equal ones."""
         offsets = offsets[[add_node_offset(program.program, one).any() for one in offsets]]
         each = zip(offsets, paths.ends(offsets), strict=True)
-        no_positions = np.zeros((0, 0))
-        candidates = (
-            self._make_candidate(program, offset, Walk(ends, no_positions)) for offset, ends in each
-        )
+        candidates = (self._make_candidate(program, offset, Walk.to(ends)) for offset, ends in each)
         return min(candidates, key=_value)
 
     def _make_candidate(
@@ -272,7 +259,7 @@ class RootSearch:
         own_scores = scores
         if program.votes is not None:  # samples at the same end have the same scores
             objective, ends = objective.of_groups(walk.ends)
-            own_scores = program.scores(Walk(ends, walk.positions))
+            own_scores = program.scores(Walk.to(ends))
         offset = offset + objective.best_offsets(own_scores + offset, starts)[0]
         predictions = (scores + offset).argmax(axis=1)
         value = self.objective.evaluate(predictions)

@@ -10,9 +10,10 @@ the decision; its gradient is the hypergradient (`_newton`).
 The paper tunes only the penalties, which cannot reach every count. Here every model on the path is
 evaluated with its best offset (`margrave.confusion.Objective`). So with two classes the first
 candidate, the original model with its threshold moved, meets all that a threshold can meet, and
-the search continues for a model that meets the preference with fewer errors in total. The best of
-many models on a small tuning set is so by chance, and misses the preference on new samples; so it
-replaces the moved threshold only if it is clearly better (`margrave.confusion.Objective.beats`).
+the search continues for a model that meets the preference with fewer errors in total. On a small
+tuning set the best of many models is often the best only by chance, and misses the preference on
+new samples; so it may have to be clearly better than the moved threshold
+(`margrave.confusion.Objective.beats`).
 """
 
 from __future__ import annotations

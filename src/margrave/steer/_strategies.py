@@ -33,6 +33,7 @@ from margrave.martingale import (
     AdaptiveMartingaleBoostClassifier,
     MartingaleBoostClassifier,
     NotMetWarning,
+    TunableLogistic,
 )
 from margrave.scores import Scores
 from margrave.steer._scorer import MeanScore, Scorer, SingleMember
@@ -46,8 +47,10 @@ _TUNING_FOLDS = 3
 _PROGRAMS = MartingaleBoostClassifier | AdaptiveMartingaleBoostClassifier
 # In tuning a member every improvement counts: the tuned members are compared on out-of-fold
 # predictions. A member is tuned once for each fold, so each search is short.
-_SEARCH = {"min_gain": 0.0}
-_LOGISTIC_SEARCH = {**_SEARCH, "patience": 2, "max_models": 8}
+_SEARCHES: dict[type, dict[str, float]] = {
+    TunableLogistic: {"min_gain": 0, "patience": 2, "max_models": 8},
+    AdaptiveMartingaleBoostClassifier: {"min_gain": 0},
+}
 
 
 def _never() -> bool:
@@ -277,11 +280,6 @@ def _tune_on(
         member = clone(member).fit(data.rows(training), labels[training])
     before, learner = split_pipeline(member)
     rows = select_columns(data.rows(tuning), None, "tuned", member)
-    options: dict[str, float] = {}  # of a user's own learner
-    if isinstance(learner, _PROGRAMS):
-        options = _SEARCH
-    elif hasattr(learner, "log_penalty"):
-        options = _LOGISTIC_SEARCH
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotMetWarning)  # the search compares all candidates
         tuned = learner.tune(
@@ -290,7 +288,7 @@ def _tune_on(
             labels[tuning],
             positive=data.positive,
             callback=lambda _: stopped(),
-            **options,
+            **_SEARCHES.get(type(learner), {}),
         )
     tuned = _without_offset(tuned)
     whole = join_pipeline(before, tuned)

@@ -39,11 +39,9 @@ plt.tight_layout()
 # At most ten false alarms
 # ------------------------
 #
-# The tuned program needs more evidence to predict spam: samples drift to the other side. With
-# ``min_gain=0`` every improvement on the tuning set counts, so that a whole program is returned;
-# by default it has to be clearly better than a moved threshold.
+# The tuned program needs more evidence to predict spam: samples drift to the other side.
 
-tuned = program.tune("fp <= 10", X_tune, y_tune, min_gain=0)
+tuned = program.tune("fp <= 10", X_tune, y_tune)
 print(tuned.tuning_)
 _, ax = plt.subplots(figsize=(9, 7))
 MartingaleDisplay(tuned.measured(X_test, y_test)).plot(ax=ax)
@@ -57,7 +55,7 @@ plt.tight_layout()
 # logistic regression and for the program. The grey line is the regression with its threshold moved.
 # On the tuning set the tuned regression is never above it; on new data it may be, since a
 # tuning set can be overfitted. Meeting a preference there is therefore not a guarantee, and by
-# default ``tune`` returns the moved threshold unless another model is clearly better.
+# default a regression returns the moved threshold unless another model is clearly better.
 
 
 def mistakes(model, X, y):
@@ -79,9 +77,7 @@ models = {
     "one regression": [
         line.tune(f"fp <= {n}", X_tune, y_tune, min_gain=0) for n in wanted
     ],
-    "program": [
-        program.tune(f"fp <= {n}", X_tune, y_tune, min_gain=0) for n in wanted
-    ],
+    "program": [program.tune(f"fp <= {n}", X_tune, y_tune) for n in wanted],
 }
 parts = {"tuning set": (X_tune, y_tune), "new data": (X_test, y_test)}
 _, axes = plt.subplots(1, 2, figsize=(10, 4.5))

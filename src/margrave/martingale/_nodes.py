@@ -111,7 +111,7 @@ class NodeTuner:
             if not isinstance(learner, TunableLearner):
                 raise TypeError(
                     f"{self.owner} needs nodes with a TunableLogistic to tune them one by one; got "
-                    f"{type(learner).__name__}. With granularity='root' any learner can be tuned."
+                    f"{type(learner).__name__}. With granularity='quick' any learner can be tuned."
                 )
         if isinstance(self.preferences, str | Preference):  # raises if it does not fit the classes
             classes = tuple(self.classes.tolist())

@@ -158,30 +158,18 @@ def describe_choice(of_splits: Mapping[str, Results]) -> str:
 
 
 def describe_claim(of_splits: Mapping[str, Results], rival: str) -> str:
-    """State what each split finds about RankMargin and a rival, beside the paper."""
+    """State what the splits find about RankMargin and a rival, beside the paper."""
     splits = ordered_splits(of_splits)
     titles = of_splits[splits[0]].titles
-    n = len(titles)
-    printed = [compare_printed(titles, size, rival) for size in study.SIZES]
-    found = {
-        split: [compare(of_splits[split], size, rival) for size in study.SIZES] for split in splits
-    }
-    every = [own for of_sizes in found.values() for own in of_sizes]
-    n_most = sum(2 * own.n_wins > n for own in every)
-    cases = [f"{split} with {size} members" for split in splits for size in study.SIZES]
-    outcomes = [(own.outcome, own.outcome_of_pair) for own in every]
-    found_by = {
-        (test, outcome): [
-            case for case, own in zip(cases, outcomes, strict=True) if own[test] == outcome
-        ]
-        for test in range(2)
-        for outcome in ("better", "worse")
-    }
-    others = {
-        split: [compare(of_splits[split], size, rival, study.OTHER_SVM) for size in study.SIZES]
+    cases = {
+        f"{split} with {size} members": (of_splits[split], size)
         for split in splits
+        for size in study.SIZES
     }
-    sizes = " and ".join(map(str, study.SIZES))
+    found = {case: compare(*of, rival) for case, of in cases.items()}
+    other_svm = {case: compare(*of, rival, study.OTHER_SVM) for case, of in cases.items()}
+    printed = {f"{size} members": compare_printed(titles, size, rival) for size in study.SIZES}
+    n_most = sum(2 * own.n_wins > len(titles) for own in found.values())
     counts = [
         str(of_splits[split].wins(("features", f"{rival}, features"), members(max(study.SIZES))[0]))
         for split in splits
@@ -189,30 +177,32 @@ def describe_claim(of_splits: Mapping[str, Results], rival: str) -> str:
     return " ".join(
         [
             f"**RankMargin against {rival}, both combining the members.**",
-            f"Data sets on which RankMargin has the larger mean, with {sizes} members: in the "
-            f"paper {_join(printed)};",
-            "; ".join(f"here with {split} {_join(own)}" for split, own in found.items()) + ".",
-            f"So it has the larger mean on most data sets in {n_most} of {len(cases)} cases. At "
-            f"α = {ALPHA:g} it is significantly better by Friedman's and Holm's tests in "
-            f"{_count(found_by[0, 'better'])} and worse in {_count(found_by[0, 'worse'])}; by "
-            f"Wilcoxon's test, which ignores the third method, better in "
-            f"{_count(found_by[1, 'better'])} and worse in {_count(found_by[1, 'worse'])}.",
-            "With C = 1 in the SVM instead of the default of SVM-light: "
-            + "; ".join(f"{split} {_join(own)}" for split, own in others.items())
-            + ".",
+            f"It has the larger mean on most data sets in {n_most} of {len(cases)} cases. At "
+            f"α = {ALPHA:g} it is significantly {_outcomes(found)} by Friedman's and Holm's tests; "
+            f"with C = 1 in the SVM instead of the default of SVM-light, {_outcomes(other_svm)}. "
+            f"By Wilcoxon's test, which ignores the third method, it is "
+            f"{_outcomes(found, pair=True)}.",
+            f"The printed means, by the same tests: {_outcomes(printed)} by Friedman's and Holm's, "
+            f"{_outcomes(printed, pair=True)} by Wilcoxon's.",
             f"{rival} fitted on the features has a larger mean than RankMargin with "
-            f"{max(study.SIZES)} members on {' and '.join(counts)} of {n} data sets "
+            f"{max(study.SIZES)} members on {' and '.join(counts)} of {len(titles)} data sets "
             f"({' and '.join(splits)}).",
         ]
     )
 
 
-def _join(of_sizes: Sequence[Comparison]) -> str:
-    return " and ".join(map(str, of_sizes))
-
-
-def _count(cases: Sequence[str]) -> str:
-    return f"{len(cases)} ({', '.join(cases)})" if cases else "none"
+def _outcomes(found: Mapping[str, Comparison], *, pair: bool = False) -> str:
+    """In which cases RankMargin is better and worse."""
+    texts = []
+    for outcome in ("better", "worse"):
+        cases = [
+            case
+            for case, own in found.items()
+            if (own.outcome_of_pair if pair else own.outcome) == outcome
+        ]
+        named = f"{len(cases)} ({', '.join(cases)})" if cases else "none"
+        texts.append(f"{outcome} in {named}")
+    return " and ".join(texts)
 
 
 def describe_single(of_splits: Mapping[str, Results]) -> str:

@@ -1,8 +1,8 @@
 """The choice of ``min_gain``, on data sets that the study does not use.
 
 A logistic regression gets requests, and is tuned by several rules. The rule of choice: the fewest
-errors in the other cell relative to LR at equal counts, of the rules that keep the requested cell
-on the test set within two standard errors of the request on every data set.
+errors in the other cell relative to LR at equal counts, of the rules whose requested cell on the
+test set is at most two standard errors above the request on every data set.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BUNDLED = {
     "breast_ljubljana": "recurrence-events",
     "contraceptive_bin": 1,
 }
-# Pairs of digits, with noise: many features and few samples, as Sonar and Ionosphere have.
+# Pairs of digits with noise added: many features for few samples, where tuning overfits most.
 DIGITS = {f"digits {a}, {b}": (a, b) for a, b in ((3, 8), (4, 9), (1, 8), (5, 7), (2, 3), (7, 9))}
 OTHERS = {"breast_cancer": load_breast_cancer, "wine": load_wine}
 TITLES = (*BUNDLED, *DIGITS, *OTHERS)

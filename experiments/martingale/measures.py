@@ -192,16 +192,19 @@ def request_outcomes(title: str, seed: int, size: Size) -> dict[str, list[Outcom
     forest = models.forest(size.n_trees, seed).fit(X, y)
     program = models.martingale(None, size.n_levels, seed).fit(X, y)
     adaptive = models.adaptive(None, size.n_levels, seed).fit(X, y)
-    both = {"{}-Tune": by_default, "{}-Tune, any gain": with_gain(0)}
+    tunings: list[tuple[Any, dict[str, Tune]]] = [
+        (
+            TunableLogistic().fit(X, y),
+            {"LR-Tune": by_default, "LR-Tune, any gain": with_gain(0)},
+        ),
+        (program, {"MB-Tune quick, any gain": by_default}),
+        (adaptive, {"AMB-Tune quick": by_default, "AMB-Tune quick, any gain": with_gain(0)}),
+    ]
     return {
-        **outcomes(data, TunableLogistic().fit(X, y), forest, _named(both, "LR")),
-        **outcomes(data, program, forest, {"MB-Tune": by_default}),
-        **outcomes(data, adaptive, forest, _named(both, "AMB")),
+        name: found
+        for model, own in tunings
+        for name, found in outcomes(data, model, forest, own).items()
     }
-
-
-def _named(tunings: dict[str, Tune], learner: str) -> dict[str, Tune]:
-    return {name.format(learner): tune for name, tune in tunings.items()}
 
 
 def freezing_level(title: str, seed: int, n_levels: int) -> tuple[float, int, int]:

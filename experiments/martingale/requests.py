@@ -20,6 +20,7 @@ from margrave.martingale import NotMetWarning, TunableLogistic
 
 Cell = Literal["fp", "fn"]
 CELLS: tuple[Cell, ...] = ("fp", "fn")
+RIVALS = ("start", "LR", "forest")
 Tune = Callable[[Any, "Request", Parts], Any]
 """From a fitted model, a request and the data to a model with ``predict``."""
 
@@ -54,7 +55,7 @@ class Outcome:
         The requested cell.
     wanted, error : float
         The number of errors in it on the test set at the requested rate, and the standard error of
-        that number, for a model that meets the request on the tuning set just so. Its rate is not
+        that number, for a model that meets the request on the tuning set exactly. Its rate is not
         known to be 0 if none are requested: for the error it is (k + 1) / (n + 2).
     met, more : bool
         On the tuning set: whether the tuned model meets the request, and whether it makes more
@@ -152,7 +153,7 @@ def outcomes(
 ) -> dict[str, list[Outcome]]:
     """Every request to a trained model, by each of several tunings."""
     plain = TunableLogistic().fit(data.X_train, data.y_train)
-    rivals = {"start": model, "LR": plain, "forest": forest}
+    rivals = dict(zip(RIVALS, (model, plain, forest), strict=True))
     test_scores = {name: score(rival, data.X_test) for name, rival in rivals.items()}
     found: dict[str, list[Outcome]] = {name: [] for name in tunings}
     for request in requests(data.y_tune, model.predict(data.X_tune) == 1):
@@ -243,7 +244,6 @@ class Total:
             for split in splits
             for cell in CELLS
         ]
-        rivals = every[0].at_equal_count if every else {}
         return cls(
             len(every),
             sum(one.met for one in every),
@@ -254,7 +254,7 @@ class Total:
             sum(one.threshold[0] for one in every),
             sum(one.logistic[0] for one in every),
             sum(one.tuned[1] for one in every),
-            {rival: sum(one.at_equal_count[rival] for one in every) for rival in rivals},
+            {rival: sum(one.at_equal_count[rival] for one in every) for rival in RIVALS},
             (sum(one.logistic[1] for one in every), sum(one.control for one in every)),
         )
 

@@ -100,9 +100,19 @@ class Results:
         return Gap.of(self.values(part, title, one, of) - self.values(part, title, other, of))
 
     def excess(self, part: str, title: str, key: str) -> Gap:
-        """Errors in the other cell less those of LR at equal counts, split by split."""
+        """Errors in the other cell less those of LR at equal counts, split by split.
+
+        The bias of that comparison is taken off: the same difference for LR's moved thresholds.
+        """
         totals = [Total.of([split[key]]) for split in self.found[part, title]]
-        return Gap.of(np.array([one.other - one.at_equal_count["LR"] for one in totals]))
+        return Gap.of(
+            np.array(
+                [
+                    one.other - one.at_equal_count["LR"] - (one.control[0] - one.control[1])
+                    for one in totals
+                ]
+            )
+        )
 
     def total(self, part: str, key: str, titles: Iterable[str] | None = None) -> Total:
         """The requests of some data sets added up, by default of all."""

@@ -61,7 +61,7 @@ def requests(results: Results) -> list[str]:
             f"{name}: the requested cell on test is at most two standard errors above the request "
             f"on {len(titles) - len(missed)} of {len(titles)} sets"
             + (f", not on {listed(missed)}" if missed else "")
-            + f". At equal counts of it the tuned models make {total.other} errors in the other "
+            + f". At the same counts there the tuned models make {total.other} errors in the other "
             f"cell, {others}: {tables.change(total.other, total.at_equal_count['LR'])} against LR, "
             f"significantly fewer on {signs.count(-1)} sets and more on {signs.count(1)}."
         )
@@ -99,12 +99,16 @@ def by_construction(results: Results) -> str:
     n, n_met, n_more = (
         sum(getattr(one, name) for one in totals) for name in ("n", "n_met", "n_more")
     )
-    return (
+    text = (
         f"{n_met} of {n} requests are met on the tuning set, and {n_more} with more errors in "
-        "total there than the moved threshold of the same model. Both hold by construction: the "
-        "moved threshold is the first candidate, and it meets any limit on one cell. (The authors' "
-        f"program met {PROGRAM_MET} of {PROGRAM_REQUESTED}.)"
+        "total there than the moved threshold of the same model"
     )
+    if (n_met, n_more) == (n, 0):
+        text += (
+            ". Both hold by construction: the moved threshold is the first candidate, and it "
+            "meets any limit on one cell"
+        )
+    return f"{text}. (The authors' program met {PROGRAM_MET} of {PROGRAM_REQUESTED}.)"
 
 
 def chosen_rule(results: Results) -> str:
@@ -112,7 +116,7 @@ def chosen_rule(results: Results) -> str:
     rules = results.methods("choice", results.titles("choice")[0])
     valid = [rule for rule in rules if not tables.n_missed(results, rule)]
     if not valid:
-        return "No rule keeps the requested cell on every set."
+        return "No rule meets the requests on every set."
     best = min(valid, key=lambda rule: results.total("choice", rule).ratio("LR"))
     verb = "is" if best == choice.DEFAULT else "is not"
     return f"The choice is {best}, which {verb} the default."

@@ -80,7 +80,7 @@ def requested_cell(results: Results) -> str:
 def other_cell(results: Results) -> str:
     """The other cell at equal counts of the requested one."""
     heading = ["tuned", "data set", "count of the requested cell", "tuned model", "start model"]
-    heading += ["LR", "forest", "tuned model / LR", "difference to LR, per split"]
+    heading += ["LR", "forest", "tuned model / LR", "difference from LR, per split"]
     rows = []
     for name, title, total in _totals(results):
         cells = [f"{one:.0f}" for one in (total.other, *total.at_equal_count.values())]

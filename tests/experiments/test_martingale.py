@@ -1,6 +1,7 @@
 """The martingale study: its referee, its measures, its arithmetic, and the command."""
 
 import re
+from inspect import signature
 from itertools import pairwise
 
 import numpy as np
@@ -151,6 +152,11 @@ class TestTotals:
         assert total.at_equal_count == {"start": 150, "LR": 135, "forest": 132}
         assert total.ratio("LR") == pytest.approx(120 / 135)
 
+    def test_no_outcomes_have_no_errors(self):
+        total = Total.of([[], []])
+        assert (total.n, total.tuned, total.other) == (0, 0, 0)
+        assert total.at_equal_count == {"start": 0, "LR": 0, "forest": 0}
+
     def test_errors_of_one_cell_and_split_are_added_and_others_are_independent(self):
         assert Total.of([[outcome(), outcome()]]).error == pytest.approx(6)
         assert Total.of([[outcome(), outcome("fn")]]).error == pytest.approx(np.sqrt(18))
@@ -207,6 +213,10 @@ class TestOutcomes:
             found = outcomes(parts, model, forest, choice.RULES)
             for rule in list(choice.RULES)[:4]:
                 assert all(one.met and not one.more for one in found[rule])
+
+    def test_the_chosen_rule_is_compared_with_the_default(self):
+        default = signature(TunableLogistic.tune).parameters["min_gain"].default
+        assert f"min_gain={default:g}" == choice.DEFAULT
 
     @pytest.mark.parametrize("title", ["german", "digits 3, 8", "wine", "breast_ljubljana"])
     def test_the_other_data_sets_have_two_classes(self, title):

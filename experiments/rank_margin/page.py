@@ -198,16 +198,19 @@ def _margins(results: Results, split: str, folder: Path, seed: int) -> tuple[str
 def _sentences_table(rows: Sequence[Sequence[str]]) -> str:
     heading = ["figure", "what the paper says", "measure"]
     heading += [f"true with {size} members" for size in study.SIZES]
-    return table([*heading, "result"], rows)
+    return table([*heading, "true of the means", "result"], rows)
 
 
 def _tally(rows: Sequence[Sequence[str]]) -> str:
-    """Count the sentences by their result, which is the last cell."""
+    """Count the sentences by their result, which is the last cell, and those true of the means."""
     results = [row[-1] for row in rows]
     counts = {name: results.count(name) for name in ("holds", "does not hold", "undecided")}
+    everywhere = " and ".join(f"{size} members" for size in study.SIZES)
+    n_true = sum(row[-2] == everywhere for row in rows)
     return (
-        f"{counts['holds']} hold, {counts['does not hold']} fail, and "
-        f"{counts['undecided']} are undecided"
+        f"{n_true} are true of the means over the runs with both numbers of members; run by run "
+        f"{counts['holds']} hold, {counts['does not hold']} fail, and {counts['undecided']} are "
+        "undecided"
     )
 
 
@@ -217,14 +220,18 @@ def _check(
     measured: Mapping[int, Sequence[Mapping[str, margins.Measures]]],
 ) -> list[str]:
     """Make the row of a sentence: the runs in which it is true, the means, and the result."""
-    cells, n_true = [], []
-    for runs in measured.values():
+    cells, n_true, of_means = [], [], []
+    for size, runs in measured.items():
         values = [run[sentence.measure] for run in runs]
         n_true.append(sum(map(sentence.is_true, values)))
-        means = (f"{name} {np.mean([own[name] for own in values]):.3f}" for name in values[0])
-        cells.append(f"{n_true[-1]} of {len(runs)} ({', '.join(means)})")
-    where = f"{sentence.figure}, {title}"
-    return [where, sentence.text, sentence.measure, *cells, margins.decide(n_true, len(runs))]
+        means = {name: float(np.mean([own[name] for own in values])) for name in values[0]}
+        if sentence.is_true(means):
+            of_means.append(f"{size} members")
+        texts = (f"{name} {mean:.3f}" for name, mean in means.items())
+        cells.append(f"{n_true[-1]} of {len(runs)} ({', '.join(texts)})")
+    where, result = f"{sentence.figure}, {title}", margins.decide(n_true, len(runs))
+    true_of_means = " and ".join(of_means) or "none"
+    return [where, sentence.text, sentence.measure, *cells, true_of_means, result]
 
 
 def _columns_table(results: Results) -> str:

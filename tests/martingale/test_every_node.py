@@ -90,7 +90,7 @@ def test_several_models_are_trained_at_several_nodes(kind):
         for granularity, most in (("root", 6), ("quick", None))
     )
     assert quick.tuning_.n_models <= 2
-    assert root.tuning_.n_models > 2 + len(model.learners_)
+    assert root.tuning_.n_models > 1 + len(model.learners_)
     assert sum(penalties(root)) > 1
 
 
@@ -124,13 +124,13 @@ def test_max_models_is_the_budget_of_each_node(kind, max_models):
     assert n_models == sorted(n_models)
     assert n_models[-1] == result.n_models
     assert max(np.diff(n_models)) <= max_models + 1  # a program may begin in between
-    assert result.n_models <= 2 + (len(model.learners_) + 4) * max_models
+    assert result.n_models <= 1 + (len(model.learners_) + 4) * max_models
 
 
 @both
 def test_without_models_no_node_trains_any(kind):
     result = tune(kind, max_models=0).tuning_
-    assert result.n_models <= 2  # the programs
+    assert result.n_models == 1  # the program
 
 
 @both

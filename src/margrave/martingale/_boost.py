@@ -236,6 +236,7 @@ class ProgramClassifier(ScoreClassifier):
         self, samples: Samples, log_cost: Floats, refine: Refine | None, *, one_by_one: bool
     ) -> ScoredProgram:
         """Grow another program on the training samples, with the tuning set passing through."""
+        one_by_one = one_by_one and refine is not None
         grown = self._grow(samples, np.exp(log_cost), refine, one_by_one=one_by_one)
         return self._score_program(grown.program, grown.walk, samples, log_cost)
 
@@ -283,7 +284,7 @@ class ProgramClassifier(ScoreClassifier):
         search = RootSearch(
             self._scored_program,
             self.offset_,
-            partial(self._regrow, grown_on, one_by_one=callback is not None and not quick),
+            partial(self._regrow, grown_on, one_by_one=callback is not None),
             rows,
             objective,
             n_training=len(samples.codes),
@@ -528,9 +529,9 @@ class MartingaleBoostClassifier(ProgramClassifier):
             With "quick", the largest number of programs to grow again (2; with 0 only offsets
             move); otherwise the largest number of models to train for one node (20).
         callback : callable, optional
-            Called with a :class:`Step` after each node; with "root" and "quick" before each new
-            program and at the end too. If it returns a true value, the search stops and returns
-            the best model so far.
+            Called with a :class:`Step` after each node, unless quick; with "root" and "quick"
+            before each new program and at the end too. If it returns a true value, the search stops
+            and returns the best model so far.
 
         Returns
         -------

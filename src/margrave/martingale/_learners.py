@@ -110,9 +110,8 @@ def class_scores(learner: Any, X: Any, k: int) -> Floats:
     if isinstance(learner, TunableLearner):
         scores[:, learner.classes_] = learner._class_scores(X)
         return scores
-    # A probability of 0 has a finite score, so that some offset predicts its class.
-    proba = np.maximum(learner.predict_proba(X), np.finfo(np.float64).tiny)
-    scores[:, learner.classes_] = np.log(proba)
+    with np.errstate(divide="ignore"):
+        scores[:, learner.classes_] = np.log(learner.predict_proba(X))
     return scores
 
 

@@ -31,7 +31,7 @@ class Step:
     met : bool
         Whether the best model so far meets the preference.
     confusion : Confusion
-        The confusion matrix of the best model so far, on the tuning set.
+        The confusion matrix of the best model so far, on the tuning set, by any gain.
     """
 
     number: int

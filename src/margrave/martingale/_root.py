@@ -140,7 +140,8 @@ class RootSearch:
     # true result cancels the search
     callback: Callable[[Step], Any] | None
     n_programs: int = field(default=0, init=False)  # grown again
-    n_node_models: list[int] = field(default_factory=list, init=False)  # of each tuned node
+    # Of each tuned node: a list, because nodes may be tuned in several threads
+    n_node_models: list[int] = field(default_factory=list, init=False)
     cancelled: bool = field(default=False, init=False)
 
     @property
@@ -174,10 +175,9 @@ class RootSearch:
             other = regrow()
             other_walk = other.program.walk(self.X)
             self._consider(other, self._make_candidate(other, no_offset, other_walk))
-        else:
-            self._report_progress()
         if not self.objective.beats(self.best.predictions, first.predictions, self.min_gain):
             self.best = first
+        self._report_progress()
         result = SearchResult(
             before, self.best.predictions, first.predictions, self.n_models, self.cancelled
         )
@@ -188,11 +188,12 @@ class RootSearch:
         log_cost, regrowths = self.program.log_cost, []
         learners = self.program.program.learners.values()
         are_tunable = all(isinstance(one, TunableLearner) for one in learners)
-        if self.direction.any() and (self.quick or not are_tunable):
+        local = LocalTargets(self.objective, before, self.X, self.n_training, self._tune_node)
+        has_targets = are_tunable and bool(local.fractions)
+        if self.direction.any() and (self.quick or not has_targets):
             costs = log_cost + _LOG_COST * self.direction
             regrowths.append(partial(self.regrow, costs, None))
-        local = LocalTargets(self.objective, before, self.X, self.n_training, self._tune_node)
-        if local.fractions and are_tunable:
+        if has_targets:
             regrowths.append(partial(self.regrow, log_cost, local.refine))
         return regrowths[: self.max_models] if self.quick else regrowths
 

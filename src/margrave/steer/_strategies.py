@@ -44,7 +44,6 @@ from margrave.steer._tuning_data import Candidate, TuningData
 _HARDEST = (0.1, 0.3)
 # Where the tuning set is also the training set, one sample in so many is kept for tuning.
 _TUNING_FOLDS = 3
-_PROGRAMS = MartingaleBoostClassifier | AdaptiveMartingaleBoostClassifier
 # In tuning a member every improvement counts: the tuned members are compared on out-of-fold
 # predictions. A member is tuned once for each fold, so each search is short.
 _SEARCHES: dict[type, dict[str, float]] = {
@@ -288,13 +287,18 @@ def _tune_on(
             labels[tuning],
             positive=data.positive,
             callback=lambda _: stopped(),
-            **_SEARCHES.get(type(learner), {}),
+            **_search_options(learner),
         )
     tuned = _without_offset(tuned)
     whole = join_pipeline(before, tuned)
     if len(training) and hasattr(tuned, "log_penalty"):  # its parameters are the tuned ones
         whole = clone(whole).fit(data.rows(at), labels[at])
     return whole
+
+
+def _search_options(learner: Any) -> dict[str, float]:
+    """The options of `tune` for one of our learners; none for others."""
+    return next((own for kind, own in _SEARCHES.items() if isinstance(learner, kind)), {})
 
 
 def split_pipeline(member: Any) -> tuple[Any, Any]:
@@ -321,7 +325,7 @@ def _without_offset(tuned: Any) -> Any:
     Every fold has an offset of its own, so their scores could not be compared otherwise. The ends
     of a martingale program then predict by votes alone; its nodes stay tuned.
     """
-    if isinstance(tuned, _PROGRAMS):
+    if isinstance(tuned, MartingaleBoostClassifier | AdaptiveMartingaleBoostClassifier):
         return tuned._without_end_offset()
     offset = np.zeros(len(tuned.classes_))
     if hasattr(tuned, "log_penalty"):  # a class cost adds its logarithm to the log-odds

@@ -98,12 +98,12 @@ class CrossFitted:
         return (self._score(self.model, X) > self.threshold).astype(np.int64)
 
 
-DEFAULT = "min_gain=2"
+DEFAULT = "min_gain=3"
 RULES: dict[str, Tune] = {
     "min_gain=0": with_gain(0),
     "min_gain=1": with_gain(1),
-    DEFAULT: with_gain(2),
-    "min_gain=3": with_gain(3),
+    "min_gain=2": with_gain(2),
+    DEFAULT: with_gain(3),
     "cross-fitted offset": CrossFitted,
 }
 

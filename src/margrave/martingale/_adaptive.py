@@ -126,7 +126,7 @@ class AdaptiveMartingaleBoostClassifier(ProgramClassifier):
         granularity: Literal["root", "quick"] = "quick",
         positive: Any = None,
         max_models: int | None = None,
-        min_gain: float = 2.0,
+        min_gain: float = 3.0,
         callback: Callable[[Step], Any] | None = None,
     ) -> Self:
         """Return a copy whose predictions for the tuning set meet a preference.
@@ -144,7 +144,7 @@ class AdaptiveMartingaleBoostClassifier(ProgramClassifier):
         max_models : int, optional
             With "quick", the largest number of programs to grow again (2; with 0 only the offset
             moves); with "root", the largest number of models to train for one node (20).
-        min_gain : float, default=2.0
+        min_gain : float, default=3.0
             A new program has to have fewer errors than this one with its offset moved, by more than
             so many standard errors of the difference; a smaller shortfall always counts. With 0 any
             improvement counts.

@@ -222,7 +222,7 @@ class TunableLogistic(ScoreClassifier, TunableLearner):
         positive: Any = None,
         patience: int = 4,
         max_models: int = 20,
-        min_gain: float = 2.0,
+        min_gain: float = 3.0,
         callback: Callable[[Step], Any] | None = None,
     ) -> TunableLogistic:
         """Return a copy whose predictions for the tuning set meet a preference.
@@ -246,7 +246,7 @@ class TunableLogistic(ScoreClassifier, TunableLearner):
             Number of models to train after the last improvement.
         max_models : int, default=20
             Largest number of models to train; 0 moves the offset only.
-        min_gain : float, default=2.0
+        min_gain : float, default=3.0
             A model has to have fewer errors than the moved offset by more than so many standard
             errors of the difference; a smaller shortfall always counts. With 0 any improvement
             counts; on small tuning sets most are chance, and the requested limit is then often

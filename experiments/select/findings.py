@@ -97,8 +97,8 @@ def better(results: Results) -> str:
         f"No target: the mean accuracy of the majority vote is {mean[VOTE]:.1%}, that of the best "
         f"member on the tuning samples {mean[SINGLE]:.1%}. The highest of the methods is {best}, "
         f"{to_vote} points above the vote and {to_single} above that member (± one standard error "
-        f"over {len(results.plan.titles)} sets, which is no test). Above both by more than that: "
-        f"{', '.join(above) or 'none'}; below both: {', '.join(below) or 'none'}."
+        f"over {len(results.plan.titles)} sets, which is not a test). Above both by more than "
+        f"that: {', '.join(above) or 'none'}; below both: {', '.join(below) or 'none'}."
     )
 
 

@@ -284,7 +284,7 @@ class ProgramClassifier(ScoreClassifier):
         search = RootSearch(
             self._scored_program,
             self.offset_,
-            partial(self._regrow, grown_on, one_by_one=callback is not None),
+            partial(self._regrow, grown_on, one_by_one=callback is not None and not quick),
             rows,
             objective,
             n_training=len(samples.codes),

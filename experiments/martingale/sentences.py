@@ -63,7 +63,8 @@ def requests(results: Results) -> list[str]:
             + (f", not on {listed(missed)}" if missed else "")
             + f". At the same counts there the tuned models make {total.other} errors in the other "
             f"cell, {others}: {tables.change(total.other, total.at_equal_count['LR'])} against LR, "
-            f"significantly fewer on {signs.count(-1)} sets and more on {signs.count(1)}."
+            f"significantly fewer on {signs.count(-1)} of {len(signs)} sets and more on "
+            f"{signs.count(1)}."
         )
     return texts
 

@@ -251,7 +251,7 @@ def describe_strong(split: str, results: Results) -> str:
     best = min(ranks.values())
     first = " and ".join(name for name in tested.methods if ranks[name] == best)
     verb = "have" if " and " in first else "has"
-    own = "" if OURS in first else f"the default, {OURS}, has {ranks[OURS]:.2f} "
+    own = "" if OURS in first else f"; the default, {OURS}, has {ranks[OURS]:.2f}"
     simple = "; ".join(
         f"{name} {ranks[name]:.2f}, Holm p = {adjusted[name]:.4f}"
         for name in ("stacking", "best member", "mean")
@@ -260,7 +260,7 @@ def describe_strong(split: str, results: Results) -> str:
     overall = results.means(shown).mean(axis=0)
     winner = ", ".join(shown[int(overall.argmax())])
     return (
-        f"With {split}, {first} {verb} the best mean rank, {best:.2f}; {own}({simple}). The "
+        f"With {split}, {first} {verb} the best mean rank, {best:.2f}{own} ({simple}). The "
         f"default, {OURS}, is significantly better than "
         f"{' and '.join(tested.worse) or 'no other combiner'} and significantly worse than "
         f"{' and '.join(tested.better) or 'none'}. The largest mean AUC of all rows is "

@@ -9,7 +9,7 @@ from pathlib import Path
 from experiments._page import versions, write_page
 from experiments.steer import figures, findings, tables
 from experiments.steer.chance import N_DRAWS
-from experiments.steer.data import DUPLICATES, MIN_ROWS, NOT_NEW
+from experiments.steer.data import DUPLICATES, MIN_DISTINCT, MIN_ROWS, NOT_NEW
 from experiments.steer.learn_then_test import HAS_MAPIE, MAX_RATIO, N_ABOVE, N_QUANTILES
 from experiments.steer.results import Results
 from experiments.steer.rivals import CONFIDENCE, N_ROUNDS
@@ -29,6 +29,7 @@ def write(results: Results, folder: Path, run: str) -> Path:
         n_sets=len(plan.titles),
         n_splits=plan.n_splits,
         min_rows=MIN_ROWS,
+        min_distinct=f"{MIN_DISTINCT:.0%}",
         seed=results.seed,
         versions=versions() + (f", mapie {version('mapie')}" if HAS_MAPIE else ""),
         mapie_version=version("mapie") if HAS_MAPIE else "",

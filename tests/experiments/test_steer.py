@@ -30,6 +30,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
+from margrave import datasets
 from margrave.steer import Dialog
 
 needs_mapie = pytest.mark.skipif(not learn_then_test.HAS_MAPIE, reason="mapie is an extra")
@@ -89,9 +90,15 @@ class TestData:
         titles = data.available_titles()
         assert {"breast_wisconsin", "pima"} <= set(titles)
         assert not {"iris", "sonar"} & set(titles)
-        sizes = [len(data.load(title)[1]) for title in titles]
+        sizes = [len(datasets.load(title).target) for title in titles]
         assert sizes == sorted(sizes, reverse=True)
-        assert sizes[-1] >= data.MIN_ROWS
+        assert min(len(data.load(title)[1]) for title in titles) >= data.MIN_ROWS
+
+    def test_copies_are_left_out_where_rows_are_not_equal_by_chance(self):
+        X, y = data.load("spambase")
+        assert len(np.unique(X, axis=0)) == len(X) == len(y) < 4601
+        assert {tuple(row) for row in X} == {tuple(row) for row in datasets.load("spambase").data}
+        assert len(data.load("breast_wisconsin")[1]) == 699  # of which 465 are distinct
 
 
 class TestChance:

@@ -77,7 +77,7 @@ def target(results: Results) -> str:
     for name in results.methods("requests", titles[0]):
         total = results.total("requests", name)
         each = [results.total("requests", name, [title]) for title in titles]
-        fewer = sum(one.other < one.at_equal_count["LR"] for one in each)
+        fewer = sum(results.excess("requests", title, name).mean < 0 for title in titles)
         reached = {
             "the request": all(one.holds for one in each),
             "the pooled errors": total.other <= total.at_equal_count["LR"],
@@ -88,7 +88,8 @@ def target(results: Results) -> str:
     return (
         "Target of a tuned model: on every set the requested cell on test is at most two standard "
         "errors above the request, pooled it has no more errors in the other cell than LR at equal "
-        f"counts, and fewer on at least {least} of {len(titles)} sets, by any margin. "
+        f"counts, and fewer on at least {least} of {len(titles)} sets, by any margin after the "
+        "correction below. "
         f"{'; '.join(verdicts)}."
     )
 
@@ -101,8 +102,8 @@ def by_construction(results: Results) -> str:
         sum(getattr(one, name) for one in totals) for name in ("n", "n_met", "n_more")
     )
     text = (
-        f"{n_met} of {n} requests are met on the tuning set, and {n_more} with more errors in "
-        "total there than the moved threshold of the same model"
+        f"{n_met} of {n} requests about one cell are met on the tuning set, and {n_more} with more "
+        "errors in total there than the moved threshold of the same model"
     )
     if (n_met, n_more) == (n, 0):
         text += (
@@ -138,7 +139,7 @@ def reproduced(found: Sequence[Claim], number: int | None = None) -> str:
     which = "the tables print" if number is None else "this table prints"
     return (
         f"Of {counts.total()} differences that {which}, {counts[1]} are found here, {counts[0]} "
-        f"are not significant, and {counts[-1]} have the other sign."
+        f"are not significant, and {counts[-1]} significantly have the other sign."
     )
 
 

@@ -220,7 +220,7 @@ def test_grid_search_reaches_into_named_members(table):
     X, y = table
     vote = fuse.VoteClassifier([("logistic", LogisticRegression()), ("bayes", GaussianNB())])
     grid = {
-        "vote__line__C": [0.01, 1.0],
+        "vote__logistic__C": [0.01, 1.0],
         "vote__bayes": [GaussianNB(), DecisionTreeClassifier(max_depth=2, random_state=0)],
         "vote__rule": ["plurality"],
     }
@@ -228,6 +228,6 @@ def test_grid_search_reaches_into_named_members(table):
     pipeline.steps[-1] = ("vote", vote)
     search = GridSearchCV(pipeline, grid, cv=3).fit(X, y)
     best = search.best_estimator_["vote"]
-    chosen = best.named_estimators_.line.C
-    assert chosen == search.best_params_["vote__line__C"]
+    chosen = best.named_estimators_.logistic.C
+    assert chosen == search.best_params_["vote__logistic__C"]
     assert type(best.named_estimators_.bayes) is type(search.best_params_["vote__bayes"])

@@ -119,9 +119,9 @@ class TunableLogistic(ScoreClassifier, TunableLearner):
     >>> tuned = model.tune("fp <= 20", X_tune, y_tune)
     >>> print(tuned.tuning_)
     fp <= 20 (spam is positive): met on the tuning set, 18 models trained
-    before:    fp 36, fn 39, 75 errors in 1151
-    after:     fp 20, fn 74, 94 errors in 1151
-    by offset: fp 20, fn 96, 116 errors in 1151
+    before:    fp 36, fn 39, 75 errors in 1,151
+    after:     fp 20, fn 74, 94 errors in 1,151
+    by offset: fp 20, fn 96, 116 errors in 1,151
     """
 
     def __init__(

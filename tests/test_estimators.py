@@ -37,6 +37,7 @@ ESTIMATORS = [
     mam.MAMClassifier(),
     mam.MAMOrdinalClassifier(),
     martingale.TunableLogistic(),
+    martingale.TunableRBFLogistic(random_state=0),
     martingale.MartingaleBoostClassifier(n_levels=3),
     martingale.AdaptiveMartingaleBoostClassifier(n_levels=3),
     steer.SteeredClassifier(LogisticRegression()),
@@ -84,6 +85,7 @@ EXPECTED_FAILURES = {
         "check_sample_weight_equivalence_on_dense_data": _DRAWN,
         "check_sample_weight_equivalence_on_sparse_data": _DRAWN,
     },
+    "TunableRBFLogistic": {"check_sample_weight_equivalence_on_dense_data": _DRAWN},
     "SmoothedBaggingClassifier": {"check_sample_weight_equivalence_on_dense_data": _DRAWN},
     "ModestAdaBoostClassifier": {
         "check_sample_weight_equivalence_on_dense_data": (

@@ -37,6 +37,7 @@ ESTIMATORS = [
     mam.MAMClassifier(),
     mam.MAMOrdinalClassifier(),
     martingale.TunableLogistic(),
+    martingale.TunableRBFLogistic(random_state=0),
     martingale.MartingaleBoostClassifier(n_levels=3),
     martingale.AdaptiveMartingaleBoostClassifier(n_levels=3),
     steer.SteeredClassifier(LogisticRegression()),
@@ -84,6 +85,7 @@ EXPECTED_FAILURES = {
         "check_sample_weight_equivalence_on_dense_data": _DRAWN,
         "check_sample_weight_equivalence_on_sparse_data": _DRAWN,
     },
+    "TunableRBFLogistic": {"check_sample_weight_equivalence_on_dense_data": _DRAWN},
     "SmoothedBaggingClassifier": {"check_sample_weight_equivalence_on_dense_data": _DRAWN},
     "ModestAdaBoostClassifier": {
         "check_sample_weight_equivalence_on_dense_data": (
@@ -220,7 +222,7 @@ def test_grid_search_reaches_into_named_members(table):
     X, y = table
     vote = fuse.VoteClassifier([("logistic", LogisticRegression()), ("bayes", GaussianNB())])
     grid = {
-        "vote__line__C": [0.01, 1.0],
+        "vote__logistic__C": [0.01, 1.0],
         "vote__bayes": [GaussianNB(), DecisionTreeClassifier(max_depth=2, random_state=0)],
         "vote__rule": ["plurality"],
     }
@@ -228,6 +230,6 @@ def test_grid_search_reaches_into_named_members(table):
     pipeline.steps[-1] = ("vote", vote)
     search = GridSearchCV(pipeline, grid, cv=3).fit(X, y)
     best = search.best_estimator_["vote"]
-    chosen = best.named_estimators_.line.C
-    assert chosen == search.best_params_["vote__line__C"]
+    chosen = best.named_estimators_.logistic.C
+    assert chosen == search.best_params_["vote__logistic__C"]
     assert type(best.named_estimators_.bayes) is type(search.best_params_["vote__bayes"])

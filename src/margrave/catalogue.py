@@ -6,7 +6,8 @@ learning library.
 
 The settings differ from the library's defaults only where a paper requires it, or to silence a
 library. Nothing here scales the features; where a method needs it (`knn`, `perceptron`, `logistic`,
-`svm`, `mam`, `neural-network`), put the method after a scaler in a pipeline.
+`rbf-logistic`, `linear-svm`, `svm`, `mam`, `neural-network`), put the method after a scaler in a
+pipeline.
 """
 
 from collections.abc import Callable, Mapping
@@ -107,6 +108,12 @@ _ENTRIES = (
         "margrave.members.make_logistic_quantile",
     ),
     _entry(
+        "rbf-logistic",
+        "logistic regression on features of the RBF kernel, for the nodes of martingale programs",
+        f"{_MARTINGALE}, section 5.2",
+        "margrave.martingale.TunableRBFLogistic",
+    ),
+    _entry(
         "qda",
         "quadratic discriminant analysis",
         "a member of the default committee",
@@ -114,6 +121,12 @@ _ENTRIES = (
         # Shrunk, so that a class may have fewer samples than there are features.
         solver="eigen",
         shrinkage=0.1,
+    ),
+    _entry(
+        "linear-svm",
+        "a linear support vector machine; it has no probabilities",
+        f"{_SURVEY}, section 2",
+        "sklearn.svm.LinearSVC",
     ),
     _entry(
         "svm",

@@ -10,7 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from margrave._typing import Floats
 from margrave._validation import Rules, is_count, is_number
-from margrave.mam._kernels import NAMES
+from margrave.mam._kernels import NAMES, PRECOMPUTED
 
 N_WIDTHS = 15
 """The number of default candidates for γ."""
@@ -22,6 +22,7 @@ LARGEST_SEED = 2**31 - 1
 
 _RANGE = (1e-290, 1e290)
 _CONSTANT = 1e-28  # a smaller variance, in units of the largest number, is rounding
+_ASYMMETRY = 1e-6  # a smaller difference, relative to the largest value, is rounding
 _RATIO = 4.0  # the kernel values of a width, squared twice, are those of the next
 
 
@@ -41,8 +42,13 @@ def sum_rules(kernel: Any, degree: Any, coef0: Any, n_jobs: Any, backend: Any) -
 def kernel_rules(estimator: Any) -> Rules:
     """List the allowed values of the kernel's parameters, of n_jobs and of backend."""
     coef0 = estimator.coef0
+    kernel = estimator.kernel
     return {
-        **sum_rules(estimator.kernel, estimator.degree, coef0, estimator.n_jobs, estimator.backend),
+        **sum_rules(kernel, estimator.degree, coef0, estimator.n_jobs, estimator.backend),
+        "kernel": (
+            "'rbf', 'linear', 'poly', 'laplacian', 'precomputed' or callable",
+            is_kernel(kernel) or is_precomputed(kernel),
+        ),
         # Below 0 the polynomial kernel is not positive definite.
         "coef0": ("a finite number of at least 0", is_number(coef0) and 0 <= coef0 < np.inf),
         "gamma": ("'loo', 'scale' or a finite number above 0", is_gamma(estimator.gamma)),
@@ -53,7 +59,7 @@ def kernel_rules(estimator: Any) -> Rules:
 def feature_rules(estimator: Any) -> Rules:
     """List the allowed values of the kernel's parameters and of n_components."""
     n_components, kernel = estimator.n_components, estimator.kernel
-    has_features = isinstance(kernel, str) and kernel != "poly"
+    has_features = isinstance(kernel, str) and kernel not in ("poly", PRECOMPUTED)
     return {
         **kernel_rules(estimator),
         "n_components": (
@@ -71,7 +77,8 @@ def has_vector(estimator: Any) -> bool:
 def validate_rows(estimator: Any, X: Any, **options: Any) -> Any:
     """Validate samples in float64, or float32 if they are; sparse if the direction is a vector.
 
-    The options are those of scikit-learn's `validate_data`.
+    The options are those of scikit-learn's `validate_data`. Kernel values must be square and
+    symmetric in `fit`, and have a column for each training sample later.
     """
     sparse = has_vector(estimator)
     if issparse(X) and not sparse:
@@ -81,12 +88,48 @@ def validate_rows(estimator: Any, X: Any, **options: Any) -> Any:
             f"got kernel={estimator.kernel!r}."
         )
     options["accept_sparse"] = "csr" if sparse else False
+    if is_precomputed(estimator.kernel):
+        return _validate_kernel_values(estimator, X, **options)
     return validate_data(estimator, X, dtype=[np.float64, np.float32], **options)
+
+
+def _validate_kernel_values(estimator: Any, X: Any, **options: Any) -> Any:
+    """Validate a precomputed kernel, in float64."""
+    name = type(estimator).__name__
+    first = options.get("reset", True)
+    # Without ensure_2d scikit-learn does not compare the number of columns; the message here does.
+    found = validate_data(estimator, X, dtype=np.float64, ensure_2d=first, **options)
+    values = found[0] if isinstance(found, tuple) else found
+    if not first:
+        n = estimator.n_features_in_
+        if values.ndim != 2 or values.shape[1] != n:
+            raise ValueError(
+                f"{name} with kernel='precomputed' needs X with a row for each sample and a column "
+                f"for each of {n} training samples; got shape {values.shape}."
+            )
+        return found
+    if len(values) != values.shape[1]:
+        raise ValueError(
+            f"{name} with kernel='precomputed' needs a square X in fit, the kernel values of all "
+            f"pairs of samples; got shape {values.shape}."
+        )
+    difference = np.abs(values - values.T).max()
+    if difference > _ASYMMETRY * np.abs(values).max():
+        raise ValueError(
+            f"{name} with kernel='precomputed' needs a symmetric X in fit; got values of K(x, z) "
+            f"and K(z, x) that differ by up to {difference:.3g}."
+        )
+    return found
 
 
 def is_kernel(kernel: Any) -> bool:
     """Whether a value is the name of a kernel or a callable."""
     return callable(kernel) or (isinstance(kernel, str) and kernel in NAMES)
+
+
+def is_precomputed(kernel: Any) -> bool:
+    """Whether the samples are rows of kernel values."""
+    return isinstance(kernel, str) and kernel == PRECOMPUTED
 
 
 def is_linear(kernel: Any) -> bool:

@@ -161,7 +161,7 @@ def weighted_sums(
     Parameters
     ----------
     Z, X : ndarray of shapes (m, d) and (n, d)
-        Rows in float32 or float64.
+        Rows in float32 or float64. For a precomputed kernel Z has its values, and X is not used.
     a : ndarray of shape (n, n_sums)
         Weights.
     kernel : Kernel

@@ -107,7 +107,9 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         scores are still sums of its values, but they are not distances in a feature space, and the
         bounds do not hold; if yᵀΩy is negative, `fit` raises an error. With "precomputed", `X` has
         kernel values, as in scikit-learn's SVC: of shape (n_samples, n_samples) in `fit`, of all
-        pairs, and later of shape (n_samples, n_training).
+        pairs, and later of shape (n_samples, n_training). With a callable, `X` may be a list of
+        strings, of lists of tokens or of other objects: the callable gets two arrays of some of
+        them, and returns the values of all pairs.
     gamma : {"loo", "scale"} or float, default="loo"
         The width: 1/σ of the paper. "loo" selects it by leave-one-out; "scale" is 1 over the
         number of features times their variance. A wide kernel (small gamma) makes the classifier
@@ -170,7 +172,7 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
     n_seen_ : int
         Number of training samples.
     n_features_in_, feature_names_in_
-        As in scikit-learn.
+        As in scikit-learn; not for objects.
 
     Notes
     -----

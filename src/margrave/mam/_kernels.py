@@ -138,6 +138,13 @@ class Kernel:
             return products
 
 
+def value_type(*rows: NDArray[Any]) -> np.dtype[Any]:
+    """Return the type of sums of kernel values: float64, or float32 if all rows are."""
+    if any(each.dtype == object for each in rows):
+        return np.dtype(np.float64)
+    return np.result_type(*rows)
+
+
 def evaluate(function: KernelFunction, Z: AnyFloats, X: AnyFloats) -> AnyFloats:
     """Compute a user's kernel for all pairs, and check the result."""
     values = np.asarray(function(Z, X))
@@ -162,7 +169,8 @@ class KernelTiles:
     kernel : Kernel
         The kernel.
     Z, X : ndarray of shapes (m, d) and (n, d)
-        The rows, of one floating type. Precomputed values are those of Z, of shape (m, n).
+        The rows, of one floating type. Precomputed values are those of Z, of shape (m, n). For a
+        callable they may be objects, of shapes (m,) and (n,).
     largest_factor : float, default=1
         The largest number by which the caller will multiply the exponents of `base`.
     """
@@ -172,7 +180,7 @@ class KernelTiles:
     ) -> None:
         self.kernel = kernel
         self._largest_factor = largest_factor
-        self.dtype = X.dtype
+        self.dtype = value_type(Z, X)
         self.row_factors: Floats | float = 1.0
         self.column_factors: Floats | float = 1.0
         self._Z, self._X = Z, X

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_consistent_length, validate_data
 
 from margrave._typing import Floats
 from margrave._validation import Rules, is_count, is_number
@@ -78,7 +78,8 @@ def validate_rows(estimator: Any, X: Any, **options: Any) -> Any:
     """Validate samples in float64, or float32 if they are; sparse if the direction is a vector.
 
     The options are those of scikit-learn's `validate_data`. Kernel values must be square and
-    symmetric in `fit`, and have a column for each training sample later.
+    symmetric in `fit`, and have a column for each training sample later. For a callable kernel the
+    samples may be objects, as strings: then they are a 1-dimensional array of objects.
     """
     sparse = has_vector(estimator)
     if issparse(X) and not sparse:
@@ -87,10 +88,48 @@ def validate_rows(estimator: Any, X: Any, **options: Any) -> Any:
             f"{type(estimator).__name__} takes sparse X with kernel='linear'{features} only; "
             f"got kernel={estimator.kernel!r}."
         )
+    if _are_objects(estimator, X, first=options.get("reset", True)):
+        return _validate_objects(estimator, X, **options)
     options["accept_sparse"] = "csr" if sparse else False
     if is_precomputed(estimator.kernel):
         return _validate_kernel_values(estimator, X, **options)
     return validate_data(estimator, X, dtype=[np.float64, np.float32], **options)
+
+
+def _are_objects(estimator: Any, X: Any, *, first: bool) -> bool:
+    """Whether samples are objects, as strings, instead of rows of numbers; later as in `fit`."""
+    if callable(estimator.kernel) and not first:
+        return not hasattr(estimator, "n_features_in_")
+    if issparse(X):
+        return False
+    try:
+        values = np.asarray(X)
+    except ValueError:  # sequences of different lengths
+        return True
+    if values.ndim == 2:  # lists of strings
+        return isinstance(X, list | tuple) and values.dtype.kind in "US"
+    return values.ndim == 1 and values.dtype.kind not in "biufc"
+
+
+def _validate_objects(estimator: Any, X: Any, **options: Any) -> Any:
+    """Validate the labels of objects, and return the objects as an array."""
+    name = type(estimator).__name__
+    if not callable(estimator.kernel):
+        raise ValueError(
+            f"{name} needs X with rows of numbers for kernel={estimator.kernel!r}; got strings or "
+            "other objects. Pass a callable kernel that takes two sets of them, or "
+            "kernel='precomputed' and its values."
+        )
+    objects = np.empty(len(X), dtype=object)
+    for place, one in enumerate(X):
+        objects[place] = one
+    if "y" not in options:
+        return objects
+    for attribute in ("n_features_in_", "feature_names_in_"):  # of a fit on numbers
+        estimator.__dict__.pop(attribute, None)
+    y = validate_data(estimator, y=options["y"], y_numeric=options.get("y_numeric", False))
+    check_consistent_length(objects, y)
+    return objects, y
 
 
 def _validate_kernel_values(estimator: Any, X: Any, **options: Any) -> Any:

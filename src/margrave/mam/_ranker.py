@@ -82,7 +82,9 @@ class MAMRanker(RegressorMixin, BaseEstimator):
         The kernel, as in :func:`kernel_sum`. "linear" keeps one vector, `coef_`, instead of the
         samples. A callable must be positive definite. With "precomputed", `X` has kernel values,
         as in scikit-learn's SVC: of shape (n_samples, n_samples) in `fit`, of all pairs, and later
-        of shape (n_samples, n_training).
+        of shape (n_samples, n_training). With a callable, `X` may be a list of strings, of lists
+        of tokens or of other objects: the callable gets two arrays of some of them, and returns
+        the values of all pairs.
     gamma : {"loo", "scale"} or float, default="loo"
         The width: 1/σ of the paper. "loo" selects it by leave-one-out; "scale" is 1 over the
         number of features times their variance, as in scikit-learn, or for "laplacian" times their
@@ -134,7 +136,7 @@ class MAMRanker(RegressorMixin, BaseEstimator):
         Predictions for the training samples by rankers without them, at `gamma_`. Not with random
         features.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen in `fit`; not for objects.
     feature_names_in_ : ndarray of str
         Names of the features, where `X` has names that are all strings.
 

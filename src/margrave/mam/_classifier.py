@@ -44,7 +44,7 @@ from margrave.mam._features import (
     mean_row,
     squared_lengths,
 )
-from margrave.mam._kernels import Kernel, KernelFunction
+from margrave.mam._kernels import Kernel, KernelFunction, KernelName
 from margrave.mam._leave_one_out import (
     ClassSums,
     LabelledSamples,
@@ -64,6 +64,7 @@ from margrave.mam._parameters import (
     feature_rules,
     has_vector,
     is_linear,
+    is_precomputed,
     validate_rows,
     width_fraction,
 )
@@ -101,10 +102,14 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    kernel : {"rbf", "linear", "poly", "laplacian"} or callable, default="rbf"
+    kernel : {"rbf", "linear", "poly", "laplacian", "precomputed"} or callable, default="rbf"
         The kernel, as in :func:`kernel_sum`. A callable should be positive definite. If it is not,
         scores are still sums of its values, but they are not distances in a feature space, and the
-        bounds do not hold; if yᵀΩy is negative, `fit` raises an error.
+        bounds do not hold; if yᵀΩy is negative, `fit` raises an error. With "precomputed", `X` has
+        kernel values, as in scikit-learn's SVC: of shape (n_samples, n_samples) in `fit`, of all
+        pairs, and later of shape (n_samples, n_training). With a callable, `X` may be a list of
+        strings, of lists of tokens or of other objects: the callable gets two arrays of some of
+        them, and returns the values of all pairs.
     gamma : {"loo", "scale"} or float, default="loo"
         The width: 1/σ of the paper. "loo" selects it by leave-one-out; "scale" is 1 over the
         number of features times their variance. A wide kernel (small gamma) makes the classifier
@@ -157,7 +162,8 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
     threshold_ : ndarray of shape (1,) or (n_classes,)
         What `decision_function` subtracts from the scores: a threshold, or an offset per class.
     X_fit_, dual_coef_ : ndarrays of shapes (n, n_features) and (n, 1) or (n, n_classes)
-        For the other kernels: the samples, and the coefficients of K(x_i, x).
+        For the other kernels: the samples, and the coefficients of K(x_i, x); with "precomputed"
+        `X_fit_` has the kernel values.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         The direction, for the linear kernel and for random features.
     loo_decision_ : ndarray of shape (n, 1) or (n, n_classes)
@@ -166,7 +172,7 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
     n_seen_ : int
         Number of training samples.
     n_features_in_, feature_names_in_
-        As in scikit-learn.
+        As in scikit-learn; not for objects.
 
     Notes
     -----
@@ -214,7 +220,7 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        kernel: Literal["rbf", "linear", "poly", "laplacian"] | KernelFunction = "rbf",
+        kernel: KernelName | KernelFunction = "rbf",
         *,
         gamma: Literal["loo", "scale"] | float = "loo",
         gammas: ArrayLike | None = None,
@@ -262,8 +268,8 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         check_classification_targets(labels)
         self.classes_ = np.unique(labels)
         check_classes(self.classes_)
-        rows, codes, weights = self._check_weights(rows, labels, sample_weight, first=True)
-        check_weighted_classes(len(np.unique(codes)))
+        codes, weights = self._check_weights(labels, sample_weight, first=True)
+        check_weighted_classes(len(np.unique(codes[weights > 0])))
         self._reset()
         if has_vector(self):
             return self._add(rows, codes, weights, first=True)
@@ -313,8 +319,8 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
                 f"got {np.unique(classes).tolist()} after {self.classes_.tolist()}."
             )
         check_classes(self.classes_)
-        rows, codes, weights = self._check_weights(rows, labels, sample_weight, first=first)
-        if not len(codes):
+        codes, weights = self._check_weights(labels, sample_weight, first=first)
+        if not weights.any():
             raise ValueError(
                 "MAMClassifier.partial_fit needs samples with a weight above 0; got none. "
                 f"{_SAMPLE_WEIGHT}"
@@ -490,9 +496,9 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         return Kernel(self.kernel, getattr(self, "gamma_", None) or 1.0, self.degree, self.coef0)
 
     def _check_weights(
-        self, rows: Any, labels: NDArray[Any], sample_weight: ArrayLike | None, *, first: bool
-    ) -> tuple[Any, Codes, Floats]:
-        """Return rows, codes and weights of the samples with a weight above 0.
+        self, labels: NDArray[Any], sample_weight: ArrayLike | None, *, first: bool
+    ) -> tuple[Codes, Floats]:
+        """Return codes and weights of the samples.
 
         Only ratios of weights matter. Those of the first call are divided by a power of two, so
         that products neither overflow nor vanish, and later ones by the same.
@@ -505,10 +511,7 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
             weights = weights * class_factors(self.class_weight, self.classes_)[codes]
         if first:
             self._exponent = int(np.frexp(weights.max())[1])
-        weights = np.ldexp(weights, -self._exponent)
-        if weights.all():
-            return rows, codes, weights
-        return rows[weights > 0], codes[weights > 0], weights[weights > 0]
+        return codes, np.ldexp(weights, -self._exponent)
 
     def _reset(self) -> None:
         """Remove the attributes of a fit with another kernel."""
@@ -524,10 +527,14 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
 
     def _fit_kernel(self, rows: Any, codes: Codes, weights: Floats) -> Self:
         """Select the width and the threshold, and keep the samples."""
-        samples = self._labelled(codes, weights)
         kernel = Kernel(self.kernel, 1.0, self.degree, self.coef0)
-        gammas = candidate_gammas(self, rows, weights)
-        self.gammas_ = gammas if kernel.has_gamma else gammas[:1]
+        kept = weights > 0
+        if not kept.all():
+            rows, codes, weights = kernel.take(rows, kept), codes[kept], weights[kept]
+        samples = self._labelled(codes, weights)
+        self.gammas_ = np.ones(1)
+        if kernel.has_gamma:
+            self.gammas_ = candidate_gammas(self, rows, weights)
         found = select_width(rows, kernel, self.gammas_, samples, self.n_jobs, self.backend)
         self.loo_scores_ = found.accuracies
         self.gamma_ = float(self.gammas_[found.index]) if kernel.has_gamma else None
@@ -536,6 +543,9 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         is_wide = rows.dtype == np.float32 and is_flat(rows, self._kernel)
         self.X_fit_ = np.array(rows, dtype=np.float64 if is_wide else rows.dtype)
         self.dual_coef_ = columns @ found.fit.coefficients
+        if is_precomputed(self.kernel):  # X has columns of samples of weight 0 too
+            self.dual_coef_ = np.zeros((len(kept), self.dual_coef_.shape[1]))
+            self.dual_coef_[kept] = columns @ found.fit.coefficients
         self.n_seen_ = len(rows)
         scores = with_own_terms @ found.fit.coefficients
         self._training = TrainingSamples(codes, scores, found.diagonal)
@@ -543,6 +553,8 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
 
     def _add(self, rows: Any, codes: Codes, weights: Floats, *, first: bool) -> Self:
         """Add samples to the sums, and update the direction and the threshold."""
+        if not weights.all():
+            rows, codes, weights = rows[weights > 0], codes[weights > 0], weights[weights > 0]
         if first:
             self._rng = check_random_state(self.random_state)
             self._set_width(self._select_features(rows, codes, weights))
@@ -681,6 +693,7 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = has_vector(self)
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
         return tags
 
 

@@ -171,13 +171,7 @@ class BayesOptimalClassifier(Committee):
         return labels
 
     def _check_settings(self) -> None:
-        for name, member in self._pairs():
-            if not hasattr(member, "predict_proba"):
-                raise ValueError(
-                    f"BayesOptimalClassifier needs members with predict_proba; {name!r} "
-                    f"({type(member).__name__}) has none "
-                    "(sklearn.calibration.CalibratedClassifierCV adds it)."
-                )
+        self._check_probabilities()
         fraction, clip = self.tuning_fraction, self.clip
         rules = {
             "tuning_fraction": (

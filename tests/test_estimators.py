@@ -29,6 +29,7 @@ ESTIMATORS = [
     fuse.RankMarginClassifier(PAIR, nu=0.1, tuning=2),  # nu="cv" takes longer
     select.LocalSelectionClassifier(PAIR, k=3, tuning=2),
     select.RegionSelectionClassifier(PAIR, tuning=2, random_state=0),
+    select.MixtureOfExpertsClassifier(PAIR, tuning=2),
     select.SingleBestClassifier(PAIR, tuning=2),
     members.SmoothedBaggingClassifier(n_estimators=3, random_state=0),
     members.RankBoostClassifier(n_estimators=10),
@@ -78,6 +79,10 @@ EXPECTED_FAILURES = {
         "check_sample_weight_equivalence_on_sparse_data": _NEIGHBOURS,
     },
     "RegionSelectionClassifier": {
+        "check_sample_weight_equivalence_on_dense_data": _FOLDED,
+        "check_sample_weight_equivalence_on_sparse_data": _FOLDED,
+    },
+    "MixtureOfExpertsClassifier": {
         "check_sample_weight_equivalence_on_dense_data": _FOLDED,
         "check_sample_weight_equivalence_on_sparse_data": _FOLDED,
     },

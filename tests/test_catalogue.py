@@ -30,6 +30,7 @@ NAMES = (
     "smoothed-bagging",
     "random-subspace",
     "random-forest",
+    "varied-trees",
     "extra-trees",
     "adaboost",
     "modest-adaboost",

@@ -32,6 +32,7 @@ ESTIMATORS = [
     select.MixtureOfExpertsClassifier(PAIR, tuning=2),
     select.SingleBestClassifier(PAIR, tuning=2),
     members.SmoothedBaggingClassifier(n_estimators=3, random_state=0),
+    members.VariedTreesClassifier(n_estimators=3, random_state=0),
     members.RankBoostClassifier(n_estimators=10),
     members.ModestAdaBoostClassifier(n_estimators=3, random_state=0),
     EncodedLabelsClassifier(LogisticRegression()),
@@ -92,6 +93,7 @@ EXPECTED_FAILURES = {
     },
     "TunableRBFLogistic": {"check_sample_weight_equivalence_on_dense_data": _DRAWN},
     "SmoothedBaggingClassifier": {"check_sample_weight_equivalence_on_dense_data": _DRAWN},
+    "VariedTreesClassifier": {"check_sample_weight_equivalence_on_dense_data": _DRAWN},
     "ModestAdaBoostClassifier": {
         "check_sample_weight_equivalence_on_dense_data": (
             "the first weights are drawn for each row, and the inverted weights depend on the "

@@ -176,6 +176,12 @@ _ENTRIES = (
         "sklearn.ensemble.RandomForestClassifier",
     ),
     _entry(
+        "varied-trees",
+        "trees on bootstrap samples, with parameters drawn at random for each tree",
+        f"{_SLIDES}, 'Data level (iv): variants of bagging'",
+        "margrave.members.VariedTreesClassifier",
+    ),
+    _entry(
         "extra-trees",
         "trees with thresholds drawn at random",
         "a member of the default committee",

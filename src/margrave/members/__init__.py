@@ -2,6 +2,7 @@
 
 ============================  ====================================================================
 `SmoothedBaggingClassifier`   bagging with Gaussian noise added to the bootstrap samples
+`VariedTreesClassifier`       trees on bootstrap samples, with parameters drawn at random
 `RankBoostClassifier`         thresholds boosted to rank positives above negatives
 `Ranker`                      a threshold of `RankBoostClassifier`
 `ModestAdaBoostClassifier`    boosted trees, weaker where earlier trees are right
@@ -18,11 +19,13 @@ from margrave.members._logistic_quantile import make_logistic_quantile
 from margrave.members._modest_adaboost import ModestAdaBoostClassifier
 from margrave.members._rankboost import RankBoostClassifier, Ranker
 from margrave.members._smoothed_bagging import SmoothedBaggingClassifier
+from margrave.members._varied_trees import VariedTreesClassifier
 
 __all__ = [
     "ModestAdaBoostClassifier",
     "RankBoostClassifier",
     "Ranker",
     "SmoothedBaggingClassifier",
+    "VariedTreesClassifier",
     "make_logistic_quantile",
 ]

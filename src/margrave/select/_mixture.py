@@ -13,7 +13,7 @@ tuning set, which they were not fitted on, less a penalty:
 
 The gradient with respect to the i-th argument of the softmax at x_n is ``C (h_i − g_i)``, with the
 posterior probability ``h_i ∝ g_i(x_n) P_i(y_n | x_n)`` that member i is the expert for the sample
-(Jordan and Jacobs, 1994, equations 7 and 8).
+(Jordan and Jacobs, 1994).
 """
 
 from __future__ import annotations

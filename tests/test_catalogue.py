@@ -32,6 +32,7 @@ NAMES = (
     "random-forest",
     "extra-trees",
     "adaboost",
+    "real-adaboost",
     "modest-adaboost",
     "rankboost",
     "martingale",

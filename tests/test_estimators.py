@@ -32,6 +32,7 @@ ESTIMATORS = [
     select.SingleBestClassifier(PAIR, tuning=2),
     members.SmoothedBaggingClassifier(n_estimators=3, random_state=0),
     members.RankBoostClassifier(n_estimators=10),
+    members.RealAdaBoostClassifier(n_estimators=10, random_state=0),
     members.ModestAdaBoostClassifier(n_estimators=3, random_state=0),
     EncodedLabelsClassifier(LogisticRegression()),
     mam.MAMClassifier(),

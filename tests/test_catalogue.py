@@ -33,6 +33,7 @@ NAMES = (
     "varied-trees",
     "extra-trees",
     "adaboost",
+    "real-adaboost",
     "modest-adaboost",
     "rankboost",
     "martingale",

@@ -34,6 +34,7 @@ ESTIMATORS = [
     members.SmoothedBaggingClassifier(n_estimators=3, random_state=0),
     members.VariedTreesClassifier(n_estimators=3, random_state=0),
     members.RankBoostClassifier(n_estimators=10),
+    members.RealAdaBoostClassifier(n_estimators=10, random_state=0),
     members.ModestAdaBoostClassifier(n_estimators=3, random_state=0),
     EncodedLabelsClassifier(LogisticRegression()),
     mam.MAMClassifier(),

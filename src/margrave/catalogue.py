@@ -194,6 +194,12 @@ _ENTRIES = (
         "sklearn.ensemble.AdaBoostClassifier",
     ),
     _entry(
+        "real-adaboost",
+        "stumps in sequence, whose leaves vote with their confidence",
+        f"{_SURVEY}, section 5.1, algorithm 1",
+        "margrave.members.RealAdaBoostClassifier",
+    ),
+    _entry(
         "modest-adaboost",
         "trees in sequence, each weaker where earlier trees are right; it has no probabilities",
         f"{_RANK_MARGIN}, section 4",

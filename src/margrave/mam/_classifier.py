@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from margrave._errors import ParameterError
 from margrave._indexing import largest_keys
@@ -32,6 +32,7 @@ from margrave.mam._certainty import (
     Transform,
     check_delta,
     count_errors,
+    held_out_scores,
     margin_bound,
     margin_levels,
     trace_bound,
@@ -731,18 +732,7 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
 
     def _held_out_errors(self, held_out: tuple[ArrayLike, ArrayLike], delta: float) -> ErrorRates:
         """Count the errors on samples that no step has used."""
-        if not isinstance(held_out, tuple | list) or len(held_out) != 2:
-            raise ValueError(
-                f"certainty needs held_out to be a pair (X, y); got {type(held_out).__name__}."
-            )
-        scores = self.decision_function(held_out[0])
-        labels = column_or_1d(held_out[1])
-        if len(labels) != len(scores):
-            raise ValueError(
-                "certainty needs held_out with a label for each sample; "
-                f"got {len(scores)} samples and {len(labels)} labels."
-            )
-        codes = encode(labels, self.classes_, "held_out")
+        scores, codes = held_out_scores(self, held_out)
         wrong = predict_codes(scores.reshape(len(scores), -1)) != codes
         levels = margin_levels(_margins(self.loo_decision_))
         return count_errors(levels, wrong, _margins(scores), delta)

@@ -29,10 +29,10 @@ class BoostedTrees(OneVsRestScorer):
     estimator: Any
     n_estimators: int
     random_state: Any
-    _default_depth: ClassVar[int]  # of the trees if `estimator` is None
-    _stops_without_errors: ClassVar[
-        bool
-    ]  # whether a tree that is right on every sample is the last
+    # The depth of the trees if `estimator` is None; whether a tree that is right on every sample
+    # is the last one.
+    _default_depth: ClassVar[int]
+    _stops_without_errors: ClassVar[bool]
 
     @abstractmethod
     def _score_leaves(

@@ -139,7 +139,7 @@ def crucial_pairs(n: int) -> Iterator[Comparison]:
         raise RuntimeError("The two AUCs differ.")
     jobs: dict[str, Callable[[CrucialPairs], Any]] = {
         "AUC": lambda pairs: pairs.auc,
-        "smallest and mean margin": lambda pairs: (pairs.smallest_margin, pairs.mean_margin),
+        "smallest and mean margin": lambda pairs: (pairs.rank_margin, pairs.mean_margin),
         "margin cdf at 5 points": lambda pairs: pairs.cdf([-0.5, -0.1, 0.0, 0.1, 0.5]),
         "margin median, exact": lambda pairs: pairs.quantile(0.5),
         "hinge sum with counts": lambda pairs: pairs.hinge(0.1),

@@ -1,4 +1,4 @@
-"""Every statistic against the brute force over the table of all differences."""
+"""Margins of samples and pairs; those of pairs against a table of all differences."""
 
 import re
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from margrave import pairs as pairs_module
-from margrave.pairs import CrucialPairs
+from margrave.pairs import CrucialPairs, minimum_margin, sample_margins
 
 # Few distinct values make ties; free floats make the roundings of a difference matter.
 tied = st.lists(st.sampled_from([-1.0, -0.3, 0.1, 0.2, 0.3, 0.7, 1.0]), min_size=1, max_size=30)
@@ -36,10 +36,10 @@ def test_auc_agrees_with_scikit_learn():
 
 
 @given(sides)
-def test_smallest_largest_and_mean(both):
+def test_rank_margin_largest_and_mean(both):
     table = brute(*both)
     pairs = CrucialPairs(*both)
-    assert pairs.smallest_margin == table.min()
+    assert pairs.rank_margin == table.min()
     assert pairs.largest_margin == table.max()
     assert pairs.mean_margin == pytest.approx(table.mean(), abs=1e-12)
     assert pairs.n_pairs == table.size
@@ -96,7 +96,7 @@ def test_the_arrays_of_the_caller_are_copied():
     assert positives.tolist() == [0.3, 0.1]
     assert negatives.tolist() == [0.2, -0.5]
     positives[1] = -5
-    assert pairs.smallest_margin == 0.1 - 0.2
+    assert pairs.rank_margin == 0.1 - 0.2
     with pytest.raises(ValueError, match="read-only"):
         pairs.positives[0] = 1
 
@@ -142,9 +142,50 @@ def test_of_splits_by_label_of_any_type():
     assert CrucialPairs.of(scores, ["a", "b", "a", "c"], positive="a").auc == 0.0
 
 
+def test_sample_margins_of_a_worked_example():
+    """Scores 0.5, -0.25 of positives and 0.75, -1 of negatives: the second and third are wrong."""
+    scores, y = [0.5, -0.25, 0.75, -1.0], [1, 1, -1, -1]
+    assert sample_margins(scores, y).tolist() == [0.5, -0.25, -0.75, 1.0]
+    assert minimum_margin(scores, y) == -0.75
+    assert CrucialPairs.of(scores, y).rank_margin == -1.0  # -0.25 - 0.75
+
+
+def test_negative_sample_margins_with_a_positive_rank_margin():
+    scores, y = [0.75, 0.5, 0.25, -0.5], ["spam", "spam", "ham", "ham"]
+    assert sample_margins(scores, y).tolist() == [0.75, 0.5, -0.25, 0.5]
+    assert minimum_margin(scores, y) == -0.25
+    assert CrucialPairs.of(scores, y).rank_margin == 0.25
+
+
+@given(sides)
+def test_sample_margins_multiply_scores_by_the_sign_of_the_class(both):
+    positives, negatives = both
+    scores, y = positives + negatives, [1] * len(positives) + [-1] * len(negatives)
+    expected = [label * score for score, label in zip(scores, y, strict=True)]
+    assert sample_margins(scores, y).tolist() == expected
+    assert minimum_margin(scores, y) == min(expected)
+    swapped = sample_margins([-score for score in scores], y, positive=-1)
+    assert swapped.tolist() == expected
+
+
+@given(sides)
+def test_rank_margin_is_twice_the_minimum_margin_of_the_best_threshold(both):
+    positives, negatives = map(np.array, both)
+    y = np.repeat([1, 0], [len(positives), len(negatives)])
+    rank_margin = CrucialPairs(*both).rank_margin
+    halves = np.concatenate([positives, negatives]) / 2  # moved scores stay in [-1, 1]
+    best = (positives.min() + negatives.max()) / 4
+    assert 2 * minimum_margin(halves, y) <= rank_margin / 2 + 1e-12
+    assert 2 * minimum_margin(halves - best, y) == pytest.approx(rank_margin / 2, abs=1e-12)
+
+
 @pytest.mark.parametrize(
     ("call", "named"),
     [
+        (lambda: sample_margins([0.1, 1.5], [0, 1]), r"sample_margins.*\bscores\b.*1\.5"),
+        (lambda: minimum_margin([0.1, np.nan], [0, 1]), r"\bscores\b.*nan"),
+        (lambda: sample_margins([0.1, 0.2], [1, 1]), r"sample_margins.*\by\b.*\bpositive="),
+        (lambda: sample_margins([0.1], [0, 1]), r"sample_margins.*\bscores\b.*\(1,\)"),
         (lambda: CrucialPairs([], [1.0]), r"\bpositives\b.*\(0,\)"),
         (lambda: CrucialPairs([0.1], [np.nan]), r"\bnegatives\b"),
         (lambda: CrucialPairs.of([0.1, 0.2], [1, 1]), r"\by\b.*\bpositive=.*\b1: 1\b"),

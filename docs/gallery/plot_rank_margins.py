@@ -137,7 +137,7 @@ def margins(scores, y, weights):
     pairs = CrucialPairs.of(scores.toward() @ weights, y)
     rho = pairs.quantile(0.1)
     tail = rho - pairs.hinge(rho).total / (0.1 * pairs.n_pairs)
-    return pairs.smallest_margin, tail, pairs.mean_margin, pairs.auc
+    return pairs.rank_margin, tail, pairs.mean_margin, pairs.auc
 
 
 print(f"{'':4}   {'tuning data':<33}  test data")

@@ -137,7 +137,7 @@ def measure(pairs: Mapping[str, CrucialPairs], test: Measures) -> dict[str, Meas
         "tuning AUC": {method: own.auc for method, own in pairs.items()},
         "worst 1%": {method: float(own.quantile(0.01)) for method, own in pairs.items()},
         "test AUC": test,
-        "smallest margin": {method: own.smallest_margin for method, own in pairs.items()},
+        "smallest margin": {method: own.rank_margin for method, own in pairs.items()},
         "distance": {
             f"{a}–{b}": float(np.abs(curves[a] - curves[b]).max())
             for a, b in (("RankMargin", "SVM"), ("RankMargin", "RankBoost"), ("RankBoost", "SVM"))
@@ -150,7 +150,7 @@ def plot(runs: Sequence[Mapping[str, CrucialPairs]], ax: Axes) -> None:
     margins, fractions, aucs = {}, {}, {}
     for method in METHODS:
         own = [pairs[method] for pairs in runs]
-        smallest = min(pairs.smallest_margin for pairs in own)
+        smallest = min(pairs.rank_margin for pairs in own)
         margins[method] = np.append(smallest, GRID[smallest < GRID])
         fractions[method] = np.mean([pairs.cdf(margins[method]) for pairs in own], axis=0)
         aucs[method] = float(np.mean([pairs.auc for pairs in own]))

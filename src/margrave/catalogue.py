@@ -6,8 +6,8 @@ learning library.
 
 The settings differ from the library's defaults only where a paper requires it, or to silence a
 library. Nothing here scales the features; where a method needs it (`knn`, `perceptron`, `logistic`,
-`rbf-logistic`, `linear-svm`, `svm`, `mam`, `neural-network`), put the method after a scaler in a
-pipeline.
+`rbf-logistic`, `qda`, `linear-svm`, `svm`, `mam`, `neural-network`), put the method after a scaler
+in a pipeline.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,11 +1,15 @@
-"""Crucial pairs: margins over all positive/negative pairs, without enumerating the pairs.
+"""Margins of samples and of crucial pairs, the latter without enumerating the pairs.
+
+Marrocco et al. (2010), section 2. The margin of a sample is ``y_i s_i`` with y_i = ±1: it depends
+on the threshold 0.
 
 A crucial pair (i, k) is one positive and one negative sample; its margin under a score s is
-``s_i - s_k`` (the pairs in the linear program of Marrocco et al., 2010). There are N⁺·N⁻ pairs, but
-both classes can be sorted, so every statistic here needs O(n log n) time and O(n) memory:
+``s_i - s_k``: it does not depend on a threshold. There are N⁺·N⁻ pairs, but both classes can be
+sorted, so every statistic of them needs O(n log n) time and O(n) memory:
 
 - AUC is the fraction of pairs with a positive margin; a tie counts half;
-- the smallest margin is ``min_i s_i - max_k s_k``; the mean margin is a difference of means;
+- the rank margin, the smallest one, is ``min_i s_i - max_k s_k``, equation (1); the mean margin is
+  a difference of means;
 - the distribution function counts, for each positive, the negatives close enough to it;
 - a quantile is found by narrowing the counts of two such distribution functions;
 - the hinge sum ``Σ (ρ - m_ik)₊`` needs only the number of active pairs of each sample.
@@ -24,9 +28,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrave import _labels
-from margrave._typing import Floats, Ints
+from margrave._typing import Flags, Floats, Ints
 
-__all__ = ["CrucialPairs", "HingeSum"]
+__all__ = ["CrucialPairs", "HingeSum", "minimum_margin", "sample_margins"]
 
 
 # A quantile sorts the remaining margins once there are at most this many per sample.
@@ -72,7 +76,7 @@ class CrucialPairs:
     --------
     >>> from margrave.pairs import CrucialPairs
     >>> pairs = CrucialPairs([0.9, 0.4], [0.4, 0.1])
-    >>> pairs.auc, pairs.smallest_margin
+    >>> pairs.auc, pairs.rank_margin
     (0.875, 0.0)
     >>> pairs.quantile([0.0, 0.5, 1.0]).round(3)
     array([0. , 0.3, 0.8])
@@ -109,24 +113,7 @@ class CrucialPairs:
         >>> CrucialPairs.of([0.1, 0.8, 0.3], ["ham", "spam", "ham"]).auc
         1.0
         """
-        values, labels = np.asarray(scores), np.asarray(y)
-        if values.ndim != 1 or labels.shape != values.shape:
-            raise ValueError(
-                "CrucialPairs.of needs one score and one label per sample; "
-                f"got scores of shape {values.shape} and y of shape {labels.shape}."
-            )
-        if _labels.has_missing(labels):
-            raise ValueError(
-                "CrucialPairs.of needs a label for every sample; y has missing labels."
-            )
-        if positive is None:
-            positive = _larger_label(labels)
-        is_positive = labels == positive
-        if not np.any(is_positive):
-            raise ValueError(
-                f"CrucialPairs.of needs positive to be one of the labels; got {positive!r}, which "
-                "is not in y."
-            )
+        values, is_positive = _split_classes("CrucialPairs.of", scores, y, positive)
         return cls(values[is_positive], values[~is_positive])
 
     def __repr__(self) -> str:
@@ -150,8 +137,8 @@ class CrucialPairs:
         return float((int(below) + int(upto)) / (2 * self.n_pairs))
 
     @property
-    def smallest_margin(self) -> float:
-        """The rank margin: the margin of the worst pair."""
+    def rank_margin(self) -> float:
+        """The margin of the worst pair, equation (1)."""
         return float(self.positives.min() - self.negatives.max())
 
     @property
@@ -311,6 +298,74 @@ class CrucialPairs:
         return float(np.partition(candidates, place)[place])
 
 
+def sample_margins(scores: ArrayLike, y: ArrayLike, *, positive: Any = None) -> Floats:
+    """Return the margin of each sample: its score toward its own class.
+
+    The margin of sample i is y_i f(x_i), where y_i is 1 for the positive class and -1 for the
+    others. A negative margin is an error of the classifier that predicts the sign of the score.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_samples,)
+        Scores in [-1, 1], above 0 for the positive class, such as 2 p - 1 for a probability p, or
+        ``Scores.toward``.
+    y : array-like of shape (n_samples,)
+        Labels; exactly two different ones unless `positive` is set.
+    positive : label, optional
+        The positive class; the others are negative. By default the larger of two labels.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        The margins, in [-1, 1].
+
+    Examples
+    --------
+    >>> from margrave.pairs import sample_margins
+    >>> sample_margins([0.9, 0.2, 0.1, -0.4], [1, 1, 0, 0])
+    array([ 0.9,  0.2, -0.1,  0.4])
+    """
+    values, is_positive = _split_classes("sample_margins", scores, y, positive)
+    floats = values.astype(np.float64)
+    if not (np.abs(floats) <= 1).all():
+        raise ValueError(
+            f"sample_margins needs scores in [-1, 1]; got {floats.min():g} to {floats.max():g}. "
+            "Scores.from_arrays(decision=...) or (proba=...) converts them."
+        )
+    return np.where(is_positive, floats, -floats)
+
+
+def minimum_margin(scores: ArrayLike, y: ArrayLike, *, positive: Any = None) -> float:
+    """Return the margin of a classifier: the smallest of its `sample_margins`.
+
+    It is negative if a sample is on the wrong side of the threshold 0. Twice the minimum margin is
+    at most the rank margin, ``CrucialPairs.rank_margin``, and equal to it for the threshold in the
+    middle between the lowest positive and the highest negative.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_samples,)
+        Scores in [-1, 1], above 0 for the positive class.
+    y : array-like of shape (n_samples,)
+        Labels; exactly two different ones unless `positive` is set.
+    positive : label, optional
+        The positive class; the others are negative. By default the larger of two labels.
+
+    Returns
+    -------
+    float
+        The minimum margin, in [-1, 1].
+
+    Examples
+    --------
+    >>> from margrave.pairs import CrucialPairs, minimum_margin
+    >>> scores, y = [0.9, 0.2, 0.1, -0.4], [1, 1, 0, 0]
+    >>> minimum_margin(scores, y), CrucialPairs.of(scores, y).rank_margin
+    (-0.1, 0.1)
+    """
+    return float(sample_margins(scores, y, positive=positive).min())
+
+
 def _check_scores(scores: ArrayLike, name: str) -> Floats:
     values = np.array(scores, dtype=np.float64)  # a copy, made read-only
     if values.ndim != 1 or len(values) == 0:
@@ -324,13 +379,34 @@ def _check_scores(scores: ArrayLike, name: str) -> Floats:
     return values
 
 
-def _larger_label(labels: NDArray[Any]) -> Any:
+def _split_classes(
+    owner: str, scores: ArrayLike, y: ArrayLike, positive: Any
+) -> tuple[NDArray[Any], Flags]:
+    """Check one score and one label per sample; return the scores, and which are positive."""
+    values, labels = np.asarray(scores), np.asarray(y)
+    if values.ndim != 1 or labels.shape != values.shape:
+        raise ValueError(
+            f"{owner} needs one score and one label per sample; "
+            f"got scores of shape {values.shape} and y of shape {labels.shape}."
+        )
+    if _labels.has_missing(labels):
+        raise ValueError(f"{owner} needs a label for every sample; y has missing labels.")
+    if positive is None:
+        positive = _larger_label(owner, labels)
+    is_positive: Flags = labels == positive
+    if not np.any(is_positive):
+        raise ValueError(
+            f"{owner} needs positive to be one of the labels; got {positive!r}, which is not in y."
+        )
+    return values, is_positive
+
+
+def _larger_label(owner: str, labels: NDArray[Any]) -> Any:
     distinct = np.unique(labels)
     if len(distinct) != 2:
         shown = ", ".join(repr(label) for label in distinct[:5].tolist())
         raise ValueError(
-            "CrucialPairs.of needs two different labels in y, or positive=; "
-            f"got {len(distinct)}: {shown}."
+            f"{owner} needs two different labels in y, or positive=; got {len(distinct)}: {shown}."
         )
     return distinct[1]
 

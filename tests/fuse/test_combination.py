@@ -218,7 +218,7 @@ def test_a_sample_of_weight_zero_is_not_there(scale, nu):
     part = TuningSet(raw[used], probabilities, positive[used], weight[used])
     less = fit_combination(part, settings)
     np.testing.assert_allclose(weighted.decision(raw), less.decision(raw), rtol=1e-9)
-    assert weighted.margins.smallest_margin == pytest.approx(less.margins.smallest_margin, rel=1e-9)
+    assert weighted.margins.rank_margin == pytest.approx(less.margins.rank_margin, rel=1e-9)
     assert weighted.auc_by_nu == pytest.approx(less.auc_by_nu, rel=1e-9)
     # The pairs that decide are named by their places among all samples.
     np.testing.assert_array_equal(weighted.result.active, used[less.result.active])
@@ -261,6 +261,6 @@ def test_margins_are_those_of_the_combined_scores():
     found = combined((raw, probabilities, positive, weight), nu=0.0)
     scores = found.scale(raw) @ found.result.weights
     pairs = CrucialPairs.of(scores, positive)
-    assert found.margins.smallest_margin == pytest.approx(pairs.smallest_margin, rel=1e-9)
-    assert found.result.rho == pytest.approx(pairs.smallest_margin, rel=1e-9)
+    assert found.margins.rank_margin == pytest.approx(pairs.rank_margin, rel=1e-9)
+    assert found.result.rho == pytest.approx(pairs.rank_margin, rel=1e-9)
     assert found.margins.auc == pytest.approx(roc_auc_score(positive, found.decision(raw)))

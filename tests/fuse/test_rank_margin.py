@@ -123,7 +123,7 @@ def test_margins_are_differences_of_the_combined_scores():
     assert np.abs(scores).max() <= 1
     assert scores[y[50:] == 1] == pytest.approx(committee.margin_distribution_.positives)
     i, k = committee.result_.active[0]
-    worst = committee.margin_distribution_.smallest_margin
+    worst = committee.margin_distribution_.rank_margin
     assert scores[i] - scores[k] == pytest.approx(worst)
     three = fitted(data=table(labels=(0, 1, 2)))
     assert three.combined_scores(X).shape == (150, 3)
@@ -281,7 +281,7 @@ def test_more_classes_each_against_the_rest(scale):
     assert (committee.predict(X) == committee.classes_[proba.argmax(axis=1)]).all()
     assert (committee.predict(X) == committee.classes_[decision.argmax(axis=1)]).all()
     assert len(committee.result_) == len(committee.margin_distribution_) == 3
-    smallest = [pairs.smallest_margin for pairs in committee.margin_distribution_]
+    smallest = [pairs.rank_margin for pairs in committee.margin_distribution_]
     assert committee.rank_margin_.tolist() == smallest
     assert [len(pairs.positives) for pairs in committee.margin_distribution_] == [
         (y == label).sum() for label in "abc"

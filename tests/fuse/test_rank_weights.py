@@ -102,7 +102,7 @@ def test_hard_margin_is_the_smallest_margin_of_the_combination():
     F, y = made(500, 4)
     found = rank_margin_weights(F, y)
     pairs = CrucialPairs.of(F @ found.weights, y)
-    assert found.rho == found.margin == pytest.approx(pairs.smallest_margin, rel=1e-9)
+    assert found.rho == found.margin == pytest.approx(pairs.rank_margin, rel=1e-9)
     i, k = found.active[0]
     assert (y[i], y[k]) == (1, 0)
     assert F[i] @ found.weights - F[k] @ found.weights == pytest.approx(found.rho)

@@ -231,7 +231,7 @@ class RankMarginDisplay:
 
 def _grid(pairs: CrucialPairs, n_points: int) -> Floats:
     """Return margins from the smallest to the largest, with 0 if it is between them."""
-    smallest, largest = pairs.smallest_margin, pairs.largest_margin
+    smallest, largest = pairs.rank_margin, pairs.largest_margin
     grid = np.linspace(smallest, largest, n_points)
     return np.unique(np.append(grid, 0.0) if smallest < 0 < largest else grid)
 

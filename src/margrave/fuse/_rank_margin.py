@@ -580,7 +580,7 @@ def fit_combination(tuning: TuningSet, settings: CombinationSettings) -> Combina
         slope, threshold = 1.0, balanced_threshold(combined, u, v)
     margins = CrucialPairs(combined[positive], combined[~positive])
     result = replace(result, active=used[result.active])
-    rank_margin = margins.smallest_margin
+    rank_margin = margins.rank_margin
     return Combination(scale, result, slope, threshold, margins, rank_margin, auc_by_nu)
 
 

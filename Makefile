@@ -113,13 +113,17 @@ $(VENV)/.deslib: $(VENV)/.run
 	  || echo "DESlib could not be installed: the study of selection goes without it."
 	@touch $@
 
-STUDY := rank_margin martingale steer mam select scale
-reproduce: $(VENV)/.test $(VENV)/.peers $(VENV)/.deslib  ## run the documents' experiments in full and write their pages; STUDY=mam: one of them
+STUDIES := rank_margin martingale steer mam select scale
+STUDY := $(STUDIES)
+ifneq ($(filter-out $(STUDIES),$(STUDY)),)
+$(error STUDY is one or more of: $(STUDIES))
+endif
+reproduce: $(VENV)/.test $(VENV)/.peers $(if $(filter select,$(STUDY)),$(VENV)/.deslib)  ## run the documents' experiments in full and write their pages; STUDY=mam: one of them
 	@set -e; for study in $(STUDY); do $(BIN)/python -m experiments.$$study; done
 
 lock: $(BIN)/python  ## lock what pyproject.toml requires, for all platforms; UPGRADE=1: newest versions
 	@$(BIN)/python tools/lock.py $(if $(UPGRADE),--upgrade)
 
 clean:  ## remove everything these commands made
-	rm -rf $(VENV) $(VENV)-deslib out docs/_build docs/api/generated docs/auto_examples .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+	rm -rf $(VENV) $(VENV)-deslib out docs/_build docs/api/generated docs/auto_examples .pytest_cache .mypy_cache .ruff_cache docs/.ruff_cache .hypothesis \
 	  .import_linter_cache docs/sg_execution_times.rst

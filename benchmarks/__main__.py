@@ -58,6 +58,7 @@ def table(n: int, n_rows: int | None) -> int:
     missed = 0
     for group in (
         foundation.votes(n),
+        foundation.averages(n),
         foundation.crucial_pairs(n),
         rank_margin.all_pairs(n // 500),
         rank_margin.large(n),

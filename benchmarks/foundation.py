@@ -12,11 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import VotingClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from benchmarks._timing import Comparison, compare
+from margrave import Scores
 from margrave.fuse import VoteClassifier
-from margrave.fuse._vote import count_votes, decide
+from margrave.fuse._vote import combine_probabilities, count_votes, decide
 from margrave.pairs import CrucialPairs
 
 
@@ -68,6 +71,58 @@ def votes(n: int) -> Iterator[Comparison]:
         lambda: theirs.predict(X),
         target=1 / 20,
         repeats=2,
+    )
+
+
+class ReadsTable(ClassifierMixin, BaseEstimator):
+    """A member that takes no time: its probabilities are a table."""
+
+    def __init__(self, table: NDArray[np.float64]) -> None:
+        self.table = table
+        self.classes_ = np.arange(table.shape[1])
+
+    def predict(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Return the most probable class."""
+        classes: NDArray[Any] = self.table[: len(X)].argmax(axis=1)
+        return classes
+
+    def predict_proba(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the first rows of the table."""
+        return self.table[: len(X)]
+
+
+def averages(n: int) -> Iterator[Comparison]:
+    """Average the probabilities of 11 members, and run the whole ``predict_proba``."""
+    rng = np.random.default_rng(0)
+    n_members = 11
+    for n_classes in (2, 3):
+        tables = [rng.dirichlet(np.ones(n_classes), n) for _ in range(n_members)]
+        scores = Scores.of([ReadsTable(table) for table in tables], np.empty((n, 1)), ask="values")
+        weights = np.ones(n_members)
+        if not np.allclose(scores.average_proba(), np.mean(tables, axis=0), rtol=0, atol=1e-14):
+            raise RuntimeError("The two averages differ.")
+        yield compare(
+            f"average {n:,} x {n_members} probabilities of {n_classes} classes",
+            partial(combine_probabilities, scores, weights, "average"),
+            "np.mean",
+            partial(np.mean, tables, axis=0),
+            target=1.2,
+        )
+    X = rng.normal(size=(n, 10))
+    y = X[:, 0] > rng.normal(size=n)
+    parts = np.array_split(np.arange(n), n_members)
+    members = [
+        (f"m{j}", FrozenEstimator(LogisticRegression().fit(X[part[:1000]], y[part[:1000]])))
+        for j, part in enumerate(parts)
+    ]
+    ours = VoteClassifier(members, "average").fit(X, y)
+    theirs = VotingClassifier(members, voting="soft").fit(X, y)
+    yield compare(
+        f"average of {n_members} logistic regressions, {n:,} samples",
+        lambda: ours.predict_proba(X),
+        "VotingClassifier.predict_proba",
+        lambda: theirs.predict_proba(X),
+        target=1.2,
     )
 
 

@@ -29,14 +29,18 @@ ESTIMATORS = [
     fuse.RankMarginClassifier(PAIR, nu=0.1, tuning=2),  # nu="cv" takes longer
     select.LocalSelectionClassifier(PAIR, k=3, tuning=2),
     select.RegionSelectionClassifier(PAIR, tuning=2, random_state=0),
+    select.MixtureOfExpertsClassifier(PAIR, tuning=2),
     select.SingleBestClassifier(PAIR, tuning=2),
     members.SmoothedBaggingClassifier(n_estimators=3, random_state=0),
+    members.VariedTreesClassifier(n_estimators=3, random_state=0),
     members.RankBoostClassifier(n_estimators=10),
+    members.RealAdaBoostClassifier(n_estimators=10, random_state=0),
     members.ModestAdaBoostClassifier(n_estimators=3, random_state=0),
     EncodedLabelsClassifier(LogisticRegression()),
     mam.MAMClassifier(),
     mam.MAMOrdinalClassifier(),
     martingale.TunableLogistic(),
+    martingale.TunableRBFLogistic(random_state=0),
     martingale.MartingaleBoostClassifier(n_levels=3),
     martingale.AdaptiveMartingaleBoostClassifier(n_levels=3),
     steer.SteeredClassifier(LogisticRegression()),
@@ -80,11 +84,17 @@ EXPECTED_FAILURES = {
         "check_sample_weight_equivalence_on_dense_data": _FOLDED,
         "check_sample_weight_equivalence_on_sparse_data": _FOLDED,
     },
+    "MixtureOfExpertsClassifier": {
+        "check_sample_weight_equivalence_on_dense_data": _FOLDED,
+        "check_sample_weight_equivalence_on_sparse_data": _FOLDED,
+    },
     "BayesOptimalClassifier": {
         "check_sample_weight_equivalence_on_dense_data": _DRAWN,
         "check_sample_weight_equivalence_on_sparse_data": _DRAWN,
     },
+    "TunableRBFLogistic": {"check_sample_weight_equivalence_on_dense_data": _DRAWN},
     "SmoothedBaggingClassifier": {"check_sample_weight_equivalence_on_dense_data": _DRAWN},
+    "VariedTreesClassifier": {"check_sample_weight_equivalence_on_dense_data": _DRAWN},
     "ModestAdaBoostClassifier": {
         "check_sample_weight_equivalence_on_dense_data": (
             "the first weights are drawn for each row, and the inverted weights depend on the "
@@ -220,7 +230,7 @@ def test_grid_search_reaches_into_named_members(table):
     X, y = table
     vote = fuse.VoteClassifier([("logistic", LogisticRegression()), ("bayes", GaussianNB())])
     grid = {
-        "vote__line__C": [0.01, 1.0],
+        "vote__logistic__C": [0.01, 1.0],
         "vote__bayes": [GaussianNB(), DecisionTreeClassifier(max_depth=2, random_state=0)],
         "vote__rule": ["plurality"],
     }
@@ -228,6 +238,6 @@ def test_grid_search_reaches_into_named_members(table):
     pipeline.steps[-1] = ("vote", vote)
     search = GridSearchCV(pipeline, grid, cv=3).fit(X, y)
     best = search.best_estimator_["vote"]
-    chosen = best.named_estimators_.line.C
-    assert chosen == search.best_params_["vote__line__C"]
+    chosen = best.named_estimators_.logistic.C
+    assert chosen == search.best_params_["vote__logistic__C"]
     assert type(best.named_estimators_.bayes) is type(search.best_params_["vote__bayes"])

@@ -6,7 +6,8 @@ learning library.
 
 The settings differ from the library's defaults only where a paper requires it, or to silence a
 library. Nothing here scales the features; where a method needs it (`knn`, `perceptron`, `logistic`,
-`svm`, `mam`, `neural-network`), put the method after a scaler in a pipeline.
+`rbf-logistic`, `linear-svm`, `svm`, `mam`, `neural-network`), put the method after a scaler in a
+pipeline.
 """
 
 from collections.abc import Callable, Mapping
@@ -107,6 +108,12 @@ _ENTRIES = (
         "margrave.members.make_logistic_quantile",
     ),
     _entry(
+        "rbf-logistic",
+        "logistic regression on features of the RBF kernel, for the nodes of martingale programs",
+        f"{_MARTINGALE}, section 5.2",
+        "margrave.martingale.TunableRBFLogistic",
+    ),
+    _entry(
         "qda",
         "quadratic discriminant analysis",
         "a member of the default committee",
@@ -114,6 +121,12 @@ _ENTRIES = (
         # Shrunk, so that a class may have fewer samples than there are features.
         solver="eigen",
         shrinkage=0.1,
+    ),
+    _entry(
+        "linear-svm",
+        "a linear support vector machine; it has no probabilities",
+        f"{_SURVEY}, section 2",
+        "sklearn.svm.LinearSVC",
     ),
     _entry(
         "svm",
@@ -163,6 +176,12 @@ _ENTRIES = (
         "sklearn.ensemble.RandomForestClassifier",
     ),
     _entry(
+        "varied-trees",
+        "trees on bootstrap samples, with parameters drawn at random for each tree",
+        f"{_SLIDES}, 'Data level (iv): variants of bagging'",
+        "margrave.members.VariedTreesClassifier",
+    ),
+    _entry(
         "extra-trees",
         "trees with thresholds drawn at random",
         "a member of the default committee",
@@ -173,6 +192,12 @@ _ENTRIES = (
         "stumps in sequence, on rows weighted by the errors so far",
         f"{_SLIDES}, 'Data level (x)' and '(xi)'; {_SURVEY}, section 5.1",
         "sklearn.ensemble.AdaBoostClassifier",
+    ),
+    _entry(
+        "real-adaboost",
+        "stumps in sequence, whose leaves vote with their confidence",
+        f"{_SURVEY}, section 5.1, algorithm 1",
+        "margrave.members.RealAdaBoostClassifier",
     ),
     _entry(
         "modest-adaboost",

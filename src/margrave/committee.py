@@ -211,6 +211,27 @@ class Committee(ClassifierMixin, BaseEstimator):
             )
         return values
 
+    def _check_probabilities(
+        self, cause: str = "", members: list[tuple[str, Any]] | None = None
+    ) -> None:
+        """Check that each member has probabilities.
+
+        Parameters
+        ----------
+        cause : str
+            The setting that needs them, such as "voting='soft'"; empty if all settings do.
+        members : list of (name, classifier), optional
+            By default the members passed to the constructor.
+        """
+        owner = type(self).__name__ + (f" with {cause}" if cause else "")
+        for name, member in self._pairs() if members is None else members:
+            if not hasattr(member, "predict_proba"):
+                raise ValueError(
+                    f"{owner} needs members with predict_proba; {name!r} "
+                    f"({type(member).__name__}) has none "
+                    "(sklearn.calibration.CalibratedClassifierCV adds it)."
+                )
+
     def _checked_reject_label(self) -> Any:
         """Return the label of a rejected sample, which is never a class."""
         owner = type(self).__name__

@@ -377,7 +377,7 @@ def test_explain_lists_who_voted_for_what():
     explanation = vote.explain(X)
     assert explanation.members == ("D1", "D2", "D3")
     assert explanation.votes.tolist() == [["A", "B", "B"], ["A", "A", "A"]]
-    assert explanation.counts.tolist() == [[1, 1.5], [2.5, 0]]
+    assert explanation.values.tolist() == [[1, 1.5], [2.5, 0]]
     assert explanation.predictions.tolist() == ["B", "A"]
     lines = str(explanation).splitlines()
     assert len(lines) == 2

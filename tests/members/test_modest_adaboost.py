@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from margrave import datasets
 from margrave.members import ModestAdaBoostClassifier
-from margrave.members._modest_adaboost import invert_weights, score_leaves
+from margrave.members._modest_adaboost import invert_weights
 
 STUMP = DecisionTreeClassifier(max_depth=1)
 
@@ -74,7 +74,7 @@ def test_two_samples():
 def test_without_the_normalisation_a_pure_leaf_would_have_the_wrong_sign():
     leaves, positive = np.array([1, 1, 1, 2, 2, 2]), np.array([True] * 3 + [False] * 3)
     D = np.full(6, 1 / 6)
-    scores = score_leaves(leaves, positive, D, n_nodes=3)
+    scores = ModestAdaBoostClassifier()._score_leaves(leaves, positive, D, n_nodes=3)
     np.testing.assert_allclose(scores, [0, 0.25, -0.25])
     raw = 1 - D
     assert one_leaf(D[positive].sum(), 0, raw[positive].sum(), 0) < 0

@@ -5,6 +5,7 @@
 `BiasVariance`               the result: the mean of each term
 `PointTerms`                 the terms at each test point
 `BiasVarianceDisplay`        plots the terms against a parameter
+`BoostingDisplay`            plots the errors of a boosted classifier against its rounds
 `friedman_holm`              tests whether methods differ, and which differ from a control
 `FriedmanHolm`               the result: statistics, mean ranks and p-values
 `CriticalDifferenceDisplay`  plots the mean ranks
@@ -17,6 +18,7 @@
 
 from margrave.compare._bias_variance import BiasVariance, PointTerms, bias_variance
 from margrave.compare._bias_variance_display import BiasVarianceDisplay
+from margrave.compare._boosting_display import BoostingDisplay
 from margrave.compare._certainty_display import CertaintyDisplay
 from margrave.compare._critical_difference_display import CriticalDifferenceDisplay
 from margrave.compare._friedman_holm import FriedmanHolm, friedman_holm
@@ -27,6 +29,7 @@ from margrave.compare._region_display import RegionDisplay
 __all__ = [
     "BiasVariance",
     "BiasVarianceDisplay",
+    "BoostingDisplay",
     "CertaintyDisplay",
     "CriticalDifferenceDisplay",
     "FriedmanHolm",

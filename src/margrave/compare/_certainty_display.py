@@ -117,7 +117,8 @@ class CertaintyDisplay:
             `margrave.mam.MAMClassifier`, or is a pipeline that ends in one, the label of a line is
             an upper bound on the error rate of the predictions beyond it, counted on `held_out`;
             without `held_out`, the bound of Pelckmans et al. (2008) on errors with such a margin,
-            or "no guarantee". For other classifiers the labels are margins, up to 1.
+            or "no guarantee". For other classifiers the labels are margins, up to 1; for a support
+            vector machine `margrave.mam.SVMCertainty` has the bounds.
         X : array-like of shape (n_samples, 2)
             Samples that the surface covers.
         y : array-like of shape (n_samples,), default=None

@@ -22,7 +22,6 @@ from margrave._indexing import select_rows
 from margrave._typing import Floats
 from margrave._validation import check_parameters, is_number
 from margrave.committee import Committee
-from margrave.scores import Scores
 
 
 class BayesOptimalClassifier(Committee):
@@ -150,9 +149,7 @@ class BayesOptimalClassifier(Committee):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        scores: Scores = self._ask(X, "values")
-        mixture: Floats = np.einsum("nkc,k->nc", scores.proba(), self.posterior_)
-        return mixture
+        return self._ask(X, "values").average_proba(self.posterior_)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the most probable class.
@@ -171,13 +168,7 @@ class BayesOptimalClassifier(Committee):
         return labels
 
     def _check_settings(self) -> None:
-        for name, member in self._pairs():
-            if not hasattr(member, "predict_proba"):
-                raise ValueError(
-                    f"BayesOptimalClassifier needs members with predict_proba; {name!r} "
-                    f"({type(member).__name__}) has none "
-                    "(sklearn.calibration.CalibratedClassifierCV adds it)."
-                )
+        self._check_probabilities()
         fraction, clip = self.tuning_fraction, self.clip
         rules = {
             "tuning_fraction": (

@@ -1,4 +1,4 @@
-"""A committee that votes: unanimity, majority and plurality, with a threshold and with weights.
+"""A committee that votes, or combines its members' probabilities by a fixed rule.
 
 Multi-classifiers, fusion slides (i) to (v). Member i of L votes d_{i,k} = 1 for one class k with
 weight w_i; the votes for a class are ``v_k = Σ_{i=1..L} w_i d_{i,k}`` (the slide's sum over weights
@@ -10,6 +10,18 @@ votes, the first in ``classes_`` among equal ones, if
 - unanimity: if ``v_k = W``, which is the threshold α = 1;
 
 and otherwise the extra class ω_{c+1}: the sample is rejected.
+
+The slides' other combiner is the average. With p_{i,k} the probability that member i predicts for
+class k, the combined value of the class is
+
+- average: ``Σ_i w_i p_{i,k} / W``;
+- median: the weighted median of p_{1,k}, ..., p_{L,k}, the mean of both if two are in the middle;
+- product: ``Π_i p_{i,k} ** w_i``, computed as a sum of logarithms;
+- minimum, maximum: ``min_i p_{i,k}`` and ``max_i p_{i,k}``;
+
+divided by the sum over the classes (Kittler et al., 1998, and Kuncheva, 2004, compare these rules).
+The prediction is the class with the largest value, if that is at least the threshold α. If the
+value of every class is 0, no class is left, and the sample is rejected.
 """
 
 from __future__ import annotations
@@ -21,10 +33,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrave import _labels
+from margrave._typing import Floats
 from margrave._validation import check_parameters, is_number
 from margrave.committee import Committee, stratified_folds
+from margrave.scores import Scores
 
-RULES = ("plurality", "majority", "unanimity")
+VOTE_RULES = ("plurality", "majority", "unanimity")
+PROBABILITY_RULES = ("average", "median", "product", "minimum", "maximum")
+RULES = VOTE_RULES + PROBABILITY_RULES
+Rule = Literal[
+    "plurality",
+    "majority",
+    "unanimity",
+    "average",
+    "median",
+    "product",
+    "minimum",
+    "maximum",
+]
 # Votes are sums of a few weights: two sums that differ by less than this fraction of W are equal.
 _ROUNDING = 1e-12
 _BLOCK = 20_000
@@ -32,22 +58,24 @@ _N_FOLDS = 5
 
 
 class VoteClassifier(Committee):
-    """A committee that votes, and may reject what it cannot agree on.
+    """A committee that votes or averages, and may reject what it cannot agree on.
 
     Parameters
     ----------
     estimators : list of classifiers, or of (name, classifier)
         The members.
-    rule : {"plurality", "majority", "unanimity"}, default="plurality"
-        The votes that a prediction needs: the most, more than half, or all. Like ``threshold``, it
-        can be changed after ``fit``.
+    rule : str, default="plurality"
+        "plurality", "majority" and "unanimity" count the members' labels: a prediction needs the
+        most votes, more than half, or all. "average", "median", "product", "minimum" and "maximum"
+        combine the members' probabilities: the class with the largest value is predicted. Like
+        ``threshold``, the rule can be changed after ``fit``.
     threshold : float in (0, 1], optional
-        With plurality: the fraction of all votes that the winner needs; otherwise the sample is
-        rejected.
+        The fraction of all votes, or the combined probability, that the winner needs; otherwise
+        the sample is rejected. Not with majority and unanimity, which are thresholds themselves.
     weights : None, "accuracy" or array-like of shape (n_members,), default=None
         None for equal weights; "accuracy" for weights by accuracy, on the data passed to ``fit`` if
         ``prefit``, otherwise by 5-fold cross-validation; or one weight for each member, none
-        negative and not all zero.
+        negative and not all zero. The minimum and the maximum take no weights.
     reject_label : label, optional
         The label of rejected samples. By default "rejected" for labels that are strings
         or booleans, and one below the smallest label for numbers; never a class.
@@ -59,7 +87,7 @@ class VoteClassifier(Committee):
     Attributes
     ----------
     classes_ : ndarray
-        All classes of the members; among classes with equal votes the first is predicted.
+        All classes of the members; among equal classes the first is predicted.
     estimators_ : list
         The trained members.
     named_estimators_ : Bunch
@@ -67,7 +95,7 @@ class VoteClassifier(Committee):
     member_names_ : list of str
         Their names, by default by type.
     weights_ : ndarray of shape (n_members,)
-        The weight of each vote.
+        The weight of each member.
     reject_label_ : label
         The label of rejected samples.
     n_features_in_, feature_names_in_
@@ -75,11 +103,19 @@ class VoteClassifier(Committee):
 
     Notes
     -----
-    The rules are those of Multi-classifiers, slides on fusion. With two classes, odd L and equal
-    weights plurality and majority agree. A member that itself rejects a sample abstains; a sample
-    without votes is rejected under every rule. scikit-learn's metrics need labels of one type: if
+    The rules are those of Multi-classifiers, slides on fusion [1]_. With two classes, odd L and
+    equal weights plurality and majority agree. A member that itself rejects a sample abstains from
+    a vote; a sample without votes is rejected. A member predicts probability 0 for a class that it
+    was not trained on. The product and the minimum reject a sample if no class has a positive
+    probability from every member. scikit-learn's metrics need labels of one type: if
     the label of rejected samples has another type than the classes (the default for booleans), use
     :meth:`score` or :meth:`margrave.Confusion.of`.
+
+    References
+    ----------
+    .. [1] J. Kittler, M. Hatef, R. P. W. Duin and J. Matas, "On Combining Classifiers", IEEE
+       Transactions on Pattern Analysis and Machine Intelligence 20, 1998, has the rules for
+       probabilities.
 
     Examples
     --------
@@ -100,12 +136,14 @@ class VoteClassifier(Committee):
     array(['setosa', 'rejected', 'virginica'], dtype='<U10')
     >>> print(vote.explain(X[[52]]))
     rejected: versicolor 2 (logistic, tree); virginica 1 (bayes)
+    >>> print(vote.set_params(rule="average").explain(X[[52]]))
+    versicolor: versicolor 0.696 (logistic, tree); virginica 0.303 (bayes)
     """
 
     def __init__(
         self,
         estimators: Any,
-        rule: Literal["plurality", "majority", "unanimity"] = "plurality",
+        rule: Rule = "plurality",
         *,
         threshold: float | None = None,
         weights: Literal["accuracy"] | ArrayLike | None = None,
@@ -151,7 +189,11 @@ class VoteClassifier(Committee):
             self._keep(self._train(X, labels, params), labels)
         self.reject_label_ = self._checked_reject_label()
         if weights is None:
-            codes = self._codes(X) if self.prefit else self._held_out_codes(X, labels, params)
+            codes = (
+                _codes(self._ask(X, "labels"))
+                if self.prefit
+                else self._held_out_codes(X, labels, params)
+            )
             truth = _labels.encode(labels, self.classes_, "y")
             weights = _accuracies(codes, truth, sample_weight)
         self.weights_ = weights
@@ -170,10 +212,10 @@ class VoteClassifier(Committee):
         ndarray of shape (n_samples, n_classes)
             Integers unless the votes are weighted.
         """
-        return count_votes(self._codes(X), self.weights_, len(self.classes_))
+        return count_votes(_codes(self._ask(X, "labels")), self.weights_, len(self.classes_))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the class of each sample; ``reject_label_`` if the rule rejects it.
+        """Predict the class of each sample; ``reject_label_`` if it is rejected.
 
         Parameters
         ----------
@@ -184,10 +226,12 @@ class VoteClassifier(Committee):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._decide(self.vote_counts(X))
+        return self._decide(self._combine(self._ask_by_rule(X)))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the fraction of the votes for each class; all equal if all members abstain.
+        """Return the fraction of the votes, or the combined probability, of each class.
+
+        All classes are equal where no class has votes, or a positive value.
 
         Parameters
         ----------
@@ -198,12 +242,13 @@ class VoteClassifier(Committee):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        votes = self.vote_counts(X).astype(np.float64)
-        cast = votes.sum(axis=1, keepdims=True)
-        return np.where(cast > 0, votes / np.where(cast > 0, cast, 1), 1 / len(self.classes_))
+        values = self._combine(self._ask_by_rule(X))
+        if self.rule == "average":  # sums to 1 as it is
+            return values
+        return normalise(values, empty=1 / len(self.classes_))
 
     def explain(self, X: Any) -> VoteExplanation:
-        """Return the votes of each member.
+        """Return the prediction of each member, and what the rule makes of them.
 
         Parameters
         ----------
@@ -215,37 +260,54 @@ class VoteClassifier(Committee):
         VoteExplanation
             Print it for a line per sample.
         """
-        codes = self._codes(X)
-        counts = count_votes(codes, self.weights_, len(self.classes_))
+        scores = self._ask_by_rule(X, with_labels=True)
+        values = self._combine(scores)
         return VoteExplanation(
             members=tuple(self.member_names_),
             weights=self.weights_,
-            votes=_labels.decode(codes, self.classes_, self.reject_label_),
+            votes=_labels.decode(_codes(scores), self.classes_, self.reject_label_),
             classes=self.classes_,
-            counts=counts,
-            predictions=self._decide(counts),
+            values=values,
+            predictions=self._decide(values),
         )
 
-    def _codes(self, X: Any) -> NDArray[Any]:
-        scores = self._ask(X, "labels")
-        return scores.codes  # type: ignore[return-value]  # not None for ask="labels"
-
-    def _decide(self, votes: NDArray[Any]) -> NDArray[Any]:
+    def _ask_by_rule(self, X: Any, with_labels: bool = False) -> Scores:
+        """Return the members' labels or probabilities, whichever the rule combines."""
         self._check_settings()  # rule and threshold may have changed since fit
-        codes = decide(votes, float(self.weights_.sum()), self.rule, self.threshold)
+        if self.rule in VOTE_RULES:
+            return self._ask(X, "labels")
+        return self._ask(X, "both" if with_labels else "values")
+
+    def _combine(self, scores: Scores) -> NDArray[Any]:
+        """Return the votes for each class, or its combined probability."""
+        if self.rule in VOTE_RULES:
+            return count_votes(_codes(scores), self.weights_, len(self.classes_))
+        return combine_probabilities(scores, self.weights_, self.rule)
+
+    def _decide(self, values: NDArray[Any]) -> NDArray[Any]:
+        total = float(self.weights_.sum()) if self.rule in VOTE_RULES else 1.0
+        codes = decide(values, total, self.rule, self.threshold)
         return _labels.decode(codes, self.classes_, self.reject_label_)
 
     def _check_settings(self) -> None:
-        allowed = f"None with rule={self.rule!r}"
-        is_allowed = self.threshold is None
-        if self.threshold is not None and self.rule == "plurality":
-            allowed = "None or a number above 0 and at most 1"
-            is_allowed = is_number(self.threshold) and 0 < self.threshold <= 1
-        rules = {
-            "rule": (f"one of {', '.join(RULES)}", self.rule in RULES),
-            "threshold": (allowed, is_allowed),
-        }
-        check_parameters(self, rules)
+        threshold = self.threshold
+        is_fraction = threshold is None or (is_number(threshold) and 0 < threshold <= 1)
+        without_threshold = threshold is None or self.rule not in ("majority", "unanimity")
+        without_weights = self.weights is None or self.rule not in ("minimum", "maximum")
+        check_parameters(
+            self,
+            {
+                "rule": (f"one of {', '.join(RULES)}", self.rule in RULES),
+                "threshold": ("None or a number above 0 and at most 1", is_fraction),
+            },
+        )
+        only_none = f"None with rule={self.rule!r}"
+        check_parameters(
+            self,
+            {"threshold": (only_none, without_threshold), "weights": (only_none, without_weights)},
+        )
+        if self.rule in PROBABILITY_RULES:
+            self._check_probabilities(f"rule={self.rule!r}")
 
     def _fixed_weights(self) -> NDArray[Any] | None:
         """Return the weights; None if they are accuracies."""
@@ -264,8 +326,13 @@ class VoteClassifier(Committee):
         folds = stratified_folds(y, _N_FOLDS, "VoteClassifier with weights='accuracy'")
         codes = np.empty((len(y), len(self._pairs())), dtype=np.int64)
         for rows, scores in self._held_out(X, y, folds, params, "labels"):
-            codes[rows] = scores.codes  # type: ignore[assignment]  # not None for ask="labels"
+            codes[rows] = _codes(scores)
         return codes
+
+
+def _codes(scores: Scores) -> NDArray[Any]:
+    """Return the members' labels, which were requested."""
+    return scores.codes  # type: ignore[return-value]  # not None for ask="labels" or "both"
 
 
 def _accuracies(
@@ -313,7 +380,17 @@ def count_votes(codes: NDArray[Any], weights: NDArray[Any], n_classes: int) -> N
 def decide(
     votes: NDArray[Any], total: float, rule: str = "plurality", threshold: float | None = None
 ) -> NDArray[np.int64]:
-    """Return the predicted class of each sample, as a code; -1 if the rule rejects it."""
+    """Return the predicted class of each sample, as a code; -1 if the rule rejects it.
+
+    Parameters
+    ----------
+    votes : ndarray of shape (n, n_classes)
+        The votes for each class, or its combined probability.
+    total : float
+        The largest possible value of a class: the sum of the weights, or 1.
+    rule, threshold
+        As in `VoteClassifier`.
+    """
     slack = _ROUNDING * total
     winner = np.zeros(len(votes), dtype=np.int64)
     most = votes[:, 0].astype(np.float64)
@@ -326,26 +403,79 @@ def decide(
         enough = most >= total - slack
     else:
         enough = most >= (threshold or 0.0) * total - slack
-    # If all members abstain, every rule rejects the sample.
+    # If all members abstain, or no class has a positive value, every rule rejects the sample.
     return np.where(enough & (most > 0), winner, _labels.REJECTED)
+
+
+def combine_probabilities(scores: Scores, weights: NDArray[Any], rule: str) -> Floats:
+    """Return the combined probability of each class; 0 for all classes if no class is left.
+
+    Parameters
+    ----------
+    scores : Scores
+        The members' probabilities.
+    weights : ndarray of shape (L,)
+        The members' weights; the minimum and the maximum ignore them.
+    rule : str
+        One of `PROBABILITY_RULES`.
+
+    Returns
+    -------
+    ndarray of shape (n, n_classes)
+    """
+    if rule == "average":
+        return scores.average_proba(weights)
+    proba = scores.proba()
+    if rule == "median":
+        values = weighted_median(proba, weights)
+    elif rule == "product":
+        used = weights > 0  # a weight of 0 must not turn log(0) into NaN
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.einsum("nkc,k->nc", np.log(proba[:, used]), weights[used])
+            values = np.nan_to_num(np.exp(logs - logs.max(axis=1, keepdims=True)))
+    else:
+        values = proba.min(axis=1) if rule == "minimum" else proba.max(axis=1)
+    return normalise(values, empty=0.0)
+
+
+def weighted_median(values: Floats, weights: NDArray[Any]) -> Floats:
+    """Return the weighted median over the second axis.
+
+    Half of the weight is on either side of it. If that holds between two values, it is their mean.
+    """
+    order = np.argsort(values, axis=1)
+    ordered = np.take_along_axis(values, order, axis=1)
+    below = np.cumsum(weights[order], axis=1)
+    half, slack = weights.sum() / 2, _ROUNDING * weights.sum()
+    middle = [(below >= half - slack).argmax(axis=1), (below > half + slack).argmax(axis=1)]
+    lower, upper = (np.take_along_axis(ordered, at[:, None], axis=1)[:, 0] for at in middle)
+    return (lower + upper) / 2
+
+
+def normalise(values: NDArray[Any], empty: float) -> Floats:
+    """Divide each row by its sum; a row of zeros becomes `empty`."""
+    total = values.sum(axis=1, keepdims=True)
+    normalised: Floats = np.full(values.shape, empty)
+    np.divide(values, total, where=total > 0, out=normalised)
+    return normalised
 
 
 @dataclass(frozen=True)
 class VoteExplanation:
-    """The votes of each member.
+    """The predictions of each member, and the values of the classes by the rule.
 
     Attributes
     ----------
     members : tuple of str
         The members' names.
     weights : ndarray of shape (L,)
-        The weight of each vote.
+        The weight of each member.
     votes : ndarray of shape (n, L)
-        The label that each member votes for.
+        The label that each member predicts.
     classes : ndarray of shape (C,)
         The classes.
-    counts : ndarray of shape (n, C)
-        Votes for each class.
+    values : ndarray of shape (n, C)
+        The votes for each class, or its combined probability.
     predictions : ndarray of shape (n,)
         The committee's predictions.
     """
@@ -354,21 +484,21 @@ class VoteExplanation:
     weights: NDArray[Any]
     votes: NDArray[Any]
     classes: NDArray[Any]
-    counts: NDArray[Any]
+    values: NDArray[Any]
     predictions: NDArray[Any]
 
     def __str__(self) -> str:
         return "\n".join(self.row(i) for i in range(len(self.predictions)))
 
     def row(self, i: int) -> str:
-        """Describe one sample in a line: its prediction, and each class with votes and voters."""
+        """Describe one sample in a line: its prediction, and each class that members predict."""
         parts = []
-        for label, count in zip(self.classes, self.counts[i], strict=True):
+        for label, value in zip(self.classes, self.values[i], strict=True):
             by = [
                 name
                 for name, vote in zip(self.members, self.votes[i], strict=True)
                 if vote == label
             ]
             if by:
-                parts.append(f"{label} {count:g} ({', '.join(by)})")
+                parts.append(f"{label} {round(value, 3):g} ({', '.join(by)})")
         return f"{self.predictions[i]}: {'; '.join(parts) or 'no votes'}"

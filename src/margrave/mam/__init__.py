@@ -3,7 +3,8 @@
 ======================  ==========================================================================
 `MAMClassifier`         the direction with the largest average margin, its width by leave-one-out
 `Certainty`             how far its predictions can be trusted, the result of its `certainty`
-`MAMRanker`             the same for an order: the largest average margin between pairs
+`SVMCertainty`          the same for a support vector machine
+`MAMRanker`             the principle for an order: the largest average margin between pairs
 `MAMOrdinalClassifier`  ordered classes, by thresholds on the ranker's score
 `rank_transform`        the number of samples below each one, minus the number above
 `kernel_sum`            sums of a kernel over many samples, from which all of this is computed
@@ -37,6 +38,7 @@ from margrave.mam._ranker import fit_from_rank_totals as fit_from_rank_totals
 from margrave.mam._ranker import ranker_for_prediction as ranker_for_prediction
 from margrave.mam._ranker import select_rank_features as select_rank_features
 from margrave.mam._sums import kernel_sum
+from margrave.mam._svm import SVMCertainty
 from margrave.mam._threads import single_thread as single_thread
 
 # Names imported with "as" are for the other packages of Margrave.
@@ -45,6 +47,7 @@ __all__ = [
     "MAMClassifier",
     "MAMOrdinalClassifier",
     "MAMRanker",
+    "SVMCertainty",
     "kernel_sum",
     "rank_transform",
 ]

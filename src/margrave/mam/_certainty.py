@@ -24,10 +24,13 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import beta
+from sklearn.utils import column_or_1d
 
 from margrave._errors import ParameterError
-from margrave._typing import Flags, Floats
+from margrave._labels import encode
+from margrave._typing import Codes, Flags, Floats
 from margrave._validation import is_number
 from margrave.mam._parameters import power_fraction
 
@@ -294,6 +297,22 @@ def count_errors(levels: Floats, wrong: Flags, margins: Floats, delta: float) ->
         return joint[place], conditional[place], levels[place]
 
     return rates
+
+
+def held_out_scores(classifier: Any, held_out: tuple[ArrayLike, ArrayLike]) -> tuple[Floats, Codes]:
+    """Return the scores of held-out samples and the codes of their labels."""
+    if not isinstance(held_out, tuple | list) or len(held_out) != 2:
+        raise ValueError(
+            f"certainty needs held_out to be a pair (X, y); got {type(held_out).__name__}."
+        )
+    scores = classifier.decision_function(held_out[0])
+    labels = column_or_1d(held_out[1])
+    if len(labels) != len(scores):
+        raise ValueError(
+            "certainty needs held_out with a label for each sample; "
+            f"got {len(scores)} samples and {len(labels)} labels."
+        )
+    return scores, encode(labels, classifier.classes_, "held_out")
 
 
 def margin_levels(margins: Any) -> Floats:

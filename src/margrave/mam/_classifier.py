@@ -14,11 +14,11 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse, vstack
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from margrave._errors import ParameterError
 from margrave._indexing import largest_keys
@@ -32,6 +32,7 @@ from margrave.mam._certainty import (
     Transform,
     check_delta,
     count_errors,
+    held_out_scores,
     margin_bound,
     margin_levels,
     trace_bound,
@@ -44,7 +45,7 @@ from margrave.mam._features import (
     mean_row,
     squared_lengths,
 )
-from margrave.mam._kernels import Kernel, KernelFunction
+from margrave.mam._kernels import Kernel, KernelFunction, KernelName
 from margrave.mam._leave_one_out import (
     ClassSums,
     LabelledSamples,
@@ -64,9 +65,11 @@ from margrave.mam._parameters import (
     feature_rules,
     has_vector,
     is_linear,
+    is_precomputed,
     validate_rows,
     width_fraction,
 )
+from margrave.mam._parametric import parametric_rows, select_parametric_width
 from margrave.mam._sums import is_flat, weighted_sums
 
 RESERVOIR_SIZE = 20_000
@@ -101,10 +104,14 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    kernel : {"rbf", "linear", "poly", "laplacian"} or callable, default="rbf"
+    kernel : {"rbf", "linear", "poly", "laplacian", "precomputed"} or callable, default="rbf"
         The kernel, as in :func:`kernel_sum`. A callable should be positive definite. If it is not,
         scores are still sums of its values, but they are not distances in a feature space, and the
-        bounds do not hold; if yᵀΩy is negative, `fit` raises an error.
+        bounds do not hold; if yᵀΩy is negative, `fit` raises an error. With "precomputed", `X` has
+        kernel values, as in scikit-learn's SVC: of shape (n_samples, n_samples) in `fit`, of all
+        pairs, and later of shape (n_samples, n_training). With a callable, `X` may be a list of
+        strings, of lists of tokens or of other objects: the callable gets two arrays of some of
+        them, and returns the values of all pairs.
     gamma : {"loo", "scale"} or float, default="loo"
         The width: 1/σ of the paper. "loo" selects it by leave-one-out; "scale" is 1 over the
         number of features times their variance. A wide kernel (small gamma) makes the classifier
@@ -121,6 +128,10 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         The number of random features that approximate the RBF or Laplacian kernel, rounded up to
         an even number: the time of predictions no longer depends on the number of training
         samples, and there is `partial_fit`. The linear kernel needs none.
+    parametric : transformer, optional
+        A transformer of scikit-learn, such as ``PolynomialFeatures(1)``: its features, with an
+        intercept and free coefficients, are added to the kernel part. For two classes, and not
+        with "linear", "precomputed" or random features. See the notes.
     class_weight : None, "balanced" or dict, default=None
         None: every sample has the same weight, the form of the paper. "balanced": every class has,
         and the direction is the difference of the class means; often better if the classes have
@@ -157,22 +168,37 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
     threshold_ : ndarray of shape (1,) or (n_classes,)
         What `decision_function` subtracts from the scores: a threshold, or an offset per class.
     X_fit_, dual_coef_ : ndarrays of shapes (n, n_features) and (n, 1) or (n, n_classes)
-        For the other kernels: the samples, and the coefficients of K(x_i, x).
+        For the other kernels: the samples, and the coefficients of K(x_i, x); with "precomputed"
+        `X_fit_` has the kernel values.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         The direction, for the linear kernel and for random features.
+    parametric_ : transformer
+        The fitted copy of `parametric`, if there is one.
+    parametric_coef_ : ndarray of shape (1 + n_parametric,)
+        The intercept and the coefficients of its features.
     loo_decision_ : ndarray of shape (n, 1) or (n, n_classes)
         Scores of the training samples by fits without them, minus the threshold; of those that
         were kept, if not all are.
     n_seen_ : int
         Number of training samples.
     n_features_in_, feature_names_in_
-        As in scikit-learn.
+        As in scikit-learn; not for objects.
 
     Notes
     -----
     With more than two classes the average of ⟨w_y, φ(x)⟩ is maximised over unit vectors
     (w_1, …, w_k) that sum to 0: the score of a class is its sum of kernel values minus the mean of
     all classes.
+
+    With `parametric` the score is c g(x) + β·p(x), where p(x) is 1 and the features of the
+    transformer. The paper mentions "other parametric parts" without a formula; this form is
+    Margrave's. With free coefficients the average margin has no maximum, so the labels are replaced
+    by their residuals r after least squares on p, for which all β have the same average margin. The
+    kernel part g is the direction (1/λn) Σ r_i K(x_i, x), λ its average margin with the labels r,
+    and least squares of the labels on the leave-one-out scores of g and on p selects c and β.
+    Leave-one-out is exact for g, and selects the width and the threshold as before. The bounds are
+    for directions of length 1, so there is no guarantee; counts on held-out samples do not need
+    them.
 
     A fit needs one pass over all pairs for all widths together, in float64. Predictions are
     computed in float32 for samples in float32, unless the kernel is so wide that float32 would lose
@@ -214,13 +240,14 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        kernel: Literal["rbf", "linear", "poly", "laplacian"] | KernelFunction = "rbf",
+        kernel: KernelName | KernelFunction = "rbf",
         *,
         gamma: Literal["loo", "scale"] | float = "loo",
         gammas: ArrayLike | None = None,
         degree: int = 3,
         coef0: float = 1.0,
         n_components: int | None = None,
+        parametric: Any = None,
         class_weight: Literal["balanced"] | dict[Any, float] | None = None,
         threshold: Literal["accuracy", "balanced"] | None = "accuracy",
         random_state: int | np.random.RandomState | None = None,
@@ -233,6 +260,7 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         self.degree = degree
         self.coef0 = coef0
         self.n_components = n_components
+        self.parametric = parametric
         self.class_weight = class_weight
         self.threshold = threshold
         self.random_state = random_state
@@ -262,12 +290,21 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         check_classification_targets(labels)
         self.classes_ = np.unique(labels)
         check_classes(self.classes_)
-        rows, codes, weights = self._check_weights(rows, labels, sample_weight, first=True)
-        check_weighted_classes(len(np.unique(codes)))
+        codes, weights = self._check_weights(labels, sample_weight, first=True)
+        check_weighted_classes(len(np.unique(codes[weights > 0])))
         self._reset()
         if has_vector(self):
             return self._add(rows, codes, weights, first=True)
-        return self._fit_kernel(rows, codes, weights)
+        kept = weights > 0
+        if not kept.all():
+            rows, codes, weights = self._kernel.take(rows, kept), codes[kept], weights[kept]
+        fit_samples = self._fit_kernel if self.parametric is None else self._fit_parametric
+        coefficients = fit_samples(rows, codes, weights)
+        self.dual_coef_ = coefficients
+        if is_precomputed(self.kernel):  # X has columns of samples of weight 0 too
+            self.dual_coef_ = np.zeros((len(kept), coefficients.shape[1]))
+            self.dual_coef_[kept] = coefficients
+        return self
 
     @available_if(_has_partial_fit)  # type: ignore[untyped-decorator]
     def partial_fit(
@@ -313,8 +350,8 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
                 f"got {np.unique(classes).tolist()} after {self.classes_.tolist()}."
             )
         check_classes(self.classes_)
-        rows, codes, weights = self._check_weights(rows, labels, sample_weight, first=first)
-        if not len(codes):
+        codes, weights = self._check_weights(labels, sample_weight, first=first)
+        if not weights.any():
             raise ValueError(
                 "MAMClassifier.partial_fit needs samples with a weight above 0; got none. "
                 f"{_SAMPLE_WEIGHT}"
@@ -474,6 +511,7 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         margins = _margins(self.decision_function(X))
         errors = np.ones(len(margins))
         unbounded = transform is None and bound is None and self.kernel not in _BOUNDED_KERNELS
+        unbounded = unbounded or hasattr(self, "parametric_")
         if len(self.classes_) == 2 and not unbounded:
             found, change = margin_bound(
                 self._training_margins(), delta, transform, bound, lipschitz, "certainty"
@@ -490,9 +528,9 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         return Kernel(self.kernel, getattr(self, "gamma_", None) or 1.0, self.degree, self.coef0)
 
     def _check_weights(
-        self, rows: Any, labels: NDArray[Any], sample_weight: ArrayLike | None, *, first: bool
-    ) -> tuple[Any, Codes, Floats]:
-        """Return rows, codes and weights of the samples with a weight above 0.
+        self, labels: NDArray[Any], sample_weight: ArrayLike | None, *, first: bool
+    ) -> tuple[Codes, Floats]:
+        """Return codes and weights of the samples.
 
         Only ratios of weights matter. Those of the first call are divided by a power of two, so
         that products neither overflow nor vanish, and later ones by the same.
@@ -505,16 +543,14 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
             weights = weights * class_factors(self.class_weight, self.classes_)[codes]
         if first:
             self._exponent = int(np.frexp(weights.max())[1])
-        weights = np.ldexp(weights, -self._exponent)
-        if weights.all():
-            return rows, codes, weights
-        return rows[weights > 0], codes[weights > 0], weights[weights > 0]
+        return codes, np.ldexp(weights, -self._exponent)
 
     def _reset(self) -> None:
         """Remove the attributes of a fit with another kernel."""
         self._totals: ClassTotals | None = None
         self._features: RandomFeatures | None = None
-        for name in ("coef_", "X_fit_", "dual_coef_", "_training"):
+        of_kernel = ("X_fit_", "dual_coef_", "_training", "parametric_", "parametric_coef_")
+        for name in ("coef_", *of_kernel):
             if hasattr(self, name):
                 delattr(self, name)
 
@@ -522,27 +558,63 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         balanced = isinstance(self.class_weight, str)
         return LabelledSamples(codes, weights, len(self.classes_), balanced, self.threshold)
 
-    def _fit_kernel(self, rows: Any, codes: Codes, weights: Floats) -> Self:
-        """Select the width and the threshold, and keep the samples."""
+    def _fit_kernel(self, rows: Any, codes: Codes, weights: Floats) -> Floats:
+        """Select the width and the threshold, keep the samples, and return their coefficients."""
         samples = self._labelled(codes, weights)
-        kernel = Kernel(self.kernel, 1.0, self.degree, self.coef0)
-        gammas = candidate_gammas(self, rows, weights)
-        self.gammas_ = gammas if kernel.has_gamma else gammas[:1]
+        kernel = self._set_candidates(rows, weights)
         found = select_width(rows, kernel, self.gammas_, samples, self.n_jobs, self.backend)
-        self.loo_scores_ = found.accuracies
-        self.gamma_ = float(self.gammas_[found.index]) if kernel.has_gamma else None
         columns = samples.columns
         with_own_terms = found.sums + found.diagonal[:, None] * columns
-        is_wide = rows.dtype == np.float32 and is_flat(rows, self._kernel)
-        self.X_fit_ = np.array(rows, dtype=np.float64 if is_wide else rows.dtype)
-        self.dual_coef_ = columns @ found.fit.coefficients
-        self.n_seen_ = len(rows)
+        self._keep_samples(rows, found.index, found.accuracies)
         scores = with_own_terms @ found.fit.coefficients
         self._training = TrainingSamples(codes, scores, found.diagonal)
-        return self._set_fit(found.fit, found.evaluation)
+        self._set_fit(found.fit, found.evaluation)
+        return columns @ found.fit.coefficients
+
+    def _fit_parametric(self, rows: Any, codes: Codes, weights: Floats) -> Floats:
+        """Do the same with a parametric part, and fit that."""
+        if len(self.classes_) != 2:
+            raise ValueError(
+                "MAMClassifier with parametric needs two classes. Only binary classification is "
+                "supported. The type of the target is multiclass: use OneVsRestClassifier."
+            )
+        self.parametric_ = clone(self.parametric).fit(rows, codes)
+        features = parametric_rows(self.parametric_, rows)
+        kernel = self._set_candidates(rows, weights)
+        found = select_parametric_width(
+            *(rows, features, kernel, self.gammas_, self._labelled(codes, weights)),
+            *(self.n_jobs, self.backend),
+        )
+        self._keep_samples(rows, found.index, found.accuracies)
+        fit = found.fit
+        self.parametric_coef_ = fit.coefficients
+        self._training = TrainingSamples(codes, fit.scores[:, None], fit.diagonal)
+        self.lambda_ = self.average_margin_ = fit.length
+        self.threshold_, self.loo_decision_ = fit.evaluation.threshold, fit.evaluation.decision
+        return fit.dual[:, None]
+
+    def _set_candidates(self, rows: Any, weights: Floats) -> Kernel:
+        """Set the candidates for the width, one if the kernel has none; return the kernel."""
+        kernel = Kernel(self.kernel, 1.0, self.degree, self.coef0)
+        self.gammas_ = np.ones(1)
+        if kernel.has_gamma:
+            self.gammas_ = candidate_gammas(self, rows, weights)
+        return kernel
+
+    def _keep_samples(self, rows: Any, index: int, accuracies: Floats) -> None:
+        """Set the width, and keep the samples."""
+        self.loo_scores_ = accuracies
+        self.gamma_ = None
+        if self._kernel.has_gamma:
+            self.gamma_ = float(self.gammas_[index])
+        is_wide = rows.dtype == np.float32 and is_flat(rows, self._kernel)
+        self.X_fit_ = np.array(rows, dtype=np.float64 if is_wide else rows.dtype)
+        self.n_seen_ = len(rows)
 
     def _add(self, rows: Any, codes: Codes, weights: Floats, *, first: bool) -> Self:
         """Add samples to the sums, and update the direction and the threshold."""
+        if not weights.all():
+            rows, codes, weights = rows[weights > 0], codes[weights > 0], weights[weights > 0]
         if first:
             self._rng = check_random_state(self.random_state)
             self._set_width(self._select_features(rows, codes, weights))
@@ -617,7 +689,10 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         """Compute scores of shape (n, 1) or (n, n_classes), without the threshold."""
         if hasattr(self, "coef_"):  # the fitted form: parameters may have changed since
             return feature_products(rows, self.coef_, self._features, self.n_jobs)
-        return self._kernel_sums(rows, self.dual_coef_)
+        scores = self._kernel_sums(rows, self.dual_coef_)
+        if hasattr(self, "parametric_"):
+            scores += (parametric_rows(self.parametric_, rows) @ self.parametric_coef_)[:, None]
+        return scores
 
     def _kernel_sums(self, rows: Any, a: Floats) -> Floats:
         """Compute Σ_i a_i K(x_i, x) over the training samples."""
@@ -639,6 +714,11 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
                 f"The bounds are for two classes; got {len(self.classes_)}. "
                 "certainty(X, held_out=(X, y)) works with any number."
             )
+        if hasattr(self, "parametric_"):
+            raise ValueError(
+                "The bounds are for MAMClassifier without parametric, whose coefficients have no "
+                "limit. certainty(X, held_out=(X, y)) works with it."
+            )
         threshold = float(self.threshold_[0])
         samples = self._training_samples()
         margins = np.where(samples.codes == 1, 1.0, -1.0) * (samples.scores[:, 0] - threshold)
@@ -652,18 +732,7 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
 
     def _held_out_errors(self, held_out: tuple[ArrayLike, ArrayLike], delta: float) -> ErrorRates:
         """Count the errors on samples that no step has used."""
-        if not isinstance(held_out, tuple | list) or len(held_out) != 2:
-            raise ValueError(
-                f"certainty needs held_out to be a pair (X, y); got {type(held_out).__name__}."
-            )
-        scores = self.decision_function(held_out[0])
-        labels = column_or_1d(held_out[1])
-        if len(labels) != len(scores):
-            raise ValueError(
-                "certainty needs held_out with a label for each sample; "
-                f"got {len(scores)} samples and {len(labels)} labels."
-            )
-        codes = encode(labels, self.classes_, "held_out")
+        scores, codes = held_out_scores(self, held_out)
         wrong = predict_codes(scores.reshape(len(scores), -1)) != codes
         levels = margin_levels(_margins(self.loo_decision_))
         return count_errors(levels, wrong, _margins(scores), delta)
@@ -681,6 +750,8 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = has_vector(self)
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
+        tags.classifier_tags.multi_class = self.parametric is None
         return tags
 
 
@@ -824,8 +895,16 @@ def check_classifier(classifier: MAMClassifier) -> None:
     is_weight = weight is None or isinstance(weight, dict)
     is_weight = is_weight or (isinstance(weight, str) and weight == "balanced")
     is_threshold = isinstance(threshold, str) and threshold in ("accuracy", "balanced")
+    parametric = classifier.parametric
+    is_transformer = hasattr(parametric, "fit") and hasattr(parametric, "transform")
+    keeps_rows = not has_vector(classifier) and not is_precomputed(classifier.kernel)
     rules = {
         **feature_rules(classifier),
+        "parametric": (
+            "None or, with kernel 'rbf', 'laplacian', 'poly' or callable and without "
+            "n_components, a transformer",
+            parametric is None or (is_transformer and keeps_rows),
+        ),
         "class_weight": ("None, 'balanced' or a dict", is_weight),
         "threshold": ("'accuracy', 'balanced' or None", threshold is None or is_threshold),
     }

@@ -30,7 +30,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +39,12 @@ from scipy.spatial.distance import cdist
 from margrave._typing import AnyFloats, Floats
 
 KernelFunction = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
+KernelName = Literal["rbf", "linear", "poly", "laplacian", "precomputed"]
 
 NAMES = ("rbf", "linear", "poly", "laplacian")
+PRECOMPUTED = "precomputed"
+"""The kernel of rows that are its values: row z has K(z, x) for every training sample x."""
+
 _DIAGONAL_ROWS = 256
 
 FLOAT32_LIMIT = 16.0
@@ -82,7 +86,7 @@ class Kernel:
     Attributes
     ----------
     name : str or callable
-        One of `NAMES`, or a function of two sets of rows that returns all values.
+        One of `NAMES`, `PRECOMPUTED`, or a function of two sets of rows that returns all values.
     gamma, degree, coef0 : float
         As in scikit-learn's kernels; a kernel ignores those that it does not have.
     """
@@ -106,6 +110,8 @@ class Kernel:
         """Compute K(x, x) of every row."""
         if self.is_exponential:
             return np.ones(len(X))
+        if self.name == PRECOMPUTED:
+            return np.diagonal(X).astype(np.float64)
         if callable(self.name):
             parts = [X[i : i + _DIAGONAL_ROWS] for i in range(0, len(X), _DIAGONAL_ROWS)]
             values = [np.diag(evaluate(self.name, part, part)) for part in parts]
@@ -114,6 +120,10 @@ class Kernel:
         if self.name == "poly":
             self.powers(squares, squares.copy())
         return squares
+
+    def take(self, X: NDArray[Any], some: NDArray[Any] | slice) -> NDArray[Any]:
+        """Return some of the training samples; of kernel values, the rows and the columns."""
+        return X[some][:, some] if self.name == PRECOMPUTED else X[some]
 
     def powers(self, products: AnyFloats, spare: AnyFloats) -> AnyFloats:
         """Compute (γ · product + coef0)^degree, in place; the caller checks for infinite values."""
@@ -126,6 +136,13 @@ class Kernel:
             for _ in range(int(self.degree) - 1):
                 products *= spare
             return products
+
+
+def value_type(*rows: NDArray[Any]) -> np.dtype[Any]:
+    """Return the type of sums of kernel values: float64, or float32 if all rows are."""
+    if any(each.dtype == object for each in rows):
+        return np.dtype(np.float64)
+    return np.result_type(*rows)
 
 
 def evaluate(function: KernelFunction, Z: AnyFloats, X: AnyFloats) -> AnyFloats:
@@ -152,7 +169,8 @@ class KernelTiles:
     kernel : Kernel
         The kernel.
     Z, X : ndarray of shapes (m, d) and (n, d)
-        The rows, of one floating type.
+        The rows, of one floating type. Precomputed values are those of Z, of shape (m, n). For a
+        callable they may be objects, of shapes (m,) and (n,).
     largest_factor : float, default=1
         The largest number by which the caller will multiply the exponents of `base`.
     """
@@ -162,7 +180,7 @@ class KernelTiles:
     ) -> None:
         self.kernel = kernel
         self._largest_factor = largest_factor
-        self.dtype = X.dtype
+        self.dtype = value_type(Z, X)
         self.row_factors: Floats | float = 1.0
         self.column_factors: Floats | float = 1.0
         self._Z, self._X = Z, X
@@ -174,6 +192,8 @@ class KernelTiles:
             self._prepare_exponents()
         elif kernel.name == "poly":
             self._finish = self._powers
+        elif kernel.name == PRECOMPUTED:
+            self._fill = self._copy
         elif callable(kernel.name):
             self._function = kernel.name
             self._fill = self._evaluate
@@ -264,6 +284,9 @@ class KernelTiles:
 
     def _evaluate(self, rows: slice, columns: slice, out: AnyFloats) -> None:
         out[...] = evaluate(self._function, self._Z[rows], self._X[columns])
+
+    def _copy(self, rows: slice, columns: slice, out: AnyFloats) -> None:
+        out[...] = self._Z[rows, columns]
 
     def _unchanged(self, workspace: AnyFloats) -> AnyFloats:
         return np.asarray(workspace[0])

@@ -254,9 +254,16 @@ class LeaveOneOut:
 def evaluate_fit(
     fit: ClassSums, sums: Floats, diagonal: Floats, samples: LabelledSamples
 ) -> LeaveOneOut:
-    """Select the threshold on leave-one-out scores; see `ClassSums.leave_one_out`."""
+    """Evaluate a fit on its leave-one-out scores; see `ClassSums.leave_one_out`."""
+    keep_priors = samples.threshold is not None
+    codes, weights = samples.codes, samples.weights
+    scores = fit.leave_one_out(sums, diagonal, codes, weights, keep_priors=keep_priors)
+    return select_threshold(scores, samples)
+
+
+def select_threshold(scores: Floats, samples: LabelledSamples) -> LeaveOneOut:
+    """Select the threshold on leave-one-out scores, of shape (n, 1) or (n, n_classes)."""
     codes, weights, criterion = samples.codes, samples.weights, samples.threshold
-    scores = fit.leave_one_out(sums, diagonal, codes, weights, keep_priors=criterion is not None)
     fractions = sample_fractions(codes, weights, samples.n_classes, criterion == "balanced")
     threshold = np.zeros(scores.shape[1])
     if criterion is not None:

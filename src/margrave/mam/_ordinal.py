@@ -26,8 +26,8 @@ from margrave._labels import encode, has_missing, natural, shown
 from margrave._typing import AnyFloats, Codes, Floats
 from margrave._validation import Rules, check_parameters, check_sample_weight
 from margrave.confusion import midpoint
-from margrave.mam._kernels import KernelFunction
-from margrave.mam._parameters import is_linear, kernel_rules, validate_rows
+from margrave.mam._kernels import KernelFunction, KernelName
+from margrave.mam._parameters import is_linear, is_precomputed, kernel_rules, validate_rows
 from margrave.mam._ranker import MAMRanker, leave_one_out_predictions
 
 _KERNEL_PARAMETERS = ("kernel", "gamma", "gammas", "degree", "coef0", "n_jobs", "backend")
@@ -97,7 +97,7 @@ class MAMOrdinalClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        kernel: Literal["rbf", "linear", "poly", "laplacian"] | KernelFunction = "rbf",
+        kernel: KernelName | KernelFunction = "rbf",
         *,
         gamma: Literal["loo", "scale"] | float = "loo",
         gammas: ArrayLike | None = None,
@@ -151,9 +151,8 @@ class MAMOrdinalClassifier(ClassifierMixin, BaseEstimator):
         weights = None
         if sample_weight is not None:
             weights = check_sample_weight(sample_weight, len(codes), "MAMOrdinalClassifier.fit")
-            kept = weights > 0
-            rows, codes, weights = rows[kept], codes[kept], weights[kept]
-        present = np.unique(codes)
+        each = np.ones(len(codes)) if weights is None else weights / weights.max()
+        present = np.unique(codes[each > 0])
         if len(present) < 2:
             raise ValueError(
                 "MAMOrdinalClassifier.fit needs y with at least two classes; "
@@ -162,9 +161,9 @@ class MAMOrdinalClassifier(ClassifierMixin, BaseEstimator):
         self.ranker_ = MAMRanker(**{name: getattr(self, name) for name in _KERNEL_PARAMETERS})
         self.ranker_.fit(rows, codes, weights)
         scores = leave_one_out_predictions(self.ranker_, rows, codes, weights)
-        each = np.ones(len(codes)) if weights is None else weights / weights.max()
-        losses = label_losses(codes, present, each, self.thresholds)
-        thresholds = best_thresholds(scores, losses)
+        kept = each > 0
+        losses = label_losses(codes[kept], present, each[kept], self.thresholds)
+        thresholds = best_thresholds(scores[kept], losses)
         self.thresholds_ = add_missing_classes(thresholds, present, len(self.classes_))
         return self
 
@@ -212,6 +211,7 @@ class MAMOrdinalClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = is_linear(self.kernel)
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
         # scikit-learn's checks use unordered classes, which no linear score separates.
         tags.classifier_tags.poor_score = is_linear(self.kernel)
         return tags

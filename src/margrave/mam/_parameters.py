@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_consistent_length, validate_data
 
 from margrave._typing import Floats
 from margrave._validation import Rules, is_count, is_number
-from margrave.mam._kernels import NAMES
+from margrave.mam._kernels import NAMES, PRECOMPUTED
 
 N_WIDTHS = 15
 """The number of default candidates for γ."""
@@ -22,6 +22,7 @@ LARGEST_SEED = 2**31 - 1
 
 _RANGE = (1e-290, 1e290)
 _CONSTANT = 1e-28  # a smaller variance, in units of the largest number, is rounding
+_ASYMMETRY = 1e-6  # a smaller difference, relative to the largest value, is rounding
 _RATIO = 4.0  # the kernel values of a width, squared twice, are those of the next
 
 
@@ -41,8 +42,13 @@ def sum_rules(kernel: Any, degree: Any, coef0: Any, n_jobs: Any, backend: Any) -
 def kernel_rules(estimator: Any) -> Rules:
     """List the allowed values of the kernel's parameters, of n_jobs and of backend."""
     coef0 = estimator.coef0
+    kernel = estimator.kernel
     return {
-        **sum_rules(estimator.kernel, estimator.degree, coef0, estimator.n_jobs, estimator.backend),
+        **sum_rules(kernel, estimator.degree, coef0, estimator.n_jobs, estimator.backend),
+        "kernel": (
+            "'rbf', 'linear', 'poly', 'laplacian', 'precomputed' or callable",
+            is_kernel(kernel) or is_precomputed(kernel),
+        ),
         # Below 0 the polynomial kernel is not positive definite.
         "coef0": ("a finite number of at least 0", is_number(coef0) and 0 <= coef0 < np.inf),
         "gamma": ("'loo', 'scale' or a finite number above 0", is_gamma(estimator.gamma)),
@@ -53,7 +59,7 @@ def kernel_rules(estimator: Any) -> Rules:
 def feature_rules(estimator: Any) -> Rules:
     """List the allowed values of the kernel's parameters and of n_components."""
     n_components, kernel = estimator.n_components, estimator.kernel
-    has_features = isinstance(kernel, str) and kernel != "poly"
+    has_features = isinstance(kernel, str) and kernel not in ("poly", PRECOMPUTED)
     return {
         **kernel_rules(estimator),
         "n_components": (
@@ -71,7 +77,9 @@ def has_vector(estimator: Any) -> bool:
 def validate_rows(estimator: Any, X: Any, **options: Any) -> Any:
     """Validate samples in float64, or float32 if they are; sparse if the direction is a vector.
 
-    The options are those of scikit-learn's `validate_data`.
+    The options are those of scikit-learn's `validate_data`. Kernel values must be square and
+    symmetric in `fit`, and have a column for each training sample later. For a callable kernel the
+    samples may be objects, as strings: then they are a 1-dimensional array of objects.
     """
     sparse = has_vector(estimator)
     if issparse(X) and not sparse:
@@ -80,13 +88,87 @@ def validate_rows(estimator: Any, X: Any, **options: Any) -> Any:
             f"{type(estimator).__name__} takes sparse X with kernel='linear'{features} only; "
             f"got kernel={estimator.kernel!r}."
         )
+    if _are_objects(estimator, X, first=options.get("reset", True)):
+        return _validate_objects(estimator, X, **options)
     options["accept_sparse"] = "csr" if sparse else False
+    if is_precomputed(estimator.kernel):
+        return _validate_kernel_values(estimator, X, **options)
     return validate_data(estimator, X, dtype=[np.float64, np.float32], **options)
+
+
+def _are_objects(estimator: Any, X: Any, *, first: bool) -> bool:
+    """Whether samples are objects, as strings, instead of rows of numbers; later as in `fit`."""
+    if callable(estimator.kernel) and not first:
+        return not hasattr(estimator, "n_features_in_")
+    if issparse(X):
+        return False
+    try:
+        values = np.asarray(X)
+    except ValueError:  # sequences of different lengths
+        return True
+    if values.ndim == 2:  # lists of strings
+        return isinstance(X, list | tuple) and values.dtype.kind in "US"
+    return values.ndim == 1 and values.dtype.kind not in "biufc"
+
+
+def _validate_objects(estimator: Any, X: Any, **options: Any) -> Any:
+    """Validate the labels of objects, and return the objects as an array."""
+    name = type(estimator).__name__
+    if not callable(estimator.kernel):
+        raise ValueError(
+            f"{name} needs X with rows of numbers for kernel={estimator.kernel!r}; got strings or "
+            "other objects. Pass a callable kernel that takes two sets of them, or "
+            "kernel='precomputed' and its values."
+        )
+    objects = np.empty(len(X), dtype=object)
+    for place, one in enumerate(X):
+        objects[place] = one
+    if "y" not in options:
+        return objects
+    for attribute in ("n_features_in_", "feature_names_in_"):  # of a fit on numbers
+        estimator.__dict__.pop(attribute, None)
+    y = validate_data(estimator, y=options["y"], y_numeric=options.get("y_numeric", False))
+    check_consistent_length(objects, y)
+    return objects, y
+
+
+def _validate_kernel_values(estimator: Any, X: Any, **options: Any) -> Any:
+    """Validate a precomputed kernel, in float64."""
+    name = type(estimator).__name__
+    first = options.get("reset", True)
+    # Without ensure_2d scikit-learn does not compare the number of columns; the message here does.
+    found = validate_data(estimator, X, dtype=np.float64, ensure_2d=first, **options)
+    values = found[0] if isinstance(found, tuple) else found
+    if not first:
+        n = estimator.n_features_in_
+        if values.ndim != 2 or values.shape[1] != n:
+            raise ValueError(
+                f"{name} with kernel='precomputed' needs X with a row for each sample and a column "
+                f"for each of {n} training samples; got shape {values.shape}."
+            )
+        return found
+    if len(values) != values.shape[1]:
+        raise ValueError(
+            f"{name} with kernel='precomputed' needs a square X in fit, the kernel values of all "
+            f"pairs of samples; got shape {values.shape}."
+        )
+    difference = np.abs(values - values.T).max()
+    if difference > _ASYMMETRY * np.abs(values).max():
+        raise ValueError(
+            f"{name} with kernel='precomputed' needs a symmetric X in fit; got values of K(x, z) "
+            f"and K(z, x) that differ by up to {difference:.3g}."
+        )
+    return found
 
 
 def is_kernel(kernel: Any) -> bool:
     """Whether a value is the name of a kernel or a callable."""
     return callable(kernel) or (isinstance(kernel, str) and kernel in NAMES)
+
+
+def is_precomputed(kernel: Any) -> bool:
+    """Whether the samples are rows of kernel values."""
+    return isinstance(kernel, str) and kernel == PRECOMPUTED
 
 
 def is_linear(kernel: Any) -> bool:

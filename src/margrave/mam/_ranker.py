@@ -42,7 +42,7 @@ from margrave.mam._features import (
     precision,
     squared_lengths,
 )
-from margrave.mam._kernels import Kernel, KernelFunction
+from margrave.mam._kernels import Kernel, KernelFunction, KernelName
 from margrave.mam._leave_one_out import stratified_rows
 from margrave.mam._parameters import (
     LARGEST_SEED,
@@ -51,6 +51,7 @@ from margrave.mam._parameters import (
     feature_rules,
     has_vector,
     is_linear,
+    is_precomputed,
     validate_rows,
 )
 from margrave.mam._sums import (
@@ -77,9 +78,13 @@ class MAMRanker(RegressorMixin, BaseEstimator):
 
     Parameters
     ----------
-    kernel : {"rbf", "linear", "poly", "laplacian"} or callable, default="rbf"
+    kernel : {"rbf", "linear", "poly", "laplacian", "precomputed"} or callable, default="rbf"
         The kernel, as in :func:`kernel_sum`. "linear" keeps one vector, `coef_`, instead of the
-        samples. A callable must be positive definite.
+        samples. A callable must be positive definite. With "precomputed", `X` has kernel values,
+        as in scikit-learn's SVC: of shape (n_samples, n_samples) in `fit`, of all pairs, and later
+        of shape (n_samples, n_training). With a callable, `X` may be a list of strings, of lists
+        of tokens or of other objects: the callable gets two arrays of some of them, and returns
+        the values of all pairs.
     gamma : {"loo", "scale"} or float, default="loo"
         The width: 1/σ of the paper. "loo" selects it by leave-one-out; "scale" is 1 over the
         number of features times their variance, as in scikit-learn, or for "laplacian" times their
@@ -119,8 +124,8 @@ class MAMRanker(RegressorMixin, BaseEstimator):
         The direction, for the linear kernel; for random features of shape (n_components,).
     X_fit_, dual_coef_ : ndarrays of shapes (n_fit, n_features) and (n_fit,)
         For the other kernels the training samples of weight above 0, and the coefficients of
-        K(x_i, x). Samples in float32 stay so, unless the width is so large that float32 would
-        lose the differences between kernel values.
+        K(x_i, x); with "precomputed" the coefficients of all samples. Samples in float32 stay so,
+        unless the width is so large that float32 would lose the differences between kernel values.
     gamma_ : float or None
         The width in use; None for kernels without one.
     gammas_ : ndarray of shape (n_gammas,)
@@ -131,7 +136,7 @@ class MAMRanker(RegressorMixin, BaseEstimator):
         Predictions for the training samples by rankers without them, at `gamma_`. Not with random
         features.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen in `fit`; not for objects.
     feature_names_in_ : ndarray of str
         Names of the features, where `X` has names that are all strings.
 
@@ -179,7 +184,7 @@ class MAMRanker(RegressorMixin, BaseEstimator):
 
     def __init__(
         self,
-        kernel: Literal["rbf", "linear", "poly", "laplacian"] | KernelFunction = "rbf",
+        kernel: KernelName | KernelFunction = "rbf",
         *,
         gamma: Literal["loo", "scale"] | float = "loo",
         gammas: ArrayLike | None = None,
@@ -306,8 +311,11 @@ class MAMRanker(RegressorMixin, BaseEstimator):
         self.gamma_ = float(gammas[best]) if has_gamma else None
         self.loo_predictions_ = scores[best] / (length or 1.0)
         is_wide = rows.dtype == np.float32 and is_flat(rows, self._kernel(self.gamma_ or 1.0))
-        self.X_fit_ = np.array(rows[kept], dtype=np.float64 if is_wide else rows.dtype)
-        self.dual_coef_ = samples.coefficients[kept] / (length or np.inf)
+        fitted = kernel.take(rows, kept)
+        self.X_fit_ = np.array(fitted, dtype=np.float64 if is_wide else rows.dtype)
+        # X of a precomputed kernel has columns of samples of weight 0 too.
+        some = slice(None) if is_precomputed(self.kernel) else kept
+        self.dual_coef_ = samples.coefficients[some] / (length or np.inf)
         self.lambda_ = float(np.ldexp(length / samples.total_weight, samples.exponent))
 
     def _fit_features(self, rows: Any, responses: NDArray[Any], samples: RankedSamples) -> None:
@@ -332,6 +340,7 @@ class MAMRanker(RegressorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = has_vector(self)
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
         return tags
 
 
@@ -530,7 +539,7 @@ def kernel_leave_one_out(
     and then all S_i are 0.
     """
     levels = samples.levels
-    rows = X[levels.order]
+    rows = kernel.take(X, levels.order)
     c = samples.coefficients[levels.order]
     s = samples.all_weights[levels.order]
     places = np.repeat(np.arange(len(levels.starts), dtype=np.float64), levels.sizes)

@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_array
 from margrave._errors import ParameterError
 from margrave._typing import AnyFloats, Floats
 from margrave._validation import is_number
-from margrave.mam._kernels import Kernel, KernelFunction, KernelTiles
+from margrave.mam._kernels import Kernel, KernelFunction, KernelTiles, value_type
 from margrave.mam._parameters import sum_rules
 from margrave.mam._threads import map_threads
 from margrave.mam.gpu import SumTask, choose_device, sums_by_torch
@@ -161,7 +161,8 @@ def weighted_sums(
     Parameters
     ----------
     Z, X : ndarray of shapes (m, d) and (n, d)
-        Rows in float32 or float64.
+        Rows in float32 or float64. For a precomputed kernel Z has its values, and X is not used;
+        for a callable they may be objects, of shapes (m,) and (n,).
     a : ndarray of shape (n, n_sums)
         Weights.
     kernel : Kernel
@@ -176,8 +177,10 @@ def weighted_sums(
     sums : ndarray of shape (m, n_sums)
         In float32 if Z and X are both in float32, else in float64.
     """
-    dtype = np.result_type(Z.dtype, X.dtype)
-    points, rows = Z.astype(dtype, copy=False), X.astype(dtype, copy=False)
+    dtype = value_type(Z, X)
+    points, rows = (
+        side if side.dtype == object else side.astype(dtype, copy=False) for side in (Z, X)
+    )
     sums = None
     device = choose_device(backend, kernel, len(points) * len(rows))
     if device is not None:
@@ -279,7 +282,7 @@ def leave_one_out_sums(
     -------
     sums : ndarray of shape (n_gammas, n, n_sums), or one sum more
     """
-    rows: Floats = np.asarray(X, dtype=np.float64)
+    rows = X if X.dtype == object else np.asarray(X, dtype=np.float64)
     n = len(rows)
     steps = _steps(gammas) if kernel.is_exponential else [(gamma, 0) for gamma in gammas]
     device = choose_device(backend, kernel, n**2 * len(gammas))
@@ -308,7 +311,7 @@ class _SymmetricTiles:
 
     def __init__(
         self,
-        X: Floats,
+        X: AnyFloats,
         kernel: Kernel,
         steps: list[tuple[float, int]],
         a: Floats,

@@ -9,6 +9,7 @@ from margrave.martingale._boost import MartingaleBoostClassifier
 from margrave.martingale._logistic import Hypergradient, TunableLogistic
 from margrave.martingale._nodes import NodeRequest
 from margrave.martingale._program import Edge, Node, Program
+from margrave.martingale._rbf import TunableRBFLogistic
 from margrave.martingale._request import NotMetWarning, Step, Tuning
 
 __all__ = [
@@ -22,5 +23,6 @@ __all__ = [
     "Program",
     "Step",
     "TunableLogistic",
+    "TunableRBFLogistic",
     "Tuning",
 ]

@@ -119,9 +119,9 @@ class TunableLogistic(ScoreClassifier, TunableLearner):
     >>> tuned = model.tune("fp <= 20", X_tune, y_tune)
     >>> print(tuned.tuning_)
     fp <= 20 (spam is positive): met on the tuning set, 18 models trained
-    before:    fp 36, fn 39, 75 errors in 1151
-    after:     fp 20, fn 74, 94 errors in 1151
-    by offset: fp 20, fn 96, 116 errors in 1151
+    before:    fp 36, fn 39, 75 errors in 1,151
+    after:     fp 20, fn 74, 94 errors in 1,151
+    by offset: fp 20, fn 96, 116 errors in 1,151
     """
 
     def __init__(
@@ -168,10 +168,7 @@ class TunableLogistic(ScoreClassifier, TunableLearner):
     def _fit_codes(self, X: Floats, codes: Codes, weights: Floats, classes: NDArray[Any]) -> Self:
         self.n_features_in_ = X.shape[1]
         self.classes_ = classes
-        names = getattr(self, "feature_names_in_", None)
-        self.group_names_, group = read_groups(
-            self.groups, self.n_features_in_, names, type(self).__name__
-        )
+        self.group_names_, group = self._read_groups(X.shape[1])
         hyperparameters = self._hyperparameters()
         self._centre, self._scale = self._units(X, weights)
         problem = LogisticProblem(self._columns(X), codes, len(classes))
@@ -356,6 +353,11 @@ class TunableLogistic(ScoreClassifier, TunableLearner):
                 "max_iter": ("a whole number of at least 1", is_count(self.max_iter)),
             },
         )
+
+    def _read_groups(self, n_columns: int) -> tuple[list[str], Codes]:
+        """The names of the groups, and the group of each column."""
+        names = getattr(self, "feature_names_in_", None)
+        return read_groups(self.groups, n_columns, names, type(self).__name__)
 
     def _hyperparameters(self) -> Hyperparameters:
         """The hyperparameters as arrays, in the order of the groups and classes."""

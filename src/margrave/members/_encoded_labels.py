@@ -1,9 +1,11 @@
 """A wrapper for classifiers that accept only some types of labels.
 
-XGBoost accepts only the labels 0 … k − 1, and CatBoost predicts more than two classes as a column
-instead of a vector. :mod:`margrave.catalogue` wraps both.
+XGBoost accepts only the labels 0 … k − 1. CatBoost predicts more than two classes as a column
+instead of a vector, and scikit-learn does not clone it if a parameter is a list.
+:mod:`margrave.catalogue` wraps both.
 """
 
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +15,9 @@ from sklearn.utils import assert_all_finite, column_or_1d, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
+
+from margrave import _labels
+from margrave._errors import ParameterError
 
 
 class EncodedLabelsClassifier(ClassifierMixin, BaseEstimator):
@@ -51,7 +56,14 @@ class EncodedLabelsClassifier(ClassifierMixin, BaseEstimator):
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        eval_set: list[tuple[Any, ArrayLike]] | None = None,
+        **fit_params: Any,
+    ) -> Self:
         """Fit the wrapped classifier on the positions of the labels.
 
         Parameters
@@ -62,6 +74,11 @@ class EncodedLabelsClassifier(ClassifierMixin, BaseEstimator):
             Their labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights for the wrapped classifier; not passed if None.
+        eval_set : list of pairs (X, y), default=None
+            Validation sets for the wrapped classifier, for example for early stopping, with labels
+            that are in `y`; not passed if None.
+        **fit_params : dict
+            Other parameters of the wrapped classifier's `fit`.
 
         Returns
         -------
@@ -72,8 +89,11 @@ class EncodedLabelsClassifier(ClassifierMixin, BaseEstimator):
         assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        self.estimator_ = clone(self.estimator).fit(X, codes, **weights)
+        if sample_weight is not None:
+            fit_params["sample_weight"] = sample_weight
+        if eval_set is not None:
+            fit_params["eval_set"] = self._encode_sets(eval_set)
+        self.estimator_ = _clone_estimator(self.estimator).fit(X, codes, **fit_params)
         self.n_features_in_ = self.estimator_.n_features_in_
         if hasattr(self.estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.estimator_.feature_names_in_
@@ -115,7 +135,34 @@ class EncodedLabelsClassifier(ClassifierMixin, BaseEstimator):
         proba: NDArray[np.floating[Any]] = self.estimator_.predict_proba(X)
         return proba
 
+    def __sklearn_clone__(self) -> Self:
+        bare = copy(self)
+        bare.estimator = None
+        other: Self = BaseEstimator.__sklearn_clone__(bare)
+        other.estimator = _clone_estimator(self.estimator)
+        return other
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
+
+    def _encode_sets(self, eval_set: Any) -> list[tuple[Any, NDArray[np.int64]]]:
+        """Replace the labels of validation sets by their positions in `classes_`."""
+        owner = f"{type(self).__name__}.fit"
+        is_list = isinstance(eval_set, list)
+        if not is_list or not all(isinstance(one, tuple) and len(one) == 2 for one in eval_set):
+            raise ParameterError.of(owner, "eval_set", "a list of pairs (X, y)", eval_set)
+        return [
+            (X, _labels.encode(column_or_1d(y), self.classes_, f"{owner}, eval_set"))
+            for X, y in eval_set
+        ]
+
+
+def _clone_estimator(estimator: Any) -> Any:
+    """Make a new estimator with the same parameters.
+
+    Not by scikit-learn's `clone`, which refuses lists that `get_params` copies, as CatBoost's does.
+    """
+    params = estimator.get_params(deep=False)
+    return type(estimator)(**{name: clone(value, safe=False) for name, value in params.items()})

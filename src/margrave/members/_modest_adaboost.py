@@ -22,19 +22,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils import check_random_state
 
 from margrave._typing import Flags, Floats
-from margrave._validation import Rules, is_count
-from margrave.members._one_vs_rest import OneVsRestScorer, normalise
-
-# An f of 0 may be as large as this, because of rounding.
-_ZERO = 1e-12
+from margrave._validation import Rules
+from margrave.members._boosted_trees import BoostedTrees, sum_in_leaves
 
 
-class ModestAdaBoostClassifier(OneVsRestScorer):
+class ModestAdaBoostClassifier(BoostedTrees):
     """Modest AdaBoost: boosted trees, weaker where earlier trees are right.
 
     AdaBoost keeps raising the scores of samples that are already right. In Modest AdaBoost a leaf
@@ -101,6 +96,9 @@ class ModestAdaBoostClassifier(OneVsRestScorer):
     array([0, 1])
     """
 
+    _default_depth = 3
+    _stops_without_errors = False
+
     def __init__(
         self,
         estimator: Any = None,
@@ -115,73 +113,27 @@ class ModestAdaBoostClassifier(OneVsRestScorer):
         self.random_state = random_state
 
     def _parameter_rules(self) -> Rules:
-        is_tree = self.estimator is None or isinstance(self.estimator, DecisionTreeClassifier)
         is_flag = isinstance(self.random_weights, bool | np.bool_)
-        return {
-            "estimator": ("a DecisionTreeClassifier, a subclass of it or None", is_tree),
-            "n_estimators": ("an integer of at least 1", is_count(self.n_estimators)),
-            "random_weights": ("True or False", is_flag),
-        }
-
-    def _fit_problems(self, X: Floats, positives: Flags, weights: Floats) -> None:
-        rng = check_random_state(self.random_state)
-        boosted = [self._boost(X, positive, weights, rng) for positive in positives]
-        self.estimators_ = [[tree for tree, _ in rounds] for rounds in boosted]
-        self.leaf_scores_ = [[scores for _, scores in rounds] for rounds in boosted]
-        self.n_iter_ = np.array([len(rounds) for rounds in boosted])
+        return {**super()._parameter_rules(), "random_weights": ("True or False", is_flag)}
 
     def _boost(
         self, X: Floats, positive: Flags, weights: Floats, rng: np.random.RandomState
     ) -> list[tuple[DecisionTreeClassifier, Floats]]:
-        """Fit the trees of one problem, each with the scores of its nodes."""
-        base = DecisionTreeClassifier(max_depth=3) if self.estimator is None else self.estimator
-        sign = np.where(positive, 1.0, -1.0)
         if self.random_weights:
             weights = weights * rng.uniform(size=len(weights))
-        weights = normalise(weights)
-        rounds: list[tuple[DecisionTreeClassifier, Floats]] = []
-        for _ in range(self.n_estimators):
-            tree = clone(base).set_params(random_state=rng.randint(np.iinfo(np.int32).max))
-            leaves = tree.fit(X, positive, sample_weight=weights).apply(X)
-            scores = score_leaves(leaves, positive, weights, tree.tree_.node_count)
-            if np.abs(scores).max() <= _ZERO:
-                break
-            rounds.append((tree, scores))
-            weights = normalise(weights * np.exp(-sign * scores[leaves]))
-        return rounds
+        return super()._boost(X, positive, weights, rng)
 
-    def _score_problems(self, X: Floats) -> Floats:
-        total = np.zeros((len(X), len(self.estimators_)))
-        for problem, trees in enumerate(self.estimators_):
-            for tree, scores in zip(trees, self.leaf_scores_[problem], strict=True):
-                total[:, problem] += scores[tree.apply(X)]
-        return total
-
-
-def score_leaves(
-    leaves: NDArray[np.integer[Any]], positive: Flags, weights: Floats, n_nodes: int
-) -> Floats:
-    """Compute f for every node of a tree; 0 for inner nodes.
-
-    Parameters
-    ----------
-    leaves : ndarray of int
-        The leaf of each sample.
-    positive : ndarray of bool
-        Which samples are positive.
-    weights : ndarray of float
-        D.
-    n_nodes : int
-        Number of nodes of the tree.
-    """
-    terms = []
-    for in_class in (positive, ~positive):
-        mass, inverted_mass = (
-            np.bincount(leaves, weights=values * in_class, minlength=n_nodes)
-            for values in (weights, invert_weights(weights))
-        )
-        terms.append(mass * (1 - inverted_mass))
-    return terms[0] - terms[1]
+    def _score_leaves(
+        self, leaves: NDArray[np.integer[Any]], positive: Flags, weights: Floats, n_nodes: int
+    ) -> Floats:
+        terms = []
+        for in_class in (positive, ~positive):
+            mass, inverted_mass = (
+                sum_in_leaves(leaves, values * in_class, n_nodes)
+                for values in (weights, invert_weights(weights))
+            )
+            terms.append(mass * (1 - inverted_mass))
+        return terms[0] - terms[1]
 
 
 def invert_weights(weights: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""The base class of RankBoost and Modest AdaBoost, which score one class against the rest."""
+"""The base class of RankBoost and of boosted trees, which score one class against the rest."""
 
 from abc import ABC, abstractmethod
 from typing import Any, Self
@@ -85,9 +85,7 @@ class OneVsRestScorer(ClassifierMixin, BaseEstimator, ABC):
             With two classes one score per sample, above 0 for the second of `classes_`; with more
             one score per class.
         """
-        check_is_fitted(self)
-        scores = self._score_problems(validate_data(self, X, reset=False, dtype=np.float64))
-        return scores[:, 0] if len(self.classes_) == 2 else scores
+        return self._class_scores(self._score_problems(self._validate_rows(X)))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the labels of samples from their scores.
@@ -103,7 +101,20 @@ class OneVsRestScorer(ClassifierMixin, BaseEstimator, ABC):
             With two classes the second where the score is above 0; with more the class with the
             largest score, the first one in a tie.
         """
-        scores = self.decision_function(X)
+        return self._labels_of(self.decision_function(X))
+
+    def _validate_rows(self, X: ArrayLike) -> Floats:
+        """Validate samples to predict."""
+        check_is_fitted(self)
+        rows: Floats = validate_data(self, X, reset=False, dtype=np.float64)
+        return rows
+
+    def _class_scores(self, scores: Floats) -> Floats:
+        """Convert the scores of problems to the form of `decision_function`."""
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def _labels_of(self, scores: Floats) -> NDArray[Any]:
+        """Predict labels from scores in the form of `decision_function`."""
         codes = np.argmax(scores, axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)
         labels: NDArray[Any] = self.classes_[codes]
         return labels

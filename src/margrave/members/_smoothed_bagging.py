@@ -5,32 +5,23 @@ averages the members by equation (2). The paper does not define the size of the 
 standard deviation is proportional to that of each feature, so the result does not depend on the
 units of the features.
 
-scikit-learn's `BaggingClassifier` draws the bootstrap samples and averages the members; this module
-adds the noise.
+`BaggingVariant` draws the bootstrap samples and averages the members; this module adds the noise.
 """
 
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.ensemble import BaggingClassifier
+from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils import check_random_state, get_tags
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import check_random_state
 
 from margrave._typing import AnyFloats
-from margrave._validation import (
-    check_parameters,
-    check_sample_weight,
-    is_classifier_or_none,
-    is_count,
-    is_number,
-)
+from margrave._validation import check_parameters, is_classifier_or_none, is_count, is_number
+from margrave.members._bagging import BaggedMember, BaggingVariant
 
 
-class SmoothedBaggingClassifier(ClassifierMixin, BaseEstimator):
+class SmoothedBaggingClassifier(BaggingVariant):
     """Bagging with Gaussian noise added to the bootstrap samples (the smoothed bootstrap).
 
     Each member is fitted on rows drawn with replacement, plus noise: normal, independent for each
@@ -108,95 +99,9 @@ class SmoothedBaggingClassifier(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the members.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The samples; not changed. Missing values are allowed if the members allow them.
-        y : array-like of shape (n_samples,)
-            Their labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Probabilities of drawing the rows, up to a factor; equal if None.
-
-        Returns
-        -------
-        self : SmoothedBaggingClassifier
-            The fitted ensemble.
-        """
-        self._check_parameters()
-        rows, labels = validate_data(self, X, y, **self._validation_options())
-        if sample_weight is not None:
-            weights = check_sample_weight(sample_weight, len(rows), "SmoothedBaggingClassifier.fit")
-            sample_weight = weights / weights.max()  # so that their sum is finite
-        self.bagging_ = BaggingClassifier(
-            _SmoothedMember(self._member(), self.noise),
-            self.n_estimators,
-            max_samples=self._n_draws(len(rows)),
-            n_jobs=self.n_jobs,
-            random_state=self.random_state,
-        ).fit(rows, labels, sample_weight=sample_weight)
-        self.estimators_ = [member.estimator_ for member in self.bagging_.estimators_]
-        self.classes_ = self.bagging_.classes_
-        return self
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Predict the label with the largest mean probability.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The samples.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Labels from `classes_`.
-        """
-        proba = self.predict_proba(X)
-        labels: NDArray[Any] = self.classes_[np.argmax(proba, axis=1)]
-        return labels
-
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Predict the mean of the members' probabilities: Nair (2015), equation (2).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The samples.
-
-        Returns
-        -------
-        proba : ndarray of shape (n_samples, n_classes)
-            Columns in the order of `classes_`.
-        """
-        check_is_fitted(self)
-        rows = validate_data(self, X, reset=False, **self._validation_options())
-        proba: NDArray[np.float64] = self.bagging_.predict_proba(rows)
-        return proba
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = get_tags(self._member()).input_tags.allow_nan
-        return tags
-
-    def _member(self) -> Any:
-        return DecisionTreeClassifier() if self.estimator is None else self.estimator
-
-    def _validation_options(self) -> dict[str, Any]:
-        """Return options for `validate_data`: missing values pass if the members allow them."""
-        allow_nan = get_tags(self).input_tags.allow_nan
-        return {
-            "dtype": [np.float64, np.float32],
-            "ensure_all_finite": "allow-nan" if allow_nan else True,
-        }
-
-    def _n_draws(self, n_rows: int) -> int:
-        """Return the number of rows to draw: bagging takes a fraction of the sum of weights."""
-        if is_count(self.max_samples):
-            return int(self.max_samples)
-        return max(1, int(self.max_samples * n_rows))
+    def _bagged(self) -> BaggedMember:
+        member = DecisionTreeClassifier() if self.estimator is None else self.estimator
+        return _SmoothedMember(member, self.noise)
 
     def _check_parameters(self) -> None:
         is_scale = is_number(self.noise) and 0 <= self.noise < np.inf
@@ -214,7 +119,7 @@ class SmoothedBaggingClassifier(ClassifierMixin, BaseEstimator):
         check_parameters(self, rules)
 
 
-class _SmoothedMember(ClassifierMixin, BaseEstimator):
+class _SmoothedMember(BaggedMember):
     """A member that adds noise to the rows before it fits the base classifier.
 
     `fit` has no `sample_weight`, because bagging passes a bootstrap sample as integer weights to a
@@ -232,17 +137,7 @@ class _SmoothedMember(ClassifierMixin, BaseEstimator):
     def fit(self, X: AnyFloats, y: NDArray[Any]) -> Self:
         rng = check_random_state(self.random_state)
         self.estimator_ = clone(self.estimator).fit(add_noise(X, self.noise, rng), y)
-        self.classes_ = self.estimator_.classes_
         return self
-
-    def predict(self, X: NDArray[Any]) -> NDArray[Any]:
-        labels: NDArray[Any] = self.estimator_.predict(X)
-        return labels
-
-    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: NDArray[Any]) -> NDArray[Any]:
-        proba: NDArray[Any] = self.estimator_.predict_proba(X)
-        return proba
 
 
 def add_noise(X: AnyFloats, noise: float, rng: np.random.RandomState) -> AnyFloats:

@@ -87,7 +87,7 @@ def predict_member(
         signs[codes == _labels.REJECTED] = 0.0
         values = _reduce_two(signs)
     elif kind == "probability":
-        proba = _check_values(member.predict_proba(X), name, len(own))
+        proba = _check_shape(member.predict_proba(X), name, len(own))
         values = _probability_values(_spread(proba, own, len(classes), unseen=0.0), name)
     else:
         if len(own) > 2 and find_attribute(member, "decision_function_shape") == "ovo":
@@ -98,30 +98,32 @@ def predict_member(
         decision = np.asarray(member.decision_function(X), dtype=np.float64)
         if decision.ndim == 1:
             decision = np.stack([-decision, decision], axis=1)
-        decision = _check_values(decision, name, len(own))
+        decision = _check_shape(decision, name, len(own))
+        if not np.isfinite(decision).all():
+            raise ValueError(f"Member {name!r} predicts values that are NaN or infinite.")
         values = _reduce_two(_spread(decision, own, len(classes), unseen=np.nan))
     return MemberPredictions(kind, None if ask == "values" else codes, values)
 
 
 def _probability_values(proba: Floats, name: str) -> Floats:
     """Return ``2 p - 1``, of the last class only when there are at most two."""
-    if proba.min() < -1e-6 or proba.max() > 1 + 1e-6:
+    low, high = proba.min(), proba.max()
+    if not (low >= -1e-6 and high <= 1 + 1e-6):  # also if one is NaN
         raise ValueError(
-            f"Member {name!r} predicts probabilities outside [0, 1]: "
-            f"from {proba.min():g} to {proba.max():g}."
+            f"Member {name!r} predicts probabilities outside [0, 1]: from {low:g} to {high:g}."
         )
-    return np.clip(2 * _reduce_two(proba) - 1, -1, 1)
+    values = 2 * _reduce_two(proba)
+    values -= 1
+    return np.clip(values, -1, 1, out=values)
 
 
-def _check_values(values: Any, name: str, n_classes: int) -> Floats:
-    """Return a finite array with one column per class of the member."""
+def _check_shape(values: Any, name: str, n_classes: int) -> Floats:
+    """Return an array with one column per class of the member."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != n_classes:
         raise ValueError(
             f"Member {name!r} has {n_classes} classes, but predicts values of shape {array.shape}."
         )
-    if not np.isfinite(array).all():
-        raise ValueError(f"Member {name!r} predicts values that are NaN or infinite.")
     return array
 
 

@@ -318,20 +318,32 @@ class Scores:
         ValueError
             If a member has no probabilities.
         """
-        others = [
-            name
-            for name, kind in zip(self.members, self.kinds, strict=True)
-            if kind != "probability"
-        ]
-        if others:
-            raise ValueError(
-                "Scores.proba needs members with predict_proba; these have none: "
-                f"{', '.join(others)}. sklearn.calibration.CalibratedClassifierCV adds it."
-            )
-        values = self._known_values()
-        if values.ndim == 2:
-            values = np.stack([-values, values], axis=2)[:, :, -len(self.classes) :]
-        return (values + 1) / 2
+        return self._to_proba(self._probability_values("proba"))
+
+    def average_proba(self, weights: ArrayLike | None = None) -> Floats:
+        """Return the weighted average of the members' probabilities.
+
+        Parameters
+        ----------
+        weights : array-like of shape (K,), optional
+            The members' weights, none negative and not all zero; equal by default.
+
+        Returns
+        -------
+        ndarray of shape (n, C)
+
+        Raises
+        ------
+        ValueError
+            If a member has no probabilities.
+        """
+        values = self._probability_values("average_proba")
+        each = np.ones(self.n_members) if weights is None else np.asarray(weights, np.float64)
+        # One matrix product over members and classes is faster than a sum over the middle axis.
+        columns = np.eye(len(self.classes)) if values.ndim == 3 else np.ones((1, 1))
+        by_column = np.kron((each / each.sum())[:, None], columns)
+        mean = (values.reshape(len(values), -1) @ by_column).reshape(values[:, 0].shape)
+        return self._to_proba(np.clip(mean, -1, 1, out=mean))
 
     def rows(self, index: Any) -> Scores:
         """Select samples.
@@ -380,6 +392,31 @@ class Scores:
             scales=self.scales[at],
             features=tuple(self.features[j] for j in at),
         )
+
+    def _probability_values(self, method: str) -> Floats:
+        """Return ``2 p - 1``, for members that all have probabilities."""
+        others = [
+            name
+            for name, kind in zip(self.members, self.kinds, strict=True)
+            if kind != "probability"
+        ]
+        if others:
+            raise ValueError(
+                f"Scores.{method} needs members with predict_proba; these have none: "
+                f"{', '.join(others)}. sklearn.calibration.CalibratedClassifierCV adds it."
+            )
+        return self._known_values()
+
+    def _to_proba(self, values: Floats) -> Floats:
+        """Return p of each class from ``2 p - 1``, given for the second of two classes only."""
+        n_classes = len(self.classes)
+        if n_classes > 2:
+            return (values + 1) / 2
+        proba = np.empty((*values.shape, n_classes))
+        proba[..., -1] = (values + 1) / 2
+        if n_classes == 2:
+            proba[..., 0] = (1 - values) / 2
+        return proba
 
     def _known_codes(self) -> AnyInts:
         if self.codes is None:

@@ -127,7 +127,7 @@ class BaseSelector(Committee):
         return Predictions.of(self._ask(X, ask), ask)
 
     def _fit_space(self, X: Any) -> None:
-        """Fit the transformer to the space in which distances are computed."""
+        """Fit the transformer to the space in which samples are compared."""
         self.space_ = None if self.space is None else clone(self.space).fit(X)
 
     def _to_space(self, X: Any) -> Any:
@@ -138,7 +138,7 @@ class BaseSelector(Committee):
         except (TypeError, ValueError) as error:
             if self.space is None:
                 error.add_note(
-                    f"{type(self).__name__} computes distances from the columns. Pass a "
+                    f"{type(self).__name__} needs numbers in all columns, none missing. Pass a "
                     "transformer that encodes or imputes them as space=."
                 )
             raise

@@ -336,13 +336,7 @@ class LocalSelectionClassifier(BaseSelector):
         if self._needed_predictions(METHODS[name]) == "labels":
             return
         cause = "voting='soft'" if self.voting == "soft" else f"method={name!r}"
-        for member_name, member in members:
-            if not has_proba(member):
-                raise ValueError(
-                    f"{type(self).__name__} with {cause} needs members with predict_proba; "
-                    f"{member_name!r} ({type(member).__name__}) has none "
-                    "(sklearn.calibration.CalibratedClassifierCV adds it)."
-                )
+        self._check_probabilities(cause, members)
 
     def _needed_predictions(self, method: Method) -> Ask:
         return "both" if method.needs_proba or self.voting == "soft" else "labels"

@@ -43,8 +43,15 @@ def split(X: Floats, y: Ints, seed: int, fractions: Fractions) -> Parts:
     X_rest, X_test, y_rest, y_test = train_test_split(
         X, y, train_size=train + tune, stratify=y, random_state=seed
     )
+    return split_rest(X_rest, y_rest, X_test, y_test, seed, train / (train + tune))
+
+
+def split_rest(
+    X_rest: Floats, y_rest: Ints, X_test: Floats, y_test: Ints, seed: int, train: float
+) -> Parts:
+    """Split the samples that are not in the test part; `train` is the fraction for training."""
     X_train, X_tune, y_train, y_tune = train_test_split(
-        X_rest, y_rest, train_size=train / (train + tune), stratify=y_rest, random_state=seed
+        X_rest, y_rest, train_size=train, stratify=y_rest, random_state=seed
     )
     scaler = make_pipeline(SimpleImputer(), StandardScaler()).fit(X_train)
     X_train, X_tune, X_test = (scaler.transform(part) for part in (X_train, X_tune, X_test))

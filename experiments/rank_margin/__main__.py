@@ -8,10 +8,12 @@ import matplotlib as mpl
 from rich.console import Console
 
 from experiments._command import parse_options, show_progress
-from experiments.rank_margin import page, study
+from experiments.rank_margin import page, study, unbalanced
+from experiments.rank_margin.paper import SOURCES
 from experiments.rank_margin.results import by_split
 
 QUICK_TITLES = ("Hayes", "Liver")
+QUICK_RARE_TITLES = ("Segment", "Titanic")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -21,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     mpl.use("agg")
     console = Console()
-    titles = list(QUICK_TITLES) if chosen.quick else study.available()
+    titles = list(QUICK_TITLES) if chosen.quick else study.available(SOURCES)
     strong = study.QUICK_STRONG if chosen.quick else study.STRONG
     n_runs = 2 if chosen.quick else 10
     nu = study.QUICK_NU if chosen.quick else "cv"
@@ -30,7 +32,14 @@ def main(arguments: list[str] | None = None) -> int:
     n_all = len(splits) * len(titles) * n_runs
     done = show_progress(console, runs, n_all, of=lambda run: f"{run.title}, {run.split}")
     of_splits = by_split(titles, done)
-    written = page.write(of_splits, chosen.out, chosen.seed, strong, chosen.describe_run())
+    rare = list(QUICK_RARE_TITLES) if chosen.quick else study.available(unbalanced.SETS)
+    n_runs = 2 if chosen.quick else unbalanced.N_RUNS
+    rare_runs = unbalanced.all_runs(rare, n_runs, chosen.seed, strong, chosen.jobs, nu)
+    n_all = len(rare) * len(unbalanced.FRACTIONS) * n_runs
+    rare_done = show_progress(console, rare_runs, n_all, of=lambda of: f"{of[0].title}, unbalanced")
+    of_cases = unbalanced.collect(rare, rare_done)
+    run = chosen.describe_run()
+    written = page.write(of_splits, of_cases, chosen.out, chosen.seed, strong, run)
     console.print(f"Written: {written}", highlight=False, soft_wrap=True)
     return 0
 

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from experiments._page import bold, save_figure, table, versions, write_page
-from experiments.rank_margin import findings, margins, study
+from experiments.rank_margin import findings, margins, study, unbalanced
 from experiments.rank_margin.paper import BOLD, METHODS, SOURCES, TABLES
 from experiments.rank_margin.results import ALPHA, Column, Results
 from margrave.compare import CriticalDifferenceDisplay, FriedmanHolm
@@ -18,7 +18,12 @@ TEMPLATE = Path(__file__).with_name("template.md")
 
 
 def write(
-    of_splits: Mapping[str, Results], folder: Path, seed: int, strong: Sequence[str], run: str
+    of_splits: Mapping[str, Results],
+    of_cases: Mapping[str, Results],
+    folder: Path,
+    seed: int,
+    strong: Sequence[str],
+    run: str,
 ) -> Path:
     """Write the page and its figures, and return the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -71,6 +76,7 @@ def write(
         remarks="\n".join(_remarks(results)),
         deviations=_deviations(results, lead),
         largest=" and ".join(_largest_difference(results, size) for size in study.SIZES),
+        **unbalanced.page_values(of_cases, seed),
     )
 
 

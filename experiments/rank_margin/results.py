@@ -1,4 +1,4 @@
-"""The AUCs of a split as one array, with the means and tests of the page."""
+"""A measure in every run of a split as one array, with the means and tests of the page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALPHA = 0.01
 
 @dataclass(frozen=True)
 class Results:
-    """AUC on the test parts of one split.
+    """A measure on the test parts of one split: the AUC, or another.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Results:
     columns : list of (committee, combiner)
         The columns of the array.
     values : ndarray of shape (n_titles, n_runs, n_columns)
-        The AUCs.
+        The measure.
     """
 
     titles: list[str]
@@ -41,21 +41,21 @@ class Results:
     def of(cls, titles: list[str], runs: Iterable[Run]) -> Results:
         """Collect the runs of one split, which come in any order."""
         done = list(runs)
-        columns = list(done[0].aucs)
+        columns = list(done[0].values)
         n_runs = len(done) // len(titles)
         values = np.full((len(titles), n_runs, len(columns)), np.nan)
         for run in done:
-            values[titles.index(run.title), run.number] = [run.aucs[column] for column in columns]
+            values[titles.index(run.title), run.number] = [run.values[column] for column in columns]
         return cls(titles, columns, values)
 
     def runs(self, title: str, columns: Sequence[Column]) -> Floats:
-        """Return the AUC of each run of a data set, for some columns."""
+        """Return the measure of each run of a data set, for some columns."""
         at = [self.columns.index(column) for column in columns]
         runs: Floats = self.values[self.titles.index(title)][:, at]
         return runs
 
     def means(self, columns: Sequence[Column]) -> Floats:
-        """Return the mean AUC of each data set, for some columns."""
+        """Return the mean of each data set, for some columns."""
         at = [self.columns.index(column) for column in columns]
         means: Floats = self.values[:, :, at].mean(axis=1)
         return means

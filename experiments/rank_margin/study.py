@@ -10,7 +10,7 @@ The paper does not print the sizes of its parts, so the study runs under several
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -24,7 +24,7 @@ from sklearn.svm import SVC
 
 from experiments import _parts
 from experiments._parts import Floats, Fractions, Ints, Parts
-from experiments.rank_margin.paper import METHODS, SOURCES
+from experiments.rank_margin.paper import METHODS, SOURCES, Source
 from margrave import catalogue, datasets
 from margrave.fuse import RankMarginClassifier
 from margrave.members import ModestAdaBoostClassifier, RankBoostClassifier
@@ -61,12 +61,12 @@ class Outputs:
 
 @dataclass(frozen=True)
 class Run:
-    """The AUCs on the test part of one run, by (committee, combiner)."""
+    """A measure on the test part of one run, by (committee, combiner)."""
 
     split: str
     title: str
     number: int
-    aucs: dict[tuple[str, str], float]
+    values: dict[tuple[str, str], float]
 
 
 class Column(ClassifierMixin, BaseEstimator):
@@ -97,23 +97,22 @@ class ProbabilityColumn(Column):
         return np.column_stack([1 - X[:, self.column], X[:, self.column]])
 
 
-def load(title: str) -> tuple[Floats, Ints]:
-    """Load the samples and the labels 0 and 1 of a data set of the paper."""
-    source = SOURCES[title]
+def load(source: Source) -> tuple[Floats, Ints]:
+    """Load the samples and the labels 0 and 1 of a data set."""
     data = datasets.load(source.name)
     X, y = np.asarray(data.data, dtype=np.float64), np.asarray(data.target) == source.positive
-    if title == "Breast":
+    if source is SOURCES["Breast"]:
         complete = ~np.isnan(X).any(axis=1)
         X, y = X[complete], y[complete]
     return X, y.astype(np.int64)
 
 
-def available() -> list[str]:
-    """List the data sets of the paper that can be loaded."""
+def available(sources: Mapping[str, Source]) -> list[str]:
+    """List the data sets that can be loaded."""
     titles = []
-    for title in SOURCES:
+    for title, source in sources.items():
         try:
-            load(title)
+            load(source)
         except FileNotFoundError:
             continue
         titles.append(title)
@@ -122,7 +121,7 @@ def available() -> list[str]:
 
 def split(title: str, seed: int, name: str) -> Parts:
     """Split a data set into training, tuning and test part; `name` is a key of `SPLITS`."""
-    return _parts.split(*load(title), seed, SPLITS[name])
+    return _parts.split(*load(SOURCES[title]), seed, SPLITS[name])
 
 
 def modest_committees(parts: Parts, seed: int) -> dict[int, Outputs]:

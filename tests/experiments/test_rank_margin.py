@@ -4,11 +4,11 @@ import re
 
 import numpy as np
 import pytest
-from experiments.rank_margin import findings, margins, study
+from experiments.rank_margin import findings, margins, study, unbalanced
 from experiments.rank_margin.__main__ import main
 from experiments.rank_margin.paper import BOLD, METHODS, SOURCES, TABLES
 from experiments.rank_margin.results import Results, by_split
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import average_precision_score, roc_auc_score
 
 from margrave.pairs import CrucialPairs
 
@@ -46,7 +46,7 @@ def test_bold_numbers_are_those_that_section_4_counts():
     [("Breast", (683, 9), 0.6501), ("Housing", (506, 13), 0.4921), ("Sonar", (208, 60), 0.5337)],
 )
 def test_data_sets_are_those_of_table_1(title, shape, fraction):
-    X, y = study.load(title)
+    X, y = study.load(SOURCES[title])
     assert X.shape == shape
     assert y.mean() == pytest.approx(fraction, abs=5e-5)
 
@@ -224,6 +224,70 @@ class TestMargins:
             assert np.ptp(scores) == pytest.approx(2)
 
 
+class TestUnbalanced:
+    @pytest.mark.parametrize("fraction", unbalanced.FRACTIONS)
+    def test_training_and_tuning_part_have_the_fraction_of_positives(self, fraction):
+        parts = unbalanced.split("Segment", fraction, 0)
+        for y in (parts.y_train, parts.y_tune):
+            assert y.mean() == pytest.approx(fraction, abs=1 / len(y))
+        assert parts.y_test.mean() == pytest.approx(1 / 7, abs=0.01)
+        assert len(parts.y_test) == pytest.approx(2310 / 3, abs=1)
+
+    def test_rarer_positives_are_among_the_others(self):
+        y = np.repeat([0, 1], [400, 100])
+        few, more = (unbalanced.thin(y, fraction, 3) for fraction in (0.01, 0.05))
+        assert set(few) < set(more)
+        assert (y[few] == 0).sum() == (y[more] == 0).sum() == 400
+        assert (y[few] == 1).sum() == 4  # 4 / 404 is nearest to 1 %
+        assert (y[more] == 1).sum() == 21
+        assert set(unbalanced.thin(y, 0.01, 4)) != set(few)
+
+    def test_measures_of_a_worked_example(self):
+        """Of 100 negatives one is above the second positive and five above the third."""
+        scores = np.concatenate([[9.0, 7.0, 3.0, 0.0], [8.0], [5.0] * 4, np.linspace(1, 2, 95)])
+        y = np.repeat([1, 0], [4, 100])
+        measured = unbalanced.measure(scores, y, 4 / 104)
+        assert list(measured) == list(unbalanced.MEASURES)
+        assert measured["AUC"] == pytest.approx((100 + 99 + 95) / 400)
+        assert measured["recall at 1% FPR"] == 0.5
+        assert measured["recall at 5% FPR"] == 0.75
+        precision = average_precision_score(y, scores)
+        assert measured["average precision"] == pytest.approx(precision)
+
+    def test_average_precision_has_the_fraction_of_the_training_samples(self):
+        """All positives above all but one negative of 10, which is above them all."""
+        scores, y = np.array([9.0, 8.0, 7.0, *range(9, 0, -1)]), np.repeat([0, 1, 0], [1, 2, 9])
+        scores[3:] -= 8
+        measured = unbalanced.measure(scores, y, 0.01)
+        per_positive, per_negative = 0.01 / 2, 0.99 / 10
+        precisions = [k * per_positive / (k * per_positive + per_negative) for k in (1, 2)]
+        assert measured["average precision"] == pytest.approx(np.mean(precisions))
+
+    def results(self, best):
+        """Return one case, in which a combiner of the strong committee is best everywhere."""
+        rng, titles = np.random.default_rng(0), [f"set {i}" for i in range(12)]
+        runs = []
+        for title in titles:
+            for run in range(2):
+                values = {
+                    (committee, name): rng.normal(1.0 if name == best else 0.0, 0.01)
+                    for committee in unbalanced.COMMITTEES
+                    for name in unbalanced.COMBINERS
+                }
+                runs.append(study.Run("1%, AUC", title, run, values))
+        return by_split(titles, runs)
+
+    def test_a_rival_that_wins_is_named(self):
+        text = unbalanced.describe(self.results("stacking"), "strong")
+        assert "best mean rank has stacking in 1; the largest mean has stacking in 1." in text
+        assert re.search(r"significantly better than none, and .* worse than stacking in 1\.", text)
+
+    def test_the_rivals_of_a_winning_default_are_named(self):
+        text = unbalanced.describe(self.results(findings.OURS), "strong")
+        assert f"the best mean rank has {findings.OURS} in 1;" in text
+        assert re.search(r"better than .*stacking in 1.*, and .* worse than none\.", text)
+
+
 @pytest.mark.full
 @pytest.mark.slow
 def test_the_command_writes_the_page(tmp_path, capsys):
@@ -233,6 +297,7 @@ def test_the_command_writes_the_page(tmp_path, capsys):
     assert "| Liver | **0.737 ± 0.033** |" in page  # the printed number, beside ours
     for split in study.FULL:
         assert f"### {split}, 7 members" in page
+    assert "| Titanic | 1% | " in page
     assert "$" not in page
     for figure in re.findall(r"\]\((.*?\.png)\)", page):
         assert (tmp_path / figure).stat().st_size > 10_000

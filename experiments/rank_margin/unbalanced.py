@@ -137,7 +137,7 @@ def page_values(of_cases: Mapping[str, Results], seed: int) -> dict[str, str]:
     results = of_cases[case(FRACTIONS[0], "AUC")]
     fewest = [int(split(t, FRACTIONS[0], seed).both[1].sum()) for t in results.titles]
     return {
-        "rare_fractions": " or ".join(f"{fraction:.0%}" for fraction in FRACTIONS),
+        "rare_fractions": "{:.0%}, {:.0%} or {:.0%}".format(*FRACTIONS),
         "rare_n_sets": str(len(results.titles)),
         "rare_titles": ", ".join(results.titles),
         "rare_runs": str(results.values.shape[1]),
@@ -171,10 +171,11 @@ def describe(of_cases: Mapping[str, Results], committee: str) -> str:
     worse = [name for own in tested for name in own.worse]
     better = [name for own in tested for name in own.better]
     return (
-        f"The {committee} committee, of {len(tested)} cases (fractions and measures): the best "
-        f"mean rank has {_counts(first)}; the largest mean has {_counts(largest)}. By Holm's "
-        f"procedure at α = {ALPHA:g} the default, {OURS}, is significantly better than "
-        f"{_counts(worse)}, and significantly worse than {_counts(better)}."
+        f"In {len(tested)} cases (fractions and measures) of the {committee} committee, the "
+        f"combiners with the best mean rank are {_counts(first)}, and those with the largest mean "
+        f"{_counts(largest)}. By Holm's procedure at α = {ALPHA:g} the default, {OURS}, is "
+        f"significantly better than {_counts(worse)}, and significantly worse than "
+        f"{_counts(better)}."
     )
 
 

@@ -17,9 +17,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from benchmarks._timing import Comparison, compare
-from margrave import Scores
 from margrave.fuse import VoteClassifier
-from margrave.fuse._vote import combine_probabilities, count_votes, decide
+from margrave.fuse._vote import count_votes, decide
 from margrave.pairs import CrucialPairs
 
 
@@ -97,19 +96,20 @@ def averages(n: int) -> Iterator[Comparison]:
     n_members = 11
     for n_classes in (2, 3):
         tables = [rng.dirichlet(np.ones(n_classes), n) for _ in range(n_members)]
-        scores = Scores.of([ReadsTable(table) for table in tables], np.empty((n, 1)), ask="values")
-        weights = np.ones(n_members)
-        if not np.allclose(scores.average_proba(), np.mean(tables, axis=0), rtol=0, atol=1e-14):
+        X, y = np.empty((n, 1)), np.arange(n) % n_classes
+        committee = VoteClassifier([ReadsTable(table) for table in tables], "average", prefit=True)
+        committee.fit(X, y)
+        if not np.allclose(committee.predict_proba(X), np.mean(tables, axis=0), atol=1e-14):
             raise RuntimeError("The two averages differ.")
         yield compare(
             f"average {n:,} x {n_members} probabilities of {n_classes} classes",
-            partial(combine_probabilities, scores, weights, "average"),
+            partial(committee.predict_proba, X),
             "np.mean",
             partial(np.mean, tables, axis=0),
             target=1.2,
         )
     X = rng.normal(size=(n, 10))
-    y = X[:, 0] > rng.normal(size=n)
+    y = (X[:, 0] > rng.normal(size=n)).astype(np.int64)
     parts = np.array_split(np.arange(n), n_members)
     members = [
         (f"m{j}", FrozenEstimator(LogisticRegression().fit(X[part[:1000]], y[part[:1000]])))

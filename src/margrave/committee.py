@@ -8,7 +8,7 @@ the result. `fit_members` fits clones on all samples and on folds; the last func
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass, replace
@@ -38,7 +38,7 @@ from margrave._validation import (
     member_features,
     name_members,
 )
-from margrave.scores import Ask, Scores
+from margrave.scores import Ask, Scores, each_proba
 
 
 class Committee(ClassifierMixin, BaseEstimator):
@@ -376,12 +376,19 @@ class Committee(ClassifierMixin, BaseEstimator):
 
     def _ask(self, X: Any, ask: Ask) -> Scores:
         """Return the fitted members' predictions for new samples."""
+        return self._fitted_members(X).scores(X, ask, self.n_jobs)
+
+    def _each_proba(self, X: Any) -> Iterator[Floats]:
+        """Yield each fitted member's probabilities for new samples, of shape (n, n_classes)."""
+        return self._fitted_members(X).each_proba(X, self.n_jobs)
+
+    def _fitted_members(self, X: Any) -> FittedMembers:
+        """Return the fitted members, if X has the columns of the training samples."""
         check_is_fitted(self, "estimators_")
         check_columns(self, X)
-        fitted = FittedMembers(
+        return FittedMembers(
             self.member_names_, self.estimators_, self.classes_, features=self._kept_columns
         )
-        return fitted.scores(X, ask, self.n_jobs)
 
 
 @dataclass(frozen=True)
@@ -424,6 +431,12 @@ class FittedMembers:
             return Scores.of(
                 pairs, X, classes=self.classes, features=self.features, ask=ask, n_jobs=n_jobs
             )
+
+    def each_proba(self, X: Any, n_jobs: int | None = None) -> Iterator[Floats]:
+        """Yield each member's probabilities for encoded samples, of shape (n, n_classes)."""
+        pairs = list(zip(self.names, self.members, strict=True))
+        with stay_local():
+            yield from each_proba(pairs, X, self.classes, self.features, n_jobs)
 
     def raw(self, X: Any, n_jobs: int | None = None) -> Floats:
         """Return the members' values for encoded samples, in their own units."""

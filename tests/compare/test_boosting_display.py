@@ -5,7 +5,11 @@ import sys
 import numpy as np
 import pytest
 from sklearn.datasets import make_moons
-from sklearn.ensemble import AdaBoostClassifier, GradientBoostingClassifier
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+)
 from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier
 
@@ -88,6 +92,15 @@ def test_estimators_that_are_not_boosted(moons):
         BoostingDisplay.from_estimator(AdaBoostClassifier(), X, y)
 
 
+def test_regressors_and_labels_of_another_kind(moons):
+    X, y, *_ = moons
+    with pytest.raises(ValueError, match=r"\bestimator\b.*GradientBoostingRegressor"):
+        BoostingDisplay.from_estimator(GradientBoostingRegressor().fit(X, y == "spam"), X, y)
+    model = AdaBoostClassifier(n_estimators=3).fit(X, y)
+    with pytest.raises(ValueError, match=r"\blabel\b.*\bham\b"):
+        BoostingDisplay.from_estimator(model, X, y == "spam")
+
+
 def test_test_samples_without_labels(moons):
     X, y, X_test, y_test = moons
     model = AdaBoostClassifier(n_estimators=3).fit(X, y)
@@ -95,7 +108,7 @@ def test_test_samples_without_labels(moons):
         BoostingDisplay.from_estimator(model, X, y, X_test)
     with pytest.raises(ValueError, match=r"\bX_test\b"):
         BoostingDisplay.from_estimator(model, X, y, y_test=y_test)
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="samples"):
         BoostingDisplay.from_estimator(model, X, y, X_test, y_test[:-1])
 
 

@@ -131,9 +131,11 @@ def test_a_threshold_rejects_what_is_not_probable_enough():
 
 
 def test_equal_values_go_to_the_first_class_also_when_sums_round_apart():
-    committee, X = combined([[[0.1, 0.9]], [[0.2, 0.8]], [[0.3, 0.7]], [[1.0, 0.0]]], "average")
-    np.testing.assert_allclose(committee.predict_proba(X), [[0.4, 0.6]])
-    tie, X = combined([[[0.3, 0.7]], [[0.7, 0.3]], [[0.1, 0.9]], [[0.9, 0.1]]], "average")
+    three = [(0.4, 0.07, 0.53), (0.94, 0.01, 0.05), (0.88, 0.06, 0.06)]
+    swapped = [(b, a, c) for a, b, c in three]
+    tie, X = combined([[row] for row in three + swapped], "average")
+    first, second, _ = tie.predict_proba(X)[0]
+    assert second > first
     assert tie.predict(X).tolist() == ["A"]
 
 
@@ -149,6 +151,23 @@ def test_the_product_of_many_members_does_not_underflow():
     assert committee.predict(X).tolist() == ["B"]
     many, X = combined([[[0.001, 0.002, 0.997]]] * 200 + [[[0.5, 0.5, 0.0]]], "product")
     np.testing.assert_allclose(many.predict_proba(X), [[0, 1, 0]], atol=1e-15)
+
+
+@pytest.mark.parametrize("rule", ["product", "minimum"])
+def test_tiny_probabilities_count(rule):
+    committee, X = combined([[[1.0, 1e-17]], [[1e-20, 1.0]], [[0.9, 0.1]]], rule)
+    values = {"product": [9e-21, 1e-18], "minimum": [1e-20, 1e-17]}[rule]
+    np.testing.assert_allclose(
+        committee.predict_proba(X), [np.array(values) / np.sum(values)], rtol=1e-9
+    )
+    assert committee.predict(X).tolist() == ["B"]
+
+
+def test_probabilities_are_at_most_1():
+    X, y = make_blobs(200, centers=2, random_state=0)
+    trees = [DecisionTreeClassifier(max_depth=depth) for depth in (1, 2, 3)]
+    committee = VoteClassifier(trees, "average", weights=[0.1, 0.2, 0.4]).fit(X, y)
+    assert committee.predict_proba(X).max() <= 1
 
 
 def test_a_member_without_weight_does_not_count():
@@ -181,6 +200,12 @@ def test_explain_shows_the_combined_probabilities():
     assert explanation.votes.tolist() == [["A", "B", "B"]]
     np.testing.assert_allclose(explanation.values, committee.predict_proba(X))
     assert explanation.predictions.tolist() == ["A"]
+
+
+def test_explain_shows_a_predicted_class_that_no_member_predicts():
+    committee, X = combined([[[0.5, 0.05, 0.45]], [[0.05, 0.5, 0.45]]], "average")
+    assert committee.predict(X).tolist() == ["C"]
+    assert "C 0.45" in str(committee.explain(X))
 
 
 def test_the_rule_may_change_after_fit():

@@ -9,6 +9,7 @@ import skops.io
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import make_blobs, make_classification
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.model_selection import GridSearchCV
 
@@ -206,6 +207,25 @@ def test_catboost_with_categorical_features(columns):
     assert search.score(frame, labels) == 1
     by_columns = {"estimator__cat_features": [columns]}
     assert GridSearchCV(model, by_columns, cv=2).fit(frame, labels).score(frame, labels) == 1
+
+
+def test_a_frozen_classifier_stays_fitted(blobs):
+    X, y = blobs
+    frozen = FrozenEstimator(LogisticRegression().fit(X, y))
+    model = clone(EncodedLabelsClassifier(frozen)).fit(X, LABELS[y])
+    np.testing.assert_array_equal(model.predict(X), model.classes_[frozen.predict(X)])
+
+
+def test_a_committee_passes_validation_sets_and_silence_on(blobs, capfd):
+    pytest.importorskip("xgboost")
+    X, y = blobs
+    member = catalogue.make("xgboost", n_estimators=5, early_stopping_rounds=2)
+    sets = [(X, LABELS[y])]
+    VoteClassifier([member]).fit(X, LABELS[y], eval_set=sets, verbose=False)
+    with config_context(enable_metadata_routing=True):
+        member = clone(member).set_fit_request(eval_set=True, verbose=True)
+        VoteClassifier([member]).fit(X, LABELS[y], eval_set=sets, verbose=False)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_clones_are_not_fitted_and_keep_their_requests(blobs):

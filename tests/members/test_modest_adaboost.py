@@ -72,10 +72,10 @@ def test_two_samples():
 
 
 def test_without_the_normalisation_a_pure_leaf_would_have_the_wrong_sign():
-    leaves, positive = np.array([1, 1, 1, 2, 2, 2]), np.array([True] * 3 + [False] * 3)
-    D = np.full(6, 1 / 6)
-    scores = ModestAdaBoostClassifier()._score_leaves(leaves, positive, D, n_nodes=3)
-    np.testing.assert_allclose(scores, [0, 0.25, -0.25])
+    positive, D = np.array([True] * 3 + [False] * 3), np.full(6, 1 / 6)
+    model = ModestAdaBoostClassifier(n_estimators=1, random_weights=False)
+    model.fit(np.where(positive, 0, 1)[:, None], positive)
+    np.testing.assert_allclose(model.leaf_scores_[0][0], [0, 0.25, -0.25])
     raw = 1 - D
     assert one_leaf(D[positive].sum(), 0, raw[positive].sum(), 0) < 0
 

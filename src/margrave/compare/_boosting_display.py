@@ -1,12 +1,14 @@
-"""The error of a boosted classifier against its rounds: Nair (2015), section 5.1, figure 2."""
+"""The error of a boosted classifier after each round; Nair (2015), figure 2, depicts the rounds."""
 
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import is_classifier
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
+from margrave._labels import encode
 from margrave._plotting import BLUE, VERMILION, pyplot
 from margrave._typing import Floats
 
@@ -95,7 +97,7 @@ class BoostingDisplay:
             The display, with its plot.
         """
         pyplot("BoostingDisplay")  # raises before a long computation
-        if not hasattr(estimator, "staged_predict"):
+        if not hasattr(estimator, "staged_predict") or not is_classifier(estimator):
             raise ValueError(
                 "BoostingDisplay needs estimator to be a boosted classifier with staged_predict; "
                 f"got {type(estimator).__name__}."
@@ -154,4 +156,5 @@ def _staged_errors(estimator: Any, X: Any, y: ArrayLike) -> Floats:
     """Compute the error rate after each round."""
     labels = column_or_1d(y)
     check_consistent_length(X, labels)
+    encode(labels, estimator.classes_, "BoostingDisplay: labels")  # raises for unknown labels
     return np.array([np.mean(predicted != labels) for predicted in estimator.staged_predict(X)])

@@ -22,6 +22,7 @@ from margrave._indexing import select_rows
 from margrave._typing import Floats
 from margrave._validation import check_parameters, is_number
 from margrave.committee import Committee
+from margrave.fuse._vote import average
 
 
 class BayesOptimalClassifier(Committee):
@@ -149,7 +150,7 @@ class BayesOptimalClassifier(Committee):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return self._ask(X, "values").average_proba(self.posterior_)
+        return average(self._each_proba(X), self.posterior_)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the most probable class.

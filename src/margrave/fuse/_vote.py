@@ -19,14 +19,16 @@ class k, the combined value of the class is
 - product: ``Π_i p_{i,k} ** w_i``, computed as a sum of logarithms;
 - minimum, maximum: ``min_i p_{i,k}`` and ``max_i p_{i,k}``;
 
-divided by the sum over the classes (Kittler et al., 1998, and Kuncheva, 2004, compare these rules).
-The prediction is the class with the largest value, if that is at least the threshold α. If the
-value of every class is 0, no class is left, and the sample is rejected.
+divided by the sum over the classes (Kittler et al., 1998, but without the correction of the product
+by the class frequencies). The prediction is the class with the largest value, if that is at least
+the threshold α. If the value of every class is 0, no class is left, and the sample is rejected.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -103,19 +105,21 @@ class VoteClassifier(Committee):
 
     Notes
     -----
-    The rules are those of Multi-classifiers, slides on fusion [1]_. With two classes, odd L and
-    equal weights plurality and majority agree. A member that itself rejects a sample abstains from
-    a vote; a sample without votes is rejected. A member predicts probability 0 for a class that it
-    was not trained on. The product and the minimum reject a sample if no class has a positive
-    probability from every member. scikit-learn's metrics need labels of one type: if
+    The votes and the average are those of Multi-classifiers, slides on fusion; the other rules are
+    those of Kittler et al. [1]_, without a correction of the product by the class frequencies. With
+    two classes, odd L and equal weights plurality and majority agree. A member that itself rejects
+    a sample abstains from a vote; a sample without votes is rejected. A member has probability 0
+    for a class that it was not trained on, and a sample is rejected if the combined value of every
+    class is 0. Only ratios of weights matter, except in the product, where weights are exponents:
+    smaller ones bring the probabilities closer together. scikit-learn's metrics need labels of one
+    type: if
     the label of rejected samples has another type than the classes (the default for booleans), use
     :meth:`score` or :meth:`margrave.Confusion.of`.
 
     References
     ----------
     .. [1] J. Kittler, M. Hatef, R. P. W. Duin and J. Matas, "On Combining Classifiers", IEEE
-       Transactions on Pattern Analysis and Machine Intelligence 20, 1998, has the rules for
-       probabilities.
+       Transactions on Pattern Analysis and Machine Intelligence 20, 1998.
 
     Examples
     --------
@@ -226,7 +230,7 @@ class VoteClassifier(Committee):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._decide(self._combine(self._ask_by_rule(X)))
+        return self._decide(self._combine(X))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the fraction of the votes, or the combined probability, of each class.
@@ -242,7 +246,7 @@ class VoteClassifier(Committee):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        values = self._combine(self._ask_by_rule(X))
+        values = self._combine(X)
         if self.rule == "average":  # sums to 1 as it is
             return values
         return normalise(values, empty=1 / len(self.classes_))
@@ -260,29 +264,28 @@ class VoteClassifier(Committee):
         VoteExplanation
             Print it for a line per sample.
         """
-        scores = self._ask_by_rule(X, with_labels=True)
-        values = self._combine(scores)
+        codes = _codes(self._ask(X, "labels"))
+        values = self._combine(X, codes)
         return VoteExplanation(
             members=tuple(self.member_names_),
             weights=self.weights_,
-            votes=_labels.decode(_codes(scores), self.classes_, self.reject_label_),
+            votes=_labels.decode(codes, self.classes_, self.reject_label_),
             classes=self.classes_,
             values=values,
             predictions=self._decide(values),
         )
 
-    def _ask_by_rule(self, X: Any, with_labels: bool = False) -> Scores:
-        """Return the members' labels or probabilities, whichever the rule combines."""
-        self._check_settings()  # rule and threshold may have changed since fit
-        if self.rule in VOTE_RULES:
-            return self._ask(X, "labels")
-        return self._ask(X, "both" if with_labels else "values")
+    def _combine(self, X: Any, codes: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Return the votes for each class, or its combined probability.
 
-    def _combine(self, scores: Scores) -> NDArray[Any]:
-        """Return the votes for each class, or its combined probability."""
-        if self.rule in VOTE_RULES:
-            return count_votes(_codes(scores), self.weights_, len(self.classes_))
-        return combine_probabilities(scores, self.weights_, self.rule)
+        `codes` are the members' labels, if they are known already.
+        """
+        self._check_settings()  # rule and threshold may have changed since fit
+        if self.rule in PROBABILITY_RULES:
+            return combine_probabilities(self._each_proba(X), self.weights_, self.rule)
+        if codes is None:
+            codes = _codes(self._ask(X, "labels"))
+        return count_votes(codes, self.weights_, len(self.classes_))
 
     def _decide(self, values: NDArray[Any]) -> NDArray[Any]:
         total = float(self.weights_.sum()) if self.rule in VOTE_RULES else 1.0
@@ -407,13 +410,13 @@ def decide(
     return np.where(enough & (most > 0), winner, _labels.REJECTED)
 
 
-def combine_probabilities(scores: Scores, weights: NDArray[Any], rule: str) -> Floats:
+def combine_probabilities(each: Iterator[Floats], weights: NDArray[Any], rule: str) -> Floats:
     """Return the combined probability of each class; 0 for all classes if no class is left.
 
     Parameters
     ----------
-    scores : Scores
-        The members' probabilities.
+    each : iterator of ndarray of shape (n, n_classes)
+        The probabilities of each member. Only the median keeps all of them.
     weights : ndarray of shape (L,)
         The members' weights; the minimum and the maximum ignore them.
     rule : str
@@ -424,32 +427,43 @@ def combine_probabilities(scores: Scores, weights: NDArray[Any], rule: str) -> F
     ndarray of shape (n, n_classes)
     """
     if rule == "average":
-        return scores.average_proba(weights)
-    proba = scores.proba()
+        return average(each, weights)
     if rule == "median":
-        values = weighted_median(proba, weights)
+        values = weighted_median(np.stack(list(each)), weights)
     elif rule == "product":
-        used = weights > 0  # a weight of 0 must not turn log(0) into NaN
         with np.errstate(divide="ignore", invalid="ignore"):
-            logs = np.einsum("nkc,k->nc", np.log(proba[:, used]), weights[used])
+            # A weight of 0 must not turn log(0) into NaN.
+            terms = (w * np.log(proba) for w, proba in zip(weights, each, strict=True) if w > 0)
+            logs = reduce(np.add, terms)
             values = np.nan_to_num(np.exp(logs - logs.max(axis=1, keepdims=True)))
     else:
-        values = proba.min(axis=1) if rule == "minimum" else proba.max(axis=1)
+        values = reduce(np.minimum if rule == "minimum" else np.maximum, each)
     return normalise(values, empty=0.0)
 
 
+def average(each: Iterator[Floats], weights: NDArray[Any]) -> Floats:
+    """Return the weighted average of the members' probabilities, of shape (n, n_classes)."""
+    total: Floats = weights[0] * next(each)
+    for weight, proba in zip(weights[1:], each, strict=True):
+        total += proba if weight == 1 else weight * proba
+    total /= weights.sum()
+    np.clip(total, 0, 1, out=total)
+    return total
+
+
 def weighted_median(values: Floats, weights: NDArray[Any]) -> Floats:
-    """Return the weighted median over the second axis.
+    """Return the weighted median over the first axis.
 
     Half of the weight is on either side of it. If that holds between two values, it is their mean.
     """
-    order = np.argsort(values, axis=1)
-    ordered = np.take_along_axis(values, order, axis=1)
-    below = np.cumsum(weights[order], axis=1)
+    order = np.argsort(values, axis=0)
+    ordered = np.take_along_axis(values, order, axis=0)
+    below = np.cumsum(weights[order], axis=0)
     half, slack = weights.sum() / 2, _ROUNDING * weights.sum()
-    middle = [(below >= half - slack).argmax(axis=1), (below > half + slack).argmax(axis=1)]
-    lower, upper = (np.take_along_axis(ordered, at[:, None], axis=1)[:, 0] for at in middle)
-    return (lower + upper) / 2
+    middle = [(below >= half - slack).argmax(axis=0), (below > half + slack).argmax(axis=0)]
+    lower, upper = (np.take_along_axis(ordered, at[None], axis=0)[0] for at in middle)
+    median: Floats = (lower + upper) / 2
+    return median
 
 
 def normalise(values: NDArray[Any], empty: float) -> Floats:
@@ -491,7 +505,7 @@ class VoteExplanation:
         return "\n".join(self.row(i) for i in range(len(self.predictions)))
 
     def row(self, i: int) -> str:
-        """Describe one sample in a line: its prediction, and each class that members predict."""
+        """Describe one sample in a line: its prediction, and each class that is predicted."""
         parts = []
         for label, value in zip(self.classes, self.values[i], strict=True):
             by = [
@@ -499,6 +513,7 @@ class VoteExplanation:
                 for name, vote in zip(self.members, self.votes[i], strict=True)
                 if vote == label
             ]
-            if by:
-                parts.append(f"{label} {round(value, 3):g} ({', '.join(by)})")
+            if by or label == self.predictions[i]:
+                of_members = f" ({', '.join(by)})" if by else ""
+                parts.append(f"{label} {round(value, 3):g}{of_members}")
         return f"{self.predictions[i]}: {'; '.join(parts) or 'no votes'}"

@@ -62,6 +62,7 @@ class EncodedLabelsClassifier(ClassifierMixin, BaseEstimator):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         eval_set: list[tuple[Any, ArrayLike]] | None = None,
+        verbose: Any = None,
         **fit_params: Any,
     ) -> Self:
         """Fit the wrapped classifier on the positions of the labels.
@@ -77,6 +78,8 @@ class EncodedLabelsClassifier(ClassifierMixin, BaseEstimator):
         eval_set : list of pairs (X, y), default=None
             Validation sets for the wrapped classifier, for example for early stopping, with labels
             that are in `y`; not passed if None.
+        verbose : bool or int, default=None
+            What the wrapped classifier prints, such as an error for each round; not passed if None.
         **fit_params : dict
             Other parameters of the wrapped classifier's `fit`.
 
@@ -89,10 +92,12 @@ class EncodedLabelsClassifier(ClassifierMixin, BaseEstimator):
         assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
-        if sample_weight is not None:
-            fit_params["sample_weight"] = sample_weight
-        if eval_set is not None:
-            fit_params["eval_set"] = self._encode_sets(eval_set)
+        named = {
+            "sample_weight": sample_weight,
+            "eval_set": None if eval_set is None else self._encode_sets(eval_set),
+            "verbose": verbose,
+        }
+        fit_params.update({name: value for name, value in named.items() if value is not None})
         self.estimator_ = _clone_estimator(self.estimator).fit(X, codes, **fit_params)
         self.n_features_in_ = self.estimator_.n_features_in_
         if hasattr(self.estimator_, "feature_names_in_"):
@@ -160,9 +165,9 @@ class EncodedLabelsClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _clone_estimator(estimator: Any) -> Any:
-    """Make a new estimator with the same parameters.
-
-    Not by scikit-learn's `clone`, which refuses lists that `get_params` copies, as CatBoost's does.
-    """
-    params = estimator.get_params(deep=False)
-    return type(estimator)(**{name: clone(value, safe=False) for name, value in params.items()})
+    """Clone an estimator, also CatBoost's: its `get_params` copies lists, which `clone` refuses."""
+    try:
+        return clone(estimator)
+    except RuntimeError:
+        params = estimator.get_params(deep=False)
+        return type(estimator)(**{name: clone(value, safe=False) for name, value in params.items()})

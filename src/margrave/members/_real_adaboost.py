@@ -6,27 +6,29 @@ and updates
     D_{t+1}(i) = D_t(i) exp(−α_t y_i f_t(x_i)) / Z_t.
 
 The survey does not define f_t and α_t. Schapire and Singer (1999) do: the training error is at most
-Π Z_t, so both should make Z_t small. For a tree whose leaf has the weights W⁺ of the positives and
-W⁻ of the negatives, Z_t is smallest if the leaf has half of its log-odds (their section 4.1),
+Π Z_t, so both should make Z_t small. A tree is constant on each of its leaves. With the weights W⁺
+of the positives and W⁻ of the negatives in a leaf,
+
+    Z_t(α) = Σ_leaves W⁺ exp(−α f) + W⁻ exp(α f)
+
+is smallest if α f is half of the leaf's log-odds (their section 4.1). So f is half of the log-odds,
+and the best α is 1. In a leaf of one class that would be infinite; a small ε is added to both
+weights (section 4.2),
 
     f = ½ ln((W⁺ + ε) / (W⁻ + ε)),
 
-where ε keeps f finite in a leaf of one class (section 4.2). Without ε the best α would be 1. With ε
-it is the minimum of the convex function
-
-    Z(α) = Σ D(i) exp(−α y_i f(x_i)).
+for which α = 1 minimises Z_t with the weights W⁺ + ε and W⁻ + ε.
 """
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 from scipy.special import log_expit, softmax
 
 from margrave._typing import Flags, Floats
 from margrave._validation import Rules, is_number
-from margrave.members._boosted_trees import ZERO, BoostedTrees, sum_in_leaves
+from margrave.members._boosted_trees import BoostedTrees, sum_in_leaves
 
 
 class RealAdaBoostClassifier(BoostedTrees):
@@ -44,8 +46,8 @@ class RealAdaBoostClassifier(BoostedTrees):
     n_estimators : int, default=50
         The largest number of rounds.
     smoothing : float, default=1e-3
-        ε, added to the weights of both classes in a leaf, which sum to 1 over all leaves. Of the
-        order of 1 / n_samples; the larger, the less a leaf of one class adds.
+        ε, added to the weights of both classes in a leaf, which sum to 1 over all leaves. The
+        larger, the less a leaf of one class adds: at most ½ ln(1 + 1/ε), 3.5 by default.
     random_state : int, RandomState instance or None, default=None
         Seed of the trees.
 
@@ -57,7 +59,7 @@ class RealAdaBoostClassifier(BoostedTrees):
         The trees: one list for two classes, else one per class. Their classes are True for the
         positive class and False for the rest.
     leaf_scores_ : list of lists of ndarray of shape (n_nodes,)
-        What each node of each tree adds to the score, α f; 0 for inner nodes.
+        What each node of each tree adds to the score; 0 for inner nodes.
     n_iter_ : ndarray of shape (1,) or (n_classes,)
         Number of trees. Boosting stops early when a tree would add nothing to any score, or when it
         is right on every sample.
@@ -90,7 +92,7 @@ class RealAdaBoostClassifier(BoostedTrees):
     >>> model.predict([[-1, 0.5], [2, 0]])
     array([0, 1])
     >>> [round(float((labels != y).mean()), 2) for labels in model.staged_predict(X)][::10]
-    [0.13, 0.02, 0.01, 0.0, 0.0]
+    [0.13, 0.04, 0.01, 0.01, 0.0]
     """
 
     _default_depth = 1
@@ -138,33 +140,5 @@ class RealAdaBoostClassifier(BoostedTrees):
         plus, minus = (
             sum_in_leaves(leaves, weights * in_class, n_nodes) for in_class in (positive, ~positive)
         )
-        f = 0.5 * np.log((plus + self.smoothing) / (minus + self.smoothing))
-        return best_alpha(f, plus, minus) * f
-
-
-def best_alpha(f: Floats, plus: Floats, minus: Floats) -> float:
-    """Find the α with the smallest Z(α) = Σ W⁺ exp(−α f) + W⁻ exp(α f).
-
-    Parameters
-    ----------
-    f : ndarray of shape (n_leaves,)
-        The value of each leaf, which has the sign of W⁺ − W⁻.
-    plus, minus : ndarray of shape (n_leaves,)
-        W⁺ and W⁻.
-
-    Returns
-    -------
-    alpha : float
-        1 if there is no minimum, because no sample is on the wrong side.
-    """
-
-    def slope(alpha: float) -> float:
-        return float((f * (minus * np.exp(alpha * f) - plus * np.exp(-alpha * f))).sum())
-
-    if np.where(f > 0, minus, plus)[f != 0].sum() <= ZERO:
-        return 1.0
-    above = 1.0
-    while slope(above) < 0:
-        above *= 2
-    alpha: float = brentq(slope, 0, above)
-    return alpha
+        scores: Floats = 0.5 * np.log((plus + self.smoothing) / (minus + self.smoothing))
+        return scores

@@ -7,6 +7,7 @@ last part is a fast path for committees of decision trees: it converts and check
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -87,8 +88,7 @@ def predict_member(
         signs[codes == _labels.REJECTED] = 0.0
         values = _reduce_two(signs)
     elif kind == "probability":
-        proba = _check_shape(member.predict_proba(X), name, len(own))
-        values = _probability_values(_spread(proba, own, len(classes), unseen=0.0), name)
+        values = np.clip(2 * _reduce_two(predict_proba(name, member, X, classes)) - 1, -1, 1)
     else:
         if len(own) > 2 and find_attribute(member, "decision_function_shape") == "ovo":
             raise ValueError(
@@ -99,22 +99,29 @@ def predict_member(
         if decision.ndim == 1:
             decision = np.stack([-decision, decision], axis=1)
         decision = _check_shape(decision, name, len(own))
-        if not np.isfinite(decision).all():
-            raise ValueError(f"Member {name!r} predicts values that are NaN or infinite.")
+        _check_finite(decision, name)
         values = _reduce_two(_spread(decision, own, len(classes), unseen=np.nan))
     return MemberPredictions(kind, None if ask == "values" else codes, values)
 
 
-def _probability_values(proba: Floats, name: str) -> Floats:
-    """Return ``2 p - 1``, of the last class only when there are at most two."""
+def predict_proba(name: str, member: Any, X: Any, classes: NDArray[Any]) -> Floats:
+    """Return a member's probabilities of all classes, of shape (n, C)."""
+    if isinstance(X, TreeInput):
+        return predict_proba(name, Nodes(member), None, classes)[X.leaves(member)]
+    own = _labels.encode(fitted_classes(name, member), classes, f"The classes of member {name!r}")
+    proba = _check_shape(member.predict_proba(X), name, len(own))
     low, high = proba.min(), proba.max()
-    if not (low >= -1e-6 and high <= 1 + 1e-6):  # also if one is NaN
+    if not (low >= -1e-6 and high <= 1 + 1e-6):
+        _check_finite(proba, name)
         raise ValueError(
             f"Member {name!r} predicts probabilities outside [0, 1]: from {low:g} to {high:g}."
         )
-    values = 2 * _reduce_two(proba)
-    values -= 1
-    return np.clip(values, -1, 1, out=values)
+    return _spread(proba, own, len(classes), unseen=0.0)
+
+
+def _check_finite(values: Floats, name: str) -> None:
+    if not np.isfinite(values).all():
+        raise ValueError(f"Member {name!r} predicts values that are NaN or infinite.")
 
 
 def _check_shape(values: Any, name: str, n_classes: int) -> Floats:
@@ -187,7 +194,7 @@ class Nodes:
         return np.asarray(self._proba)
 
 
-def tree_input(members: list[tuple[str, Any]], X: Any) -> TreeInput | None:
+def tree_input(members: Sequence[tuple[str, Any]], X: Any) -> TreeInput | None:
     """Return the common input of a committee of trees; None if each must check X itself."""
     numeric = isinstance(X, np.ndarray) and X.ndim == 2 and X.size and X.dtype.kind in "fiu"
     if not numeric or not all(_is_plain_tree(member, X.shape[1]) for _, member in members):

@@ -17,10 +17,11 @@ class (the scores of Marrocco et al., 2010); with more classes there is one valu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -47,8 +48,11 @@ from margrave.scores._predictions import (
     largest_size,
     on_scale,
     predict_member,
+    predict_proba,
     tree_input,
 )
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -154,12 +158,9 @@ class Scores:
             raise ValueError(
                 "Scores.of needs like= to hold values, which scale the new ones; got labels only."
             )
-        trees = tree_input(named, X) if all(chosen is None for chosen in columns) else None
-        calls = (
-            (name, member, trees or select_columns(X, chosen, name, member), union, ask)
-            for (name, member), chosen in zip(named, columns, strict=True)
+        predictions = _call_members(
+            partial(predict_member, classes=union, ask=ask), named, X, columns, n_jobs
         )
-        predictions = _predict_members(calls, len(named), n_jobs)
         return cls(**_gather_predictions(predictions, names, union, columns, like))
 
     @classmethod
@@ -318,32 +319,20 @@ class Scores:
         ValueError
             If a member has no probabilities.
         """
-        return self._to_proba(self._probability_values("proba"))
-
-    def average_proba(self, weights: ArrayLike | None = None) -> Floats:
-        """Return the weighted average of the members' probabilities.
-
-        Parameters
-        ----------
-        weights : array-like of shape (K,), optional
-            The members' weights, none negative and not all zero; equal by default.
-
-        Returns
-        -------
-        ndarray of shape (n, C)
-
-        Raises
-        ------
-        ValueError
-            If a member has no probabilities.
-        """
-        values = self._probability_values("average_proba")
-        each = np.ones(self.n_members) if weights is None else np.asarray(weights, np.float64)
-        # One matrix product over members and classes is faster than a sum over the middle axis.
-        columns = np.eye(len(self.classes)) if values.ndim == 3 else np.ones((1, 1))
-        by_column = np.kron((each / each.sum())[:, None], columns)
-        mean = (values.reshape(len(values), -1) @ by_column).reshape(values[:, 0].shape)
-        return self._to_proba(np.clip(mean, -1, 1, out=mean))
+        others = [
+            name
+            for name, kind in zip(self.members, self.kinds, strict=True)
+            if kind != "probability"
+        ]
+        if others:
+            raise ValueError(
+                "Scores.proba needs members with predict_proba; these have none: "
+                f"{', '.join(others)}. sklearn.calibration.CalibratedClassifierCV adds it."
+            )
+        values = self._known_values()
+        if values.ndim == 2:
+            values = np.stack([-values, values], axis=2)[:, :, -len(self.classes) :]
+        return (values + 1) / 2
 
     def rows(self, index: Any) -> Scores:
         """Select samples.
@@ -393,31 +382,6 @@ class Scores:
             features=tuple(self.features[j] for j in at),
         )
 
-    def _probability_values(self, method: str) -> Floats:
-        """Return ``2 p - 1``, for members that all have probabilities."""
-        others = [
-            name
-            for name, kind in zip(self.members, self.kinds, strict=True)
-            if kind != "probability"
-        ]
-        if others:
-            raise ValueError(
-                f"Scores.{method} needs members with predict_proba; these have none: "
-                f"{', '.join(others)}. sklearn.calibration.CalibratedClassifierCV adds it."
-            )
-        return self._known_values()
-
-    def _to_proba(self, values: Floats) -> Floats:
-        """Return p of each class from ``2 p - 1``, given for the second of two classes only."""
-        n_classes = len(self.classes)
-        if n_classes > 2:
-            return (values + 1) / 2
-        proba = np.empty((*values.shape, n_classes))
-        proba[..., -1] = (values + 1) / 2
-        if n_classes == 2:
-            proba[..., 0] = (1 - values) / 2
-        return proba
-
     def _known_codes(self) -> AnyInts:
         if self.codes is None:
             raise ValueError(
@@ -436,26 +400,66 @@ class Scores:
 # Collecting the members' predictions
 
 
-def _predict_members(
-    calls: Iterable[tuple[Any, ...]], n_members: int, n_jobs: int | None
-) -> Iterator[MemberPredictions]:
+def each_proba(
+    named: Sequence[tuple[str, Any]],
+    X: Any,
+    classes: NDArray[Any],
+    features: Sequence[Columns | None] | None = None,
+    n_jobs: int | None = None,
+) -> Iterator[Floats]:
+    """Yield the probabilities of each member, of shape (n, C), as the member predicts them.
+
+    With `n_jobs=None`, those of one member are in memory at a time. `Scores` needs all at once, and
+    rounds probabilities below 1e-16 to 0.
+
+    Parameters
+    ----------
+    named : sequence of (name, classifier)
+        Fitted members with probabilities.
+    X : array, sparse matrix or data frame
+        The samples.
+    classes : ndarray of shape (C,)
+        The classes of the committee; a member has probability 0 for those it was not fitted on.
+    features : sequence, optional
+        The columns that each member uses; None for all.
+    n_jobs : int, optional
+        Number of members that predict at a time, in threads.
+    """
+    columns = [None] * len(named) if features is None else features
+    yield from _call_members(partial(predict_proba, classes=classes), named, X, columns, n_jobs)
+
+
+def _call_members(
+    predict: Callable[[str, Any, Any], Result],
+    named: Sequence[tuple[str, Any]],
+    X: Any,
+    columns: Sequence[Columns | None],
+    n_jobs: int | None,
+) -> Iterator[Result]:
     """Yield the members' predictions in order; each thread computes a batch of members.
 
     Batches, because a small tree predicts faster than a thread is dispatched.
     """
+    trees = tree_input(named, X) if all(chosen is None for chosen in columns) else None
+    calls = (
+        (name, member, trees or select_columns(X, chosen, name, member))
+        for (name, member), chosen in zip(named, columns, strict=True)
+    )
     jobs = effective_n_jobs(n_jobs)
     if jobs == 1:
-        yield from (predict_member(*call) for call in calls)  # one in memory at a time
+        yield from (predict(*call) for call in calls)  # one in memory at a time
         return
-    remaining, batch_size = iter(calls), -(-n_members // (4 * jobs))
-    batches = iter(lambda: list(islice(remaining, batch_size)), [])
+    batch_size = -(-len(named) // (4 * jobs))
+    batches = iter(lambda: list(islice(calls, batch_size)), [])
     threads = Parallel(n_jobs=jobs, backend="threading", return_as="generator")
-    for predictions in threads(delayed(_predict_batch)(batch) for batch in batches):
+    for predictions in threads(delayed(_call_batch)(predict, batch) for batch in batches):
         yield from predictions
 
 
-def _predict_batch(calls: Iterable[tuple[Any, ...]]) -> list[MemberPredictions]:
-    return [predict_member(*call) for call in calls]
+def _call_batch(
+    predict: Callable[[str, Any, Any], Result], calls: Iterable[tuple[str, Any, Any]]
+) -> list[Result]:
+    return [predict(*call) for call in calls]
 
 
 def _split_members(

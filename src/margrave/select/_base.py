@@ -215,15 +215,6 @@ def row_blocks(n_samples: int, size: int = 4096) -> Iterator[NDArray[np.intp]]:
         yield np.arange(start, min(start + size, n_samples))
 
 
-def has_proba(member: Any) -> bool:
-    """Return whether a member predicts probabilities.
-
-    Checked on the instance: scikit-learn's optional methods depend on parameters, which a protocol
-    does not see.
-    """
-    return hasattr(member, "predict_proba")
-
-
 def _check_disjoint(folds: list[Any], n_samples: int, owner: str) -> None:
     """Refuse folds that hold out a sample twice, or one that they are fitted on."""
     rows, times = np.arange(n_samples), np.zeros(n_samples, dtype=np.int64)
@@ -320,7 +311,7 @@ class EnsembleMember(ClassifierMixin, BaseEstimator):
         own = np.asarray(self.estimator.predict(self._select_columns(X)))
         return self.labels[np.searchsorted(self.estimator.classes_, own)]
 
-    @available_if(lambda self: has_proba(self.estimator))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict probabilities of `classes_`."""
         proba: NDArray[np.float64] = self.estimator.predict_proba(self._select_columns(X))

@@ -25,7 +25,7 @@ from margrave._messages import did_you_mean, near_names
 from margrave._typing import AnyFloats, AnyInts, Flags
 from margrave._validation import check_columns, check_parameters, is_count
 from margrave.scores import Ask
-from margrave.select._base import BaseSelector, Predictions, TuningSet, has_proba, row_blocks
+from margrave.select._base import BaseSelector, Predictions, TuningSet, row_blocks
 from margrave.select._competence import (
     METHODS,
     N_PROFILES,
@@ -244,7 +244,9 @@ class LocalSelectionClassifier(BaseSelector):
         ndarray of shape (n_samples, n_classes)
         """
         self._check_fitted()
-        own_proba = self._method.single and all(has_proba(member) for member in self.estimators_)
+        own_proba = self._method.single and all(
+            hasattr(member, "predict_proba") for member in self.estimators_
+        )
         blocks = self._predicted_blocks(X, "both" if own_proba else None)
         votes = np.concatenate([self._vote(self._select(*block)) for block in blocks])
         total = votes.sum(axis=1, keepdims=True)

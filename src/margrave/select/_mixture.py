@@ -18,6 +18,7 @@ posterior probability ``h_i ∝ g_i(x_n) P_i(y_n | x_n)`` that member i is the e
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -26,6 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.sparse import issparse
 from scipy.special import log_softmax, logsumexp, softmax
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from margrave._typing import AnyFloats, Floats
@@ -210,9 +212,9 @@ class MixtureOfExpertsClassifier(BaseSelector):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        weights = self.gate(X)
-        mixture: Floats = np.einsum("ni,nic->nc", weights, self._ask(X, "values").proba())
-        return mixture
+        columns = zip(self.gate(X).T, self._each_proba(X), strict=True)
+        mixture: Floats = sum(weight[:, None] * proba for weight, proba in columns)
+        return np.clip(mixture, 0, 1, out=mixture)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the most probable class.
@@ -293,6 +295,12 @@ def fit_gate(X: Any, likelihood: AnyFloats, weight: AnyFloats, C: float) -> Gate
 
     options = {"maxiter": 1000, "gtol": 1e-6}
     found = minimize(loss, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B", options=options)
+    if not found.success:
+        warnings.warn(
+            f"The gate of MixtureOfExpertsClassifier did not converge: {found.message}",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
     V, b = np.split(found.x.reshape(shape), [-1], axis=1)
     coef = V * size / scaler.scale_
     shift = coef @ scaler.mean_ if scaler.with_mean else 0.0

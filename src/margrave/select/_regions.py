@@ -31,7 +31,7 @@ from margrave._indexing import count_rows, select_rows
 from margrave._typing import AnyFloats, AnyInts, Flags
 from margrave._validation import check_columns, check_parameters, is_count
 from margrave.scores import Ask, Scores
-from margrave.select._base import BaseSelector, TuningSet, has_proba
+from margrave.select._base import BaseSelector, TuningSet
 
 
 class RegionSelectionClassifier(BaseSelector):
@@ -355,7 +355,7 @@ class RegionSelectionClassifier(BaseSelector):
 
 
 def _all_have_proba(model: RegionSelectionClassifier) -> bool:
-    return all(has_proba(member) for _, member in model._readable_pairs())
+    return all(hasattr(member, "predict_proba") for _, member in model._readable_pairs())
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from experiments.mam.artificial import BAYES, CELLS
 from experiments.mam.classifying import BALANCED, MAM, PRINTED, SVM
 from experiments.mam.coverage import GAMMA, N_HELD_OUT, N_PROBES
 from experiments.mam.holding import BAR
+from experiments.mam.large import ALPHAS, N_COMPONENTS, N_SEARCH, NYSTROEM, RANDOM
 from experiments.mam.ordering import HAS_MORD
 from experiments.mam.ordering import PARTS_OF_GAMMA as RIDGE_WIDTHS
 from experiments.mam.results import Results
@@ -56,6 +57,7 @@ def write(results: Results, folder: Path, run: str) -> Path:
         rankers=tables.rankers(results) if has_bins else "No set is at hand.",
         ranks_tested=str(results.ranks_tested()) if has_bins else "No set is at hand.",
         graders=tables.graders(results) if has_bins else "No set is at hand.",
+        **large_values(results),
         bayes=f"{BAYES:.1%}",
         points=f"{2 * CELLS:,}",
         gamma=f"{GAMMA:g}",
@@ -65,3 +67,19 @@ def write(results: Results, folder: Path, run: str) -> Path:
         bounds=tables.bounds(results),
         printed=sentences.printed(results),
     )
+
+
+def large_values(results: Results) -> dict[str, object]:
+    """What the section on large data shows."""
+    sizes = results.plan.sizes
+    return {
+        "large_limit": sizes.limit,
+        "large_train": f"{sizes.train:,}",
+        "large_test": f"{sizes.test:,}",
+        "random_components": f"{N_COMPONENTS[RANDOM]:,}",
+        "nystroem_components": N_COMPONENTS[NYSTROEM],
+        "n_search": f"{N_SEARCH:,}",
+        "alphas": ", ".join(f"{alpha:g}" for alpha in ALPHAS),
+        "large_errors": tables.large_errors(results),
+        "large_seconds": tables.large_seconds(results),
+    }

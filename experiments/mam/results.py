@@ -12,6 +12,7 @@ from experiments._parts import Floats
 from experiments.mam.classifying import OTHERS, SVM
 from experiments.mam.coverage import Setting, Statement
 from experiments.mam.holding import Holding
+from experiments.mam.large import Large
 from experiments.mam.ordering import RANKER
 from experiments.mam.study import Classified, Covered, InBins, MonteCarlo, Plan, Run
 from experiments.martingale.results import Gap
@@ -30,7 +31,7 @@ class Results:
         What was run.
     seed : int
         The seed of the first split.
-    classified, monte_carlo, binned, covered : list
+    classified, monte_carlo, binned, covered, large : list
         Runs of each kind, in order.
     """
 
@@ -40,6 +41,7 @@ class Results:
     monte_carlo: list[MonteCarlo]
     binned: list[InBins]
     covered: list[Covered]
+    large: list[Large]
 
     @classmethod
     def of(cls, plan: Plan, seed: int, runs: Iterable[Run]) -> Results:
@@ -60,6 +62,7 @@ class Results:
             sorted(
                 (run for run in found if isinstance(run, Covered)), key=lambda run: (run.n, run.run)
             ),
+            [run for run in found if isinstance(run, Large)],
         )
 
     # Classification
@@ -195,3 +198,15 @@ class Results:
                 by.setdefault((one.setting, one.delta), []).append(one)
         found = [Holding.of(statements) for statements in by.values()]
         return sorted(found, key=lambda one: (one.delta, one.setting))
+
+    # Large data
+
+    def on_large(self, title: str, methods: Iterable[str]) -> list[Large]:
+        """Some methods on a large set, in their order."""
+        by = {run.method: run for run in self.large if run.title == title}
+        return [by[method] for method in methods]
+
+    def best_on_large(self, title: str, methods: Iterable[str]) -> Large | None:
+        """The one with the least error; None if all took longer than the limit."""
+        done = [run for run in self.on_large(title, methods) if run.finished]
+        return min(done, key=lambda run: run.error, default=None)

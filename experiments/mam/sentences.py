@@ -11,6 +11,9 @@ from experiments.mam.coverage import N_HELD_OUT
 from experiments.mam.data import ORDINAL as ORDINAL_SETS
 from experiments.mam.data import RAETSCH, missing
 from experiments.mam.holding import BAR, BOUND, KINDS, MARGIN, Holding
+from experiments.mam.large import FORMS as LARGE_FORMS
+from experiments.mam.large import METHODS as LARGE_METHODS
+from experiments.mam.large import OTHERS as LARGE_OTHERS
 from experiments.mam.ordering import (
     HAS_MORD,
     KERNEL_RIDGE,
@@ -39,6 +42,8 @@ def in_short(results: Results) -> list[str]:
     found = [classification(results), forms(results), section_5(results)]
     if results.binned:
         found.append(binned(results))
+    if results.large:
+        found.append(large(results))
     return [*found, bounds(results), looseness(results)]
 
 
@@ -164,6 +169,28 @@ def binned(results: Results) -> str:
     best = min(results.graders, key=lambda name: float(results.offs(name).mean()))
     verdict = "is nearest" if best == ORDINAL else f"is not as near as {best}"
     return f"{text}As classes: {', '.join(grades)}; {ORDINAL} {verdict} on average."
+
+
+def large(results: Results) -> str:
+    """Who wins on the large sets, and by how much."""
+    sizes, won, gaps = results.plan.sizes, [], []
+    for title in results.plan.large:
+        best = results.best_on_large(title, LARGE_METHODS)
+        form = results.best_on_large(title, LARGE_FORMS)
+        other = results.best_on_large(title, LARGE_OTHERS)
+        if best is not None:
+            won.append(f"{best.method} on {title} ({100 * best.error:.2f} %)")
+        if form is not None and other is not None:
+            variance = sum(run.error * (1 - run.error) for run in (form, other)) / sizes.test
+            gap = f"{100 * (form.error - other.error):+.2f} ± {100 * np.sqrt(variance):.2f}"
+            gaps.append(f"{title} {gap} ({form.method} − {other.method})")
+    late = [f"{run.method} on {run.title}" for run in results.large if not run.finished]
+    return (
+        f"Large data: {sizes.train:,} training samples, and at most {sizes.limit} seconds of CPU "
+        f"time to learn and to predict. The least error: **{listed(won) or 'none'}**. The best "
+        "form of MAM − the best other method, in points ± one standard error, as of independent "
+        f"samples: {listed(gaps) or 'none'}. Over the limit: {listed(late) or 'none'}."
+    )
 
 
 def bounds(results: Results) -> str:

@@ -1,4 +1,4 @@
-"""The study as a list of runs of four kinds, all independent of each other."""
+"""The study as a list of runs of five kinds, all independent of each other."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from joblib import Parallel, delayed
 
-from experiments.mam import data
+from experiments.mam import data, large
 from experiments.mam.classifying import Effort, Trial, trials
 from experiments.mam.coverage import Statement, make_statements
+from experiments.mam.large import Large, Sizes
 from experiments.mam.ordering import Graded, Ranked, on_section_5, on_split
 
 
@@ -31,6 +32,10 @@ class Plan:
         How many bins.
     n_coverage : dict of int to int
         Sample sizes for the bounds, and how many samples of each.
+    large : tuple of str
+        Large sets with two classes.
+    sizes : Sizes
+        Their sizes, and the limit on time.
     """
 
     raetsch: tuple[str, ...]
@@ -41,6 +46,8 @@ class Plan:
     n_monte_carlo: int = 50
     bins: tuple[int, ...] = (5, 10)
     n_coverage: dict[int, int] = field(default_factory=lambda: {100: 200, 1000: 200, 5000: 50})
+    large: tuple[str, ...] = tuple(large.SETS)
+    sizes: Sizes = field(default_factory=Sizes)
 
     @property
     def n_runs(self) -> int:
@@ -50,6 +57,7 @@ class Plan:
             + self.n_monte_carlo
             + len(self.ordinal) * len(self.bins) * self.n_ordinal
             + sum(self.n_coverage.values())
+            + len(self.large) * len(large.METHODS)
         )
 
 
@@ -62,6 +70,8 @@ QUICK = Plan(
     n_monte_carlo=3,
     bins=(5,),
     n_coverage={60: 3, 200: 2},
+    large=("twonorm",),
+    sizes=Sizes(1_200, 300),
 )
 
 
@@ -104,7 +114,7 @@ class Covered:
     title: str = "bounds"
 
 
-Run = Classified | MonteCarlo | InBins | Covered
+Run = Classified | MonteCarlo | InBins | Covered | Large
 
 
 def full() -> Plan:
@@ -140,6 +150,7 @@ def cover(n: int, run: int, seed: int) -> Covered:
 
 def all_runs(plan: Plan, seed: int, n_jobs: int) -> Iterator[Run]:
     """Every run, as they are done; the long ones are begun first."""
+    yield from large.all_runs(plan.large, plan.sizes, seed, plan.effort, n_jobs)
     large_first = sorted(plan.raetsch, key=lambda title: -data.RAETSCH[title].train)
     jobs = [
         delayed(classify)(title, split, seed, plan.effort)

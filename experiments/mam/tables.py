@@ -11,6 +11,8 @@ from experiments._parts import Floats
 from experiments.mam.classifying import MAM, METHODS
 from experiments.mam.data import RAETSCH
 from experiments.mam.holding import KINDS
+from experiments.mam.large import METHODS as LARGE_METHODS
+from experiments.mam.large import Large
 from experiments.mam.ordering import RANKER, TRUTH
 from experiments.mam.results import Results
 
@@ -111,3 +113,35 @@ def bounds(results: Results) -> str:
         row += [f"{one.vacuous:.0%}", f"{one.loose:.3f}", f"{one.loose_counted:.3f}"]
         rows.append(row)
     return table(heading, rows)
+
+
+def large_errors(results: Results) -> str:
+    """Test error in % on the large sets; bold: the least of a row."""
+    rows = []
+    for title in results.plan.large:
+        runs = results.on_large(title, LARGE_METHODS)
+        best = results.best_on_large(title, LARGE_METHODS)
+        cells = [f"{100 * run.error:.2f}" if run.finished else _over(results) for run in runs]
+        marks = [best is not None and run.error == best.error for run in runs]
+        rows.append([title, *map(bold, cells, marks)])
+    return table(["data set", *LARGE_METHODS], rows)
+
+
+def large_seconds(results: Results) -> str:
+    """Seconds to learn and to predict on the large sets."""
+    rows = [
+        [title, *(_fit_and_predict(run, results) for run in results.on_large(title, LARGE_METHODS))]
+        for title in results.plan.large
+    ]
+    return table(["data set", *LARGE_METHODS], rows)
+
+
+def _fit_and_predict(run: Large, results: Results) -> str:
+    if not run.finished:
+        return _over(results)
+    times = (f"{time:.1f}" if time >= 1 else f"{time:.2f}" for time in (run.fit, run.predict))
+    return " + ".join(times)
+
+
+def _over(results: Results) -> str:
+    return f"over {results.plan.sizes.limit} s"

@@ -9,6 +9,7 @@ from experiments.mam import (
     classifying,
     coverage,
     data,
+    large,
     ordering,
     sentences,
     study,
@@ -302,6 +303,60 @@ def _results(mam=0.21, *, ridge=0.8, bound=0.5, off=0.5, **given):
         ranked = {name: Ranked(tau, 0.1) for name, tau in rankers.items()}
         runs.append(study.InBins(title, 5, 0, ranked, grades))
     return Results.of(study.Plan(titles, data.ORDINAL, n_splits=2), 0, reversed(runs))
+
+
+class TestLargeData:
+    @pytest.mark.parametrize("title", large.SETS)
+    def test_sets_are_drawn_by_seed_and_scaled(self, title):
+        sizes = large.Sizes(300, 200)
+        first, again, other = (large.draw(title, sizes, seed) for seed in (0, 0, 1))
+        assert (len(first.y_train), len(first.y_test)) == (300, 200)
+        assert np.array_equal(first.X_test, again.X_test)
+        assert not np.array_equal(first.X_test, other.X_test)
+        assert first.X_train.std(axis=0) == pytest.approx(np.ones(first.X_train.shape[1]))
+
+    def test_sets_of_breiman_have_their_known_properties(self):
+        rng = np.random.default_rng(0)
+        X, y = large.twonorm(50_000, rng)
+        assert np.mean((X.sum(axis=1) > 0) != y) == pytest.approx(0.0228, abs=0.003)
+        X, y = large.ringnorm(50_000, rng)
+        assert X[y == 0].var() == pytest.approx(4, rel=0.02)
+        assert X[y == 1].mean(axis=0) == pytest.approx(np.full(20, 2 / np.sqrt(20)), abs=0.03)
+        X, y = large.waveform(50_000, rng)
+        assert y.mean() == pytest.approx(1 / 3, abs=0.01)
+        assert X.shape[1] == 21
+        assert X[:, [0, 20]].var(axis=0) == pytest.approx([1, 1], rel=0.03)  # no wave is there
+
+    @pytest.mark.parametrize("method", large.METHODS)
+    def test_every_method_learns(self, method):
+        drawn = large.draw("twonorm", large.Sizes(1200, 300), seed=0)
+        effort = classifying.Effort(n_folds=2, costs=(1.0,), gammas=(1.0,))
+        model = large.build(method, 20, 0, effort).fit(drawn.X_train, drawn.y_train)
+        assert np.mean(model.predict(drawn.X_test) != drawn.y_test) < 0.1
+
+    @pytest.mark.slow
+    def test_a_method_ends_at_the_limit_and_a_failure_is_an_error(self):
+        """The search of the SVM takes several seconds; one is allowed."""
+        effort = classifying.Effort()
+        fast = large.run("twonorm", large.LINEAR, large.Sizes(300, 300), 0, effort)
+        assert fast.finished
+        assert fast.error < 0.1
+        assert not large.run("clusters", SVM, large.Sizes(4000, 10, limit=1), 0, effort).finished
+        with pytest.raises(RuntimeError, match="unknown"):
+            large.run("twonorm", "unknown", large.Sizes(300, 300), 0, effort)
+
+    def test_the_winner_is_named_and_bold(self):
+        errors = dict(zip(large.METHODS, (0.04, 0.05, 0.06, 0.03, 0.07, np.nan, 0.08), strict=True))
+        runs = [large.Large("twonorm", name, error, 1.0, 0.5) for name, error in errors.items()]
+        results = Results.of(study.Plan((), (), large=("twonorm",)), 0, reversed(runs))
+        assert "| twonorm | 4.00 | 5.00 | 6.00 | **3.00** | 7.00 | over 300 s | 8.00 |" in (
+            tables.large_errors(results)
+        )
+        assert "| 1.0 + 0.50 |" in tables.large_seconds(results)
+        found = sentences.large(results)
+        assert bold(found) == [f"{SVM} on twonorm (3.00 %)"]
+        assert "twonorm +1.00" in found
+        assert f"{large.SGD} on twonorm" in found
 
 
 class TestSentences:

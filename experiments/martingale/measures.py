@@ -25,7 +25,7 @@ def table_1(title: str, seed: int, size: Size) -> dict[str, Evaluation]:
     """Base learners, tuned by folds and boosted, fitted on the training and the tuning set."""
     data = parts(title, seed)
     X, y = data.both
-    kernel = models.rbf_features(X, y, seed)
+    kernel = models.rbf_features(X, seed)
     spaces = {"LR": (X, data.X_test), "RBF": (kernel.transform(X), kernel.transform(data.X_test))}
     found: dict[str, Evaluation] = {}
     for base, (own, test) in spaces.items():
@@ -69,7 +69,7 @@ def table_2(title: str, seed: int, size: Size, freeze: float) -> dict[str, Evalu
 def beside(title: str, seed: int, size: Size) -> dict[str, Evaluation]:
     """Not in the paper: other learners at the nodes, and other ensembles."""
     data = parts(title, seed)
-    kernel = models.rbf_features(data.X_train, data.y_train, seed)
+    kernel = models.rbf_features(data.X_train, seed)
     spaces = {
         "": (data.X_train, data.X_test),
         "RBF": (kernel.transform(data.X_train), kernel.transform(data.X_test)),

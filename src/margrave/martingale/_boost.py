@@ -519,8 +519,9 @@ class MartingaleBoostClassifier(ProgramClassifier):
             Whether to tune the global matrix by tuning all nodes to local targets (I-ROOT), or in
             its quick form, which mostly moves offsets; or to tune every node (I-ALL), or the nodes
             whose smallest advantage on the tuning set is below ``advantage_threshold`` (I-SELECT)
-            to their own preferences. Of learners other than :class:`TunableLogistic` only the first
-            two can be tuned, by offsets and by costs of the classes.
+            to their own preferences. Of learners other than :class:`TunableLogistic` and
+            :class:`TunableRBFLogistic` only the first two can be tuned, by offsets and by costs of
+            the classes.
         advantage_threshold : float, default=0.3
             See ``granularity``.
         positive : label, optional

@@ -110,8 +110,9 @@ class NodeTuner:
         for learner in self.program.learners.values():
             if not isinstance(learner, TunableLearner):
                 raise TypeError(
-                    f"{self.owner} needs nodes with a TunableLogistic to tune them one by one; got "
-                    f"{type(learner).__name__}. With granularity='quick' any learner can be tuned."
+                    f"{self.owner} needs nodes with TunableLogistic or TunableRBFLogistic to tune "
+                    f"them one by one; got {type(learner).__name__}. With granularity='quick' any "
+                    "learner can be tuned."
                 )
         if isinstance(self.preferences, str | Preference):  # raises if it does not fit the classes
             classes = tuple(self.classes.tolist())

@@ -26,9 +26,9 @@ class TunableRBFLogistic(TunableLogistic):
 
     Nyström's method maps a sample to its kernel values with some training samples, the landmarks,
     so that products of the features approximate the kernel exp(−γ‖x − x′‖²) [1]_. A
-    :class:`TunableLogistic` on these features is a classifier with a curved boundary that has the
-    same tuning. The kernel depends on the units of X, so scale the features first. At a node of a
-    program the landmarks are samples that reach the node.
+    :class:`TunableLogistic` on these features, standardised, is a classifier with a curved boundary
+    that has the same tuning. The kernel depends on the units of X, so scale the features first. At
+    a node of a program the landmarks are samples that reach the node.
 
     Parameters
     ----------
@@ -48,7 +48,8 @@ class TunableRBFLogistic(TunableLogistic):
     max_iter : int, default=100
         Largest number of steps of the solver.
     random_state : int, RandomState instance or None, default=None
-        Seed of the landmarks. A program sets it at each node if it is None.
+        Seed of the landmarks. Pass a number to get the same landmarks when a tuned model is cloned
+        and fitted again. A program sets it at each node if it is None.
 
     Attributes
     ----------

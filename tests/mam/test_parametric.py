@@ -175,6 +175,42 @@ def test_columns_that_depend_on_each_other_change_nothing(samples):
     np.testing.assert_allclose(model.decision_function(X), once.decision_function(X), atol=1e-9)
 
 
+@pytest.mark.parametrize("label", [0, 1])
+def test_a_feature_that_only_one_sample_has_does_not_reveal_its_label(samples, weights, label):
+    """Without the sample its column is 0, and so is the coefficient."""
+    X, y = samples
+    X, y = np.column_stack([X, np.arange(40) == 7]), np.where(np.arange(40) == 7, label, y)
+    model = MAMClassifier(gamma=GAMMA, parametric=LINE).fit(X, y, weights)
+    rest = np.arange(40) != 7
+    without = MAMClassifier(gamma=GAMMA, parametric=LINE).fit(X[rest], y[rest], weights[rest])
+    assert without.dual_coef_.any()
+    expected = without.decision_function(X[[7]]) + without.threshold_
+    np.testing.assert_allclose(model.loo_decision_[7] + model.threshold_, expected)
+
+
+def test_as_many_independent_features_as_samples_are_refused():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 5)), rng.integers(2, size=30)
+    with pytest.raises(ValueError, match="parametric"):
+        MAMClassifier(parametric=PolynomialFeatures(3)).fit(X, y)
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e12])
+def test_units_do_not_matter(samples, unit):
+    X, y = samples
+    model = MAMClassifier(gamma=GAMMA, parametric=LINE).fit(X, y)
+    same = MAMClassifier(gamma=GAMMA / unit**2, parametric=LINE).fit(X * unit, y)
+    assert model.dual_coef_.any()
+    np.testing.assert_allclose(same.dual_coef_, model.dual_coef_, rtol=1e-6)
+    np.testing.assert_allclose(same.decision_function(X * unit), model.decision_function(X))
+
+
+def test_a_kernel_that_is_0_between_all_samples_is_left_out(samples):
+    X, y = samples
+    model = MAMClassifier(gamma=1e9, parametric=LINE).fit(X, y)
+    assert not model.dual_coef_.any()
+
+
 @pytest.mark.parametrize("class_weight", ["balanced", {0: 2.0, 1: 0.5}])
 def test_class_weights_are_sample_weights(samples, class_weight):
     X, y = samples

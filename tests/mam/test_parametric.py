@@ -4,10 +4,17 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from sklearn.base import clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_selection import SelectKBest
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    PolynomialFeatures,
+    StandardScaler,
+    TargetEncoder,
+)
 
 from margrave.mam import MAMClassifier
 
@@ -251,6 +258,14 @@ def test_transformers_of_strings_and_sparse_features():
     letters = CountVectorizer(analyzer="char")
     model = MAMClassifier(same_length, parametric=letters).fit(words, [0, 0, 0, 1, 1, 1])
     assert model.predict(["aab", "bbb"]).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "transformer", [LinearDiscriminantAnalysis(), SelectKBest(k=1), TargetEncoder()], ids=repr
+)
+def test_transformers_do_not_get_the_labels(samples, transformer):
+    with pytest.raises((TypeError, ValueError), match="y"):
+        MAMClassifier(parametric=transformer).fit(*samples)
 
 
 def test_in_a_pipeline_its_parameters_have_names(samples):

@@ -130,8 +130,9 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         samples, and there is `partial_fit`. The linear kernel needs none.
     parametric : transformer, optional
         A transformer of scikit-learn, such as ``PolynomialFeatures(1)``: its features, with an
-        intercept and free coefficients, are added to the kernel part. For two classes, and not
-        with "linear", "precomputed" or random features. See the notes.
+        intercept and free coefficients, are added to the kernel part. It is fitted without labels,
+        to an array: columns are selected by position, not by name. For two classes, and not with
+        "linear", "precomputed" or random features. See the notes.
     class_weight : None, "balanced" or dict, default=None
         None: every sample has the same weight, the form of the paper. "balanced": every class has,
         and the direction is the difference of the class means; often better if the classes have
@@ -578,7 +579,7 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
                 "MAMClassifier with parametric needs two classes. Only binary classification is "
                 "supported. The type of the target is multiclass: use OneVsRestClassifier."
             )
-        self.parametric_ = clone(self.parametric).fit(rows, codes)
+        self.parametric_ = clone(self.parametric).fit(rows)
         features = parametric_rows(self.parametric_, rows)
         kernel = self._set_candidates(rows, weights)
         found = select_parametric_width(

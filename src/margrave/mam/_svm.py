@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.svm import SVC
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from margrave._labels import encode
 from margrave._typing import Floats
@@ -77,11 +77,6 @@ class SVMCertainty:
     X: ArrayLike
     y: ArrayLike
 
-    @property
-    def classes_(self) -> Any:
-        """The labels."""
-        return self.svm.classes_
-
     def decision_function(self, X: ArrayLike) -> Floats:
         """Compute the scores of the machine; between −1 and 1 inside its margin.
 
@@ -128,7 +123,7 @@ class SVMCertainty:
         errors = np.clip(found.error(margins), 0.0, 1.0)
         if held_out is None:
             return Certainty(margins, errors, delta=delta)
-        scores, codes = held_out_scores(self, held_out)
+        scores, codes = held_out_scores(self.svm, held_out)
         # Support vectors on the edge of the margin are there up to the tolerance of the solver.
         inside = np.abs(training.margins) < 1 - 2 * self.svm.tol
         levels = margin_levels(np.where(inside, training.margins, 1.0))
@@ -155,7 +150,7 @@ class SVMCertainty:
         if not isinstance(svm, SVC) or svm.kernel not in _KERNELS:
             raise ValueError(
                 "SVMCertainty needs svm to be an SVC with kernel 'rbf', 'linear' or 'poly'; "
-                f"got {svm!r}."
+                f"got {svm!r}. For a pipeline pass pipe[-1] and pipe[:-1].transform(X)."
             )
         check_is_fitted(svm)
         if len(svm.classes_) != 2:
@@ -163,13 +158,17 @@ class SVMCertainty:
                 f"SVMCertainty needs svm to have two classes; got {len(svm.classes_)}."
             )
         rows = check_array(self.X, dtype=np.float64, input_name="X")
-        codes = encode(np.asarray(self.y), svm.classes_, "SVMCertainty, y")
+        codes = encode(column_or_1d(self.y), svm.classes_, "SVMCertainty, y")
         support = svm.support_
-        fits = len(codes) == len(rows) > support.max(initial=-1)
-        if not fits or not np.array_equal(rows[support], svm.support_vectors_):
+        if not (
+            rows.shape == svm.shape_fit_
+            and len(codes) == len(rows)
+            and np.array_equal(rows[support], svm.support_vectors_)
+            and np.array_equal(codes[support] == 1, svm.dual_coef_[0] > 0)
+        ):
             raise ValueError(
                 "SVMCertainty needs X and y to be the samples that svm was fitted to, in their "
-                "order; its support vectors are not among them."
+                "order; its support vectors, or their labels, are not among them."
             )
         return rows, codes
 

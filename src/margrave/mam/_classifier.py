@@ -156,7 +156,8 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
         The labels.
     average_margin_ : float
-        The average margin of the training samples, with their weights: the objective.
+        The average margin of the training samples, with their weights: the objective. With
+        `parametric`, of the kernel part with the residuals as labels.
     lambda_ : float
         λ, which normalises the direction. It equals the average margin; 0 if the classes have the
         same mean in feature space, and then every score is 0.
@@ -179,7 +180,8 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         The intercept and the coefficients of its features.
     loo_decision_ : ndarray of shape (n, 1) or (n, n_classes)
         Scores of the training samples by fits without them, minus the threshold; of those that
-        were kept, if not all are.
+        were kept, if not all are. With `parametric`, c, β and the score g of a sample are those
+        without it, but the scores g of the other samples, to which c is fitted, use it.
     n_seen_ : int
         Number of training samples.
     n_features_in_, feature_names_in_
@@ -197,9 +199,8 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
     by their residuals r after least squares on p, for which all β have the same average margin. The
     kernel part g is the direction (1/λn) Σ r_i K(x_i, x), λ its average margin with the labels r,
     and least squares of the labels on the leave-one-out scores of g and on p selects c and β.
-    Leave-one-out is exact for g, and selects the width and the threshold as before. The bounds are
-    for directions of length 1, so there is no guarantee; counts on held-out samples do not need
-    them.
+    Leave-one-out is exact for g, and selects the width and the threshold as before. Margrave
+    computes no bound for this form; `certainty` reports counts on held-out samples.
 
     A fit needs one pass over all pairs for all widths together, in float64. Predictions are
     computed in float32 for samples in float32, unless the kernel is so wide that float32 would lose
@@ -717,8 +718,8 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
             )
         if hasattr(self, "parametric_"):
             raise ValueError(
-                "The bounds are for MAMClassifier without parametric, whose coefficients have no "
-                "limit. certainty(X, held_out=(X, y)) works with it."
+                "MAMClassifier computes no bounds with parametric. "
+                "certainty(X, held_out=(X, y)) works with it."
             )
         threshold = float(self.threshold_[0])
         samples = self._training_samples()

@@ -1,9 +1,9 @@
 """How far the predictions of a support vector machine can be trusted: corollary 1.
 
 Pelckmans et al. (2008), section 3.2 and figure 1b: g(z) = min(1, max(−1, z)) clips the margins,
-where |z| < 1 is the inner part of the machine's margin, so that B′ = 1 and L_g = 1 in (15). The
+where |z| < 1 is inside the margin of the SVM, so that B′ = 1 and L_g = 1 in (15). The
 corollary is for directions w of length 1. For those of length at most 2^j the complexity is 2^j
-times as large; the length of a machine is known only after its fit, so each power uses a fraction
+times as large; the length of w is known only after the fit, so each power uses a fraction
 of δ, and so does each power that limits its intercept.
 """
 
@@ -40,14 +40,15 @@ class SVMCertainty:
     """How far the predictions of a support vector machine can be trusted.
 
     The bound is corollary 1 of Pelckmans et al. (2008) [1]_ with margins that are clipped at 1, the
-    edge of the machine's margin. It holds for all C at once, but for one kernel: if gamma was
-    selected on the same samples, the bound does not include that.
+    edge of the SVM's margin. It holds for all C at once, but for one kernel: if gamma was selected
+    on the same samples, the bound does not include that. ``gamma="scale"`` counts as fixed,
+    although it depends on the features.
     :class:`margrave.compare.CertaintyDisplay` plots it, which is figure 1b of the paper.
 
     Parameters
     ----------
     svm : SVC
-        A fitted machine of two classes, with kernel "rbf", "linear" or "poly".
+        A fitted binary classifier with kernel "rbf", "linear" or "poly".
     X : array-like of shape (n_samples, n_features)
         The samples that it was fitted to.
     y : array-like of shape (n_samples,)
@@ -78,7 +79,7 @@ class SVMCertainty:
     y: ArrayLike
 
     def decision_function(self, X: ArrayLike) -> Floats:
-        """Compute the scores of the machine; between −1 and 1 inside its margin.
+        """Compute the scores of the SVM, between −1 and 1 inside its margin.
 
         Parameters
         ----------
@@ -88,7 +89,7 @@ class SVMCertainty:
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            Above 0 for the second of the machine's classes.
+            Above 0 for the second of its classes.
         """
         return np.asarray(self.svm.decision_function(X), dtype=np.float64)
 
@@ -174,7 +175,7 @@ class SVMCertainty:
 
 
 def _gamma(svm: SVC, rows: Floats) -> float:
-    """Return γ of a machine on its samples, as scikit-learn computes it."""
+    """Return γ of an SVC on its samples, as scikit-learn computes it."""
     if svm.gamma == "scale":
         return float(1 / (rows.shape[1] * (rows.var() or 1.0)))
     return 1 / rows.shape[1] if svm.gamma == "auto" else float(svm.gamma)

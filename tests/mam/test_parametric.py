@@ -252,11 +252,11 @@ def test_widths_thresholds_and_labels_are_those_of_other_fits(samples):
 def test_transformers_of_strings_and_sparse_features():
     words = ["aab", "aaa", "abb", "bbb", "bba", "baa"]
 
-    def same_length(A, B):
+    def same_first_letter(A, B):
         return np.array([[float(a[0] == b[0]) for b in B] for a in A])
 
     letters = CountVectorizer(analyzer="char")
-    model = MAMClassifier(same_length, parametric=letters).fit(words, [0, 0, 0, 1, 1, 1])
+    model = MAMClassifier(same_first_letter, parametric=letters).fit(words, [0, 0, 0, 1, 1, 1])
     assert model.predict(["aab", "bbb"]).tolist() == [0, 1]
 
 

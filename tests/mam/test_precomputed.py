@@ -1,4 +1,4 @@
-"""Precomputed kernels: the same answers as the kernels themselves, and what `fit` refuses."""
+"""Precomputed kernels: the same predictions as the kernels themselves, and what `fit` refuses."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def values(kernel, Z, X):
     return pairwise_kernels(Z, X, metric=kernel, **KERNELS[kernel])
 
 
-def answers(model, X):
+def scores(model, X):
     for name in ("decision_function", "rank", "predict"):
         if hasattr(model, name):
             return getattr(model, name)(X)
@@ -60,11 +60,11 @@ def weights(request):
 
 @each_kernel
 @each_estimator
-def test_answers_are_those_of_the_kernel(estimator, kernel, samples, weights):
+def test_predictions_are_those_of_the_kernel(estimator, kernel, samples, weights):
     X, y, Z = samples
     by_kernel = build(estimator, kernel, **KERNELS[kernel]).fit(X, y, weights)
     model = build(estimator, "precomputed").fit(values(kernel, X, X), y, weights)
-    found, expected = answers(model, values(kernel, Z, X)), answers(by_kernel, Z)
+    found, expected = scores(model, values(kernel, Z, X)), scores(by_kernel, Z)
     unit = np.abs(expected).max()
     np.testing.assert_allclose(found / unit, expected / unit, rtol=0, atol=1e-12)
     np.testing.assert_allclose(model.predict(values(kernel, Z, X)), by_kernel.predict(Z), atol=1e-9)

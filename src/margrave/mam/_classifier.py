@@ -172,7 +172,7 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         What `decision_function` subtracts from the scores: a threshold, or an offset per class.
     X_fit_, dual_coef_ : ndarrays of shapes (n, n_features) and (n, 1) or (n, n_classes)
         For the other kernels: the samples, and the coefficients of K(x_i, x); with "precomputed"
-        `X_fit_` has the kernel values.
+        only the coefficients.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         The direction, for the linear kernel and for random features.
     parametric_ : transformer
@@ -415,7 +415,8 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         method : {"trace", "monte-carlo"}, default="trace"
             "trace" is Lemma 1 of Pelckmans et al. (2008): at most 2/n √tr Ω. "monte-carlo" is
             equation (9) itself, the mean of 2/n √(σᵀΩσ) over random signs σ: smaller, but its
-            precision depends on the number of draws, so the bounds do not use it.
+            precision depends on the number of draws, so the bounds do not use it. Not with
+            "precomputed", whose kernel values are not kept.
         n_draws : int, default=100
             Number of random sign vectors.
         random_state : int, RandomState instance or None, default=None
@@ -434,6 +435,10 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         if method != "monte-carlo":
             raise ParameterError.of(
                 "rademacher_bound", "method", "'trace' or 'monte-carlo'", method
+            )
+        if is_precomputed(self.kernel):
+            raise ParameterError.of(
+                "rademacher_bound", "method", "'trace' with kernel 'precomputed'", method
             )
         if not is_count(n_draws):
             raise ParameterError.of(
@@ -611,7 +616,8 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         if self._kernel.has_gamma:
             self.gamma_ = float(self.gammas_[index])
         is_wide = rows.dtype == np.float32 and is_flat(rows, self._kernel)
-        self.X_fit_ = np.array(rows, dtype=np.float64 if is_wide else rows.dtype)
+        if not is_precomputed(self.kernel):
+            self.X_fit_ = np.array(rows, dtype=np.float64 if is_wide else rows.dtype)
         self.n_seen_ = len(rows)
 
     def _add(self, rows: Any, codes: Codes, weights: Floats, *, first: bool) -> Self:
@@ -699,7 +705,8 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
 
     def _kernel_sums(self, rows: Any, a: Floats) -> Floats:
         """Compute Σ_i a_i K(x_i, x) over the training samples."""
-        sums = weighted_sums(rows, self.X_fit_, a, self._kernel, self.backend, self.n_jobs)
+        fitted = getattr(self, "X_fit_", rows)  # rows of kernel values need no training samples
+        sums = weighted_sums(rows, fitted, a, self._kernel, self.backend, self.n_jobs)
         return np.asarray(sums, dtype=np.float64)
 
     def _training_samples(self) -> TrainingSamples:

@@ -159,18 +159,10 @@ def _validate_objects(estimator: Any, X: Any, **options: Any) -> Any:
 def _validate_kernel_values(estimator: Any, X: Any, **options: Any) -> Any:
     """Validate a precomputed kernel, in float64."""
     name = type(estimator).__name__
-    first = options.get("reset", True)
-    # Without ensure_2d scikit-learn does not compare the number of columns; the message here does.
-    found = validate_data(estimator, X, dtype=np.float64, ensure_2d=first, **options)
-    values = found[0] if isinstance(found, tuple) else found
-    if not first:
-        n = estimator.n_features_in_
-        if values.ndim != 2 or values.shape[1] != n:
-            raise ValueError(
-                f"{name} with kernel='precomputed' needs X with a row for each sample and a column "
-                f"for each of {n} training samples; got shape {values.shape}."
-            )
+    found = validate_data(estimator, X, dtype=np.float64, **options)
+    if not options.get("reset", True):
         return found
+    values = found[0] if isinstance(found, tuple) else found
     if len(values) != values.shape[1]:
         raise ValueError(
             f"{name} with kernel='precomputed' needs a square X in fit, the kernel values of all "

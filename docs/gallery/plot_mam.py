@@ -24,7 +24,7 @@ from margrave.mam import MAMClassifier, SVMCertainty
 train, test = load("ripley_train"), load("ripley_test")
 mam = MAMClassifier().fit(train.data, train.target)
 svm = SVC(gamma=mam.gamma_).fit(train.data, train.target)
-machine = SVMCertainty(svm, train.data, train.target)
+svm_certainty = SVMCertainty(svm, train.data, train.target)
 print(f"test error: MAM {1 - mam.score(test.data, test.target):.1%}", end=", ")
 print(f"SVM {1 - svm.score(test.data, test.target):.1%}")
 
@@ -34,9 +34,9 @@ print(f"SVM {1 - svm.score(test.data, test.target):.1%}")
 #
 # A line connects points with the same margin. Its label is an upper bound on the error rate of the
 # predictions beyond it, from the 1,000 test samples with δ = 0.05. On the right corollary 1 of the
-# paper clips the scores of the machine at 1, the edge of its margin, so that all lines are inside
-# its margin: predictions beyond it have the same certainty. The average margin depends on all
-# samples; the machine depends on those near its margin only.
+# paper clips the scores of the SVM at 1, the edge of its margin, so that all lines are inside its
+# margin: predictions beyond it have the same certainty. The average margin depends on all samples;
+# the SVM depends on those near its margin only.
 
 figure, axes = plt.subplots(
     1, 2, figsize=(10, 4.4), sharey=True, layout="constrained"
@@ -46,7 +46,7 @@ CertaintyDisplay.from_estimator(
 )
 axes[0].set_title("maximal average margin")
 CertaintyDisplay.from_estimator(
-    machine,
+    svm_certainty,
     train.data,
     train.target,
     held_out=(test.data, test.target),
@@ -60,8 +60,10 @@ plt.show()
 # -----------------------
 #
 # With 250 samples neither theorem 2 nor corollary 1 gives a guarantee: the deviation term alone is
-# larger than one half. The counts on held-out samples are usable.
+# larger than one half. With more samples the bound for the SVM would not be a guarantee either: it
+# does not include that gamma was selected on the same samples. The counts on held-out samples are
+# usable.
 
-for model in (mam, machine):
+for model in (mam, svm_certainty):
     certainty = model.certainty(test.data[:3], held_out=(test.data, test.target))
     print(*certainty.in_words(), sep="\n")

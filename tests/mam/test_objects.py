@@ -1,6 +1,7 @@
 """Callable kernels of strings, lists of tokens and other objects."""
 
 from collections import Counter
+from datetime import date
 from itertools import pairwise
 
 import numpy as np
@@ -31,7 +32,7 @@ def shared_pairs(A, B):
     )
 
 
-def answers(model, X):
+def scores(model, X):
     name = "decision_function" if hasattr(model, "decision_function") else "predict"
     return getattr(model, name)(X)
 
@@ -48,12 +49,12 @@ FORMS = {
 
 @each_estimator
 @pytest.mark.parametrize("form", FORMS)
-def test_strings_and_tokens_have_the_answers_of_their_kernel_matrix(estimator, form):
+def test_predictions_for_strings_and_tokens_are_those_of_their_kernel_matrix(estimator, form):
     new = ["bananas", "tress", "a"]
     model = estimator(shared_pairs).fit(FORMS[form](WORDS), LABELS)
     by_matrix = estimator("precomputed").fit(shared_pairs(WORDS, WORDS), LABELS)
-    expected = answers(by_matrix, shared_pairs(new, WORDS))
-    np.testing.assert_allclose(answers(model, FORMS[form](new)), expected, rtol=0, atol=1e-12)
+    expected = scores(by_matrix, shared_pairs(new, WORDS))
+    np.testing.assert_allclose(scores(model, FORMS[form](new)), expected, rtol=0, atol=1e-12)
     assert not hasattr(model, "n_features_in_")
 
 
@@ -65,13 +66,69 @@ def test_lists_of_tokens_of_one_length_are_objects():
     assert model.predict([["d", "e"]]) == [1]
 
 
-def test_sequences_of_numbers_of_any_length():
-    def similar_means(A, B):
-        first, second = (np.array([np.mean(one) for one in side]) for side in (A, B))
-        return np.exp(-np.abs(first[:, None] - second))
+def test_equal_tokens_in_an_array_are_objects():
+    tokens = np.array([["a", "b"], ["b", "c"], ["d", "e"], ["e", "d"]])
+    assert MAMClassifier(shared_pairs).fit(tokens, [0, 0, 1, 1]).predict([["d", "e"]]) == [1]
 
-    model = MAMClassifier(similar_means).fit([[1, 2], [1, 1, 2], [8, 9, 9, 9], [9]], list("aabb"))
+
+def test_lists_of_other_objects_are_objects_whatever_their_length():
+    days = [[date(2000, 1, day), date(2000, 2, day)] for day in (1, 2, 3, 4)]
+    for samples in (days, [days[0] * 2, *days[1:]]):
+        model = MAMClassifier(lambda A, B: np.ones((len(A), len(B))), threshold=None)
+        with pytest.warns(UserWarning, match="same mean"):
+            assert model.fit(samples, [0, 0, 1, 1]).X_fit_.shape == (4,)
+
+
+def similar_means(A, B):
+    first, second = (np.array([np.mean(one) for one in side]) for side in (A, B))
+    return np.exp(-np.abs(first[:, None] - second))
+
+
+def objects(sequences):
+    array = np.empty(len(sequences), dtype=object)
+    array[:] = sequences
+    return array
+
+
+SEQUENCES = [[1, 2], [1, 1, 2], [8, 9, 9, 9], [9, 8], [1, 0], [8, 9]]
+
+
+def test_sequences_of_numbers_of_any_length():
+    X, y = objects(SEQUENCES), list("aabbab")
+    model = MAMClassifier(similar_means).fit(X, y)
     assert model.predict([[1, 2, 1, 2], [7, 9, 8, 8]]).tolist() == ["a", "b"]
+    equal = [0, 3, 4, 5]  # a fold may have sequences of one length only
+    same = MAMClassifier(similar_means).fit(X[equal], np.array(y)[equal])
+    assert same.predict(X).tolist() == y
+    assert same.X_fit_.shape == (4,)
+
+
+def test_series_of_matrices_are_objects_of_any_length():
+    rng = np.random.default_rng(0)
+    for lengths in ([3, 3, 3, 3], [3, 4, 3, 2]):
+        series = [rng.normal(size=(n, 2)) + 9 * (i > 1) for i, n in enumerate(lengths)]
+        model = MAMClassifier(similar_means).fit(series, [0, 0, 1, 1])
+        assert model.predict(series).tolist() == [0, 0, 1, 1]
+
+
+@each_estimator
+def test_lists_of_numbers_are_rows(estimator):
+    with pytest.raises(ValueError, match="X with rows"):
+        estimator(similar_means).fit(SEQUENCES, [0, 0, 1, 1, 0, 1])
+    model = estimator(lambda A, B: A @ B.T).fit([[0, 1], [1, 0]], [0, 1])
+    assert model.n_features_in_ == 2
+
+
+@each_estimator
+@pytest.mark.parametrize(
+    "X", ["tree", b"tree", {"a": 1, "b": 2}, pd.DataFrame({"a": WORDS}), [], np.array([])], ids=type
+)
+def test_what_is_not_a_list_of_objects_is_refused(estimator, X):
+    model = estimator(shared_pairs).fit(WORDS, LABELS)
+    with pytest.raises(ValueError, match="X"):
+        model.predict(X)
+    with pytest.raises(ValueError, match=r"X|sample"):
+        estimator(shared_pairs).fit(X, LABELS)
 
 
 def test_weights_and_cross_validation():
@@ -88,8 +145,14 @@ def test_weights_and_cross_validation():
 
 def test_certainty_of_strings():
     model = MAMClassifier(shared_pairs).fit(WORDS, LABELS)
-    found = model.certainty(["banana"], transform="clip", held_out=(WORDS, LABELS))
-    np.testing.assert_allclose(found.margins, np.abs(model.decision_function(["banana"])))
+    by_matrix = MAMClassifier("precomputed").fit(shared_pairs(WORDS, WORDS), LABELS)
+    new, labels = ["bananas", "tress", "cab"], [0, 1, 0]
+    found = model.certainty(new, 0.9, bound=30.0, held_out=(new, labels))
+    values = shared_pairs(new, WORDS)
+    expected = by_matrix.certainty(values, 0.9, bound=30.0, held_out=(values, labels))
+    for name in ("margins", "bound", "held_out", "held_out_error", "levels"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name))
+    assert (found.held_out < 1).any()
 
 
 def test_a_later_fit_may_use_numbers():
@@ -103,15 +166,20 @@ def test_a_later_fit_may_use_numbers():
 
 @each_estimator
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly", "laplacian", "precomputed"])
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", [*FORMS, "table", "frame", "mixed frame"])
 def test_objects_need_a_callable_or_precomputed_values(estimator, kernel, form):
-    with pytest.raises(ValueError, match=r"callable kernel.*precomputed"):
-        estimator(kernel).fit(FORMS[form](WORDS), LABELS)
+    tables = {
+        "table": lambda words: np.array([words, words]).T,
+        "frame": lambda words: pd.DataFrame({"a": words, "b": words}),
+        "mixed frame": lambda words: pd.DataFrame({"a": words, "b": 1.0}),
+    }
+    with pytest.raises(ValueError, match=r"\bkernel\b"):
+        estimator(kernel).fit((FORMS | tables)[form](WORDS), LABELS)
 
 
 @each_estimator
 def test_bad_labels_of_objects_are_refused(estimator):
-    with pytest.raises(ValueError, match="inconsistent"):
+    with pytest.raises(ValueError, match="samples"):
         estimator(shared_pairs).fit(WORDS, LABELS[:-1])
     with pytest.raises(ValueError, match="NaN"):
         estimator(shared_pairs).fit(WORDS, np.where(LABELS, np.nan, 0.0))

@@ -4,10 +4,17 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from sklearn.base import clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_selection import SelectKBest
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    PolynomialFeatures,
+    StandardScaler,
+    TargetEncoder,
+)
 
 from margrave.mam import MAMClassifier
 
@@ -175,6 +182,42 @@ def test_columns_that_depend_on_each_other_change_nothing(samples):
     np.testing.assert_allclose(model.decision_function(X), once.decision_function(X), atol=1e-9)
 
 
+@pytest.mark.parametrize("label", [0, 1])
+def test_a_feature_that_only_one_sample_has_does_not_reveal_its_label(samples, weights, label):
+    """Without the sample its column is 0, and so is the coefficient."""
+    X, y = samples
+    X, y = np.column_stack([X, np.arange(40) == 7]), np.where(np.arange(40) == 7, label, y)
+    model = MAMClassifier(gamma=GAMMA, parametric=LINE).fit(X, y, weights)
+    rest = np.arange(40) != 7
+    without = MAMClassifier(gamma=GAMMA, parametric=LINE).fit(X[rest], y[rest], weights[rest])
+    assert without.dual_coef_.any()
+    expected = without.decision_function(X[[7]]) + without.threshold_
+    np.testing.assert_allclose(model.loo_decision_[7] + model.threshold_, expected)
+
+
+def test_as_many_independent_features_as_samples_are_refused():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 5)), rng.integers(2, size=30)
+    with pytest.raises(ValueError, match="parametric"):
+        MAMClassifier(parametric=PolynomialFeatures(3)).fit(X, y)
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e12])
+def test_units_do_not_matter(samples, unit):
+    X, y = samples
+    model = MAMClassifier(gamma=GAMMA, parametric=LINE).fit(X, y)
+    same = MAMClassifier(gamma=GAMMA / unit**2, parametric=LINE).fit(X * unit, y)
+    assert model.dual_coef_.any()
+    np.testing.assert_allclose(same.dual_coef_, model.dual_coef_, rtol=1e-6)
+    np.testing.assert_allclose(same.decision_function(X * unit), model.decision_function(X))
+
+
+def test_a_kernel_that_is_0_between_all_samples_is_left_out(samples):
+    X, y = samples
+    model = MAMClassifier(gamma=1e9, parametric=LINE).fit(X, y)
+    assert not model.dual_coef_.any()
+
+
 @pytest.mark.parametrize("class_weight", ["balanced", {0: 2.0, 1: 0.5}])
 def test_class_weights_are_sample_weights(samples, class_weight):
     X, y = samples
@@ -209,12 +252,20 @@ def test_widths_thresholds_and_labels_are_those_of_other_fits(samples):
 def test_transformers_of_strings_and_sparse_features():
     words = ["aab", "aaa", "abb", "bbb", "bba", "baa"]
 
-    def same_length(A, B):
+    def same_first_letter(A, B):
         return np.array([[float(a[0] == b[0]) for b in B] for a in A])
 
     letters = CountVectorizer(analyzer="char")
-    model = MAMClassifier(same_length, parametric=letters).fit(words, [0, 0, 0, 1, 1, 1])
+    model = MAMClassifier(same_first_letter, parametric=letters).fit(words, [0, 0, 0, 1, 1, 1])
     assert model.predict(["aab", "bbb"]).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "transformer", [LinearDiscriminantAnalysis(), SelectKBest(k=1), TargetEncoder()], ids=repr
+)
+def test_transformers_do_not_get_the_labels(samples, transformer):
+    with pytest.raises((TypeError, ValueError), match="y"):
+        MAMClassifier(parametric=transformer).fit(*samples)
 
 
 def test_in_a_pipeline_its_parameters_have_names(samples):

@@ -1,4 +1,6 @@
-"""Precomputed kernels: the same answers as the kernels themselves, and what `fit` refuses."""
+"""Precomputed kernels: the same predictions as the kernels themselves, and what `fit` refuses."""
+
+import pickle
 
 import numpy as np
 import pytest
@@ -34,7 +36,7 @@ def values(kernel, Z, X):
     return pairwise_kernels(Z, X, metric=kernel, **KERNELS[kernel])
 
 
-def answers(model, X):
+def scores(model, X):
     for name in ("decision_function", "rank", "predict"):
         if hasattr(model, name):
             return getattr(model, name)(X)
@@ -60,11 +62,11 @@ def weights(request):
 
 @each_kernel
 @each_estimator
-def test_answers_are_those_of_the_kernel(estimator, kernel, samples, weights):
+def test_predictions_are_those_of_the_kernel(estimator, kernel, samples, weights):
     X, y, Z = samples
     by_kernel = build(estimator, kernel, **KERNELS[kernel]).fit(X, y, weights)
     model = build(estimator, "precomputed").fit(values(kernel, X, X), y, weights)
-    found, expected = answers(model, values(kernel, Z, X)), answers(by_kernel, Z)
+    found, expected = scores(model, values(kernel, Z, X)), scores(by_kernel, Z)
     unit = np.abs(expected).max()
     np.testing.assert_allclose(found / unit, expected / unit, rtol=0, atol=1e-12)
     np.testing.assert_allclose(model.predict(values(kernel, Z, X)), by_kernel.predict(Z), atol=1e-9)
@@ -88,19 +90,38 @@ def test_leave_one_out_and_margins_are_those_of_the_kernel(kernel, samples, weig
     )
 
 
-def test_bounds_are_those_of_the_kernel(weights):
+def test_the_complexity_is_that_of_the_kernel(weights):
     X, y = make_blobs(50, centers=2, n_features=3, cluster_std=4.0, random_state=0)
     by_kernel = MAMClassifier(gamma=0.05).fit(X, y, weights)
     model = MAMClassifier("precomputed").fit(values("rbf", X, X), y, weights)
     assert model.rademacher_bound() == pytest.approx(by_kernel.rademacher_bound())
-    drawn = {"method": "monte-carlo", "random_state": 0}
-    assert model.rademacher_bound(**drawn) == pytest.approx(by_kernel.rademacher_bound(**drawn))
+    with pytest.raises(ValueError, match="method"):
+        model.rademacher_bound("monte-carlo")
+
+
+def test_certainty_is_that_of_the_kernel():
+    X, y = make_blobs(1000, centers=[[-9, 0], [9, 0]], random_state=0)
+    by_kernel = MAMClassifier(gamma=0.05, threshold=None).fit(X, y)
+    model = MAMClassifier("precomputed", threshold=None).fit(values("rbf", X, X), y)
+    expected = by_kernel.certainty(X[:5])
     found = model.certainty(values("rbf", X[:5], X), bound=1.0)
-    np.testing.assert_allclose(found.margins, by_kernel.certainty(X[:5]).margins, atol=1e-12)
+    assert (expected.bound < 1).all()
+    np.testing.assert_allclose(found.margins, expected.margins)
+    np.testing.assert_allclose(found.bound, expected.bound)
+    assert model.margin_bound(bound=1.0) == pytest.approx(by_kernel.margin_bound())
+    assert model.certainty(values("rbf", X[:5], X)).vacuous.all()
 
 
 @each_estimator
-def test_cross_validation_takes_rows_and_columns(estimator, samples):
+def test_the_matrix_is_not_kept(estimator):
+    X, y = make_blobs(300, centers=2, random_state=0)
+    K = values("rbf", X, X)
+    model = build(estimator, "precomputed").fit(K, y)
+    assert len(pickle.dumps(model)) < K.nbytes / 10
+
+
+@each_estimator
+def test_cross_validation_splits_rows_and_columns(estimator, samples):
     X, y, _ = samples
     by_kernel = cross_val_predict(build(estimator, "rbf", gamma=0.05), X, y, cv=3)
     model = build(estimator, "precomputed")
@@ -131,20 +152,20 @@ def test_bad_matrices_are_refused(estimator, samples):
     X, y, Z = samples
     K = values("rbf", X, X)
     model = build(estimator, "precomputed")
-    with pytest.raises(ValueError, match="square"):
+    with pytest.raises(ValueError, match="X"):
         model.fit(K[:, :-1], y)
     crooked = K.copy()
     crooked[0, 1] += 0.1
-    with pytest.raises(ValueError, match="symmetric"):
+    with pytest.raises(ValueError, match="symmetric X"):
         model.fit(crooked, y)
     missing = K.copy()
     missing[3, 3] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         model.fit(missing, y)
     model.fit(K, y)
-    with pytest.raises(ValueError, match="column for each"):
+    with pytest.raises(ValueError, match="49 features"):
         model.predict(values("rbf", Z, X[1:]))
-    with pytest.raises(ValueError, match="column for each"):
+    with pytest.raises(ValueError, match="2D"):
         model.predict(K[0])
     with pytest.raises(ValueError, match="NaN"):
         model.predict(np.full((2, len(X)), np.nan))

@@ -3,13 +3,15 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binom
 from sklearn.datasets import make_blobs
 from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from margrave.compare import CertaintyDisplay
 from margrave.mam import SVMCertainty
-from margrave.mam._certainty import highest_rate
 
 KERNELS = {
     "rbf": {"gamma": 0.02},
@@ -65,33 +67,32 @@ def test_the_bound_holds_and_is_not_vacuous_with_many_samples():
 
 
 def test_errors_are_counted_on_held_out_samples():
-    X, y = draw(300)
-    svm = SVC().fit(X[:150], y[:150])
-    found = SVMCertainty(svm, X[:150], y[:150]).certainty(
-        X[150:], DELTA, held_out=(X[150:], y[150:])
+    """f(x) = x, with both samples on the edge: errors are counted at the margins 0 and 1."""
+    X, y = [[-1.0], [1.0]], [0, 1]
+    svm = SVC(kernel="linear", C=100.0, tol=1e-9).fit(X, y)
+    held = [-3.0, -2.0, -1.5, 1.5, 2.0, 3.0, -0.5, 0.2, 0.3, 0.6]
+    labels = [0, 0, 0, 1, 1, 1, 0, 0, 0, 1]  # two of ten are wrong, none of the six beyond 1
+    found = SVMCertainty(svm, X, y).certainty(
+        [[0.5], [-4.0]], DELTA, held_out=(np.array(held)[:, None], labels)
     )
-    scores = svm.decision_function(X[150:])
-    wrong, margins = (scores > 0) != (y[150:] == 1), np.minimum(np.abs(scores), 1)
-    own = np.abs(svm.decision_function(X[:150]))
-    own = np.where(own < 1 - 2 * svm.tol, own, 1)
-    quantiles = np.quantile(own, np.linspace(0, 1, 20, endpoint=False)[1:])
-    n_levels = len(np.unique(quantiles)) + 1
-    for level, rate in zip(found.levels, found.held_out_error, strict=True):
-        sure = margins >= level
-        expected = highest_rate((wrong & sure).sum(), sure.sum(), DELTA / 2 / n_levels)
-        assert rate == pytest.approx(expected)
-    assert (found.levels <= margins).all()
-    assert found.levels.max() <= 1
+    np.testing.assert_allclose(found.margins, [0.5, 1.0])
+    np.testing.assert_allclose(found.levels, [0.0, 1.0])
+    each = DELTA / 4  # two levels, two numbers each
+    inside, beyond = found.held_out_error
+    assert binom.cdf(2, 10, inside) == pytest.approx(each)
+    assert (1 - beyond) ** 6 == pytest.approx(each)
+    assert found.held_out[0] == inside
+    assert (1 - found.held_out[1]) ** 10 == pytest.approx(each)
 
 
 @pytest.mark.parametrize("gamma", ["scale", "auto", 0.3])
-def test_gamma_is_that_of_the_machine(gamma):
+def test_gamma_is_that_of_the_svm(gamma):
     """The trace of the polynomial kernel depends on it."""
     X, y = draw(200)
-    given = {"scale": 1 / (2 * X.var()), "auto": 0.5}.get(gamma, gamma)
+    number = {"scale": 1 / (2 * X.var()), "auto": 0.5}.get(gamma, gamma)
     parameters = {"kernel": "poly", "degree": 2, "coef0": 1.0, "C": 0.01}
     by_name = SVC(gamma=gamma, **parameters).fit(X, y)
-    by_number = SVC(gamma=given, **parameters).fit(X, y)
+    by_number = SVC(gamma=number, **parameters).fit(X, y)
     bounds = [SVMCertainty(svm, X, y).certainty(X, 0.9).bound for svm in (by_name, by_number)]
     np.testing.assert_allclose(*bounds, rtol=1e-6)
 
@@ -122,15 +123,47 @@ def test_the_display_has_lines_inside_the_margin():
     [LinearSVC(), SVC(kernel="sigmoid"), SVC(kernel="precomputed"), "svm"],
     ids=str,
 )
-def test_other_machines_are_refused(svm):
+def test_other_estimators_are_refused(svm):
     with pytest.raises(ValueError, match="svm"):
         SVMCertainty(svm, *draw(20)).certainty([[0.0, 0.0]])
+
+
+def test_labels_may_be_a_column():
+    X, y = draw(1500)
+    svm = SVC(gamma=0.02, C=0.1).fit(X, y)
+    expected = SVMCertainty(svm, X, y).certainty(X).bound
+    assert (expected < 1).any()
+    np.testing.assert_array_equal(SVMCertainty(svm, X, y[:, None]).certainty(X).bound, expected)
+
+
+def test_labels_that_the_svm_predicts_are_refused():
+    X, y = draw(200)
+    y[:10] = 1 - y[:10]
+    svm = SVC(C=0.1).fit(X, y)
+    with pytest.raises(ValueError, match="y"):
+        SVMCertainty(svm, X, svm.predict(X)).certainty(X)
+
+
+def test_the_error_for_a_pipeline_names_its_parts():
+    X, y = draw(40)
+    pipe = make_pipeline(StandardScaler(), SVC()).fit(X, y)
+    with pytest.raises(ValueError, match=r"pipe\[-1\]"):
+        SVMCertainty(pipe, X, y).certainty(X)
 
 
 def test_other_samples_and_more_classes_are_refused():
     X, y = draw(40)
     svm = SVC().fit(X, y)
-    for rows, labels in ((X[::-1], y), (X[:10], y[:10]), (X, y[:-1])):
+    shuffled = np.random.default_rng(0).permutation(y)
+    longer = np.vstack([X, X[:1]]), np.append(y, y[0])
+    for rows, labels in (
+        (X[::-1], y),
+        (X[:10], y[:10]),
+        (X, y[:-1]),
+        (X, 1 - y),
+        (X, shuffled),
+        longer,
+    ):
         with pytest.raises(ValueError, match="X and y"):
             SVMCertainty(svm, rows, labels).certainty(X)
     with pytest.raises(ValueError, match="two classes"):

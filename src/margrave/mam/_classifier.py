@@ -111,7 +111,8 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         kernel values, as in scikit-learn's SVC: of shape (n_samples, n_samples) in `fit`, of all
         pairs, and later of shape (n_samples, n_training). With a callable, `X` may be a list of
         strings, of lists of tokens or of other objects: the callable gets two arrays of some of
-        them, and returns the values of all pairs.
+        them, and returns the values of all pairs. Sequences of numbers must be in a 1-dimensional
+        array of objects: lists of them are rows of features.
     gamma : {"loo", "scale"} or float, default="loo"
         The width: 1/σ of the paper. "loo" selects it by leave-one-out; "scale" is 1 over the
         number of features times their variance. A wide kernel (small gamma) makes the classifier
@@ -130,8 +131,9 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         samples, and there is `partial_fit`. The linear kernel needs none.
     parametric : transformer, optional
         A transformer of scikit-learn, such as ``PolynomialFeatures(1)``: its features, with an
-        intercept and free coefficients, are added to the kernel part. For two classes, and not
-        with "linear", "precomputed" or random features. See the notes.
+        intercept and free coefficients, are added to the kernel part. It is fitted without labels,
+        to an array: columns are selected by position, not by name. For two classes, and not with
+        "linear", "precomputed" or random features. See the notes.
     class_weight : None, "balanced" or dict, default=None
         None: every sample has the same weight, the form of the paper. "balanced": every class has,
         and the direction is the difference of the class means; often better if the classes have
@@ -155,7 +157,8 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
         The labels.
     average_margin_ : float
-        The average margin of the training samples, with their weights: the objective.
+        The average margin of the training samples, with their weights: the objective. With
+        `parametric`, of the kernel part with the residuals as labels.
     lambda_ : float
         λ, which normalises the direction. It equals the average margin; 0 if the classes have the
         same mean in feature space, and then every score is 0.
@@ -169,7 +172,7 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         What `decision_function` subtracts from the scores: a threshold, or an offset per class.
     X_fit_, dual_coef_ : ndarrays of shapes (n, n_features) and (n, 1) or (n, n_classes)
         For the other kernels: the samples, and the coefficients of K(x_i, x); with "precomputed"
-        `X_fit_` has the kernel values.
+        only the coefficients.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         The direction, for the linear kernel and for random features.
     parametric_ : transformer
@@ -178,7 +181,8 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         The intercept and the coefficients of its features.
     loo_decision_ : ndarray of shape (n, 1) or (n, n_classes)
         Scores of the training samples by fits without them, minus the threshold; of those that
-        were kept, if not all are.
+        were kept, if not all are. With `parametric`, c, β and the score g of a sample are those
+        without it, but the scores g of the other samples, to which c is fitted, use it.
     n_seen_ : int
         Number of training samples.
     n_features_in_, feature_names_in_
@@ -196,9 +200,8 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
     by their residuals r after least squares on p, for which all β have the same average margin. The
     kernel part g is the direction (1/λn) Σ r_i K(x_i, x), λ its average margin with the labels r,
     and least squares of the labels on the leave-one-out scores of g and on p selects c and β.
-    Leave-one-out is exact for g, and selects the width and the threshold as before. The bounds are
-    for directions of length 1, so there is no guarantee; counts on held-out samples do not need
-    them.
+    Leave-one-out is exact for g, and selects the width and the threshold as before. Margrave
+    computes no bound for this form; `certainty` reports counts on held-out samples.
 
     A fit needs one pass over all pairs for all widths together, in float64. Predictions are
     computed in float32 for samples in float32, unless the kernel is so wide that float32 would lose
@@ -412,7 +415,8 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         method : {"trace", "monte-carlo"}, default="trace"
             "trace" is Lemma 1 of Pelckmans et al. (2008): at most 2/n √tr Ω. "monte-carlo" is
             equation (9) itself, the mean of 2/n √(σᵀΩσ) over random signs σ: smaller, but its
-            precision depends on the number of draws, so the bounds do not use it.
+            precision depends on the number of draws, so the bounds do not use it. Not with
+            "precomputed", whose kernel values are not kept.
         n_draws : int, default=100
             Number of random sign vectors.
         random_state : int, RandomState instance or None, default=None
@@ -431,6 +435,10 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         if method != "monte-carlo":
             raise ParameterError.of(
                 "rademacher_bound", "method", "'trace' or 'monte-carlo'", method
+            )
+        if is_precomputed(self.kernel):
+            raise ParameterError.of(
+                "rademacher_bound", "method", "'trace' with kernel 'precomputed'", method
             )
         if not is_count(n_draws):
             raise ParameterError.of(
@@ -578,7 +586,7 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
                 "MAMClassifier with parametric needs two classes. Only binary classification is "
                 "supported. The type of the target is multiclass: use OneVsRestClassifier."
             )
-        self.parametric_ = clone(self.parametric).fit(rows, codes)
+        self.parametric_ = clone(self.parametric).fit(rows)
         features = parametric_rows(self.parametric_, rows)
         kernel = self._set_candidates(rows, weights)
         found = select_parametric_width(
@@ -608,7 +616,8 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
         if self._kernel.has_gamma:
             self.gamma_ = float(self.gammas_[index])
         is_wide = rows.dtype == np.float32 and is_flat(rows, self._kernel)
-        self.X_fit_ = np.array(rows, dtype=np.float64 if is_wide else rows.dtype)
+        if not is_precomputed(self.kernel):
+            self.X_fit_ = np.array(rows, dtype=np.float64 if is_wide else rows.dtype)
         self.n_seen_ = len(rows)
 
     def _add(self, rows: Any, codes: Codes, weights: Floats, *, first: bool) -> Self:
@@ -696,7 +705,8 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
 
     def _kernel_sums(self, rows: Any, a: Floats) -> Floats:
         """Compute Σ_i a_i K(x_i, x) over the training samples."""
-        sums = weighted_sums(rows, self.X_fit_, a, self._kernel, self.backend, self.n_jobs)
+        fitted = getattr(self, "X_fit_", rows)  # rows of kernel values need no training samples
+        sums = weighted_sums(rows, fitted, a, self._kernel, self.backend, self.n_jobs)
         return np.asarray(sums, dtype=np.float64)
 
     def _training_samples(self) -> TrainingSamples:
@@ -716,8 +726,8 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
             )
         if hasattr(self, "parametric_"):
             raise ValueError(
-                "The bounds are for MAMClassifier without parametric, whose coefficients have no "
-                "limit. certainty(X, held_out=(X, y)) works with it."
+                "MAMClassifier computes no bounds with parametric. "
+                "certainty(X, held_out=(X, y)) works with it."
             )
         threshold = float(self.threshold_[0])
         samples = self._training_samples()

@@ -212,8 +212,9 @@ class MAMOrdinalClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = is_linear(self.kernel)
         tags.input_tags.pairwise = is_precomputed(self.kernel)
-        # scikit-learn's checks use unordered classes, which no linear score separates.
-        tags.classifier_tags.poor_score = is_linear(self.kernel)
+        # scikit-learn's checks use unordered classes, which no linear score separates, and linear
+        # kernel values.
+        tags.classifier_tags.poor_score = is_linear(self.kernel) or is_precomputed(self.kernel)
         return tags
 
 

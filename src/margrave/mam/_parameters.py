@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -104,11 +106,28 @@ def _are_objects(estimator: Any, X: Any, *, first: bool) -> bool:
         return False
     try:
         values = np.asarray(X)
-    except ValueError:  # sequences of different lengths
+    except ValueError as error:  # sequences of different lengths
+        if all(_is_row(one) for one in X):
+            raise ValueError(
+                f"{type(estimator).__name__} needs X with rows of one length; got sequences of "
+                "numbers of different lengths. For a callable kernel pass a 1-dimensional array "
+                "of objects."
+            ) from error
         return True
-    if values.ndim == 2:  # lists of strings
-        return isinstance(X, list | tuple) and values.dtype.kind in "US"
-    return values.ndim == 1 and values.dtype.kind not in "biufc"
+    if values.dtype == object and values.ndim == 2:
+        if callable(estimator.kernel):
+            return not all(isinstance(one, Number | np.bool_ | None) for one in values.flat)
+        return any(isinstance(one, str) for one in values.flat)
+    return values.ndim > 2 or values.dtype.kind not in "biufc"
+
+
+def _is_row(one: Any) -> bool:
+    """Whether a sample is a sequence of numbers."""
+    try:
+        values = np.asarray(one)
+    except ValueError:
+        return False
+    return values.ndim == 1 and values.dtype.kind in "biufc"
 
 
 def _validate_objects(estimator: Any, X: Any, **options: Any) -> Any:
@@ -119,6 +138,11 @@ def _validate_objects(estimator: Any, X: Any, **options: Any) -> Any:
             f"{name} needs X with rows of numbers for kernel={estimator.kernel!r}; got strings or "
             "other objects. Pass a callable kernel that takes two sets of them, or "
             "kernel='precomputed' and its values."
+        )
+    if isinstance(X, str | bytes | Mapping) or hasattr(X, "columns") or len(X) == 0:
+        raise ValueError(
+            f"{name} needs X to be a list or a 1-dimensional array of at least one object for a "
+            f"callable kernel; got {type(X).__name__} of length {len(X)}."
         )
     objects = np.empty(len(X), dtype=object)
     for place, one in enumerate(X):
@@ -135,18 +159,10 @@ def _validate_objects(estimator: Any, X: Any, **options: Any) -> Any:
 def _validate_kernel_values(estimator: Any, X: Any, **options: Any) -> Any:
     """Validate a precomputed kernel, in float64."""
     name = type(estimator).__name__
-    first = options.get("reset", True)
-    # Without ensure_2d scikit-learn does not compare the number of columns; the message here does.
-    found = validate_data(estimator, X, dtype=np.float64, ensure_2d=first, **options)
-    values = found[0] if isinstance(found, tuple) else found
-    if not first:
-        n = estimator.n_features_in_
-        if values.ndim != 2 or values.shape[1] != n:
-            raise ValueError(
-                f"{name} with kernel='precomputed' needs X with a row for each sample and a column "
-                f"for each of {n} training samples; got shape {values.shape}."
-            )
+    found = validate_data(estimator, X, dtype=np.float64, **options)
+    if not options.get("reset", True):
         return found
+    values = found[0] if isinstance(found, tuple) else found
     if len(values) != values.shape[1]:
         raise ValueError(
             f"{name} with kernel='precomputed' needs a square X in fit, the kernel values of all "

@@ -34,8 +34,10 @@ length,
 
 and its score at x_i and its length consist of Ωr, diag(HΩ) and diag(HΩH): kernel sums with the
 columns of P as weights. For f = c g + β · p the scores without i are those of least squares, with
-the scores g of all other samples unchanged. With weights s, all of this holds for the rows
-√s_i y_i, √s_i p(x_i) and √s_i φ(x_i).
+the scores g of all other samples unchanged; one Gram–Schmidt step adds g to the basis of P. If h_i
+is 1, only sample i determines β along a direction v with P v = 0 in all other rows. Without i the
+shortest β has no part along v. With weights s, all of this holds for the rows √s_i y_i, √s_i p(x_i)
+and √s_i φ(x_i).
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ from margrave.mam._leave_one_out import (
 )
 from margrave.mam._sums import leave_one_out_sums
 
-# A smaller singular value, residual or squared length, relative to the largest, is rounding.
+# A smaller residual or squared length, relative to the largest, is rounding.
 _ROUNDING = 1e-12
 
 
@@ -66,6 +68,7 @@ class LeastSquares:
     """Weighted least squares of labels on some columns, by an orthonormal basis of these."""
 
     basis: Floats  # (n, rank): an orthonormal basis Q of the columns √s P
+    inverse: Floats  # (n_columns, rank): the matrix from places in this basis to coefficients
     residuals: Floats  # (n,): √s (y − P b)
     coefficients: Floats  # (n_columns,): b, the shortest of equal ones
 
@@ -74,18 +77,25 @@ class LeastSquares:
         """Solve by a singular value decomposition: columns may depend on each other."""
         roots = np.sqrt(weights)
         left, values, right = np.linalg.svd(P * roots[:, None], full_matrices=False)
-        kept = values > _ROUNDING * max(P.shape) * values[0]
-        basis, places = left[:, kept], left[:, kept].T @ (roots * y)
+        kept = values > np.finfo(float).eps * max(P.shape) * values[0]
+        basis, inverse = left[:, kept], right[kept].T / values[kept]
+        places = basis.T @ (roots * y)
         residuals = roots * y - basis @ places
         residuals[np.abs(residuals) <= _ROUNDING * np.abs(roots * y).max()] = 0.0
-        return cls(basis, residuals, right[kept].T @ (places / values[kept]))
+        return cls(basis, inverse, residuals, inverse @ places)
 
-    @property
-    def left_out(self) -> Floats:
-        """The residual of each sample if it is left out, r_i / (1 − h_i); 0 if h_i is 1."""
-        rest = 1 - np.einsum("ij,ij->i", self.basis, self.basis)
-        left_out: Floats = np.zeros(len(rest))
-        np.divide(self.residuals, rest, out=left_out, where=rest > _ROUNDING)
+    def left_out(
+        self, residuals: Floats, coefficients: Floats, added: Floats | float = 0.0
+    ) -> Floats:
+        """Compute the residual of each sample if it is left out, r_i / (1 − h_i).
+
+        A column that is added to the basis adds its squares to h.
+        """
+        h = np.einsum("ij,ij->i", self.basis, self.basis)
+        left_out: Floats = residuals / np.maximum(1 - h - added, _ROUNDING)
+        alone = h >= 1 - _ROUNDING
+        directions = self.basis[alone] @ self.inverse.T
+        left_out[alone] = directions @ coefficients / np.square(directions).sum(axis=1)
         return left_out
 
 
@@ -136,8 +146,17 @@ def select_parametric_width(
     weights = samples.weights
     if samples.balanced:
         weights = weights / np.bincount(samples.codes, weights)[samples.codes]
-    explained = LeastSquares.of(P, y, weights)
     roots = np.sqrt(weights)[:, None]
+    # The units of the features must not decide which columns are rounding.
+    units = np.abs(roots * P).max(axis=0)
+    units[units == 0] = 1.0
+    P = P / units
+    explained = LeastSquares.of(P, y, weights)
+    if explained.basis.shape[1] == len(y):
+        raise ValueError(
+            "MAMClassifier needs parametric to have fewer independent features, with the "
+            f"intercept, than there are samples; got {len(y)} of them and {len(y)} samples."
+        )
     a = roots * np.column_stack([explained.residuals, explained.basis])
     sums = leave_one_out_sums(X, a, kernel, gammas.tolist(), n_jobs=n_jobs, backend=backend)
     fits = []
@@ -149,7 +168,8 @@ def select_parametric_width(
         fits.append(_fit_width(P, y, weights, samples, explained, products, diagonal))
     accuracies = np.array([fit.evaluation.accuracy for fit in fits])
     index = middle_of_best(accuracies)
-    return ParametricSelection(index, accuracies, fits[index])
+    fit = replace(fits[index], coefficients=fits[index].coefficients / units)
+    return ParametricSelection(index, accuracies, fit)
 
 
 def _fit_width(
@@ -163,35 +183,35 @@ def _fit_width(
 ) -> ParametricFit:
     """Compute both parts for one width from the products Ωr and ΩQ."""
     roots, total = np.sqrt(weights), weights.sum()
-    squared, left_out = _kernel_leave_one_out(explained, products, weights * diagonal)
-    length = float(np.sqrt(squared))
-    size, coefficients = 0.0, explained.coefficients
-    decision = y - explained.left_out / roots
-    scores = np.zeros(len(y))
-    if length > 0:
-        scores = products[:, 0] / roots / length
-        both = LeastSquares.of(np.column_stack([left_out / roots, P]), y, weights)
-        if both.coefficients[0] > 0:
-            size, coefficients = float(both.coefficients[0]), both.coefficients[1:]
-            decision = y - both.left_out / roots
+    residuals, coefficients = explained.residuals, explained.coefficients
+    e = explained.left_out(residuals, coefficients)
+    squared, g = _kernel_leave_one_out(explained, products, weights * diagonal, e)
+    length, size = float(np.sqrt(squared)), 0.0
+    scores = products[:, 0] / roots / (length or np.inf)
+    places = explained.basis.T @ g
+    rest = g - explained.basis @ places
+    if rest @ residuals > 0 and rest @ rest > _ROUNDING * (weights @ diagonal):
+        size = float(rest @ residuals / (rest @ rest))
+        coefficients = coefficients - size * (explained.inverse @ places)
+        e = explained.left_out(residuals - size * rest, coefficients, rest**2 / (rest @ rest))
     return ParametricFit(
         length / total,
-        size * roots * explained.residuals / (length or np.inf),
+        size * roots * residuals / (length or np.inf),
         coefficients,
         size * scores + P @ coefficients,
         diagonal,
-        select_threshold(decision[:, None], samples),
+        select_threshold((y - e / roots)[:, None], samples),
     )
 
 
 def _kernel_leave_one_out(
-    explained: LeastSquares, products: Floats, diagonal: Floats
+    explained: LeastSquares, products: Floats, diagonal: Floats, e: Floats
 ) -> tuple[float, Floats]:
     """Compute ‖Σ r_i φ(x_i)‖², 0 if it is rounding, and the scores g of fits without each sample.
 
-    Rows are those with the roots of the weights.
+    Rows are those with the roots of the weights; e has the residuals of samples that are left out.
     """
-    Q, r, e = explained.basis, explained.residuals, explained.left_out
+    Q, r = explained.basis, explained.residuals
     at_r, at_Q = products[:, 0], products[:, 1:]
     whole = float(r @ at_r)
     size = float((np.abs(r) @ np.sqrt(np.abs(diagonal))) ** 2)
@@ -203,7 +223,7 @@ def _kernel_leave_one_out(
     if whole <= _ROUNDING * size:
         return 0.0, np.zeros_like(r)
     crossed = np.einsum("ij,ij->i", Q, at_Q)  # diag(HΩ)
-    twice = np.einsum("ij,jk,ik->i", Q, Q.T @ at_Q, Q)  # diag(HΩH)
+    twice = np.einsum("ij,ij->i", Q @ (Q.T @ at_Q), Q)  # diag(HΩH)
     squared = whole + 2 * e * (Q @ (Q.T @ at_r) - at_r) + e**2 * (twice - 2 * crossed + diagonal)
     scores = at_r + e * (crossed - diagonal)
     lengths = np.sqrt(np.where(squared > _ROUNDING * size, squared, np.inf))

@@ -84,7 +84,8 @@ class MAMRanker(RegressorMixin, BaseEstimator):
         as in scikit-learn's SVC: of shape (n_samples, n_samples) in `fit`, of all pairs, and later
         of shape (n_samples, n_training). With a callable, `X` may be a list of strings, of lists
         of tokens or of other objects: the callable gets two arrays of some of them, and returns
-        the values of all pairs.
+        the values of all pairs. Sequences of numbers must be in a 1-dimensional array of objects:
+        lists of them are rows of features.
     gamma : {"loo", "scale"} or float, default="loo"
         The width: 1/σ of the paper. "loo" selects it by leave-one-out; "scale" is 1 over the
         number of features times their variance, as in scikit-learn, or for "laplacian" times their
@@ -124,8 +125,9 @@ class MAMRanker(RegressorMixin, BaseEstimator):
         The direction, for the linear kernel; for random features of shape (n_components,).
     X_fit_, dual_coef_ : ndarrays of shapes (n_fit, n_features) and (n_fit,)
         For the other kernels the training samples of weight above 0, and the coefficients of
-        K(x_i, x); with "precomputed" the coefficients of all samples. Samples in float32 stay so,
-        unless the width is so large that float32 would lose the differences between kernel values.
+        K(x_i, x); with "precomputed" only the coefficients, of all samples. Samples in float32 stay
+        so, unless the width is so large that float32 would lose the differences between kernel
+        values.
     gamma_ : float or None
         The width in use; None for kernels without one.
     gammas_ : ndarray of shape (n_gammas,)
@@ -261,7 +263,8 @@ class MAMRanker(RegressorMixin, BaseEstimator):
             return feature_products(rows, self.coef_[None], self._features, self.n_jobs)[:, 0]
         kernel = self._kernel(self.gamma_ or 1.0)
         coefficients = self.dual_coef_[:, None]
-        sums = weighted_sums(rows, self.X_fit_, coefficients, kernel, self.backend, self.n_jobs)
+        fitted = getattr(self, "X_fit_", rows)  # rows of kernel values need no training samples
+        sums = weighted_sums(rows, fitted, coefficients, kernel, self.backend, self.n_jobs)
         return sums[:, 0]
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
@@ -311,11 +314,10 @@ class MAMRanker(RegressorMixin, BaseEstimator):
         self.gamma_ = float(gammas[best]) if has_gamma else None
         self.loo_predictions_ = scores[best] / (length or 1.0)
         is_wide = rows.dtype == np.float32 and is_flat(rows, self._kernel(self.gamma_ or 1.0))
-        fitted = kernel.take(rows, kept)
-        self.X_fit_ = np.array(fitted, dtype=np.float64 if is_wide else rows.dtype)
-        # X of a precomputed kernel has columns of samples of weight 0 too.
-        some = slice(None) if is_precomputed(self.kernel) else kept
-        self.dual_coef_ = samples.coefficients[some] / (length or np.inf)
+        self.dual_coef_ = samples.coefficients / (length or np.inf)
+        if not is_precomputed(self.kernel):  # whose X has columns of samples of weight 0 too
+            self.X_fit_ = np.array(rows[kept], dtype=np.float64 if is_wide else rows.dtype)
+            self.dual_coef_ = self.dual_coef_[kept]
         self.lambda_ = float(np.ldexp(length / samples.total_weight, samples.exponent))
 
     def _fit_features(self, rows: Any, responses: NDArray[Any], samples: RankedSamples) -> None:

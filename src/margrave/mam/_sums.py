@@ -37,6 +37,7 @@ _TILE = 512  # rows and columns of a block: 1 MB of float32, 2 MB of float64
 SMALL = 1_000_000
 """The number of pairs up to which one thread is fastest."""
 
+_FEW_COLUMNS = 8  # up to here one column of weights at a time is faster than their matrix
 _FLAT, _ROWS_COMPARED = 1 - 1e-3, 256
 # Rounding of 1e-16 grows with the power of a value; at this ratio of two γ, to 3e-8.
 _LARGEST_POWER = 2.0**28
@@ -341,10 +342,15 @@ class _SymmetricTiles:
         at_rows = np.zeros((len(self._steps), rows.stop - rows.start, self.n_sums))
         at_columns = np.zeros((len(self._steps), columns.stop - columns.start, self.n_sums))
         signs = None if self.signed is None else _signs(self.signed.levels, rows, columns)
+        n_columns = self._a.shape[1]
         for step, values in enumerate(self._values(rows, columns, workspace)):
-            for k in range(self._a.shape[1]):  # one column at a time is faster for few columns
-                at_rows[step, :, k] = values @ self._a[columns, k]
-                at_columns[step, :, k] = self._a[rows, k] @ values
+            if n_columns > _FEW_COLUMNS:
+                at_rows[step, :, :n_columns] = values @ self._a[columns]
+                at_columns[step, :, :n_columns] = values.T @ self._a[rows]
+            else:
+                for k in range(n_columns):
+                    at_rows[step, :, k] = values @ self._a[columns, k]
+                    at_columns[step, :, k] = self._a[rows, k] @ values
             if self.signed is not None and signs is not None:
                 products = values * signs
                 at_rows[step, :, -1] = products @ self.signed.weights[columns]

@@ -1,9 +1,9 @@
 """How far the predictions of a support vector machine can be trusted: corollary 1.
 
 Pelckmans et al. (2008), section 3.2 and figure 1b: g(z) = min(1, max(−1, z)) clips the margins,
-where |z| < 1 is the inner part of the machine's margin, so that B′ = 1 and L_g = 1 in (15). The
+where |z| < 1 is inside the margin of the SVM, so that B′ = 1 and L_g = 1 in (15). The
 corollary is for directions w of length 1. For those of length at most 2^j the complexity is 2^j
-times as large; the length of a machine is known only after its fit, so each power uses a fraction
+times as large; the length of w is known only after the fit, so each power uses a fraction
 of δ, and so does each power that limits its intercept.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.svm import SVC
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from margrave._labels import encode
 from margrave._typing import Floats
@@ -40,14 +40,15 @@ class SVMCertainty:
     """How far the predictions of a support vector machine can be trusted.
 
     The bound is corollary 1 of Pelckmans et al. (2008) [1]_ with margins that are clipped at 1, the
-    edge of the machine's margin. It holds for all C at once, but for one kernel: if gamma was
-    selected on the same samples, the bound does not include that.
+    edge of the SVM's margin. It holds for all C at once, but for one kernel: if gamma was selected
+    on the same samples, the bound does not include that. ``gamma="scale"`` counts as fixed,
+    although it depends on the features.
     :class:`margrave.compare.CertaintyDisplay` plots it, which is figure 1b of the paper.
 
     Parameters
     ----------
     svm : SVC
-        A fitted machine of two classes, with kernel "rbf", "linear" or "poly".
+        A fitted binary classifier with kernel "rbf", "linear" or "poly".
     X : array-like of shape (n_samples, n_features)
         The samples that it was fitted to.
     y : array-like of shape (n_samples,)
@@ -77,13 +78,8 @@ class SVMCertainty:
     X: ArrayLike
     y: ArrayLike
 
-    @property
-    def classes_(self) -> Any:
-        """The labels."""
-        return self.svm.classes_
-
     def decision_function(self, X: ArrayLike) -> Floats:
-        """Compute the scores of the machine; between −1 and 1 inside its margin.
+        """Compute the scores of the SVM, between −1 and 1 inside its margin.
 
         Parameters
         ----------
@@ -93,7 +89,7 @@ class SVMCertainty:
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            Above 0 for the second of the machine's classes.
+            Above 0 for the second of its classes.
         """
         return np.asarray(self.svm.decision_function(X), dtype=np.float64)
 
@@ -128,7 +124,7 @@ class SVMCertainty:
         errors = np.clip(found.error(margins), 0.0, 1.0)
         if held_out is None:
             return Certainty(margins, errors, delta=delta)
-        scores, codes = held_out_scores(self, held_out)
+        scores, codes = held_out_scores(self.svm, held_out)
         # Support vectors on the edge of the margin are there up to the tolerance of the solver.
         inside = np.abs(training.margins) < 1 - 2 * self.svm.tol
         levels = margin_levels(np.where(inside, training.margins, 1.0))
@@ -155,7 +151,7 @@ class SVMCertainty:
         if not isinstance(svm, SVC) or svm.kernel not in _KERNELS:
             raise ValueError(
                 "SVMCertainty needs svm to be an SVC with kernel 'rbf', 'linear' or 'poly'; "
-                f"got {svm!r}."
+                f"got {svm!r}. For a pipeline pass pipe[-1] and pipe[:-1].transform(X)."
             )
         check_is_fitted(svm)
         if len(svm.classes_) != 2:
@@ -163,19 +159,23 @@ class SVMCertainty:
                 f"SVMCertainty needs svm to have two classes; got {len(svm.classes_)}."
             )
         rows = check_array(self.X, dtype=np.float64, input_name="X")
-        codes = encode(np.asarray(self.y), svm.classes_, "SVMCertainty, y")
+        codes = encode(column_or_1d(self.y), svm.classes_, "SVMCertainty, y")
         support = svm.support_
-        fits = len(codes) == len(rows) > support.max(initial=-1)
-        if not fits or not np.array_equal(rows[support], svm.support_vectors_):
+        if not (
+            rows.shape == svm.shape_fit_
+            and len(codes) == len(rows)
+            and np.array_equal(rows[support], svm.support_vectors_)
+            and np.array_equal(codes[support] == 1, svm.dual_coef_[0] > 0)
+        ):
             raise ValueError(
                 "SVMCertainty needs X and y to be the samples that svm was fitted to, in their "
-                "order; its support vectors are not among them."
+                "order; its support vectors, or their labels, are not among them."
             )
         return rows, codes
 
 
 def _gamma(svm: SVC, rows: Floats) -> float:
-    """Return γ of a machine on its samples, as scikit-learn computes it."""
+    """Return γ of an SVC on its samples, as scikit-learn computes it."""
     if svm.gamma == "scale":
         return float(1 / (rows.shape[1] * (rows.var() or 1.0)))
     return 1 / rows.shape[1] if svm.gamma == "auto" else float(svm.gamma)

@@ -56,6 +56,6 @@ plt.show()
 # All three have less than half of the stump's error in the end. Real AdaBoost learns fastest: it
 # has the lowest errors after 5 and after 20 rounds. After 50 rounds its test error rises again,
 # while its training error goes on to 0.003. The other two are slower, and their training and test
-# errors stay closer. The standard error of an error rate on 2,000 emails is 0.006, so the final
-# differences are small: choose by the number of rounds that you can afford, and by what else you
+# errors stay closer. The standard error of an error rate on 2,000 emails is 0.006, so the order at
+# the end may be chance: choose by the number of rounds that you can afford, and by what else you
 # need, such as probabilities.

@@ -47,8 +47,8 @@ class Committee(ClassifierMixin, BaseEstimator):
     The constructor of a subclass takes ``estimators``, ``prefit`` and ``n_jobs``; ``features`` if
     members may use different columns, ``reject_label`` if the subclass may reject. Its ``fit``
     calls :meth:`_start`, :meth:`_train` (or :meth:`_take_prefit`) and :meth:`_keep`; its
-    prediction methods call :meth:`_ask`. Fit parameters are routed to the members, whose own
-    parameters are available as ``name__parameter``.
+    prediction methods call :meth:`_ask` or :meth:`_each_proba`. Fit parameters are routed to the
+    members, whose own parameters are available as ``name__parameter``.
     """
 
     estimators: Any

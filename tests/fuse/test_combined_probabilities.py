@@ -164,10 +164,32 @@ def test_tiny_probabilities_count(rule):
 
 
 def test_probabilities_are_at_most_1():
-    X, y = make_blobs(200, centers=2, random_state=0)
-    trees = [DecisionTreeClassifier(max_depth=depth) for depth in (1, 2, 3)]
-    committee = VoteClassifier(trees, "average", weights=[0.1, 0.2, 0.4]).fit(X, y)
-    assert committee.predict_proba(X).max() <= 1
+    weights = np.random.default_rng(0).random((50, 8))
+    totals = [sum(row.tolist()) / row.sum() for row in weights]
+    assert max(totals) > 1  # sums in another order round to more than 1
+    committee, X = combined([[[1.0, 0.0]]] * 8, "average", weights=weights[np.argmax(totals)])
+    assert committee.predict_proba(X).tolist() == [[1.0, 0.0]]
+
+
+def test_probabilities_in_float32_sum_to_1():
+    proba = np.random.default_rng(0).dirichlet(np.ones(3), (2, 40)).astype(np.float32)
+    committee, X = combined(proba, "average")
+    np.testing.assert_allclose(committee.predict_proba(X).sum(axis=1), 1, rtol=1e-14)
+
+
+@pytest.mark.parametrize("rule", ["product", "minimum"])
+def test_probabilities_that_round_below_0_count_as_0(rule):
+    committee, X = combined([[[1 + 1e-7, -1e-7]], [[0.9, 0.1]]], rule)
+    assert committee.predict_proba(X).tolist() == [[1.0, 0.0]]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_threads_do_not_change_the_result(rule):
+    X, y = make_blobs(60, centers=3, cluster_std=4.0, random_state=0)
+    members = [GaussianNB(var_smoothing=10.0**-power) for power in range(1, 12)]
+    one = VoteClassifier(members, rule).fit(X, y)
+    expected = one.predict_proba(X)
+    np.testing.assert_array_equal(one.set_params(n_jobs=2).predict_proba(X), expected)
 
 
 def test_a_member_without_weight_does_not_count():

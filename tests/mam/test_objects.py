@@ -183,7 +183,7 @@ def test_bad_labels_of_objects_are_refused(estimator):
         estimator(shared_pairs).fit(WORDS, LABELS[:-1])
     with pytest.raises(ValueError, match="NaN"):
         estimator(shared_pairs).fit(WORDS, np.where(LABELS, np.nan, 0.0))
-    with pytest.raises(ValueError, match="y"):
+    with pytest.raises(ValueError, match=r"\by\b"):
         estimator(shared_pairs).fit(WORDS, None)
 
 

@@ -140,7 +140,7 @@ def test_labels_that_the_svm_predicts_are_refused():
     X, y = draw(200)
     y[:10] = 1 - y[:10]
     svm = SVC(C=0.1).fit(X, y)
-    with pytest.raises(ValueError, match="y"):
+    with pytest.raises(ValueError, match=r"\by\b"):
         SVMCertainty(svm, X, svm.predict(X)).certainty(X)
 
 

@@ -119,3 +119,10 @@ def test_a_value_that_a_tree_refuses(data):
 def test_bad_number_of_trees(data, n_estimators):
     with pytest.raises(ValueError, match=r"\bn_estimators\b"):
         VariedTreesClassifier(n_estimators).fit(*data)
+
+
+def test_weights_of_classes_by_label_are_refused():
+    X, y = make_blobs(20, centers=2, random_state=0)
+    model = VariedTreesClassifier(3, parameters={"class_weight": [{1: 50}]})
+    with pytest.raises(ValueError, match="class_weight"):
+        model.fit(X, y)

@@ -111,10 +111,11 @@ class VoteClassifier(Committee):
     a sample abstains from a vote; a sample without votes is rejected. A member has probability 0
     for a class that it was not trained on, and a sample is rejected if the combined value of every
     class is 0. Only ratios of weights matter, except in the product, where weights are exponents:
-    smaller ones bring the probabilities closer together. scikit-learn's metrics need labels of one
-    type: if
-    the label of rejected samples has another type than the classes (the default for booleans), use
-    :meth:`score` or :meth:`margrave.Confusion.of`.
+    smaller ones bring the probabilities closer together.
+
+    scikit-learn's metrics need labels of one type: if the label of rejected samples has another
+    type than the classes (the default for booleans), use :meth:`score` or
+    :meth:`margrave.Confusion.of`.
 
     References
     ----------
@@ -431,14 +432,21 @@ def combine_probabilities(each: Iterator[Floats], weights: NDArray[Any], rule: s
     if rule == "median":
         values = weighted_median(np.stack(list(each)), weights)
     elif rule == "product":
-        with np.errstate(divide="ignore", invalid="ignore"):
-            # A weight of 0 must not turn log(0) into NaN.
-            terms = (w * np.log(proba) for w, proba in zip(weights, each, strict=True) if w > 0)
-            logs = reduce(np.add, terms)
+        # A weight of 0 must not turn log(0) into NaN.
+        logs = reduce(
+            np.add, (w * _log(proba) for w, proba in zip(weights, each, strict=True) if w > 0)
+        )
+        with np.errstate(invalid="ignore"):  # -inf - (-inf) where no class is left
             values = np.nan_to_num(np.exp(logs - logs.max(axis=1, keepdims=True)))
     else:
         values = reduce(np.minimum if rule == "minimum" else np.maximum, each)
     return normalise(values, empty=0.0)
+
+
+def _log(proba: Floats) -> Floats:
+    """Return logarithms, -inf of 0."""
+    with np.errstate(divide="ignore"):
+        return np.log(proba)
 
 
 def average(each: Iterator[Floats], weights: NDArray[Any]) -> Floats:

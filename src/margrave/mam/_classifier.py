@@ -705,7 +705,7 @@ class MAMClassifier(ClassifierMixin, BaseEstimator):
 
     def _kernel_sums(self, rows: Any, a: Floats) -> Floats:
         """Compute Σ_i a_i K(x_i, x) over the training samples."""
-        fitted = getattr(self, "X_fit_", rows)  # rows of kernel values need no training samples
+        fitted = rows if is_precomputed(self.kernel) else self.X_fit_  # then X_fit_ is not used
         sums = weighted_sums(rows, fitted, a, self._kernel, self.backend, self.n_jobs)
         return np.asarray(sums, dtype=np.float64)
 

@@ -118,7 +118,9 @@ def _are_objects(estimator: Any, X: Any, *, first: bool) -> bool:
         if callable(estimator.kernel):
             return not all(isinstance(one, Number | np.bool_ | None) for one in values.flat)
         return any(isinstance(one, str) for one in values.flat)
-    return values.ndim > 2 or values.dtype.kind not in "biufc"
+    if values.ndim > 2:
+        return callable(estimator.kernel)
+    return values.dtype.kind not in "biufc"
 
 
 def _is_row(one: Any) -> bool:
@@ -139,10 +141,12 @@ def _validate_objects(estimator: Any, X: Any, **options: Any) -> Any:
             "other objects. Pass a callable kernel that takes two sets of them, or "
             "kernel='precomputed' and its values."
         )
-    if isinstance(X, str | bytes | Mapping) or hasattr(X, "columns") or len(X) == 0:
+    is_list = hasattr(X, "__len__") and not isinstance(X, str | bytes | Mapping)
+    if not is_list or hasattr(X, "columns") or len(X) == 0:
         raise ValueError(
             f"{name} needs X to be a list or a 1-dimensional array of at least one object for a "
-            f"callable kernel; got {type(X).__name__} of length {len(X)}."
+            f"callable kernel; got {'an empty ' if is_list and len(X) == 0 else ''}"
+            f"{type(X).__name__}."
         )
     objects = np.empty(len(X), dtype=object)
     for place, one in enumerate(X):

@@ -127,7 +127,7 @@ def parametric_rows(transformer: Any, X: Any) -> Floats:
     if values.ndim != 2 or len(values) != len(X) or not np.isfinite(values).all():
         raise ValueError(
             "MAMClassifier needs parametric to return a finite number for each of its features "
-            f"and each of {len(X)} samples; got shape {values.shape}."
+            f"and each of {len(X)} samples; got NaN, infinity or shape {values.shape}."
         )
     return np.hstack([np.ones((len(values), 1)), values])
 

@@ -263,7 +263,7 @@ class MAMRanker(RegressorMixin, BaseEstimator):
             return feature_products(rows, self.coef_[None], self._features, self.n_jobs)[:, 0]
         kernel = self._kernel(self.gamma_ or 1.0)
         coefficients = self.dual_coef_[:, None]
-        fitted = getattr(self, "X_fit_", rows)  # rows of kernel values need no training samples
+        fitted = rows if is_precomputed(self.kernel) else self.X_fit_  # then X_fit_ is not used
         sums = weighted_sums(rows, fitted, coefficients, kernel, self.backend, self.n_jobs)
         return sums[:, 0]
 

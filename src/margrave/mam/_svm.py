@@ -177,5 +177,6 @@ class SVMCertainty:
 def _gamma(svm: SVC, rows: Floats) -> float:
     """Return γ of an SVC on its samples, as scikit-learn computes it."""
     if svm.gamma == "scale":
-        return float(1 / (rows.shape[1] * (rows.var() or 1.0)))
+        variance = float(rows.var())
+        return 1 / (rows.shape[1] * variance) if variance else 1.0
     return 1 / rows.shape[1] if svm.gamma == "auto" else float(svm.gamma)

@@ -5,6 +5,7 @@ scikit-learn's `BaggingClassifier` draws the bootstrap samples and averages the 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from margrave._validation import check_sample_weight, is_count
 
 
-class BaggingVariant(ClassifierMixin, BaseEstimator):
+class BaggingVariant(ClassifierMixin, BaseEstimator, ABC):
     """Base class of the variants of bagging.
 
     A subclass has the parameters ``n_estimators``, ``n_jobs`` and ``random_state``, and supplies
@@ -103,11 +104,13 @@ class BaggingVariant(ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = get_tags(self._bagged().estimator).input_tags.allow_nan
         return tags
 
+    @abstractmethod
     def _check_parameters(self) -> None:
-        raise NotImplementedError
+        """Check the parameters."""
 
+    @abstractmethod
     def _bagged(self) -> BaggedMember:
-        raise NotImplementedError
+        """Return the member to fit on each bootstrap sample."""
 
     def _validation_options(self) -> dict[str, Any]:
         """Return options for `validate_data`: missing values pass if the members allow them."""

@@ -140,5 +140,5 @@ class RealAdaBoostClassifier(BoostedTrees):
         plus, minus = (
             sum_in_leaves(leaves, weights * in_class, n_nodes) for in_class in (positive, ~positive)
         )
-        scores: Floats = 0.5 * np.log((plus + self.smoothing) / (minus + self.smoothing))
-        return scores
+        scores: Floats = np.log(plus + self.smoothing) - np.log(minus + self.smoothing)
+        return scores / 2

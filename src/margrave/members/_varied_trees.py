@@ -117,6 +117,11 @@ class VariedTreesClassifier(BaggingVariant):
             "parameters": ("None or a dict of lists, none empty", is_valid),
         }
         check_parameters(self, rules)
+        if any(isinstance(weight, Mapping) for weight in varied.get("class_weight", [])):
+            raise ValueError(
+                f"{type(self).__name__} needs class_weight in parameters to have None or "
+                "'balanced'; got a dict. Pass sample_weight to fit instead."
+            )
         known = set(DecisionTreeClassifier().get_params()) - {"random_state"}
         for name in varied:
             if name not in known:

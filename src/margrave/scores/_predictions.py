@@ -109,13 +109,18 @@ def predict_proba(name: str, member: Any, X: Any, classes: NDArray[Any]) -> Floa
     if isinstance(X, TreeInput):
         return predict_proba(name, Nodes(member), None, classes)[X.leaves(member)]
     own = _labels.encode(fitted_classes(name, member), classes, f"The classes of member {name!r}")
-    proba = _check_shape(member.predict_proba(X), name, len(own))
+    predicted = np.asarray(member.predict_proba(X))
+    proba = _check_shape(predicted, name, len(own))
     low, high = proba.min(), proba.max()
     if not (low >= -1e-6 and high <= 1 + 1e-6):
         _check_finite(proba, name)
         raise ValueError(
             f"Member {name!r} predicts probabilities outside [0, 1]: from {low:g} to {high:g}."
         )
+    if low < 0 or high > 1:
+        proba = np.clip(proba, 0, 1)
+    if predicted.dtype == np.float32:  # its rows sum to 1 only in float32
+        proba /= proba.sum(axis=1, keepdims=True)
     return _spread(proba, own, len(classes), unseen=0.0)
 
 

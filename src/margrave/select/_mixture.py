@@ -212,8 +212,8 @@ class MixtureOfExpertsClassifier(BaseSelector):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        columns = zip(self.gate(X).T, self._each_proba(X), strict=True)
-        mixture: Floats = sum(weight[:, None] * proba for weight, proba in columns)
+        pairs = zip(self.gate(X).T, self._each_proba(X), strict=True)
+        mixture: Floats = sum(weight[:, None] * proba for weight, proba in pairs)
         return np.clip(mixture, 0, 1, out=mixture)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -297,7 +297,7 @@ def fit_gate(X: Any, likelihood: AnyFloats, weight: AnyFloats, C: float) -> Gate
     found = minimize(loss, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B", options=options)
     if not found.success:
         warnings.warn(
-            f"The gate of MixtureOfExpertsClassifier did not converge: {found.message}",
+            f"The gate of MixtureOfExpertsClassifier did not converge: {found.message} Lower C.",
             ConvergenceWarning,
             stacklevel=3,
         )

@@ -330,7 +330,7 @@ def sample_margins(scores: ArrayLike, y: ArrayLike, *, positive: Any = None) -> 
     if not (np.abs(floats) <= 1).all():
         raise ValueError(
             f"sample_margins needs scores in [-1, 1]; got {floats.min():g} to {floats.max():g}. "
-            "Scores.from_arrays(decision=...) or (proba=...) converts them."
+            "Scores.of([classifier], X).toward(label)[:, 0] returns such scores."
         )
     return np.where(is_positive, floats, -floats)
 

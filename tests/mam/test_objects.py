@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.model_selection import cross_val_predict
 
 from margrave.mam import MAMClassifier, MAMOrdinalClassifier, MAMRanker
@@ -190,3 +191,24 @@ def test_bad_labels_of_objects_are_refused(estimator):
 def test_a_kernel_of_two_objects_is_refused():
     with pytest.raises(ValueError, match="callable kernel"):
         MAMClassifier(lambda a, b: 1.0).fit(WORDS, LABELS)
+    with pytest.raises(TypeError) as error:
+        MAMClassifier(lambda a, b: float(a == b)).fit(WORDS, LABELS)
+    assert "two sets" in error.value.__notes__[0]
+
+
+@each_estimator
+def test_a_kernel_that_is_not_symmetric_is_refused(estimator):
+    def ratio(A, B):
+        return np.array([[len(a) / len(b) for b in B] for a in A])
+
+    with pytest.raises(ValueError, match="symmetric"):
+        estimator(ratio).fit(["a", "abc", "ab", "abcd"], [0, 1, 0, 1])
+
+
+def test_a_kernel_may_return_a_sparse_matrix():
+    def sparse(A, B):
+        return csr_array(shared_pairs(A, B))
+
+    model = MAMClassifier(sparse).fit(WORDS, LABELS)
+    dense = MAMClassifier(shared_pairs).fit(WORDS, LABELS)
+    np.testing.assert_array_equal(model.decision_function(WORDS), dense.decision_function(WORDS))

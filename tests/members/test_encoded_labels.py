@@ -209,6 +209,19 @@ def test_catboost_with_categorical_features(columns):
     assert GridSearchCV(model, by_columns, cv=2).fit(frame, labels).score(frame, labels) == 1
 
 
+def test_trained_catboost_finds_its_columns_in_a_larger_frame():
+    pytest.importorskip("catboost")
+    color = np.random.default_rng(0).choice(["red", "green", "blue"], 120)
+    frame = pd.DataFrame({"color": color, "size": np.arange(120.0)})
+    labels = np.where(color == "red", "stop", "go")
+    member = catalogue.make("catboost", n_estimators=20, cat_features=["color"], random_state=0)
+    member.fit(frame, labels)
+    assert member.feature_names_in_.tolist() == ["color", "size"]
+    larger = pd.DataFrame({"other": np.ones(120), "size": frame["size"], "color": color})
+    vote = VoteClassifier([member], prefit=True).fit(larger, labels)
+    np.testing.assert_array_equal(vote.predict(larger), member.predict(frame))
+
+
 def test_a_frozen_classifier_stays_fitted(blobs):
     X, y = blobs
     frozen = FrozenEstimator(LogisticRegression().fit(X, y))

@@ -34,6 +34,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from scipy.spatial.distance import cdist
 
 from margrave._typing import AnyFloats, Floats
@@ -46,6 +47,7 @@ PRECOMPUTED = "precomputed"
 """The kernel of rows that are its values: row z has K(z, x) for every training sample x."""
 
 _DIAGONAL_ROWS = 256
+_ASYMMETRY = 1e-6  # a smaller difference, relative to the largest value, is rounding
 
 FLOAT32_LIMIT = 16.0
 """Up to this γ‖x‖², exponents in float32 are precise enough (an error of 4e-6)."""
@@ -114,8 +116,8 @@ class Kernel:
             return np.diagonal(X).astype(np.float64)
         if callable(self.name):
             parts = [X[i : i + _DIAGONAL_ROWS] for i in range(0, len(X), _DIAGONAL_ROWS)]
-            values = [np.diag(evaluate(self.name, part, part)) for part in parts]
-            return np.concatenate(values).astype(np.float64)
+            diagonals = [_callable_diagonal(self.name, part) for part in parts]
+            return np.concatenate(diagonals).astype(np.float64)
         squares = np.asarray(np.einsum("ij,ij->i", X, X, dtype=np.float64))
         if self.name == "poly":
             self.powers(squares, squares.copy())
@@ -145,9 +147,33 @@ def value_type(*rows: NDArray[Any]) -> np.dtype[Any]:
     return np.result_type(*rows)
 
 
+def check_symmetric(values: NDArray[Any], needed: str) -> None:
+    """Raise an error if kernel values of all pairs of samples are not symmetric."""
+    difference = np.abs(values - values.T).max()
+    if difference > _ASYMMETRY * np.abs(values).max():
+        raise ValueError(
+            f"{needed}; got values of K(x, z) and K(z, x) that differ by up to {difference:.3g}."
+        )
+
+
+def _callable_diagonal(function: KernelFunction, X: AnyFloats) -> AnyFloats:
+    """Compute K(x, x) of some rows, and check that the kernel is symmetric on them."""
+    values = evaluate(function, X, X)
+    check_symmetric(values, "A callable kernel must be symmetric")
+    return np.diag(values)
+
+
 def evaluate(function: KernelFunction, Z: AnyFloats, X: AnyFloats) -> AnyFloats:
     """Compute a user's kernel for all pairs, and check the result."""
-    values = np.asarray(function(Z, X))
+    try:
+        values: Any = function(Z, X)
+    except Exception as error:
+        error.add_note(
+            f"A callable kernel gets two sets of rows, here {len(Z)} and {len(X)} of them, and "
+            "returns a value for each pair."
+        )
+        raise
+    values = np.asarray(values.toarray() if issparse(values) else values)
     if values.shape != (len(Z), len(X)):
         raise ValueError(
             "A callable kernel must take two sets of rows and return a value for each of "
@@ -155,7 +181,8 @@ def evaluate(function: KernelFunction, Z: AnyFloats, X: AnyFloats) -> AnyFloats:
         )
     if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
         raise ValueError("A callable kernel must return finite numbers.")
-    return values
+    checked: AnyFloats = values
+    return checked
 
 
 class KernelTiles:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from margrave._typing import Floats
 from margrave._validation import Rules, is_count, is_number
-from margrave.mam._kernels import NAMES, PRECOMPUTED
+from margrave.mam._kernels import NAMES, PRECOMPUTED, check_symmetric
 
 N_WIDTHS = 15
 """The number of default candidates for γ."""
@@ -24,7 +24,6 @@ LARGEST_SEED = 2**31 - 1
 
 _RANGE = (1e-290, 1e290)
 _CONSTANT = 1e-28  # a smaller variance, in units of the largest number, is rounding
-_ASYMMETRY = 1e-6  # a smaller difference, relative to the largest value, is rounding
 _RATIO = 4.0  # the kernel values of a width, squared twice, are those of the next
 
 
@@ -172,12 +171,7 @@ def _validate_kernel_values(estimator: Any, X: Any, **options: Any) -> Any:
             f"{name} with kernel='precomputed' needs a square X in fit, the kernel values of all "
             f"pairs of samples; got shape {values.shape}."
         )
-    difference = np.abs(values - values.T).max()
-    if difference > _ASYMMETRY * np.abs(values).max():
-        raise ValueError(
-            f"{name} with kernel='precomputed' needs a symmetric X in fit; got values of K(x, z) "
-            f"and K(z, x) that differ by up to {difference:.3g}."
-        )
+    check_symmetric(values, f"{name} with kernel='precomputed' needs a symmetric X in fit")
     return found
 
 

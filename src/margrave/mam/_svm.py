@@ -9,7 +9,7 @@ of δ, and so does each power that limits its intercept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -75,8 +75,8 @@ class SVMCertainty:
     """
 
     svm: SVC
-    X: ArrayLike
-    y: ArrayLike
+    X: ArrayLike = field(repr=False)
+    y: ArrayLike = field(repr=False)
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """Compute the scores of the SVM, between −1 and 1 inside its margin.

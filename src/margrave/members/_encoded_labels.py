@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import assert_all_finite, column_or_1d, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrave import _labels
 from margrave._errors import ParameterError
@@ -40,7 +40,7 @@ class EncodedLabelsClassifier(ClassifierMixin, BaseEstimator):
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of str
-        Names of the features, if the wrapped classifier keeps them.
+        Names of the features, if `X` has names that are all strings.
 
     Examples
     --------
@@ -99,9 +99,7 @@ class EncodedLabelsClassifier(ClassifierMixin, BaseEstimator):
         }
         fit_params.update({name: value for name, value in named.items() if value is not None})
         self.estimator_ = _clone_estimator(self.estimator).fit(X, codes, **fit_params)
-        self.n_features_in_ = self.estimator_.n_features_in_
-        if hasattr(self.estimator_, "feature_names_in_"):
-            self.feature_names_in_ = self.estimator_.feature_names_in_
+        validate_data(self, X, skip_check_array=True)  # CatBoost keeps no names of the features
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -157,7 +155,9 @@ class EncodedLabelsClassifier(ClassifierMixin, BaseEstimator):
         owner = f"{type(self).__name__}.fit"
         is_list = isinstance(eval_set, list)
         if not is_list or not all(isinstance(one, tuple) and len(one) == 2 for one in eval_set):
-            raise ParameterError.of(owner, "eval_set", "a list of pairs (X, y)", eval_set)
+            kind, allowed = type(eval_set).__name__, "a list of pairs (X, y)"
+            message = f"{owner} needs eval_set to be {allowed}; got a {kind}."
+            raise ParameterError(message, parameter="eval_set", allowed=allowed, received=kind)
         return [
             (X, _labels.encode(column_or_1d(y), self.classes_, f"{owner}, eval_set"))
             for X, y in eval_set

@@ -175,6 +175,8 @@ def test_probabilities_in_float32_sum_to_1():
     proba = np.random.default_rng(0).dirichlet(np.ones(3), (2, 40)).astype(np.float32)
     committee, X = combined(proba, "average")
     np.testing.assert_allclose(committee.predict_proba(X).sum(axis=1), 1, rtol=1e-14)
+    zeros, X = combined(np.zeros((1, 1, 2), dtype=np.float32), "average")
+    assert zeros.predict(X).tolist() == ["rejected"]
 
 
 @pytest.mark.parametrize("rule", ["product", "minimum"])

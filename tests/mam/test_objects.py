@@ -205,6 +205,20 @@ def test_a_kernel_that_is_not_symmetric_is_refused(estimator):
         estimator(ratio).fit(["a", "abc", "ab", "abcd"], [0, 1, 0, 1])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.uint8])
+def test_rounding_and_small_integers_are_symmetric(dtype):
+    X = np.random.default_rng(0).integers(0, 4, (200, 3)).astype(np.float64)
+    noise = np.random.default_rng(1).uniform(0, 1e-5, (200, 200))
+
+    def products(A, B):
+        values = A @ B.T
+        if dtype == np.float32:
+            values = values * (1 + noise[: len(A), : len(B)])
+        return values.astype(dtype)
+
+    MAMClassifier(products).fit(X, np.arange(200) % 2)
+
+
 def test_a_kernel_may_return_a_sparse_matrix():
     def sparse(A, B):
         return csr_array(shared_pairs(A, B))

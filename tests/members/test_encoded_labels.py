@@ -77,7 +77,9 @@ def test_column_names_pass_through(blobs, booster):
     frame = pd.DataFrame(X, columns=["length", "width"])
     model = EncodedLabelsClassifier(booster).fit(frame, LABELS[y])
     assert model.n_features_in_ == 2
-    assert list(getattr(model, "feature_names_in_", frame.columns)) == ["length", "width"]
+    assert model.feature_names_in_.tolist() == ["length", "width"]
+    mixed = frame.set_axis(["length", 1], axis=1)
+    assert not hasattr(clone(model).fit(mixed, LABELS[y]), "feature_names_in_")
 
 
 def test_skops(blobs, tmp_path):

@@ -77,7 +77,8 @@ class VoteClassifier(Committee):
     weights : None, "accuracy" or array-like of shape (n_members,), default=None
         None for equal weights; "accuracy" for weights by accuracy, on the data passed to ``fit`` if
         ``prefit``, otherwise by 5-fold cross-validation; or one weight for each member, none
-        negative and not all zero. The minimum and the maximum take no weights. ``fit`` sets them.
+        negative and not all zero. The minimum and the maximum take no weights. New
+        weights take effect at the next ``fit``.
     reject_label : label, optional
         The label of rejected samples. By default "rejected" for labels that are strings
         or booleans, and one below the smallest label for numbers; never a class.

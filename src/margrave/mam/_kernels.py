@@ -47,7 +47,8 @@ PRECOMPUTED = "precomputed"
 """The kernel of rows that are its values: row z has K(z, x) for every training sample x."""
 
 _DIAGONAL_ROWS = 256
-_ASYMMETRY = 1e-6  # a smaller difference, relative to the largest value, is rounding
+# A smaller difference, relative to the largest value, is rounding.
+_ASYMMETRY, _ASYMMETRY_FLOAT32 = 1e-6, 1e-3
 
 FLOAT32_LIMIT = 16.0
 """Up to this γ‖x‖², exponents in float32 are precise enough (an error of 4e-6)."""
@@ -149,8 +150,10 @@ def value_type(*rows: NDArray[Any]) -> np.dtype[Any]:
 
 def check_symmetric(values: NDArray[Any], needed: str) -> None:
     """Raise an error if kernel values of all pairs of samples are not symmetric."""
-    difference = np.abs(values - values.T).max()
-    if difference > _ASYMMETRY * np.abs(values).max():
+    tolerance = _ASYMMETRY_FLOAT32 if values.dtype == np.float32 else _ASYMMETRY
+    floats = values.astype(np.float64, copy=False)  # integers could overflow
+    difference = np.abs(floats - floats.T).max()
+    if difference > tolerance * np.abs(floats).max():
         raise ValueError(
             f"{needed}; got values of K(x, z) and K(z, x) that differ by up to {difference:.3g}."
         )

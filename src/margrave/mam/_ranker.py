@@ -80,12 +80,12 @@ class MAMRanker(RegressorMixin, BaseEstimator):
     ----------
     kernel : {"rbf", "linear", "poly", "laplacian", "precomputed"} or callable, default="rbf"
         The kernel, as in :func:`kernel_sum`. "linear" keeps one vector, `coef_`, instead of the
-        samples. A callable must be positive definite. With "precomputed", `X` has kernel values,
-        as in scikit-learn's SVC: of shape (n_samples, n_samples) in `fit`, of all pairs, and later
-        of shape (n_samples, n_training). With a callable, `X` may be a list of strings, of lists
-        of tokens or of other objects: the callable gets two arrays of some of them, and returns
-        the values of all pairs. Sequences of numbers must be in a 1-dimensional array of objects:
-        lists of them are rows of features.
+        samples. A callable must be symmetric and positive definite. With "precomputed", `X` has
+        kernel values, as in scikit-learn's SVC: of shape (n_samples, n_samples) in `fit`, of all
+        pairs, and later of shape (n_samples, n_training). With a callable, `X` may be a list of
+        strings, of lists of tokens or of other objects: the callable gets two arrays of some of
+        them, and returns the values of all pairs. Sequences of numbers must be in a 1-dimensional
+        array of objects: lists of them are rows of features.
     gamma : {"loo", "scale"} or float, default="loo"
         The width: 1/σ of the paper. "loo" selects it by leave-one-out; "scale" is 1 over the
         number of features times their variance, as in scikit-learn, or for "laplacian" times their

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import assert_all_finite, column_or_1d, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from margrave import _labels
 from margrave._errors import ParameterError
@@ -99,7 +99,10 @@ class EncodedLabelsClassifier(ClassifierMixin, BaseEstimator):
         }
         fit_params.update({name: value for name, value in named.items() if value is not None})
         self.estimator_ = _clone_estimator(self.estimator).fit(X, codes, **fit_params)
-        validate_data(self, X, skip_check_array=True)  # CatBoost keeps no names of the features
+        self.n_features_in_ = self.estimator_.n_features_in_
+        names = list(getattr(X, "columns", []))
+        if names and all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.array(names, dtype=object)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -153,15 +156,27 @@ class EncodedLabelsClassifier(ClassifierMixin, BaseEstimator):
     def _encode_sets(self, eval_set: Any) -> list[tuple[Any, NDArray[np.int64]]]:
         """Replace the labels of validation sets by their positions in `classes_`."""
         owner = f"{type(self).__name__}.fit"
-        is_list = isinstance(eval_set, list)
-        if not is_list or not all(isinstance(one, tuple) and len(one) == 2 for one in eval_set):
-            kind, allowed = type(eval_set).__name__, "a list of pairs (X, y)"
-            message = f"{owner} needs eval_set to be {allowed}; got a {kind}."
-            raise ParameterError(message, parameter="eval_set", allowed=allowed, received=kind)
+        pairs = eval_set if isinstance(eval_set, list) else [None]
+        if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
+            allowed = "a list of tuples (X, y)"  # the arrays themselves would fill the screen
+            message = f"{owner} needs eval_set to be {allowed}; got {_describe(eval_set)}."
+            raise ParameterError(message, parameter="eval_set", allowed=allowed, received=eval_set)
         return [
             (X, _labels.encode(column_or_1d(y), self.classes_, f"{owner}, eval_set"))
             for X, y in eval_set
         ]
+
+
+def _describe(eval_set: Any) -> str:
+    """Name the types of a malformed list of validation sets."""
+    kind = type(eval_set).__name__
+    if not isinstance(eval_set, list):
+        return f"an object of type {kind}"
+    items = [
+        f"{type(one).__name__} of {len(one)}" if isinstance(one, tuple) else type(one).__name__
+        for one in eval_set
+    ]
+    return f"a list with {', '.join(items)}"
 
 
 def _clone_estimator(estimator: Any) -> Any:

@@ -120,7 +120,8 @@ def predict_proba(name: str, member: Any, X: Any, classes: NDArray[Any]) -> Floa
     if low < 0 or high > 1:
         proba = np.clip(proba, 0, 1)
     if predicted.dtype == np.float32:  # its rows sum to 1 only in float32
-        proba /= proba.sum(axis=1, keepdims=True)
+        total = proba.sum(axis=1, keepdims=True)
+        np.divide(proba, total, out=proba, where=np.abs(total - 1) < 1e-5)
     return _spread(proba, own, len(classes), unseen=0.0)
 
 

@@ -297,7 +297,7 @@ def fit_gate(X: Any, likelihood: AnyFloats, weight: AnyFloats, C: float) -> Gate
     found = minimize(loss, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B", options=options)
     if not found.success:
         warnings.warn(
-            f"The gate of MixtureOfExpertsClassifier did not converge: {found.message} Lower C.",
+            f"The gate of MixtureOfExpertsClassifier did not converge ({found.message}). Lower C.",
             ConvergenceWarning,
             stacklevel=3,
         )

@@ -61,8 +61,8 @@ def test_every_row_has_a_known_status_and_a_place(paper):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_names_exist(name):
-    assert resolve(name) is not None
+def test_names_exist_and_are_documented(name):
+    assert resolve(name).__doc__
 
 
 def test_names_in_quotes_are_in_the_catalogue():

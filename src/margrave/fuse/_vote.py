@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,19 +40,10 @@ from margrave._validation import check_parameters, is_number
 from margrave.committee import Committee, stratified_folds
 from margrave.scores import Scores
 
-VOTE_RULES = ("plurality", "majority", "unanimity")
-PROBABILITY_RULES = ("average", "median", "product", "minimum", "maximum")
+VoteRule = Literal["plurality", "majority", "unanimity"]
+ProbabilityRule = Literal["average", "median", "product", "minimum", "maximum"]
+VOTE_RULES, PROBABILITY_RULES = get_args(VoteRule), get_args(ProbabilityRule)
 RULES = VOTE_RULES + PROBABILITY_RULES
-Rule = Literal[
-    "plurality",
-    "majority",
-    "unanimity",
-    "average",
-    "median",
-    "product",
-    "minimum",
-    "maximum",
-]
 # Votes are sums of a few weights: two sums that differ by less than this fraction of W are equal.
 _ROUNDING = 1e-12
 _BLOCK = 20_000
@@ -77,8 +68,8 @@ class VoteClassifier(Committee):
     weights : None, "accuracy" or array-like of shape (n_members,), default=None
         None for equal weights; "accuracy" for weights by accuracy, on the data passed to ``fit`` if
         ``prefit``, otherwise by 5-fold cross-validation; or one weight for each member, none
-        negative and not all zero. The minimum and the maximum take no weights. New
-        weights take effect at the next ``fit``.
+        negative and not all zero. The minimum and the maximum take no weights. New weights take
+        effect at the next ``fit``.
     reject_label : label, optional
         The label of rejected samples. By default "rejected" for labels that are strings
         or booleans, and one below the smallest label for numbers; never a class.
@@ -149,7 +140,7 @@ class VoteClassifier(Committee):
     def __init__(
         self,
         estimators: Any,
-        rule: Rule = "plurality",
+        rule: VoteRule | ProbabilityRule = "plurality",
         *,
         threshold: float | None = None,
         weights: Literal["accuracy"] | ArrayLike | None = None,
@@ -297,8 +288,8 @@ class VoteClassifier(Committee):
     def _check_settings(self) -> None:
         threshold = self.threshold
         is_fraction = threshold is None or (is_number(threshold) and 0 < threshold <= 1)
-        without_threshold = threshold is None or self.rule not in ("majority", "unanimity")
-        without_weights = self.weights is None or self.rule not in ("minimum", "maximum")
+        threshold_fits = threshold is None or self.rule not in ("majority", "unanimity")
+        weights_fit = self.weights is None or self.rule not in ("minimum", "maximum")
         check_parameters(
             self,
             {
@@ -309,7 +300,7 @@ class VoteClassifier(Committee):
         only_none = f"None with rule={self.rule!r}"
         check_parameters(
             self,
-            {"threshold": (only_none, without_threshold), "weights": (only_none, without_weights)},
+            {"threshold": (only_none, threshold_fits), "weights": (only_none, weights_fit)},
         )
         if self.rule in PROBABILITY_RULES:
             self._check_probabilities(f"rule={self.rule!r}")

@@ -157,17 +157,18 @@ class BaseSelector(Committee):
 class Predictions:
     """The predictions of L members for n samples."""
 
-    codes: AnyInts  # (n, L): positions of the predicted classes; -1 where a member rejects
+    # (n, L): positions of the predicted classes, -1 where a member rejects; (n, 0) if not requested
+    codes: AnyInts
     proba: AnyFloats  # (n, L, C); (n, L, 0) if not requested or a member has none
 
     @classmethod
     def of(cls, scores: Scores, ask: Ask) -> Predictions:
-        """Read the labels of scores, and probabilities if values were requested as well.
+        """Read the labels and the probabilities of scores, as far as they were requested.
 
         The labels do not follow from the probabilities: a member may use any threshold.
         """
-        codes = np.asarray(scores.codes)
-        if ask == "both" and set(scores.kinds) == {"probability"}:
+        codes = np.empty((len(scores), 0), int) if ask == "values" else np.asarray(scores.codes)
+        if ask != "labels" and set(scores.kinds) == {"probability"}:
             return cls(codes, scores.proba())
         return cls(codes, np.empty((*codes.shape, 0)))
 

@@ -169,7 +169,7 @@ class MixtureOfExpertsClassifier(BaseSelector):
         """
         self._check_parameters()
         labels = self._start(X, y)
-        tuning = self._predict_tuning_set(X, labels, sample_weight, fit_params, "both")
+        tuning = self._predict_tuning_set(X, labels, sample_weight, fit_params, "values")
         self._fit_space(tuning.X)
         n_tuning = len(tuning.labels)
         gate = fit_gate(
@@ -275,7 +275,7 @@ def fit_gate(X: Any, likelihood: AnyFloats, weight: AnyFloats, C: float) -> Gate
     """
     total, shape = weight.sum(), (likelihood.shape[1], X.shape[1] + 1)
     scaler = StandardScaler(with_mean=not issparse(X)).fit(X, sample_weight=weight)
-    # Smaller columns make V larger, so that a strong penalty is no steeper than the likelihood.
+    # Columns of this size make V larger, so that L-BFGS also converges with a strong penalty.
     penalty = 1 / (1 + C * total)
     size = np.sqrt(1 - penalty)
     columns = scaler.transform(X) * size

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from margrave import MargraveError
 from margrave._messages import missing_extra
-from margrave.app._options import make_parser
-from margrave.app._words import one_line, replace_control
+from margrave.app.options import make_parser
+from margrave.app.words import one_line, replace_control
 
 if TYPE_CHECKING:
-    from margrave.app._folder import FolderOutcome
-    from margrave.app._job import Outcome
-    from margrave.app._terminal import Printer
+    from margrave.app.folder import FolderOutcome
+    from margrave.app.request import Outcome
+    from margrave.app.terminal import Printer
 
 BAD_INPUT, ALARM, INTERRUPTED = 2, 4, 130
 
@@ -116,9 +116,9 @@ def steer(
     quiet: bool,
 ) -> int:
     """Train a committee on a table, steer it to a preference and certify it."""
-    from margrave.app._job import read_fraction, read_limit, run_request
-    from margrave.app._samples import find_table, samples_of
-    from margrave.app._terminal import progress
+    from margrave.app.request import read_fraction, read_limit, run_request
+    from margrave.app.samples import find_table, samples_of
+    from margrave.app.terminal import progress
 
     _check_paths({"--out": out, "--report": report, "--dialog": dialog}, data)
     chosen = (
@@ -129,7 +129,7 @@ def steer(
     with ExitStack() as stack:
         stack.enter_context(_use_cluster(cluster))
         if Path(data).is_dir():
-            from margrave.app._folder import (
+            from margrave.app.folder import (
                 check_folder_options,
                 describe_folder,
                 run_folder,
@@ -172,7 +172,7 @@ def _use_cluster(address: str | None) -> Any:
     """Return a context that runs its block on a Dask cluster, if there is an address."""
     if address is None:
         return nullcontext()
-    from margrave.app._folder import use_cluster
+    from margrave.app.folder import use_cluster
 
     return use_cluster(address)
 
@@ -186,11 +186,11 @@ def _print_result(
 ) -> None:
     """Print the outcome of a request and the files written."""
     if as_json:
-        from margrave.app._records import outcome_record
+        from margrave.app.records import outcome_record
 
         _print_json(outcome_record(outcome) | written)
     elif not quiet:
-        from margrave.app._terminal import Printer, print_outcome
+        from margrave.app.terminal import Printer, print_outcome
 
         printer = Printer()
         print_outcome(printer, outcome)
@@ -207,12 +207,12 @@ def _write_files(
     command: Sequence[str],
 ) -> dict[str, str | None]:
     """Write the model and the report; return the path of each file, None for one not written."""
-    from margrave.app._job import Outcome
+    from margrave.app.request import Outcome
 
     if outcome.model is not None:
         outcome.model.save(out)
     if report is not None and isinstance(outcome, Outcome):
-        from margrave.app._report import page, write_page
+        from margrave.app.report import page, write_page
 
         write_page(page(outcome, shlex.join(command)), report)
     written = {"model": out if outcome.model else None, "dialog": dialog, "report": report}
@@ -254,8 +254,8 @@ def _print_written(printer: Printer, written: dict[str, str | None], out: Path) 
 
 def predict(*, model: Path, new: Path, out: Path | None, cluster: str | None, as_json: bool) -> int:
     """Predict the label and the score of each row of a table, and whether it is rejected."""
-    from margrave.app._predict import predict_folder, predict_rows, select_features
-    from margrave.app._table_file import csv_text, read_table, write_table
+    from margrave.app.predictions import predict_folder, predict_rows, select_features
+    from margrave.app.tables import csv_text, read_table, write_table
     from margrave.steer import SteeredClassifier
 
     if not new.is_dir():
@@ -287,10 +287,10 @@ def predict(*, model: Path, new: Path, out: Path | None, cluster: str | None, as
 
 def check(*, model: Path, labelled: Path, target: str) -> int:
     """Check a guarantee on newly labelled rows; the exit code is 4 if it no longer holds."""
-    from margrave.app._predict import check_folder, select_features
-    from margrave.app._samples import Table, read_labels
-    from margrave.app._table_file import read_table
-    from margrave.app._terminal import Printer
+    from margrave.app.predictions import check_folder, select_features
+    from margrave.app.samples import Table, read_labels
+    from margrave.app.tables import read_table
+    from margrave.app.terminal import Printer
     from margrave.steer import SteeredClassifier
 
     classifier = SteeredClassifier.load(model)
@@ -357,8 +357,8 @@ def studio(
 def data(*, name: str | None, out: Path | None) -> int:
     """List the data sets, describe one, or write one to a file."""
     from margrave import datasets
-    from margrave.app._table_file import write_table
-    from margrave.app._terminal import Printer
+    from margrave.app.tables import write_table
+    from margrave.app.terminal import Printer
 
     printer = Printer()
     if name is None and out is not None:

@@ -13,9 +13,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from margrave.app._job import Outcome
-from margrave.app._report import page, write_page
-from margrave.app._samples import Samples, Table
+from margrave.app.report import page, write_page
+from margrave.app.request import Outcome
+from margrave.app.samples import Samples, Table
 from margrave.steer import Dialog, GuaranteeError
 
 EVIL = "<script>alert('x')</script>"

@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from margrave import datasets
-from margrave.app._table_file import csv_text
+from margrave.app.tables import csv_text
 from margrave.studio import facts, uploads
 from margrave.studio._parse_worker import work
 from margrave.studio.facts import facts_of

@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from margrave.app._samples import Samples as Samples
-    from margrave.app._samples import read_samples as read_samples
+    from margrave.app.samples import Samples as Samples
+    from margrave.app.samples import read_samples as read_samples
 
 __all__ = ["Samples", "read_samples"]
 
@@ -17,4 +17,4 @@ def __getattr__(name: str) -> Any:
     """Import a public name on first use, so that reading a table does not import the models."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("margrave.app._samples"), name)
+    return getattr(import_module("margrave.app.samples"), name)

@@ -19,7 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from margrave.app._table_file import TableError, place_of, read_table
+from margrave.app.tables import TableError, place_of, read_table
 from margrave.studio.facts import facts_of
 from margrave.studio.uploads import ANSWER, LOG, TABLE, UploadError
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from margrave import datasets
-from margrave.app._samples import Samples, Table, samples_of
+from margrave.app.samples import Samples, Table, samples_of
 from margrave.steer import Dialog, SplitSizes
 from margrave.studio.views import Record, parts_record, support_record
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from margrave import __version__
-from margrave.app._job import Outcome
-from margrave.app._report import page
+from margrave.app.report import page
+from margrave.app.request import Outcome
 from margrave.steer import SteeredClassifier
 from margrave.studio.choices import Source
 from margrave.studio.store import DialogRow, NotFound, Store

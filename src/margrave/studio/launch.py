@@ -19,7 +19,7 @@ from typing import Any
 import uvicorn
 from threadpoolctl import threadpool_limits
 
-from margrave.app._samples import Table, find_table
+from margrave.app.samples import Table, find_table
 from margrave.steer import Dialog
 from margrave.studio import routes_dialogs, routes_tables, schemas, uploads
 from margrave.studio.choices import Source, bundled_frame, samples

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from margrave import MargraveError
-from margrave.app._words import one_line
+from margrave.app.words import one_line
 from margrave.steer import SplitError
 
 WENT_WRONG = "An internal error occurred; the studio has written the details to its log."

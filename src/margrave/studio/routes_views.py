@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
-from margrave.app._table_file import csv_text
+from margrave.app.tables import csv_text
 from margrave.studio import exports, programs, rows, schemas_views, views
 from margrave.studio.context import StudioParameter, UserParameter
 from margrave.studio.guard import attachment

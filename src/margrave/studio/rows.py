@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrave.app._samples import match_label
+from margrave.app.samples import match_label
 from margrave.steer import CellRows, Dialog
 from margrave.studio.views import Record
 

@@ -21,8 +21,8 @@ import sklearn
 import margrave
 from margrave._atomic_write import atomic_write
 from margrave._messages import format_count, name_class
-from margrave.app._job import Outcome
-from margrave.app._page_style import STYLE
+from margrave.app._style import STYLE
+from margrave.app.request import Outcome
 from margrave.confusion import Confusion
 from margrave.steer import LIMITS, Frontier, FrontierDisplay, Reply, SteeredClassifier
 

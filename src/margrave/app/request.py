@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from margrave._messages import format_count
-from margrave.app._samples import Samples
+from margrave.app.samples import Samples
 from margrave.committee import Progress
 from margrave.confusion import Confusion, Preference, PreferenceError
 from margrave.steer import (

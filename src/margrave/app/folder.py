@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from margrave._messages import missing_extra
-from margrave.app._job import Result
-from margrave.app._samples import Table, list_names, match_label
+from margrave.app.request import Result
+from margrave.app.samples import Table, list_names, match_label
 from margrave.committee import Progress
 from margrave.confusion import Confusion, Preference
 from margrave.scale import Draw, TunedRows, check_strategies, cluster, read_parquet, tune_rows

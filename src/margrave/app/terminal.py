@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from margrave._messages import format_count, missing_extra, name_class
-from margrave.app._words import replace_control
+from margrave.app.words import replace_control
 
 try:
     from rich.console import Console
@@ -23,8 +23,8 @@ except ModuleNotFoundError as error:
     raise ImportError(message) from error
 
 if TYPE_CHECKING:
-    from margrave.app._folder import FolderOutcome
-    from margrave.app._job import Outcome
+    from margrave.app.folder import FolderOutcome
+    from margrave.app.request import Outcome
     from margrave.committee import Progress as Training
     from margrave.steer import Reply
 

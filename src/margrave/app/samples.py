@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from margrave import _labels, datasets
 from margrave._messages import did_you_mean, near_names
 from margrave._typing import Flags
-from margrave.app._table_file import place_of, read_table
+from margrave.app.tables import place_of, read_table
 from margrave.table import guess_kind, read_dates, read_numbers, read_texts
 
 if TYPE_CHECKING:

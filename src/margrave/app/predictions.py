@@ -8,8 +8,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from margrave.app._samples import Table, read_labels
-from margrave.app._table_file import write_table
+from margrave.app.samples import Table, read_labels
+from margrave.app.tables import write_table
 from margrave.steer import Check, SteeredClassifier, score_samples
 
 _FILE_ENDINGS = (".csv", ".tsv", ".txt", ".gz")
@@ -65,7 +65,7 @@ def predict_folder(model: SteeredClassifier, new: Path, out: Path | None) -> dic
     """
     import dask
 
-    from margrave.app._folder import open_folder
+    from margrave.app.folder import open_folder
 
     if out is None or out.suffix.lower() in _FILE_ENDINGS:
         got = "nothing" if out is None else f"{out}, the name of a file"
@@ -117,7 +117,7 @@ def check_folder(model: SteeredClassifier, labelled: Path, target: str) -> Check
         The column with the classes.
     """
     from margrave import scale
-    from margrave.app._folder import open_folder
+    from margrave.app.folder import open_folder
 
     table = open_folder(labelled)
     table.column(target, "--target")

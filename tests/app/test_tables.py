@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from margrave.app import _table_file
-from margrave.app._table_file import TableError, read_table, write_table
+from margrave.app.tables import TableError, read_table, write_table
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from margrave.app._folder import FolderOutcome
-from margrave.app._job import Outcome
+from margrave.app.folder import FolderOutcome
+from margrave.app.request import Outcome
 
 
 def outcome_record(outcome: Outcome | FolderOutcome) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from tests.command import STEER, call, mail, steer_mail
 
 import margrave
 from margrave import MargraveError, _atomic_write, cli, datasets
-from margrave.app import _job
+from margrave.app import request
 from margrave.steer import Dialog, SteeredClassifier, _strategies
 from margrave.steer._dialog import History
 from margrave.steer._ledger import Ledger
@@ -63,7 +63,7 @@ def ready(dialog, monkeypatch):
         fresh._ledger = Ledger(dialog._ledger.certification_set, ())
         return fresh
 
-    monkeypatch.setattr(_job.Dialog, "from_data", from_data)
+    monkeypatch.setattr(request.Dialog, "from_data", from_data)
     return calls
 
 
@@ -161,7 +161,7 @@ def test_what_cannot_be_guaranteed_ends_with_3_and_no_model(run, ready, trained)
 
 
 def test_not_reachable_but_certified_writes_the_model(run, ready, trained, monkeypatch):
-    monkeypatch.setattr(_job.Outcome, "met", False)
+    monkeypatch.setattr(request.Outcome, "met", False)
     code, out, _ = run("steer", trained / "mail.csv", *ASK)
     assert code == 3
     assert "m.skops" in out
@@ -193,7 +193,7 @@ def test_not_reachable_shows_the_nearest(run, ready, trained):
 def test_bundled_sets_need_no_target(run, monkeypatch):
     seen = []
     monkeypatch.setattr(
-        _job, "run_request", lambda samples, *_, **__: seen.append(samples) or 1 / 0
+        request, "run_request", lambda samples, *_, **__: seen.append(samples) or 1 / 0
     )
     with pytest.raises(ZeroDivisionError):
         cli.main(["steer", "german", "--limit", "fp <= 10%", "--out", "m"])
@@ -318,7 +318,7 @@ def test_errors_in_json_have_the_code_and_the_fields_of_the_library(run, monkeyp
             raise ValueError("--limit: refused.") from error
 
     for fail in (refuse, wrap):
-        monkeypatch.setattr(_job, "read_limit", fail)
+        monkeypatch.setattr(request, "read_limit", fail)
         code, out, _ = run("steer", "iris", *ASK, "--json")
         told = json.loads(out)
         assert (code, told["code"], told["fields"]) == (2, "refused", {"received": 4})
@@ -336,7 +336,7 @@ def test_ctrl_c_is_one_line(run, trained, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_job.Dialog, "from_data", interrupted)
+    monkeypatch.setattr(request.Dialog, "from_data", interrupted)
     code, out, err = run("steer", trained / "mail.csv", *ASK)
     assert (code, out, err.count("\n")) == (130, "", 1)
 

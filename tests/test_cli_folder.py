@@ -16,7 +16,7 @@ from tests.command import PAIR, call
 dask = pytest.importorskip("dask", reason="the extra 'dask' is not installed")
 pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
 
-from margrave.app import _folder  # noqa: E402
+from margrave.app import folder as folders  # noqa: E402
 from margrave.steer import SteeredClassifier, _start  # noqa: E402
 from margrave.table import TableEncoder  # noqa: E402
 
@@ -34,7 +34,7 @@ def run(monkeypatch, tmp_path):
         with dask.config.set(scheduler="synchronous"):
             yield SimpleNamespace(run=lambda function: None)
 
-    monkeypatch.setattr(_folder, "cluster", here)
+    monkeypatch.setattr(folders, "cluster", here)
     return call
 
 
@@ -237,7 +237,7 @@ def test_without_the_extra(run, mails, monkeypatch):
     def missing(path):
         raise ModuleNotFoundError("No module named 'dask'", name="dask")
 
-    monkeypatch.setattr(_folder, "read_parquet", missing)
+    monkeypatch.setattr(folders, "read_parquet", missing)
     code, _, err = run("steer", "mails", *ASK)
     assert (code, err.count("\n")) == (2, 1)
     assert "'dask'" in err
@@ -246,7 +246,7 @@ def test_without_the_extra(run, mails, monkeypatch):
 def test_no_scheduler_at_the_address(run, mails, monkeypatch):
     from margrave.scale import cluster
 
-    monkeypatch.setattr(_folder, "cluster", cluster)
+    monkeypatch.setattr(folders, "cluster", cluster)
     began = time.perf_counter()
     code, _, err = run("steer", "mails", *ASK, "--cluster", "tcp://127.0.0.1:1")
     assert time.perf_counter() - began < 10
@@ -260,7 +260,7 @@ def test_workers_that_are_lost_again_and_again(run, mails, monkeypatch):
     def lost(*_, **__):
         raise KilledWorker("task", None, 3)
 
-    monkeypatch.setattr(_folder, "run_folder", lost)
+    monkeypatch.setattr(folders, "run_folder", lost)
     code, _, err = run("steer", "mails", *ASK)
     assert (code, err.count("\n")) == (2, 1)
     assert re.match(r"margrave: .*\bworkers\b", err)
@@ -268,9 +268,9 @@ def test_workers_that_are_lost_again_and_again(run, mails, monkeypatch):
 
 def test_a_single_file_with_a_cluster_is_read_into_memory(run, mails, monkeypatch):
     asked = []
-    before = _folder.cluster
+    before = folders.cluster
     monkeypatch.setattr(
-        _folder, "cluster", lambda address, timeout: asked.append(address) or before()
+        folders, "cluster", lambda address, timeout: asked.append(address) or before()
     )
     code, out, _ = run(
         "steer", "mails/0.parquet", *ASK, "--strategies", "move", "--cluster", "tcp://a:1", "--json"

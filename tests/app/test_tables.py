@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from margrave.app import _table_file
+from margrave.app import tables
 from margrave.app.tables import TableError, read_table, write_table
 
 
@@ -195,7 +195,7 @@ def test_a_row_that_splits_at_a_quote_never_closed(saved):
 
 
 def test_a_cell_beyond_all_limits(saved, monkeypatch):
-    monkeypatch.setattr(_table_file, "_LONGEST_CELL", 100_000)
+    monkeypatch.setattr(tables, "_LONGEST_CELL", 100_000)
     before = csv.field_size_limit(100_000)
     try:
         path = saved('a,b\n1,2\n3,"' + "x" * 100_001)
@@ -243,7 +243,7 @@ def test_what_is_not_installed(saved, monkeypatch, package, name):
             raise ModuleNotFoundError(wanted)
         return importlib.import_module(wanted, *args)
 
-    monkeypatch.setattr(_table_file, "import_module", without)
+    monkeypatch.setattr(tables, "import_module", without)
     path, frame = saved("x", name), pd.DataFrame({"a": [1]})
     with pytest.raises(ImportError, match=rf"\b{package}\b.*'app'"):
         read_table(path)
@@ -305,8 +305,8 @@ def test_one_column_of_odd_text_survives_csv(tmp_path_factory, cells):
 
 @given(odd)
 def test_no_written_text_begins_a_formula(text):
-    written = _table_file._harmless(text)
-    if written.startswith(_table_file._FORMULA):
+    written = tables._harmless(text)
+    if written.startswith(tables._FORMULA):
         float(written)  # a number
     assert written in (text, "'" + text)
 

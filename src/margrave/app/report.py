@@ -257,7 +257,9 @@ def _plot(outcome: Outcome, curves: Frontier | None) -> str:
     with rc_context(look), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # the browser uses its own fonts
         figure = Figure(figsize=(9.2, 5), layout="constrained")
-        FrontierDisplay.from_frontier(curves, figure.subplots(), trajectory=steps)
+        FrontierDisplay.from_frontier(
+            curves, figure.subplots(), trajectory=steps, parents=outcome.dialog.parents
+        )
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     image = base64.b64encode(buffer.getvalue()).decode()
     current = outcome.dialog.reply.after
@@ -266,8 +268,9 @@ def _plot(outcome: Outcome, curves: Frontier | None) -> str:
         f'<img class="plot" alt="False negatives against false positives; {end}." '
         f'src="data:image/svg+xml;base64,{image}">'
         '<p class="note">Points further down and to the left are better. The numbered points are '
-        "the steps in their order, on the tuning set; point 1 is the start. Each curve shows what "
-        "one score reaches as its threshold moves.</p>"
+        "the steps, on the tuning set: 0 is the start, and the arrow to a step comes from the "
+        "step at which it was requested. Each curve shows what one score reaches as its threshold "
+        "moves.</p>"
     )
 
 

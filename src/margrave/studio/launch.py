@@ -125,8 +125,7 @@ def serve(
         try:
             place = "" if table is None or begin is None else _open_table(studio, table, begin)
         except BaseException:
-            studio.queue.shutdown(timeout=5)
-            studio.store.close()
+            studio.close()
             raise
         server = server_of(studio, lambda: ready(settings.url() + place))
         asyncio.run(server.serve(sockets=[listener]))

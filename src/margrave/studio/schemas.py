@@ -280,6 +280,7 @@ class Job(BaseModel):
     state: JobState
     ahead: int
     progress: Progress | None
+    reply: Step | None
     error: str | None
     code: str | None
     fields: dict[str, Any] | None

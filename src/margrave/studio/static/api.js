@@ -137,9 +137,8 @@ export function upload(path, file, report, signal) {
 }
 
 /**
- * Follow a job through its server-sent events until it ends, and reconnect if needed.
- * `end` is called once, with the final job, whose result is stored. A job that the server no longer
- * knows, because it was restarted, ends as failed.
+ * Follow a job through its server-sent events until it ends, and reconnect if needed; each event is the whole job.
+ * `end` is called once, with the final job, whose result is stored.
  * @param {string} id
  * @param {{job?: (job: Job) => void, reply?: (reply: Reply) => void, end?: (job: Job) => void}} handlers
  * @returns {() => void} stop following (the job itself continues)
@@ -151,6 +150,7 @@ export function follow(id, { job, reply, end }) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   let over = false;
+  let last = 'null'; // the last reply
   const stop = () => {
     over = true;
     clearTimeout(timer);
@@ -176,8 +176,13 @@ export function follow(id, { job, reply, end }) {
   };
   const open = () => {
     source = new EventSource(`${path}/events`);
-    source.addEventListener('job', (event) => job?.(JSON.parse(event.data)));
-    source.addEventListener('reply', (event) => reply?.(JSON.parse(event.data)));
+    source.addEventListener('job', (event) => {
+      const now = /** @type {Job} */ (JSON.parse(event.data));
+      job?.(now);
+      const text = JSON.stringify(now.reply);
+      if (now.reply && text !== last) reply?.(now.reply);
+      last = text;
+    });
     source.addEventListener('end', (event) => finish(JSON.parse(event.data)));
     // The browser would retry by itself, but the page has to know that the server is unreachable.
     source.onerror = () => {
@@ -199,7 +204,8 @@ function forgotten(id) {
     state: 'failed',
     ahead: 0,
     progress: null,
-    error: 'The studio was restarted before this was done. Nothing that was saved is lost; try again.',
+    reply: null,
+    error: 'The studio no longer has this request. Nothing that was saved is lost; try again.',
     code: null,
     fields: null,
     result: null,

@@ -337,11 +337,12 @@ def studio(
         message = missing_extra("margrave studio", str(error.name), "studio")
         raise ImportError(message) from error
 
-    def ready(url: str) -> None:
-        sys.stdout.write(f"Margrave studio: {url}\n")
+    def ready(urls: list[str]) -> None:
+        for place, url in zip(("Margrave studio", "From other machines"), urls, strict=False):
+            sys.stdout.write(f"{place}: {url}\n")
         sys.stdout.flush()
         if browser:
-            webbrowser.open(url)
+            webbrowser.open(urls[0])
 
     if data is None and (target is not None or positive is not None):
         raise ValueError("--target and --positive need DATA, which is missing.")

@@ -21,6 +21,7 @@ from margrave import cli, datasets
 from margrave.steer import Dialog
 from margrave.studio import Settings, launch, open_studio, routes_dialogs, view
 from margrave.studio.launch import Beginning, listening, serve
+from margrave.studio.settings import is_loopback
 from margrave.studio.store import Store
 
 SECONDS = 60
@@ -150,6 +151,16 @@ def test_in_the_background_it_serves_until_it_is_terminated(start_studio):
         store.claim("another")  # it has let go of the store
 
 
+@pytest.mark.slow
+def test_on_all_interfaces_it_prints_an_address_for_other_machines(start_studio):
+    studio = start_studio("--host", "0.0.0.0", "--token", "a-token-for-tests")  # noqa: S104
+    urls = [httpx.URL(url) for url in (studio.url, *studio.more_urls(1))]
+    assert [is_loopback(url.host) for url in urls] == [True, False]
+    for url in urls:
+        with httpx.Client(trust_env=False, timeout=30, follow_redirects=True) as http:
+            assert http.get(url).status_code == 200
+
+
 # Where it listens
 
 
@@ -190,8 +201,8 @@ def started(tmp_path, monkeypatch):
         begin = None if data is None else Beginning(str(data), **more)
         said, up = [], threading.Event()
 
-        def ready(url):
-            said.append(url)
+        def ready(urls):
+            said.append(urls[0])
             up.set()
 
         thread = threading.Thread(target=serve, args=(settings, 0, begin, ready))

@@ -97,7 +97,7 @@ def serve(
     settings: Settings,
     port: int | None,
     begin: Beginning | None,
-    ready: Callable[[str], Any],
+    ready: Callable[[list[str]], Any],
 ) -> None:
     """Serve the studio until it is interrupted.
 
@@ -110,7 +110,7 @@ def serve(
     begin : Beginning or None
         The table to open.
     ready : callable
-        Called with the URL when the studio can be opened.
+        Called with the addresses of the page, as in `Settings.urls`, when it can be opened.
     """
     table = None if begin is None else find_table(begin.data)
     if table is not None and settings.shared:
@@ -127,7 +127,8 @@ def serve(
         except BaseException:
             studio.close()
             raise
-        server = server_of(studio, lambda: ready(settings.url() + place))
+        urls = [url + place for url in settings.urls()]
+        server = server_of(studio, lambda: ready(urls))
         asyncio.run(server.serve(sockets=[listener]))
 
 
@@ -199,7 +200,7 @@ def view(dialog: Dialog, *, browser: bool = True) -> str:
     if known not in [row.id for row in studio.store.dialogs(LOCAL)]:  # new, or deleted in the page
         known = studio.workspace.adopt(LOCAL, "From Python", dialog)
         _adopted[id(dialog)] = known
-    url = f"{studio.settings.url()}#/d/{known}/frontier"
+    url = f"{studio.settings.urls()[0]}#/d/{known}/frontier"
     if browser:
         webbrowser.open(url)
     return url

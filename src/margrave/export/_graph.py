@@ -127,11 +127,22 @@ class Graph:
         return name
 
     def add(self, operator: str, *operands: Operand, **attributes: Any) -> str:
-        """Add an operator and return its output."""
+        """Add an operator and return its output; an array of integers or bytes is a list."""
         names = [o if isinstance(o, str) else self.constant(o) for o in operands]
         output = self.name(f"/{operator}_{len(self.nodes)}")
-        self.nodes.append(self.onnx.helper.make_node(operator, names, [output], **attributes))
+        arrays = {name: a for name, a in attributes.items() if isinstance(a, np.ndarray)}
+        others = {name: a for name, a in attributes.items() if name not in arrays}
+        node = self.onnx.helper.make_node(operator, names, [output], **others)
+        # make_node checks lists element by element, which is slow for the nodes of a forest.
+        node.attribute.extend(self._list(name, array) for name, array in arrays.items())
+        self.nodes.append(node)
         return output
+
+    def _list(self, name: str, array: NDArray[Any]) -> Any:
+        make, values = self.onnx.AttributeProto, array.tolist()
+        if array.dtype.kind == "S":
+            return make(name=name, type=make.STRINGS, strings=values)
+        return make(name=name, type=make.INTS, ints=values)
 
     def doubles(self, tensor: str) -> str:
         """Cast a tensor to double precision."""
@@ -205,24 +216,24 @@ class Graph:
         leaf = joined["is_leaf"].astype(bool)
         counts = np.array([int(tree.is_leaf.sum()) for tree in trees])
         numbers = np.concatenate([np.arange(count) for count in counts]).astype(np.float64)
-        mode = "BRANCH_LT" if strict else "BRANCH_LEQ"
+        mode = b"BRANCH_LT" if strict else b"BRANCH_LEQ"
         tensor = self.numpy_helper.from_array
         leaf_in_tree = self.add(
             "TreeEnsembleRegressor",
             x,
             domain=ML,
             n_targets=len(trees),
-            nodes_treeids=ids.tolist(),
-            nodes_nodeids=nodes.tolist(),
-            nodes_modes=np.where(leaf, "LEAF", mode).tolist(),
-            nodes_featureids=np.where(leaf, 0, joined["feature"]).tolist(),
+            nodes_treeids=ids,
+            nodes_nodeids=nodes,
+            nodes_modes=np.where(leaf, b"LEAF", mode),
+            nodes_featureids=np.where(leaf, 0, joined["feature"]),
             nodes_values_as_tensor=tensor(np.where(leaf, 0.0, joined["threshold"]), "thresholds"),
-            nodes_truenodeids=np.where(leaf, 0, joined["left"]).tolist(),
-            nodes_falsenodeids=np.where(leaf, 0, joined["right"]).tolist(),
-            nodes_missing_value_tracks_true=np.where(leaf, 0, joined["missing_left"]).tolist(),
-            target_treeids=ids[leaf].tolist(),
-            target_nodeids=nodes[leaf].tolist(),
-            target_ids=ids[leaf].tolist(),
+            nodes_truenodeids=np.where(leaf, 0, joined["left"]),
+            nodes_falsenodeids=np.where(leaf, 0, joined["right"]),
+            nodes_missing_value_tracks_true=np.where(leaf, 0, joined["missing_left"]),
+            target_treeids=ids[leaf],
+            target_nodeids=nodes[leaf],
+            target_ids=ids[leaf],
             target_weights_as_tensor=tensor(numbers, "leaves"),
         )
         return self.add("Add", self.integers(leaf_in_tree), np.cumsum(counts) - counts)
@@ -281,3 +292,31 @@ class Graph:
         graph = make.make_graph(self.nodes, "margrave", self.inputs, infos, self.constants)
         versions = [make.make_opsetid("", OPSET), make.make_opsetid(ML, ML_OPSET)]
         return make.make_model(graph, opset_imports=versions, ir_version=IR_VERSION)
+
+
+class Outline(Graph):
+    """A graph without content, to find out whether a model can be converted.
+
+    The same functions convert a model to it, and refuse the same models, but it stores no operator
+    and no constant.
+    """
+
+    def constant(self, value: NDArray[Any] | float) -> str:
+        """Return the name of a constant."""
+        return self.name("/constant")
+
+    def add(self, operator: str, *operands: Operand, **attributes: Any) -> str:
+        """Return the name of an operator's output."""
+        return self.name(f"/{operator}")
+
+    def leaves(self, x: str, trees: Sequence[Tree], strict: bool = False) -> str:
+        """Return the name of the samples' leaves."""
+        return self.name("/leaves")
+
+    def squared_distances(self, x: str, points: Floats) -> str:
+        """Return the name of the samples' distances."""
+        return self.name("/distances")
+
+    def include(self, model: Any, feed: dict[str, str]) -> list[str]:
+        """Return names of the outputs of another model."""
+        return [self.name(f"/{output.name}") for output in model.graph.output]

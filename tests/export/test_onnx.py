@@ -30,6 +30,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
 from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.tree import DecisionTreeClassifier
+from tests.needs import need_package
 
 import margrave
 from margrave import catalogue, datasets
@@ -56,7 +57,6 @@ from margrave.steer import (
 from margrave.steer._default_committee import default_committee
 from margrave.table import TableEncoder
 from margrave.table._kinds import read_numbers, read_texts
-from tests.needs import need_package
 
 RANDOM = np.random.default_rng(6)
 N = 300

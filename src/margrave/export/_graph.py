@@ -76,9 +76,17 @@ class Tree:
 
 
 class Graph:
-    """The operators, constants and inputs of a model, in the order in which they are added."""
+    """The operators, constants and inputs of a model, in the order in which they are added.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    outline : bool
+        Whether to leave out operators and constants, which is fast. The functions that convert a
+        model refuse the same models.
+    """
+
+    def __init__(self, *, outline: bool = False) -> None:
+        self.outline = outline
         self.onnx = package("onnx")
         self.numpy_helper = package("onnx.numpy_helper")
         self.nodes: list[Any] = []
@@ -122,14 +130,17 @@ class Graph:
     def constant(self, value: NDArray[Any] | float) -> str:
         """Add a constant: a float as a double, an array as it is."""
         array = np.asarray(value, dtype=np.float64) if isinstance(value, float) else value
-        name = self.name(f"/constant_{len(self.constants)}")
-        self.constants.append(self.numpy_helper.from_array(np.asarray(array), name))
+        name = self.name(f"/constant_{len(self._used_names)}")
+        if not self.outline:
+            self.constants.append(self.numpy_helper.from_array(np.asarray(array), name))
         return name
 
     def add(self, operator: str, *operands: Operand, **attributes: Any) -> str:
         """Add an operator and return its output; an array of integers or bytes is a list."""
         names = [o if isinstance(o, str) else self.constant(o) for o in operands]
-        output = self.name(f"/{operator}_{len(self.nodes)}")
+        output = self.name(f"/{operator}_{len(self._used_names)}")
+        if self.outline:
+            return output
         arrays = {name: a for name, a in attributes.items() if isinstance(a, np.ndarray)}
         others = {name: a for name, a in attributes.items() if name not in arrays}
         node = self.onnx.helper.make_node(operator, names, [output], **others)
@@ -292,31 +303,3 @@ class Graph:
         graph = make.make_graph(self.nodes, "margrave", self.inputs, infos, self.constants)
         versions = [make.make_opsetid("", OPSET), make.make_opsetid(ML, ML_OPSET)]
         return make.make_model(graph, opset_imports=versions, ir_version=IR_VERSION)
-
-
-class Outline(Graph):
-    """A graph without content, to find out whether a model can be converted.
-
-    The same functions convert a model to it, and refuse the same models, but it stores no operator
-    and no constant.
-    """
-
-    def constant(self, value: NDArray[Any] | float) -> str:
-        """Return the name of a constant."""
-        return self.name("/constant")
-
-    def add(self, operator: str, *operands: Operand, **attributes: Any) -> str:
-        """Return the name of an operator's output."""
-        return self.name(f"/{operator}")
-
-    def leaves(self, x: str, trees: Sequence[Tree], strict: bool = False) -> str:
-        """Return the name of the samples' leaves."""
-        return self.name("/leaves")
-
-    def squared_distances(self, x: str, points: Floats) -> str:
-        """Return the name of the samples' distances."""
-        return self.name("/distances")
-
-    def include(self, model: Any, feed: dict[str, str]) -> list[str]:
-        """Return names of the outputs of another model."""
-        return [self.name(f"/{output.name}") for output in model.graph.output]

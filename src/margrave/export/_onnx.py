@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 import margrave
 from margrave import _labels
 from margrave._validation import fitted_classes
-from margrave.export._graph import ExportError, Graph, Outline, package, session
+from margrave.export._graph import ExportError, Graph, package, session
 from margrave.export._models import UnsupportedModelError, convert_model, reads_table
 from margrave.export._preprocessing import encode_table, join_numbers
 from margrave.export._scores import convert_scores
@@ -83,7 +83,7 @@ def can_export(model: Any) -> bool:
     """
     check_is_fitted(model, "scorer_")
     try:
-        _convert(Outline(), model)
+        _convert(Graph(outline=True), model)
     except (ExportError, ImportError):
         return False
     return True

@@ -106,7 +106,7 @@ class Name:
     DISAGREEMENT = "Where the members disagree"
     FRONTIER = "Reachable trade-offs"
     FRONTIER_TABLE = "Best trade-offs"
-    GROW = "Grow a level"
+    GROW = re.compile("^Grow ")
     GUARANTEE = "Planned guarantee"
     HOME = "Margrave"
     KEEP = re.compile("^keep the earlier limits")

@@ -84,6 +84,20 @@ async function request(method, path, body, signal) {
 /** @param {string} path such as "/api/dialogs" @param {AbortSignal} [signal] @returns {Promise<any>} */
 export const get = (path, signal) => request('GET', path, undefined, signal);
 
+/** The content of a file for download. @param {string} path @returns {Promise<Blob>} */
+export async function getFile(path) {
+  let response;
+  try {
+    response = await fetch(path, { cache: 'no-store' });
+    if (response.ok) return await response.blob();
+  } catch {
+    link.set('down');
+    throw new ApiError(UNREACHABLE, 0);
+  }
+  link.set(response.status === 401 ? 'locked' : 'up');
+  throw refusal(response.status, await response.json().catch(() => null));
+}
+
 /** @param {string} path @param {object} [body] @param {AbortSignal} [signal] @returns {Promise<any>} */
 export const post = (path, body = {}, signal) => request('POST', path, body, signal);
 

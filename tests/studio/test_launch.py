@@ -15,6 +15,7 @@ import httpx
 import numpy as np
 import pandas as pd
 import pytest
+from sqlalchemy import text
 from tests.studio.serving import Client
 
 from margrave import cli, datasets
@@ -50,8 +51,7 @@ def refused(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(launch, "open_studio", noted)
     yield run
     for studio in opened:
-        studio.queue.shutdown(SECONDS)
-        studio.store.close()
+        studio.close()
 
 
 CANNOT_START = [  # with what the refusal names
@@ -111,8 +111,8 @@ def test_wishes_that_do_not_fit_the_table_are_told_in_one_line(refused, tmp_path
 def test_what_cannot_be_started_leaves_nothing_behind(refused, tmp_path):
     url = f"sqlite:///{tmp_path / 'studio.db'}"
     refused("iris", "--target", "zzz", "--port", 0, "--store", url)
-    with Store(url) as store, store._read() as connection:
-        assert connection.exec_driver_sql("select count(*) from tables").scalar() == 0
+    with Store(url) as store, store.read() as session:
+        assert session.scalar(text("select count(*) from tables")) == 0
 
 
 def test_what_cannot_be_started_lets_go_of_the_store(refused, tmp_path):
@@ -293,8 +293,7 @@ def test_a_set_whose_target_is_a_number_is_refused(tmp_path):
         with pytest.raises(ValueError, match="abalone"):
             launch._open_table(studio, launch.find_table("abalone"), Beginning("abalone"))
     finally:
-        studio.queue.shutdown(SECONDS)
-        studio.store.close()
+        studio.close()
 
 
 # From a notebook

@@ -269,6 +269,26 @@ def test_a_table_opens_the_dialog_that_it_opened_before(started, tmp_path):
     assert str(tmp_path) not in str(changed)
 
 
+@pytest.mark.slow
+def test_a_table_in_another_encoding_is_opened_as_its_user_says(started, tmp_path):
+    file = tmp_path / "mails.csv"
+    frame = mails().replace({"spam": {"yes": "où"}})
+    frame.to_csv(file, index=False, sep=";", decimal=",", encoding="cp1252")
+    with started(file, encoding="cp1252", decimal=",") as url:
+        first = trained(url)
+        with user_of(url) as user:
+            columns = user.ok(f"/tables/{first['table']['id']}")["columns"]
+            script = user.get(f"/dialogs/{first['id']}/script.py").text
+    assert [column["kind"] for column in columns] == ["number", "category"]
+    assert set(first["classes"]) == {"no", "où"}
+    assert "encoding='cp1252'" in script
+    assert "decimal=','" in script
+    frame.to_csv(file, index=False)
+    with started(file) as url:  # the same content, which a script has to read in another way
+        again = trained(url)
+    assert again["table"]["id"] != first["table"]["id"]
+
+
 def test_a_table_without_a_likely_target_is_opened_to_choose_one(started, tmp_path):
     file = tmp_path / "numbers.csv"
     rng = np.random.default_rng(0)

@@ -284,8 +284,8 @@ def _read_csv(path: Path, ending: str, encoding: str, decimal: str | None) -> pa
     with _open_text(path, ending, encoding) as file:
         sample = file.read(_SAMPLE)
         if "\0" in sample:
-            name = _ENCODINGS.get(encoding, encoding)
-            raise TableError(f"{path}: must be {name} text; got a binary file.")
+            known = _ENCODINGS.get(encoding, encoding)
+            raise TableError(f"{path}: must be {known} text; got a binary file.")
         separator = _infer_separator(sample, ending)
         file.seek(0)
         with _allow_long_cells():
@@ -412,7 +412,7 @@ def _guess_encoding(raw: bytes, start: int) -> tuple[str, str]:
         text = raw.decode(guess)
     except UnicodeDecodeError:
         return "", ""
-    is_text = raw[:start].isascii() and not _CONTROL.search(text)
+    is_text = text and raw[:start].isascii() and not _CONTROL.search(text)
     return (guess, text) if is_text else ("", "")
 
 

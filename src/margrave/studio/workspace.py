@@ -326,7 +326,7 @@ class Workspace:
             acceptances=models,
             ended=ended,
             idle=idle,
-            revision=None if live.pinned else live.revision,
+            revision=live.revision if live.n_steps and not live.pinned else None,
             **state,
             **values,
         )
